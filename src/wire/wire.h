@@ -246,6 +246,7 @@ enum wire_outcome {
 
 #define WIRE_ENGINE_CANNOT 250  /* refusal, reason: the system's engine cannot represent this */
 #define WIRE_OVER_MEMORY   251  /* likewise: the client would take more memory than it may */
+#define WIRE_OTHERS        252  /* likewise: the process is another session's to end */
 #define WIRE_WAITS         0x80 /* in the reason of a verdict: the request waits in the queue */
 
 struct wire_result {

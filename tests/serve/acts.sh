@@ -70,6 +70,12 @@ has "$(send --all end 2>&1)" 'released, served: ' 'an act ends it'
 tail=$("$gordian" tail --to "unix:$scratch/socket" --color never --since 1h --count 1 2>&1)
 has "$tail" 'waits for ─▶ an act ───── of ─▶ ann' 'tail draws it'
 
+# Who is only named in an await is nobody's: it does not go with whoever named it.
+printf 'open named detect\nawait ned others\nquit\n' | "$talk" socket >/dev/null
+lines=$(printf 'use named\nstate others\nstate ned\nact others\nquit\n' | "$talk" socket)
+has "$lines" '"state":{"process":"others"' 'it is still there'
+has_not "$lines" '"state":{"process":"ned"' 'who named it is not'
+
 refused=$(printf 'open bank avoid\nprocess p\nact p\nawait p q\nquit\n' | "$talk" socket)
 has "$refused" 'unknown' 'avoidance knows no acts'
 stop

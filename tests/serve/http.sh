@@ -354,6 +354,8 @@ test_tokens()
 
     is "$(status -H 'Content-Type: application/json' -d '{"token":"wrong-0123456789"}' \
         "$url/api/v1/login")" 401 'a wrong login'
+    has "$(get -H "Authorization: Bearer $reading" "$url/metrics")" 'gordian_wrong_tokens_total 6' \
+        'it is counted, as the others are'
     text=$(json -i -c cookies -d "{\"token\":\"$reading\"}" "$url/api/v1/login")
     has "$text" 'HttpOnly; SameSite=Strict' 'the cookie'
     has "$text" '{"rights":"read"}' 'login'

@@ -89,6 +89,35 @@ check 'reading leaves no index' test ! -e data/gordian.db-shm
 expect 'a bad time' 2 'expected a time' show --since yesterday
 expect 'an operand' 2 'no operands' show somewhere
 expect 'cannot be written' 4 'exported' show --export "$scratch/nowhere/exported"
+# Is it whole? Looking changes nothing, and whatever is missing or changed is found.
+verify()
+{
+    "$gordian" serve --verify "$1" 2>&1
+}
+
+before=$(cd data && cksum ./*)
+expect 'it is whole' 0 'data is whole: .* 2 incidents' verify data
+is "$(cd data && cksum ./*)" "$before" 'and as it was'
+start
+expect 'somebody works there' 3 'works here' verify data
+stop
+for newest in data/journal-*; do :; done # what is before the snapshot is not needed
+for file in "$newest" data/marker data/gordian.db; do
+    rm -rf copy
+    cp -r data copy
+    rm "copy/$(basename "$file")"
+    case $file in
+    data/marker) expect 'a backup has no marker' 0 'is whole' verify copy ;;
+    *) expect "$file is missing" 2 'copy' verify copy ;;
+    esac
+done
+rm -rf copy
+cp -r data copy
+for file in copy/snapshot-*; do
+    printf 'x' | dd of="$file" bs=1 seek=60 conv=notrunc 2>/dev/null
+done
+expect 'a byte is another' 2 'copy' verify copy
+expect 'no folder' 2 'nowhere' verify nowhere
 echo nonsense >data/gordian.db
 expect 'not a database' 2 'gordian.db' show
 finish

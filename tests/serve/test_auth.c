@@ -67,6 +67,17 @@ static void test_tokens(void)
     }
     CHECK(ask(auth, WRITER "x") == AUTH_NONE);
 
+    put("tokens", "a send " READER "\nb administer,end-others " WRITER "\n", 0600);
+    CHECK(auth_reload(auth, &error) == GORDIAN_OK && ask(auth, READER) == AUTH_SEND);
+    CHECK(ask(auth, WRITER) == AUTH_WRITE);
+    static const char *const no_rights[] = {",", "send,", ",read", "sends", "send,write,all"};
+    for (size_t i = 0; i < sizeof no_rights / sizeof *no_rights; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "a %s " READER "\n", no_rights[i]);
+        put("tokens", line, 0600);
+        CHECK_MSG(auth_reload(auth, &error) == GORDIAN_STATUS_INPUT, "%s", line);
+    }
+
     /* Reload: the old one goes, a broken file changes nothing. */
     unsigned generation = auth_generation(auth);
     put("tokens", "ci write", 0600);

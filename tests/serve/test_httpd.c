@@ -90,6 +90,10 @@ static void handle(void *context, struct http_connection *connection,
         http_wait(connection, on_waiting_gone, NULL);
         return;
     }
+    if (strcmp(request->path, "/slowly") == 0) {
+        http_reply_slowly(connection, 401, "guess again");
+        return;
+    }
     if (strcmp(request->path, "/long") == 0)
         take_long();
     output_open(&out, -1);
@@ -412,6 +416,7 @@ static void test_later(void)
     CHECK(second && strstr(second, "/behind 0 "));
     close(fd);
     ask("GET /later HTTP/1.0\r\n\r\n", "at last");
+    ask("GET /slowly HTTP/1.0\r\n\r\n", "guess again");
     fd = dial(); /* goes before its answer comes, or after */
     say(fd, "GET /later HTTP/1.1\r\nHost: h\r\n\r\n");
     close(fd);

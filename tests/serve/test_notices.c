@@ -64,10 +64,29 @@ static void incidents_of_units(void)
     world_close(&world);
 }
 
+/* A notice of an event says all of it: who watches can follow the system by them. */
+static void events_are_told_whole(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world), *eve = world_connect(&world);
+    say(eve, "use default\nsubscribe all\n");
+    say(ann, "resource a 2\nresource b\nrequest p a=2 b\nawait q any of p r\nrelease p a=2\n");
+    CHECK(heard(eve,
+                "\"seq\":1,\"op\":\"request\",\"process\":\"p\",\"wants\":[{\"resource\":\"a\","
+                "\"units\":2},{\"resource\":\"b\",\"units\":1}]"));
+    CHECK(heard(eve, "\"seq\":2,\"op\":\"await\",\"process\":\"q\",\"needs\":1,\"wants\":[{"
+                     "\"process\":\"p\"},{\"process\":\"r\"}]"));
+    CHECK(heard(eve, "\"seq\":3,\"op\":\"release\",\"process\":\"p\",\"wants\":[{\"resource\":"
+                     "\"a\",\"units\":2}]"));
+    world_close(&world);
+}
+
 int main(void)
 {
     the_silent_are_told_nothing();
     notices_do_not_split_answers();
     incidents_of_units();
+    events_are_told_whole();
     return test_done();
 }

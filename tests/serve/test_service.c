@@ -418,8 +418,10 @@ static void everything_is_told(void)
     say(eve, "subscribe all\n");
     forget(eve);
     say(ann, "request p a\n");
-    CHECK(heard(eve, "{\"event\":{\"system\":\"default\",\"op\":\"request\",\"process\":\"p\","
-                     "\"result\":\"granted\"}}"));
+    CHECK(heard(eve,
+                "{\"event\":{\"system\":\"default\",\"seq\":1,\"op\":\"request\",\"process\":\"p\","
+                "\"wants\":[{\"resource\":\"a\",\"units\":1}],"
+                "\"result\":\"granted\"}}"));
     /* of several events in one frame each tells whom it has served */
     say(ann, "resource b\nresource c\nrequest p b\nrequest p c\n");
     say(ann, "request x a\nrequest y b\nrequest z c\n");
@@ -571,6 +573,40 @@ static enum service_rights ask_token(void *context, const char *token, size_t le
     if (length == 5 && memcmp(token, "write", 5) == 0)
         return SERVICE_WRITE;
     return length == 4 && memcmp(token, "read", 4) == 0 ? SERVICE_READ : SERVICE_NOTHING;
+}
+
+/* Who may send may not end what is another's, nor open or close systems. */
+static void rights_are_minded(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    say(ann, "open more detect\nuse default\nresource a\nresource b\nrequest p a\n");
+    struct talker *bob = world_connect_as(&world, SERVICE_READ | SERVICE_SEND);
+    say(bob, "open more detect\nuse default\nrequest q b\nrequest q a\n");
+    CHECK(heard(bob, "granted") && heard(bob, "blocked"));
+    forget(bob);
+    say(bob, "exit p\n");
+    CHECK_MSG(heard(bob, "\"error\"") && heard(bob, "another session's"), "%s", hears(bob));
+    forget(bob);
+    say(bob, "release p a\n");
+    CHECK(heard(bob, "\"error\"") && world.service->systems[0]->waiting == 1);
+    forget(bob);
+    say(bob, "cancel q\nrelease q b\nexit q\n"); /* its own */
+    CHECK(heard(bob, "cancelled") && heard(bob, "released") && heard(bob, "exited"));
+    static const char *const others[] = {"close more\n", "open third detect\n", "forget p\n"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        size_t records = world.record_count;
+        struct talker *ida = world_connect_as(&world, SERVICE_READ | SERVICE_SEND);
+        say(ida, "use default\n%s", others[i]);
+        CHECK_MSG(heard(ida, "does not permit"), "%s", others[i]);
+        CHECK(world.record_count <= records + 1 && world.service->system_count == 2);
+        hang_up(ida);
+    }
+    struct talker *eve = world_connect_as(&world, SERVICE_READ | SERVICE_SEND | SERVICE_END_OTHERS);
+    say(eve, "exit p\n");
+    CHECK(heard(eve, "exited"));
+    world_close(&world);
 }
 
 static void guarded(struct service_options *options)
@@ -737,6 +773,7 @@ int main(void)
     own_quotas_hold();
     memory_is_limited();
     tokens_are_asked_for();
+    rights_are_minded();
     nonsense_is_refused();
     nothing_without_the_journal();
     return test_done();

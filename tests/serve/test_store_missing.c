@@ -8,6 +8,8 @@
 #include "wire/wire.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 static gordian_status open_store(struct world *world, struct store **store,
                                  struct store_found *found)
@@ -312,6 +314,106 @@ static void repair_finds_sense(void)
     world_remove(&world);
 }
 
+/* The clock of the wall goes so much faster than it should from now on. */
+static _Atomic int64_t clock_jump;
+
+int clock_gettime(clockid_t which, struct timespec *time)
+{
+    int result = (int)syscall(SYS_clock_gettime, which, time);
+    if (result == 0 && which == CLOCK_REALTIME)
+        time->tv_sec += clock_jump;
+    return result;
+}
+
+/* A clock that jumps makes no incident old. */
+static void jumps_erase_nothing(void)
+{
+    struct world world;
+    struct store *store;
+    gordian_error error = {0};
+    struct store_figures figures;
+    world_make(&world);
+    world.options.keep_incidents_ms = 3600 * 1000;
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    uint64_t now = (uint64_t)time(NULL) * 1000;
+    const struct incident young = {.id = 1, .system = "s", .at = now, .ended = now};
+    const struct incident old = {.id = 2, .system = "s", .at = 1, .ended = 2};
+    CHECK(store_incident(store, &young) == GORDIAN_OK);
+    world_keep(&world, store, 1);
+    clock_jump = 10 * 365 * 86400;
+    CHECK(store_incident(store, &old) == GORDIAN_OK);
+    world_keep(&world, store, 1);
+    store_keep_incidents(store, world.options.keep_incidents_ms); /* now */
+    WORLD_WAIT(store, (store_figures(store, &figures), figures.incidents_dropped > 0));
+    store_close(store);
+    clock_jump = 0;
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident WHERE id = 1") == 1);
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident WHERE id = 2") == 0);
+    world_remove(&world);
+}
+
+static uint64_t read_epoch(const struct world *world)
+{
+    uint8_t bytes[8];
+    char path[sizeof world->folder + 300];
+    world_path(world, MARKER_FILE, path, sizeof path);
+    int fd = open(path, O_RDONLY);
+    REQUIRE(fd >= 0 && pread(fd, bytes, 8, 8) == 8);
+    close(fd);
+    return wire_load64(bytes);
+}
+
+/* Whoever starts raises the epoch before it reads the journal, so that nobody acknowledges what it
+ * has not read: also if what it reads is damaged. */
+static void epoch_comes_first(void)
+{
+    struct world world;
+    struct store *store;
+    gordian_error error = {0};
+    char path[sizeof world.folder + 300];
+    world_make(&world);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    for (int i = 0; i < 5; i++) /* a frame each: it is not the last one that is damaged */
+        world_keep(&world, store, 10);
+    store_close(store);
+    uint64_t epoch = read_epoch(&world);
+    world_last_file(&world, "journal", path, sizeof path);
+    FILE *file = fopen(path, "r+b");
+    REQUIRE(file && fseek(file, 100, SEEK_SET) == 0);
+    int byte = fgetc(file);
+    REQUIRE(fseek(file, 100, SEEK_SET) == 0 && fputc(byte ^ 1, file) != EOF && fclose(file) == 0);
+    CHECK(store_open(&store, &world.options, NULL, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(read_epoch(&world) == epoch + 1);
+    world_remove(&world);
+}
+
+/* A marker of the version before is read. */
+static void old_marker_is_read(void)
+{
+    struct world world;
+    struct store *store;
+    gordian_error error = {0};
+    char path[sizeof world.folder + 300];
+    uint8_t bytes[32] = "GRDM";
+    uint64_t least, most;
+    world_make(&world);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    world_keep(&world, store, 10);
+    store_close(store);
+    REQUIRE(world_files(&world, "journal", &least, &most) > 0);
+    wire_store32(bytes + 4, 1);
+    wire_store64(bytes + 8, 41);
+    wire_store64(bytes + 16, most);
+    wire_store32(bytes + 24, crc32c(0, bytes, 24));
+    world_path(&world, MARKER_FILE, path, sizeof path);
+    int fd = open(path, O_WRONLY | O_TRUNC);
+    REQUIRE(fd >= 0 && write(fd, bytes, 32) == 32 && close(fd) == 0);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    CHECK(world.number == 10 && read_epoch(&world) == 42);
+    store_close(store);
+    world_remove(&world);
+}
+
 int main(void)
 {
     only_where_nothing_is();
@@ -325,6 +427,9 @@ int main(void)
     lock_file_is_removed();
     displaced_writer_stops(STORE_BATCH);
     displaced_writer_stops(STORE_FULL);
+    epoch_comes_first();
+    old_marker_is_read();
+    jumps_erase_nothing();
     repair_finds_sense();
     return test_done();
 }

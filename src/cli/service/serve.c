@@ -27,6 +27,7 @@ struct serve {
     struct server_options options;
     struct option *table;
     const char *config;
+    const char *verify;
     const char *keep_incidents, *max_lease, *memory, *client_memory;
     unsigned durability;
     char socket[256];
@@ -315,6 +316,26 @@ static int run_server(struct serve *serve)
     return status != GORDIAN_OK ? cli_fail(serve->cli, NULL, &error) : EXIT_NOTHING;
 }
 
+/* The folder, without a service. */
+static int verify_folder(const struct serve *serve)
+{
+    struct server_verdict verdict;
+    gordian_error error = {0};
+    gordian_status status = server_verify(serve->verify, &verdict, &error);
+    if (status != GORDIAN_OK)
+        return cli_fail(serve->cli, NULL, &error);
+    output_format(&serve->cli->out,
+                  "%s is whole: %llu records (snapshot at %llu)%s, %u systems, %llu processes, %u "
+                  "sessions, %llu deadlocks that stand, %llu incidents\n",
+                  serve->verify, (unsigned long long)verdict.store.last,
+                  (unsigned long long)verdict.store.snapshot,
+                  verdict.store.torn ? " and an unfinished batch that was never acknowledged" : "",
+                  verdict.systems, (unsigned long long)verdict.processes, verdict.sessions,
+                  (unsigned long long)verdict.deadlocks,
+                  (unsigned long long)verdict.store.incidents);
+    return EXIT_SUCCESS;
+}
+
 static int start_server(struct serve *serve, int argc, char **argv)
 {
     int code, operands = cli_parse(serve->cli, serve->table, argc, argv, &code);
@@ -322,6 +343,8 @@ static int start_server(struct serve *serve, int argc, char **argv)
         return code;
     if (operands > 0)
         return cli_misuse(serve->cli, "'%.200s': no operands are taken", argv[0]);
+    if (serve->verify)
+        return verify_folder(serve);
     serve->argc = argc;
     serve->argv = argv;
     code = read_options(serve, serve->words[0]);
@@ -364,6 +387,9 @@ static int serve_main(struct cli *cli, int argc, char **argv)
          OPTION_FLAG, &o->fresh, NULL},
         {"repair", 0, NULL, "move a damaged journal aside and go on from the\nlast good record",
          OPTION_FLAG, &o->repair, NULL},
+        {"verify", 0, "DIR",
+         "look whether the folder of a service that has ended\nis whole, and end", OPTION_TEXT,
+         &serve.verify, NULL},
         {"keep-incidents", 0, "TIME", "forget incidents so long after their end (30d; 0:\nnever)",
          OPTION_TEXT, &serve.keep_incidents, NULL},
         {"token-file", 0, "FILE", "who may connect over TCP and HTTP: NAME RIGHTS\nTOKEN a line",

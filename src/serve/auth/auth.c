@@ -81,22 +81,55 @@ static gordian_status bad_line(const struct auth *auth, const struct reader *rea
                 (unsigned long long)reader->line, what);
 }
 
+static enum auth_rights right_named(const char *text, size_t length)
+{
+    static const struct {
+        const char *name;
+        enum auth_rights rights;
+    } names[] = {{"read", AUTH_READ},
+                 {"send", AUTH_SEND},
+                 {"administer", AUTH_ADMINISTER},
+                 {"end-others", AUTH_END_OTHERS},
+                 {"write", AUTH_WRITE}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i].name) == length && memcmp(names[i].name, text, length) == 0)
+            return names[i].rights;
+    return AUTH_NONE;
+}
+
+/* All that are named; none, if one of them is not known. */
+static enum auth_rights rights_of(const gordian_word *word)
+{
+    unsigned all = AUTH_NONE;
+    for (size_t at = 0; at <= word->length;) {
+        size_t end = at;
+        while (end < word->length && word->text[end] != ',')
+            end++;
+        enum auth_rights one = right_named(word->text + at, end - at);
+        if (one == AUTH_NONE)
+            return AUTH_NONE;
+        all |= one;
+        at = end + 1;
+    }
+    return (enum auth_rights)all;
+}
+
 static gordian_status take_line(struct auth *auth, const struct reader *reader,
                                 gordian_error *error)
 {
     const gordian_word *words = reader->words;
     struct token token = {0};
     if (reader->word_count != 3)
-        return bad_line(auth, reader, "expected NAME, 'read' or 'write', and the token", error);
+        return bad_line(auth, reader, "expected NAME, its rights, and the token", error);
     if (words[0].length > AUTH_NAME_MAX)
         return bad_line(auth, reader, "the name is too long", error);
     memcpy(token.name, words[0].text, words[0].length);
-    if (word_is(&words[1], "read"))
-        token.rights = AUTH_READ;
-    else if (word_is(&words[1], "write"))
-        token.rights = AUTH_WRITE;
-    else
-        return bad_line(auth, reader, "the second word must be 'read' or 'write'", error);
+    token.rights = rights_of(&words[1]);
+    if (token.rights == AUTH_NONE)
+        return bad_line(auth, reader,
+                        "the second word must be 'read', 'write', or of 'send', 'administer' and "
+                        "'end-others', with commas",
+                        error);
     if (words[2].length < AUTH_TOKEN_MIN || words[2].length > AUTH_TOKEN_MAX)
         return bad_line(auth, reader, "a token has 16 to 512 characters", error);
     for (size_t i = 0; i < words[2].length; i++)

@@ -5,7 +5,9 @@
  *
  *     NAME RIGHTS TOKEN        grafana read 7b0c...
  *
- * RIGHTS is `read` (look, ask, subscribe) or `write` (that and send events). A token has at least
+ * RIGHTS is `read` (look, ask, subscribe), `write` (everything), or with commas between `send`
+ * (that and send events), `administer` (and open and close systems), `end-others` (and end
+ * processes of other sessions). The numbers are those of enum service_rights. A token has at least
  * 16 characters. Only digests are kept, and a token that is presented is compared with all of them
  * in the same time, whether it is right or not.
  */
@@ -19,7 +21,10 @@
 enum auth_rights {
     AUTH_NONE = 0,
     AUTH_READ = 1,
-    AUTH_WRITE = 3, /* includes reading */
+    AUTH_SEND = 3, /* each includes those before it, but not one another */
+    AUTH_ADMINISTER = 7,
+    AUTH_END_OTHERS = 11,
+    AUTH_WRITE = 15, /* all of them */
 };
 
 /* ------------------------------------------------------------------ tokens */

@@ -290,6 +290,8 @@ void api_reply(struct api_call *call, int status)
         output_close(&call->out);
         if (status == 405)
             http_reply_method(call->connection, call->message);
+        else if (status == 401)
+            http_reply_slowly(call->connection, status, call->message);
         else
             http_reply_error(call->connection, status, "%s", call->message);
         return;
@@ -334,6 +336,10 @@ void api_handle(void *context, struct http_connection *connection,
     int status = may_ask(&call);
     if (status == 401 && is_login)
         status = 0;
+    if (status == 401 && http_bearer(request->authorization)) {
+        http_reply_slowly(connection, status, "this is not a token of this service");
+        return;
+    }
     if (status) {
         http_reply_error(connection, status, "%s", call.message);
         return;

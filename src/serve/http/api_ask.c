@@ -243,6 +243,7 @@ int api_login(struct api_call *call)
         rights = auth_login(auth, json_string_value(token), json_string_length(token),
                             service_steady(call->api->service), cookie);
     json_decref(body);
+    call->api->service->counters.wrong_tokens += rights == AUTH_NONE;
     if (rights == AUTH_NONE)
         return api_fail(call, 401, "this is not a token of this service");
     if (auth_required(auth))
@@ -252,7 +253,7 @@ int api_login(struct api_call *call)
                  cookie, AUTH_COOKIE_HOURS * 3600, call->api->tls ? "; Secure" : "");
     struct json json;
     json_begin(&json, &call->out);
-    json_key_text(&json, "rights", rights == AUTH_WRITE ? "write" : "read");
+    json_key_text(&json, "rights", rights == AUTH_READ ? "read" : "write");
     json_end(&json);
     return 200;
 }

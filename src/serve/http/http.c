@@ -18,9 +18,11 @@
 #include <unistd.h>
 
 #define LINGER_MS   2000
+#define SLOWLY_MS   1000
 #define PAUSE_MS    100          /* before accepting again when descriptors have run out */
 #define TIME_PART   5            /* of all time, requests may take this part, */
 #define TIME_MOST   4000000      /* and so much at once, ns: one that takes longer is the last */
+#define TIME_DEBT   50000000     /* one that took longer than that, ns, is not waited for longer */
 #define OUTPUT_HIGH (256u << 10) /* with so much on its way out the next request waits */
 
 void httpd_limits_init(struct httpd_limits *limits)
@@ -91,6 +93,8 @@ void http_rearm(struct http_connection *connection)
         return;
     if (connection->state == HTTP_STREAMING)
         evtimer_del(connection->timer);
+    else if (connection->slowly)
+        set_timer(connection, SLOWLY_MS);
     else if (connection->state == HTTP_CLOSING && !out)
         begin_linger(connection);
     else if (out || connection->state == HTTP_WAITING)
@@ -206,7 +210,8 @@ static bool next_request(struct http_connection *connection)
     uint64_t began = clock_ns();
     http->options.handle(http->options.context, connection, &http->request,
                          bytes + connection->head_length, (size_t)connection->body_length);
-    http->time_left -= (int64_t)(clock_ns() - began);
+    uint64_t took = clock_ns() - began;
+    http->time_left -= (int64_t)(took < TIME_DEBT ? took : TIME_DEBT);
     if (!connection->answered)
         http_reply_error(connection, 500, "no answer");
     evbuffer_drain(in, total);
@@ -304,6 +309,13 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
     struct http_connection *connection = context;
     (void)fd;
     (void)what;
+    if (connection->slowly && !connection->doomed) {
+        int status = connection->slowly;
+        connection->slowly = 0;
+        http_reply_error(connection, status, "%s", connection->message);
+        http_go_on(connection);
+        return;
+    }
     bool reading = connection->state == HTTP_READING && !connection->doomed && !connection->fresh &&
                    evbuffer_get_length(bufferevent_get_output(connection->bev)) == 0;
     if (!connection->doomed && connection->state != HTTP_LINGERING && !connection->fresh)

@@ -86,6 +86,9 @@ void http_reply_method(struct http_connection *connection, const char *allowed);
 void http_wait(struct http_connection *connection, void (*gone)(void *context), void *context);
 void http_go_on(struct http_connection *connection);
 
+/* An error like that of http_reply_error, a second from now: who guesses has to wait. */
+void http_reply_slowly(struct http_connection *connection, int status, const char *message);
+
 /* ------------------------------------------------------------------ streams */
 
 /* Begins an answer without an end. `gone` is called once when the connection is lost or cut off,

@@ -34,6 +34,8 @@ struct http_connection {
     size_t seen;          /* of the head, while looking for its end */
     size_t head_length;   /* 0: not known yet */
     uint64_t body_length; /* when the head is known */
+    int slowly;           /* status of an error that is told when the timer fires; 0: none */
+    char message[160];    /* of it */
     void (*gone)(void *); /* of a stream, or of one that waits */
     void *gone_context;
 };

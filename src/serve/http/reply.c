@@ -179,6 +179,13 @@ void http_wait(struct http_connection *connection, void (*gone)(void *), void *c
     bufferevent_disable(connection->bev, EV_READ);
 }
 
+void http_reply_slowly(struct http_connection *connection, int status, const char *message)
+{
+    connection->slowly = status;
+    snprintf(connection->message, sizeof connection->message, "%s", message);
+    http_wait(connection, NULL, NULL);
+}
+
 /* ------------------------------------------------------------------ streams */
 
 bool http_stream_begin(struct http_connection *connection, const char *type, void (*gone)(void *),

@@ -129,6 +129,16 @@ gordian_status server_run(struct server *server, gordian_error *error);
 gordian_status server_turn(struct server *server, gordian_error *error);
 void server_close(struct server *server);
 
+/* What is in a folder, if it is whole: see store_verify. Nothing is started or changed. */
+struct server_verdict {
+    struct store_verdict store;
+    uint32_t systems, sessions;
+    uint64_t processes, deadlocks;
+};
+
+gordian_status server_verify(const char *folder, struct server_verdict *verdict,
+                             gordian_error *error);
+
 /* Are events taken and kept? Otherwise why not: /readyz. */
 bool server_ready(const struct server *server, const char **why);
 

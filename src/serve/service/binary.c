@@ -107,7 +107,8 @@ static void take_open(struct client *client, const struct wire_frame *frame)
     }
     if (!may_change(client))
         return;
-    if (apply_open(client->service, client->session, &open, &slot, &error)) {
+    if (client_may_open(client, &open, &error) ||
+        apply_open(client->service, client->session, &open, &slot, &error)) {
         client_fail(client, &error);
         return;
     }
@@ -132,6 +133,9 @@ gordian_status client_close_system(struct client *client, struct wire_text name,
     struct served *served = service_find(service, name.text, name.length);
     if (!served)
         return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "there is no system of this name");
+    if (!(client->rights & SERVICE_ADMINISTER))
+        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error,
+                         "this token does not permit to close systems");
     if (in_use(client, served))
         return FAIL_WITH(service, WIRE_IN_USE, error, "others use system '%s'", served->name);
     return apply_close(service, served, error);
@@ -323,7 +327,8 @@ static void take_remove(struct client *client, const struct wire_frame *frame)
     }
     while (wire_next_id(&list, &work->ids[count]))
         count++;
-    if (apply_remove(service, served, what, work->ids, count, &error)) {
+    if (client_may_remove(client, served, what, work->ids, count, &error) ||
+        apply_remove(service, served, what, work->ids, count, &error)) {
         client_fail(client, &error);
         return;
     }

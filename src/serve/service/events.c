@@ -81,7 +81,7 @@ static void take_results(struct service *service, const struct apply_events *eve
         if (served->operations->forgets && result->outcome == GORDIAN_VERDICT_EXITED)
             session_disown(service, served, event->process);
         if (told)
-            notify_event(service, served, event, result,
+            notify_event(service, served, event, served->seq - (first + count - 1 - i), result,
                          result->served ? served->served_list + granted : NULL, events->client);
         granted += result->served;
     }
@@ -166,8 +166,8 @@ static gordian_status pass_duplicates(struct service *service, struct apply_even
     return GORDIAN_OK;
 }
 
-/* An event that was refused for its client's memory is applied again as one that any state refuses:
- * this one, of nobody. */
+/* An event that was refused for its client's memory or rights is applied again as one that any
+ * state refuses: this one, of nobody. */
 static const gordian_event refused_event = {
     .op = GORDIAN_OP_CANCEL, .process = NOBODY, .resource = NOBODY, .to = NOBODY};
 
@@ -178,15 +178,25 @@ static void record_refused(struct service *service)
     bytes_put(&service->work->record, frame + WIRE_HEAD_SIZE, size - WIRE_HEAD_SIZE);
 }
 
-/* Events of a client that has nearly all the memory it may have: one by one. True: it was refused.
- */
-static bool refuse_event(struct service *service, struct apply_events *events)
+/* Would it end, or take something from, a process of another session, and may not? */
+static bool is_others(const struct apply_events *events, const gordian_event *event)
 {
-    struct service_work *work = service->work;
-    if (quota_permits(service, events->session, &work->events[0]))
-        return false;
-    work->events[0] = refused_event;
-    return true;
+    return (event->op == GORDIAN_OP_EXIT || event->op == GORDIAN_OP_CANCEL ||
+            event->op == GORDIAN_OP_RELEASE) &&
+           events->client && !client_may_end(events->client, events->served, event->process);
+}
+
+/* Events of a client that has nearly all the memory it may have, or may not do everything: one by
+ * one. Why it was refused; 0: it was not. */
+static uint8_t refuse_event(struct service *service, const struct apply_events *events)
+{
+    gordian_event *event = &service->work->events[0];
+    uint8_t reason = is_others(events, event)                         ? WIRE_OTHERS
+                     : quota_permits(service, events->session, event) ? 0
+                                                                      : WIRE_OVER_MEMORY;
+    if (reason)
+        *event = refused_event;
+    return reason;
 }
 
 /* Feeds the events of the list, chunk by chunk, and puts those that were taken into the record. */
@@ -196,17 +206,18 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
     size_t done = 0;
     *bad = false;
     bool near =
-        quota_is_near(service, events->session, (size_t)(events->list.end - events->list.at));
+        quota_is_near(service, events->session, (size_t)(events->list.end - events->list.at)) ||
+        (events->client && !(events->client->rights & SERVICE_END_OTHERS));
     while (events->list.left > 0 && !*bad) {
         struct wire_list before = events->list;
         const unsigned char *start = events->list.at;
         size_t count = wire_next_events(&events->list, work->events, near ? 1 : CHUNK, work->wants,
                                         WANTS, bad);
-        bool refused = near && count > 0 && refuse_event(service, events);
+        uint8_t refused = near && count > 0 ? refuse_event(service, events) : 0;
         size_t taken = feed_chunk(service, events, count);
         done += taken;
         if (taken == count && refused) {
-            work->results[work->result_count - 1].reason = WIRE_OVER_MEMORY;
+            work->results[work->result_count - 1].reason = refused;
             record_refused(service);
         } else if (taken == count) {
             bytes_put(&work->record, start, (size_t)(events->list.at - start));

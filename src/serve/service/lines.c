@@ -212,6 +212,8 @@ static const char *refusal_text(const struct service_work *work, const struct se
     }
     if (reason == WIRE_OVER_MEMORY)
         return "this client has all the memory it may have: it can release, cancel, exit or forget";
+    if (reason == WIRE_OTHERS)
+        return "the process is another session's, which this token does not permit to end";
     /* GORDIAN_REASON_UNKNOWN_PROCESS and _RESOURCE are the same numbers */
     if (reason == GORDIAN_REFUSAL_UNKNOWN_PROCESS) {
         snprintf(buffer, size,
@@ -263,14 +265,15 @@ static gordian_status make_event(struct service_work *work, const struct served 
     return GORDIAN_OK;
 }
 
-static gordian_status add_process(struct client *client, struct served *served,
+static gordian_status add_process(struct client *client, struct served *served, uint32_t session,
                                   const gordian_word *name, uint32_t *id, gordian_error *error)
 {
     const struct wire_declaration declaration = {.what = WIRE_PROCESS, .name = text_of(name)};
-    return apply_declaration(client->service, served, client->session, &declaration, id, error);
+    return apply_declaration(client->service, served, session, &declaration, id, error);
 }
 
-/* Those whose acts are awaited come into being by that. */
+/* Those whose acts are awaited come into being by that. They are not the client's who names them,
+ * and do not end with it: they become whose who sends their events. It must have room for them. */
 static gordian_status bring_awaited(struct client *client, struct served *served,
                                     gordian_error *error)
 {
@@ -280,8 +283,13 @@ static gordian_status bring_awaited(struct client *client, struct served *served
     for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++) {
         uint32_t *id = &work->wants[i].resource;
         *id = find_process(served, &trace->items[i].name); /* it may be named twice */
-        if (*id == NOBODY)
-            status = add_process(client, served, &trace->items[i].name, id, error);
+        if (*id != NOBODY)
+            continue;
+        const gordian_word *name = &trace->items[i].name;
+        status = quota_check(client->service, client->session,
+                             served_new_process_cost(served, name->length, 0), error);
+        if (status == GORDIAN_OK)
+            status = add_process(client, served, NOBODY, name, id, error);
     }
     return status;
 }
@@ -299,8 +307,9 @@ static gordian_status bring_into_being(struct client *client, struct served *ser
     *created = !trace->avoidance && event->process == NOBODY &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
                 event->op == GORDIAN_OP_WAIT || event->op == GORDIAN_OP_AWAIT);
-    return *created ? add_process(client, served, &trace->name, &event->process, error)
-                    : GORDIAN_OK;
+    return *created
+               ? add_process(client, served, client->session, &trace->name, &event->process, error)
+               : GORDIAN_OK;
 }
 
 static void end_answer(struct answer *answer, struct served *served, const gordian_event *event)

@@ -265,7 +265,36 @@ bool notify_wanted(const struct service *service, const struct served *served)
     return false;
 }
 
-static void write_event(struct served *served, const gordian_event *event,
+/* What it is about: resources and units, or of an await processes and how many of them. */
+static void write_wants(struct json *json, const struct served *served, const gordian_event *event)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    gordian_want one;
+    const gordian_want *wants;
+    bool await = event->op == GORDIAN_OP_AWAIT;
+    size_t count = await ? event->want_count : served_wants(event, &one, &wants);
+    if (await)
+        wants = event->wants;
+    if (await && event->units)
+        json_key_u64(json, "needs", event->units);
+    json_open(json, "wants", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(json, NULL, '{');
+        if (await) {
+            json_key_text(json, "process", served_process_label(served, wants[i].resource, buffer));
+        } else {
+            json_key_text(json, "resource",
+                          served_resource_label(served, wants[i].resource, buffer));
+            json_key_u64(json, "units", wants[i].units);
+        }
+        json_shut(json);
+    }
+    json_shut(json);
+    if (event->to != NOBODY)
+        json_key_text(json, "to", served_process_label(served, event->to, buffer));
+}
+
+static void write_event(struct served *served, const gordian_event *event, uint64_t seq,
                         const struct served_result *result, const uint32_t *granted,
                         struct output *text)
 {
@@ -276,8 +305,10 @@ static void write_event(struct served *served, const gordian_event *event,
     json_begin(&json, text);
     json_open(&json, "event", '{');
     json_key_text(&json, "system", served->name);
+    json_key_u64(&json, "seq", seq);
     json_key_text(&json, "op", gordian_op_text(event->op));
     json_key_text(&json, "process", name ? name : "");
+    write_wants(&json, served, event);
     json_key_text(&json, "result", served_outcome_text(served, result->outcome));
     if (result->served)
         served_processes_json(&json, "granted_to", served, granted, result->served);
@@ -285,7 +316,7 @@ static void write_event(struct served *served, const gordian_event *event,
 }
 
 void notify_event(struct service *service, struct served *served, const gordian_event *event,
-                  const struct served_result *result, const uint32_t *granted,
+                  uint64_t seq, const struct served_result *result, const uint32_t *granted,
                   const struct client *except)
 {
     struct output *text = &service->work->third;
@@ -295,7 +326,7 @@ void notify_event(struct service *service, struct served *served, const gordian_
             !(client->subscriptions & WIRE_EVERYTHING))
             continue;
         if (text->used == 0)
-            write_event(served, event, result, granted, text);
+            write_event(served, event, seq, result, granted, text);
         if (!text->failure && may_tell(client))
             tell_text(client, WIRE_EVENT, text);
     }

@@ -287,7 +287,7 @@ void notify_incident(struct service *service, struct served *served,
                      const struct incident *incident, const uint32_t *members, size_t count);
 /* An event, to those who want every one, but not to `except`. */
 void notify_event(struct service *service, struct served *served, const gordian_event *event,
-                  const struct served_result *result, const uint32_t *granted,
+                  uint64_t seq, const struct served_result *result, const uint32_t *granted,
                   const struct client *except);
 bool notify_wanted(const struct service *service, const struct served *served);
 
@@ -325,6 +325,14 @@ gordian_status client_close_system(struct client *client, struct wire_text name,
                                    gordian_error *error);
 void client_subscribe(struct client *client, uint8_t mask);
 bool client_may_write(const struct client *client);
+/* May it open this system, end (exit, cancel, release) this process, remove these? Otherwise
+ * WIRE_NOT_ALLOWED. */
+gordian_status client_may_open(const struct client *client, const struct wire_open *open,
+                               gordian_error *error);
+bool client_may_end(const struct client *client, const struct served *served, uint32_t process);
+gordian_status client_may_remove(const struct client *client, const struct served *served,
+                                 uint8_t what, const uint32_t *ids, size_t count,
+                                 gordian_error *error);
 /* ---- the form of lines: service/lines.c (lines, events), service/line_json.c (answers),
  * service/verbs.c (everything but events) */
 

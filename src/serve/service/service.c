@@ -336,7 +336,34 @@ void client_welcomed(struct client *client, size_t start)
 
 bool client_may_write(const struct client *client)
 {
-    return (client->rights & SERVICE_WRITE) == SERVICE_WRITE;
+    return client->rights & SERVICE_SEND;
+}
+
+gordian_status client_may_open(const struct client *client, const struct wire_open *open,
+                               gordian_error *error)
+{
+    if (client->rights & SERVICE_ADMINISTER ||
+        service_find(client->service, open->name.text, open->name.length))
+        return GORDIAN_OK; /* or it only uses what is there */
+    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
+                     "this token does not permit to open systems");
+}
+
+bool client_may_end(const struct client *client, const struct served *served, uint32_t process)
+{
+    uint32_t owner = process < served->process_room ? served->processes[process].owner : NOBODY;
+    return client->rights & SERVICE_END_OTHERS || owner == NOBODY || owner == client->session;
+}
+
+gordian_status client_may_remove(const struct client *client, const struct served *served,
+                                 uint8_t what, const uint32_t *ids, size_t count,
+                                 gordian_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (what == WIRE_PROCESS && !client_may_end(client, served, ids[i]))
+            return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
+                             "this token does not permit to end what is another session's");
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ quotas */

@@ -56,8 +56,11 @@ struct service_journal {
 
 enum service_rights {
     SERVICE_NOTHING = 0,
-    SERVICE_READ = 1,  /* look, ask, subscribe */
-    SERVICE_WRITE = 3, /* and send events */
+    SERVICE_READ = 1,       /* look, ask, subscribe */
+    SERVICE_SEND = 2,       /* send events, declare and remove */
+    SERVICE_ADMINISTER = 4, /* open and close systems */
+    SERVICE_END_OTHERS = 8, /* exit, cancel, release and forget what is another session's */
+    SERVICE_WRITE = 15,     /* all of it */
 };
 
 struct service_options {

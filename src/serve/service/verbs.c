@@ -203,7 +203,7 @@ static void verb_open(struct client *client)
         return;
     }
     /* it is a session's: what one may open counts */
-    if (!session_of(client, &error) ||
+    if (!session_of(client, &error) || client_may_open(client, &open, &error) ||
         apply_open(client->service, client->session, &open, &slot, &error)) {
         if (error.column && reader->word_count > 3) /* it is a column of the options */
             error.column += reader->words[3].column - 1;
@@ -253,7 +253,8 @@ static void remove_named(struct client *client, uint8_t what, const char *verb)
                                        : served_find_resource(served, name->text, name->length);
     if (id == NOBODY)
         answer_bad(client, WIRE_BAD_VALUE, name, "there is nothing of this name");
-    else if (apply_remove(client->service, served, what, &id, 1, &error))
+    else if (client_may_remove(client, served, what, &id, 1, &error) ||
+             apply_remove(client->service, served, what, &id, 1, &error))
         client_fail(client, &error);
     else
         line_ok(client, verb, served);

@@ -266,7 +266,7 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
     if (stat(folder->file, &there) != 0)
         return fail_file(folder, "/" STORE_FILE, error);
     folder->inode = there.st_ino;
-    gordian_status status = marker_begin(&folder->marker, newest, error);
+    gordian_status status = marker_note(&folder->marker, newest, true, error);
     return status == GORDIAN_OK ? sync_folder(folder, error) : status;
 }
 

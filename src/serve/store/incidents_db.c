@@ -386,3 +386,27 @@ gordian_status incidents_page(struct incidents_db *db, const struct incidents_fi
         json_key_null(json, "next");
     return GORDIAN_OK;
 }
+
+gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64_t *applied,
+                                gordian_error *error)
+{
+    sqlite3_stmt *statement;
+    int64_t number = 0;
+    gordian_status status = prepare_statement(db, "PRAGMA integrity_check(1)", &statement, error);
+    if (status != GORDIAN_OK)
+        return status;
+    const char *said = sqlite3_step(statement) == SQLITE_ROW ? text_of(statement, 0) : NULL;
+    if (!said || strcmp(said, "ok") != 0)
+        status = fail(error, GORDIAN_STATUS_INPUT, STORE_FILE " is damaged: %.200s",
+                      said ? said : sqlite3_errmsg(db->db));
+    sqlite3_finalize(statement);
+    int code = history_ask(db->db, "SELECT count(*) FROM incident", &number);
+    *count = (uint64_t)number;
+    if (!code)
+        code = history_ask(db->db, "SELECT frame FROM applied", &number);
+    *applied = (uint64_t)number;
+    if (status == GORDIAN_OK && code)
+        return fail(error, GORDIAN_STATUS_INPUT, STORE_FILE " is damaged: %.200s",
+                    sqlite3_errmsg(db->db));
+    return status;
+}

@@ -75,6 +75,10 @@ gordian_status incidents_get(struct incidents_db *db, uint64_t id,
 gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
                               struct json *json, gordian_error *error);
 
+/* Is the file whole? How many incidents it has, and up to which frame of the journal. */
+gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64_t *applied,
+                                gordian_error *error);
+
 /* The members of the JSON object of an incident, into an object that is open: "id", "system", "at",
  * "ended" (null while it stands), "how", "requester", "processes", "witness", "victim", and
  * "replay" if it has one. */

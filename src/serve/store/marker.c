@@ -13,18 +13,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION 1
+#define VERSION 2
 #define SIZE    32 /* bytes; the epoch, at 8, is aligned for the one load that reads it */
+#define HALF    16 /* each has its own checksum: whatever a write was cut off in, both are whole */
 #define NEW     MARKER_FILE ".new"
 
 static void put_marker(const struct marker *marker, uint8_t bytes[SIZE])
 {
-    memset(bytes, 0, SIZE);
     memcpy(bytes, "GRDM", 4);
-    wire_store32(bytes + 4, VERSION);
     wire_store64(bytes + 8, marker->epoch);
-    wire_store64(bytes + 16, marker->newest);
-    wire_store32(bytes + 24, crc32c(0, bytes, 24));
+    wire_store32(bytes + 4, crc32c(0, bytes + 8, 8));
+    wire_store64(bytes + HALF, marker->newest);
+    wire_store32(bytes + HALF + 8, VERSION);
+    wire_store32(bytes + HALF + 12, crc32c(0, bytes + HALF, 12));
+}
+
+/* As version 1 had it. */
+static bool is_old(const uint8_t bytes[SIZE])
+{
+    return wire_load32(bytes + 4) == 1 && wire_load32(bytes + 24) == crc32c(0, bytes, 24);
 }
 
 static gordian_status get_marker(struct marker *marker, gordian_error *error)
@@ -33,14 +40,16 @@ static gordian_status get_marker(struct marker *marker, gordian_error *error)
     ssize_t got = pread(marker->fd, bytes, SIZE, 0);
     if (got < 0)
         return fail_disk(error, errno);
-    if (got != SIZE || memcmp(bytes, "GRDM", 4) != 0 ||
-        wire_load32(bytes + 24) != crc32c(0, bytes, 24))
+    if (got != SIZE || memcmp(bytes, "GRDM", 4) != 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "it is not one");
+    if (!is_old(bytes) && (wire_load32(bytes + 4) != crc32c(0, bytes + 8, 8) ||
+                           wire_load32(bytes + HALF + 12) != crc32c(0, bytes + HALF, 12)))
         return fail(error, GORDIAN_STATUS_INPUT, "it fails its checksum");
-    if (wire_load32(bytes + 4) != VERSION)
+    if (!is_old(bytes) && wire_load32(bytes + HALF + 8) != VERSION)
         return fail(error, GORDIAN_STATUS_INPUT, "it is of version %u, this program reads %d",
-                    wire_load32(bytes + 4), VERSION);
+                    wire_load32(bytes + HALF + 8), VERSION);
     marker->epoch = wire_load64(bytes + 8);
-    marker->newest = wire_load64(bytes + 16);
+    marker->newest = wire_load64(bytes + HALF);
     return GORDIAN_OK;
 }
 
@@ -75,10 +84,9 @@ static uint64_t load_epoch(const struct marker *marker)
     return atomic_load((const _Atomic uint64_t *)marker->mapped);
 }
 
-gordian_status marker_begin(struct marker *marker, uint64_t newest, gordian_error *error)
+gordian_status marker_claim(struct marker *marker, gordian_error *error)
 {
     marker->epoch++;
-    marker->newest = newest;
     gordian_status status = GORDIAN_OK;
     if (marker->fd < 0)
         status = make_marker(marker, error);

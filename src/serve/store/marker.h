@@ -1,7 +1,8 @@
 /*
  * The marker: a file that says what must be in the folder, and who writes there.
  *
- *     marker    "GRDM", version, epoch, number in the name of the journal's newest file, checksum
+ *     marker    "GRDM", checksum, epoch; number in the name of the journal's newest file, version,
+ *               checksum
  *
  * A folder without its database looks like a new one, and a journal without its last file like a
  * shorter one: the marker tells them apart. The epoch is raised by every service that begins to
@@ -28,8 +29,8 @@ struct marker {
 /* Reads the marker of a folder, if there is one: marker->fd. GORDIAN_STATUS_INPUT: it is damaged,
  * or of another version. It is to be closed in any case. */
 gordian_status marker_open(struct marker *marker, int folder, gordian_error *error);
-/* From now on this process writes here. */
-gordian_status marker_begin(struct marker *marker, uint64_t newest, gordian_error *error);
+/* From now on this process writes here, and whoever did before does not. */
+gordian_status marker_claim(struct marker *marker, gordian_error *error);
 /* The journal goes on in another file (0: it is not known which). `sync`: on the disk, too. */
 gordian_status marker_note(struct marker *marker, uint64_t newest, bool sync, gordian_error *error);
 /* Does this process still write here? GORDIAN_STATUS_UNAVAILABLE: another one does. */

@@ -182,6 +182,10 @@ static gordian_status open_kept(struct store *store, struct store_found *found,
         status = repair_finish(&store->folder, error);
     if (status == GORDIAN_OK)
         status = folder_check(&store->folder, &store->options, found, error);
+    /* Before anything is read: whoever wrote here until now acknowledges nothing from here on, so
+     * that what is read is all there is. */
+    if (status == GORDIAN_OK)
+        status = marker_claim(&store->folder.marker, error);
     if (status == GORDIAN_OK)
         status = open_history(store, found, error);
     if (status == GORDIAN_OK)
@@ -218,6 +222,8 @@ static gordian_status start_thread(struct store *store, gordian_error *error)
     store->journal_bytes = recovery->bytes;
     store->snapshot_size = recovery->image.used;
     store->trimming = true;
+    store->wall_at = store_wall_ms();
+    store->steady_at = steady_ms();
     atomic_store(&store->committed, recovery->last);
     if (!store->kept)
         return GORDIAN_OK;

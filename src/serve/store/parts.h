@@ -13,6 +13,7 @@
  *     questions.c      a thread that reads them for whoever asks
  *     recover.c        are snapshot and journal whole? what the service needs of them
  *     repair.c         moving aside what is damaged
+ *     verify.c         is a folder whole?
  *
  * Who may use journal and history: whoever has set store->busy. The loop takes them for a commit in
  * store_seal, if it can have them at once, the thread for everything else; neither keeps the mutex
@@ -187,9 +188,10 @@ struct store {
     bool running;
     int doorbell;
     uint64_t retry_at, sync_at, trim_at;
-    uint64_t checkpoint_at; /* not before: a reader was in the way */
-    bool trimming;          /* there may be more to delete */
-    uint64_t trimmed;       /* the snapshot by which files have been deleted */
+    uint64_t checkpoint_at;      /* not before: a reader was in the way */
+    uint64_t wall_at, steady_at; /* when it was opened */
+    bool trimming;               /* there may be more to delete */
+    uint64_t trimmed;            /* the snapshot by which files have been deleted */
 };
 
 void *store_thread(void *context);

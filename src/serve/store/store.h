@@ -104,6 +104,21 @@ struct store_loader {
 gordian_status store_load(struct store *store, const struct store_loader *loader, void *context,
                           gordian_error *error);
 
+/* ---- a folder that nobody works in */
+
+struct store_verdict {
+    uint64_t snapshot;  /* record that the newest stands for; 0: none */
+    uint64_t last;      /* record */
+    uint64_t incidents; /* kept */
+    bool torn;          /* the last batch is unfinished, and was never acknowledged */
+};
+
+/* Is everything there, and whole by its checksums? The loader gets all of it. Nothing is changed.
+ * GORDIAN_STATUS_INPUT: no, and the error says what is not; GORDIAN_STATUS_UNAVAILABLE: a service
+ * works there. */
+gordian_status store_verify(const char *folder, const struct store_loader *loader, void *context,
+                            struct store_verdict *verdict, gordian_error *error);
+
 /* ---- every turn of the loop */
 
 /* Puts a record into the open batch; `at` is its time in ms since 1970. Its number, or 0: no

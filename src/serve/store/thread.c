@@ -333,9 +333,22 @@ static bool trim_files(struct store *store)
     return good;
 }
 
+static uint64_t earlier_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A clock that is set forward while the service runs makes nothing old: time has passed by the
+ * steady one. Nor does one that was set back. */
+static uint64_t time_passed(const struct store *store)
+{
+    uint64_t wall = store_wall_ms(), steady = steady_ms();
+    return earlier_of(wall, store->wall_at + (steady - store->steady_at));
+}
+
 static void trim_history(struct store *store, bool *more)
 {
-    uint64_t keep = store->keep_ms, now = store_wall_ms(), dropped = 0;
+    uint64_t keep = store->keep_ms, now = time_passed(store), dropped = 0;
     uint64_t before = keep && now > keep ? now - keep : 0;
     store_take_files(store);
     store_unlock(store);
@@ -358,11 +371,6 @@ static void trim_journal(struct store *store)
 }
 
 /* ---- the thread */
-
-static uint64_t earlier_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* When there is something to do, if nothing changes. */
 static uint64_t next_due(const struct store *store)

@@ -96,7 +96,7 @@ export class Inspect {
             facts.push(h('dt', {}, 'Has waited'), h('dd', {}, duration(waited)));
         }
         if (process.owner) {
-            facts.push(h('dt', {}, 'Owner'), h('dd', {}, process.owner));
+            facts.push(h('dt', {}, 'Owner'), h('dd', {}, shown(process.owner)));
         }
         return facts;
     }
