@@ -509,12 +509,21 @@ static int attend_program(const struct start *start)
     return code < 0 ? end_like(status) : code;
 }
 
+/* What was made for a program that does not run after all. */
+static void take_back(const struct start *start)
+{
+    run_mailbox_close(start->mailbox);
+    if (start->folder[0])
+        session_remove(start->folder);
+}
+
 static int supervise_program(const struct start *start, char **command)
 {
     int failure[2];
     sigset_t all, before;
     if (pipe2(failure, O_CLOEXEC) != 0) {
         cli_say(start->cli, "cannot start: %s", strerror(errno));
+        take_back(start);
         return EXIT_BROKEN;
     }
     output_flush(&start->cli->out);
@@ -534,6 +543,7 @@ static int supervise_program(const struct start *start, char **command)
         close(failure[0]);
         sigprocmask(SIG_SETMASK, &before, NULL);
         cli_say(start->cli, "cannot start: %s", strerror(why));
+        take_back(start);
         return EXIT_BROKEN;
     }
     forward_signals(before);
@@ -545,9 +555,7 @@ static int supervise_program(const struct start *start, char **command)
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
     child = 0;
-    run_mailbox_close(start->mailbox);
-    if (start->folder[0])
-        session_remove(start->folder);
+    take_back(start);
     return not_executable(start, command[0], why);
 }
 
@@ -561,7 +569,7 @@ static int cannot_watch(struct start *start, const char *subject, const char *re
                 reason,
                 stop ? "" : "; it runs unwatched, and hangs are looked for from outside only");
     if (stop) {
-        session_remove(start->folder);
+        take_back(start);
         return EXIT_UNAVAILABLE;
     }
     start->library[0] = '\0';
