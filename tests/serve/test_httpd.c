@@ -132,6 +132,7 @@ static void *serve(void *context)
     event_base_dispatch(base);
     event_free(tick);
     httpd_close(httpd);
+    event_base_loop(base, EVLOOP_NONBLOCK); /* what libevent frees later */
     return context;
 }
 
@@ -447,6 +448,7 @@ static void test_share(void)
     for (size_t i = 0; i < 8; i++)
         close(fds[i]);
     httpd_close(httpd);
+    event_base_loop(base, EVLOOP_NONBLOCK); /* what libevent frees later */
     event_base_free(base);
 }
 
