@@ -4,7 +4,7 @@ PREFIX     ?= /usr/local
 DESTDIR    ?=
 SECONDS    ?= 60
 SOAK       ?= 3600
-BENCH      ?= detect
+BENCH      ?= all
 BENCH_ARGS ?=
 
 # Warnings are errors in CI, and only there: another compiler may know new ones.
@@ -12,7 +12,7 @@ BENCH_ARGS ?=
 options = --prefix=$(PREFIX) $(if $(CI),-Dwerror=true,-Dwerror=false) -Dgpu_chips=80,90a
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check check-long dist gpu-check bench gpu-bench fuzz lint format wheel install clean help
+.PHONY: build demo check check-long deb dist html gpu-check bench gpu-bench fuzz lint format wheel install clean help
 
 build:
 	@scripts/setup build
@@ -41,19 +41,31 @@ bench:
 	@scripts/setup bench
 	@scripts/configure build $(options)
 	@meson compile -C build
-	@build/gordian bench $(BENCH) $(BENCH_ARGS)
+	@scripts/bench build $(BENCH) $(BENCH_ARGS)
 
 # On a machine with an NVIDIA GPU: nothing is installed.
 gpu-check:
 	@scripts/gpu-check $(options)
 
 gpu-bench:
-	@BENCH_ARGS="$(BENCH_ARGS)" scripts/gpu-bench $(options)
+	@BENCH_ARGS="--json $(BENCH_ARGS)" scripts/gpu-bench $(options) >build-gpu.json
+	@scripts/results record $(CURDIR)/build-gpu.json
+	@scripts/results write
 
 # A tarball that needs no git, and no node for the page.
 dist:
 	@scripts/setup dist
 	@scripts/dist
+
+# Debian packages of the last commit.
+deb:
+	@scripts/setup deb
+	@scripts/deb
+
+# README, docs, manual pages and the reference of the library, with their links followed.
+html:
+	@scripts/setup html
+	@scripts/html
 
 fuzz:
 	@scripts/setup fuzz
@@ -81,16 +93,18 @@ help:
 	@echo "make [build]     builds build/gordian and libgordian"
 	@echo "make demo        shows a deadlock being found: the dining philosophers"
 	@echo "make check       all tests, then again under the sanitizers"
-	@echo "make check-long  the same, thirty times as much, ten minutes of fuzzing, and SOAK=3600"
+	@echo "make check-long  the same, a hundred times as much, ten minutes of fuzzing, and SOAK=3600"
 	@echo "                 seconds in which threads sleep and no wake-up may be lost;"
 	@echo "                 OPEN_POSIX=FOLDER: the tests of open_posix_testsuite under gordian run"
-	@echo "make bench       measures: BENCH=detect BENCH_ARGS='--quick --json'"
+	@echo "make bench       measures, and records it in docs/results: BENCH=detect BENCH_ARGS=--quick"
 	@echo "make gpu-check   the tests of the GPU part on a real GPU: DEVICE=0 EVENTS=1000000"
-	@echo "make gpu-bench   measures the GPU engines: BENCH_ARGS='--json'"
+	@echo "make gpu-bench   the same with the GPU's engines: BENCH_ARGS=--quick"
 	@echo "make fuzz        runs every fuzzer for SECONDS=60"
 	@echo "make lint        format, static analysis, house rules"
 	@echo "make format      rewrites the sources in the house style"
 	@echo "make dist        dist/gordian-VERSION.tar.xz, for machines without git and node"
+	@echo "make deb         dist/*.deb: gordian, libgordian0, libgordian-dev, gordian-serve, ..."
+	@echo "make html        build/html: all documents, manual pages, the reference of the library"
 	@echo "make wheel       build/wheel/gordian-*.whl, the Python package with the library in it"
 	@echo "make install     to DESTDIR= under PREFIX=/usr/local"
 	@echo "make clean       removes what was built"

@@ -7,7 +7,9 @@
 #include "build-info.h"
 #include "harness.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 const struct bench_info bench_list[] = {
     {"detect", "deadlock detection: chains, random load, multi-unit releases, check, memory, GPU",
@@ -20,6 +22,8 @@ const struct bench_info bench_list[] = {
      bench_makespan},
     {"array", "a growable array on the GPU: the paper's experiment, grids, elements, pages, reads",
      bench_array},
+    {"inspect", "a program that hangs, beside gdb: time to the answer, and how long it is held up",
+     bench_inspect},
     {"run", "watching programs: lock and unlock under `gordian run`, ThreadSanitizer, Helgrind",
      bench_of_run},
     {"mpi", "watching MPI programs: 8 bytes to and fro between two ranks under `gordian run`",
@@ -46,6 +50,20 @@ void bench_options_init(struct bench_options *options)
 
 /* ------------------------------------------------------------------ the machine */
 
+/* When this is, and the command that does the same again. */
+static void describe_run(const struct bench_options *options, char *date, size_t date_size,
+                         char *command, size_t command_size)
+{
+    time_t now = time(NULL);
+    struct tm parts;
+    bool chosen = options->engine && strcmp(options->engine, "auto") != 0;
+    if (!gmtime_r(&now, &parts) || !strftime(date, date_size, "%Y-%m-%d", &parts))
+        date[0] = '\0';
+    snprintf(command, command_size, "gordian bench %s%s%s%s", options->name ? options->name : "all",
+             options->quick ? " --quick" : "", chosen ? " --engine " : "",
+             chosen ? options->engine : "");
+}
+
 static void print_machine(struct bench *bench)
 {
     struct machine machine;
@@ -56,6 +74,8 @@ static void print_machine(struct bench *bench)
                       GORDIAN_BUILD_COMPILER, GORDIAN_BUILD_FLAGS, GORDIAN_BUILD_COMMIT);
         return;
     }
+    char date[32], command[256];
+    describe_run(bench->options, date, sizeof date, command, sizeof command);
     struct json json;
     json_begin(&json, bench->out);
     json_key_text(&json, "machine", machine.system);
@@ -66,6 +86,9 @@ static void print_machine(struct bench *bench)
     json_key_text(&json, "compiler", GORDIAN_BUILD_COMPILER);
     json_key_text(&json, "flags", GORDIAN_BUILD_FLAGS);
     json_key_text(&json, "commit", GORDIAN_BUILD_COMMIT);
+    json_key_text(&json, "date", date);
+    json_key_text(&json, "command", command);
+    json_key_bool(&json, "quick", bench->options->quick);
     json_end(&json);
 }
 

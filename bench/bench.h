@@ -14,7 +14,8 @@ struct bench_options {
     const char *engine; /* only the rows of this engine; NULL or "auto": all */
     const char *svg;    /* write the curves to this file; NULL: nowhere */
     uint64_t seed;
-    uint32_t soak; /* `serve`: instead of measuring, so many seconds at 80 % of the top rate */
+    uint32_t soak;     /* `serve`: instead of measuring, so many seconds at 80 % of the top rate */
+    const char *store; /* `serve`: on PostgreSQL, by this connection string, instead */
     /* Told what is being measured now, for a progress line; NULL: nobody. */
     void (*progress)(void *context, const char *text);
     void *progress_context;

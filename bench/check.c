@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/machine.h"
 #include "base/random.h"
+#include "base/temporary.h"
 #include "gen/gen.h"
 #include "gpu/gpu.h"
 
@@ -27,7 +28,7 @@ struct judging {
 static gordian_status run_judgement(void *context, double *ns, gordian_error *error)
 {
     struct judging *judging = context;
-    gordian_report report;
+    gordian_report report = {0};
     uint32_t id;
     /* A newcomer that does nothing: no answer can be left over from the last time. */
     gordian_status status = gordian_snapshot_add_process(judging->snapshot, &id, error);
@@ -157,14 +158,12 @@ static gordian_status write_file(struct command *command, const struct gen_optio
                                  bool packed, gordian_error *error)
 {
     struct output out;
-    snprintf(command->path, sizeof command->path, "%.4000s/gordian-check-XXXXXX",
-             machine_temporary());
-    int fd = mkstemp(command->path);
-    if (fd < 0) {
-        command->path[0] = '\0';
-        return fail(error, GORDIAN_STATUS_IO, "cannot make a temporary file: %s", strerror(errno));
-    }
-    gordian_status status = output_open(&out, fd) ? GORDIAN_OK : fail_memory(error);
+    int fd;
+    gordian_status status =
+        temporary_file("gordian-check", "", command->path, sizeof command->path, &fd, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = output_open(&out, fd) ? GORDIAN_OK : fail_memory(error);
     const gordian_writer writer = {write_bytes, NULL, &out};
     if (status == GORDIAN_OK)
         status = packed ? gen_pack(options, &writer, error) : gen_write(options, &out, error);

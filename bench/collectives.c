@@ -4,9 +4,10 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include "base/beside.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/temporary.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -80,17 +81,12 @@ static gordian_status measure_verdict(struct bench *bench, char *gordian, char *
 
 gordian_status bench_collectives(struct bench *bench)
 {
-    char gordian[PATH_MAX], folder[120], clean[200];
-    ssize_t length = readlink("/proc/self/exe", gordian, sizeof gordian - 1);
-    if (length <= 0)
+    char gordian[PATH_MAX], folder[PATH_MAX];
+    if (!beside_self(gordian, sizeof gordian))
         return bench_skip(bench, "collectives/", "this program does not know where it is");
-    gordian[length] = '\0';
-    snprintf(folder, sizeof folder, "%.80s/gc-XXXXXX", machine_temporary());
-    if (!mkdtemp(folder))
-        return fail(bench->error, GORDIAN_STATUS_IO, "cannot make a folder");
-    gordian_status status = measure_verdict(bench, gordian, folder);
-    snprintf(clean, sizeof clean, "rm -rf '%s'", folder);
-    if (system(clean) != 0 && status == GORDIAN_OK)
-        status = fail(bench->error, GORDIAN_STATUS_IO, "cannot remove '%s'", folder);
+    gordian_status status = temporary_folder("gc", folder, sizeof folder, bench->error);
+    if (status == GORDIAN_OK)
+        status = measure_verdict(bench, gordian, folder);
+    temporary_remove(folder);
     return status;
 }

@@ -42,14 +42,6 @@ void compose_side_free(struct compose_side *side);
 /* The engine of that name, or NULL. */
 const struct compose_engine *compose_engine_named(const char *name);
 
-/* Runs a program in the folder; what it prints, as far as it fits (compose_child.c). False: it
- * could not be run, or failed. */
-bool compose_child(const char *folder, const char *const *words, char *text, size_t size);
-/* The path of a program that was built with this one; false: it was not. */
-bool compose_beside(const char *name, char *path, size_t size);
-/* Is there an mpirun? It is told that this machine's cores are enough for any number of ranks. */
-bool compose_mpirun(void);
-
 /* ---- SPIN (compose_spin.c): the same chain, or the same circuit, as a Promela model */
 struct spin {
     char folder[512]; /* of the files it makes; "": none */
@@ -91,6 +83,27 @@ struct compose_cells {
 void compose_cells_init(struct compose_cells *cells, unsigned repeat);
 /* Multiplies, every cell each time: a bench_side's run. */
 gordian_status compose_cells_run(void *cells, double *ns, gordian_error *error);
+
+/* ---- models that others publish figures for (compose_models.c) */
+enum compose_model_size {
+    COMPOSE_MODEL_USUAL,
+    COMPOSE_MODEL_QUICK,
+    COMPOSE_MODEL_DEVICE, /* a GPU has something to do */
+    COMPOSE_MODEL_SMALL,  /* an emulated one comes to an end */
+    COMPOSE_MODEL_SIZES
+};
+
+struct compose_model {
+    const char *name;
+    uint32_t size;
+    uint64_t states; /* that there are; 0: it is not known beforehand */
+    gordian_circuit *circuit;
+};
+
+/* Model `number`, from 0; false past the last one. The circuit is the caller's to close, whatever
+ * *status is. */
+bool compose_model_open(struct compose_model *out, size_t number, enum compose_model_size which,
+                        gordian_status *status, gordian_error *error);
 
 /* ---- rows: each adds its own */
 gordian_status compose_reach_rows(const struct compose_bench *compose);  /* compose_reach.c */

@@ -93,19 +93,16 @@ static gordian_status measure(const struct gpu_bench *gpu, struct gpu_side *side
     return bench_add(bench, &row);
 }
 
-/* Measures one step on a circuit of `gordian gen`. */
-static gordian_status row(const struct gpu_bench *gpu, const char *kind, uint32_t size,
-                          struct gpu_side side, const char *id, double bar)
+/* Measures one step on a circuit. */
+static gordian_status circuit_row(const struct gpu_bench *gpu, const gordian_circuit *circuit,
+                                  uint32_t size, struct gpu_side side, const char *id, double bar)
 {
     gordian_compose_options options;
-    gordian_circuit *circuit;
     gordian_error *error = gpu->compose->bench->error;
     uint64_t states;
     gordian_compose_options_init(&options);
-    gordian_status status = bench_circuit(&circuit, kind, size, 1, NULL, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = compose_device_open(&side.device, gpu->gpu, NULL, circuit, &options, error);
+    gordian_status status =
+        compose_device_open(&side.device, gpu->gpu, NULL, circuit, &options, error);
     if (status == GORDIAN_OK && side.what == COUNT_ALL)
         status = compose_device_take_all(side.device, 0, error);
     else if (status == GORDIAN_OK && side.what != EXPLORE)
@@ -113,6 +110,18 @@ static gordian_status row(const struct gpu_bench *gpu, const char *kind, uint32_
     if (status == GORDIAN_OK)
         status = measure(gpu, &side, id, size, bar);
     compose_device_close(side.device);
+    return status;
+}
+
+/* The same on one of `gordian gen`. */
+static gordian_status row(const struct gpu_bench *gpu, const char *kind, uint32_t size,
+                          struct gpu_side side, const char *id, double bar)
+{
+    gordian_circuit *circuit;
+    gordian_status status =
+        bench_circuit(&circuit, kind, size, 1, NULL, gpu->compose->bench->error);
+    if (status == GORDIAN_OK)
+        status = circuit_row(gpu, circuit, size, side, id, bar);
     gordian_circuit_close(circuit);
     return status;
 }
@@ -200,6 +209,25 @@ static gordian_status general_rows(const struct gpu_bench *gpu)
     return status;
 }
 
+/* The models that stand beside SPIN in compose_models.c, larger. */
+static gordian_status model_rows(const struct gpu_bench *gpu)
+{
+    enum compose_model_size which = gpu->emulated ? COMPOSE_MODEL_SMALL : COMPOSE_MODEL_DEVICE;
+    gordian_status status = GORDIAN_OK;
+    struct compose_model model;
+    char id[64];
+    for (size_t i = 0; status == GORDIAN_OK &&
+                       compose_model_open(&model, i, which, &status, gpu->compose->bench->error);
+         i++) {
+        snprintf(id, sizeof id, "models/%s", model.name);
+        if (status == GORDIAN_OK)
+            status = circuit_row(gpu, model.circuit, model.size,
+                                 (struct gpu_side){.what = EXPLORE, .states = model.states}, id, 0);
+        gordian_circuit_close(model.circuit);
+    }
+    return status;
+}
+
 gordian_status compose_gpu_rows(const struct compose_bench *compose)
 {
     struct bench *bench = compose->bench;
@@ -220,6 +248,8 @@ gordian_status compose_gpu_rows(const struct compose_bench *compose)
         status = product_rows(&gpu);
     if (status == GORDIAN_OK)
         status = general_rows(&gpu);
+    if (status == GORDIAN_OK)
+        status = model_rows(&gpu);
     gpu_close(gpu.gpu);
     return status;
 }

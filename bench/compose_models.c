@@ -34,13 +34,45 @@ static const char readers[] =
     "token(s?,e?,x?,y?) { #CA f* -> r : {s} r -> f : {e} f -> r : {x} r -> f : {y} }"
     "main<n:int>() { { user(w[i],s[i],e[i]) token(s[i],e[i],x,y) | i:<1..n> } user(a,x,y) }";
 
+/* How many states there are, worked out by hand. */
+static uint64_t power_of(uint64_t base, uint32_t exponent)
+{
+    uint64_t power = 1;
+    while (exponent-- > 0)
+        power *= base;
+    return power;
+}
+
+static uint64_t dining_states(uint32_t n)
+{
+    return power_of(3, n) - 1;
+}
+
+static uint64_t scheduler_states(uint32_t n)
+{
+    return n * power_of(2, n + 1);
+}
+
+static uint64_t alternating_states(uint32_t n)
+{
+    return power_of(2, 5 * n + 1);
+}
+
+static uint64_t readers_states(uint32_t n)
+{
+    return 2 * power_of(3, n) + power_of(2, n);
+}
+
 static const struct model {
     const char *name, *kind, *text; /* a kind of `gordian gen`, or a text */
-    uint32_t size, quick;
+    uint32_t sizes[COMPOSE_MODEL_SIZES];
+    uint64_t (*states)(uint32_t size); /* NULL: they are not known beforehand */
 } models[] = {
-    {"dining", "circuit-dining", NULL, 13, 9}, {"ring", "circuit-ring", NULL, 22, 16},
-    {"scheduler", NULL, milner, 15, 9},        {"alternating-bit", NULL, alternating, 4, 2},
-    {"readers", NULL, readers, 12, 7},
+    {"dining", "circuit-dining", NULL, {13, 9, 17, 4}, dining_states},
+    {"ring", "circuit-ring", NULL, {22, 16, 60, 8}, NULL},
+    {"scheduler", NULL, milner, {15, 9, 20, 4}, scheduler_states},
+    {"alternating-bit", NULL, alternating, {4, 2, 5, 1}, alternating_states},
+    {"readers", NULL, readers, {12, 7, 16, 3}, readers_states},
 };
 
 static gordian_status open_model(gordian_circuit **out, const struct model *model, uint32_t size,
@@ -53,12 +85,27 @@ static gordian_status open_model(gordian_circuit **out, const struct model *mode
     return bench_circuit_text(out, model->text, main, error);
 }
 
-static gordian_status add_model(struct bench *bench, const struct model *model, uint32_t size,
+bool compose_model_open(struct compose_model *out, size_t number, enum compose_model_size which,
+                        gordian_status *status, gordian_error *error)
+{
+    if (number >= sizeof models / sizeof *models)
+        return false;
+    uint32_t size = models[number].sizes[which];
+    *out = (struct compose_model){
+        .name = models[number].name,
+        .size = size,
+        .states = models[number].states ? models[number].states(size) : 0,
+    };
+    *status = open_model(&out->circuit, &models[number], size, error);
+    return true;
+}
+
+static gordian_status add_model(struct bench *bench, const struct compose_model *model,
                                 uint64_t states, const struct bench_side *ours,
                                 const struct bench_side *theirs, const char *why)
 {
     double count = (double)states;
-    struct bench_row row = bench_row("ns", "compose/models/%s-%u/cpu", model->name, size);
+    struct bench_row row = bench_row("ns", "compose/models/%s-%u/cpu", model->name, model->size);
     row.value = ours->median / count;
     row.p99 = ours->p99 / count;
     int used = snprintf(row.note, sizeof row.note, "a state of %llu, one thread; %.3g million/s",
@@ -74,26 +121,26 @@ static gordian_status add_model(struct bench *bench, const struct model *model, 
     return bench_add(bench, &row);
 }
 
-static gordian_status measure_model(struct bench *bench, const struct model *model, uint32_t size,
-                                    const gordian_circuit *circuit)
+static gordian_status measure_model(struct bench *bench, const struct compose_model *model)
 {
     struct spin spin;
-    struct compose_side cpu = compose_side_of(compose_engine_named("cpu"), circuit);
+    struct compose_side cpu = compose_side_of(compose_engine_named("cpu"), model->circuit);
     struct bench_side sides[2] = {{&cpu, compose_side_run, 0, 0}, {&spin, spin_run, 0, 0}};
     struct bench_effort effort = {0, bench->options->quick ? 1 : 3, 15,
                                   bench->options->quick ? 1 : 10};
-    bool have_spin = spin_open_circuit(&spin, circuit);
-    bench_progress(bench, "compose: %s of %u, cpu and SPIN", model->name, size);
+    bool have_spin = spin_open_circuit(&spin, model->circuit);
+    bench_progress(bench, "compose: %s of %u, cpu and SPIN", model->name, model->size);
     cpu.options.count_transitions = false;
     cpu.options.threads = 1;
+    cpu.states = model->states;
     gordian_status status = bench_measure(bench, sides, have_spin ? 2 : 1, &effort);
     if (status == GORDIAN_OK && have_spin && spin.states != cpu.result.states)
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
-                      "%s of %u: SPIN finds %llu states, not %llu", model->name, size,
+                      "%s of %u: SPIN finds %llu states, not %llu", model->name, model->size,
                       (unsigned long long)spin.states, (unsigned long long)cpu.result.states);
     if (status == GORDIAN_OK)
-        status = add_model(bench, model, size, cpu.result.states, &sides[0],
-                           have_spin ? &sides[1] : NULL, spin.why);
+        status = add_model(bench, model, cpu.result.states, &sides[0], have_spin ? &sides[1] : NULL,
+                           spin.why);
     if (have_spin)
         spin_close(&spin);
     compose_side_free(&cpu);
@@ -103,16 +150,16 @@ static gordian_status measure_model(struct bench *bench, const struct model *mod
 gordian_status compose_models_rows(const struct compose_bench *compose)
 {
     struct bench *bench = compose->bench;
+    enum compose_model_size which =
+        bench->options->quick ? COMPOSE_MODEL_QUICK : COMPOSE_MODEL_USUAL;
     gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof models / sizeof *models && compose->cpu; i++) {
-        uint32_t size = bench->options->quick ? models[i].quick : models[i].size;
-        gordian_circuit *circuit;
-        status = open_model(&circuit, &models[i], size, bench->error);
+    struct compose_model model;
+    for (size_t i = 0; compose->cpu && status == GORDIAN_OK &&
+                       compose_model_open(&model, i, which, &status, bench->error);
+         i++) {
         if (status == GORDIAN_OK)
-            status = measure_model(bench, &models[i], size, circuit);
-        gordian_circuit_close(circuit);
-        if (status != GORDIAN_OK)
-            break;
+            status = measure_model(bench, &model);
+        gordian_circuit_close(model.circuit);
     }
     return status;
 }

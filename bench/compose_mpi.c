@@ -1,7 +1,8 @@
 /* Ranks: `gordian-mpi compose` under mpirun, on this machine. */
 #define _GNU_SOURCE
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/temporary.h"
+#include "child.h"
 #include "compose.h"
 #include "gen/gen.h"
 
@@ -37,10 +38,14 @@ static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
     char text[4096];
     /* A deadlock is told by the status, too. */
     const char *const words[] = {
-        "sh",         "-c",           "mpirun -n $0 $1 compose --json --deadlocks $2 || [ $? = 1 ]",
-        ranks->count, ranks->program, ranks->file,
+        "sh",
+        "-c",
+        "mpirun -n $0 \"$1\" compose --json --deadlocks \"$2\" || [ $? = 1 ]",
+        ranks->count,
+        ranks->program,
+        ranks->file,
         NULL};
-    if (!compose_child("/", words, text, sizeof text))
+    if (!child_run("/", words, text, sizeof text))
         return fail(error, GORDIAN_STATUS_INPUT, "gordian-mpi failed on %s ranks: %.150s",
                     ranks->count, text);
     *ns = value_of(text, "\"seconds\":") * 1e9;
@@ -54,17 +59,17 @@ static gordian_status write_circuit(struct ranks *ranks, gordian_error *error)
 {
     struct gen_options options;
     struct output out;
-    snprintf(ranks->file, sizeof ranks->file, "%s/gordian-mpi-XXXXXX.treo", machine_temporary());
-    int fd = mkostemps(ranks->file, 5, O_CLOEXEC);
-    if (fd < 0 || !output_open(&out, fd))
-        return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", ranks->file,
-                    strerror(errno));
+    int fd;
+    gordian_status status =
+        temporary_file("gordian-mpi", ".treo", ranks->file, sizeof ranks->file, &fd, error);
+    if (status != GORDIAN_OK)
+        return status;
     char kind[32];
     snprintf(kind, sizeof kind, "circuit-%s", ranks->kind);
     gen_options_init(&options);
     options.kind = kind;
     options.processes = ranks->size;
-    gordian_status status = gen_write(&options, &out, error);
+    status = output_open(&out, fd) ? gen_write(&options, &out, error) : fail_memory(error);
     if (!output_close(&out) && status == GORDIAN_OK)
         status = fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", ranks->file,
                       strerror(out.failure));
@@ -111,7 +116,7 @@ static gordian_status add_rows(const struct compose_bench *compose, struct ranks
 static gordian_status measure(const struct compose_bench *compose, const struct ranks *first)
 {
     struct bench *bench = compose->bench;
-    struct ranks ranks[RANKS_MOST];
+    struct ranks ranks[RANKS_MOST] = {0};
     struct bench_side sides[RANKS_MOST];
     size_t count = 2;
     struct bench_effort effort = {0, bench->options->quick ? 1 : 3, 9,
@@ -146,9 +151,9 @@ gordian_status compose_mpi_rows(const struct compose_bench *compose)
     const char *only = bench->options->engine;
     if (only && strcmp(only, "auto") != 0 && strcmp(only, "cpu") != 0)
         return GORDIAN_OK;
-    if (!compose_beside("gordian-mpi", chain.program, sizeof chain.program))
+    if (!child_beside("gordian-mpi", chain.program, sizeof chain.program))
         return bench_skip(bench, "compose/*/mpi", "gordian-mpi was not built beside gordian");
-    if (!compose_mpirun())
+    if (!child_mpirun())
         return bench_skip(bench, "compose/*/mpi", "there is no mpirun");
     memcpy(dining.program, chain.program, sizeof dining.program);
     chain.states = UINT64_C(1) << chain.size;

@@ -1,5 +1,6 @@
 /* The published product over MPI ranks of this machine: bench/published_ranks under mpirun. */
 #include "base/error.h"
+#include "child.h"
 #include "compose.h"
 
 #include <limits.h>
@@ -18,7 +19,7 @@ static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
     const struct published_ranks *ranks = context;
     char text[4096];
     const char *const words[] = {"mpirun", "-n", ranks->count, ranks->program, ranks->fifos, NULL};
-    if (!compose_child("/", words, text, sizeof text))
+    if (!child_run("/", words, text, sizeof text))
         return fail(error, GORDIAN_STATUS_INPUT, "published_ranks failed on %s ranks: %.150s",
                     ranks->count, text);
     const char *found = strstr(text, "\"transitions\":"), *seconds = strstr(text, "\"seconds\":");
@@ -62,9 +63,9 @@ gordian_status compose_ranks_rows(const struct compose_bench *compose)
     const char *only = bench->options->engine;
     if (only && strcmp(only, "auto") != 0 && strcmp(only, "cpu") != 0)
         return GORDIAN_OK;
-    if (!compose_beside("bench/published_ranks", ranks[0].program, sizeof ranks[0].program))
+    if (!child_beside("bench/published_ranks", ranks[0].program, sizeof ranks[0].program))
         return bench_skip(bench, "compose/published/*/ranks", "published_ranks was not built");
-    if (!compose_mpirun())
+    if (!child_mpirun())
         return bench_skip(bench, "compose/published/*/ranks", "there is no mpirun");
     for (size_t i = 0; i < count; i++) {
         ranks[i] = ranks[0];

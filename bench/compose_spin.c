@@ -2,7 +2,8 @@
  * one step that does everything at once for each indivisible firing, breadth first, no reduction
  * (the states are what is counted), the verifier compiled like everything else. */
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/temporary.h"
+#include "child.h"
 #include "compose.h"
 
 #include <stdio.h>
@@ -43,10 +44,7 @@ static bool write_model(const char *folder, const gordian_circuit *circuit, uint
 
 void spin_close(struct spin *spin)
 {
-    char output[64];
-    const char *const words[] = {"rm", "-rf", spin->folder, NULL};
-    if (spin->folder[0])
-        compose_child("/", words, output, sizeof output);
+    temporary_remove(spin->folder);
     spin->folder[0] = '\0';
 }
 
@@ -58,15 +56,12 @@ static bool open_model(struct spin *spin, const gordian_circuit *circuit, uint32
         "-o", "pan", "pan.c", NULL};
     char output[512];
     *spin = (struct spin){.why = "cannot make a folder for it"};
-    snprintf(spin->folder, sizeof spin->folder, "%s/gordian-spin-XXXXXX", machine_temporary());
-    if (!mkdtemp(spin->folder)) {
-        spin->folder[0] = '\0';
+    if (temporary_folder("gordian-spin", spin->folder, sizeof spin->folder, NULL) != GORDIAN_OK)
         return false;
-    }
     if (!write_model(spin->folder, circuit, size) ||
-        !compose_child(spin->folder, translate, output, sizeof output))
+        !child_run(spin->folder, translate, output, sizeof output))
         spin->why = "SPIN is not installed";
-    else if (!compose_child(spin->folder, compile, output, sizeof output))
+    else if (!child_run(spin->folder, compile, output, sizeof output))
         spin->why = "there is no C compiler for SPIN's verifier";
     else
         return true;
@@ -111,7 +106,7 @@ gordian_status spin_run(void *context, double *ns, gordian_error *error)
     struct spin *spin = context;
     char report[8192];
     uint64_t start = clock_ns();
-    if (!compose_child(spin->folder, verify, report, sizeof report))
+    if (!child_run(spin->folder, verify, report, sizeof report))
         return fail(error, GORDIAN_STATUS_INPUT, "SPIN's verifier failed");
     *ns = (double)(clock_ns() - start);
     double said = number_after(report, "elapsed time ");

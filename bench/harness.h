@@ -20,13 +20,6 @@
 #include "base/memory.h"
 #include "bench.h"
 
-static inline uint64_t work_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 enum bench_bar {
     BAR_NONE,
     BAR_AT_LEAST, /* the ratio must be at least the bar */
@@ -117,6 +110,7 @@ gordian_status bench_avoid(struct bench *bench);
 gordian_status bench_compose(struct bench *bench);
 gordian_status bench_makespan(struct bench *bench);
 gordian_status bench_array(struct bench *bench);
+gordian_status bench_inspect(struct bench *bench);
 gordian_status bench_of_run(struct bench *bench);
 gordian_status bench_of_messages(struct bench *bench);
 gordian_status bench_collectives(struct bench *bench);

@@ -4,8 +4,10 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include "base/beside.h"
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/temporary.h"
+#include "child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +26,7 @@
 struct job {
     const char *gordian, *program;
     bool watched;
-    char folder[120];  /* of the pipes */
+    char folder[4000]; /* of the pipes */
     int orders[RANKS]; /* one for each rank; -1 */
     FILE *out;
     pid_t child; /* 0: none */
@@ -69,12 +71,7 @@ static void order_path(const struct job *job, int rank, char *path, size_t size)
 
 static bool make_pipes(struct job *job)
 {
-    char path[160];
-    snprintf(job->folder, sizeof job->folder, "%.80s/gm-XXXXXX", machine_temporary());
-    if (!mkdtemp(job->folder)) {
-        job->folder[0] = '\0';
-        return false;
-    }
+    char path[sizeof job->folder + 8];
     for (int rank = 0; rank < RANKS; rank++) {
         order_path(job, rank, path, sizeof path);
         if (mkfifo(path, 0600) != 0)
@@ -90,6 +87,9 @@ static bool make_pipes(struct job *job)
 static gordian_status start_job(struct job *job, gordian_error *error)
 {
     int pipes[2];
+    gordian_status status = temporary_folder("gm", job->folder, sizeof job->folder, error);
+    if (status != GORDIAN_OK)
+        return status;
     if (!make_pipes(job) || pipe2(pipes, O_CLOEXEC) != 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
     job->child = fork();
@@ -107,20 +107,14 @@ static gordian_status start_job(struct job *job, gordian_error *error)
 /* The ranks end with their pipes. */
 static void end_job(struct job *job)
 {
-    char path[160];
-    for (int rank = 0; rank < RANKS; rank++) {
+    for (int rank = 0; rank < RANKS; rank++)
         if (job->orders[rank] >= 0)
             close(job->orders[rank]);
-        order_path(job, rank, path, sizeof path);
-        if (job->folder[0])
-            unlink(path);
-    }
     if (job->child > 0)
         waitpid(job->child, NULL, 0);
     if (job->out)
         fclose(job->out);
-    if (job->folder[0])
-        rmdir(job->folder);
+    temporary_remove(job->folder);
 }
 
 /* A batch; the program's own figure: nanoseconds a round. */
@@ -144,13 +138,7 @@ static gordian_status run_job(void *context, double *ns, gordian_error *error)
 
 static bool find_program(char *gordian, char *program, size_t size)
 {
-    ssize_t length = readlink("/proc/self/exe", gordian, size - 1);
-    if (length <= 0)
-        return false;
-    gordian[length] = '\0';
-    int folder = (int)(strrchr(gordian, '/') - gordian);
-    snprintf(program, size, "%.*s/bench/ping_pong", folder, gordian);
-    return access(program, X_OK) == 0;
+    return beside_self(gordian, size) && child_beside("bench/ping_pong", program, size);
 }
 
 static gordian_status add_row(struct bench *bench, const char *name, const struct bench_side *side,

@@ -5,7 +5,7 @@
 #include "harness.h"
 
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/temporary.h"
 #include "gen/gen.h"
 
 #include <errno.h>
@@ -249,26 +249,20 @@ static gordian_status run_command(void *context, double *ns, gordian_error *erro
 
 /* ------------------------------------------------------------------ rows */
 
-/* A new one, open; -1: errno says why, and there is no path. */
-static int make_file(struct reading *reading)
+static gordian_status make_file(struct reading *reading, int *fd, gordian_error *error)
 {
-    snprintf(reading->path, sizeof reading->path, "%.4000s/gordian-read-XXXXXX",
-             machine_temporary());
-    int fd = mkstemp(reading->path);
-    if (fd < 0)
-        reading->path[0] = '\0';
-    return fd;
+    return temporary_file("gordian-read", "", reading->path, sizeof reading->path, fd, error);
 }
 
 static gordian_status write_text(struct reading *reading, const struct gen_options *options,
                                  gordian_error *error)
 {
     struct output out;
-    int fd = make_file(reading);
-    if (fd < 0)
-        return fail(error, GORDIAN_STATUS_IO, "cannot make a temporary file: %s", strerror(errno));
-    gordian_status status =
-        output_open(&out, fd) ? gen_write(options, &out, error) : fail_memory(error);
+    int fd;
+    gordian_status status = make_file(reading, &fd, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = output_open(&out, fd) ? gen_write(options, &out, error) : fail_memory(error);
     if (!output_close(&out) && status == GORDIAN_OK)
         status = fail(error, GORDIAN_STATUS_IO, "%s: %s", reading->path, strerror(out.failure));
     close(fd);
@@ -334,17 +328,18 @@ static gordian_status run_judgement(void *context, double *ns, gordian_error *er
 static gordian_status pack_text(const struct reading *text, struct reading *packed,
                                 gordian_error *error)
 {
-    int from = open(text->path, O_RDONLY | O_CLOEXEC);
-    int to = make_file(packed);
+    int from, to;
+    gordian_status status = make_file(packed, &to, error);
+    if (status != GORDIAN_OK)
+        return status;
+    from = open(text->path, O_RDONLY | O_CLOEXEC);
     gordian_source source = gordian_source_fd(&from);
     gordian_writer writer = gordian_writer_fd(&to);
-    gordian_status status =
-        from >= 0 && to >= 0 ? gordian_convert(&source, &writer, GORDIAN_FORM_SNAPSHOT, NULL, error)
-                             : fail_file(text, error);
+    status = from >= 0 ? gordian_convert(&source, &writer, GORDIAN_FORM_SNAPSHOT, NULL, error)
+                       : fail_file(text, error);
     if (from >= 0)
         close(from);
-    if (to >= 0)
-        close(to);
+    close(to);
     return status;
 }
 

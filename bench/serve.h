@@ -35,6 +35,9 @@ gordian_status serve_start(struct service_process *process, const char *durabili
 gordian_status serve_make_folder(struct service_process *process, gordian_error *error);
 gordian_status serve_start_with(struct service_process *process, const char *durability,
                                 const char *const *more, gordian_error *error);
+/* One on PostgreSQL, in this schema. Its place stays the same if it is started again. */
+gordian_status serve_start_store(struct service_process *process, const char *store,
+                                 const char *schema, const char *commits, gordian_error *error);
 /* redis-server with appendonly everysec; GORDIAN_STATUS_UNAVAILABLE: it is not installed. */
 gordian_status serve_start_redis(struct service_process *process, gordian_error *error);
 /* Stops it and removes its folder. */
@@ -131,5 +134,9 @@ gordian_status serve_tls(struct bench *bench, const struct serve_load *load);
 gordian_status serve_many(struct bench *bench, const struct service_process *ours,
                           const struct service_process *redis);
 gordian_status serve_soak(struct bench *bench);
+
+/* ---- serve_store.c: on PostgreSQL */
+
+gordian_status serve_store(struct bench *bench, const char *store, const struct serve_load *load);
 
 #endif

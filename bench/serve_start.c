@@ -2,12 +2,12 @@
 #define _GNU_SOURCE
 #include "serve.h"
 
+#include "base/beside.h"
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,23 +20,15 @@
 
 #define START_SECONDS 20
 
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *where)
-{
-    (void)about;
-    (void)kind;
-    (void)where;
-    return remove(path);
-}
-
 gordian_status serve_make_folder(struct service_process *process, gordian_error *error)
 {
     *process = (struct service_process){0};
-    snprintf(process->folder, sizeof process->folder, "%.80s/gordian-bench-XXXXXX",
-             machine_temporary());
-    if (!mkdtemp(process->folder))
-        return fail(error, GORDIAN_STATUS_IO, "cannot make a folder: %s", strerror(errno));
-    snprintf(process->socket, sizeof process->socket, "%s/s", process->folder);
-    return GORDIAN_OK;
+    /* Short enough for a socket in it. */
+    size_t room = sizeof((struct sockaddr_un){0}).sun_path - 2;
+    gordian_status status = temporary_folder("gordian-bench", process->folder, room, error);
+    if (status == GORDIAN_OK)
+        snprintf(process->socket, sizeof process->socket, "%s/s", process->folder);
+    return status;
 }
 
 /* Ends with us, says what it has to say into a file. */
@@ -118,14 +110,30 @@ gordian_status serve_start_with(struct service_process *process, const char *dur
                                 const char *const *more, gordian_error *error)
 {
     char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0)
+    if (!beside_self(self, sizeof self))
         return fail(error, GORDIAN_STATUS_IO, "cannot find myself: %s", strerror(errno));
-    self[length] = '\0';
     const char *words[24] = {self,   "serve",  "--socket", process->socket, "--data",
                              "data", "--http", "none",     "--durability",  durability};
     for (size_t i = 0; more && more[i] && i < 12; i++)
         words[10 + i] = more[i];
+    return launch(process, words, error);
+}
+
+gordian_status serve_start_store(struct service_process *process, const char *store,
+                                 const char *schema, const char *commits, gordian_error *error)
+{
+    char self[PATH_MAX];
+    gordian_status status = GORDIAN_OK;
+    if (!beside_self(self, sizeof self))
+        return fail(error, GORDIAN_STATUS_IO, "cannot find myself: %s", strerror(errno));
+    if (!process->folder[0])
+        status = serve_make_folder(process, error);
+    if (status != GORDIAN_OK)
+        return status;
+    const char *words[] = {
+        self,   "serve",  "--socket", process->socket,   "--store", store,         "--store-schema",
+        schema, "--http", "none",     "--store-commits", commits,   "--max-lease", "1h",
+        NULL};
     return launch(process, words, error);
 }
 
@@ -153,8 +161,7 @@ void serve_stop(struct service_process *process)
             }
         }
     }
-    if (process->folder[0])
-        nftw(process->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    temporary_remove(process->folder);
     *process = (struct service_process){0};
 }
 

@@ -90,7 +90,7 @@ static void *work(void *context)
 {
     struct worker *worker = context;
     struct random random;
-    uint32_t order[OWN];
+    uint32_t order[OWN] = {0};
     random_seed(&random, worker->first);
     for (uint32_t i = 0; i < OWN; i++) { /* a random order */
         uint32_t j = (uint32_t)random_below(&random, i + 1);

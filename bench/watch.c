@@ -3,8 +3,9 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include "base/beside.h"
 #include "base/error.h"
-#include "base/machine.h"
+#include "base/temporary.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,13 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RUNS_MOST 64
+#define PHASES_MOST   128
+#define PHASE_SKIPPED 2 /* seconds at the start of a phase: what it changes takes a moment */
 
-/* A server in a folder of its own, on a Unix socket; root becomes nobody for it. Lines `with N` and
- * `without N`, transactions a second. The first run of each pair changes, so that whatever drifts
- * hits both. */
+/* A server in a folder of its own, on a Unix socket; root becomes nobody for it. One load all the
+ * time, and a watcher that is stopped for every other phase: what drifts hits both of a pair. Lines
+ * `with` and `without` where a phase begins, `tps N` every second. */
 static const char script[] =
-    "set -eu; folder=$1 gordian=$2 runs=$3 seconds=$4 load=$5\n"
+    "set -eu; folder=$1 gordian=$2 pairs=$3 seconds=$4 load=$5\n"
     "bin=$(dirname \"$(readlink -f \"$(command -v postgres || ls "
     "/usr/lib/postgresql/*/bin/postgres | tail -n "
     "1)\")\")\n"
@@ -33,29 +35,54 @@ static const char script[] =
     "trap 'as \"$bin/pg_ctl\" -D data -m immediate stop >>log 2>&1' EXIT\n"
     "bench() { pgbench -h \"$folder\" -U postgres \"$@\" postgres; }\n"
     "PATH=$PATH:$bin; bench -i -q -s 10 >>log 2>&1\n"
-    "take() { bench -c 200 -j 2 -T \"$seconds\" -n $load 2>>log | "
-    "sed -n \"s/^tps = \\([0-9.]*\\).*/$1 \\1/p\"; }\n"
-    "watched() { \"$gordian\" watch --quiet --stall 0 \"host='$folder' user=postgres\" "
-    ">>log 2>&1 & watcher=$!\n"
-    "take with; kill $watcher; wait $watcher || true; }\n"
-    "take warm >/dev/null; n=0\n"
-    "while [ $n -lt \"$runs\" ]; do n=$((n + 1))\n"
-    "if [ $((n % 2)) -eq 0 ]; then take without; watched; else watched; take without; fi; done\n";
+    "\"$gordian\" watch --quiet --stall 0 \"host='$folder' user=postgres\" >>log 2>&1 & "
+    "watcher=$!\n"
+    "bench -c 200 -j 2 -P 1 -T $((pairs * 2 * seconds + 5)) -n $load 2>&1 >>log | "
+    "sed -u -n 's/^progress: [0-9.]* s, \\([0-9.]*\\) tps.*/tps \\1/p' & load=$!\n"
+    "with() { kill -CONT $watcher; echo with; sleep \"$seconds\"; }\n"
+    "without() { kill -STOP $watcher; echo without; sleep \"$seconds\"; }\n"
+    "sleep 3; n=0\n"
+    "while [ $n -lt \"$pairs\" ]; do n=$((n + 1))\n"
+    "if [ $((n % 2)) -eq 0 ]; then without; with; else with; without; fi; done\n"
+    "echo end; kill -CONT $watcher; kill $watcher; wait $watcher || true; wait $load\n";
 
+/* A pair is a phase with the watcher and one without, next to each other. */
 struct trial {
-    double with[RUNS_MOST], without[RUNS_MOST];
+    double with[PHASES_MOST], without[PHASES_MOST], ratios[PHASES_MOST];
     size_t with_count, without_count;
 };
+
+struct phase {
+    bool counts, watched;
+    double sum;
+    unsigned seconds;
+};
+
+static void end_phase(const struct phase *phase, struct trial *trial)
+{
+    double mean =
+        phase->seconds > PHASE_SKIPPED ? phase->sum / (phase->seconds - PHASE_SKIPPED) : 0;
+    if (!phase->counts || mean <= 0)
+        return;
+    if (phase->watched && trial->with_count < PHASES_MOST)
+        trial->with[trial->with_count++] = mean;
+    else if (!phase->watched && trial->without_count < PHASES_MOST)
+        trial->without[trial->without_count++] = mean;
+}
 
 static void read_trial(FILE *lines, struct trial *trial)
 {
     char line[200];
     double value;
+    struct phase phase = {0};
     while (fgets(line, sizeof line, lines)) {
-        if (sscanf(line, "without %lf", &value) == 1 && trial->without_count < RUNS_MOST)
-            trial->without[trial->without_count++] = value;
-        else if (sscanf(line, "with %lf", &value) == 1 && trial->with_count < RUNS_MOST)
-            trial->with[trial->with_count++] = value;
+        bool watched = strcmp(line, "with\n") == 0, alone = strcmp(line, "without\n") == 0;
+        if (watched || alone || strcmp(line, "end\n") == 0) {
+            end_phase(&phase, trial);
+            phase = (struct phase){.counts = watched || alone, .watched = watched};
+        } else if (sscanf(line, "tps %lf", &value) == 1 && phase.seconds++ >= PHASE_SKIPPED) {
+            phase.sum += value;
+        }
     }
 }
 
@@ -82,31 +109,44 @@ static bool run_script(const char *const *words, struct trial *trial)
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
+/* The median of the pairs' ratios; before the phases are sorted. */
+static double pair_ratio(struct trial *trial)
+{
+    size_t pairs =
+        trial->with_count < trial->without_count ? trial->with_count : trial->without_count;
+    for (size_t i = 0; i < pairs; i++)
+        trial->ratios[i] = trial->without[i] / trial->with[i];
+    return bench_median(trial->ratios, pairs);
+}
+
 static gordian_status try_load(struct bench *bench, const char *gordian, const char *name,
                                const char *load)
 {
-    char folder[120], clean[200];
-    const char *runs = bench->options->quick ? "3" : "15";
-    const char *seconds = bench->options->quick ? "2" : "10";
+    char folder[120];
+    const char *pairs = bench->options->quick ? "3" : "24";
+    const char *seconds = bench->options->quick ? "4" : "6";
     struct trial trial = {0};
-    snprintf(folder, sizeof folder, "%.80s/gw-XXXXXX", machine_temporary());
-    if (!mkdtemp(folder))
-        return fail(bench->error, GORDIAN_STATUS_IO, "cannot make a folder");
-    const char *const words[] = {"sh",    "-c", script,  "bench", folder,
-                                 gordian, runs, seconds, load,    NULL};
+    gordian_status status = temporary_folder("gw", folder, sizeof folder, bench->error);
+    if (status != GORDIAN_OK)
+        return status;
+    const char *const words[] = {"sh",    "-c",  script,  "bench", folder,
+                                 gordian, pairs, seconds, load,    NULL};
     bench_progress(bench, "watch: %s", name);
     bool done = run_script(words, &trial) && trial.with_count && trial.without_count;
-    snprintf(clean, sizeof clean, "rm -rf '%s'", folder);
-    if (system(clean) != 0 || !done)
+    temporary_remove(folder);
+    if (!done)
         return bench_skip(bench, "watch/pgbench",
                           "PostgreSQL with pgbench is not installed, or does not start");
+    double ratio = pair_ratio(&trial);
     struct bench_row row = bench_row("tx/s", "watch/pgbench-200/%s", name);
     row.value = bench_median(trial.with, trial.with_count);
     row.baseline = "not watched";
     row.baseline_value = bench_median(trial.without, trial.without_count);
+    row.ratio = ratio;
     row.bar_kind = BAR_AT_MOST;
     row.bar = 1.01;
-    snprintf(row.note, sizeof row.note, "medians of %zu runs of %s s, in turn", trial.with_count,
+    snprintf(row.note, sizeof row.note,
+             "medians of %zu pairs of %s s each; the ratio is the pairs'", trial.with_count,
              seconds);
     return bench_add(bench, &row);
 }
@@ -114,10 +154,8 @@ static gordian_status try_load(struct bench *bench, const char *gordian, const c
 gordian_status bench_watch(struct bench *bench)
 {
     char gordian[4096];
-    ssize_t length = readlink("/proc/self/exe", gordian, sizeof gordian - 1);
-    if (length <= 0)
+    if (!beside_self(gordian, sizeof gordian))
         return bench_skip(bench, "watch/pgbench", "this program does not know where it is");
-    gordian[length] = '\0';
     gordian_status status = try_load(bench, gordian, "reads", "-S");
     if (status == GORDIAN_OK)
         status = try_load(bench, gordian, "writes-that-wait", "");

@@ -53,10 +53,13 @@ _gordian_argument() {
     --start) _gordian_words "all round-robin fixed-priority most-pending random" "$2" ;;
     --solver) _gordian_words "auto cbc highs glpsol" "$2" ;;
     --path) _gordian_words "longest fall" "$2" ;;
+    --fair) _gordian_words "none weak strong" "$2" ;;
+    --semiring) _gordian_words "weighted fuzzy probability" "$2" ;;
+    --fault) _gordian_words "none absent silent stuck operation size order ring" "$2" ;;
     --form) _gordian_words "other text trace snapshot" "$2" ;;
     --durability) _gordian_words "none batch full" "$2" ;;
     --open) _gordian_words "detect avoid" "$2" ;;
-    --on-deadlock) _gordian_words "report abort break" "$2" ;;
+    --on-deadlock) _gordian_words "$([[ $3 == run ]] && echo report abort break)" "$2" ;;
     --act) _gordian_words "none cancel terminate" "$2" ;;
     --victim) _gordian_words "youngest least-work" "$2" ;;
     --on-likely) _gordian_words "report abort" "$2" ;;

@@ -56,6 +56,12 @@ function __gordian_argument
             printf '%s\n' auto cbc highs glpsol
         case --path
             printf '%s\n' longest fall
+        case --fair
+            printf '%s\n' none weak strong
+        case --semiring
+            printf '%s\n' weighted fuzzy probability
+        case --fault
+            printf '%s\n' none absent silent stuck operation size order ring
         case --form
             printf '%s\n' other text trace snapshot
         case --durability
@@ -63,7 +69,7 @@ function __gordian_argument
         case --open
             printf '%s\n' detect avoid
         case --on-deadlock
-            printf '%s\n' report abort break
+            test "$argv[3]" = run; and printf '%s\n' report abort break
         case --act
             printf '%s\n' none cancel terminate
         case --victim

@@ -22,7 +22,7 @@ static void tell_all(const struct training *job)
         if (i < sizeof tellers / sizeof *tellers)
             tellers[i](job, &out);
         else
-            training_text(job, &out, &style, true);
+            training_text(job, &out, &style, true, false);
         DEMAND(!out.failure, "telling failed: %s", strerror(out.failure));
         output_close(&out);
     }

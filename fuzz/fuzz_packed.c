@@ -39,7 +39,7 @@ static gordian_status convert(const uint8_t *bytes, size_t size, gordian_form to
 
 static void there_and_back(const uint8_t *bytes, size_t size)
 {
-    struct text text, packed = {0}, again = {0};
+    struct text text = {0}, packed = {0}, again = {0};
     if (convert(bytes, size, GORDIAN_FORM_TEXT, &text) == GORDIAN_OK &&
         size >= PACKED_MAGIC_BYTES && !memcmp(bytes, PACKED_MAGIC, PACKED_MAGIC_BYTES)) {
         gordian_status status = convert(text.bytes, text.used, GORDIAN_FORM_TRACE, &packed);

@@ -56,6 +56,9 @@ def contents(library: Path, platform: str) -> Dict[str, bytes]:
         if file.suffix in (".py", ".typed") and file.name != "_installed.py"
     }
     files["gordian/libgordian.so.0"] = library.read_bytes()
+    tls = library.with_name("libgordian-tls.so")  # loaded where OpenSSL is
+    if tls.exists():
+        files[f"gordian/gordian/{tls.name}"] = tls.read_bytes()  # not where Python looks for modules
     files[info + "METADATA"] = metadata().encode()
     files[info + "WHEEL"] = (
         "Wheel-Version: 1.0\nGenerator: gordian\nRoot-Is-Purelib: false\n"

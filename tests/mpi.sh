@@ -15,6 +15,14 @@ export HWLOC_COMPONENTS=-gl # no graphics to look for
 # MPI itself does not give everything back.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 
+# With how many ranks what any number can do is done. Ranks ask for messages all the time, also those who
+# have no core to themselves: a long run tries all of these, others the least and an odd one, a short one the
+# odd one.
+# shellcheck disable=SC2034 # for those who source this
+rank_counts='1 3'
+[ "${GORDIAN_TEST_SCALE:-100}" -lt 100 ] || rank_counts='1 2 3 4'
+[ "${GORDIAN_TEST_SCALE:-100}" -ge 10 ] || rank_counts=3
+
 # on_ranks TEST_PROGRAM RANKS...: it succeeds with so many.
 on_ranks()
 {

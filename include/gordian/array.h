@@ -93,6 +93,7 @@ typedef struct gordian_array_options {
     uint64_t watch;
 } gordian_array_options;
 
+/* Sets every option to its default. */
 GORDIAN_API void gordian_array_options_init(gordian_array_options *options);
 
 typedef struct gordian_array gordian_array;

@@ -47,6 +47,7 @@ typedef struct gordian_bank_options {
                           them that it waits for, until it is served itself: nobody starves */
 } gordian_bank_options;
 
+/* Sets every option to its default. */
 GORDIAN_API void gordian_bank_options_init(gordian_bank_options *options);
 
 typedef enum gordian_verdict {
@@ -114,6 +115,8 @@ typedef struct gordian_answer {
     struct gordian_answer_store *store; /* internal */
 } gordian_answer;
 
+/* An empty answer, which the calls below fill with as much as `detail` says; it may be used again
+ * and again. Freed, it is empty once more. */
 GORDIAN_API void gordian_answer_init(gordian_answer *answer, gordian_detail detail);
 GORDIAN_API void gordian_answer_free(gordian_answer *answer);
 
@@ -205,6 +208,7 @@ GORDIAN_API size_t gordian_bank_sequence(gordian_bank *bank, uint32_t *processes
 GORDIAN_API gordian_status gordian_bank_slack(gordian_bank *bank, uint32_t resource,
                                               uint64_t *units, gordian_error *error);
 
+/* The id of a name; GORDIAN_NONE if nobody has it. */
 GORDIAN_API uint32_t gordian_bank_find_process(gordian_bank *bank, const char *name, size_t length);
 GORDIAN_API uint32_t gordian_bank_find_resource(gordian_bank *bank, const char *name,
                                                 size_t length);
@@ -274,6 +278,7 @@ GORDIAN_API gordian_status gordian_plan_set_claims(gordian_plan *plan, uint32_t 
                                                    const gordian_want *claims, size_t count,
                                                    gordian_error *error);
 
+/* The id of a name; GORDIAN_NONE if nobody has it. */
 GORDIAN_API uint32_t gordian_plan_find_process(const gordian_plan *plan, const char *name,
                                                size_t length);
 GORDIAN_API uint32_t gordian_plan_find_resource(const gordian_plan *plan, const char *name,
@@ -309,6 +314,8 @@ typedef struct gordian_plan_answer {
     gordian_witness witness;
 } gordian_plan_answer;
 
+/* How many units of each resource are enough. The lists of the answer belong to the plan, until it
+ * is solved again or changed. */
 GORDIAN_API gordian_status gordian_plan_solve(gordian_plan *plan, gordian_plan_answer *answer,
                                               gordian_error *error);
 

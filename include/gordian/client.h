@@ -75,8 +75,9 @@ typedef struct gordian_reply {
     gordian_status status; /* GORDIAN_OK: answered. Otherwise it never will be, see `message` */
     uint8_t outcome;
     uint8_t refusal;
-    bool waits;             /* a request that waits now */
-    uint64_t number;        /* of the event in its session, from 1 */
+    bool waits;      /* a request that waits now */
+    uint64_t number; /* of the event in its session, from 1 */
+    uint64_t fence;  /* of the grant, if it is one; 0: not known (see gordian_client_fence) */
     const uint32_t *served; /* whose waiting requests it served, in order; valid in the callback,
                                or until the next call on the client */
     size_t served_count;
@@ -96,9 +97,11 @@ typedef void gordian_granted_function(void *context, uint32_t process);
 typedef enum gordian_notice {
     GORDIAN_NOTICE_DEADLOCK = 1, /* one formed or ended, or a victim was chosen */
     GORDIAN_NOTICE_EVENT,        /* an event of somebody else's */
+    GORDIAN_NOTICE_GAP,          /* notices may be missing: see gordian_client_subscribe */
 } gordian_notice;
 
-/* Something subscribed to happened: a JSON object of `length` bytes, without a NUL. */
+/* Something subscribed to happened: a JSON object of `length` bytes, without a NUL. Of kinds that
+ * it does not know a program had better take no notice. */
 typedef void gordian_notice_function(void *context, gordian_notice notice, const char *json,
                                      size_t length);
 /* The connection broke (`connected` false; `why` says how) or is there again. */
@@ -142,11 +145,14 @@ typedef struct gordian_client_options {
     const gordian_allocator *allocator; /* NULL: the C library's; must outlive the client */
 } gordian_client_options;
 
+/* Sets every option to its default. */
 GORDIAN_API void gordian_client_options_init(gordian_client_options *options);
 
 /* ------------------------------------------------------------------ connecting */
 
-/* Connects and says hello. `uri`: "unix:/path", "tcp://host:port", "tls://host:port", or NULL: the
+/* Connects and says hello. `uri`: "unix:/path", "tcp://host:port" (the same as "gordian://..."),
+ * "tls://host:port", or several of them with commas between, "gordian://a:7420,b:7420": servers on
+ * one store (docs/cluster.md), of which the one that leads is found, now and later. NULL: the
  * environment's GORDIAN_SERVICE, or else the service's usual socket (gordian_client_usual_uri).
  * GORDIAN_STATUS_IO: nobody there, or it hangs up; GORDIAN_STATUS_INPUT: a bad URI, a wrong token,
  * no such system, a certificate that is not trusted. On failure *out is NULL. */
@@ -169,7 +175,13 @@ GORDIAN_API void gordian_client_session(const gordian_client *client,
 /* The number of the last event that the service had applied when the session was opened or resumed:
  * what a program that resumes need not send again. */
 GORDIAN_API uint64_t gordian_client_last_applied(const gordian_client *client);
-/* "0.1.0"; what an answer promises: "none", "batch", "full". */
+/* A number to show to whatever a lock protects, which refuses everybody with a smaller one than it
+ * has seen: the newest that the service has told. Asked for while you hold what was granted, it is
+ * greater than that of anybody who held it before you, and smaller than that of anybody who holds
+ * it after you; also after the service was restarted, or another server has taken over. 0: the
+ * service has told none. docs/cluster.md has an example. */
+GORDIAN_API uint64_t gordian_client_fence(const gordian_client *client);
+/* "0.2.0"; what an answer promises: "none", "batch", "full". */
 GORDIAN_API const char *gordian_client_server_version(const gordian_client *client);
 GORDIAN_API const char *gordian_client_durability(const gordian_client *client);
 
@@ -212,6 +224,12 @@ GORDIAN_API gordian_status gordian_client_add_process(gordian_client *client, co
 /* What guides the choice of a victim: low priority and low cost go first. */
 GORDIAN_API gordian_status gordian_client_weigh(gordian_client *client, uint32_t process,
                                                 int64_t priority, int64_t cost,
+                                                gordian_error *error);
+/* Labels of a process or a resource, for people to find it by: "KEY:VALUE" each, in place of what
+ * there is of that key; "KEY:" takes it away. At most 16 of each; a key has up to 63 bytes, all of
+ * it up to 255. All of them, or none: GORDIAN_STATUS_INPUT. */
+GORDIAN_API gordian_status gordian_client_label(gordian_client *client, bool resource, uint32_t id,
+                                                const char *const *labels, size_t count,
                                                 gordian_error *error);
 /* Forgets processes, or resources, that nobody holds or waits for: all of them or none. */
 GORDIAN_API gordian_status gordian_client_remove(gordian_client *client, bool resources,
@@ -313,7 +331,16 @@ enum {
     GORDIAN_ALL_EVENTS = 8,
 };
 
-/* What to be told of the system in use. Deadlocks and events come to `notice`. */
+/* What to be told of the system in use. Deadlocks and events come to `notice`.
+ *
+ * A client with a lease that has lost its connection, or whose server leads no more, subscribes
+ * again by itself: to the same, in the same system, at whichever server leads then. What happened
+ * meanwhile it is not told. So the first notice of every connection but the first is one of the
+ * library's own, GORDIAN_NOTICE_GAP: {"gap":{"from":12,"seq":20}} says that of the system's events
+ * 13 to 20 some or all were not told (one's own, which never are, count, too; with 12 and 12 none
+ * is missing but, maybe, a deadlock). {"gap":{}}: it is not known which, as always without
+ * GORDIAN_ALL_EVENTS. "history" (gordian_client_ask) has the deadlocks that were missed. Said in a
+ * line ("subscribe all", "use other") it is the connection's alone, and not said again. */
 GORDIAN_API gordian_status gordian_client_subscribe(gordian_client *client, unsigned mask,
                                                     gordian_error *error);
 
@@ -330,6 +357,8 @@ typedef struct gordian_process_state {
     size_t held_count, wanted_count;
 } gordian_process_state;
 
+/* Asks what a process holds and waits for, and waits for the answer. The lists last until the next
+ * call. */
 GORDIAN_API gordian_status gordian_client_state(gordian_client *client, uint32_t process,
                                                 gordian_process_state *state, gordian_error *error);
 

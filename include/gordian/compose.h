@@ -130,6 +130,7 @@ typedef struct gordian_circuit_info {
     uint64_t initial;      /* of their initial states; likewise */
 } gordian_circuit_info;
 
+/* How large it is. */
 GORDIAN_API void gordian_circuit_describe(const gordian_circuit *circuit,
                                           gordian_circuit_info *info);
 /* NULL past the last one. */
@@ -204,6 +205,7 @@ typedef struct gordian_compose_options {
     const gordian_allocator *allocator; /* NULL: the C library's; must outlive the result */
 } gordian_compose_options;
 
+/* Sets every option to its default. */
 GORDIAN_API void gordian_compose_options_init(gordian_compose_options *options);
 
 typedef enum gordian_compose_stop {
@@ -341,6 +343,7 @@ typedef struct gordian_graph_arc {
     uint32_t to;
 } gordian_graph_arc;
 
+/* How large it is. */
 GORDIAN_API uint32_t gordian_graph_states(const gordian_graph *graph);
 GORDIAN_API size_t gordian_graph_transitions(const gordian_graph *graph);
 /* Lists belong to the graph. */
@@ -403,28 +406,57 @@ GORDIAN_API gordian_status gordian_graph_livelock(const gordian_graph *graph,
                                                   gordian_livelock *livelock, gordian_error *error);
 GORDIAN_API void gordian_livelock_free(gordian_livelock *livelock);
 
-/* Does a formula hold? docs/compose.md has the language: CTL over names that can fire, memory and
- * control states of automata. */
+/* Of what runs a formula of LTL speaks. A name can fire in a state if a step from there fires it.
+ */
+typedef enum gordian_fairness {
+    GORDIAN_FAIRNESS_NONE = 0, /* all */
+    GORDIAN_FAIRNESS_WEAK,   /* those in which a name that from some time on can always fire does so
+                                again and again */
+    GORDIAN_FAIRNESS_STRONG, /* those in which a name that can fire again and again does so */
+} gordian_fairness;
+
+/* How costs of steps are put together: those of a way, and of automata that move at once, are
+ * multiplied, of several ways the best counts. What says nothing costs the best there is. */
+typedef enum gordian_semiring {
+    GORDIAN_SEMIRING_NONE = 0,
+    GORDIAN_SEMIRING_WEIGHTED,    /* costs add up, the least is best */
+    GORDIAN_SEMIRING_FUZZY,       /* from 0 to 1: a way is as good as its worst step */
+    GORDIAN_SEMIRING_PROBABILITY, /* from 0 to 1: multiplied; the likeliest is best */
+} gordian_semiring;
+
+/* Does a formula hold? docs/compose.md has the languages: CTL or LTL over names that can fire,
+ * names that do, memory and control states of automata. */
+typedef struct gordian_question {
+    const char *formula;
+    bool linear;               /* it is one of LTL, which every fair run must fulfil; else of CTL */
+    gordian_fairness fairness; /* of LTL only */
+    gordian_semiring semiring; /* of CTL, and of a circuit that says what steps cost: not whether it
+                                  holds, but the best way to a state in which it does */
+} gordian_question;
+
 typedef struct gordian_check {
-    bool holds;      /* in every initial state */
-    uint64_t states; /* in which it holds */
+    bool holds;      /* in every initial state, or in every fair run; or there is a way */
+    uint64_t states; /* in which it holds; of CTL only */
     uint32_t start;  /* an initial state that tells: where it does not hold, if there is one */
     gordian_graph_arc *path; /* from there: why, as far as a single way can show it */
     size_t path_count;
     gordian_graph_arc *cycle; /* and then for ever: from the end of the path back to it */
     size_t cycle_count;
     bool dead_end; /* the path ends where nothing leads on, and that is the point */
+    double cost;   /* of the best way */
+    double *costs; /* of its steps; NULL: nobody asked */
     gordian_allocator allocator;
 } gordian_check;
 
 /* Of a graph, which has names only. GORDIAN_STATUS_INPUT: it is no formula; the column is in the
  * error. *check is the caller's to free; on failure it is empty. */
-GORDIAN_API gordian_status gordian_graph_check(const gordian_graph *graph, const char *formula,
+GORDIAN_API gordian_status gordian_graph_check(const gordian_graph *graph,
+                                               const gordian_question *question,
                                                gordian_check *check, gordian_error *error);
 /* Composes a circuit and checks its product, which is kept: *out, as of gordian_compose_graph. */
 GORDIAN_API gordian_status gordian_compose_check(
     gordian_graph **out, const gordian_circuit *circuit, const gordian_compose_options *options,
-    const char *formula, const gordian_allocator *allocator, gordian_check *check,
+    const gordian_question *question, const gordian_allocator *allocator, gordian_check *check,
     gordian_compose_result *result, gordian_error *error);
 GORDIAN_API void gordian_check_free(gordian_check *check);
 

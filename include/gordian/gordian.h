@@ -1,13 +1,12 @@
 /*
- * Gordian cuts deadlocks.
- *
- * This is the public interface of libgordian for detection, snapshots and traces; it brings
- * <gordian/avoid.h> and <gordian/makespan.h> with it. Apart are <gordian/compose.h>, for circuits,
- * <gordian/ptx.h>, which reads what a CUDA kernel does from its PTX, <gordian/client.h>, for
- * clients of `gordian serve`, and <gordian/array.h>, a growable array in a GPU's memory for
- * programs with CUDA kernels of their own. A *system* holds processes, resources, and who holds and
- * waits for what. Feed it events, one by one or in batches; each answer says whether the request
- * was granted, waits, closes a deadlock, or can never be served because of an older one.
+ * Gordian cuts deadlocks: this is the public interface of libgordian for detection, snapshots and
+ * traces; it brings <gordian/avoid.h> and <gordian/makespan.h> with it. Apart are
+ * <gordian/compose.h>, for circuits, <gordian/ptx.h>, which reads what a CUDA kernel does from its
+ * PTX, <gordian/client.h>, for clients of `gordian serve`, and <gordian/array.h>, a growable array
+ * in a GPU's memory for programs with CUDA kernels of their own. A *system* holds processes,
+ * resources, and who holds and waits for what. Feed it events, one by one or in batches; each
+ * answer says whether the request was granted, waits, closes a deadlock, or can never be served
+ * because of an older one.
  *
  *     gordian_system *sys;
  *     gordian_open(&sys, NULL, NULL);
@@ -18,18 +17,16 @@
  *     gordian_request(sys, ann, fork, 1, &outcome, NULL);
  *
  * Conventions
- *   Status    Every function that can fail returns a gordian_status and takes
- *             a gordian_error (NULL if the text is not wanted). A function
- *             that fails leaves the system as it was.
+ *   Status    Every function that can fail returns a gordian_status and takes a gordian_error
+ *             (NULL if the text is not wanted). A function that fails leaves the system as it was.
  *   Outputs   Output parameters are written on success only, unless said.
- *   Lists     A `const uint32_t *` handed out belongs to the system and stays
- *             valid until the next call on the same system.
- *   Ids       Processes and resources are small integers handed out by the
- *             system, dense from 0, reused after removal. Names are optional.
- *   Threads   A system may be used by one thread at a time, or, if it was opened
- *             so, by any number at once (see "many threads" below); different
- *             systems are independent. The library has no globals, never prints
- *             and never exits.
+ *   Lists     A `const uint32_t *` handed out belongs to the system and stays valid until the next
+ *             call on the same system.
+ *   Ids       Processes and resources are small integers handed out by the system, dense from 0,
+ *             reused after removal. Names are optional.
+ *   Threads   A system may be used by one thread at a time, or, if it was opened so, by any number
+ *             at once (see "many threads" below); different systems are independent. The library
+ *             has no globals, never prints and never exits.
  */
 #ifndef GORDIAN_GORDIAN_H
 #define GORDIAN_GORDIAN_H
@@ -43,7 +40,7 @@ extern "C" {
 #endif
 
 #define GORDIAN_VERSION_MAJOR 0
-#define GORDIAN_VERSION_MINOR 1
+#define GORDIAN_VERSION_MINOR 2
 #define GORDIAN_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -81,7 +78,7 @@ typedef struct gordian_error {
 /* A word or two for a status: "out of memory". */
 GORDIAN_API const char *gordian_status_text(gordian_status status);
 
-/* The library's version: "0.1.0". */
+/* The library's version: "0.2.0". */
 GORDIAN_API const char *gordian_version(void);
 
 /* ------------------------------------------------------------------ options */
@@ -151,6 +148,7 @@ GORDIAN_API gordian_status gordian_open(gordian_system **out, const gordian_opti
 /* Frees a system and everything it owns. NULL is fine. */
 GORDIAN_API void gordian_close(gordian_system *system);
 
+/* The engine that judges: "sparse". */
 GORDIAN_API const char *gordian_engine_name(const gordian_system *system);
 /* What the user should know of the engine: that its device failed and `sparse` goes on with the
  * same state, and why. NULL: nothing. */
@@ -318,6 +316,7 @@ GORDIAN_API const char *gordian_refusal_text(const gordian_system *system,
 
 /* ------------------------------------------------------------------ questions */
 
+/* Does it wait for something? How many units does a resource have, and how many has nobody? */
 GORDIAN_API bool gordian_is_waiting(const gordian_system *system, uint32_t process);
 GORDIAN_API uint64_t gordian_units(const gordian_system *system, uint32_t resource);
 GORDIAN_API uint64_t gordian_free_units(const gordian_system *system, uint32_t resource);
@@ -363,6 +362,7 @@ typedef struct gordian_witness {
     size_t count;
 } gordian_witness;
 
+/* Fills in the witness; its edges belong to the system, until its next event or question. */
 GORDIAN_API gordian_status gordian_explain(gordian_system *system, uint32_t process,
                                            gordian_witness *witness, gordian_error *error);
 
@@ -447,6 +447,8 @@ GORDIAN_API gordian_status gordian_matrix_row(const gordian_system *system, gord
  * matter of who reads them. Ids run below the counts given at the start. */
 typedef struct gordian_snapshot gordian_snapshot;
 
+/* An empty one, and its end; the allocator, NULL for the C library's, must outlive it. NULL may be
+ * closed. */
 GORDIAN_API gordian_status gordian_snapshot_open(gordian_snapshot **out,
                                                  const gordian_allocator *allocator,
                                                  gordian_error *error);
@@ -498,6 +500,7 @@ typedef struct gordian_report {
     const char *engine; /* that judged: "sparse" or "cuda" */
 } gordian_report;
 
+/* How many it knows. */
 GORDIAN_API uint32_t gordian_snapshot_processes(const gordian_snapshot *snapshot);
 GORDIAN_API uint32_t gordian_snapshot_resources(const gordian_snapshot *snapshot);
 
@@ -546,6 +549,7 @@ typedef struct gordian_bytes {
     size_t left;
 } gordian_bytes;
 
+/* A source that reads from memory; *bytes, which it moves along, must outlive it. */
 GORDIAN_API gordian_source gordian_source_bytes(gordian_bytes *bytes);
 /* A source that reads a file descriptor, which stays open; *fd must outlive it. */
 GORDIAN_API gordian_source gordian_source_fd(const int *fd);

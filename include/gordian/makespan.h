@@ -149,6 +149,7 @@ typedef struct gordian_makespan_options {
     void *context;
 } gordian_makespan_options;
 
+/* Sets every option to its default. */
 GORDIAN_API void gordian_makespan_options_init(gordian_makespan_options *options);
 
 /* The lists belong to the makespan and stay valid until the next solve. */

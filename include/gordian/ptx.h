@@ -110,6 +110,7 @@ typedef struct gordian_ptx_question {
     uint64_t weights[GORDIAN_MAKESPAN_TYPES];
 } gordian_ptx_question;
 
+/* Sets everything to its default. */
 GORDIAN_API void gordian_ptx_question_init(gordian_ptx_question *question);
 
 /* Something that was assumed. */

@@ -421,6 +421,13 @@ livelock = struct(
     ("cycle_count", SIZE),
     ("allocator", allocator),
 )
+question = struct(
+    "question",
+    ("formula", TEXT),
+    ("linear", BOOL),
+    ("fairness", INT),
+    ("semiring", INT),
+)
 check = struct(
     "check",
     ("holds", BOOL),
@@ -431,6 +438,8 @@ check = struct(
     ("cycle", ARCS),
     ("cycle_count", SIZE),
     ("dead_end", BOOL),
+    ("cost", DOUBLE),
+    ("costs", c.POINTER(DOUBLE)),
     ("allocator", allocator),
 )
 difference = struct(
@@ -450,6 +459,7 @@ reply = struct(
     ("refusal", U8),
     ("waits", BOOL),
     ("number", U64),
+    ("fence", U64),
     ("served", U32s),
     ("served_count", SIZE),
     ("message", TEXT),

@@ -234,6 +234,26 @@ def default_domain() -> Domain:
         return _default[0]
 
 
+class Noted:
+    """What every lock has: a domain, a name, and where it was taken last."""
+
+    _capacity = 1
+    _taken: Optional[Taken] = None
+    _signals = False
+
+    def _begin(self, name: Optional[str], domain: Optional[Domain]) -> None:
+        self._domain = domain if domain is not None else default_domain()
+        self._name = name
+        self._made = None if name else place_of(calling_frame())
+
+    @property
+    def name(self) -> str:
+        """As it was given, or where it was made."""
+        if self._name or self._made is None:
+            return self._name or ""
+        return f"{type(self).__name__} of {self._made.file}:{self._made.line}"
+
+
 def all_waits() -> List[Wait]:
     """Who waits for which lock of this package, in all domains."""
     return [wait for domain in list(_domains) for wait in domain.waits()]

@@ -221,8 +221,8 @@ graph_hide spppe
 graph_minimise sppe
 graph_livelock spppe
 livelock_free -p
-graph_check sptpe
-compose_check sppptpppe
+graph_check spppe
+compose_check spppppppe
 check_free -p
 graph_equal sppppe
 difference_free -p
@@ -233,6 +233,7 @@ client_leave -p
 client_usual_uri tpz
 client_session -pp
 client_last_applied Up
+client_fence Up
 client_server_version tp
 client_durability tp
 client_open_system sptite
@@ -242,6 +243,7 @@ client_declare sppzpe
 client_add_resource sptUpe
 client_add_process sptpe
 client_weigh spuIIe
+client_label spbupze
 client_remove spbpze
 client_close_system spte
 client_event spppe

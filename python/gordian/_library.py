@@ -25,7 +25,7 @@ try:  # written where the package is installed beside a library of the same buil
 except ImportError:
     _INSTALLED = None
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 SONAME = "libgordian.so.0"
 
 #: A path (str or PathLike), the content itself (bytes), or a file that is open for reading.

@@ -10,33 +10,31 @@ from __future__ import annotations
 import asyncio
 from typing import Any, AsyncIterator, Callable, Dict, List, Optional, Tuple
 
-from ._domain import Domain, Taken, Waiting, calling_frame, default_domain, place_of
-from ._library import call, lib, text
-from .client import Core, Names, Notice, Reply, mask_of, name_word, reply_of, want_words
-from .errors import Refused, Victim
+from ._domain import Domain, Noted, Waiting, calling_frame, place_of
+from ._library import call, data, lib, text
+from .client import (
+    Core,
+    Labels,
+    Names,
+    Notice,
+    Reply,
+    label_line,
+    mask_of,
+    name_word,
+    reply_of,
+    want_words,
+)
+from .errors import GordianError, Refused, Victim
 
 __all__ = ["Lock", "Semaphore", "BoundedSemaphore", "Client"]
 
 
-class _Noted:
+class _Held(Noted):
     """What they add to asyncio's: who holds it, and since where."""
 
-    _capacity = 1
-    _taken: Optional[Taken] = None
-    _signals = False
-
     def _begin(self, name: Optional[str], domain: Optional[Domain]) -> None:
-        self._domain = domain if domain is not None else default_domain()
-        self._name = name
-        self._made = None if name else place_of(calling_frame())
+        super()._begin(name, domain)
         self._held: Dict[Any, int] = {}
-
-    @property
-    def name(self) -> str:
-        """As it was given, or where it was made."""
-        if self._name or self._made is None:
-            return self._name or ""
-        return f"{type(self).__name__} of {self._made.file}:{self._made.line}"
 
     def _holders(self) -> Tuple[Tuple[Any, int], ...]:
         return tuple(self._held.copy().items())
@@ -76,7 +74,7 @@ def _in_loop() -> bool:
     return True
 
 
-class Lock(_Noted, asyncio.Lock):
+class Lock(_Held, asyncio.Lock):
     """As `asyncio.Lock`."""
 
     def __init__(
@@ -102,7 +100,7 @@ class Lock(_Noted, asyncio.Lock):
         await self._take(super().acquire, calling_frame(), True)
 
 
-class Semaphore(_Noted, asyncio.Semaphore):
+class Semaphore(_Held, asyncio.Semaphore):
     """As `asyncio.Semaphore`. Units taken by `async with` are held by the task until its end, others
     may be given back by anybody (`signals=False`: no, by whom took them)."""
 
@@ -205,9 +203,11 @@ class Client:
 
     def _unwatch(self) -> None:
         fd, _ = self._watched
-        if fd >= 0:
-            self._loop.remove_reader(fd)
-            self._loop.remove_writer(fd)
+        for remove in (self._loop.remove_reader, self._loop.remove_writer) if fd >= 0 else ():
+            try:
+                remove(fd)
+            except OSError:  # the library has closed it, and the loop has let it go
+                pass
         self._watched = (-1, 0)
         if self._timer is not None:
             self._timer.cancel()
@@ -219,7 +219,9 @@ class Client:
             return
         handle = self._core._handle
         fd, wanted = lib.client_fd(handle), lib.client_events(handle)
-        if (fd, wanted) != self._watched:
+        # While it connects one socket may follow another under the same number, of which the loop
+        # would not hear.
+        if (fd, wanted) != self._watched or not wanted & 1:
             self._unwatch()
             if fd >= 0 and wanted & 1:
                 self._loop.add_reader(fd, self._work)
@@ -297,6 +299,12 @@ class Client:
         words = [f"{key}={int(value)}" for key, value in weights.items()]
         await self.line(" ".join(["process", name_word(name), *want_words(claims), *words]))
 
+    async def label(
+        self, labels: Labels, *, process: Optional[str] = None, resource: Optional[str] = None
+    ) -> None:
+        """As `gordian.Client.label`."""
+        await self.line(label_line(labels, process, resource))
+
     async def request(self, process: str, wants: Names, units: int = 1) -> Reply:
         return await self._event("request", name_word(process), *want_words(wants, units))
 
@@ -317,6 +325,19 @@ class Client:
     ) -> bool:
         """As `gordian.Client.acquire`. A task that is cancelled while it waits gives the request up."""
         words = want_words(wants, units)
+        stop = self._loop.create_future()
+        task = asyncio.ensure_future(self._acquire(process, words, timeout, stop))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            stop.set_result(None)
+            await asyncio.shield(self._return(process, words, task))
+            raise
+
+    async def _acquire(
+        self, process: str, words: List[str], timeout: Optional[float], stop: "asyncio.Future[None]"
+    ) -> bool:
+        """Never cancelled in the middle of an exchange, or nobody would know what came of it."""
         reply = await self._event("request", name_word(process), *words)
         if reply.result in ("deadlock", "doomed"):
             if await self._give_up(process, words):
@@ -324,21 +345,21 @@ class Client:
             reply.check()
         if reply.granted or not reply.waits:
             return reply.granted
-        try:
-            if await self._granted_by(process, reply.process, timeout):
-                return True
-        except asyncio.CancelledError:
-            await asyncio.shield(self._abandon(process, words))
-            raise
+        if await self._granted_by(process, reply.process, timeout, stop):
+            return True
         return await self._give_up(process, words)
 
-    async def _abandon(self, process: str, words: List[str]) -> None:
-        """Nobody waits for it any more: what was granted meanwhile goes back."""
-        if await self._give_up(process, words):
-            for word in words:
+    async def _return(self, process: str, words: List[str], task: "asyncio.Task[bool]") -> None:
+        """Nobody waits for it any more: what was granted goes back."""
+        try:
+            for word in words if await task else []:
                 await self._event("release", name_word(process), word)
+        except GordianError:
+            pass  # nothing was granted, or nobody is left to give it back to
 
-    async def _granted_by(self, process: str, number: Any, timeout: Optional[float]) -> bool:
+    async def _granted_by(
+        self, process: str, number: Any, timeout: Optional[float], stop: "asyncio.Future[None]"
+    ) -> bool:
         until = None if timeout is None else self._loop.time() + timeout
         waiter = self._loop.create_future()
         self._grants[number] = waiter
@@ -347,16 +368,17 @@ class Client:
                 return True
             while True:
                 left = 1.0 if until is None else min(1.0, until - self._loop.time())
-                done, _ = await asyncio.wait([waiter], timeout=max(left, 0))
-                if done:
+                await asyncio.wait(
+                    [waiter, stop], timeout=max(left, 0), return_when=asyncio.FIRST_COMPLETED
+                )
+                if waiter.done():
                     return waiter.result() is None
-                if until is not None and self._loop.time() >= until:
+                if stop.done() or (until is not None and self._loop.time() >= until):
                     return False
                 if not (await self.state(process))["waiting"]:  # its word may have been lost
                     return False
         finally:
             self._grants.pop(number, None)
-            self._core.granted.discard(number)
 
     async def _give_up(self, process: str, words: List[str]) -> bool:
         try:
@@ -380,6 +402,10 @@ class Client:
     async def systems(self) -> List[Dict[str, Any]]:
         return (await self.line("systems"))["systems"]
 
+    async def use(self, name: str) -> None:
+        """As `gordian.Client.use`."""
+        await self._wait_in_thread(lib.client_use, data(name))
+
     async def subscribe(self, *what: str) -> None:
         await self._wait_in_thread(lib.client_subscribe, mask_of(what))
 
@@ -392,6 +418,11 @@ class Client:
                 raise self._failed
             self._news.clear()
             await self._news.wait()
+
+    @property
+    def fence(self) -> int:
+        """A number to show to whatever a lock protects, while you hold it: see docs/cluster.md."""
+        return int(lib.client_fence(self._core._live()))
 
     @property
     def server_version(self) -> str:

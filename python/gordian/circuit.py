@@ -47,17 +47,31 @@ class Product:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Does a formula hold in every initial state? `path`, and then `cycle` for ever, show why, as
-    far as one way can. True if it holds."""
+    """Does a formula hold in every initial state, or in every fair run? `path`, and then `cycle`
+    for ever, show why, as far as one way can. True if it holds. Of the best way: is there one, with
+    its `cost` and the `costs` of its steps."""
 
     holds: bool
     states: int
     path: Tuple[str, ...]
     cycle: Tuple[str, ...]
     dead_end: bool
+    cost: float = 0.0
+    costs: Tuple[float, ...] = ()
 
     def __bool__(self) -> bool:
         return self.holds
+
+
+_FAIRNESS = ("none", "weak", "strong")
+_SEMIRINGS = ("weighted", "fuzzy", "probability")
+
+
+def _linear(formula: str, fair: str) -> Any:
+    """A question of LTL."""
+    if fair not in _FAIRNESS:
+        raise ValueError(f"fairness is one of {', '.join(_FAIRNESS)}")
+    return _abi.question(data(formula), True, _FAIRNESS.index(fair))
 
 
 def _format(name: str) -> int:
@@ -189,7 +203,26 @@ class Circuit(Owned):
         return _graph(handle, self._product(result))
 
     def check(self, formula: str, engine: str = "auto", **options: Any) -> CheckResult:
-        """Does a formula hold of the product? docs/compose.md has the language."""
+        """Does a formula of CTL hold of the product? docs/compose.md has the language."""
+        return self._ask(_abi.question(data(formula)), engine, options)
+
+    def check_ltl(
+        self, formula: str, fair: str = "weak", engine: str = "auto", **options: Any
+    ) -> CheckResult:
+        """Does a formula of LTL hold in every run that is fair: "none", "weak" or "strong"?"""
+        return self._ask(_linear(formula, fair), engine, options)
+
+    def best(
+        self, formula: str, semiring: str = "weighted", engine: str = "auto", **options: Any
+    ) -> CheckResult:
+        """The best way to a state in which a formula holds, by what steps cost: "weighted",
+        "fuzzy" or "probability"."""
+        if semiring not in _SEMIRINGS:
+            raise ValueError(f"a semiring is one of {', '.join(_SEMIRINGS)}")
+        question = _abi.question(data(formula), False, 0, 1 + _SEMIRINGS.index(semiring))
+        return self._ask(question, engine, options)
+
+    def _ask(self, question: Any, engine: str, options: Any) -> CheckResult:
         result, handle, check = _abi.compose_result(), c.c_void_p(), _abi.check()
         chosen = _compose_options(engine, options)
         call(
@@ -197,7 +230,7 @@ class Circuit(Owned):
             c.byref(handle),
             self._live(),
             c.byref(chosen),
-            data(formula),
+            c.byref(question),
             None,
             c.byref(check),
             c.byref(result),
@@ -362,9 +395,16 @@ class Graph(Owned):
         return _graph(handle, None)
 
     def check(self, formula: str) -> CheckResult:
-        """Does a formula about names hold?"""
+        """Does a formula of CTL about names hold?"""
+        return self._ask(_abi.question(data(formula)))
+
+    def check_ltl(self, formula: str, fair: str = "weak") -> CheckResult:
+        """Does a formula of LTL hold in every run that is fair: "none", "weak" or "strong"?"""
+        return self._ask(_linear(formula, fair))
+
+    def _ask(self, question: Any) -> CheckResult:
         check = _abi.check()
-        call(lib.graph_check, self._live(), data(formula), c.byref(check))
+        call(lib.graph_check, self._live(), c.byref(question), c.byref(check))
         return self._checked(check)
 
     def _checked(self, check: Any) -> CheckResult:
@@ -375,6 +415,8 @@ class Graph(Owned):
                 self._labels(check.path, check.path_count),
                 self._labels(check.cycle, check.cycle_count),
                 check.dead_end,
+                check.cost,
+                tuple(check.costs[i] for i in range(check.path_count)) if check.costs else (),
             )
         finally:
             lib.check_free(c.byref(check))

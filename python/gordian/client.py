@@ -22,12 +22,14 @@ from .errors import Deadlock, InputError, Refused, Victim, Wait
 __all__ = ["Client", "Reply", "Notice", "usual_uri"]
 
 Names = Union[str, Iterable[str], Mapping[str, int]]
+Labels = Mapping[str, Optional[str]]
 
 _NAME = re.compile(r"[^\s#=\0]+")
 # How often a wait asks how things stand, in case the word of a grant was lost with a connection; and
 # how long it looks away at most, for the sake of Python's signals and other threads.
 _ASK_S = 1.0
 _LOOK_S = 0.05
+_KINDS = {1: "deadlock", 2: "event", 3: "gap"}  # gordian_notice
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,10 @@ class Reply:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that happened: `kind` is "deadlock" or "event"."""
+    """Something that happened: `kind` is "deadlock" or "event". Or "gap": the connection was lost, and
+    the client has subscribed again; of the events after `json["gap"]["from"]`, up to
+    `json["gap"]["seq"]`, some or all were not told (`json["gap"]` is empty where that is not known, as
+    always without "events"). `line("history")` has the deadlocks that were missed."""
 
     kind: str
     json: Dict[str, Any]
@@ -86,6 +91,18 @@ def want_words(wants: Names, units: int = 1) -> List[str]:
     elif not isinstance(wants, Mapping):
         wants = {name: units for name in wants}
     return [f"{name_word(name)}={int(count)}" for name, count in wants.items()]
+
+
+def label_line(labels: Labels, process: Optional[str], resource: Optional[str]) -> str:
+    """Labels of one of the two, as a line."""
+    if (process is None) == (resource is None):
+        raise InputError("labels are of a process or of a resource: name one of them")
+    kind, name = ("process", process) if process is not None else ("resource", resource)
+    for key, value in labels.items():
+        if ":" in name_word(key) or value == "":
+            raise InputError(f"{key!r}: a key has no colon, and a value is not empty")
+    words = [name_word(f"{key}:{'' if value is None else value}") for key, value in labels.items()]
+    return " ".join(["label", kind, name_word(name or ""), *words])
 
 
 def reply_of(answer: Dict[str, Any], waits: bool, process: int) -> Reply:
@@ -212,7 +229,8 @@ class Core(Owned):
 
     def _noticed(self, _: Any, kind: int, place: int, length: int) -> None:
         answer = json.loads(c.string_at(place, length))
-        self.on_notice(Notice("deadlock" if kind == 1 else "event", answer))
+        if kind in _KINDS:
+            self.on_notice(Notice(_KINDS[kind], answer))
 
     @property
     def session(self) -> bytes:
@@ -288,6 +306,12 @@ class Client:
             return text(lib.client_server_version(self._core._live()))
 
     @property
+    def fence(self) -> int:
+        """A number to show to whatever a lock protects, while you hold it: see docs/cluster.md."""
+        with self._mutex:
+            return int(lib.client_fence(self._core._live()))
+
+    @property
     def durability(self) -> str:
         with self._mutex:
             return text(lib.client_durability(self._core._live()))
@@ -341,6 +365,13 @@ class Client:
         detects."""
         words = [f"{key}={int(value)}" for key, value in weights.items()]
         self.line(" ".join(["process", name_word(name), *want_words(claims), *words]))
+
+    def label(
+        self, labels: Labels, *, process: Optional[str] = None, resource: Optional[str] = None
+    ) -> None:
+        """Labels of a process or a resource, for people to find it by: a key of which the value is
+        None is taken away, others stay as they are."""
+        self.line(label_line(labels, process, resource))
 
     def request(self, process: str, wants: Names, units: int = 1) -> Reply:
         """Asks; does not wait for a grant."""
@@ -440,12 +471,19 @@ class Client:
     def systems(self) -> List[Dict[str, Any]]:
         return self.line("systems")["systems"]
 
+    def use(self, name: str) -> None:
+        """Goes on in another system, which must exist; also after a lost connection, unlike
+        `line("use ...")`, which is that connection's alone."""
+        with self._mutex:
+            call(lib.client_use, self._handle, data(name))
+
     def ping(self) -> None:
         with self._mutex:
             call(lib.client_ping, self._handle)
 
     def subscribe(self, *what: str) -> None:
-        """What to be told of: "mine" (deadlocks with a process of mine), "deadlocks", "events"."""
+        """What to be told of: "mine" (deadlocks with a process of mine), "deadlocks", "events". With a
+        lease it is said again after the connection was lost; a notice of the kind "gap" tells."""
         with self._mutex:
             call(lib.client_subscribe, self._handle, mask_of(what))
 

@@ -22,31 +22,19 @@ from _thread import get_ident
 from contextlib import contextmanager
 from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
 
-from ._domain import Domain, Taken, Waiting, calling_frame, default_domain, place_of
+from ._domain import Domain, Noted, Waiting, calling_frame, default_domain, place_of
 
 __all__ = ["Lock", "RLock", "Semaphore", "BoundedSemaphore", "patched"]
 
 Holders = Iterable[Tuple[Any, int]]
 
 
-class _Lockable:
+class _Lockable(Noted):
     """What all of them have."""
 
-    _capacity = 1
-    _taken: Optional[Taken] = None
-
     def __init__(self, name: Optional[str], domain: Optional[Domain], signals: bool) -> None:
-        self._domain = domain if domain is not None else default_domain()
+        self._begin(name, domain)
         self._signals = signals
-        self._name = name
-        self._made = None if name else place_of(calling_frame())
-
-    @property
-    def name(self) -> str:
-        """As it was given, or where it was made."""
-        if self._name or self._made is None:
-            return self._name or ""
-        return f"{type(self).__name__} of {self._made.file}:{self._made.line}"
 
     def _wait(self, actor: Any, block: Any, timeout: float) -> bool:
         """Waits, and tells the domain."""

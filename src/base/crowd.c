@@ -2,14 +2,14 @@
 
 #include "base/memory.h"
 
-#define ENTRY_HEAD 5 /* id and length */
-#define PART_SHIFT 28
-#define PLACE_MASK ((UINT32_C(1) << PART_SHIFT) - 1)
+#define ENTRY_HEAD 5 /* id, NONE: not yet, and length */
+#define PLACE_MASK ((UINT32_C(1) << CROWD_PLACE_BITS) - 1)
 #define TEXT_START 8 /* place 0 is no entry */
+#define NONE       GORDIAN_NONE
 #define AHEAD      32
 #define LARGE_PART ((size_t)8 << 20) /* the last large page, half empty, is little of it */
 
-_Static_assert(CROWD_PARTS == 1 << (32 - PART_SHIFT), "a place has room for the part");
+_Static_assert(CROWD_PARTS == 1 << (32 - CROWD_PLACE_BITS), "a place has room for the part");
 
 void crowd_init(struct crowd *crowd, const gordian_allocator *memory)
 {
@@ -70,23 +70,57 @@ static void put_entries(const void *context, struct hash *table)
     }
 }
 
-static uint32_t find_place(const struct crowd_part *part, const struct names_query *query)
+static const char *long_text(const struct crowd_name *name)
 {
-    struct hash_probe probe = hash_probe(&part->table, query->hash);
-    while (hash_meet(&part->table, &probe)) {
-        const char *entry = part_entry(part, probe.number + 1);
-        if ((unsigned char)entry[4] == query->length &&
-            short_same(entry + ENTRY_HEAD, query->name, query->length))
+    return (const char *)(uintptr_t)name->words.low; // NOLINT(performance-no-int-to-ptr)
+}
+
+static uint64_t name_hash(const struct crowd_name *name)
+{
+    return name->length > SHORT_MAX ? hash_bytes(long_text(name), name->length)
+                                    : short_hash_words(name->words);
+}
+
+static bool is_entry(const char *entry, const struct crowd_name *name)
+{
+    const char *text = entry + ENTRY_HEAD;
+    if ((unsigned char)entry[4] != name->length)
+        return false;
+    if (name->length > SHORT_MAX)
+        return memcmp(text, long_text(name), name->length) == 0;
+    struct short_name mask = short_mask(name->length);
+    return (((short_word(text) & mask.low) ^ name->words.low) |
+            ((short_word(text + 8) & mask.high) ^ name->words.high)) == 0;
+}
+
+/* 0: it is not there. */
+static uint32_t find_place(const struct crowd_part *part, const struct crowd_name *name,
+                           uint64_t hash)
+{
+    struct hash_probe probe = hash_probe(&part->table, hash);
+    while (hash_meet(&part->table, &probe))
+        if (is_entry(part_entry(part, probe.number + 1), name))
             return probe.number + 1;
-    }
     return 0;
 }
 
+static void write_entry(char *entry, const struct crowd_name *name)
+{
+    uint32_t none = NONE;
+    memcpy(entry, &none, sizeof none);
+    entry[4] = (char)name->length;
+    if (name->length > SHORT_MAX)
+        memcpy(entry + ENTRY_HEAD, long_text(name), name->length);
+    else
+        short_store(entry + ENTRY_HEAD, name->words); /* into the slack, if it is shorter */
+    entry[ENTRY_HEAD + name->length] = '\0';
+}
+
 /* 0: out of memory. */
-static uint32_t put_entry(struct crowd_part *part, const struct names_query *query,
+static uint32_t put_entry(struct crowd_part *part, const struct crowd_name *name, uint64_t hash,
                           const gordian_allocator *memory)
 {
-    size_t used = part->used ? part->used : TEXT_START, size = entry_size(query->length);
+    size_t used = part->used ? part->used : TEXT_START, size = entry_size(name->length);
     if ((used + size) / 8 > PLACE_MASK ||
         !memory_grow(memory, &part->text, &part->room, used + size + NAMES_SLACK, 1))
         return 0;
@@ -94,65 +128,68 @@ static uint32_t put_entry(struct crowd_part *part, const struct names_query *que
     uint32_t place = (uint32_t)(used / 8);
     if (!hash_reserve(&part->table, memory, part->table.used + 1, place, put_entries, part))
         return 0;
-    char *entry = part_entry(part, place);
-    memset(entry, 0, 4);
-    entry[4] = (char)query->length;
-    memcpy(entry + ENTRY_HEAD, query->name, query->length);
-    entry[ENTRY_HEAD + query->length] = '\0';
+    write_entry(part_entry(part, place), name);
     part->used += size;
-    hash_put(&part->table, query->hash, place - 1);
+    hash_put(&part->table, hash, place - 1);
     return place;
 }
 
-static void expect_some(const struct crowd_part *part, const struct names_query *queries,
-                        const uint32_t *list, size_t count)
+/* Fetches what the names at hand will be looked for in. */
+static void expect_some(const struct crowd_part *part, const uint64_t *hashes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        hash_expect(&part->table, queries[list[i]].hash);
+        hash_expect(&part->table, hashes[i]);
     for (size_t i = 0; i < count; i++) {
-        struct hash_probe probe = hash_probe(&part->table, queries[list[i]].hash);
+        struct hash_probe probe = hash_probe(&part->table, hashes[i]);
         if (hash_meet(&part->table, &probe))
             __builtin_prefetch(part_entry(part, probe.number + 1));
     }
 }
 
-static bool take_one(struct crowd *crowd, unsigned number, struct names_query *query)
+static uint32_t known_answer(const struct crowd_part *part, uint32_t place)
 {
-    struct crowd_part *part = &crowd->parts[number];
-    uint32_t place = find_place(part, query);
-    if (place == 0) {
-        place = put_entry(part, query, &crowd->memory);
+    uint32_t id = hash_load32(part_entry(part, place));
+    return id == NONE ? place | CROWD_UNNUMBERED : id;
+}
+
+static bool take_some(struct crowd *crowd, struct crowd_part *part, const struct crowd_name *names,
+                      size_t count, uint32_t *answers, uint32_t *fresh)
+{
+    uint64_t hashes[AHEAD];
+    for (size_t i = 0; i < count; i++)
+        hashes[i] = name_hash(&names[i]);
+    expect_some(part, hashes, count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t place = find_place(part, &names[i], hashes[i]);
+        if (place) {
+            answers[i] = known_answer(part, place);
+            continue;
+        }
+        place = put_entry(part, &names[i], hashes[i], &crowd->memory);
         if (place == 0)
             return false;
-        query->length |= CROWD_NEW;
+        answers[i] = place | CROWD_UNNUMBERED | CROWD_NEW;
+        ++*fresh;
     }
-    query->id = place | (uint32_t)number << PART_SHIFT;
     return true;
 }
 
-bool crowd_take(struct crowd *crowd, unsigned part, struct names_query *queries,
-                const uint32_t *list, size_t count)
+bool crowd_take(struct crowd *crowd, unsigned part, const struct crowd_name *names, size_t count,
+                uint32_t *answers, uint32_t *fresh)
 {
-    for (size_t at = 0; at < count; at += AHEAD) {
-        size_t some = count - at < AHEAD ? count - at : AHEAD;
-        expect_some(&crowd->parts[part], queries, list + at, some);
-        for (size_t i = 0; i < some; i++)
-            if (!take_one(crowd, part, &queries[list[at + i]]))
-                return false;
-    }
+    *fresh = 0;
+    for (size_t at = 0; at < count; at += AHEAD)
+        if (!take_some(crowd, &crowd->parts[part], names + at,
+                       count - at < AHEAD ? count - at : AHEAD, answers + at, fresh))
+            return false;
     return true;
 }
 
 /* ---- numbers */
 
-static char *crowd_entry(const struct crowd *crowd, uint32_t place)
-{
-    return part_entry(&crowd->parts[place >> PART_SHIFT], place & PLACE_MASK);
-}
-
 bool crowd_reserve(struct crowd *crowd, uint32_t more)
 {
-    if (more > UINT32_MAX - crowd->count ||
+    if (more > CROWD_MOST - crowd->count ||
         !memory_grow32(&crowd->memory, &crowd->places, &crowd->room, crowd->count + more,
                        sizeof *crowd->places))
         return false;
@@ -160,23 +197,30 @@ bool crowd_reserve(struct crowd *crowd, uint32_t more)
     return true;
 }
 
-void crowd_number(struct crowd *crowd, uint32_t place, uint32_t id)
+void crowd_number(struct crowd *crowd, unsigned part, uint32_t answer, uint32_t id)
 {
-    memcpy(crowd_entry(crowd, place), &id, sizeof id);
-    crowd->places[id] = place;
+    uint32_t place = answer & PLACE_MASK;
+    memcpy(part_entry(&crowd->parts[part], place), &id, sizeof id);
+    crowd->places[id] = place | (uint32_t)part << CROWD_PLACE_BITS;
 }
 
-uint32_t crowd_id(const struct crowd *crowd, uint32_t place)
+uint32_t crowd_id(const struct crowd *crowd, unsigned part, uint32_t answer)
 {
-    return hash_load32(crowd_entry(crowd, place));
+    return answer & CROWD_UNNUMBERED
+               ? hash_load32(part_entry(&crowd->parts[part], answer & PLACE_MASK))
+               : answer;
 }
 
-void crowd_expect(const struct crowd *crowd, uint32_t place)
+void crowd_expect(const struct crowd *crowd, unsigned part, uint32_t answer)
 {
-    __builtin_prefetch(crowd_entry(crowd, place));
+    if (answer & CROWD_UNNUMBERED)
+        __builtin_prefetch(part_entry(&crowd->parts[part], answer & PLACE_MASK));
 }
 
 const char *crowd_text(const struct crowd *crowd, uint32_t id)
 {
-    return id < crowd->count ? crowd_entry(crowd, crowd->places[id]) + ENTRY_HEAD : "";
+    if (id >= crowd->count)
+        return "";
+    uint32_t place = crowd->places[id];
+    return part_entry(&crowd->parts[place >> CROWD_PLACE_BITS], place & PLACE_MASK) + ENTRY_HEAD;
 }

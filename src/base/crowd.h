@@ -3,9 +3,8 @@
  *
  * They are divided by their hash into parts. Text is met in rounds. In a round whoever has a part
  * to himself takes the part's names in the order of the text (crowd_take): each is found, or put
- * and marked as new. Then the new ones are counted, the ids they will have are reserved
- * (crowd_reserve), and each is given its own (crowd_number). Who does what changes nothing about
- * the result.
+ * and marked as new. Then the ids that the new ones will have are reserved (crowd_reserve), and
+ * each is given its own (crowd_number). Who does what changes nothing about the result.
  *
  * Entries are as in base/names.h; a place has the part in its upper bits.
  */
@@ -14,8 +13,20 @@
 
 #include "base/names.h"
 
-#define CROWD_PARTS 16
-#define CROWD_NEW   UINT32_C(0x80000000) /* in a query's length: here it was met first */
+#define CROWD_PARTS      64
+#define CROWD_PLACE_BITS 26 /* of a place within its part */
+
+/* An answer is the name's id, or, if it has none yet, its place within the part and these. */
+#define CROWD_UNNUMBERED UINT32_C(0x80000000)
+#define CROWD_NEW        UINT32_C(0x40000000) /* here it was met first */
+#define CROWD_MOST       UINT32_C(0x7fffffff) /* names */
+
+/* A name that goes from the thread that met it to the one that has its part. What is short goes
+ * itself: to look at another thread's text takes as long as all the rest. */
+struct crowd_name {
+    struct short_name words; /* or: low is where it is */
+    uint32_t length;
+};
 
 struct crowd_part {
     struct hash table;
@@ -41,19 +52,32 @@ void crowd_settle(struct crowd *crowd);
 
 static inline unsigned crowd_part(uint64_t hash)
 {
-    return (unsigned)(hash >> 28) % CROWD_PARTS;
+    return (unsigned)(hash >> 26) % CROWD_PARTS;
 }
 
-/* Takes those of the queries, all of this part, that the list says, in its order; each gets its
- * place as id, and CROWD_NEW. False: out of memory. */
-bool crowd_take(struct crowd *crowd, unsigned part, struct names_query *queries,
-                const uint32_t *list, size_t count);
+static inline struct crowd_name crowd_name(const struct names_query *query)
+{
+    if (query->length > SHORT_MAX)
+        return (struct crowd_name){{(uintptr_t)query->name, 0}, query->length};
+    struct short_name mask = short_mask(query->length);
+    return (struct crowd_name){
+        {short_word(query->name) & mask.low, short_word(query->name + 8) & mask.high},
+        query->length};
+}
+
+/* Takes names of one part, in their order; *fresh are new. Names are only read, and the answers lie
+ * apart: two threads that write to neighbours take the memory from each other all the time.
+ * False: out of memory. */
+bool crowd_take(struct crowd *crowd, unsigned part, const struct crowd_name *names, size_t count,
+                uint32_t *answers, uint32_t *fresh);
 /* Room for so many new ids; false: out of memory. */
 bool crowd_reserve(struct crowd *crowd, uint32_t more);
-void crowd_number(struct crowd *crowd, uint32_t place, uint32_t id);
-/* The id of a place, once it has one. */
-uint32_t crowd_id(const struct crowd *crowd, uint32_t place);
-void crowd_expect(const struct crowd *crowd, uint32_t place);
+/* Gives a new name, by its answer, an id. */
+void crowd_number(struct crowd *crowd, unsigned part, uint32_t answer, uint32_t id);
+/* The id that an answer stands for, once all new names have one. */
+uint32_t crowd_id(const struct crowd *crowd, unsigned part, uint32_t answer);
+/* Will be asked for soon. */
+void crowd_expect(const struct crowd *crowd, unsigned part, uint32_t answer);
 
 /* NUL-terminated; "" if there is no such id. */
 const char *crowd_text(const struct crowd *crowd, uint32_t id);

@@ -1,4 +1,17 @@
-/* The one error convention: return a status, fill the caller's gordian_error.
+/* The base: what every folder uses, and nothing that knows of deadlocks. Read this first.
+ *
+ *     error.h      statuses and messages, below
+ *     memory.h     all memory, from the caller's allocator; meter.h: counted, with a limit
+ *     engine.h     what an engine of any family says of itself, and choosing one
+ *     reader.h     lines of words; text.h: a whole file; output.h: writing; json.h, json_read.h
+ *     packed.h     traces as bytes; packed_image.h: snapshots
+ *     names.h      names to numbers and back; crowd.h: by many threads at once
+ *     team.h       threads that work together; park.h: sleeping on a word
+ *     machine.h    what this machine is; temporary.h: files for a while; clock.h, random.h
+ *     hash.h       and sort.h, scc.h, fifo.h, nearest.h, crc.h: an algorithm each
+ *
+ * It uses the C library alone. The one error convention: return a status, fill the caller's
+ * gordian_error.
  *
  *     if (units == 0)
  *         return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");

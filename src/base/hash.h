@@ -75,10 +75,10 @@ static inline uint64_t hash_bytes(const void *key, size_t length)
     if (length >= 8) {
         for (size_t at = 0; at + 8 < length; at += 8)
             hash = hash_stir(hash, hash_load64(bytes + at));
-        hash = hash_stir(hash, hash_load64(bytes + length - 8));
+        hash = hash_stir(hash, hash_load64(bytes + (length - 8)));
     } else if (length >= 4) {
         hash =
-            hash_stir(hash, (uint64_t)hash_load32(bytes) << 32 | hash_load32(bytes + length - 4));
+            hash_stir(hash, (uint64_t)hash_load32(bytes) << 32 | hash_load32(bytes + (length - 4)));
     } else if (length > 0) {
         const unsigned char *few = key;
         uint64_t middle = few[length / 2], last = few[length - 1];

@@ -13,9 +13,7 @@ static bool is_tail(unsigned char byte)
     return (byte & 0xc0) == 0x80;
 }
 
-/* Bytes of the well-formed UTF-8 character at `at` (NUL-terminated text), 0 if there is none:
- * stray tails, overlong forms, surrogates and what lies above U+10FFFF do not count. */
-static size_t utf8_length(const unsigned char *at)
+size_t utf8_length(const unsigned char *at)
 {
     if (at[0] < 0x80)
         return 1;

@@ -24,6 +24,10 @@ struct json {
     char closers[32]; /* '}' or ']' for every open level */
 };
 
+/* Bytes of the well-formed UTF-8 character at `at` (NUL-terminated text), 0 if there is none:
+ * stray tails, overlong forms, surrogates and what lies above U+10FFFF do not count. */
+size_t utf8_length(const unsigned char *at);
+
 void json_begin(struct json *json, struct output *out);
 void json_end(struct json *json); /* closes every open level and ends the line */
 

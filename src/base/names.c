@@ -309,6 +309,19 @@ bool names_valid(const char *name, size_t length, const char **why)
     return !*why;
 }
 
+size_t names_label_key(const char *label, size_t length, const char **why)
+{
+    if (!names_valid(label, length, why))
+        return 0;
+    const char *colon = memchr(label, ':', length);
+    size_t key = colon ? (size_t)(colon - label) : 0;
+    if (key == 0)
+        *why = "expected KEY:VALUE";
+    else if (key > NAMES_KEY_MAX)
+        *why = "a key has at most 63 bytes";
+    return *why ? 0 : key;
+}
+
 gordian_status names_check(const struct names *names, const char *name, const char *kind,
                            gordian_error *error)
 {

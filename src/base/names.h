@@ -66,6 +66,10 @@ bool names_put_query(struct names *names, uint32_t id, const struct names_query 
 
 /* Is this a name: 1 to 255 bytes, no blank, '#', '=' or NUL? Says why not. */
 bool names_valid(const char *name, size_t length, const char **why);
+
+#define NAMES_KEY_MAX 63 /* bytes of a label's key; of all of it: GORDIAN_NAME_MAX */
+/* Of a label, a name KEY:VALUE: how long its key is; 0, and says why: it is none. */
+size_t names_label_key(const char *label, size_t length, const char **why);
 /* For one to be added: is `name`, unless NULL, a name, and new? GORDIAN_STATUS_INPUT, and says why,
  * if not. `kind`: what is to have it, "process". */
 gordian_status names_check(const struct names *names, const char *name, const char *kind,

@@ -147,9 +147,9 @@ gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t co
 {
     unsigned verb = verb_number(&words[0]);
     size_t first = verb > 0, rest = count - first;
+    uint8_t head = (uint8_t)(verb << 4 | (rest < COUNT_MORE ? rest : COUNT_MORE));
     bool packed = true;
-    bytes_put(&pack->block,
-              &(uint8_t){(uint8_t)(verb << 4 | (rest < COUNT_MORE ? rest : COUNT_MORE))}, 1);
+    bytes_put(&pack->block, &head, 1);
     if (rest >= COUNT_MORE)
         bytes_u64(&pack->block, rest);
     for (size_t i = first; i < count && packed; i++)
@@ -262,7 +262,7 @@ static bool check_head(struct unpack *unpack, uint8_t head[PACKED_HEAD])
 
 bool unpack_look(struct unpack *unpack, enum packed_kind *kind)
 {
-    uint8_t head[PACKED_HEAD];
+    uint8_t head[PACKED_HEAD] = {0};
     size_t have = 0;
     ptrdiff_t count = 1;
     *kind = unpack->kind;

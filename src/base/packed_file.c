@@ -41,7 +41,7 @@ static gordian_status read_at(const struct packed_file *file, uint64_t at, void 
             return fail(error, GORDIAN_STATUS_IO, "reading failed: %s", strerror(errno));
         if (count == 0)
             return fail(error, GORDIAN_STATUS_INPUT, PACKED_CUT_SHORT,
-                        (unsigned long long)(at + done));
+                        (unsigned long long)at + done);
         done += (size_t)count;
     }
     return GORDIAN_OK;
@@ -183,7 +183,7 @@ static const uint8_t *get_chunk(struct packed_file *file, enum image_part part, 
     uint8_t **chunk = &file->caches[part].chunks[number];
     uint64_t left = file->layout.sections[part].bytes - number * IMAGE_CHUNK;
     *count = left < IMAGE_CHUNK ? (size_t)left : IMAGE_CHUNK;
-    if (*chunk)
+    if (*chunk != NULL)
         return *chunk;
     gordian_error failure = {0};
     uint8_t *bytes = memory_alloc(&file->memory, *count);
@@ -220,7 +220,7 @@ static const char *join_name(struct packed_file *file, enum image_part names, ui
 {
     char **tail = &file->caches[names].tails[number];
     size_t count = 0;
-    if (*tail)
+    if (*tail != NULL)
         return *tail;
     bool more = (number + 1) * IMAGE_CHUNK < file->layout.sections[names].bytes;
     const uint8_t *next = more ? get_chunk(file, names, number + 1, &count) : NULL;

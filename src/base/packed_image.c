@@ -294,10 +294,9 @@ static void put_name(struct packed_image *image, struct bytes *text,
 static void put_units(struct bytes *text, char before, uint64_t units)
 {
     char digits[24];
+    int length = snprintf(digits, sizeof digits, "%c%llu", before, (unsigned long long)units);
     if (units != 1)
-        bytes_put(
-            text, digits,
-            (size_t)snprintf(digits, sizeof digits, "%c%llu", before, (unsigned long long)units));
+        bytes_put(text, digits, (size_t)length);
 }
 
 static void put_edge(struct packed_image *image, struct bytes *text, const char *verb,
@@ -369,11 +368,11 @@ static void put_await(struct packed_image *image, struct bytes *text, struct ima
     const struct image_awaits *awaits = &image->awaits;
     uint32_t first = awaits->starts[wait.resource], end = awaits->starts[wait.resource + 1];
     char digits[32];
+    int length = snprintf(digits, sizeof digits, " %llu of", (unsigned long long)wait.units);
     image->bad |= wait.units > end - first;
     bytes_put(text, "await", 5);
     put_name(image, text, &image->processes, wait.process);
-    bytes_put(text, digits,
-              (size_t)snprintf(digits, sizeof digits, " %llu of", (unsigned long long)wait.units));
+    bytes_put(text, digits, (size_t)length);
     for (uint32_t i = first; i < end; i++)
         put_name(image, text, &image->processes, awaits->others[i]);
     bytes_put(text, "\n", 1);

@@ -3,12 +3,13 @@
 #include "base/error.h"
 #include "base/machine.h"
 #include "base/memory.h"
+#include "base/park.h"
 
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
 
-#define MEET_SPINS 1000u /* looks before a member who waits for the others goes to sleep */
+#define MEET_SPINS 4000u /* looks before a member who waits for the others goes to sleep */
 
 struct member {
     struct team *team;
@@ -19,7 +20,7 @@ struct member {
 struct team {
     gordian_allocator memory;
     pthread_mutex_t lock;
-    pthread_cond_t begin, end, met;
+    pthread_cond_t begin, end;
     struct member *members;
     unsigned size;
     unsigned busy;       /* have not finished the work at hand */
@@ -27,8 +28,8 @@ struct team {
     bool over;
     void (*work)(void *context, unsigned member);
     void *context;
-    unsigned here; /* at the meeting; this and the next are atomic */
-    unsigned long meetings;
+    _Atomic unsigned here; /* at the meeting */
+    _Atomic uint32_t meetings;
     unsigned spins; /* 0 where members have to share cores */
 };
 
@@ -61,7 +62,6 @@ static void make_locks(struct team *team)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->begin, NULL);
-    pthread_cond_init(&team->met, NULL);
     pthread_cond_init(&team->end, &attributes);
     pthread_condattr_destroy(&attributes);
 }
@@ -114,7 +114,6 @@ void team_close(struct team *team)
         pthread_join(team->members[i].thread, NULL);
     pthread_cond_destroy(&team->begin);
     pthread_cond_destroy(&team->end);
-    pthread_cond_destroy(&team->met);
     pthread_mutex_destroy(&team->lock);
     memory_free(&memory, team->members);
     memory_free(&memory, team);
@@ -175,41 +174,32 @@ void team_wait(struct team *team, void (*watch)(void *context), void *context)
     pthread_mutex_unlock(&team->lock);
 }
 
-static bool is_over(const struct team *team, unsigned long meeting)
-{
-    return __atomic_load_n(&team->meetings, __ATOMIC_ACQUIRE) != meeting;
-}
-
 /* Most meetings are short: who sleeps and is woken up again takes longer than they do. */
-static void await_end(struct team *team, unsigned long meeting)
+static void await_end(struct team *team, uint32_t meeting)
 {
     for (unsigned i = 0; i < team->spins; i++) {
-        if (is_over(team, meeting))
+        if (atomic_load_explicit(&team->meetings, memory_order_acquire) != meeting)
             return;
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
 #endif
     }
-    pthread_mutex_lock(&team->lock);
-    while (!is_over(team, meeting))
-        pthread_cond_wait(&team->met, &team->lock);
-    pthread_mutex_unlock(&team->lock);
+    while (atomic_load_explicit(&team->meetings, memory_order_acquire) == meeting)
+        park_wait(&team->meetings, meeting, UINT64_MAX);
 }
 
 void team_meet_to(struct team *team, void (*work)(void *context), void *context)
 {
-    unsigned long meeting = __atomic_load_n(&team->meetings, __ATOMIC_ACQUIRE);
-    if (__atomic_add_fetch(&team->here, 1, __ATOMIC_ACQ_REL) < team->size) {
+    uint32_t meeting = atomic_load_explicit(&team->meetings, memory_order_acquire);
+    if (atomic_fetch_add_explicit(&team->here, 1, memory_order_acq_rel) + 1 < team->size) {
         await_end(team, meeting);
         return;
     }
-    __atomic_store_n(&team->here, 0, __ATOMIC_RELAXED);
+    atomic_store_explicit(&team->here, 0, memory_order_relaxed);
     if (work)
         work(context);
-    pthread_mutex_lock(&team->lock);
-    __atomic_store_n(&team->meetings, meeting + 1, __ATOMIC_RELEASE);
-    pthread_cond_broadcast(&team->met);
-    pthread_mutex_unlock(&team->lock);
+    atomic_store_explicit(&team->meetings, meeting + 1, memory_order_release);
+    park_wake(&team->meetings);
 }
 
 void team_meet(struct team *team)

@@ -3,6 +3,8 @@
 
 #include "cli/commands.h"
 
+#include <string.h>
+
 static void show_progress(void *context, const char *text)
 {
     struct cli *cli = context;
@@ -47,10 +49,15 @@ static int bench_main(struct cli *cli, int argc, char **argv)
     bool list = false;
     const struct option options[] = {
         {"list", 'l', NULL, "list the benches", OPTION_FLAG, &list, NULL},
-        {"quick", 0, NULL, "smaller sizes, under a minute", OPTION_FLAG, &bench.quick, NULL},
+        {"quick", 0, NULL, "smaller sizes, under a minute for most of them", OPTION_FLAG,
+         &bench.quick, NULL},
         {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &bench.seed, NULL},
         {"soak", 0, "SECONDS", "serve: so long at 80 % of the top rate, instead", OPTION_U32,
          &bench.soak, NULL},
+        {"store", 0, "URI",
+         "serve: on PostgreSQL beside a folder, and the lead going\nfrom one to another, "
+         "instead",
+         OPTION_TEXT, &bench.store, NULL},
         {"svg", 0, "FILE", "draw the curves into FILE", OPTION_TEXT, &bench.svg, NULL},
         {0},
     };
@@ -60,7 +67,7 @@ static int bench_main(struct cli *cli, int argc, char **argv)
         return code;
     if (operands > 1 && !list)
         return cli_misuse(cli, "one NAME at a time: '%.40s' is one too many", argv[1]);
-    bench.name = operands ? argv[0] : NULL;
+    bench.name = operands && strcmp(argv[0], "all") != 0 ? argv[0] : NULL;
     return list ? list_benches(cli) : measure_family(cli, &bench);
 }
 
@@ -68,7 +75,10 @@ const struct command command_bench = {
     .name = "bench",
     .operands = "[NAME]",
     .summary = "measure this machine against the bars and baselines",
-    .about = "Measures, with the baselines in the same run: the bench NAME, or all of them.\n"
-             "--engine limits it to one engine's rows. 'gordian bench --list' shows the names.\n",
+    .about =
+        "Measures, with the baselines in the same run: the bench NAME, or all of them, which\n"
+        "\"all\" says, too. --engine limits it to one engine's rows. 'gordian bench --list' shows\n"
+        "the names. With --json the last line tells the machine, the date, the commit and the\n"
+        "command.\n",
     .run = bench_main,
 };

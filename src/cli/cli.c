@@ -239,6 +239,7 @@ static int parse_words(struct cli *cli, const struct option *own, int argc, char
     }
     if (cli->version) {
         output_format(&cli->out, "gordian %s\n", gordian_version());
+        cli_write_features(&cli->out);
         *code = EXIT_NOTHING;
         return -1;
     }
@@ -275,11 +276,21 @@ int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code)
     return parse_words(cli, no_options, argc, argv, true, code);
 }
 
+/* Options that this program does not know are no fault of who wants the command. */
+static bool asks_for_help(const struct cli *cli, int argc, char **argv)
+{
+    bool help = cli->help;
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        help = help || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    return help;
+}
+
 int cli_missing(struct cli *cli, int argc, char **argv)
 {
-    int code;
-    if (cli_parse_before(cli, NULL, argc, argv, &code) < 0)
-        return code;
+    if (asks_for_help(cli, argc, argv)) {
+        show_help(cli, no_options);
+        return EXIT_NOTHING;
+    }
     cli_say(cli, "not available: %s", cli->command->missing);
     return EXIT_UNAVAILABLE;
 }

@@ -1,10 +1,10 @@
 /* The command line's common part: what every command gets, says and returns.
  *
  * One file a command (gen.c, detect/check.c, ...), each with a `struct command`;
- * main.c has the one table of them. A command parses its options with
+ * table.c has the one table of them. A command parses its options with
  * cli_parse, writes data to cli->out, says everything else with cli_say, and
  * returns an exit code. To add a command: write its file, name it in
- * commands.h and main.c, list it in meson.build, write its man page.
+ * commands.h and table.c, list it in meson.build, write its man page.
  */
 #ifndef GORDIAN_CLI_CLI_H
 #define GORDIAN_CLI_CLI_H
@@ -34,6 +34,7 @@ struct command {
     const char *about;                                  /* paragraphs for --help */
     int (*run)(struct cli *cli, int argc, char **argv); /* argv[0]: the first argument */
     const char *missing; /* NULL, or why this program cannot do it: "built without ..." */
+    const char *part;    /* NULL, or the program that does it: parts/part.h */
 };
 
 enum color_choice {
@@ -56,6 +57,7 @@ struct cli {
     /* How this process was started, for a command that starts another. */
     bool pipe_was_ignored;   /* SIGPIPE */
     unsigned streams_filled; /* bit fd: the standard stream was closed, and is filled now */
+    char **words;            /* its arguments, all of them */
 };
 
 void cli_init(struct cli *cli);
@@ -73,6 +75,12 @@ int cli_parse(struct cli *cli, const struct option *own, int argc, char **argv, 
 int cli_parse_before(struct cli *cli, const struct option *own, int argc, char **argv, int *code);
 /* The same for what stands before the command: stops at the first operand. */
 int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code);
+
+/* Is this gordian-mpi? Only there are engines of this name. */
+bool cli_is_mpi(void);
+
+/* The lines of --version after the first; nothing in programs that do some commands only. */
+void cli_write_features(struct output *out);
 
 /* What a command that this program lacks does: says why. */
 int cli_missing(struct cli *cli, int argc, char **argv);

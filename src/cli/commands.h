@@ -1,4 +1,4 @@
-/* Every command of the program, for the table in main.c. */
+/* Every command, for the tables of them: table.c, and those of the parts. */
 #ifndef GORDIAN_CLI_COMMANDS_H
 #define GORDIAN_CLI_COMMANDS_H
 
@@ -22,5 +22,8 @@ extern const struct command command_gen;
 extern const struct command command_bench;
 extern const struct command command_papers;
 extern const struct command command_info;
+
+/* The commands of this program, in the order in which help lists them; the last is NULL. */
+extern const struct command *const cli_commands[];
 
 #endif

@@ -4,9 +4,10 @@
 #define _GNU_SOURCE
 #include "cli/crossover.h"
 
+#include "base/beside.h"
 #include "base/clock.h"
 #include "base/engine.h"
-#include "base/machine.h"
+#include "base/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,7 +147,7 @@ static uint64_t time_once(const struct figures *figures, uint32_t size, const ch
     const char *words[WORDS_MOST + 5];
     char number[16];
     uint64_t ns = NO_TIME;
-    FILE *file = tmpfile();
+    FILE *file = temporary_stream(NULL);
     if (!file)
         return NO_TIME;
     fill_words(figures, figures->load->words, size, engine, number, words);
@@ -160,7 +161,7 @@ static uint64_t time_once(const struct figures *figures, uint32_t size, const ch
 
 static uint64_t time_engine(const struct figures *figures, uint32_t size, const char *engine)
 {
-    uint64_t ns[RUNS];
+    uint64_t ns[RUNS] = {0};
     for (size_t i = 0; i < RUNS; i++) {
         uint64_t now = time_once(figures, size, engine, NULL, 0);
         if (now >= LONG_NS) /* once is enough, or it cannot */
@@ -184,16 +185,16 @@ static bool is_available(const char *family, const char *name)
     return false;
 }
 
-static bool make_file(struct figures *figures, uint32_t size)
+static bool make_file(struct figures *figures, uint32_t size, gordian_error *error)
 {
     const char *words[WORDS_MOST + 5];
     char number[16];
     uint64_t ns;
-    snprintf(figures->path, sizeof figures->path, "%.4000s/gordian-XXXXXX", machine_temporary());
+    int file;
     if (!figures->load->gen[0])
         return true;
-    int file = mkstemp(figures->path);
-    if (file < 0)
+    if (temporary_file("gordian", "", figures->path, sizeof figures->path, &file, error) !=
+        GORDIAN_OK)
         return false;
     fill_words(figures, figures->load->gen, size, NULL, number, words);
     bool fine = run_words(words, file, &ns);
@@ -218,9 +219,9 @@ static bool time_size(struct figures *figures, size_t at)
     return somebody;
 }
 
-/* False: the temporary file could not be made. */
+/* False: the file could not be made; `error` says why if that was for its place. */
 static bool measure_family(struct cli *cli, const struct load *load, uint64_t most,
-                           struct figures *figures)
+                           struct figures *figures, gordian_error *error)
 {
     bool fine = true, somebody = true;
     figures->load = load;
@@ -231,7 +232,7 @@ static bool measure_family(struct cli *cli, const struct load *load, uint64_t mo
             break;
         if (progress_due(&cli->progress))
             progress_show(&cli->progress, "%s, %" PRIu32, load->family, load->sizes[at]);
-        fine = make_file(figures, load->sizes[at]);
+        fine = make_file(figures, load->sizes[at], error);
         somebody = fine && time_size(figures, at);
         figures->sizes += somebody;
         if (load->gen[0])
@@ -374,15 +375,15 @@ static void write_json_family(struct json *json, const struct figures *figures)
 int crossover_write(struct cli *cli, struct json *json, uint64_t most)
 {
     struct figures figures = {0};
-    ssize_t length = readlink("/proc/self/exe", figures.self, sizeof figures.self - 1);
-    bool fine = length > 0;
+    gordian_error error = {0};
+    bool fine = beside_self(figures.self, sizeof figures.self);
     if (json)
         json_open(json, "crossover", '[');
     else
         output_text(&cli->out, "crossover, from the start of a process to its end\n");
     for (size_t i = 0; i < sizeof loads / sizeof *loads && fine; i++) {
         figures.sizes = 0;
-        fine = measure_family(cli, &loads[i], most, &figures);
+        fine = measure_family(cli, &loads[i], most, &figures, &error);
         if (fine && json)
             write_json_family(json, &figures);
         else if (fine)
@@ -392,6 +393,8 @@ int crossover_write(struct cli *cli, struct json *json, uint64_t most)
         json_shut(json);
     if (fine)
         return EXIT_NOTHING;
-    cli_say(cli, "cannot start this program, or write to /tmp");
+    if (error.status != GORDIAN_OK)
+        return cli_fail(cli, NULL, &error);
+    cli_say(cli, "cannot start this program");
     return EXIT_BROKEN;
 }

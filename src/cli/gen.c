@@ -1,7 +1,8 @@
-/* gordian gen: traces, snapshots and circuits of any size from a seed (the generator is in
+/* gordian gen: traces, snapshots, circuits and dumps of any size from a seed (the generator is in
  * src/gen). */
 #include "gen/gen.h"
 
+#include "base/temporary.h"
 #include "cli/commands.h"
 
 #include <errno.h>
@@ -77,12 +78,13 @@ static int generate_packed(struct cli *cli, const struct gen_options *options)
         return cli_misuse(cli, "--binary is for traces and snapshots");
     if (options->snapshot)
         return pack_snapshot(cli, options);
-    FILE *file = tmpfile();
-    int fd = file ? fileno(file) : -1;
-    if (!file || !output_open(&text, fd)) {
-        cli_say(cli, "cannot make a temporary file: %s", strerror(errno));
-        if (file)
-            fclose(file);
+    FILE *file = temporary_stream(&error);
+    if (!file)
+        return cli_fail(cli, NULL, &error);
+    int fd = fileno(file);
+    if (!output_open(&text, fd)) {
+        cli_say(cli, "out of memory");
+        fclose(file);
         return EXIT_BROKEN;
     }
     gordian_status status = gen_write(options, &text, &error);
@@ -137,7 +139,8 @@ static int gen_main(struct cli *cli, int argc, char **argv)
         {"fault", 0, "FAULT",
          "what goes wrong: none, absent, silent, stuck,\noperation, size, order, ring", OPTION_TEXT,
          &gen.fault, NULL},
-        {"folder", 0, "DIR", "where the dumps go", OPTION_TEXT, &gen.folder, NULL},
+        {"folder", 0, "DIR", "where the dumps go; it is made if need be", OPTION_TEXT, &gen.folder,
+         NULL},
         {"order", 0, "ORDER", "who blocks first along a chain: tail, head,\nrandom", OPTION_TEXT,
          &gen.order, NULL},
         {"binary", 0, NULL, "packed, as 'gordian convert' does it", OPTION_FLAG, &binary, NULL},
@@ -164,9 +167,9 @@ static int gen_main(struct cli *cli, int argc, char **argv)
 const struct command command_gen = {
     .name = "gen",
     .operands = "KIND",
-    .summary = "make traces, snapshots and circuits of any size from a seed",
+    .summary = "make traces, snapshots, circuits and dumps of any size from a seed",
     .about = "Writes a trace, a snapshot or a circuit of the given KIND to standard output: the\n"
-             "same bytes on every machine for the same seed. 'gordian gen --list' shows the\n"
-             "kinds.\n",
+             "same bytes on every machine for the same seed. Dumps of a training job go into a\n"
+             "--folder instead. 'gordian gen --list' shows the kinds.\n",
     .run = gen_main,
 };

@@ -2,7 +2,7 @@
 #include "base/machine.h"
 #include "cli/commands.h"
 #include "cli/crossover.h"
-#include "cli/run/run.h"
+#include "cli/features.h"
 #include "show/style.h"
 
 #include <stdio.h>
@@ -15,100 +15,10 @@
 
 /* Built without Meson: all there is to tell. */
 #ifndef GORDIAN_BUILD_COMPILER
-#define GORDIAN_BUILD_COMPILER    __VERSION__
-#define GORDIAN_BUILD_FLAGS       "unknown"
-#define GORDIAN_BUILD_COMMIT      "unknown"
-#define GORDIAN_BUILD_NO_KERNELS  "unknown"
-#define GORDIAN_BUILD_NO_RUN      "unknown"
-#define GORDIAN_BUILD_NO_STACKS   "unknown"
-#define GORDIAN_BUILD_NO_SERVE    "unknown"
-#define GORDIAN_BUILD_NO_PAGE     "unknown"
-#define GORDIAN_BUILD_NO_TLS      "unknown"
-#define GORDIAN_BUILD_NO_MPI      "unknown"
-#define GORDIAN_BUILD_NO_POSTGRES "unknown"
-#define GORDIAN_BUILD_NO_MARIADB  "unknown"
-#define GORDIAN_BUILD_NO_IGRAPH   "unknown"
+#define GORDIAN_BUILD_COMPILER __VERSION__
+#define GORDIAN_BUILD_FLAGS    "unknown"
+#define GORDIAN_BUILD_COMMIT   "unknown"
 #endif
-
-/* ------------------------------------------------------------------ what it was built with */
-
-#define PARTS 11u
-
-struct part {
-    const char *name;
-    const char *missing; /* why it is not here; "": it is */
-    const char *about;   /* what there is */
-};
-
-struct parts {
-    struct part list[PARTS];
-    char library[4096], why[300]; /* of `gordian run` */
-    char layers[64];              /* MPIs whose programs it watches */
-};
-
-/* Only gordian-mpi has engines of this name. */
-static bool is_mpi(void)
-{
-    gordian_engine_info engine;
-    for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++)
-        if (strcmp(engine.name, "mpi") == 0)
-            return true;
-    return false;
-}
-
-/* The layers for MPI are beside the library of `gordian run`, or where they were built. */
-static bool has_layer(const struct parts *parts, const char *name)
-{
-    static const char *const places[] = {"", "../mpi/"};
-    char path[sizeof parts->library + 64];
-    const char *slash = strrchr(parts->library, '/');
-    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
-        snprintf(path, sizeof path, "%.*s/%slibgordian-mpi-%s.so", (int)(slash - parts->library),
-                 parts->library, places[i], name);
-        if (access(path, R_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void list_layers(struct parts *parts)
-{
-    static const char *const layers[][2] = {{"openmpi", "Open MPI"}, {"mpich", "MPICH"}};
-    size_t length = 0;
-    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
-        if (has_layer(parts, layers[i][0]))
-            length += (size_t)snprintf(parts->layers + length, sizeof parts->layers - length,
-                                       "%s%s", length ? " and " : "of programs of ", layers[i][1]);
-    if (length)
-        snprintf(parts->layers + length, sizeof parts->layers - length, ", for run");
-}
-
-static void list_parts(struct parts *parts)
-{
-    parts->library[0] = parts->layers[0] = '\0';
-    bool found = run_library(parts->library, sizeof parts->library, parts->why, sizeof parts->why);
-    const char *no_run = GORDIAN_BUILD_NO_RUN[0] ? GORDIAN_BUILD_NO_RUN : parts->why;
-    if (found)
-        list_layers(parts);
-    const struct part list[PARTS] = {
-        {"kernels", GORDIAN_BUILD_NO_KERNELS, "for NVIDIA GPUs"},
-        {"run", found ? "" : no_run, parts->library},
-        {"ranks",
-         parts->layers[0] ? ""
-         : found          ? "built without an MPI"
-                          : no_run,
-         parts->layers},
-        {"stacks", GORDIAN_BUILD_NO_STACKS, "of programs, for run and inspect"},
-        {"serve", GORDIAN_BUILD_NO_SERVE, "the service, and incidents of it"},
-        {"page", GORDIAN_BUILD_NO_PAGE, "of the service, for browsers"},
-        {"tls", GORDIAN_BUILD_NO_TLS, "tls:// for clients of the service"},
-        {"mpi", GORDIAN_BUILD_NO_MPI, is_mpi() ? "this is gordian-mpi" : "as gordian-mpi"},
-        {"postgres", GORDIAN_BUILD_NO_POSTGRES, "servers for gordian watch"},
-        {"mariadb", GORDIAN_BUILD_NO_MARIADB, "servers for gordian watch, MySQL's, too"},
-        {"igraph", GORDIAN_BUILD_NO_IGRAPH, "a baseline of gordian bench"},
-    };
-    memcpy(parts->list, list, sizeof list);
-}
 
 /* Devices, or in their place why there is none. */
 static void write_json_devices(struct json *json)
@@ -135,18 +45,18 @@ static void write_json_devices(struct json *json)
 
 static void write_json_parts(struct json *json)
 {
-    struct parts parts;
-    list_parts(&parts);
+    struct features features;
+    features_list(&features);
     json_open(json, "built_with", '{');
-    for (size_t i = 0; i < PARTS; i++) {
-        const struct part *part = &parts.list[i];
+    for (size_t i = 0; i < FEATURES; i++) {
+        const struct feature *part = &features.list[i];
         bool available = !part->missing[0];
         json_open(json, part->name, '{');
         json_key_bool(json, "available", available);
         if (!available)
             json_key_text(json, "reason", part->missing);
         else
-            json_key_text(json, part->about == parts.library ? "library" : "about", part->about);
+            json_key_text(json, part->about == features.library ? "library" : "about", part->about);
         json_shut(json);
     }
     json_shut(json);
@@ -227,12 +137,13 @@ static void write_devices(struct cli *cli, const struct style *style)
 
 static void write_parts(struct cli *cli, const struct style *style)
 {
-    struct parts parts;
-    list_parts(&parts);
+    struct features features;
+    features_list(&features);
     output_text(&cli->out, "built with\n");
-    for (size_t i = 0; i < PARTS; i++) {
-        output_format(&cli->out, "  %-10s", parts.list[i].name);
-        write_available(cli, style, parts.list[i].missing, parts.list[i].about);
+    for (size_t i = 0; i < FEATURES; i++) {
+        const struct feature *part = &features.list[i];
+        output_format(&cli->out, "  %-10s", part->name);
+        write_available(cli, style, part->missing, part->about);
     }
 }
 
@@ -316,6 +227,6 @@ const struct command command_info = {
              "\n"
              "--crossover runs every family's command on inputs of growing size with each engine\n"
              "that can be used here, from the start of the process to its end, and shows what\n"
-             "`auto` takes and why. That takes a minute or two, and room in /tmp.\n",
+             "`auto` takes and why. That takes some minutes, and room for files in TMPDIR.\n",
     .run = info_main,
 };

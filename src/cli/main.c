@@ -1,4 +1,4 @@
-/* gordian: the table of commands, and what goes for all of them. */
+/* gordian, and the programs that do some of its commands: what goes for all commands. */
 #include "cli/commands.h"
 
 #include <fcntl.h>
@@ -7,27 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {
-    &command_run,
-    &command_inspect,
-    &command_watch,
-    &command_collectives,
-    &command_detect,
-    &command_check,
-    &command_avoid,
-    &command_compose,
-    &command_makespan,
-    &command_serve,
-    &command_incidents,
-    &command_send,
-    &command_tail,
-    &command_convert,
-    &command_gen,
-    &command_bench,
-    &command_papers,
-    &command_info,
-    NULL,
-};
+#define COMMANDS_MOST 30 /* that a word is compared with */
 
 static void print_usage(struct output *out)
 {
@@ -36,22 +16,22 @@ static void print_usage(struct output *out)
                      "Gordian cuts deadlocks.\n"
                      "\n"
                      "Commands:\n");
-    for (size_t i = 0; commands[i]; i++)
-        output_format(out, "  %-13s%s\n", commands[i]->name, commands[i]->summary);
+    for (size_t i = 0; cli_commands[i]; i++)
+        output_format(out, "  %-13s%s\n", cli_commands[i]->name, cli_commands[i]->summary);
     output_text(out,
                 "\n"
                 "'gordian help COMMAND' or 'gordian COMMAND --help' tells more; so does\n"
                 "man gordian. Exit status: 0 nothing found, 1 a deadlock was found, 2 bad use\n"
-                "or bad input, 3 engine not available, 4 out of memory or I/O failure.\n");
+                "or bad input, 3 something not available, 4 out of memory or I/O failure.\n");
 }
 
 static const struct command *find_command(struct cli *cli, const char *name)
 {
-    const char *names[sizeof commands / sizeof *commands + 1] = {"help"};
-    for (size_t i = 0; commands[i]; i++) {
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
-        names[i + 1] = commands[i]->name;
+    const char *names[COMMANDS_MOST + 2] = {"help"};
+    for (size_t i = 0; cli_commands[i] && i < COMMANDS_MOST; i++) {
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return cli_commands[i];
+        names[i + 1] = cli_commands[i]->name;
     }
     const char *nearest = nearest_word(name, names);
     if (nearest)
@@ -122,6 +102,7 @@ int main(int argc, char **argv)
     struct cli cli;
     cli_init(&cli);
     cli.streams_filled = filled;
+    cli.words = argv;
     /* A failing write is told by its error. */
     cli.pipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     if (!output_open(&cli.out, STDOUT_FILENO)) {

@@ -5,6 +5,7 @@
 #include "base/reader.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HELP_COLUMN 29
@@ -82,6 +83,15 @@ static bool take_number(const char *text, uint64_t most, uint64_t *value, const 
         return false;
     }
     return true;
+}
+
+double options_seconds(const char *text)
+{
+    char *end;
+    if (strspn(text, "0123456789.") != strlen(text))
+        return -1;
+    double value = strtod(text, &end);
+    return end != text && !*end && value < 1e9 ? value : -1;
 }
 
 static bool take_choice(const struct option *option, const char *text)

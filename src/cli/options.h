@@ -47,6 +47,9 @@ int options_parse(const struct option *const tables[], int argc, char **argv, bo
 /* The lines of --help for one table. */
 void options_help(const struct option *table, struct output *out);
 
+/* Seconds, with decimals, as OPTION_TEXT brings them; below 0: they are none. */
+double options_seconds(const char *text);
+
 /* Which of the NULL-ended words is nearest to what was typed, or NULL if none is near. */
 const char *nearest_word(const char *typed, const char *const *words);
 

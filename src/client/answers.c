@@ -8,7 +8,7 @@
 static gordian_status broken_answer(gordian_client *client)
 {
     link_fail(client, GORDIAN_STATUS_IO, "%.200s: an answer that is not part of the protocol",
-              client->address.text);
+              client->address->text);
     return GORDIAN_OK; /* link_step tells */
 }
 
@@ -126,6 +126,16 @@ static bool gather_served(gordian_client *client, struct wire_results *results, 
     return true;
 }
 
+/* The number of this event, if the service has told it. */
+static uint64_t take_fence(gordian_client *client, const struct wire_result *result)
+{
+    if (result->outcome == WIRE_DUPLICATE || client->next_fence == 0)
+        return 0;
+    uint64_t fence = client->next_fence++;
+    client->fence = fence > client->fence ? fence : client->fence;
+    return fence;
+}
+
 /* `json`: of a line. */
 static void settle_event(gordian_client *client, const struct wire_result *result, uint32_t process,
                          struct wire_text json)
@@ -136,6 +146,7 @@ static void settle_event(gordian_client *client, const struct wire_result *resul
         .refusal = is_refused(result) ? result->reason : result->reason & (uint8_t)~WIRE_WAITS,
         .waits = does_wait(client, event.op, result),
         .number = event.op ? client->first_number++ : 0,
+        .fence = take_fence(client, result),
         .served = client->served,
         .served_count = result->served,
         .process = process,
@@ -169,8 +180,10 @@ static gordian_status take_results(gordian_client *client, const struct wire_fra
         if (!wire_next_result(&results, &result) ||
             !gather_served(client, &results, result.served, &memory))
             return memory ? broken_answer(client) : fail_memory(error);
-        if (number < client->first_number)
+        if (number < client->first_number) {
+            take_fence(client, &result);
             continue;
+        }
         if (!command || command->kind != WIRE_EVENTS || number != client->first_number ||
             command->events == 0)
             return broken_answer(client);
@@ -241,6 +254,16 @@ static gordian_status take_line_answer(gordian_client *client, const struct wire
     return GORDIAN_OK;
 }
 
+static gordian_status note_fence(gordian_client *client, const struct wire_frame *frame)
+{
+    uint64_t fence;
+    if (!wire_get_u64(frame, &fence))
+        return broken_answer(client);
+    client->next_fence = fence;
+    client->fence = fence > client->fence ? fence : client->fence;
+    return GORDIAN_OK;
+}
+
 static gordian_status take_granted(gordian_client *client, const struct wire_frame *frame)
 {
     uint32_t process;
@@ -257,15 +280,44 @@ static gordian_status take_granted(gordian_client *client, const struct wire_fra
     return GORDIAN_OK;
 }
 
+static void tell_notice(gordian_client *client, gordian_notice notice, const char *json,
+                        size_t length)
+{
+    if (!client->notice)
+        return;
+    client->calling = true;
+    client->notice(client->context, notice, json, length);
+    client->calling = false;
+}
+
 static gordian_status take_notice(gordian_client *client, const struct wire_frame *frame,
                                   gordian_notice notice)
 {
-    if (client->notice) {
-        client->calling = true;
-        client->notice(client->context, notice, (const char *)frame->body, frame->size);
-        client->calling = false;
-    }
+    const char *json = (const char *)frame->body;
+    if (notice == GORDIAN_NOTICE_EVENT && !wire_event_seq(json, frame->size, &client->told))
+        client->told = NOT_TOLD;
+    tell_notice(client, notice, json, frame->size);
     return GORDIAN_OK;
+}
+
+/* The number of the newest event, in the answer to SUBSCRIBE; services of before tell none. */
+static uint64_t told_from(const struct wire_frame *frame)
+{
+    uint64_t seq;
+    return wire_get_u64(frame, &seq) ? seq : NOT_TOLD;
+}
+
+/* Subscribed anew, to what comes behind the event `now`: what was to be told since the connection
+ * was lost never will be. */
+static void tell_gap(gordian_client *client, uint64_t now)
+{
+    char text[80] = "{\"gap\":{}}";
+    if (client->told <= now && now != NOT_TOLD)
+        snprintf(text, sizeof text, WIRE_MISSED, (unsigned long long)client->told,
+                 (unsigned long long)now);
+    client->told = now;
+    if (client->mask & (uint8_t)~GORDIAN_MY_GRANTS)
+        tell_notice(client, GORDIAN_NOTICE_GAP, text, strlen(text));
 }
 
 /* ------------------------------------------------------------------ other answers */
@@ -346,6 +398,13 @@ static void note_kind(gordian_client *client, const struct wire_frame *frame)
     client->avoids = frame->size > 0 && frame->body[0] == WIRE_AVOID;
 }
 
+/* Kept for the next greeting, also when whoever subscribed has given up waiting for the answer. */
+static void note_subscribed(gordian_client *client, const struct wire_frame *frame)
+{
+    client->mask = ((const uint8_t *)fifo_front(&client->out))[WIRE_HEAD_SIZE];
+    client->told = told_from(frame);
+}
+
 /* DONE and PONG say nothing but that. */
 static gordian_status take_done(gordian_client *client, const struct wire_frame *frame)
 {
@@ -354,8 +413,12 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
         command->kind == WIRE_EVENTS || command->kind == WIRE_DECLARE ||
         command->kind == WIRE_STATE || command->kind == WIRE_ASK || command->kind == WIRE_LINE)
         return broken_answer(client);
-    if (command->kind == WIRE_USE || command->kind == WIRE_OPEN)
+    if (command->kind == WIRE_USE || command->kind == WIRE_OPEN) {
         note_kind(client, frame);
+        client->told = NOT_TOLD; /* that was another system's */
+    } else if (command->kind == WIRE_SUBSCRIBE) {
+        note_subscribed(client, frame);
+    }
     struct call *call = command->call;
     return answer_call(client, call);
 }
@@ -372,8 +435,10 @@ static gordian_status status_of(unsigned code)
 static gordian_status take_fatal(gordian_client *client, const struct wire_error *from,
                                  const char *text)
 {
-    if (from->code == WIRE_STOPPING || from->code == WIRE_TOO_SLOW || from->code == WIRE_NOT_KEPT ||
-        from->code == WIRE_NO_MEMORY)
+    if (from->code == WIRE_NOT_LEADER)
+        link_moved(client, text);
+    else if (from->code == WIRE_STOPPING || from->code == WIRE_TOO_SLOW ||
+             from->code == WIRE_NOT_KEPT || from->code == WIRE_NO_MEMORY)
         link_break(client, text);
     else
         link_fail(client, status_of(from->code), "%s", text);
@@ -408,7 +473,7 @@ static gordian_status take_error(gordian_client *client, const struct wire_frame
              from.text.text);
     struct command *command = first_command(client);
     *client->code = from.code;
-    if (from.fatal || !command || client->state == LINK_GREETING)
+    if (from.fatal || !command || client->state == LINK_GREETING || from.code == WIRE_NOT_LEADER)
         return take_fatal(client, &from, text);
     bool line = command->kind == WIRE_LINE && !is_asked(client);
     if (command->kind == WIRE_EVENTS || line) {
@@ -443,8 +508,9 @@ static gordian_status take_welcome(gordian_client *client, const struct wire_fra
         link_fail(client, GORDIAN_STATUS_UNAVAILABLE, "the session has ended");
         return GORDIAN_OK;
     }
+    static const uint8_t none[GORDIAN_SESSION_SIZE]; /* whoever may only look has none */
     memcpy(client->session, welcome.session, sizeof client->session);
-    client->has_session = true;
+    client->has_session = memcmp(client->session, none, sizeof none) != 0;
     client->durability = welcome.durability;
     client->frame_max = welcome.frame_max < WIRE_FRAME_MAX ? welcome.frame_max : WIRE_FRAME_MAX;
     snprintf(client->server, sizeof client->server, "%.*s",
@@ -461,10 +527,12 @@ static gordian_status take_welcome(gordian_client *client, const struct wire_fra
     return GORDIAN_OK;
 }
 
-static void come_up(gordian_client *client)
+/* `now`: the newest event, see told_from. */
+static void come_up(gordian_client *client, uint64_t now)
 {
     bool again = client->epoch++ > 0;
     client->state = LINK_UP;
+    client->tried = client->moves = 0;
     client->sent = 0;
     client->pause_ms = 0;
     client->owed_since = client->said_at = clock_ns();
@@ -473,6 +541,8 @@ static void come_up(gordian_client *client)
         client->link(client->context, true, "");
         client->calling = false;
     }
+    if (again)
+        tell_gap(client, now);
 }
 
 static gordian_status take_greeting(gordian_client *client, const struct wire_frame *frame)
@@ -482,7 +552,7 @@ static gordian_status take_greeting(gordian_client *client, const struct wire_fr
     if (client->greetings == 2)
         note_kind(client, frame);
     if (--client->greetings == 0)
-        come_up(client);
+        come_up(client, told_from(frame));
     return GORDIAN_OK;
 }
 
@@ -510,14 +580,16 @@ static gordian_status take_answer(gordian_client *client, const struct wire_fram
     }
 }
 
-gordian_status answer_take(gordian_client *client, const struct wire_frame *frame,
-                           gordian_error *error)
+static gordian_status take_frame(gordian_client *client, const struct wire_frame *frame,
+                                 gordian_error *error)
 {
     switch (frame->kind) {
     case WIRE_WELCOME:
         return take_welcome(client, frame);
     case WIRE_GRANTED:
         return take_granted(client, frame);
+    case WIRE_FENCE:
+        return note_fence(client, frame);
     case WIRE_INCIDENT:
         return take_notice(client, frame, GORDIAN_NOTICE_DEADLOCK);
     case WIRE_EVENT:
@@ -536,6 +608,15 @@ gordian_status answer_take(gordian_client *client, const struct wire_frame *fram
     if (client->state == LINK_GREETING)
         return take_greeting(client, frame);
     return take_answer(client, frame, error);
+}
+
+gordian_status answer_take(gordian_client *client, const struct wire_frame *frame,
+                           gordian_error *error)
+{
+    gordian_status status = take_frame(client, frame, error);
+    if (status == GORDIAN_OK && frame->kind != WIRE_FENCE)
+        client->next_fence = 0; /* it was for this one */
+    return status;
 }
 
 void answers_give_up(gordian_client *client, gordian_status status, const char *message)

@@ -296,6 +296,27 @@ gordian_status gordian_client_weigh(gordian_client *client, uint32_t process, in
     return perform_call(client, WIRE_WEIGH, &call, put_weigh, &weigh, error);
 }
 
+static size_t put_label(void *to, size_t room, const void *what)
+{
+    return wire_put_label(to, room, what);
+}
+
+gordian_status gordian_client_label(gordian_client *client, bool resource, uint32_t id,
+                                    const char *const *labels, size_t count, gordian_error *error)
+{
+    struct call call = {0};
+    struct wire_text texts[WIRE_LABELS_MAX];
+    if (count > WIRE_LABELS_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "more than %d labels at once", WIRE_LABELS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        texts[i] = text_of(labels[i]);
+        if (texts[i].length > GORDIAN_NAME_MAX)
+            return fail(error, GORDIAN_STATUS_INPUT, "a label has at most 255 bytes");
+    }
+    struct wire_label label = {resource ? WIRE_RESOURCE : WIRE_PROCESS, id, texts, count};
+    return perform_call(client, WIRE_LABEL, &call, put_label, &label, error);
+}
+
 struct removal {
     uint8_t what;
     const uint32_t *ids;
@@ -328,10 +349,7 @@ gordian_status gordian_client_subscribe(gordian_client *client, unsigned mask, g
     uint8_t wanted = (uint8_t)mask;
     if (mask > 15)
         return fail(error, GORDIAN_STATUS_INPUT, "no such subscription");
-    gordian_status status = perform_call(client, WIRE_SUBSCRIBE, &call, put_mask, &wanted, error);
-    if (status == GORDIAN_OK)
-        client->mask = wanted;
-    return status;
+    return perform_call(client, WIRE_SUBSCRIBE, &call, put_mask, &wanted, error);
 }
 
 static size_t put_ask(void *to, size_t room, const void *what)

@@ -34,7 +34,7 @@ static char *copy_text(const gordian_allocator *memory, const char *text, bool *
 static void free_client(gordian_client *client)
 {
     gordian_allocator memory = client->memory;
-    secure_close(client->secure);
+    servers_free(client);
     memory_free(&memory, client->name);
     memory_free(&memory, client->token);
     memory_free(&memory, client->system);
@@ -78,6 +78,7 @@ static gordian_client *make_client(const gordian_client_options *options)
     client->link = options->link;
     client->context = options->context;
     client->mask = GORDIAN_MY_GRANTS;
+    client->told = NOT_TOLD;
     client->frame_max = WIRE_FRAME_MAX;
     if (options->session) {
         memcpy(client->session, options->session, sizeof client->session);
@@ -117,7 +118,7 @@ static gordian_status connect_first(gordian_client *client, gordian_error *error
         return GORDIAN_OK;
     if (status == GORDIAN_STATUS_END)
         return fail(error, GORDIAN_STATUS_IO, "%.200s: no answer%s within %u ms",
-                    client->address.text,
+                    client->address->text,
                     client->state == LINK_SHAKING ? " to the TLS handshake" : "",
                     (unsigned)client->connect_ms);
     return status;
@@ -129,10 +130,7 @@ static gordian_status find_service(gordian_client *client, const char *uri,
 {
     struct secure_wishes wishes = {options->tls_ca, options->tls_name, options->tls_certificate,
                                    options->tls_key};
-    gordian_status status = address_parse(&client->address, uri, error);
-    return status == GORDIAN_OK
-               ? channel_prepare(&client->secure, &client->address, &wishes, &client->memory, error)
-               : status;
+    return servers_parse(client, uri, &wishes, error);
 }
 
 gordian_status gordian_client_open(gordian_client **out, const char *uri,
@@ -210,6 +208,11 @@ void gordian_client_session(const gordian_client *client, uint8_t session[GORDIA
 uint64_t gordian_client_last_applied(const gordian_client *client)
 {
     return client->last_applied;
+}
+
+uint64_t gordian_client_fence(const gordian_client *client)
+{
+    return client->fence;
 }
 
 const char *gordian_client_server_version(const gordian_client *client)

@@ -2,6 +2,7 @@
  * The inside of a client of the service (the outside is gordian/client.h).
  *
  *     client.c   opening, closing, options
+ *     servers.c  where to connect: of several servers, the one that leads
  *     link.c     the connection: connecting, greeting, reading, writing, connecting again
  *     channel.h  its bytes, as they are or through TLS (secure.h)
  *     answers.c  what the service says, frame by frame
@@ -66,10 +67,20 @@ struct call {
     size_t said;                  /* LINE: bytes of client->said */
 };
 
+#define CLIENT_SERVERS 16
+#define NOT_TOLD       UINT64_MAX
+
 struct gordian_client {
     gordian_allocator memory;
-    struct address address;
-    size_t place; /* of the address: which one is being tried */
+    struct client_server {
+        struct address address;
+        struct secure *secure;
+    } servers[CLIENT_SERVERS];
+    size_t server_count, which;
+    size_t tried;                  /* of them in this attempt, without success */
+    unsigned moves;                /* from one to another since it was connected */
+    const struct address *address; /* of the one chosen */
+    size_t place;                  /* of the address: which one is being tried */
     char *name, *token, *system;
     bool keep, patient;
     uint32_t lease_ms, timeout_ms, connect_ms, window;
@@ -83,7 +94,7 @@ struct gordian_client {
 
     enum link_state state;
     struct channel channel;
-    struct secure *secure; /* NULL: the address is one without TLS */
+    struct secure *secure; /* of the server chosen; NULL: its address is one without TLS */
     gordian_error failure;
     uint64_t retry_at;   /* ns: DOWN, or rewinding */
     uint64_t down_since; /* ns: not UP since */
@@ -113,6 +124,7 @@ struct gordian_client {
     uint64_t next_number;  /* of the next event queued */
     uint64_t first_number; /* of the first event without an answer */
     uint8_t mask;          /* subscriptions */
+    uint64_t told;         /* up to this event all were told to us; NOT_TOLD: we do not know */
     bool rewinding;        /* see above */
     size_t passing_over;   /* answers to pass over until then */
     size_t finish;         /* rewinding: bytes of `out` to send to their frame's end */
@@ -122,8 +134,10 @@ struct gordian_client {
 
     /* receiving */
     struct fifo in;
-    bool calling; /* a callback is running */
-    bool halt;    /* somebody has what it waits for: leave the rest for the next call */
+    bool calling;        /* a callback is running */
+    bool halt;           /* somebody has what it waits for: leave the rest for the next call */
+    uint64_t fence;      /* the newest number that the service has told */
+    uint64_t next_fence; /* of what comes next; 0: nobody has said */
     uint32_t *served;
     size_t served_room;
     gordian_want *wants; /* of the last state asked for */
@@ -137,6 +151,19 @@ struct gordian_client {
     bool watched_granted;
 };
 
+/* ---- servers.c */
+
+/* Addresses with commas between; one without a scheme has that of the one before it. */
+gordian_status servers_parse(gordian_client *client, const char *uri,
+                             const struct secure_wishes *wishes, gordian_error *error);
+void servers_free(gordian_client *client);
+/* Chooses the next one; false: all have been tried, and it is the turn of the first again. */
+bool servers_next(gordian_client *client);
+void servers_rotate(gordian_client *client);
+/* Chooses the one at the address that another has told; false: there is none, or it would not do.
+ */
+bool servers_follow(gordian_client *client, const char *leader);
+
 /* ---- link.c */
 
 /* Starts connecting; what becomes of it shows in `state`. */
@@ -146,6 +173,8 @@ void link_start(gordian_client *client);
 gordian_status link_wait(gordian_client *client, uint64_t until, gordian_error *error);
 /* The connection is of no use any more: connects again if the session allows it. */
 void link_break(gordian_client *client, const char *why);
+/* The server only stands by; what it says ends with where the leader is (WIRE_LEADER_IS). */
+void link_moved(gordian_client *client, const char *text);
 /* The end: tells everybody who waits for something. */
 void link_fail(gordian_client *client, gordian_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

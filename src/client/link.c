@@ -12,6 +12,8 @@
 #define READ_SIZE     (64u << 10)
 #define PAUSE_MIN_MS  3
 #define PAUSE_MAX_MS  500
+#define PAUSE_ELECT   50 /* while servers settle who leads: at most */
+#define MOVES_AT_ONCE 3  /* from one to the other without a pause */
 #define REWIND_MIN_MS 5
 
 static uint64_t after_ms(uint64_t now, uint32_t ms)
@@ -79,20 +81,53 @@ void link_break(gordian_client *client, const char *why)
         return;
     bool was_up = client->state == LINK_UP;
     hang_up(client);
+    if (client->epoch == 0 && servers_next(client)) { /* the first time, each is asked once */
+        link_start(client);
+        return;
+    }
     if (was_up)
         client->down_since = clock_ns();
+    else if (client->epoch > 0)
+        servers_rotate(client);
     if (!may_resume(client)) {
-        link_fail(client, GORDIAN_STATUS_IO, "%.130s: %.260s", client->address.text, why);
+        link_fail(client, GORDIAN_STATUS_IO, "%.130s: %.260s", client->address->text, why);
         return;
     }
     client->state = LINK_DOWN;
     send_again(client);
     client->pause_ms = was_up || client->pause_ms == 0 ? PAUSE_MIN_MS : client->pause_ms * 2;
-    if (client->pause_ms > PAUSE_MAX_MS)
-        client->pause_ms = PAUSE_MAX_MS;
+    uint32_t most = client->server_count > 1 ? PAUSE_ELECT : PAUSE_MAX_MS;
+    if (client->pause_ms > most)
+        client->pause_ms = most;
     client->retry_at = was_up ? clock_ns() : after_ms(clock_ns(), client->pause_ms);
     if (was_up)
         tell_link(client, false, why);
+}
+
+/* Goes to the one that was named, or looks further; while nobody leads yet there is a pause. */
+void link_moved(gordian_client *client, const char *text)
+{
+    const char *leader = strstr(text, WIRE_LEADER_IS);
+    size_t before = client->which;
+    bool was_up = client->state == LINK_UP;
+    if (was_up)
+        client->down_since = clock_ns();
+    if (client->epoch > 0 && client->has_session && !may_resume(client)) {
+        link_fail(client, GORDIAN_STATUS_IO, "%.130s: %.260s", client->address->text, text);
+        return;
+    }
+    hang_up(client);
+    client->tried = 0;
+    bool found = servers_follow(client, leader ? leader + strlen(WIRE_LEADER_IS) : text) &&
+                 client->which != before;
+    if (!found)
+        servers_rotate(client);
+    client->state = LINK_DOWN;
+    send_again(client);
+    bool at_once = found && client->moves++ < MOVES_AT_ONCE;
+    client->retry_at = after_ms(clock_ns(), at_once ? 0 : PAUSE_ELECT / 2);
+    if (was_up)
+        tell_link(client, false, text);
 }
 
 /* The channel has failed: for now, or for good. */
@@ -104,7 +139,7 @@ static void lose_channel(gordian_client *client, int failure)
     if (status == GORDIAN_STATUS_IO)
         link_break(client, why);
     else
-        link_fail(client, status, "%.130s: %.260s", client->address.text, why);
+        link_fail(client, status, "%.130s: %.260s", client->address->text, why);
 }
 
 /* ------------------------------------------------------------------ rewinding */
@@ -163,7 +198,7 @@ static size_t put_hello(const gordian_client *client, void *to, size_t room)
 {
     struct wire_hello hello = {
         .lease_ms = client->lease_ms,
-        .flags = client->keep ? WIRE_KEEP : 0,
+        .flags = WIRE_FENCES | (client->keep ? WIRE_KEEP : 0),
         .token = {client->token, client->token ? strlen(client->token) : 0},
         .name = {client->name, client->name ? strlen(client->name) : 0},
     };
@@ -224,11 +259,15 @@ static void next_place(gordian_client *client, int why)
 {
     hang_up(client);
     client->place++;
-    if (client->place < client->address.count) {
+    if (client->place < client->address->count) {
         link_start(client);
         return;
     }
     client->place = 0;
+    if (client->server_count > 1 && servers_next(client)) {
+        link_start(client);
+        return;
+    }
     if (why == EAGAIN && client->epoch == 0) { /* a crowd at the door of a Unix socket */
         client->state = LINK_DOWN;
         client->retry_at = after_ms(clock_ns(), PAUSE_MIN_MS);
@@ -241,7 +280,7 @@ static void next_place(gordian_client *client, int why)
 void link_start(gordian_client *client)
 {
     bool pending;
-    int fd = address_connect(&client->address, client->place, &pending);
+    int fd = address_connect(client->address, client->place, &pending);
     if (fd < 0) {
         next_place(client, errno);
         return;
@@ -334,10 +373,10 @@ static void not_understood(gordian_client *client)
 {
     if (channel_is_alert(fifo_front(&client->in), fifo_count(&client->in)))
         link_fail(client, GORDIAN_STATUS_IO, "%.200s speaks TLS: use tls:// instead of tcp://",
-                  client->address.text);
+                  client->address->text);
     else
         link_fail(client, GORDIAN_STATUS_IO, "%.200s does not speak Gordian's protocol",
-                  client->address.text);
+                  client->address->text);
 }
 
 /* Takes all whole frames. *more: how many bytes the next one needs in all. */
@@ -367,7 +406,7 @@ static gordian_status take_frames(gordian_client *client, size_t *more, gordian_
 /* Who expects TLS hangs up on us with an alert, or without a word. */
 static bool may_expect_tls(const gordian_client *client)
 {
-    return client->state == LINK_GREETING && *client->address.host && !client->address.secure;
+    return client->state == LINK_GREETING && *client->address->host && !client->address->secure;
 }
 
 static void hung_up(gordian_client *client)
@@ -470,10 +509,12 @@ static void keep_time(gordian_client *client)
         check_connecting(client);
     else if (client->state == LINK_SHAKING)
         shake_hands(client);
-    if (now >= silence_time(client))
+    if (now >= silence_time(client)) {
+        if (client->state == LINK_UP) /* it may have been stopped: another may lead */
+            servers_rotate(client);
         link_break(client,
                    client->state == LINK_SHAKING ? "no answer to the TLS handshake" : "no answer");
-    else if (now >= ping_time(client))
+    } else if (now >= ping_time(client))
         say_alive(client);
 }
 

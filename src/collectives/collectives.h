@@ -46,7 +46,7 @@ struct dump_file {
 uint32_t training_rank_of(const char *path);
 
 /* Reads dumps by as many threads as `threads` (0: one for every core). A dump that cannot be read
- * leaves its rank silent, and says why (training_complaints). GORDIAN_STATUS_INPUT: two dumps of
+ * leaves its rank silent, and says why (training_complaint). GORDIAN_STATUS_INPUT: two dumps of
  * one rank. */
 gordian_status training_read(struct training *job, const struct dump_file *files, size_t count,
                              unsigned threads, gordian_error *error);
@@ -88,8 +88,9 @@ enum blame training_blame(const struct training *job, uint32_t rank);
 /* ------------------------------------------------------------------ telling, after training_judge
  */
 
+/* For a person. `quiet`: what was found, and nothing if nothing was. */
 void training_text(const struct training *job, struct output *out, const struct style *style,
-                   bool verbose);
+                   bool verbose, bool quiet);
 void training_json(const struct training *job, struct output *out);
 void training_svg(const struct training *job, struct output *out);
 void training_dot(const struct training *job, struct output *out);

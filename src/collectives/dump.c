@@ -555,12 +555,6 @@ static int compare_operations(const void *left, const void *right)
     return (a->record > b->record) - (a->record < b->record);
 }
 
-static int compare_seats(const void *left, const void *right)
-{
-    const struct seat *a = left, *b = right;
-    return (a->group > b->group) - (a->group < b->group);
-}
-
 static void note_flight(struct rank *rank, const struct operation *operation)
 {
     rank->latest = operation->created > rank->latest ? operation->created : rank->latest;

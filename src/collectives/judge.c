@@ -343,7 +343,9 @@ static bool is_riddle(const struct training *job, const struct meeting *meeting)
 gordian_status training_judge(struct training *job, struct verdict *verdict, gordian_error *error)
 {
     job->verdict = (struct verdict){0};
-    gordian_status status = training_meet(job, error);
+    gordian_status status = training_order(job, error);
+    if (status == GORDIAN_OK)
+        status = training_meet(job, error);
     if (status == GORDIAN_OK)
         status = training_accuse(job, error);
     if (status == GORDIAN_OK)

@@ -252,7 +252,7 @@ static void tell_front(const struct teller *teller, uint32_t index)
 }
 
 void training_text(const struct training *job, struct output *out, const struct style *style,
-                   bool verbose)
+                   bool verbose, bool quiet)
 {
     struct teller teller = {.job = job, .out = out, .style = style, .verbose = verbose};
     bool first = true;
@@ -263,12 +263,13 @@ void training_text(const struct training *job, struct output *out, const struct 
     tell_ties(&teller, &first);
     tell_cycles(&teller, &first);
     tell_riddles(&teller, &first);
-    if (first)
+    if (first && !quiet)
         style_text(style, out, COLOR_GOOD,
                    job->verdict.waiting_count ? "Nobody is to blame by these dumps.\n"
                                               : "Nothing is in flight: nobody waits.\n");
     first = false;
-    tell_waiting(&teller, &first);
+    if (!quiet)
+        tell_waiting(&teller, &first);
     if (verbose) {
         output_text(out, "\nWhat every rank is in first:\n");
         for (uint32_t r = 0; r < job->rank_count; r++)

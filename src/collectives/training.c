@@ -2,6 +2,7 @@
 #include "collectives/training.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/team.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,6 +70,12 @@ const struct seat *rank_seat(const struct rank *rank, uint32_t group)
             high = middle;
     }
     return low < rank->seat_count && rank->seats[low].group == group ? &rank->seats[low] : NULL;
+}
+
+int compare_seats(const void *left, const void *right)
+{
+    const struct seat *a = left, *b = right;
+    return (a->group > b->group) - (a->group < b->group);
 }
 
 const char *training_complaint(const struct training *job, size_t index, uint32_t *rank)
@@ -196,6 +204,66 @@ static int compare_complaints(const void *left, const void *right)
 {
     const struct complaint *a = left, *b = right;
     return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* ------------------------------------------------------------------ the order of groups */
+
+/* By their names, numbers as numbers, then by their members. */
+static int compare_groups(const void *left, const void *right, void *context)
+{
+    const struct training *job = context;
+    const struct group *a = &job->groups[*(const uint32_t *)left];
+    const struct group *b = &job->groups[*(const uint32_t *)right];
+    const char *x = training_name(job, a->name), *y = training_name(job, b->name);
+    size_t length = strlen(x), other = strlen(y);
+    if (length != other)
+        return length < other ? -1 : 1;
+    int order = strcmp(x, y);
+    for (uint32_t i = 0; order == 0 && i < a->count && i < b->count; i++)
+        order = (a->members[i] > b->members[i]) - (a->members[i] < b->members[i]);
+    return order ? order : (a->count > b->count) - (a->count < b->count);
+}
+
+/* Its operations stay where they are, seat by seat. */
+static void renumber_rank(struct rank *rank, const uint32_t *numbers)
+{
+    for (uint32_t i = 0; i < rank->operation_count; i++)
+        rank->operations[i].group = numbers[rank->operations[i].group];
+    for (uint32_t i = 0; i < rank->seat_count; i++)
+        rank->seats[i].group = numbers[rank->seats[i].group];
+    if (rank->seat_count)
+        qsort(rank->seats, rank->seat_count, sizeof *rank->seats, compare_seats);
+}
+
+static void renumber_groups(struct training *job, const uint32_t *order, uint32_t *numbers,
+                            struct group *groups)
+{
+    for (uint32_t i = 0; i < job->group_count; i++) {
+        numbers[order[i]] = i;
+        groups[i] = job->groups[order[i]];
+    }
+    memcpy(job->groups, groups, job->group_count * sizeof *groups);
+    for (size_t r = 0; r < job->rank_count; r++)
+        renumber_rank(&job->ranks[r], numbers);
+}
+
+gordian_status training_order(struct training *job, gordian_error *error)
+{
+    size_t count = job->group_count;
+    if (count == 0)
+        return GORDIAN_OK;
+    uint32_t *order = memory_alloc(&job->memory, count * sizeof *order);
+    uint32_t *numbers = memory_alloc(&job->memory, count * sizeof *numbers);
+    struct group *groups = memory_alloc(&job->memory, count * sizeof *groups);
+    bool fine = order && numbers && groups;
+    if (fine) {
+        for (uint32_t i = 0; i < count; i++)
+            order[i] = i;
+        sort_with(order, count, sizeof *order, compare_groups, job);
+        renumber_groups(job, order, numbers, groups);
+    }
+    memory_free_all(&job->memory, order, numbers, groups);
+    return fine ? GORDIAN_OK : fail_memory(error);
 }
 
 /* Nobody's rank twice; room for all of them. */

@@ -151,8 +151,13 @@ static inline bool in_flight(const struct operation *operation)
 
 /* What a rank says of a group; NULL: nothing. */
 const struct seat *rank_seat(const struct rank *rank, uint32_t group);
+int compare_seats(const void *left, const void *right); /* by group */
 /* Room for ranks below `count`. */
 bool training_grow(struct training *job, size_t count);
+
+/* When all are read. Threads number groups as they come upon them, and what is said first must not
+ * depend on who was faster: from here on they are in the order of their names. */
+gordian_status training_order(struct training *job, gordian_error *error);
 
 /* dump.c: what is read of one rank, by one thread. */
 struct dump_reader;

@@ -102,6 +102,13 @@ static bool go_on_in_time(void *context, const gordian_compose_progress *progres
     return !limit->over && (!options->go_on || options->go_on(options->context, progress));
 }
 
+static gordian_status begin_nothing(void *context, const gordian_circuit *circuit, uint64_t states,
+                                    uint64_t transitions, gordian_error *error)
+{
+    (void)context, (void)circuit, (void)states, (void)transitions, (void)error;
+    return GORDIAN_OK;
+}
+
 gordian_status gordian_compose(const gordian_circuit *circuit,
                                const gordian_compose_options *options,
                                const gordian_compose_sink *sink, gordian_compose_result *result,
@@ -125,8 +132,11 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
         status = compose_reduced(circuit, &own, result, error);
     else
         status = compose_choose(circuit, &own, &engine, error);
+    /* Engines find both functions there. */
+    gordian_compose_sink both = sink ? *sink : (gordian_compose_sink){0};
+    both.begin = both.begin ? both.begin : begin_nothing;
     if (status == GORDIAN_OK && !own.reduce)
-        status = engine->run(circuit, &own, sink, result, error);
+        status = engine->run(circuit, &own, sink ? &both : NULL, result, error);
     if (result->stop == GORDIAN_COMPOSE_STOP_STOPPED && limit.over)
         result->stop = GORDIAN_COMPOSE_STOP_TIME;
     return status;
@@ -142,8 +152,9 @@ static gordian_status begin_both(void *context, const gordian_circuit *circuit, 
                                  uint64_t transitions, gordian_error *error)
 {
     const struct both_sinks *both = context;
-    gordian_status status =
-        both->first->begin(both->first->context, circuit, states, transitions, error);
+    gordian_status status = GORDIAN_OK;
+    if (both->first->begin) /* a caller's may have none */
+        status = both->first->begin(both->first->context, circuit, states, transitions, error);
     return status != GORDIAN_OK
                ? status
                : both->second->begin(both->second->context, circuit, states, transitions, error);

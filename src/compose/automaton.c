@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A copy of a text, NULL for NULL; *fine becomes false without memory. */
@@ -129,7 +130,7 @@ gordian_status automaton_transition(struct automaton *automaton, uint32_t from, 
                      (count + 1) * words, sizeof *automaton->fires))
         return fail_memory(error);
     automaton->transitions[count] =
-        (struct automaton_transition){.from = from, .to = to, .guard = guard};
+        (struct automaton_transition){.from = from, .to = to, .guard = guard, .cost = NAN};
     memcpy(automaton->fires + count * words, fires, words * sizeof *fires);
     automaton->transition_count++;
     return GORDIAN_OK;

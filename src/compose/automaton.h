@@ -47,6 +47,7 @@ struct automaton_transition {
     uint32_t from, to;
     uint32_t guard;
     uint32_t line, column; /* where it stands in its text; 0: nowhere */
+    double cost;           /* NAN: not said */
 };
 
 struct automaton {
@@ -63,6 +64,7 @@ struct automaton {
     uint64_t *fires; /* bits_words(port_count) words a transition */
     size_t fires_room;
     struct guards guards;
+    bool costs; /* some transition says what it costs */
 };
 
 /* Building one: ports, cells and states first, then transitions. Whatever fails has changed

@@ -6,12 +6,12 @@
  * may be used by any number of threads, and engines need to know nothing about guards, cells, nodes
  * or components:
  *
- *   shape    what all instances of one automaton share: states 0 .. n-1 (control state and cell
+ * A *shape* is what all instances of one automaton share: states 0 .. n-1 (control state and cell
  * values: those reachable within the automaton itself, then what begins in control states that are
- * not) and transitions that carry concrete data. factor   a shape on names: port p of the shape is
- * name names[p] of the circuit. product one state of each factor. Every factor takes one transition
- * or idles; those that share a name agree on it: fires or not, and with which datum. That agreement
- * is the only rule.
+ * not) and transitions that carry concrete data. A *factor* is a shape on names: port p of the
+ * shape is name names[p] of the circuit. A state of the *product* is one state of each factor.
+ * Every factor takes one transition or idles; those that share a name agree on it: fires or not,
+ * and with which datum. That agreement is the only rule.
  *
  * Nodes. A name with one writer and any number of readers needs nothing: all who have it agree on
  * it, that is replication. For a name with two or more writers the reader of the text inserts a
@@ -44,6 +44,10 @@
 
 #define SHAPE_MAX (1u << 24) /* states, and transitions, of one automaton with its data */
 
+struct cost {
+    double least, greatest;
+};
+
 struct shape {
     const struct automaton *automaton; /* where it comes from */
     uint32_t port_count;
@@ -56,6 +60,9 @@ struct shape {
     uint32_t *to;            /* sorted by (from, label, to), each once */
     uint64_t *labels;        /* label_words words each */
     bool routing;            /* automaton_is_routing */
+    /* What transitions cost, where one of the automaton's says so, else NULL: the least and the
+     * greatest of those that became one; NAN: not said. */
+    struct cost *costs;
 };
 
 struct factor {

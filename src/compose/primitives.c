@@ -358,6 +358,11 @@ static const struct primitive primitives[] = {
     {0},
 };
 
+const char *primitive_name(size_t number)
+{
+    return number < sizeof primitives / sizeof *primitives ? primitives[number].name : NULL;
+}
+
 const struct primitive *primitive_find(const char *name, size_t length)
 {
     for (const struct primitive *primitive = primitives; primitive->name; primitive++)

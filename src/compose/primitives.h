@@ -21,6 +21,8 @@ struct primitive {
 };
 
 const struct primitive *primitive_find(const char *name, size_t length);
+/* By number, from 0; NULL past the last one. */
+const char *primitive_name(size_t number);
 
 /* The automaton; `argument`: a symbol for 'd', a function of the data table for 'P' and 'f'. */
 gordian_status primitive_build(struct automaton **out, const struct primitive *primitive,

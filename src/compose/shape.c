@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "compose/circuit.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,8 @@ struct unfolding {
     uint32_t *by_state;
 
     /* Transitions as they are found. */
-    size_t first_room, to_room, label_room;
+    size_t first_room, to_room, label_room, cost_room;
+    double cost;
     uint64_t *label; /* of the one being made */
     uint32_t control;
     const uint64_t *fires;
@@ -43,7 +45,7 @@ uint32_t data_value_bits(const struct data *data)
 
 void shape_free(struct shape *shape, const gordian_allocator *memory)
 {
-    memory_free_all(memory, shape->values, shape->first, shape->to, shape->labels);
+    memory_free_all(memory, shape->values, shape->first, shape->to, shape->labels, shape->costs);
     *shape = (struct shape){0};
 }
 
@@ -141,6 +143,12 @@ static gordian_status take_solution(void *context, const uint32_t *at_ports, con
         !memory_grow(unfolding->memory, &shape->labels, &unfolding->label_room,
                      (count + 1) * shape->label_words, sizeof *shape->labels))
         return fail_memory(error);
+    if (unfolding->automaton->costs) {
+        if (!memory_grow(unfolding->memory, &shape->costs, &unfolding->cost_room, count + 1,
+                         sizeof *shape->costs))
+            return fail_memory(error);
+        shape->costs[count] = (struct cost){unfolding->cost, unfolding->cost};
+    }
     shape->to[count] = to;
     memcpy(shape->labels + count * shape->label_words, unfolding->label,
            shape->label_words * sizeof(uint64_t));
@@ -179,6 +187,7 @@ static gordian_status expand_state(struct unfolding *unfolding, uint32_t state,
         const struct automaton_transition *transition = &automaton->transitions[t];
         unfolding->fires = automaton->fires + t * words;
         unfolding->control = transition->to;
+        unfolding->cost = transition->cost;
         if (!firing_fits(unfolding, unfolding->fires))
             continue;
         struct guard_question question = {
@@ -304,6 +313,7 @@ struct entry {
     const uint64_t *label;
     uint32_t to;
     uint32_t value_bits;
+    struct cost cost;
 };
 
 static int compare_entries(const void *left, const void *right)
@@ -314,6 +324,17 @@ static int compare_entries(const void *left, const void *right)
     return labels ? labels : (a->to > b->to) - (a->to < b->to);
 }
 
+/* Two transitions became one. What costs nothing that is said is the best there is. */
+static void join_costs(struct cost *cost, const struct cost *other)
+{
+    if (isnan(cost->least) || isnan(other->least)) {
+        *cost = (struct cost){NAN, NAN};
+        return;
+    }
+    cost->least = fmin(cost->least, other->least);
+    cost->greatest = fmax(cost->greatest, other->greatest);
+}
+
 /* Sorts the transitions of every state by (label, to) and drops what is there twice. */
 static gordian_status put_in_order(struct unfolding *unfolding, gordian_error *error)
 {
@@ -322,17 +343,27 @@ static gordian_status put_in_order(struct unfolding *unfolding, gordian_error *e
     uint64_t *labels = memory_alloc(unfolding->memory, count * words * sizeof *labels);
     struct entry *entries = memory_alloc(unfolding->memory, count * sizeof *entries);
     gordian_status status = labels && entries ? GORDIAN_OK : fail_memory(error);
-    for (size_t t = 0; t < count && status == GORDIAN_OK; t++)
-        entries[t] =
-            (struct entry){shape, shape->labels + t * words, shape->to[t], unfolding->value_bits};
+    for (size_t t = 0; t < count && status == GORDIAN_OK; t++) {
+        entries[t] = (struct entry){.shape = shape,
+                                    .label = shape->labels + t * words,
+                                    .to = shape->to[t],
+                                    .value_bits = unfolding->value_bits};
+        if (shape->costs)
+            entries[t].cost = shape->costs[t];
+    }
     for (uint32_t s = 0; s < shape->state_count && status == GORDIAN_OK; s++) {
         size_t start = shape->first[s], end = shape->first[s + 1];
         if (end > start)
             qsort(entries + start, end - start, sizeof *entries, compare_entries);
         shape->first[s] = kept;
         for (size_t t = start; t < end; t++) {
-            if (t > start && compare_entries(&entries[t - 1], &entries[t]) == 0)
+            if (t > start && compare_entries(&entries[t - 1], &entries[t]) == 0) {
+                if (shape->costs)
+                    join_costs(&shape->costs[kept - 1], &entries[t].cost);
                 continue;
+            }
+            if (shape->costs)
+                shape->costs[kept] = entries[t].cost;
             shape->to[kept] = entries[t].to;
             memcpy(labels + kept++ * words, entries[t].label, words * sizeof *labels);
         }

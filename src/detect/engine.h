@@ -66,6 +66,12 @@ struct detect_engine {
     /* Optional: is this one, which waits, among them? Without looking at everybody. */
     bool (*is_dead)(void *engine, uint32_t process);
 
+    /* Optional, of single-unit systems, without looking at everybody: who closed the deadlock that
+     * this one, which waits, is part of or waits behind (NONE: there is none); and who had closed
+     * the one that the last cancel has ended (NONE: it has ended none). */
+    uint32_t (*closed_by)(void *engine, uint32_t process);
+    uint32_t (*opened)(const void *engine);
+
     /* Optional: something the user should know, such as that a device has failed and who goes on;
      * NULL: nothing. */
     const char *(*note)(const void *engine);

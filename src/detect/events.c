@@ -382,6 +382,8 @@ void system_give_up(gordian_system *system, uint32_t process)
 {
     if (system->hooks->cancel)
         system->hooks->cancel(system->state, process);
+    if (system->hooks->opened)
+        system->opened = system->hooks->opened(system->state);
     rag_unblock(&system->graph, process);
 }
 
@@ -389,6 +391,7 @@ static gordian_status take_cancel(gordian_system *system, const gordian_event *e
                                   gordian_result *result, gordian_error *error)
 {
     struct rag *graph = &system->graph;
+    system->opened = NONE;
     if (!rag_is_process(graph, event->process))
         return refuse_event(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (!rag_waits(graph, event->process))
@@ -424,6 +427,7 @@ static gordian_status exit_process(gordian_system *system, const gordian_event *
 {
     struct rag *graph = &system->graph;
     uint32_t process = event->process;
+    system->opened = NONE;
     if (!rag_is_process(graph, process))
         return refuse_event(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     size_t held = 0;

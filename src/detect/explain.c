@@ -65,19 +65,23 @@ static gordian_status add_edge(gordian_system *system, gordian_witness *witness,
 
 /* ---- cycles */
 
+/* By following the waits: nobody else is looked at. */
 static bool is_on_cycle(const struct rag *graph, uint32_t process)
 {
     uint32_t at = process;
     for (uint32_t hops = 0; hops < graph->process_limit; hops++) {
-        at = graph->holder[graph->wait[at]];
+        uint32_t resource = graph->wait[at];
+        if (resource == NONE || graph->holder[resource] == NONE)
+            return false;
+        at = graph->holder[resource];
         if (at == process)
             return true;
     }
     return false;
 }
 
-static gordian_status list_cycle(gordian_system *system, uint32_t process, gordian_witness *witness,
-                                 gordian_error *error)
+static gordian_status list_cycle(gordian_system *system, uint32_t process, size_t limit,
+                                 gordian_witness *witness, gordian_error *error)
 {
     const struct rag *graph = &system->graph;
     uint32_t at = process;
@@ -91,7 +95,7 @@ static gordian_status list_cycle(gordian_system *system, uint32_t process, gordi
         if (status != GORDIAN_OK)
             return status;
         at = hold.process;
-    } while (at != process);
+    } while (at != process && witness->count < limit);
     return GORDIAN_OK;
 }
 
@@ -246,7 +250,6 @@ static gordian_status can_still_run(const gordian_system *system, uint32_t proce
 static gordian_status explain_all(gordian_system *system, uint32_t process,
                                   gordian_witness *witness, gordian_error *error)
 {
-    const struct rag *graph = &system->graph;
     struct inquiry inquiry = {0};
     gordian_status status = open_inquiry(&inquiry, system, process, error);
     if (status != GORDIAN_OK)
@@ -254,14 +257,21 @@ static gordian_status explain_all(gordian_system *system, uint32_t process,
     if (!bits_test(inquiry.dead, process))
         return can_still_run(system, process, error);
     gordian_witness found = {0};
-    if (graph->model == GORDIAN_MODEL_SINGLE_UNIT && is_on_cycle(graph, process)) {
-        status = list_cycle(system, process, &found, error);
-    } else {
-        find_ahead(&inquiry);
-        find_members(&inquiry);
-        bool small = reduce_members(&inquiry);
-        status = list_part(&inquiry, small ? inquiry.members : inquiry.ahead, &found, error);
-    }
+    find_ahead(&inquiry);
+    find_members(&inquiry);
+    bool small = reduce_members(&inquiry);
+    status = list_part(&inquiry, small ? inquiry.members : inquiry.ahead, &found, error);
+    found.edges = system->edges;
+    if (status == GORDIAN_OK)
+        *witness = found;
+    return status;
+}
+
+static gordian_status explain_cycle(gordian_system *system, uint32_t process, size_t limit,
+                                    gordian_witness *witness, gordian_error *error)
+{
+    gordian_witness found = {0};
+    gordian_status status = list_cycle(system, process, limit, &found, error);
     found.edges = system->edges;
     if (status == GORDIAN_OK)
         *witness = found;
@@ -275,6 +285,9 @@ static gordian_status explain_process(gordian_system *system, uint32_t process,
     uint32_t all = graph->process_limit;
     if (!rag_is_process(graph, process))
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
+    /* Who is on a cycle is deadlocked: to find all who are would take much longer. */
+    if (graph->model == GORDIAN_MODEL_SINGLE_UNIT && is_on_cycle(graph, process))
+        return explain_cycle(system, process, SIZE_MAX, witness, error);
     /* In a large system, if it can be, by what lies ahead of the process alone. */
     if (all + graph->resource_limit > EXPLAIN_SMALL) {
         gordian_status status = ahead_explain(system, process, all / 8, witness, NULL);
@@ -293,4 +306,35 @@ gordian_status gordian_explain(gordian_system *system, uint32_t process, gordian
     gordian_status status = explain_process(system, process, witness, error);
     system_leave(system);
     return status;
+}
+
+/* ---- cycles whose closer is known */
+
+uint32_t system_closed_by(const gordian_system *system, uint32_t process)
+{
+    const struct rag *graph = &system->graph;
+    return graph->model == GORDIAN_MODEL_SINGLE_UNIT && system->hooks->closed_by &&
+                   rag_is_process(graph, process) && rag_waits(graph, process)
+               ? system->hooks->closed_by(system->state, process)
+               : NONE;
+}
+
+uint32_t system_opened(const gordian_system *system)
+{
+    return system->opened;
+}
+
+uint32_t system_next_ahead(const gordian_system *system, uint32_t process)
+{
+    const struct rag *graph = &system->graph;
+    uint32_t resource = rag_wanted(graph, process).resource;
+    return rag_holder(graph, rag_first_holder(graph, resource)).process;
+}
+
+gordian_status system_explain_some(gordian_system *system, uint32_t process, size_t limit,
+                                   gordian_witness *witness, gordian_error *error)
+{
+    if (system_closed_by(system, process) == process)
+        return explain_cycle(system, process, limit, witness, error);
+    return gordian_explain(system, process, witness, error);
 }

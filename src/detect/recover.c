@@ -62,26 +62,47 @@ static int64_t rank_of(const gordian_system *system, gordian_policy policy, uint
     return 0;
 }
 
-/* The processes of all irreducible parts, compared two by two; ties: who came last. `ids`, unless
- * NULL: which processes of the system those of the report are. */
+/* Processes compared two by two; ties: who came last. */
+struct choice {
+    uint32_t best; /* NONE: none yet */
+    int64_t rank;
+};
+
+static void consider_victim(struct choice *choice, const gordian_system *system,
+                            gordian_policy policy, uint32_t process)
+{
+    const struct rag_process_more *more = system->graph.processes_more;
+    int64_t its = rank_of(system, policy, process);
+    if (choice->best == NONE || its < choice->rank ||
+        (its == choice->rank && more[process].born > more[choice->best].born))
+        *choice = (struct choice){process, its};
+}
+
+/* The processes of all irreducible parts. `ids`, unless NULL: which processes of the system those
+ * of the report are. */
 static uint32_t choose_victim(const gordian_system *system, gordian_policy policy,
                               const gordian_report *report, const uint32_t *ids)
 {
-    uint32_t best = NONE;
-    int64_t best_rank = 0;
-    const struct rag_process_more *more = system->graph.processes_more;
+    struct choice choice = {.best = NONE};
     for (size_t i = 0; i < report->part_count; i++)
         for (size_t j = 0; j < report->parts[i].process_count; j++) {
             uint32_t process = report->parts[i].processes[j];
-            process = ids ? ids[process] : process;
-            int64_t its = rank_of(system, policy, process);
-            if (best == NONE || its < best_rank ||
-                (its == best_rank && more[process].born > more[best].born)) {
-                best = process;
-                best_rank = its;
-            }
+            consider_victim(&choice, system, policy, ids ? ids[process] : process);
         }
-    return best;
+    return choice.best;
+}
+
+/* Those on the cycle that this process has closed. */
+static uint32_t choose_on_cycle(const gordian_system *system, gordian_policy policy,
+                                uint32_t process)
+{
+    struct choice choice = {.best = NONE};
+    uint32_t at = process;
+    do {
+        consider_victim(&choice, system, policy, at);
+        at = system_next_ahead(system, at);
+    } while (at != process);
+    return choice.best;
 }
 
 /* What the policy went by, as a number for people. */
@@ -167,29 +188,41 @@ gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy
     return status;
 }
 
+/* Of what lies ahead of this process, which is dead. */
+static gordian_status find_victim_near(gordian_system *system, gordian_policy policy,
+                                       uint32_t process, uint32_t *victim, gordian_error *error)
+{
+    struct ahead ahead;
+    if (system_closed_by(system, process) == process) {
+        *victim = choose_on_cycle(system, policy, process);
+        return GORDIAN_OK;
+    }
+    gordian_status status =
+        ahead_open(&ahead, system, process, system->graph.process_limit / 4, error);
+    if (status == GORDIAN_STATUS_END) /* that is not much less than all of it */
+        return find_victim(system, policy, system, NULL, victim, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = find_victim(system, policy, ahead.local, ahead.processes.ids, victim, error);
+    ahead_close(&ahead);
+    return status;
+}
+
 gordian_status system_recover_near(gordian_system *system, gordian_policy policy, uint32_t process,
                                    bool weigh, gordian_victim *victim, gordian_error *error)
 {
-    struct ahead ahead;
     bool dead = false;
+    uint32_t chosen = NONE;
     gordian_status status = check_policy(policy, error);
     if (status == GORDIAN_OK)
         status = system_is_dead(system, process, &dead, error);
-    if (status == GORDIAN_OK && !dead)
-        return GORDIAN_STATUS_END;
-    if (status == GORDIAN_OK)
-        status = ahead_open(&ahead, system, process, system->graph.process_limit / 4, error);
-    if (status == GORDIAN_STATUS_END) /* that is not much less than all of it */
-        return gordian_recover_one(system, policy, victim, error);
+    if (status == GORDIAN_OK && dead)
+        status = find_victim_near(system, policy, process, &chosen, error);
     if (status != GORDIAN_OK)
         return status;
-    status = find_victim(system, policy, ahead.local, ahead.processes.ids, &process, error);
-    ahead_close(&ahead);
-    if (status != GORDIAN_OK)
-        return status;
-    if (process == NONE)
+    if (chosen == NONE)
         return GORDIAN_STATUS_END;
     bool counts = policy == GORDIAN_POLICY_YOUNGEST || policy == GORDIAN_POLICY_OLDEST;
-    int64_t its = weigh || !counts ? weight_of(system, policy, process) : 0;
-    return end_victim(system, process, its, victim, error);
+    int64_t its = weigh || !counts ? weight_of(system, policy, chosen) : 0;
+    return end_victim(system, chosen, its, victim, error);
 }

@@ -50,6 +50,7 @@ static void open_cycle(struct sparse *sparse, uint32_t process)
     }
     graph->processes_more[closing].mark = 0;
     sparse->paths.closing--;
+    sparse->paths.opened = closing;
 }
 
 static void single_cancel(void *engine, uint32_t process)
@@ -60,6 +61,7 @@ static void single_cancel(void *engine, uint32_t process)
     if (!closing && rag_has_waiters(sparse->graph, process))
         path_break(&sparse->paths, process);
     path_forget(&sparse->paths, process);
+    sparse->paths.opened = NONE;
     if (sparse->paths.closing)
         open_cycle(sparse, process);
 }
@@ -91,10 +93,27 @@ static bool single_is_dead(void *engine, uint32_t process)
            rag_waits(sparse->graph, path_end(&sparse->paths, process, NONE));
 }
 
+static uint32_t single_closed_by(void *engine, uint32_t process)
+{
+    struct sparse *sparse = engine;
+    if (sparse->paths.closing == 0)
+        return NONE;
+    uint32_t end = path_end(&sparse->paths, process, NONE);
+    return rag_waits(sparse->graph, end) ? end : NONE;
+}
+
+static uint32_t single_opened(const void *engine)
+{
+    const struct sparse *sparse = engine;
+    return sparse->paths.opened;
+}
+
 const struct detect_engine sparse_single = {
     .block = single_block,
     .awake = single_awake,
     .cancel = single_cancel,
     .deadlocked = single_deadlocked,
     .is_dead = single_is_dead,
+    .closed_by = single_closed_by,
+    .opened = single_opened,
 };

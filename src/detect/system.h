@@ -1,4 +1,15 @@
-/* A system: the graph, an engine beside it, and the lists handed out to the caller. */
+/* Deadlock detection, event by event. Read this first.
+ *
+ * A system is the graph (rag/rag.h), an engine beside it (engine.h), and the lists handed out to
+ * the caller. An event is checked and changes the graph (events.c); the engine hears of it, and
+ * says what a block means; explain.c makes the witness of that.
+ *
+ *     sparse.h    the default engine; matrix.h: the textbook's, on bits; cuda/: on a GPU
+ *     shared.h    many threads, one system
+ *     check/      a whole snapshot at once, instead of events
+ *     whatif.h    what would happen; ahead.h: while a trace is read; image.h: a system as bytes
+ *
+ * It uses base, gpu and rag, and no other family. */
 #ifndef GORDIAN_DETECT_SYSTEM_H
 #define GORDIAN_DETECT_SYSTEM_H
 
@@ -37,6 +48,8 @@ struct gordian_system {
     size_t edge_room;
     uint64_t *marks; /* bit sets over processes and resources */
     size_t mark_room;
+
+    uint32_t opened; /* after a cancel or an exit: see system_opened */
 
     size_t await_count; /* resources that are awaits (acts.c) */
     uint32_t *awaiters; /* by resource, of those: who awaits it, or did before it was served */
@@ -129,6 +142,21 @@ void system_note_act(gordian_system *system, uint32_t process, uint32_t resource
 void system_end_awaits(gordian_system *system, size_t count);
 /* Ends the awaits of those who have been served, from `first` on. */
 void system_end_served(gordian_system *system, size_t first);
+
+/* ---- cycles of a single-unit system, by an engine that knows who closed each. They stay as they
+ * are until one on them gives up. */
+
+/* Who closed the deadlock that this one is part of or waits behind; NONE: there is none, or the
+ * engine, or the model, cannot say. */
+uint32_t system_closed_by(const gordian_system *system, uint32_t process);
+/* The same of the deadlock that the last event, a cancel or an exit, has ended. */
+uint32_t system_opened(const gordian_system *system);
+/* Whom it waits for, of one that waits for one unit of one resource. */
+uint32_t system_next_ahead(const gordian_system *system, uint32_t process);
+/* gordian_explain of one that has closed a cycle, as far as `limit` edges; of another, all of it.
+ */
+gordian_status system_explain_some(gordian_system *system, uint32_t process, size_t limit,
+                                   gordian_witness *witness, gordian_error *error);
 
 /* A zeroed bit set over all processes with those that can never run again. */
 gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error *error);

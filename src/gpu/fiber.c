@@ -188,13 +188,24 @@ bool fiber_map(struct fiber *fibers, size_t count)
     return true;
 }
 
+/* A fiber that was given up in the middle has left its frames marked, and memory may be marked from
+ * what it was before. To look through all of it takes longer than most kernel threads run: not
+ * where it is known. */
+static void unmark_stack(struct fiber *fiber)
+{
+#if FIBER_ASAN
+    if (!fiber->left)
+        __asan_unpoison_memory_region(fiber->stack, fiber->size);
+#endif
+    fiber->left = false;
+}
+
 void fiber_unmap(struct fiber *fibers, size_t count)
 {
     size_t page = page_bytes();
     for (size_t i = 0; i < count; i++) {
-#if FIBER_ASAN
-        __asan_unpoison_memory_region(fibers[i].stack, fibers[i].size);
-#endif
+        if (fibers[i].entry)
+            unmark_stack(&fibers[i]);
         munmap((char *)fibers[i].stack - page, page + STACK_BYTES);
     }
 }
@@ -230,11 +241,8 @@ void fiber_start(struct fiber *fiber, void (*entry)(void *argument), void *argum
     fiber->entry = entry;
     fiber->argument = argument;
     fiber->from = NULL;
-#if FIBER_ASAN
-    /* A fiber that was given up in the middle has left its frames marked. */
-    __asan_unpoison_memory_region(fiber->stack, fiber->size);
     fiber->sanitizer = NULL;
-#endif
+    unmark_stack(fiber);
 #ifdef FIBER_UCONTEXT
     prepare_stack(fiber);
 #else
@@ -261,6 +269,10 @@ FIBER_UNWATCHED void fiber_leave(struct fiber *from, struct fiber *to)
 {
     to->from = from;
 #if FIBER_ASAN
+    /* Of the frames below this one nothing is marked: they have returned. */
+    char *frame = __builtin_frame_address(0);
+    __asan_unpoison_memory_region(frame, (size_t)((char *)from->stack + from->size - frame));
+    from->left = true;
     __sanitizer_start_switch_fiber(NULL, to->stack, to->size);
 #endif
     swap(from, to);

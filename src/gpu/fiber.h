@@ -32,6 +32,7 @@ struct fiber {
     void *argument;
     struct fiber *from; /* who switched here last */
     void *sanitizer;    /* AddressSanitizer's own */
+    bool left;          /* it has ended by itself: AddressSanitizer has no frames of it marked */
 };
 
 /* Maps stacks of `count` fibers, each above a page that cannot be touched. They are lazily backed:

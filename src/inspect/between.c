@@ -55,10 +55,12 @@ static void process_name(uint32_t pid, char *name, size_t size)
         fclose(file);
 }
 
-/* Somebody who is not inspected could end it. */
+/* Somebody who is not inspected could end it. That it waits for the inspector is no riddle. */
 static void say_outsider(const struct wait_at *at, uint32_t pid, const char *what)
 {
     char name[64];
+    if (pid == (uint32_t)getpid())
+        return;
     process_name(pid, name, sizeof name);
     at->waiter->unknown =
         sight_format(at->sight,
@@ -112,6 +114,14 @@ static bool is_alone(const struct wait_at *at, const struct opening *list, size_
     return to_write && ends;
 }
 
+/* Why that is not proved, if it is not. */
+static const char *unseen(const struct openings *openings)
+{
+    return openings->unreadable
+               ? "; processes of other users may have it open, too: root would see that"
+               : "";
+}
+
 /* Everybody who has the other end open. */
 static void hold_ends(const struct wait_at *at, const struct opening *list, size_t count,
                       bool to_write)
@@ -140,7 +150,8 @@ static void hold_ends(const struct wait_at *at, const struct opening *list, size
             : to_write ? "writing"
                        : "reading",
             list[i].fd,
-            pipe ? "" : "; a time limit that was set for the socket could still end the wait");
+            !pipe ? "; a time limit that was set for the socket could still end the wait"
+                  : unseen(sight->openings));
         hold_all(at, process, INCIDENT_EXCLUSIVE,
                  pipe && !alone && !sight->openings->unreadable ? WORD_PROVED : WORD_LIKELY,
                  evidence);
@@ -238,7 +249,10 @@ static bool explain_file(struct wait_at *at, bool posix)
                  "the kernel names the process that holds it");
     else
         hold_all(at, process, INCIDENT_EXCLUSIVE, WORD_LIKELY,
-                 "the kernel names the process that took it; others may share its open file");
+                 sight_format(sight,
+                              "the kernel names the process that took it; others may share its "
+                              "open file%s",
+                              unseen(openings)));
     return true;
 }
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "inspect/target.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/output.h"
@@ -13,11 +14,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE   4096u
 #define BLOCK  (1u << 20)
 #define STATUS 112 /* bytes of struct elf_prstatus before the registers */
+
+#define ASLEEP_NS 5000000000u /* at most so long is waited for those who were awakened */
 
 struct writer {
     struct target *target;
@@ -246,11 +250,33 @@ static bool put_head(struct writer *writer)
            write_whole(writer->fd, writer->notes.buffer, writer->notes.used);
 }
 
+/* Who slept when it was judged, and was stopped for its stack since, is on its way back into its
+ * call: on a busy machine that takes a while, and a core of one that seems to run would not show
+ * what was found. */
+static gordian_status list_asleep(struct target *target, gordian_error *error)
+{
+    size_t count = target->thread_count;
+    struct target_thread *before = memory_alloc(&target->memory, count * sizeof *before);
+    if (!before)
+        return fail_memory(error);
+    memcpy(before, target->threads, count * sizeof *before);
+    uint64_t until = clock_ns() + ASLEEP_NS;
+    gordian_status status = target_list(target, error);
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+        struct target_thread *now = target_thread(target, before[i].tid);
+        while (before[i].activity == TARGET_SLEEPS && now && now->activity != TARGET_SLEEPS &&
+               clock_ns() < until && target_glance(target, now))
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    memory_free(&target->memory, before);
+    return status;
+}
+
 gordian_status target_write_core(struct target *target, const char *path, unsigned stop_ms,
                                  gordian_error *error)
 {
     struct writer writer = {.target = target, .fd = -1};
-    gordian_status status = target_list(target, error);
+    gordian_status status = list_asleep(target, error);
     if (status != GORDIAN_OK)
         return status;
     if (!output_open(&writer.notes, OUTPUT_MEMORY))

@@ -7,6 +7,8 @@
  *   once      the thread that is inside pthread_once further out, with the address on its stack
  *   guard     the thread that is inside the function whose static variable it is
  *   spin lock, lock of Rust: the thread that has its address on its stack, if it is the only one
+ *   semaphore, any other word: nobody holds it, as far as is known. Who has its address may be who
+ *             is to post it, or may wait for its own turn to: that is told, and proves nothing
  */
 #include "inspect/expert.h"
 #include "inspect/stacks.h"
@@ -171,9 +173,51 @@ static void find_guard_holder(struct sight *sight, uint32_t lock)
     }
 }
 
+/* ------------------------------------------------------------------ what nobody holds */
+
+enum { HINTS_MOST = 8, HINT_THREADS = 128, HINT_LOCKS = 32 };
+
+/* What those who wait for it are to be told, too. */
+static void add_hint(struct sight *sight, uint32_t lock, const char *hint)
+{
+    uint32_t process = sight->locks[lock].process;
+    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++)
+        if (waits_for(sight, i, lock))
+            sight->threads[i].unknown =
+                sight->threads[i].unknown
+                    ? sight_format(sight, "%s; %s", sight->threads[i].unknown, hint)
+                    : sight_format(sight, "waits for somebody to post a semaphore; %s", hint);
+}
+
+/* Stacks are read as they are: nobody is stopped for a hint. */
+static void find_wakers(struct sight *sight, uint32_t lock)
+{
+    uint32_t process = sight->locks[lock].process, count = 0;
+    uint64_t address = sight->locks[lock].address;
+    uint64_t *copy = memory_alloc(&sight->memory, COPY_BYTES);
+    const char *hint = "";
+    for (uint32_t i = sight->first_thread[process];
+         copy && i < sight->first_thread[process + 1] && count < HINTS_MOST; i++) {
+        if (waits_for(sight, i, lock) ||
+            (!find_word(sight, i, address, copy) && find_register(&sight->threads[i], address) < 0))
+            continue;
+        sight_could(sight, i, lock,
+                    sight->locks[lock].kind == INCIDENT_SEMAPHORE ? INCIDENT_UNIT : INCIDENT_SIGNAL,
+                    "its address is on the thread's stack");
+        hint =
+            sight_format(sight, "%s%s%u", hint, count++ ? ", " : "", sight->threads[i].is.seen_tid);
+    }
+    memory_free(&sight->memory, copy);
+    if (count)
+        add_hint(sight, lock,
+                 sight_format(sight,
+                              "thread%s %s ha%s its address on the stack, and may be who is to",
+                              count == 1 ? "" : "s", hint, count == 1 ? "s" : "ve"));
+}
+
 /* ------------------------------------------------------------------ all of it */
 
-static void find_holders(struct sight *sight, uint32_t lock)
+static void find_holders(struct sight *sight, uint32_t lock, uint32_t threads)
 {
     switch (sight->locks[lock].kind) {
     case INCIDENT_RWLOCK:
@@ -190,6 +234,11 @@ static void find_holders(struct sight *sight, uint32_t lock)
     case INCIDENT_GUARD:
         find_guard_holder(sight, lock);
         break;
+    case INCIDENT_SEMAPHORE:
+    case INCIDENT_FUTEX:
+        if (lock < HINT_LOCKS && threads <= HINT_THREADS)
+            find_wakers(sight, lock);
+        break;
     default:
         break;
     }
@@ -202,7 +251,7 @@ static void finish_evidence(struct sight *sight)
         uint32_t process = sight->locks[i].process;
         uint32_t threads = sight->first_thread[process + 1] - sight->first_thread[process];
         if (!sight_is_held(sight, i) && threads <= THREADS_MOST)
-            find_holders(sight, i);
+            find_holders(sight, i, threads);
     }
 }
 

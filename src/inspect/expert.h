@@ -34,6 +34,7 @@ extern const struct expert expert_python;   /* python.c: the GIL, threading's lo
 extern const struct expert expert_glibc;    /* glibc.c: pthreads, C11 and C++ on top of them */
 extern const struct expert expert_stdio;    /* stdio.c: streams */
 extern const struct expert expert_malloc;   /* stdio.c */
+extern const struct expert expert_futex;    /* futex.c: other words in memory, C++20's */
 extern const struct expert expert_spin;     /* spin.c: threads that do not sleep */
 extern const struct expert expert_evidence; /* evidence.c: holders that no lock names */
 

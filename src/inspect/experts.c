@@ -1,22 +1,5 @@
 #include "inspect/expert.h"
 
-/* A futex that nobody knows: anybody may wake it. */
-static bool explain_futex(struct sight *sight, uint32_t thread)
-{
-    struct sight_thread *waiter = &sight->threads[thread];
-    if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX)
-        return false;
-    uint32_t lock = sight_lock(sight, waiter->process, waiter->call.address, INCIDENT_FUTEX);
-    sight_wait(sight, thread, lock, INCIDENT_SIGNAL);
-    waiter->unknown =
-        "sleeps on a word in memory that is none of glibc's locks: who is to wake it is "
-        "not written anywhere; a program of glibc started under 'gordian run', or "
-        "symbols of the program, may tell more";
-    return true;
-}
-
-static const struct expert expert_futex = {.name = "futex", .explain = explain_futex};
-
 /* The more particular first. */
 static const struct expert *const experts[] = {
     &expert_python, &expert_rust,     &expert_between,  &expert_ipc,

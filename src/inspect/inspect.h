@@ -1,10 +1,14 @@
 /* gordian inspect: a process that hangs already, or the core it left. Read this first.
  *
  *     target.h    a process: threads, memory, files; alive (live.c) or as a core (core.c)
+ *     rights.h    why one may not be looked at, and what to do about it
  *     calls.h     system calls: which one, how long it may sleep, what it sleeps for
  *     stacks.h    who called whom, without stopping anybody where that can be
+ *     stop.h      where it cannot: one thread stopped for its registers, by a small process apart
  *     sight.h     the picture: threads, locks, who waits, who holds, and how that is known
- *     expert.h    those who know a kind of wait, a file each: glibc.c has all of pthreads, ...
+ *     expert.h    those who know a kind of wait, a file each: glibc.c has all of pthreads, python.c
+ *                 the interpreter's locks, between.c and ipc.c what processes wait for, ...
+ *     openings.h  who has which pipe, socket or file open, for those two
  *     judge.h     from the picture to findings, by libgordian's engine
  *     confirm.h   what the library of `gordian run` has found, looked at from here
  *     tell.h      a finding as an incident (run/incident.h), which report/ shows

@@ -242,11 +242,8 @@ static bool is_inward(const struct sight *sight, const struct sight_thread *thre
     const struct sight_lock *lock = &sight->locks[sight->edges[thread->wait].lock];
     if (lock->outsiders || thread->spins)
         return thread->spins && !lock->outsiders;
-    const struct target *target = sight->targets[thread->process];
-    const struct target_mapping *mapping = target_mapping(target, thread->call.address);
-    /* A live process's maps tell which memory is shared; a core's do not. */
     return thread->call.is_private || lock->kind == INCIDENT_THREAD_END ||
-           (!target->core && mapping && !mapping->shared);
+           target_is_private(sight->targets[thread->process], thread->call.address);
 }
 
 static bool hangs_whole(const struct judgement *judgement, uint32_t target)
@@ -417,8 +414,9 @@ static bool take_could(struct judgement *judgement, struct finding *finding)
         uint32_t named = 0;
         for (size_t k = 0; first && k < members && named < COULD_MOST; k++) {
             uint32_t other = finding->members[k];
-            if (sight->edges[sight->threads[other].wait].lock == wait.lock)
-                continue;
+            if (sight->edges[sight->threads[other].wait].lock == wait.lock ||
+                find_hold(sight, wait.lock, other) != SIGHT_NONE)
+                continue; /* waits itself, or was told */
             if (!add_could(judgement, finding, other, &wait))
                 return false;
             named++;

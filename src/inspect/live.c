@@ -67,18 +67,24 @@ static bool read_whole(struct target *target, const char *path, char **text, siz
     return count == 0;
 }
 
+#define STAT_SIZE 1024
+
+/* The fields of its stat, from its state on: what stands behind its name, which may be anything.
+ * NULL: it is gone. */
+static const char *read_stat(uint32_t pid, char *text)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    const char *name = proc_read(AT_FDCWD, path, text, STAT_SIZE) > 0 ? strrchr(text, ')') : NULL;
+    return name && name[1] ? name + 2 : NULL;
+}
+
 uint32_t target_parent(uint32_t pid, char *state)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    FILE *file = fopen(path, "re");
-    size_t count = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[count] = '\0';
-    const char *name = strrchr(text, ')');
-    *state = name && name[1] ? name[2] : 'Z';
-    return name && name[1] ? (uint32_t)strtoul(name + 4, NULL, 10) : 0;
+    char text[STAT_SIZE];
+    const char *behind = read_stat(pid, text);
+    *state = behind ? behind[0] : 'Z';
+    return behind ? (uint32_t)strtoul(behind + 1, NULL, 10) : 0;
 }
 
 /* ------------------------------------------------------------------ threads */
@@ -401,10 +407,6 @@ static gordian_status read_machine(struct target *target, gordian_error *error)
     ssize_t count = fd < 0 ? -1 : pread(fd, head, sizeof head, 0);
     if (fd >= 0)
         close(fd);
-    if (count < 0 && errno == ENOENT && !rights_is_zombie(target->seen_pid))
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "process %u is a thread of the kernel: it has no program to inspect",
-                    target->seen_pid);
     if (count < 0)
         return list_failure(target, ESRCH, error);
     if (count == sizeof head && memcmp(head, ELFMAG, SELFMAG) == 0 && head[EI_CLASS] == ELFCLASS32)
@@ -462,6 +464,17 @@ static gordian_status open_parts(struct target *target, gordian_error *error)
     return status;
 }
 
+/* Everybody may know that; its program is for its user to look at. */
+static bool is_of_kernel(uint32_t pid)
+{
+    enum { KERNEL_THREAD = 0x00200000 }; /* PF_KTHREAD, of the flags in stat */
+    char text[STAT_SIZE];
+    unsigned flags = 0;
+    const char *behind = read_stat(pid, text);
+    return behind && sscanf(behind, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+           (flags & KERNEL_THREAD);
+}
+
 /* There, a process and not a thread, and not ended. */
 static gordian_status open_process(struct target *target, gordian_error *error)
 {
@@ -479,6 +492,9 @@ static gordian_status open_process(struct target *target, gordian_error *error)
                     proc_number(text, "Tgid:", 10));
     if (rights_is_zombie(pid))
         return list_failure(target, 0, error);
+    if (is_of_kernel(pid))
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "process %u is a thread of the kernel: it has no program to inspect", pid);
     target->pid = innermost_number(text, "NSpid:", pid);
     return open_parts(target, error);
 }

@@ -15,8 +15,12 @@
 #include <string.h>
 
 /* Tests in a row that found nothing, with nothing else of MPI in between. Programs that test now
- * and then while they do their work never come so far. */
+ * and then while they do their work never come so far. Those that do nothing but test need not:
+ * where many ranks share few cores, and each test gives the core to the others, that takes minutes.
+ */
 #define POLLS_ENOUGH 100000
+#define POLLS_LEAST  1000
+#define POLLS_WORK   2 /* times what its tests take, at most, it works in all */
 
 /* What one call waits for: `wanted` of these ranks must act. */
 struct need {
@@ -358,11 +362,20 @@ static const char *slot_name(struct sight *sight, const struct rank *rank,
 
 /* ------------------------------------------------------------------ in the sight */
 
+/* Does it work for little but its tests? The first of them that was looked at is the start. */
+static bool only_tests(const struct mpi_slot *slot)
+{
+    uint64_t looked_at = slot->tests / MPI_LOOK_AT;
+    return slot->tests >= POLLS_LEAST &&
+           slot->cpu_ns / POLLS_WORK < slot->test_ns / (looked_at + 1) * slot->tests;
+}
+
 /* Who tests without end waits, too; but what else it does between its tests, or once it has had
  * enough of them, nobody knows. */
 static bool polls(const struct mpi_slot *slot)
 {
-    return slot->sequence % 2 == 0 && slot->polls >= POLLS_ENOUGH;
+    return slot->sequence % 2 == 0 && slot->polls > 0 &&
+           (slot->polls >= POLLS_ENOUGH || only_tests(slot));
 }
 
 /* Tells this wait of this thread from every other. */

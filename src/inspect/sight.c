@@ -82,14 +82,14 @@ static void recall_registers(const struct sight *sight, struct sight_thread *thr
 }
 
 /* Stops one, and remembers. */
-static void fetch_registers(struct sight *sight, struct sight_thread *thread)
+static bool fetch_registers(struct sight *sight, struct sight_thread *thread)
 {
     struct target *target = sight->targets[thread->process];
     struct target_thread now = thread->is;
     if (!target_registers(target, &now, sight->stop_ms) ||
         !memory_grow(&sight->memory, &sight->memories, &sight->memory_room, sight->memory_count + 1,
                      sizeof *sight->memories))
-        return;
+        return false;
     struct sight_memory *memory = &sight->memories[sight->memory_count++];
     *memory = (struct sight_memory){.process = thread->process,
                                     .seen_tid = thread->is.seen_tid,
@@ -99,6 +99,7 @@ static void fetch_registers(struct sight *sight, struct sight_thread *thread)
                                     .register_mask = now.register_mask};
     memcpy(memory->arguments, thread->is.arguments, sizeof memory->arguments);
     memcpy(memory->registers, now.registers, sizeof memory->registers);
+    return true;
 }
 
 /* Those that were stopped are on their way back to sleep; who does not get there has moved. */
@@ -141,11 +142,13 @@ static bool is_suspicious(const struct sight *sight, uint32_t process)
 bool sight_fetch(struct sight *sight)
 {
     size_t before = sight->memory_count;
+    sight->missed = false;
     for (size_t i = 0; i < sight->thread_count && sight->stop_ms; i++) {
         struct sight_thread *thread = &sight->threads[i];
         if (thread->wants_registers && !thread->stack.stopped &&
-            sight->memory_count < MEMORIES_MOST && is_suspicious(sight, thread->process))
-            fetch_registers(sight, thread);
+            sight->memory_count < MEMORIES_MOST && is_suspicious(sight, thread->process) &&
+            !fetch_registers(sight, thread) && !thread->call.notices)
+            sight->missed = true;
     }
     if (sight->memory_count > before)
         await_sleep(sight);
@@ -431,6 +434,15 @@ void sight_hold(struct sight *sight, uint32_t thread, uint32_t lock, uint32_t mo
                                         .next_hold = sight->locks[lock].first_hold});
     if (!sight->failed)
         sight->locks[lock].first_hold = number;
+}
+
+void sight_could(struct sight *sight, uint32_t thread, uint32_t lock, uint32_t mode,
+                 const char *evidence)
+{
+    size_t before = sight->edge_count;
+    sight_hold(sight, thread, lock, mode, WORD_LIKELY, evidence);
+    if (sight->edge_count > before)
+        sight->edges[before].flags |= INCIDENT_COULD;
 }
 
 /* ------------------------------------------------------------------ texts */

@@ -115,6 +115,7 @@ struct sight {
     struct hash lock_index;
     struct arena arena;
     gordian_allocator memory;
+    bool missed;               /* somebody could not be stopped who should have been */
     bool failed;               /* out of memory */
     struct sight_edge nowhere; /* what is said then */
 };
@@ -152,6 +153,10 @@ struct sight_edge *sight_wait(struct sight *sight, uint32_t thread, uint32_t loc
 /* Somebody holds it; said once a lock and holder, the better known one is kept. */
 void sight_hold(struct sight *sight, uint32_t thread, uint32_t lock, uint32_t mode, enum word word,
                 const char *evidence);
+/* Nobody holds it, or nobody knows; but this one may be who is to end a wait for it. No part of any
+ * argument. */
+void sight_could(struct sight *sight, uint32_t thread, uint32_t lock, uint32_t mode,
+                 const char *evidence);
 /* Has somebody said who holds it? Then it need not be found out again. */
 static inline bool sight_is_held(const struct sight *sight, uint32_t lock)
 {

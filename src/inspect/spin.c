@@ -23,20 +23,30 @@ static bool somebody_waits(const struct sight *sight, uint32_t process)
     return false;
 }
 
-/* The address of a locked spin lock among the registers that the function uses; 0: none. */
+/* Is there a locked spin lock at what this register has? */
+static bool has_lock(struct target *target, const struct target_thread *thread, unsigned number)
+{
+    uint64_t address = thread->registers[number];
+    const struct target_mapping *mapping = target_mapping(target, address);
+    uint32_t word;
+    /* Locked is 1; but on x86-64, where it counts down from 1, 0 or less. */
+    return (thread->register_mask >> number & 1) && address % 4 == 0 && mapping &&
+           mapping->writable && !(address >= thread->stack && address - thread->stack < 256) &&
+           target_read_u32(target, address, &word) &&
+           (target->machine == EM_X86_64 ? (int32_t)word <= 0 : word == 1);
+}
+
+/* The address of a locked spin lock in the register that is the function's argument, or, if it has
+ * been overwritten there, in another: a caller's may lead to anything that looks like one. 0: none.
+ */
 static uint64_t lock_in_registers(struct target *target, const struct target_thread *thread)
 {
-    bool x86 = target->machine == EM_X86_64;
-    for (unsigned i = 0; i < 18 && i < TARGET_REGISTERS; i++) {
-        uint64_t address = thread->registers[i];
-        const struct target_mapping *mapping = target_mapping(target, address);
-        uint32_t word;
-        /* Locked is 1; but on x86-64, where it counts down from 1, 0 or less. */
-        if ((thread->register_mask >> i & 1) && address % 4 == 0 && mapping && mapping->writable &&
-            !(address >= thread->stack && address - thread->stack < 256) &&
-            target_read_u32(target, address, &word) && (x86 ? (int32_t)word <= 0 : word == 1))
-            return address;
-    }
+    unsigned argument = target->machine == EM_X86_64 ? 5 : 0; /* as DWARF counts: rdi, x0 */
+    if (has_lock(target, thread, argument))
+        return thread->registers[argument];
+    for (unsigned i = 0; i < 18 && i < TARGET_REGISTERS; i++)
+        if (has_lock(target, thread, i))
+            return thread->registers[i];
     return 0;
 }
 

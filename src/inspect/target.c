@@ -140,6 +140,41 @@ const struct target_mapping *target_mapping(const struct target *target, uint64_
     return inside ? &target->mappings[low] : NULL;
 }
 
+/* Is this file a program or a library, by its beginning in memory? */
+static bool is_object(struct target *target, const char *path)
+{
+    char magic[4];
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        const struct target_mapping *mapping = &target->mappings[i];
+        if (mapping->offset == 0 && strcmp(mapping->path, path) == 0 &&
+            target_read_all(target, mapping->low, magic, sizeof magic) &&
+            memcmp(magic, "\177ELF", sizeof magic) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A core lists the files that were mapped, and memory without a name that is shared is one for the
+ * kernel, too ("/dev/zero"). So what has none is private, if there is such a list; and so is the
+ * data of programs and libraries, as loaders map them. */
+static bool is_private_in_core(struct target *target, const struct target_mapping *mapping)
+{
+    bool listed = false;
+    for (size_t i = 0; i < target->mapping_count && !listed; i++)
+        listed = target->mappings[i].path[0] == '/';
+    if (target->truncated || !listed)
+        return false;
+    return mapping->path[0] != '/' || is_object(target, mapping->path);
+}
+
+bool target_is_private(struct target *target, uint64_t address)
+{
+    const struct target_mapping *mapping = target_mapping(target, address);
+    if (!mapping || mapping->shared)
+        return false;
+    return !target->core || is_private_in_core(target, mapping);
+}
+
 /* ------------------------------------------------------------------ threads */
 
 struct target_thread *target_add_thread(struct target *target)

@@ -122,6 +122,10 @@ char target_state(const struct target *target, uint32_t seen_tid);
  * threads? As far as that can be seen. */
 bool target_shares_memory(const struct target *target);
 
+/* Is what lies there for no other process to see? A core does not say what is shared: false where
+ * that is in doubt. */
+bool target_is_private(struct target *target, uint64_t address);
+
 /* NULL: none. */
 struct target_thread *target_thread(const struct target *target, uint32_t tid);
 const struct target_mapping *target_mapping(const struct target *target, uint64_t address);

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "mpi/book.h"
 
+#include "base/clock.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -111,11 +113,31 @@ void book_poll(struct mpi_slot *slot, enum mpi_call call, const struct mpi_item 
         book_prepare(slot, call);
         atomic_store_explicit(&slot->any, 1, memory_order_relaxed);
         atomic_store_explicit(&slot->series, series + 1, memory_order_relaxed);
+        atomic_store_explicit(&slot->tests, 0, memory_order_relaxed);
     }
     if (!has_item(slot, item))
         book_item(slot, item);
     if (polls < UINT32_MAX)
         atomic_store_explicit(&slot->polls, polls + 1, memory_order_relaxed);
+}
+
+void book_look_before(struct mpi_slot *slot)
+{
+    book_own.began_ns = work_ns();
+    if (book_own.tests == MPI_LOOK_AT) {
+        book_own.first_ns = book_own.began_ns;
+        atomic_store_explicit(&slot->test_ns, 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&slot->cpu_ns, book_own.began_ns - book_own.first_ns,
+                          memory_order_relaxed);
+    atomic_store_explicit(&slot->tests, book_own.tests - MPI_LOOK_AT, memory_order_release);
+}
+
+void book_look_after(struct mpi_slot *slot)
+{
+    uint64_t sum = atomic_load_explicit(&slot->test_ns, memory_order_relaxed);
+    atomic_store_explicit(&slot->test_ns, sum + work_ns() - book_own.began_ns,
+                          memory_order_relaxed);
 }
 
 /* ------------------------------------------------------------------ channels */

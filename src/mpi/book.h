@@ -32,7 +32,9 @@ struct book_way {
 
 /* What a thread of the program has here. */
 struct book_thread {
-    struct mpi_slot *slot; /* NULL: none yet */
+    struct mpi_slot *slot;       /* NULL: none yet */
+    uint32_t tests;              /* of a series */
+    uint64_t first_ns, began_ns; /* when the first and the last of them that is looked at began */
     struct book_way sends[BOOK_WAYS], receives[BOOK_WAYS];
 };
 
@@ -98,6 +100,25 @@ static inline void book_stop_polling(struct mpi_slot *slot)
 
 /* A test of this item found nothing. Items are those of a series of such tests. */
 void book_poll(struct mpi_slot *slot, enum mpi_call call, const struct mpi_item *item);
+
+/* Around every test. Who does nothing else waits; so now and then one is looked at: how long the
+ * thread works for it, and how long for all since the one before. */
+void book_look_before(struct mpi_slot *slot);
+void book_look_after(struct mpi_slot *slot);
+
+static inline void book_begin_test(struct mpi_slot *slot)
+{
+    if (atomic_load_explicit(&slot->polls, memory_order_relaxed) == 0)
+        book_own.tests = 0;
+    if (__builtin_expect(++book_own.tests % MPI_LOOK_AT == 0, 0))
+        book_look_before(slot);
+}
+
+static inline void book_end_test(struct mpi_slot *slot)
+{
+    if (__builtin_expect(book_own.tests % MPI_LOOK_AT == 0, 0))
+        book_look_after(slot);
+}
 
 /* ------------------------------------------------------------------ tables */
 

@@ -94,12 +94,15 @@ static void end_glance(struct turn *turn, bool found)
         book_stop_polling(turn->slot);
     else
         book_poll(turn->slot, turn->call, &turn->item);
+    book_end_test(turn->slot);
 }
 
 int layer_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
     struct turn turn;
     bool known = turn_receive(&turn, MPI_CALL_Iprobe, comm, from, tag);
+    if (known)
+        book_begin_test(turn.slot);
     int result = PMPI_Iprobe(from, tag, comm, flag, status);
     if (known)
         end_glance(&turn, *flag);
@@ -112,6 +115,8 @@ int layer_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
     struct turn turn;
     MPI_Status own;
     bool known = turn_receive(&turn, MPI_CALL_Improbe, comm, from, tag);
+    if (known)
+        book_begin_test(turn.slot);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
     int result = PMPI_Improbe(from, tag, comm, flag, message, status);

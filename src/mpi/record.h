@@ -24,7 +24,7 @@
 #define MPI_RECORD_NAME  "mpi-" /* of the file: this and the process's number */
 
 enum {
-    MPI_RECORD_VERSION = 2,
+    MPI_RECORD_VERSION = 3,
     MPI_SLOTS = 32,      /* threads that call MPI */
     MPI_ITEMS = 32,      /* what one call waits for */
     MPI_CHANNELS = 4096, /* a power of two */
@@ -34,6 +34,7 @@ enum {
     MPI_RECENT = 64,      /* collectives of a communicator that are remembered */
     MPI_HELPERS = 32,     /* threads of the MPI's own */
     MPI_EVENTS = 1 << 15, /* of the log */
+    MPI_LOOK_AT = 256,    /* every so many tests in vain one is looked at */
 };
 
 #define MPI_ANYBODY (-1) /* a peer or a tag: any */
@@ -73,6 +74,9 @@ struct mpi_slot {
     _Atomic uint32_t any;      /* 1: one of the items is enough */
     _Atomic uint32_t count;    /* of the items; more than MPI_ITEMS: only these are there */
     _Atomic uint32_t series;   /* of such tests, so far */
+    _Atomic uint64_t tests;    /* of the series, from some test on to the last one looked at: */
+    _Atomic uint64_t cpu_ns;   /* what this thread has worked in that time, */
+    _Atomic uint64_t test_ns;  /* and in every MPI_LOOK_AT-th test */
     struct mpi_item items[MPI_ITEMS];
 };
 

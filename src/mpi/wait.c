@@ -52,6 +52,13 @@ static bool batch_open(struct batch *batch, enum mpi_call call, int count,
     return true;
 }
 
+static void batch_open_test(struct batch *batch, enum mpi_call call, int count,
+                            const MPI_Request *requests)
+{
+    if (batch_open(batch, call, count, requests))
+        book_begin_test(batch->slot);
+}
+
 static bool has_open(const struct batch *batch)
 {
     for (int i = 0; i < batch->count; i++)
@@ -124,6 +131,8 @@ static void batch_polled(struct batch *batch, bool found)
     for (int i = 0; batch->slot && !found && i < batch->count; i++)
         if (batch->list[i].handle && batch->list[i].was.active)
             book_poll(batch->slot, batch->call, &batch->list[i].was.item);
+    if (batch->slot)
+        book_end_test(batch->slot);
 }
 
 /* ------------------------------------------------------------------ waits */
@@ -185,7 +194,7 @@ int layer_Waitsome(int count, MPI_Request requests[], int *done, int indices[],
 int layer_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     struct batch batch;
-    batch_open(&batch, MPI_CALL_Test, 1, request);
+    batch_open_test(&batch, MPI_CALL_Test, 1, request);
     status = batch_statuses(&batch, status, MPI_STATUS_IGNORE);
     int result = PMPI_Test(request, flag, status);
     if (*flag)
@@ -198,7 +207,7 @@ int layer_Test(MPI_Request *request, int *flag, MPI_Status *status)
 int layer_Testall(int count, MPI_Request requests[], int *flag, MPI_Status *statuses)
 {
     struct batch batch;
-    batch_open(&batch, MPI_CALL_Testall, count, requests);
+    batch_open_test(&batch, MPI_CALL_Testall, count, requests);
     statuses = batch_statuses(&batch, statuses, MPI_STATUSES_IGNORE);
     int result = PMPI_Testall(count, requests, flag, statuses);
     for (int i = 0; *flag && batch.slot && i < count; i++)
@@ -211,7 +220,7 @@ int layer_Testall(int count, MPI_Request requests[], int *flag, MPI_Status *stat
 int layer_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     struct batch batch;
-    batch_open(&batch, MPI_CALL_Testany, count, requests);
+    batch_open_test(&batch, MPI_CALL_Testany, count, requests);
     status = batch_statuses(&batch, status, MPI_STATUS_IGNORE);
     int result = PMPI_Testany(count, requests, index, flag, status);
     if (*flag && *index != MPI_UNDEFINED)
@@ -225,7 +234,7 @@ int layer_Testsome(int count, MPI_Request requests[], int *done, int indices[],
                    MPI_Status *statuses)
 {
     struct batch batch;
-    batch_open(&batch, MPI_CALL_Testsome, count, requests);
+    batch_open_test(&batch, MPI_CALL_Testsome, count, requests);
     statuses = batch_statuses(&batch, statuses, MPI_STATUSES_IGNORE);
     int result = PMPI_Testsome(count, requests, done, indices, statuses);
     for (int i = 0; *done != MPI_UNDEFINED && i < *done; i++)

@@ -291,19 +291,24 @@ static bool add_sources(struct counter *counter, size_t index)
     const struct ptx_instruction *from = &graph->function->code[slot->instruction];
     uint32_t at = from->first, end = at + from->count;
     uint32_t block = ptx_block_of(graph, slot->instruction);
+    bool all = true;
     while (at < end && !ptx_is_mark(graph->ptx, at, ','))
         at++; /* past the result */
     for (; at < end; at++) {
         uint32_t number = ptx_register(graph->ptx, graph->function, from->scope, at), found;
         if (number == PTX_NONE)
             continue;
-        if (slot->source_count == SOURCES ||
-            !add_register(counter, number, block, slot->instruction, &found))
+        if (slot->source_count == SOURCES)
             return false;
+        /* One that is not known is no reason not to ask the others: the user is told of all. */
+        if (!add_register(counter, number, block, slot->instruction, &found)) {
+            all = false;
+            continue;
+        }
         slot->sources[slot->source_count] = number;
         slot->slots[slot->source_count++] = found;
     }
-    return true;
+    return all;
 }
 
 /* ------------------------------------------------------------------ running it */

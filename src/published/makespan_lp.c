@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/machine.h"
 #include "base/memory.h"
+#include "base/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +59,7 @@ struct question {
     gordian_makespan_goal goal;
     const struct solver *solver;
     double seconds;
-    char folder[300], program[320], answer[320], log[320];
+    char folder[4000], program[4020], answer[4020], log[4020];
     gordian_allocator memory;
 };
 
@@ -353,11 +353,10 @@ static gordian_status ask_solver(struct question *question, struct published_lp_
 
 static gordian_status make_folder(struct question *question, gordian_error *error)
 {
-    snprintf(question->folder, sizeof question->folder, "%.280s/gordian-XXXXXX",
-             machine_temporary());
-    if (!mkdtemp(question->folder))
-        return fail(error, GORDIAN_STATUS_IO, "cannot make '%s': %s", question->folder,
-                    strerror(errno));
+    gordian_status status =
+        temporary_folder("gordian", question->folder, sizeof question->folder, error);
+    if (status != GORDIAN_OK)
+        return status;
     snprintf(question->program, sizeof question->program, "%s/program.lp", question->folder);
     snprintf(question->answer, sizeof question->answer, "%s/answer", question->folder);
     snprintf(question->log, sizeof question->log, "%s/log", question->folder);
@@ -384,9 +383,6 @@ gordian_status published_lp_solve(const gordian_makespan *makespan, gordian_make
     if (status != GORDIAN_OK)
         return status;
     status = ask_solver(&question, answer, error);
-    unlink(question.program);
-    unlink(question.answer);
-    unlink(question.log);
-    rmdir(question.folder);
+    temporary_remove(question.folder);
     return status;
 }

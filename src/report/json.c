@@ -163,25 +163,6 @@ static void write_orders(struct json *json, const struct report *report)
     json_shut(json);
 }
 
-static void write_folds(struct json *json, const struct report *report)
-{
-    json_open(json, "folds", '[');
-    for (size_t i = 0; i < report->fold_count; i++) {
-        const struct incident_fold *fold = &report->folds[i];
-        json_open(json, NULL, '{');
-        json_key_u64(json, "number", fold->number);
-        json_key_text(json, "kind",
-                      fold->kind == INCIDENT_POTENTIAL ? "potential"
-                      : fold->kind == INCIDENT_STALL   ? "stall"
-                                                       : "deadlock");
-        json_key_u64(json, "count", fold->count);
-        json_key_bool(json, "suppressed", fold->suppressed);
-        write_address(json, "signature", fold->signature);
-        json_shut(json);
-    }
-    json_shut(json);
-}
-
 void report_json(const struct report *report, unsigned ordinal, struct output *out)
 {
     static const char *const actions[] = {
@@ -212,14 +193,10 @@ void report_json(const struct report *report, unsigned ordinal, struct output *o
         json_key_text(&json, "first", report->threads[report->head.first].name);
     json_key_u64(&json, "locks_watched", report->head.locks_watched);
     json_key_u64(&json, "threads_watched", report->head.threads_watched);
-    if (report->head.kind == INCIDENT_SUMMARY) {
-        write_folds(&json, report);
-    } else {
-        write_witness(&json, report);
-        write_threads(&json, report);
-        write_locks(&json, report);
-        write_edges(&json, report);
-        write_orders(&json, report);
-    }
+    write_witness(&json, report);
+    write_threads(&json, report);
+    write_locks(&json, report);
+    write_edges(&json, report);
+    write_orders(&json, report);
     json_end(&json);
 }

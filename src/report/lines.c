@@ -229,6 +229,16 @@ static void wait_lines(const struct page *page, const struct report_thread *thre
     page_stack(page, &thread->stack);
 }
 
+/* How it is known, if that is to be said; the end of a line. */
+static void evidence_line(const struct page *page, const struct report_edge *edge)
+{
+    if (*edge->evidence) {
+        output_text(page->out, ": ");
+        write_plain(page, edge->evidence);
+    }
+    output_char(page->out, '\n');
+}
+
 static void hold_lines(const struct page *page, const struct report_edge *hold)
 {
     struct output *out = page->out;
@@ -240,13 +250,9 @@ static void hold_lines(const struct page *page, const struct report_edge *hold)
     else if (hold->raw.units > 1)
         output_format(out, ", %u times", hold->raw.units);
     if (hold->site.count == 0) {
-        if (*hold->evidence) {
-            output_text(out, ": ");
-            write_plain(page, hold->evidence);
-            output_char(out, '\n');
-        } else {
-            output_text(out, "; where it was taken was not recorded\n");
-        }
+        if (!*hold->evidence)
+            output_text(out, "; where it was taken was not recorded");
+        evidence_line(page, hold);
         return;
     }
     output_text(out,
@@ -264,7 +270,7 @@ static void could_line(const struct page *page, const struct report_edge *edge)
         lock_nature(page, &edge->raw);
         output_text(page->out, ", which does not say by whom it is held");
     }
-    output_text(page->out, "\n");
+    evidence_line(page, edge);
 }
 
 /* What a thread owes without holding anything: a signal, an arrival, its own end. */
@@ -287,7 +293,7 @@ static void owes_line(const struct page *page, const struct report_edge *edge)
         return;
     }
     lock_name(page, edge->raw.lock);
-    output_text(out, "\n");
+    evidence_line(page, edge);
 }
 
 static void thread_title(const struct page *page, const struct report_thread *thread)

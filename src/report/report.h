@@ -138,8 +138,6 @@ const struct frame *frame_of_interest(const struct stack *stack);
 bool frame_is_noise(const struct frame *frame);
 /* Inside a library's way to the lock: std::mutex::lock, std::lock_guard, gthreads. */
 bool frame_is_wrapper(const struct frame *frame);
-/* The last part of a path. */
-const char *path_tail(const char *path);
 
 /* Memory that lives as long as the report; NULL and `out_of_memory` set if there is none. */
 void *report_alloc(struct report *report, size_t size);

@@ -1,7 +1,7 @@
 #include "report/session.h"
 
-#include "base/machine.h"
 #include "base/memory.h"
+#include "base/temporary.h"
 #include "mpi/record.h"
 
 #include <dirent.h>
@@ -73,8 +73,7 @@ static bool open_to_others(char *folder, size_t size)
 
 bool session_create(char *folder, size_t size)
 {
-    snprintf(folder, size, "%s/gordian-run-XXXXXX", machine_temporary());
-    if (!mkdtemp(folder))
+    if (temporary_folder("gordian-run", folder, size, NULL) != GORDIAN_OK)
         return false;
     if (geteuid() == 0 && !open_to_others(folder, size)) {
         rmdir(folder);

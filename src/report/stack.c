@@ -7,12 +7,6 @@
 #define FRAMES_MOST  64 /* of one stack */
 #define INLINED_MOST 16 /* of one address */
 
-const char *path_tail(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool starts_with(const char *text, const char *start)
 {
     return strncmp(text, start, strlen(start)) == 0;

@@ -25,7 +25,11 @@ static int c11_answer(int result)
 
 WRAPPER(int, mtx_lock, (mtx_t * mtx))
 {
-    return c11_answer(mutex_lock_as((pthread_mutex_t *)mtx, THROUGH_C11, SITE_HERE));
+    pthread_mutex_t *mutex = (pthread_mutex_t *)mtx;
+    struct lock_rest rest = mutex_lock_quick(mutex, THROUGH_C11, watch.sites, SITE_HERE);
+    return likely(rest.what == LOCK_DONE)
+               ? thrd_success
+               : c11_answer(mutex_lock_rest(mutex, rest, THROUGH_C11, SITE_HERE));
 }
 EXPORT2(mtx_lock, V_2_34, V_2_28);
 

@@ -51,7 +51,7 @@ static void give_back(struct thread *t, void *mutex, struct waiter *waiter)
 static bool woke_somebody(const struct thread *t, const struct waiter *waiter, const void *mutex)
 {
     struct look look;
-    if (!t->signalled || !waiter->held || waiter->hold.sequence > t->signalled_at)
+    if (!t->signalled || !waiter->held || !(waiter->hold.flags & HELD_SIGNALLED))
         return false;
     struct thread *other = waiters_find(t->signalled, t);
     return other && look_at(other, &look) && look.lock == t->signalled &&
@@ -130,10 +130,11 @@ EXPORT2(pthread_cond_clockwait, V_2_34, V_2_30);
 void condition_signalled(const void *condition)
 {
     struct thread *t = thread_enter();
-    if (t) {
-        t->signalled = (uintptr_t)condition;
-        t->signalled_at = t->sequence;
-    }
+    if (!t)
+        return;
+    t->signalled = (uintptr_t)condition;
+    for (uint32_t i = 0; i < t->count; i++)
+        t->held[i].flags |= HELD_SIGNALLED;
 }
 
 WRAPPER(int, pthread_cond_signal, (pthread_cond_t * condition))

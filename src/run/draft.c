@@ -1,5 +1,6 @@
 #include "run/draft.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "run/condition.h"
 #include "run/locks.h"
@@ -104,7 +105,7 @@ static void thread_name(uint32_t tid, char *name, size_t room)
 
 static uint64_t waited_ns(const struct thread *t)
 {
-    uint64_t ticks = sys_ticks(), now = sys_now();
+    uint64_t ticks = clock_ticks(), now = sys_now();
     uint64_t all_ticks = ticks - watch.start_ticks, all_ns = now - watch.start_ns;
     uint64_t waited = ticks - t->wait.since;
     if (all_ticks == 0 || waited > all_ticks)
@@ -334,7 +335,7 @@ void draft_holds(struct draft *draft, struct thread *t)
     uint32_t count = __atomic_load_n(&t->count, __ATOMIC_RELAXED);
     const struct held *held = __atomic_load_n(&t->held, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < count && i < room && i < MOST_HOLDS && !draft->failed; i++)
-        if (held[i].lock && !has_hold(draft, thread, &held[i]))
+        if (held[i].lock && held[i].units && !has_hold(draft, thread, &held[i]))
             draft_hold(draft, thread, &held[i], 0);
 }
 

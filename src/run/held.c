@@ -1,5 +1,6 @@
 #include "run/held.h"
 
+#include "base/clock.h"
 #include "run/arena.h"
 #include "run/locks.h"
 #include "run/order.h"
@@ -44,7 +45,7 @@ static uint32_t drop_stale(struct thread *t, uint32_t place, uintptr_t lock)
     return place;
 }
 
-int held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site)
+void held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site)
 {
     if (unlikely(atomic_load_explicit(&watch.strays, memory_order_relaxed)) && place)
         place = drop_stale(t, place, lock);
@@ -63,7 +64,17 @@ int held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site)
         h->order--; /* nobody looks at this one: taken again in earnest, it is not the same */
     if (place && watch.potential && !(h->flags & INCIDENT_TRIED) && h->kind != INCIDENT_SEMAPHORE)
         order_look(t, place);
-    return 0;
+}
+
+void held_elsewhere(struct thread *t, uintptr_t lock, uint64_t what, struct site site)
+{
+    struct held *h = hold_place(t);
+    if (!h)
+        return;
+    uint32_t place = t->count++;
+    h->what = what;
+    h->frame[0] = 0; /* of somebody else: walked anew */
+    held_new(t, place, lock, site);
 }
 
 uint32_t held_find(const struct thread *t, uintptr_t lock)
@@ -74,9 +85,11 @@ uint32_t held_find(const struct thread *t, uintptr_t lock)
     return UINT32_MAX;
 }
 
-/* What was taken later moves down and is, from now on, held under less. */
+/* What was taken later moves down and is, from now on, held under less. A handler's post must not
+ * meet holds that are being moved: it passes through. */
 void held_drop(struct thread *t, uint32_t i)
 {
+    t->inside++;
     uint32_t last = t->count - 1;
     for (; i < last; i++) {
         struct held *h = &t->held[i];
@@ -85,6 +98,29 @@ void held_drop(struct thread *t, uint32_t i)
         h->chain = mix_signature(h->below, h->lock + h->mode);
     }
     t->count = last;
+    inside_leave(t);
+}
+
+/* Semaphores that have been posted where none could be moved (semaphore.c). */
+static void drop_posted(struct thread *t)
+{
+    t->inside++;
+    while (t->count && t->held[t->count - 1].units == 0)
+        t->count--;
+    inside_leave(t);
+}
+
+bool held_drop_below(struct thread *t, uintptr_t lock)
+{
+    uint32_t i = held_find(t, lock);
+    if (i == UINT32_MAX)
+        return false;
+    if (t->held[i].units > 1)
+        t->held[i].units--;
+    else
+        held_drop(t, i);
+    drop_posted(t);
+    return true;
 }
 
 void held_stray(struct thread *t, uintptr_t lock)
@@ -109,7 +145,7 @@ void wait_fill(struct thread *t, const void *lock, uint32_t kind, uint32_t mode,
     wait->kind = (uint8_t)kind;
     wait->mode = (uint8_t)mode;
     wait->flags = (uint8_t)flags;
-    wait->since = sys_ticks();
+    wait->since = clock_ticks();
     wait->frames = walk(t, wait->frame, watch.sites ? watch.sites : 1, site);
 }
 

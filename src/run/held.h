@@ -24,13 +24,14 @@ walk(const struct thread *t, uintptr_t *frames, uint32_t most, struct site site)
     if (unlikely(most == 0))
         return 0;
     frames[0] = site.caller;
-    uintptr_t frame = site.frame, high = t->stack_high;
+    const volatile uintptr_t *high = &t->stack_high; /* not worth a register that must be saved */
+    uintptr_t frame = site.frame;
     uint32_t count = 1;
-    if (unlikely(frame < t->stack_low || frame >= high))
+    if (unlikely(frame < t->stack_low || frame >= *high))
         return 1;
     while (count < most) {
         uintptr_t next = *(const uintptr_t *)frame;
-        if (next <= frame || next >= high || (next & (sizeof next - 1)))
+        if (next <= frame || next >= *high || (next & (sizeof next - 1)))
             break;
         frames[count++] = ((const uintptr_t *)next)[1];
         frame = next;
@@ -41,11 +42,15 @@ walk(const struct thread *t, uintptr_t *frames, uint32_t most, struct site site)
 /* Room for one more, in a larger array; false: there is none, or the watcher is off. */
 bool held_grow(struct thread *t);
 /* A hold that is not the one this place held last, or whose frames a signal handler has
- * overwritten: hashes, counts, and looks at the lock order. Returns 0, so that it can be the last
- * call. */
-int held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site);
+ * overwritten: hashes, counts, and looks at the lock order. */
+void held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site);
+/* The place that was meant for a hold is another's: a signal handler has left something held
+ * meanwhile, or given something back. The same, at the place that is next by now. */
+void held_elsewhere(struct thread *t, uintptr_t lock, uint64_t what, struct site site);
 /* Takes out place `i`. */
 void held_drop(struct thread *t, uint32_t i);
+/* unhold_lock of one that is not on top. */
+bool held_drop_below(struct thread *t, uintptr_t lock);
 /* The topmost hold of a lock, or UINT32_MAX. */
 uint32_t held_find(const struct thread *t, uintptr_t lock);
 /* Somebody gives back what he does not hold: noted, so that the lock is never judged by holds. */
@@ -64,24 +69,33 @@ static inline __attribute__((always_inline)) struct held *hold_place(struct thre
     return unlikely(t->count >= t->room) && !held_grow(t) ? NULL : &t->held[t->count];
 }
 
-/* Notes that this thread now holds the lock, at `h` (hold_place), where the frames have been left
- * already. The place is claimed before it is filled: a signal handler that locks in between uses
- * the next one. One that came earlier, between walk and claim, has left its own frames. Returns 0.
- */
-static inline __attribute__((always_inline)) int
-hold_at(struct thread *t, struct held *h, const void *lock, uint64_t what, struct site site)
+/* How noting a hold went. */
+enum hold {
+    HOLD_NOTED,     /* it was the same as the last one at its place */
+    HOLD_NEW,       /* it is at its place, and held_new has to look at it */
+    HOLD_ELSEWHERE, /* the place is another's: held_elsewhere */
+};
+
+/* Notes that this thread now holds the lock, at `h`, the place number `i` (hold_place), where the
+ * frames have been left already if it is `sited`. The place is claimed before it is filled: a
+ * signal handler that locks in between uses the next one. One that came earlier, between walk and
+ * claim, has left its own frames, or even a hold. */
+static inline __attribute__((always_inline)) enum hold hold_at(struct thread *t, struct held *h,
+                                                               uint32_t i, const void *lock,
+                                                               uint64_t what, bool sited,
+                                                               uintptr_t caller)
 {
-    uint32_t i = t->count;
+    if (unlikely(t->count != i))
+        return HOLD_ELSEWHERE;
     t->count = i + 1;
     atomic_signal_fence(memory_order_seq_cst);
     h->what = what;
-    h->sequence = ++t->sequence;
-    if (likely(h->lock == (uintptr_t)lock) && likely(h->frame[0] == site.caller || !watch.sites) &&
+    if (likely(h->lock == (uintptr_t)lock) && likely(!sited || h->frame[0] == caller) &&
         likely(i == 0 ||
                (h->below == h[-1].chain &&
                 h->order == atomic_load_explicit(&watch.order_epoch, memory_order_relaxed))))
-        return 0;
-    return held_new(t, i, (uintptr_t)lock, site);
+        return HOLD_NOTED;
+    return HOLD_NEW;
 }
 
 static inline __attribute__((always_inline)) void hold_as(struct thread *t, const void *lock,
@@ -91,8 +105,13 @@ static inline __attribute__((always_inline)) void hold_as(struct thread *t, cons
     struct held *h = hold_place(t);
     if (unlikely(!h))
         return;
-    uint32_t frames = walk(t, h->frame, watch.sites, site);
-    hold_at(t, h, lock, held_what(kind, mode, flags, frames), site);
+    uint32_t i = t->count, frames = walk(t, h->frame, watch.sites, site);
+    uint64_t what = held_what(kind, mode, flags, frames);
+    enum hold hold = hold_at(t, h, i, lock, what, watch.sites != 0, site.caller);
+    if (unlikely(hold == HOLD_NEW))
+        held_new(t, i, (uintptr_t)lock, site);
+    else if (unlikely(hold == HOLD_ELSEWHERE))
+        held_elsewhere(t, (uintptr_t)lock, what, site);
 }
 
 static inline void hold_lock(struct thread *t, const void *lock, uint32_t kind, uint32_t mode,
@@ -109,14 +128,7 @@ static inline __attribute__((always_inline)) bool unhold_lock(struct thread *t, 
         t->count = i - 1;
         return true;
     }
-    i = held_find(t, (uintptr_t)lock);
-    if (i == UINT32_MAX)
-        return false;
-    if (t->held[i].units > 1)
-        t->held[i].units--;
-    else
-        held_drop(t, i);
-    return true;
+    return held_drop_below(t, (uintptr_t)lock);
 }
 
 /* ------------------------------------------------------------------ waits */

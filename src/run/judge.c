@@ -180,10 +180,12 @@ static bool confirm_gone(struct view *view, struct arena *arena, const struct th
 
 /* ------------------------------------------------------------------ how sure it is */
 
-#define LIKELY_NS 2000000000u /* so long it must last before it is told */
+#define LIKELY_NS 2000000000u         /* so long it must last before it is told */
+#define LOOK_MOST (2 * LOOK_AGAIN_NS) /* what a look can add to that */
 
-/* Has this doubtful wait lasted long enough to be told? Waits that cannot be left are told at once.
- */
+/* Has this doubtful wait lasted long enough to be told? What counts is the time in which this
+ * thread could look: while the machine stands still, or has no time for this program, those who
+ * could end the wait stand still, too. Waits that cannot be left are told at once. */
 static bool has_lasted(struct thread *t)
 {
     uint64_t now = sys_now(), generation = atomic_load(&t->generation);
@@ -191,9 +193,13 @@ static bool has_lasted(struct thread *t)
         return true;
     if (t->doubted != generation) {
         t->doubted = generation;
-        t->doubted_since = now;
+        t->doubted_for = 0;
+    } else {
+        uint64_t passed = now - t->doubted_at;
+        t->doubted_for += passed < LOOK_MOST ? passed : LOOK_MOST;
     }
-    return now - t->doubted_since >= LIKELY_NS;
+    t->doubted_at = now;
+    return t->doubted_for >= LIKELY_NS;
 }
 
 /* What is found, in doubt or not, as a verdict; `t`: who waits, NULL: somebody ends. */

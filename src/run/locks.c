@@ -315,6 +315,8 @@ void orphans_add(const struct thread *t, bool forked)
         sys_call(SYS_prctl, PR_GET_NAME, name);
     guard_lock(&guard);
     for (uint32_t i = 0; i < t->count; i++) {
+        if (t->held[i].units == 0)
+            continue;
         uint32_t at = atomic_fetch_add(&orphan_count, 1) % ORPHANS;
         struct orphan *orphan = &orphans[at];
         orphan->lock = t->held[i].lock;

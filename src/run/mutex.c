@@ -49,8 +49,8 @@ static int wait_for(struct thread *t, pthread_mutex_t *mutex)
     }
 }
 
-__attribute__((noinline)) int mutex_lock_slow(pthread_mutex_t *mutex, struct site site,
-                                              uint32_t through)
+static __attribute__((noinline)) int mutex_lock_slow(pthread_mutex_t *mutex, struct site site,
+                                                     uint32_t through)
 {
     struct thread *t = thread_enter();
     if (!t)
@@ -66,10 +66,49 @@ __attribute__((noinline)) int mutex_lock_slow(pthread_mutex_t *mutex, struct sit
     return mutex_taken(t, mutex, result, through, site);
 }
 
+int mutex_lock_rest(pthread_mutex_t *mutex, struct lock_rest rest, uint32_t through,
+                    struct site site)
+{
+    if (rest.what == LOCK_SLOW)
+        return mutex_lock_slow(mutex, site, through);
+    if (rest.what == LOCK_NEW)
+        held_new(self, rest.place, (uintptr_t)mutex, site);
+    else if (rest.what == LOCK_ELSEWHERE)
+        held_elsewhere(self, (uintptr_t)mutex,
+                       held_what(INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, 0), site);
+    return 0;
+}
+
+#ifdef __OPTIMIZE__
+/* These two take the place of who calls them last of all, and so have its site: nothing is kept for
+ * them at every lock, and one without sites needs no frame of its own. */
+static __attribute__((noinline)) int lock_rest(pthread_mutex_t *mutex, uint32_t what,
+                                               uint32_t place)
+{
+    return mutex_lock_rest(mutex, (struct lock_rest){what, place}, 0, SITE_HERE);
+}
+
+static __attribute__((noinline)) int lock_sited(pthread_mutex_t *mutex, uint32_t sites)
+{
+    if (sites == 0)
+        __builtin_unreachable();
+    struct lock_rest rest = mutex_lock_quick(mutex, 0, sites, SITE_HERE);
+    return likely(rest.what == LOCK_DONE) ? 0 : lock_rest(mutex, rest.what, rest.place);
+}
+
 WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * mutex))
 {
-    return mutex_lock_as(mutex, 0, SITE_HERE);
+    if (likely(watch.sites))
+        return lock_sited(mutex, watch.sites);
+    struct lock_rest rest = mutex_lock_quick(mutex, 0, 0, (struct site){0, 0});
+    return likely(rest.what == LOCK_DONE) ? 0 : lock_rest(mutex, rest.what, rest.place);
 }
+#else
+WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * mutex))
+{
+    return mutex_lock_slow(mutex, SITE_HERE, 0);
+}
+#endif
 EXPORT(pthread_mutex_lock, V_OLDEST);
 
 /* Is it another thread's, and will libc unlock it all the same? */

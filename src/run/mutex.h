@@ -35,7 +35,8 @@ static inline uint32_t mutex_owner(const pthread_mutex_t *mutex)
 }
 
 /* Takes and gives back a mutex of the plain kind exactly as libc does when nobody is in the way.
- * False: somebody is, or it is of another kind, and nothing has changed. */
+ * False: somebody is, or it is of another kind, and nothing has changed; but who gives it back may
+ * have taken his name off it already, as libc does first. */
 static inline __attribute__((always_inline)) bool mutex_take(pthread_mutex_t *mutex, uint32_t tid)
 {
     uint32_t kind = mutex_kind(mutex);
@@ -61,7 +62,6 @@ static inline __attribute__((always_inline)) bool mutex_give(pthread_mutex_t *mu
     if (unlikely((kind & ~(uint32_t)KIND_NOT_ELIDED) != 0))
         return false;
     int *word = &mutex->__data.__lock;
-    int owner = mutex->__data.__owner;
     if (unlikely(__atomic_load_n(word, __ATOMIC_RELAXED) != 1))
         return false; /* waited for */
     __atomic_store_n(&mutex->__data.__owner, 0, __ATOMIC_RELAXED);
@@ -73,33 +73,45 @@ static inline __attribute__((always_inline)) bool mutex_give(pthread_mutex_t *mu
     if (likely(word_give(word)))
         return true;
     mutex->__data.__nusers++;
-    __atomic_store_n(&mutex->__data.__owner, owner, __ATOMIC_RELAXED);
     return false;
 }
 
 /* Shared with C11's mtx_ functions: `through` is 0 or THROUGH_C11. Answers as pthread_mutex_lock
  * and its kin. */
-int mutex_lock_slow(pthread_mutex_t *mutex, struct site site, uint32_t through);
 int mutex_trylock_as(pthread_mutex_t *mutex, struct site site, uint32_t through);
 int mutex_unlock_slow(pthread_mutex_t *mutex);
 int mutex_lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until,
                      struct site site, uint32_t through);
 
-/* The undisturbed case costs no call. The frames are walked before the lock is taken: loads behind
- * an acquire have to wait for it. */
-static inline __attribute__((always_inline)) int mutex_lock_as(pthread_mutex_t *mutex,
-                                                               uint32_t through, struct site site)
+/* What is left to do behind mutex_lock_quick, by mutex_lock_rest, and for which place. */
+struct lock_rest {
+    enum { LOCK_DONE, LOCK_NEW, LOCK_ELSEWHERE, LOCK_SLOW } what;
+    uint32_t place;
+};
+
+/* The undisturbed case costs no call. The frames, `sites` of them, are walked before the lock is
+ * taken, and the place is found: loads behind an acquire have to wait for it. */
+static inline __attribute__((always_inline)) struct lock_rest
+mutex_lock_quick(pthread_mutex_t *mutex, uint32_t through, uint32_t sites, struct site site)
 {
     struct thread *t = self;
     if (unlikely(t == NULL) || unlikely(t->count >= t->room))
-        return mutex_lock_slow(mutex, site, through);
-    struct held *h = &t->held[t->count];
-    uint32_t frames = walk(t, h->frame, watch.sites, site);
+        return (struct lock_rest){LOCK_SLOW, 0};
+    uint32_t i = t->count;
+    struct held *h = &t->held[i];
+    uint32_t frames = walk(t, h->frame, sites, site);
     if (unlikely(!mutex_take(mutex, t->tid)))
-        return mutex_lock_slow(mutex, site, through);
-    return hold_at(t, h, mutex, held_what(INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, frames),
-                   site);
+        return (struct lock_rest){LOCK_SLOW, 0};
+    uint64_t what = held_what(INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, frames);
+    enum hold hold = hold_at(t, h, i, mutex, what, sites != 0, site.caller);
+    return (struct lock_rest){hold == HOLD_NOTED ? LOCK_DONE
+                              : hold == HOLD_NEW ? LOCK_NEW
+                                                 : LOCK_ELSEWHERE,
+                              i};
 }
+
+int mutex_lock_rest(pthread_mutex_t *mutex, struct lock_rest rest, uint32_t through,
+                    struct site site);
 
 static inline __attribute__((always_inline)) int mutex_unlock_as(pthread_mutex_t *mutex)
 {

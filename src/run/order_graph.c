@@ -239,7 +239,8 @@ static bool hold_counts(const struct held *hold)
 static bool hold_guards(const struct held *hold)
 {
     struct lock_info info;
-    return hold->kind == INCIDENT_SEMAPHORE && lock_look(hold->lock, &info) && info.units == 1 &&
+    return hold->kind == INCIDENT_SEMAPHORE && hold->units > 0 && lock_look(hold->lock, &info) &&
+           info.units == 1 &&
            (info.flags & (LOCK_KNOWN | LOCK_SIGNALS | LOCK_SHARED)) == LOCK_KNOWN;
 }
 

@@ -1,5 +1,6 @@
 #include "run/sandbox.h"
 
+#include "base/clock.h"
 #include "run/arena.h"
 #include "run/export.h"
 #include "run/maps.h"
@@ -97,7 +98,7 @@ uint64_t sys_now(void)
 {
     if (likely(!watch.sandboxed))
         return clock_now(CLOCK_MONOTONIC);
-    return sandbox_ns + (uint64_t)((double)(sys_ticks() - sandbox_ticks) * tick_ns);
+    return sandbox_ns + (uint64_t)((double)(clock_ticks() - sandbox_ticks) * tick_ns);
 }
 
 uint64_t sys_wall(void)
@@ -107,7 +108,7 @@ uint64_t sys_wall(void)
 
 static void note_clock(void)
 {
-    sandbox_ticks = sys_ticks();
+    sandbox_ticks = clock_ticks();
     sandbox_ns = clock_now(CLOCK_MONOTONIC);
     wall_ahead = clock_now(CLOCK_REALTIME) - sandbox_ns;
     uint64_t ticks = sandbox_ticks - watch.start_ticks, ns = sandbox_ns - watch.start_ns;

@@ -23,8 +23,12 @@ static int semaphore_taken(struct thread *t, sem_t *sem, int result, uint32_t fl
         i = held_find(t, (uintptr_t)sem);
         i = i == UINT32_MAX ? 0 : i + 1;
     }
+    if (i && t->held[i - 1].units == 0) { /* posted, and left: it is taken anew */
+        held_drop(t, i - 1);
+        i = 0;
+    }
     if (i)
-        t->held[i - 1].units++;
+        __atomic_fetch_add(&t->held[i - 1].units, 1, __ATOMIC_RELAXED);
     else
         hold_as(t, sem, INCIDENT_SEMAPHORE, INCIDENT_UNIT, flags, site);
     return 0;
@@ -102,6 +106,20 @@ WRAPPER(int, sem_clockwait, (sem_t * sem, clockid_t clock, const struct timespec
 }
 EXPORT2(sem_clockwait, V_2_34, V_2_30);
 
+/* In a program with handlers a post may come from one, in the middle of whatever its thread does
+ * with its holds. Then none is taken out: one without units stays until the thread itself drops
+ * it. */
+static bool unit_given(struct thread *t, const sem_t *sem)
+{
+    if (!atomic_load_explicit(&watch.caught, memory_order_relaxed))
+        return unhold_lock(t, sem);
+    uint32_t i = held_find(t, (uintptr_t)sem);
+    if (i == UINT32_MAX || __atomic_load_n(&t->held[i].units, __ATOMIC_RELAXED) == 0)
+        return false;
+    __atomic_fetch_sub(&t->held[i].units, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
 /* A post from a signal handler counts as one by a stranger, whatever its thread holds: the handler
  * may run at any time. sem_post must work in handlers: nothing here waits. */
 WRAPPER(int, sem_post, (sem_t * sem))
@@ -109,7 +127,7 @@ WRAPPER(int, sem_post, (sem_t * sem))
     struct thread *t = thread_enter();
     uintptr_t lock = (uintptr_t)sem;
     if (t) {
-        uint32_t mark = unhold_lock(t, sem) ? LOCK_POSTED : LOCK_SIGNALS;
+        uint32_t mark = unit_given(t, sem) ? LOCK_POSTED : LOCK_SIGNALS;
         if (!(lock_flags(lock) & mark)) {
             t->inside++;
             lock_mark(lock, INCIDENT_SEMAPHORE, mark);

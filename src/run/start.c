@@ -1,5 +1,6 @@
 #include "run/start.h"
 
+#include "base/clock.h"
 #include "run/arena.h"
 #include "run/export.h"
 #include "run/judge.h"
@@ -205,7 +206,7 @@ bool watch_start(void)
     }
     int saved = errno;
     watch.pid = (uint32_t)sys_call(SYS_getpid);
-    watch.start_ticks = sys_ticks();
+    watch.start_ticks = clock_ticks();
     watch.start_ns = sys_now();
     settings_read();
     real_resolve();

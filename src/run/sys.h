@@ -62,20 +62,6 @@ static inline struct timespec sys_soon(uint64_t nanoseconds)
     return (struct timespec){(time_t)(then / 1000000000u), (long)(then % 1000000000u)};
 }
 
-/* A counter that costs next to nothing to read; how fast it goes is found out when it matters. */
-static inline uint64_t sys_ticks(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t ticks;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#else
-    return sys_now();
-#endif
-}
-
 static inline void sys_sleep(uint64_t nanoseconds)
 {
     struct timespec time = {(time_t)(nanoseconds / 1000000000u), (long)(nanoseconds % 1000000000u)};

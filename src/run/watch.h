@@ -9,13 +9,16 @@
  *                 into a snapshot for libgordian's engine; what the engine finds is looked at a
  *                 second time: every wait the same as before (generations), every thread asleep in
  *                 the kernel, every owner unchanged. Only then it is called a deadlock; and if
- *                 nobody outside could end it (doubt.c), the program is ended.
- *   telling       draft.c copies what a report needs (incident.h), launch.c starts the reporter,
- *                 plain.c is the report of last resort.
- *   staying out   sandbox.c is the gate of all system calls, mailbox.c hands incidents to the
- * command, of the way    leave.c sees a thread's end, exec.c looks at programs that are started,
- * waiters.c finds who waits without asking all. lock orders   order.c remembers which locks were
- * taken under which (potential deadlocks).
+ *                 nobody outside could end it (doubt.c), and the reporter sees it, too, from
+ *                 outside (inspect/confirm.h), the program is ended.
+ *   telling       finding.c tells each thing once and counts it afterwards, draft.c copies what a
+ *                 report needs (incident.h), launch.c starts the reporter, plain.c is the report
+ *                 of last resort. stall.c tells waits that last, status.c who waits now (both by
+ *                 survey.c), summary.c at the end what came back.
+ *   keeping out   sandbox.c is the gate of all system calls, mailbox.c hands incidents to the
+ *                 command, leave.c sees a thread's end, exec.c looks at programs that are started,
+ *                 waiters.c finds who waits without asking all.
+ *   lock orders   order.c remembers which locks were taken under which (potential deadlocks).
  *
  * Rules of this folder. No libc function that may allocate, lock or be a cancellation point: sys.h
  * has the system calls. No pthread lock: guard.h. Memory comes from mmap (arena.h). `inside` is set
@@ -37,6 +40,7 @@
 
 #define THROUGH_C11    0x80 /* a flag of holds and waits: by mtx_, cnd_ or thrd_ */
 #define HELD_INHERITED 0x40 /* a flag of holds: taken in the parent, before a fork */
+#define HELD_SIGNALLED 0x20 /* a flag of holds: a condition was signalled meanwhile */
 
 #define HELD_FIRST 24 /* holds with room in the record itself */
 
@@ -50,13 +54,12 @@ struct held {
             uint32_t units; /* of a semaphore, or the depth of recursion */
             uint8_t kind;   /* enum incident_lock_kind */
             uint8_t mode;   /* enum incident_mode */
-            uint8_t flags;  /* INCIDENT_TRIED, THROUGH_C11, HELD_INHERITED */
+            uint8_t flags;  /* INCIDENT_TRIED, THROUGH_C11, HELD_.. */
             uint8_t frames; /* how many of `frame` are filled */
         };
         uint64_t what; /* all five, to be stored at once */
     };
-    uint32_t order;    /* watch.order_epoch when its order was last looked at */
-    uint32_t sequence; /* which of this thread's locks it was */
+    uint32_t order; /* watch.order_epoch when its order was last looked at */
     uintptr_t frame[INCIDENT_FRAMES];
 } __attribute__((aligned(64)));
 
@@ -75,7 +78,7 @@ struct wait {
 };
 
 /* A thread that waits looks around first. Another that does so at the same time may rely on it to
- * look again: gpu/kernels/makespan_chain.h tells how. */
+ * look again: chain.h tells how. */
 enum looking { LOOKING_DONE, LOOKING, LOOKING_AGAIN };
 
 enum thread_state { THREAD_FREE, THREAD_RESERVED, THREAD_LIVE };
@@ -88,16 +91,13 @@ struct thread {
     uint32_t count;
     uint32_t room;
     uint32_t tid;
-    uint32_t sequence; /* locks taken so far */
-    uint32_t inside;   /* working here: a signal handler's calls pass through */
+    uint32_t inside; /* working here: a signal handler's calls pass through */
     uintptr_t stack_low, stack_high;
     struct order_cache *orders;
     _Atomic uintptr_t lowest_lock; /* on its own stack, with an order; UINTPTR_MAX: none */
 
-    /* The condition it signalled last, and how many locks it had taken by then. */
-    uintptr_t signalled;
-    uint32_t signalled_at;
-    bool woke_somebody; /* it still has the mutex that one needs to go on */
+    uintptr_t signalled; /* the condition it signalled last: what it held then has HELD_SIGNALLED */
+    bool woke_somebody;  /* it still has the mutex that one needs to go on */
 
     /* Waiting while odd; each wait has its own number. */
     _Atomic uint64_t generation;
@@ -112,7 +112,8 @@ struct thread {
     uint32_t unseen;        /* not started by a function of ours: it will end without telling */
     uint64_t blocked;       /* the signals it blocks by itself, while it judges */
     uint64_t doubted;       /* the wait that may be a deadlock, but is not proved to be one, */
-    uint64_t doubted_since; /* and when it was first found */
+    uint64_t doubted_at;    /* when it was last looked at, */
+    uint64_t doubted_for;   /* and for how long it has been one, by looks */
     uint32_t ending;        /* past its last destructor: will never lock or unlock again */
     uint32_t is_main;
     bool stopped_orders, stopped_locks; /* it forks, and has these tables for itself */

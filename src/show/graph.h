@@ -1,4 +1,12 @@
-/* Names of processes and resources, and sorted lists of them, for whatever shows deadlocks. */
+/* How deadlocks look, to people and to programs; for the commands, the service and the reports.
+ *
+ *     graph.h     here: names of processes and resources, and sorted lists of them
+ *     draw.h      a deadlock drawn with lines and letters
+ *     style.h     colours, and names made harmless
+ *     picture.h   a wait-for graph for Graphviz (dot.c) or as an SVG of its own (svg.c)
+ *     json.h      witnesses, victims and requests as JSON
+ *
+ * It uses the library through its public headers, and base. */
 #ifndef GORDIAN_SHOW_GRAPH_H
 #define GORDIAN_SHOW_GRAPH_H
 

@@ -187,15 +187,13 @@ void json_reasons(struct json *json, const struct labels *labels, const gordian_
 
 /* ------------------------------------------------------------------ graphs */
 
-void json_resource_node(struct json *json, uint32_t id, const char *name, uint64_t units,
-                        uint64_t free_units)
+void json_resource_members(struct json *json, uint32_t id, const char *name, uint64_t units,
+                           uint64_t free_units)
 {
-    json_open(json, NULL, '{');
     json_key_u64(json, "id", id);
     json_key_text(json, "name", name);
     json_key_u64(json, "units", units);
     json_key_u64(json, "free", free_units);
-    json_shut(json);
 }
 
 void json_await_node(struct json *json, uint32_t id, uint64_t acts)

@@ -26,8 +26,9 @@ void json_victim(struct json *json, const struct labels *labels, gordian_policy 
 void json_reasons(struct json *json, const struct labels *labels, const gordian_answer *answer);
 
 /* Nodes and edges of a graph, by id. */
-void json_resource_node(struct json *json, uint32_t id, const char *name, uint64_t units,
-                        uint64_t free_units);
+/* Its members; the caller opens and shuts the object. */
+void json_resource_members(struct json *json, uint32_t id, const char *name, uint64_t units,
+                           uint64_t free_units);
 /* An await: its holders are those who can act and have not, so many. */
 void json_await_node(struct json *json, uint32_t id, uint64_t acts);
 void json_graph_edge(struct json *json, const gordian_edge *edge);

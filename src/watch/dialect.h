@@ -55,9 +55,8 @@ struct dialect {
     uint64_t pause_ns; /* after an answer, before the server would show something new */
     void (*hello)(unsigned version, struct output *sql);
     void (*greet)(const struct answer *answer, struct server_facts *facts);
+    /* Does somebody wait? Then the answer has a row. */
     void (*gate)(const struct server_facts *facts, struct output *sql);
-    /* Does somebody wait? */
-    bool (*opens)(const struct answer *answer);
     void (*part)(unsigned part, const struct server_facts *facts, const struct look *look,
                  struct output *sql);
     /* False: out of memory. */

@@ -76,11 +76,6 @@ static void write_gate(const struct server_facts *facts, struct output *sql)
     output_text(sql, "LIMIT 1");
 }
 
-static bool opens_gate(const struct answer *answer)
-{
-    return answer_rows(answer) > 0;
-}
-
 /* ------------------------------------------------------------------ the sessions */
 
 enum {
@@ -360,7 +355,6 @@ const struct dialect dialect_mariadb = {
     .hello = write_hello,
     .greet = greet_innodb,
     .gate = write_gate,
-    .opens = opens_gate,
     .part = write_maria_part,
     .read = read_part,
     .remedy = write_remedy,
@@ -375,7 +369,6 @@ const struct dialect dialect_mysql = {
     .hello = write_hello,
     .greet = greet_innodb,
     .gate = write_gate,
-    .opens = opens_gate,
     .part = write_mysql_part,
     .read = read_part,
     .remedy = write_remedy,

@@ -16,7 +16,7 @@
 struct client_end {
     uint64_t inode;
     char address[48]; /* TCP */
-    uint32_t port;
+    uint32_t port, peer_port;
     uint32_t peer; /* Unix socket: the process at the other end; 0: none */
 };
 
@@ -109,19 +109,22 @@ static bool list_ends(struct inspector *inspector)
             break;
         struct client_end *end = &inspector->ends[inspector->end_count++];
         *end = (struct client_end){.inode = opening->inode};
-        if (!local_address(end->inode, end->address, sizeof end->address, &end->port))
+        if (!local_address(end->inode, end->address, sizeof end->address, &end->port,
+                           &end->peer_port))
             end->peer = peer_process(openings, end->inode, pid);
     }
     openings_close(openings, &inspector->memory);
     return done;
 }
 
-bool inspector_owns(const struct inspector *inspector, const struct session *session)
+bool inspector_owns(const struct inspector *inspector, const struct session *session,
+                    const struct server_facts *facts)
 {
     for (size_t i = 0; i < inspector->end_count; i++) {
         const struct client_end *end = &inspector->ends[i];
         if (session->port && end->port == session->port &&
-            strcmp(end->address, session->address) == 0)
+            strcmp(end->address, session->address) == 0 &&
+            local_leads_to(end->address, end->peer_port, facts))
             return true;
         if (!session->port && end->peer && end->peer == session->pid)
             return true;
@@ -161,6 +164,7 @@ static bool take_awaited(struct inspector *inspector, const struct sight_thread 
     for (size_t i = 0; i < inspector->end_count; i++)
         if (inspector->ends[i].inode == inode) {
             session->port = inspector->ends[i].port;
+            session->peer_port = inspector->ends[i].peer_port;
             session->peer = inspector->ends[i].peer;
             session->address = look_text(look, inspector->ends[i].address);
         }

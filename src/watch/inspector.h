@@ -26,6 +26,7 @@ void inspector_close(struct inspector *inspector);
 void inspector_look(struct source *source, bool needed);
 
 /* Has the process the client's end of this session's connection? */
-bool inspector_owns(const struct inspector *inspector, const struct session *session);
+bool inspector_owns(const struct inspector *inspector, const struct session *session,
+                    const struct server_facts *facts);
 
 #endif

@@ -23,9 +23,11 @@ void inspector_look(struct source *source, bool needed)
     (void)needed;
 }
 
-bool inspector_owns(const struct inspector *inspector, const struct session *session)
+bool inspector_owns(const struct inspector *inspector, const struct session *session,
+                    const struct server_facts *facts)
 {
     (void)inspector;
     (void)session;
+    (void)facts;
     return false;
 }

@@ -111,7 +111,9 @@ static const struct seat *busy_seat(struct links *links, const struct seat *seat
                 return NULL;
             busy = &seats[i];
         }
-    if (busy && busy->process && !locals_waits(links->locals, session_of(sources, busy->member)))
+    if (busy && busy->process &&
+        !locals_waits(links->locals, session_of(sources, busy->member),
+                      &sources[busy->member.source]->facts))
         return NULL;
     return busy;
 }
@@ -239,9 +241,11 @@ static bool link_thread(struct links *links, struct source *const *sources, stru
 {
     const struct session *session = session_of(sources, member),
                          *waiter = session_of(sources, thread);
-    bool same = waiter->port ? waiter->port == session->port &&
-                                   strcmp(waiter->address, session->address) == 0
-                             : waiter->peer && !session->port && waiter->peer == session->pid;
+    bool same =
+        waiter->port
+            ? waiter->port == session->port && strcmp(waiter->address, session->address) == 0 &&
+                  local_leads_to(waiter->address, waiter->peer_port, &sources[member.source]->facts)
+            : waiter->peer && !session->port && waiter->peer == session->pid;
     return !same || add_link(links, thread, member, true, "its query");
 }
 
@@ -267,8 +271,8 @@ static bool link_inspected(struct links *links, struct source *const *sources, s
     const struct session *session = session_of(sources, member);
     for (uint32_t i = 0; i < count; i++) {
         const struct source *source = sources[i];
-        bool owned =
-            source->inspector && session->idle && inspector_owns(source->inspector, session);
+        bool owned = source->inspector && session->idle &&
+                     inspector_owns(source->inspector, session, &sources[member.source]->facts);
         for (uint32_t k = 0; source->inspector && k < source->look.session_count; k++) {
             struct member thread = {i, k};
             if (!link_thread(links, sources, member, thread) ||

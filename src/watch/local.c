@@ -31,12 +31,28 @@ struct locals {
     gordian_allocator memory;
 };
 
-static struct local_end *find_end(const struct locals *locals, const char *address, uint32_t port)
+bool local_leads_to(const char *address, uint32_t peer_port, const struct server_facts *facts)
 {
-    for (size_t i = 0; locals && i < locals->count; i++)
-        if (locals->ends[i].port == port && strcmp(locals->ends[i].address, address) == 0)
-            return &locals->ends[i];
-    return NULL;
+    bool loopback = strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+    return (!facts->port || facts->port == peer_port) && (facts->near || !loopback);
+}
+
+/* The client's end. Connections to different servers may share a port: of several that could be it,
+ * none is. */
+static struct local_end *find_end(const struct locals *locals, const struct session *session,
+                                  const struct server_facts *facts)
+{
+    struct local_end *found = NULL;
+    for (size_t i = 0; locals && session->port && i < locals->count; i++) {
+        struct local_end *end = &locals->ends[i];
+        if (end->port != session->port || strcmp(end->address, session->address) != 0 ||
+            !local_leads_to(end->address, end->peer_port, facts))
+            continue;
+        if (found)
+            return NULL;
+        found = end;
+    }
+    return found;
 }
 
 /* The kernel writes the words of an address as they lie in memory. */
@@ -58,7 +74,8 @@ static bool parse_address(const char *text, char *address)
     return words == 4 && inet_ntop(AF_INET6, bytes, address, INET6_ADDRSTRLEN);
 }
 
-/* One line of /proc/net/tcp. */
+/* One line of /proc/net/tcp; false: it is none of somebody's socket. What is left of a closed one
+ * has no inode. */
 static bool parse_line(const char *line, struct local_end *end)
 {
     unsigned long long inode;
@@ -71,7 +88,7 @@ static bool parse_line(const char *line, struct local_end *end)
     end->port = port;
     end->peer_port = peer_port;
     end->inode = inode;
-    return parse_address(address, end->address);
+    return inode && parse_address(address, end->address);
 }
 
 static void read_table(struct locals *locals, const char *path)
@@ -87,7 +104,7 @@ static void read_table(struct locals *locals, const char *path)
         fclose(file);
 }
 
-bool local_address(uint64_t inode, char *address, size_t size, uint32_t *port)
+bool local_address(uint64_t inode, char *address, size_t size, uint32_t *port, uint32_t *peer_port)
 {
     static const char *const paths[] = {"/proc/net/tcp", "/proc/net/tcp6"};
     char line[512];
@@ -102,6 +119,7 @@ bool local_address(uint64_t inode, char *address, size_t size, uint32_t *port)
         if (found) {
             snprintf(address, size, "%s", end.address);
             *port = end.port;
+            *peer_port = end.peer_port;
         }
     }
     return found;
@@ -158,8 +176,7 @@ static bool has_unknown(const struct locals *locals, struct source *const *sourc
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < sources[i]->look.session_count; k++) {
             const struct session *session = &sources[i]->look.sessions[k];
-            const struct local_end *end =
-                session->port ? find_end(locals, session->address, session->port) : NULL;
+            const struct local_end *end = find_end(locals, session, &sources[i]->facts);
             if (session->port && (!end || end->stale))
                 return true;
         }
@@ -205,19 +222,11 @@ void locals_close(struct locals *locals)
     memory_free_all(&memory, locals->ends, locals);
 }
 
-/* On another machine the same address, that of its own loopback, is somebody else. */
-static bool is_here(const struct local_end *end, const struct server_facts *facts)
-{
-    bool loopback = strncmp(end->address, "127.", 4) == 0 || strcmp(end->address, "::1") == 0;
-    return (!facts->port || facts->port == end->peer_port) && (facts->near || !loopback);
-}
-
 uint32_t locals_process(const struct locals *locals, const struct session *session,
                         const struct server_facts *facts)
 {
-    const struct local_end *end =
-        session->port ? find_end(locals, session->address, session->port) : NULL;
-    return end && is_here(end, facts) ? end->pid : 0;
+    const struct local_end *end = find_end(locals, session, facts);
+    return end ? end->pid : 0;
 }
 
 /* ------------------------------------------------------------------ what a client is in */
@@ -261,10 +270,11 @@ static int waited_for(uint32_t pid)
     return -1;
 }
 
-bool locals_waits(struct locals *locals, const struct session *session)
+bool locals_waits(struct locals *locals, const struct session *session,
+                  const struct server_facts *facts)
 {
     char path[64], link[64] = "", wanted[64];
-    struct local_end *end = find_end(locals, session->address, session->port);
+    struct local_end *end = find_end(locals, session, facts);
     int fd = end && end->pid ? waited_for(end->pid) : -1;
     if (fd < 0)
         return false;

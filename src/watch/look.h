@@ -21,6 +21,7 @@ struct session {
     const char *user, *application, *database;
     const char *address;           /* the client's: "10.0.0.7"; "": a local socket */
     uint32_t port;                 /* the client's; 0: none */
+    uint32_t peer_port;            /* of a thread that waits for an answer: its server's */
     const char *state;             /* "active", "idle in transaction", ... */
     const char *query;             /* the running one, or the last */
     const char *changed;           /* when the state last changed, as the server writes it */

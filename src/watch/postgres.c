@@ -61,17 +61,15 @@ static void greet_postgres(const struct answer *answer, struct server_facts *fac
     facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
 }
 
-/* Without the right to see other sessions, their locks can still be seen. */
+/* The view pg_stat_activity joins and formats what nobody asks for here: these functions under it
+ * take a third of its time. Without the right to see other sessions, their locks can still be
+ * seen. */
 static void write_gate(const struct server_facts *facts, struct output *sql)
 {
     output_text(sql, facts->sees_activity
-                         ? "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' LIMIT 1"
+                         ? "SELECT 1 FROM pg_stat_get_backend_idset() AS backend WHERE "
+                           "pg_stat_get_backend_wait_event_type(backend) = 'Lock' LIMIT 1"
                          : "SELECT 1 FROM pg_locks WHERE NOT granted LIMIT 1");
-}
-
-static bool opens_gate(const struct answer *answer)
-{
-    return answer_rows(answer) > 0;
 }
 
 /* ------------------------------------------------------------------ the waits */
@@ -464,7 +462,6 @@ const struct dialect dialect_postgres = {
     .hello = write_hello,
     .greet = greet_postgres,
     .gate = write_gate,
-    .opens = opens_gate,
     .part = write_part,
     .read = read_part,
     .remedy = write_remedy,

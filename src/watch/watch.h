@@ -9,7 +9,8 @@
  *     links.h     sessions of several servers that are one client
  *     inspector.h a process of this machine among the servers: its threads and locks
  *     judge.h     from the latest looks to deadlocks, by libgordian's engine
- *     advice.h    whom to end, why, and how
+ *     overview.h  what holds others up, deadlock or not: roots, chains, waits that last
+ *     advice.h    whom to end, why, and how; act.h does it
  *     tree.h      all who wait, folded under who holds them up
  *     feed.h      all of it into a running `gordian serve`
  *     metrics.h   all of it as numbers, over HTTP (listen.h)

@@ -1,5 +1,7 @@
+#define _GNU_SOURCE /* memmem */
 #include "wire/wire.h"
 
+#include "base/reader.h"
 #include "wire/pen.h"
 
 #define WANT_SIZE 12
@@ -68,6 +70,19 @@ bool wire_get_u64(const struct wire_frame *frame, uint64_t *value)
     struct eye eye = eye_of(frame);
     *value = eye_u64(&eye);
     return eye_done(&eye);
+}
+
+bool wire_event_seq(const char *json, size_t length, uint64_t *seq)
+{
+    static const char key[] = "\"seq\":"; /* in a name the quotes would be escaped */
+    const char *found = memmem(json, length, key, strlen(key)), *why;
+    size_t digits = 0;
+    if (!found)
+        return false;
+    found += strlen(key);
+    while (found + digits < json + length && found[digits] >= '0' && found[digits] <= '9')
+        digits++;
+    return parse_u64(found, digits, seq, &why);
 }
 
 /* ------------------------------------------------------------------ hello, systems */
@@ -193,7 +208,7 @@ bool wire_next_declaration(struct wire_list *list, struct wire_declaration *decl
         if (i < room)
             claims[i] = (gordian_want){.resource = resource, .units = units};
     }
-    return (declaration->what == WIRE_PROCESS || declaration->what == WIRE_RESOURCE) &&
+    return declaration->what >= WIRE_PROCESS && declaration->what <= WIRE_OTHER &&
            list_went(list, &eye);
 }
 
@@ -405,6 +420,32 @@ bool wire_next_id(struct wire_list *ids, uint32_t *id)
     return true;
 }
 
+size_t wire_put_label(void *to, size_t room, const struct wire_label *label)
+{
+    struct pen pen = pen_begin(to, room, WIRE_LABEL);
+    pen_u8(&pen, label->what);
+    pen_u32(&pen, label->id);
+    pen_u16(&pen, (uint16_t)label->count);
+    for (size_t i = 0; i < label->count; i++)
+        pen_text8(&pen, label->texts[i]);
+    return pen_end(&pen);
+}
+
+bool wire_get_label(const struct wire_frame *frame, struct wire_label *label,
+                    struct wire_text texts[WIRE_LABELS_MAX])
+{
+    struct eye eye = eye_of(frame);
+    label->what = eye_u8(&eye);
+    label->id = eye_u32(&eye);
+    label->count = eye_u16(&eye);
+    label->texts = texts;
+    if (label->count > WIRE_LABELS_MAX)
+        return false;
+    for (size_t i = 0; i < label->count; i++)
+        texts[i] = eye_text(&eye, eye_u8(&eye));
+    return eye_done(&eye) && (label->what == WIRE_PROCESS || label->what == WIRE_RESOURCE);
+}
+
 size_t wire_put_declared(void *to, size_t room, const uint32_t *ids, size_t count)
 {
     struct pen pen = pen_begin(to, room, WIRE_DECLARED);
@@ -589,6 +630,7 @@ gordian_status wire_error_status(unsigned code)
     case WIRE_NO_MEMORY:
         return GORDIAN_STATUS_MEMORY;
     case WIRE_NOT_KEPT:
+    case WIRE_NOT_LEADER:
     case WIRE_TAKEN_OVER:
     case WIRE_TOO_SLOW:
     case WIRE_STOPPING:

@@ -35,7 +35,7 @@ enum wire_kind {
     WIRE_OPEN,      /* DONE, likewise */
     WIRE_DECLARE,   /* DECLARED */
     WIRE_EVENTS,    /* RESULTS */
-    WIRE_SUBSCRIBE, /* DONE */
+    WIRE_SUBSCRIBE, /* DONE; if it is to every event, with a u64: the number of the newest one */
     WIRE_ASK,       /* ASKED */
     WIRE_STATE,     /* STATED */
     WIRE_PING,      /* PONG */
@@ -44,6 +44,7 @@ enum wire_kind {
     WIRE_WEIGH,     /* DONE: priority and cost of a process */
     WIRE_CLOSE,     /* DONE: a system ends */
     WIRE_LINE,      /* ANSWER: a line of the form of lines */
+    WIRE_LABEL,     /* DONE: labels of a process or a resource */
     /* from the server */
     WIRE_WELCOME = 65,
     WIRE_DECLARED,
@@ -58,6 +59,9 @@ enum wire_kind {
     WIRE_DONE,
     WIRE_EVENT, /* in between: JSON of an event of somebody else's, as subscribed */
     WIRE_ANSWER,
+    WIRE_FENCE, /* before a frame, if HELLO asked for it: u64, the number of the grant that it tells
+                   of. Of RESULTS: of the first that is no duplicate, the next has the next; of
+                   WELCOME: of all that the session holds */
 };
 
 struct wire_text {
@@ -89,7 +93,8 @@ size_t wire_put_frame(void *to, size_t room, uint8_t kind, const void *body, siz
 /* ------------------------------------------------------------------ from the client */
 
 enum wire_hello_flags {
-    WIRE_KEEP = 1, /* when this session is lost, what its processes hold and wait for stays */
+    WIRE_KEEP = 1,   /* when this session is lost, what its processes hold and wait for stays */
+    WIRE_FENCES = 2, /* of this connection: FENCE comes with every grant */
 };
 
 struct wire_hello {
@@ -124,6 +129,7 @@ bool wire_get_open(const struct wire_frame *frame, struct wire_open *open);
 enum wire_what {
     WIRE_PROCESS = 1,
     WIRE_RESOURCE = 2,
+    WIRE_OTHER = 3, /* of DECLARE: a process of somebody else, such as one whose act is awaited */
 };
 
 struct wire_declaration {
@@ -184,6 +190,12 @@ bool wire_get_u8(const struct wire_frame *frame, uint8_t *value);
 bool wire_get_u32(const struct wire_frame *frame, uint32_t *value);
 bool wire_get_u64(const struct wire_frame *frame, uint64_t *value);
 
+/* EVENT: the number in its JSON; false: it has none. */
+bool wire_event_seq(const char *json, size_t length, uint64_t *seq);
+/* Events behind the first number, up to the second, were not told: in the words of everybody who
+ * says so. Two unsigned long long. */
+#define WIRE_MISSED "{\"gap\":{\"from\":%llu,\"seq\":%llu}}"
+
 /* ASK: what would be answered to this request? */
 size_t wire_put_ask(void *to, size_t room, const gordian_event *request);
 bool wire_get_ask(const struct wire_frame *frame, gordian_event *request, gordian_want *wants,
@@ -201,6 +213,21 @@ bool wire_get_weigh(const struct wire_frame *frame, struct wire_weigh *weigh);
 size_t wire_put_remove(void *to, size_t room, uint8_t what, const uint32_t *ids, size_t count);
 bool wire_get_remove(const struct wire_frame *frame, uint8_t *what, struct wire_list *ids);
 bool wire_next_id(struct wire_list *ids, uint32_t *id);
+
+/* LABEL: of a process or a resource, KEY:VALUE each; KEY: alone takes that away. */
+struct wire_label {
+    uint8_t what; /* WIRE_PROCESS or WIRE_RESOURCE */
+    uint32_t id;
+    const struct wire_text *texts;
+    size_t count; /* at most WIRE_LABELS_MAX */
+};
+
+#define WIRE_LABELS_MAX 64
+
+size_t wire_put_label(void *to, size_t room, const struct wire_label *label);
+/* The texts into `texts`, and stay where they are. */
+bool wire_get_label(const struct wire_frame *frame, struct wire_label *label,
+                    struct wire_text texts[WIRE_LABELS_MAX]);
 
 /* LINE: one line, without its newline. */
 struct wire_line {
@@ -302,7 +329,12 @@ enum wire_error_code {
     WIRE_IN_USE = 15,        /* CLOSE, REMOVE: somebody holds or waits */
     WIRE_TOO_LARGE = 16,     /* fatal: a frame above the limit */
     WIRE_NOT_AVAILABLE = 17, /* the engine asked for is not here */
+    WIRE_NOT_LEADER = 18,    /* this server only stands by; WIRE_LEADER_IS */
 };
+
+/* How the text of WIRE_NOT_LEADER ends: this, and the address of the one that leads, or "unknown".
+ * (There may be blanks in the address.) */
+#define WIRE_LEADER_IS "the leader is "
 
 /* What it means to whoever has asked. */
 gordian_status wire_error_status(unsigned code);

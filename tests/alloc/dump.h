@@ -13,6 +13,9 @@ struct text {
 
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_free(struct text *text);
+/* The three texts of a play, whatever else it has. */
+#define PLAY_FREE(play)                                                                            \
+    (text_free(&(play)->log), text_free(&(play)->before), text_free(&(play)->after))
 
 void dump_edges(struct text *text, const char *what, const gordian_edge *edges, size_t count);
 void dump_ids(struct text *text, const char *what, const uint32_t *ids, size_t count);

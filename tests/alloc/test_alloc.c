@@ -553,12 +553,8 @@ static void fail_everywhere(const char *name, play_function *function, const cha
         if (test_failed)
             break;
     }
-    text_free(&first.log);
-    text_free(&first.before);
-    text_free(&first.after);
-    text_free(&play.log);
-    text_free(&play.before);
-    text_free(&play.after);
+    PLAY_FREE(&first);
+    PLAY_FREE(&play);
     free(first.allocations);
 }
 

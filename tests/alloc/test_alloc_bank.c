@@ -211,12 +211,8 @@ static void fail_everywhere(const char *engine, bool queue, uint64_t seed)
         CHECK(n > first.memory.calls && n <= first.memory.calls + stride);
     }
     CHECK(play.ran_out > 0 && (play.incomplete > 0 || stride > 1));
-    text_free(&first.log);
-    text_free(&first.before);
-    text_free(&first.after);
-    text_free(&play.log);
-    text_free(&play.before);
-    text_free(&play.after);
+    PLAY_FREE(&first);
+    PLAY_FREE(&play);
 }
 
 int main(void)

@@ -14,7 +14,8 @@ gordian=$(absolute "$2")
 gordian_mpi=$(absolute "$3")
 enter_scratch
 
-on_ranks "$test_program" 1 2 3 4
+# shellcheck disable=SC2086 # a list of numbers
+on_ranks "$test_program" $rank_counts
 
 # same RANKS FILE...: everything it says but the engine, and the exit status.
 same()

@@ -52,6 +52,8 @@ expect "first.trace" compose --include f
 expect "text" compose --order ""
 expect "--data --define --deadlocks --dot" compose --d
 expect "dense" compose --engine d
+expect "none weak strong" compose --fair ""
+expect "fuzzy" compose --semiring f
 expect "" compose --trace --main ""
 expect "fermi" makespan --chip f
 expect "first.trace" makespan --csv f
@@ -68,11 +70,13 @@ expect "detect avoid" send -o ""
 is_built serve && expect "first.trace" serve -c f
 is_built serve && expect "first.trace" serve --data f
 is_built serve && expect "" serve --max-clients f
+is_built serve && expect "" serve --on-deadlock ""
 is_built run && expect "report abort break" run --on-deadlock ""
 is_built run && expect "stop" run --on-unwatchable s
 is_built run && expect "first.trace" run --suppress f
 expect "philosophers" gen ph
 expect "head" gen chain --order h
+expect "silent stuck size" gen collectives --fault s
 expect "" gen chain --processes ""
 expect "run" bench ru
 expect "first.trace" bench --svg f

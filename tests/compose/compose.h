@@ -60,6 +60,22 @@ static inline gordian_graph *product_of_text(const char *source, const char *mai
     return graph;
 }
 
+/* A graph that is made by hand: graph_state, put_arc for its arcs, the next state, ... */
+static inline gordian_graph *new_graph(void)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    gordian_graph *graph = NULL;
+    REQUIRE(graph_new(&graph, &memory, NULL) == GORDIAN_OK);
+    return graph;
+}
+
+static inline void put_arc(gordian_graph *graph, const char *text, uint32_t to)
+{
+    uint32_t label;
+    REQUIRE(labels_put(&graph->labels, text, strlen(text), &label, NULL) == GORDIAN_OK);
+    REQUIRE(graph_arc(graph, label, to, NULL) == GORDIAN_OK);
+}
+
 static inline size_t deadlocks_of(const gordian_graph *graph)
 {
     size_t count = 0;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Composition under mpirun: the same answers with 1, 2, 3 and 4 ranks, and no hang when one dies.
+# Composition under mpirun: the same answers with 1 to 4 ranks, and no hang when one dies.
 #
 #     mpi.sh TEST_PROGRAM GORDIAN GORDIAN_MPI CIRCUITS_FOLDER
 set -u
@@ -35,10 +35,12 @@ same()
     check "$file, $ranks ranks: the same product" cmp one.aut many.aut
 }
 
-on_ranks "$test_program" 1 2 3 4
+# shellcheck disable=SC2086 # a list of numbers
+on_ranks "$test_program" $rank_counts
 # As ranks of several machines talk.
-GORDIAN_MPI_MESSAGES=1 on_ranks "$test_program" 2 4
-for ranks in 1 2 3 4; do
+# shellcheck disable=SC2086
+GORDIAN_MPI_MESSAGES=1 on_ranks "$test_program" ${rank_counts#* }
+for ranks in $rank_counts; do
     same "$ranks" philosophers.treo --main 'table<4>'
     same "$ranks" chain.treo --main 'chain<12>'
 done

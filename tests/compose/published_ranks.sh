@@ -19,7 +19,7 @@ makes()
     has "$(cat out)" "{\"ranks\":$1,\"transitions\":$3," "$1 ranks, $2 FIFO1s"
 }
 
-for ranks in 1 2 3 4; do
+for ranks in $rank_counts; do
     makes $ranks 1 2
     makes $ranks 4 240
 done

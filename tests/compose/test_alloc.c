@@ -64,9 +64,43 @@ static gordian_status go_net(const struct text *text, const gordian_allocator *a
     }
     options.reduce = false;
     if (status == GORDIAN_OK) {
-        status =
-            gordian_compose_check(&graph, circuit, &options, "AG (t -> AF deadlock) && @1 = one",
-                                  allocator, &check, &result, error);
+        status = gordian_compose_check(&graph, circuit, &options,
+                                       &(gordian_question){"AG (t -> AF deadlock) && @1 = one"},
+                                       allocator, &check, &result, error);
+        gordian_check_free(&check);
+        gordian_compose_result_free(&result);
+    }
+    if (status == GORDIAN_OK) {
+        gordian_question question = {"G (t -> F <t>) && [t] X true -> F (t U !deadlock)", true,
+                                     GORDIAN_FAIRNESS_STRONG};
+        status = gordian_graph_check(graph, &question, &check, error);
+        gordian_check_free(&check);
+    }
+    gordian_graph_close(graph);
+    gordian_circuit_close(circuit);
+    return status;
+}
+
+/* A circuit with costs: the best way. */
+static gordian_status go_costs(const struct text *text, const gordian_allocator *allocator,
+                               gordian_error *error)
+{
+    gordian_circuit *circuit = NULL;
+    gordian_graph *graph = NULL;
+    gordian_fault fault;
+    gordian_compose_result result;
+    gordian_check check;
+    gordian_compose_options options;
+    gordian_circuit_options reading = {.allocator = allocator};
+    gordian_question question = {"deadlock", .semiring = GORDIAN_SEMIRING_WEIGHTED};
+    gordian_compose_options_init(&options);
+    options.allocator = allocator;
+    options.engine = "dense";
+    gordian_status status = ca_read(&circuit, text, &reading, &fault, error);
+    if (status == GORDIAN_OK) {
+        status = gordian_compose_check(&graph, circuit, &options, &question, allocator, &check,
+                                       &result, error);
+        CHECK(status != GORDIAN_OK || (check.holds && check.cost == 4.5));
         gordian_check_free(&check);
         gordian_compose_result_free(&result);
     }
@@ -86,6 +120,8 @@ static gordian_status go(int kind, const struct text *text, const gordian_alloca
     bool same;
     if (kind == 3)
         return go_net(text, allocator, error);
+    if (kind == 4)
+        return go_costs(text, allocator, error);
     if (kind == 2) {
         status = aut_read(&graph, text, NULL, allocator, &fault, error);
         if (status == GORDIAN_OK)
@@ -139,5 +175,7 @@ int main(void)
     check_all(1, ca_text);
     check_all(2, aut_text);
     check_all(3, pnml_text);
+    check_all(4, "automaton x (a?, b?) { p* -> q : {a}, 3 q -> r : {b}, 0.5 }\n"
+                 "automaton y (b?, c?) { p* -> q : {b}, 1 p -> p : {c} }");
     return test_done();
 }

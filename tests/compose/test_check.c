@@ -146,29 +146,23 @@ static gordian_graph *random_graph(struct random *random, struct plain *plain)
 {
     static const char *const labels[] = {"a", "b", "c", "a|b", "a|c", "a|b|c", "tau", "b=1|c=2"};
     static const unsigned names[] = {1, 2, 4, 3, 5, 7, 0, 6};
-    gordian_graph *graph;
-    gordian_error error = {0};
+    gordian_graph *graph = new_graph();
     *plain = (struct plain){.states = 1 + (unsigned)random_below(random, STATES)};
-    gordian_allocator memory = memory_allocator(NULL);
-    REQUIRE(graph_new(&graph, &memory, &error) == GORDIAN_OK);
     for (unsigned s = 0; s < plain->states; s++) {
-        REQUIRE(graph_state(graph, &error) == GORDIAN_OK);
+        REQUIRE(graph_state(graph, NULL) == GORDIAN_OK);
         for (unsigned k = (unsigned)random_below(random, 4); k > 0; k--) {
             unsigned to = (unsigned)random_below(random, plain->states);
             unsigned l = (unsigned)random_below(random, 8);
-            uint32_t label;
-            REQUIRE(labels_put(&graph->labels, labels[l], strlen(labels[l]), &label, &error) ==
-                    GORDIAN_OK);
-            REQUIRE(graph_arc(graph, label, to, &error) == GORDIAN_OK);
+            put_arc(graph, labels[l], to);
             plain->next[s] |= 1u << to;
             for (unsigned n = 0; n < 3; n++)
                 plain->by[n][s] |= (names[l] >> n & 1) << to;
         }
     }
-    REQUIRE(graph_initial(graph, 0, &error) == GORDIAN_OK);
+    REQUIRE(graph_initial(graph, 0, NULL) == GORDIAN_OK);
     if (plain->states > 1 && random_chance(random, 20))
-        REQUIRE(graph_initial(graph, plain->states - 1, &error) == GORDIAN_OK);
-    REQUIRE(graph_finish(graph, &error) == GORDIAN_OK);
+        REQUIRE(graph_initial(graph, plain->states - 1, NULL) == GORDIAN_OK);
+    REQUIRE(graph_finish(graph, NULL) == GORDIAN_OK);
     return graph;
 }
 
@@ -207,7 +201,7 @@ static void check_random(struct random *random)
         holds &= wanted >> graph->initial[i] & 1;
     for (unsigned s = 0; s < plain.states; s++)
         count += wanted >> s & 1;
-    gordian_status status = gordian_graph_check(graph, text, &check, &error);
+    gordian_status status = gordian_graph_check(graph, &(gordian_question){text}, &check, &error);
     CHECK_MSG(status == GORDIAN_OK && check.holds == holds && check.states == count,
               "%s: %s, %d/%llu, not %d/%u", text, error.message, check.holds,
               (unsigned long long)check.states, holds, count);
@@ -224,15 +218,15 @@ static void check_shown(struct random *random)
     gordian_error error = {0};
     gordian_graph *graph = random_graph(random, &plain);
     unsigned a = some_next(&plain, plain.by[0], all_of(&plain));
-    CHECK(gordian_graph_check(graph, "AG a", &check, &error) == GORDIAN_OK);
+    CHECK(gordian_graph_check(graph, &(gordian_question){"AG a"}, &check, &error) == GORDIAN_OK);
     uint32_t end = follow_arcs(graph, check.start, check.path, check.path_count);
     CHECK(check.holds || !(a >> end & 1));
     gordian_check_free(&check);
-    CHECK(gordian_graph_check(graph, "EF a", &check, &error) == GORDIAN_OK);
+    CHECK(gordian_graph_check(graph, &(gordian_question){"EF a"}, &check, &error) == GORDIAN_OK);
     end = follow_arcs(graph, check.start, check.path, check.path_count);
     CHECK(!check.holds || (a >> end & 1));
     gordian_check_free(&check);
-    CHECK(gordian_graph_check(graph, "AF a", &check, &error) == GORDIAN_OK);
+    CHECK(gordian_graph_check(graph, &(gordian_question){"AF a"}, &check, &error) == GORDIAN_OK);
     if (!check.holds) {
         uint32_t at = check.start;
         for (size_t i = 0; i <= check.path_count + check.cycle_count; i++) {
@@ -260,8 +254,8 @@ static void check_circuit(const char *source, const char *formula, bool holds, s
     options.engine = "cpu";
     options.threads = 1;
     REQUIRE(circuit);
-    gordian_status status =
-        gordian_compose_check(&graph, circuit, &options, formula, NULL, &check, &result, &error);
+    gordian_status status = gordian_compose_check(
+        &graph, circuit, &options, &(gordian_question){formula}, NULL, &check, &result, &error);
     CHECK_MSG(status == GORDIAN_OK && check.holds == holds && check.path_count == steps,
               "%s: %s, %d, %zu steps", formula, error.message, check.holds, check.path_count);
     if (graph)
@@ -318,8 +312,9 @@ static void check_refused(void)
         gordian_check check;
         gordian_compose_result result;
         gordian_error error = {0};
-        gordian_status status = gordian_compose_check(&graph, circuit, NULL, cases[i].formula, NULL,
-                                                      &check, &result, &error);
+        gordian_status status =
+            gordian_compose_check(&graph, circuit, NULL, &(gordian_question){cases[i].formula},
+                                  NULL, &check, &result, &error);
         CHECK_MSG(status == GORDIAN_STATUS_INPUT && !graph &&
                       strstr(error.message, cases[i].message) && error.column == cases[i].column,
                   "%s: %d: %s", cases[i].formula, (int)error.column, error.message);
@@ -329,9 +324,11 @@ static void check_refused(void)
     gordian_graph *graph = product_of(circuit);
     gordian_check check;
     gordian_error error = {0};
-    CHECK(gordian_graph_check(graph, deep, &check, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_graph_check(graph, &(gordian_question){deep}, &check, &error) ==
+          GORDIAN_STATUS_INPUT);
     CHECK(strstr(error.message, "nested"));
-    CHECK(gordian_graph_check(graph, "$m = 0", &check, &error) == GORDIAN_STATUS_INPUT);
+    CHECK(gordian_graph_check(graph, &(gordian_question){"$m = 0"}, &check, &error) ==
+          GORDIAN_STATUS_INPUT);
     gordian_graph_close(graph);
     gordian_circuit_close(circuit);
 }

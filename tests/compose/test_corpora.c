@@ -126,6 +126,9 @@ static const struct construct constructs[] = {
      "main(a?,b!) { #WA q0* : x <= 5 q0 -> q1 : {a}, x == 5, {x} q1 : x >= 2 && x <= 9"
      " q1 -> q0 : {a,b}, (x >= 3), {} q1 -> q1 : {b}, false, {} }",
      NULL, NULL, 2, 2, "main(a?,b!) { #CA p* -> q : {a} q -> p : {a,b} }"},
+    /* a port that is put out and read inside, too: all readers get it */
+    {"a port '!' that is read", "main(a?,b!,c!) { sync(a,b) fifo1(b,c) }", NULL, NULL, 2, 2,
+     "main(a?,b!,c!) { #CA p* -> q : {a,b} q -> p : {c} }"},
     {"#SCA", "main(a?,b!) { #SCA q0 : initial q0 -> q1 : {a}, 3 q1 -> q0 : {b}, 0.5 }", NULL, NULL,
      2, 2, "main(a?,b!) { #CA p* -> q : {a} q -> p : {b} }"},
     /* chances */
@@ -405,8 +408,10 @@ static void check_notes(void)
         const char *text, *note;
     } cases[] = {
         {"main(p?) { fifo1(a,p) }", "test.treo:1:12: 'fifo1' writes to 'p', a port declared '?'"},
+        {"main(a?,b!) { sync(a,b) fifo1(b,c) }",
+         "test.treo:1:25: 'fifo1' reads 'b', a port declared '!': taken for what it is inside"},
         {"main(a?) { #WA q0* -> q0 : {a}, x==1, {} }", "how far jobs have come"},
-        {"main(a?) { #SCA q0* -> q0 : {a}, 7 }", "what steps cost"},
+        {"main(a?) { #SCA q0* -> q0 : {a}, 7 }", ""},
         {"main(a?) { #WA q0* -> q0 : {a}, true, {} }", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

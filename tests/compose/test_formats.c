@@ -1,13 +1,14 @@
 /* .ca, .aut and .dot: what is written is read back as the same. */
-#include "base/machine.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/random.h"
+#include "base/temporary.h"
 #include "compose.h"
 #include "compose/format/aut.h"
 #include "compose/format/dot.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 static const struct {
@@ -251,13 +252,13 @@ static size_t slurp(const char *path, char *buffer, size_t size)
 static void check_in_place(void)
 {
     static char bytes[4 << 20];
-    char path[512];
-    snprintf(path, sizeof path, "%s/gordian-test-XXXXXX", machine_temporary());
+    char path[PATH_MAX];
+    int fd;
     gordian_circuit *circuit =
         read_circuit("main() { fifo1(a[i],b[i]) | i:<1..8> }", NULL, NULL); /* 65280 transitions */
     gordian_graph *expected = product_of(circuit);
-    int fd = mkstemp(path);
-    REQUIRE(expected && fd >= 0);
+    REQUIRE(expected &&
+            temporary_file("gordian-test", "", path, sizeof path, &fd, NULL) == GORDIAN_OK);
     for (int round = 0; round < 4; round++) {
         struct output out;
         struct aut_sink sink;

@@ -465,7 +465,7 @@ int main(void)
     check_sinks("cpu");
     check_allocations("cpu", "chain<3>", 0, false);
     /* Long enough for everything to grow; a sanitized run has less time. */
-    const char *growing = test_scale() < 10    ? "chain<9>"
+    const char *growing = test_is_short()      ? "chain<9>"
                           : test_scale() < 100 ? "chain<11>"
                                                : "chain<13>";
     check_allocations("cpu", growing, 0, false);

@@ -22,23 +22,18 @@ static gordian_graph *random_graph(struct random *random, uint32_t states, bool 
 {
     static const char *const texts[] = {"tau", "A",   "A|B", "B|x",    "x",
                                         "A|x", "x|y", "y",   "x=1|y=0"};
-    gordian_allocator memory = memory_allocator(NULL);
-    gordian_graph *graph = NULL;
+    gordian_graph *graph = new_graph();
     uint32_t labels = 1 + (uint32_t)random_below(random, 9);
     unsigned density = 1 + (unsigned)random_below(random, 3);
-    REQUIRE(graph_new(&graph, &memory, NULL) == GORDIAN_OK);
     for (uint32_t s = 0; s < states; s++) {
         bool used[9] = {false};
         REQUIRE(graph_state(graph, NULL) == GORDIAN_OK);
         for (size_t arcs = random_below(random, 2 * density); arcs > 0; arcs--) {
-            uint32_t which = (uint32_t)random_below(random, labels), label;
+            uint32_t which = (uint32_t)random_below(random, labels);
             if (deterministic && used[which])
                 continue;
             used[which] = true;
-            REQUIRE(labels_put(&graph->labels, texts[which], strlen(texts[which]), &label, NULL) ==
-                    GORDIAN_OK);
-            REQUIRE(graph_arc(graph, label, (uint32_t)random_below(random, states), NULL) ==
-                    GORDIAN_OK);
+            put_arc(graph, texts[which], (uint32_t)random_below(random, states));
         }
     }
     REQUIRE(graph_initial(graph, 0, NULL) == GORDIAN_OK);
@@ -89,24 +84,18 @@ static bool *hidden_closure(const gordian_graph *graph, bool reflexive)
 
 static gordian_graph *hide_plainly(const gordian_graph *graph)
 {
-    gordian_allocator memory = memory_allocator(NULL);
     uint32_t n = graph->state_count, next = 0;
     bool *after = hidden_closure(graph, true);
     bool *kept = calloc(n, 1);
     uint32_t *number = calloc(n, sizeof *number);
-    gordian_graph *whole = NULL, *result = NULL;
+    gordian_graph *whole = new_graph(), *result = new_graph();
     char text[200];
-    uint32_t label;
-    REQUIRE(graph_new(&whole, &memory, NULL) == GORDIAN_OK);
-    REQUIRE(graph_new(&result, &memory, NULL) == GORDIAN_OK);
     for (uint32_t q = 0; q < n; q++) {
         REQUIRE(graph_state(whole, NULL) == GORDIAN_OK);
         for (uint32_t p = 0; p < n; p++) {
             for (size_t i = graph->first[p]; after[q * n + p] && i < graph->first[p + 1]; i++) {
-                if (!visible(labels_text(&graph->labels, graph->arcs[i].label), text))
-                    continue;
-                REQUIRE(labels_put(&whole->labels, text, strlen(text), &label, NULL) == GORDIAN_OK);
-                REQUIRE(graph_arc(whole, label, graph->arcs[i].to, NULL) == GORDIAN_OK);
+                if (visible(labels_text(&graph->labels, graph->arcs[i].label), text))
+                    put_arc(whole, text, graph->arcs[i].to);
             }
         }
     }
@@ -130,9 +119,8 @@ static gordian_graph *hide_plainly(const gordian_graph *graph)
             continue;
         REQUIRE(graph_state(result, NULL) == GORDIAN_OK);
         for (size_t i = whole->first[q]; i < whole->first[q + 1]; i++) {
-            const char *name = labels_text(&whole->labels, whole->arcs[i].label);
-            REQUIRE(labels_put(&result->labels, name, strlen(name), &label, NULL) == GORDIAN_OK);
-            REQUIRE(graph_arc(result, label, number[whole->arcs[i].to], NULL) == GORDIAN_OK);
+            put_arc(result, labels_text(&whole->labels, whole->arcs[i].label),
+                    number[whole->arcs[i].to]);
         }
     }
     for (uint32_t q = 0; q < n; q++)
@@ -221,18 +209,15 @@ static bool related(const bool *alike, uint32_t n, const uint32_t *ones, size_t 
 /* Both graphs in one. */
 static gordian_graph *side_by_side(const gordian_graph *left, const gordian_graph *right)
 {
-    gordian_allocator memory = memory_allocator(NULL);
-    gordian_graph *both = NULL;
-    REQUIRE(graph_new(&both, &memory, NULL) == GORDIAN_OK);
+    gordian_graph *both = new_graph();
     for (int side = 0; side < 2; side++) {
         const gordian_graph *graph = side ? right : left;
-        uint32_t offset = side ? left->state_count : 0, label;
+        uint32_t offset = side ? left->state_count : 0;
         for (uint32_t s = 0; s < graph->state_count; s++) {
             REQUIRE(graph_state(both, NULL) == GORDIAN_OK);
             for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
-                const char *text = labels_text(&graph->labels, graph->arcs[i].label);
-                REQUIRE(labels_put(&both->labels, text, strlen(text), &label, NULL) == GORDIAN_OK);
-                REQUIRE(graph_arc(both, label, offset + graph->arcs[i].to, NULL) == GORDIAN_OK);
+                put_arc(both, labels_text(&graph->labels, graph->arcs[i].label),
+                        offset + graph->arcs[i].to);
             }
         }
     }
@@ -389,15 +374,12 @@ static void check_graphs(void)
 /* A long chain of states that all differ: what is quadratic takes for ever. */
 static void check_speed(void)
 {
-    gordian_allocator memory = memory_allocator(NULL);
-    gordian_graph *graph = NULL, *minimal = NULL;
-    uint32_t label, n = 200000;
-    REQUIRE(graph_new(&graph, &memory, NULL) == GORDIAN_OK);
-    REQUIRE(labels_put(&graph->labels, "a", 1, &label, NULL) == GORDIAN_OK);
+    gordian_graph *graph = new_graph(), *minimal = NULL;
+    uint32_t n = 200000;
     for (uint32_t s = 0; s < n; s++) {
         REQUIRE(graph_state(graph, NULL) == GORDIAN_OK);
         if (s + 1 < n)
-            REQUIRE(graph_arc(graph, label, s + 1, NULL) == GORDIAN_OK);
+            put_arc(graph, "a", s + 1);
     }
     REQUIRE(graph_initial(graph, 0, NULL) == GORDIAN_OK);
     REQUIRE(graph_finish(graph, NULL) == GORDIAN_OK);
@@ -411,16 +393,13 @@ static void check_speed(void)
  * that a single step shows to be different. */
 static void check_speed_hidden(void)
 {
-    gordian_allocator memory = memory_allocator(NULL);
-    gordian_graph *cycle = NULL, *hidden = NULL;
+    gordian_graph *cycle = new_graph(), *hidden = NULL;
     gordian_difference difference;
-    uint32_t label, n = 200000;
+    uint32_t n = 200000;
     bool equal = true;
-    REQUIRE(graph_new(&cycle, &memory, NULL) == GORDIAN_OK);
-    REQUIRE(labels_put(&cycle->labels, "A", 1, &label, NULL) == GORDIAN_OK);
     for (uint32_t s = 0; s < n; s++) {
         REQUIRE(graph_state(cycle, NULL) == GORDIAN_OK);
-        REQUIRE(graph_arc(cycle, label, (s + n - 1) % n, NULL) == GORDIAN_OK);
+        put_arc(cycle, "A", (s + n - 1) % n);
     }
     REQUIRE(graph_initial(cycle, 0, NULL) == GORDIAN_OK);
     REQUIRE(graph_finish(cycle, NULL) == GORDIAN_OK);

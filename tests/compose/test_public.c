@@ -224,6 +224,15 @@ static void test_products(void)
     CHECK(gordian_compose(circuit, NULL, &sink, &result, NULL) == GORDIAN_STATUS_END);
     CHECK(tally.rows == 1 && result.states == 0 && !result.found);
     gordian_graph_close(graph);
+    tally = (struct tally){.words = 1}; /* nobody has to be told of the beginning */
+    sink.begin = NULL;
+    CHECK(gordian_compose(circuit, NULL, &sink, &result, NULL) == GORDIAN_OK && tally.rows == 4);
+    gordian_compose_result_free(&result);
+    tally = (struct tally){.words = 1};
+    REQUIRE(gordian_compose_graph(&graph, circuit, NULL, &sink, NULL, &result, NULL) == GORDIAN_OK);
+    CHECK(tally.rows == 4);
+    gordian_compose_result_free(&result);
+    gordian_graph_close(graph);
     gordian_circuit_close(circuit);
 }
 

@@ -151,6 +151,11 @@ static const struct {
     const char *message; /* part of it */
 } faults[] = {
     {"main() { fifo1(a,b) foo(b,c) }", NULL, NULL, 1, 21, "there is no component 'foo'"},
+    {"main() { fifo9(a,b) }", NULL, NULL, 1, 10, "'fifo9'; did you mean 'fifo1'?"},
+    {"ring() { fifo1(a,a) } chain<k>() { fifo1(a,b) }", "zz", NULL, 1, 1,
+     "there is no component 'zz'. There are ring, chain<k>"},
+    {"ring() { fifo1(a,a) } chain<k>() { fifo1(a,b) }", "rin", NULL, 1, 1,
+     "'rin'; did you mean 'ring'? There are ring, chain<k>"},
     {"main() {\n  fifo1(a)\n}", NULL, NULL, 2, 3, "'fifo1' takes 2 ports, not 1"},
     {"main() { merger(a) }", NULL, NULL, 1, 10, "at least 2 ports"},
     {"f(a,b) {} main() { f(a) }", NULL, NULL, 1, 20, "'f' takes 2 ports, not 1"},
@@ -160,9 +165,6 @@ static const struct {
     {"main(a,b) { main(a,x) main(x,b) }", NULL, NULL, 1, 13, "does the recursion end"},
     {"f<k:int>() { f<k+1>() }", "f<0>", NULL, 1, 14, "does the recursion end"},
     {"a = b b = a main() { a() }", NULL, NULL, 1, 11, "defined by itself"},
-    {"main(a?,b!) { sync(a,b) fifo1(b,c) }", NULL, NULL, 1, 25, "two readers"},
-    {"main(a?,b!) { c(a,b) } c(p?,q!) { sync(p,q) d(q) } d(x) { fifo1(x,y) }", NULL, NULL, 1, 59,
-     "two readers"},
     {"main(a?) { #RBA {a} a=c }", NULL, NULL, 1, 23, "'c' is neither a port nor a parameter"},
     {"main(a?) { #RBA {b} true }", NULL, NULL, 1, 18, "'b' is not a port of 'main'"},
     {"main(a?,b!) { #RBA {a} a=b }", NULL, NULL, 1, 20, "'b', which does not fire"},

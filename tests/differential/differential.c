@@ -7,12 +7,12 @@
  * Many systems, each with its own seed, size and temper; a disagreement ends its system, is made as
  * short as it gets and written out as a trace.
  */
-#include "base/machine.h"
+#include "base/temporary.h"
 #include "duel.h"
 #include "options.h"
 
-#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -110,12 +110,16 @@ static bool shrink(const struct duel_options *options, struct script *script, ch
 
 static void write_trace(const struct script *script, const char *message)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/gordian-differential-XXXXXX", machine_temporary());
-    int fd = mkstemp(path);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    char path[PATH_MAX];
+    gordian_error error = {0};
+    int fd;
+    if (temporary_file("gordian-differential", "", path, sizeof path, &fd, &error) != GORDIAN_OK) {
+        fprintf(stderr, "cannot write a trace: %s\n", error.message);
+        return;
+    }
+    FILE *out = fdopen(fd, "w");
     if (!out) {
-        fprintf(stderr, "cannot write a trace to %s: %s\n", path, strerror(errno));
+        close(fd);
         return;
     }
     script_write(script, out);

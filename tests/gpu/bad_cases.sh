@@ -20,9 +20,12 @@ detect()
     code=$?
 }
 
-events=30000 ids=3000000 idle=3
+events=30000 ids=3000000 idle=3 traps='5 100 400'
 if [ -n "${GORDIAN_EMULATE_GPU-}" ]; then # where everything takes longer
     events=2000 ids=30000 idle=0
+fi
+if [ "${GORDIAN_TEST_SCALE:-100}" -lt 10 ]; then
+    events=500 traps=100
 fi
 "$gordian" gen random --processes 200 --resources 150 --events $events --contention 60 \
     --deadlocks 20 --cancels 4 --exits 2 --hand-overs 20 >single.trace
@@ -37,7 +40,7 @@ done
 # ---- a kernel that traps: early, under way, late
 for model in single multi; do
     for engine in cuda cuda-blocks; do
-        for after in 5 100 400; do
+        for after in $traps; do
             GORDIAN_GPU_FAIL_AFTER=$after detect $engine $model.trace
             check "$engine, $model, trap after $after: exit status" [ "$code" = "$(cat $model.code)" ]
             check "$engine, $model, trap after $after: output" same out $model.sparse

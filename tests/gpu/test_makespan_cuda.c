@@ -732,7 +732,7 @@ int main(int argc, char **argv)
         watched |= strcmp(argv[i], "--watched") == 0; /* by a tool that makes everything slow */
     percent = watched ? 1 : percent;
     test_sweep(&random, 1 + 300 * percent / 100);
-    test_case_study(watched ? 2 : device ? 16 : 7);
+    test_case_study(watched ? 2 : device ? 16 : test_is_short() ? 5 : percent < 100 ? 6 : 7);
     test_chains(&random, 1 + 200 * percent / 100);
     test_long_chains(1 + (device ? 2000 : 100) * percent / 100);
     test_engine(&random, 3 + 100 * percent / 100);

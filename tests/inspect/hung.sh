@@ -16,7 +16,8 @@ enter_scratch
 scale=${GORDIAN_TEST_SCALE:-100}
 looks=$((scale / 5 + 3))
 [ "$scale" -ge 10 ] || HUNG_WITHOUT_GCORE=1 # gdb takes its time
-every=$((scale >= 10 ? 1 : 3))               # in a short run every third of the programs
+every=$((scale >= 10 ? 1 : 3)) # in a short run every third of the programs
+[ "$scale" -ge 100 ] || every=$((every * ${HUNG_EVERY:-1}))
 every_gcore=$((scale >= 100 ? 1 : 4))
 number=0
 

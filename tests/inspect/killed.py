@@ -64,8 +64,9 @@ def main():
             length = max(length, time.monotonic() - begin)
             if whole.returncode != 0:
                 sys.exit(f"failed: a look in peace: exit status {whole.returncode}")
-        cut = 0
-        for number in range(times):
+        cut = number = 0
+        while number < times or cut == 0:
+            number += 1
             inspector = subprocess.Popen(look(gordian, program.pid), stdout=subprocess.DEVNULL,
                                          stderr=subprocess.DEVNULL)
             time.sleep(chance.uniform(0, length))
@@ -76,9 +77,9 @@ def main():
             target.wait_for(f"everybody to go on after look {number} (seed {seed})",
                             lambda: all_count(path, before))
         interrupted = counts_of(path)[0]
-        print(f"{times} looks, {cut} of them killed in the middle, {length * 1000:.0f} ms each; "
+        print(f"{number} looks, {cut} of them killed in the middle, {length * 1000:.0f} ms each; "
               f"{interrupted} calls interrupted")
-        sys.exit(interrupted != 0 or cut == 0 or program.poll() is not None)
+        sys.exit(interrupted != 0 or program.poll() is not None)
     finally:
         program.kill()
         program.wait()

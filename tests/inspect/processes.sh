@@ -30,9 +30,21 @@ found()
     [ $? -eq 1 ]
 }
 
+# May everybody's descriptors be looked at? Processes that have just ended do not count.
+sees_all()
+{
+    for folder in /proc/[0-9]*; do
+        ls "$folder/fd" >/dev/null 2>&1 || [ ! -e "$folder/stat" ] || return 1
+    done
+}
+
 look_at_hang()
 {
     wait_for "$name to be found" found || return
+    # Whoever may not be looked at may have the other end of a pipe, or the open file with the lock.
+    if [ "$live" = proved ] && ! $all_seen && grep -q 'processes of other users may have it open' report; then
+        live=likely
+    fi
     is "$(field report word)" "$live" "$name: word"
     is "$(field report report)" "$verdict" "$name: verdict"
     is "$(members report)" "$count" "$name: who waits"
@@ -68,7 +80,11 @@ look_at_sound()
     fi
 }
 
-"$program" --list >list
+if sees_all; then all_seen=true; else all_seen=false; fi
+
+# In a short run every third.
+every=$((${GORDIAN_TEST_SCALE:-100} >= 10 ? 1 : 3))
+"$program" --list | awk "NR % $every == 0" >list
 while read -r name live _ verdict count; do
     [ $# -eq 0 ] || case " $* " in *" $name "*) ;; *) continue ;; esac
     : >said

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs into an empty folder and uses what is there the way a stranger would.
 #
-#     install.sh SOURCE BUILD VERSION PREFIX LIBDIR COMPILER...
+#     install.sh SOURCE BUILD VERSION PREFIX LIBDIR LIBEXECDIR COMPILER...
 set -eu
 
 source=$1
@@ -9,7 +9,8 @@ build=$2
 version=$3
 prefix=$4
 libdir=$5
-shift 5 # what is left is the compiler
+libexecdir=$6
+shift 6 # what is left is the compiler
 
 work=$(mktemp -d "$build/installed.XXXXXX") # where temporary files go there may be blanks in names
 trap 'rm -rf "$work"' EXIT
@@ -55,6 +56,15 @@ if [ -e "$build/gordian-mpi" ]; then
     mpi_command="$root$prefix/bin/gordian-mpi $share/man/man1/gordian-mpi.1"
 fi
 
+# The programs that do some of the commands, and what is loaded when it is wanted.
+parts=
+for part in "$build"/gordian-serve "$build"/gordian-watch; do
+    test ! -e "$part" || parts="$parts $root$prefix/$libexecdir/gordian/${part##*/}"
+done
+for module in "$build"/src/libgordian-stacks.so "$build"/src/libgordian-tls.so; do
+    test ! -e "$module" || parts="$parts $lib/gordian/${module##*/}"
+done
+
 # The units of `gordian serve`, where there is one.
 units=
 if [ -e "$build/systemd/gordian.service" ]; then
@@ -97,6 +107,7 @@ check_files()
         $mpi_libraries \
         $mpi_command \
         $units \
+        $parts \
         "$root$prefix/bin/gordian" \
         "$include/gordian/gordian.h" \
         "$include/gordian/array.h" \
@@ -320,10 +331,73 @@ END
     same "$work/bank.expected" env LD_LIBRARY_PATH="$lib" "$work/bank"
 }
 
+# A client of the installed library that asks for TLS: it is loaded, and says what is wrong with the file.
+check_tls()
+{
+    cat >"$work/tls.c" <<'END'
+#include <gordian/client.h>
+
+#include <stdio.h>
+
+int main(void)
+{
+    gordian_client *client;
+    gordian_client_options options;
+    gordian_error error;
+    gordian_client_options_init(&options);
+    options.tls_ca = "no-such-file";
+    gordian_client_open(&client, "tls://127.0.0.1:1", &options, &error);
+    puts(error.message);
+    return 0;
+}
+END
+    "$@" -I"$include" -o "$work/tls" "$work/tls.c" -L"$lib" -lgordian || fault "tls.c does not build"
+    LD_LIBRARY_PATH=$lib "$work/tls" >"$work/told"
+    grep -q 'no-such-file' "$work/told" || fault "tls://: $(cat "$work/told")"
+    # Linked statically, and called by a name that is no path: the program's folder counts.
+    # shellcheck disable=SC2046 # a list of words
+    "$@" -pthread -I"$include" -o "$work/static-tls" "$work/tls.c" "$lib/libgordian.a" $(needed_by_archive)
+    mkdir -p "$work/gordian"
+    cp "$lib/gordian/libgordian-tls.so" "$work/gordian"
+    PATH=$work:$PATH static-tls >"$work/told"
+    rm -r "$work/gordian"
+    grep -q 'no-such-file' "$work/told" || fault "tls://, linked statically: $(cat "$work/told")"
+    # Without the module it says what it lacks.
+    mv "$lib/gordian/libgordian-tls.so" "$work/away"
+    LD_LIBRARY_PATH=$lib "$work/tls" >"$work/told"
+    mv "$work/away" "$lib/gordian/libgordian-tls.so"
+    grep -q 'needs OpenSSL' "$work/told" || fault "tls:// without its module: $(cat "$work/told")"
+}
+
 check_program()
 {
     echo "gordian $version" >"$work/version"
-    same "$work/version" "$root$prefix/bin/gordian" --version
+    same "$work/version" sh -c "'$root$prefix/bin/gordian' --version | head -n 1"
+    # Installed anywhere, the command finds its other programs and its modules.
+    "$root$prefix/bin/gordian" info >"$work/info"
+    for part in $parts; do
+        case $part in
+        */gordian-serve)
+            "$root$prefix/bin/gordian" serve --help | grep -q -e --socket || fault "gordian serve"
+            ;;
+        */gordian-watch)
+            "$root$prefix/bin/gordian" watch --help | grep -q -e --once || fault "gordian watch"
+            ;;
+        */libgordian-stacks.so)
+            grep -q '^  stacks *available' "$work/info" || fault "$(grep '^  stacks' "$work/info")"
+            ;;
+        */libgordian-tls.so) check_tls "$@" ;;
+        esac
+    done
+    # The core needs the C library alone.
+    if is_here readelf; then
+        for file in "$root$prefix/bin/gordian" "$lib/libgordian.so" "$run_library"; do
+            test -e "$file" || continue
+            readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+                grep -v -e '^libc\.' -e '^libm\.' -e '^ld-linux' -e '^libdl\.' -e '^libpthread\.' -e '^libigraph\.' &&
+                fault "${file##*/} needs more than the C library"
+        done
+    fi
     # Installed anywhere, the command finds its library.
     if [ -n "$run_library" ]; then
         "$root$prefix/bin/gordian" run --quiet --on-unwatchable=stop -- sh -c 'exit 7' && status=0 ||
@@ -346,7 +420,7 @@ check_client "$@"
 check_cuda
 check_clang_cuda
 check_cplusplus
-check_program
+check_program "$@"
 
 echo "$faults faults"
 test "$faults" -eq 0

@@ -8,18 +8,7 @@
 static gordian_makespan *open_row(const struct row *row)
 {
     gordian_unit units[4];
-    for (unsigned i = 0; i < 4; i++) {
-        units[i] =
-            (gordian_unit){.letter = "LCSD"[i], .lanes = row->lanes[i], .latency = row->latency[i]};
-        if (units[i].lanes == 0)
-            units[i].units = row->units[i];
-    }
-    gordian_makespan_problem problem = {.kernel = row->raw,
-                                        .length = strlen(row->raw),
-                                        .warps = row->warps,
-                                        .schedulers = row->sigma,
-                                        .units = units,
-                                        .unit_count = 4};
+    gordian_makespan_problem problem = row_problem(row, units);
     gordian_makespan *makespan = NULL;
     REQUIRE(gordian_makespan_open(&makespan, &problem, NULL, NULL) == GORDIAN_OK);
     return makespan;

@@ -174,23 +174,27 @@ struct row *read_rows(const char *path, size_t *count)
     return rows;
 }
 
-struct makespan_model *row_model(const struct row *row)
+gordian_makespan_problem row_problem(const struct row *row, gordian_unit units[4])
 {
-    gordian_unit units[4];
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < 4; i++) {
         units[i] =
             (gordian_unit){.letter = "LCSD"[i], .lanes = row->lanes[i], .latency = row->latency[i]};
-    /* Row 67 and 69 give no lanes for L, which the string needs: one start a cycle. */
-    for (unsigned i = 0; i < 4; i++) {
+        /* Row 67 and 69 give no lanes for L, which the string needs: one start a cycle. */
         if (units[i].lanes == 0)
             units[i].units = row->units[i];
     }
-    gordian_makespan_problem problem = {.kernel = row->raw,
-                                        .length = strlen(row->raw),
-                                        .warps = row->warps,
-                                        .schedulers = row->sigma,
-                                        .units = units,
-                                        .unit_count = 4};
+    return (gordian_makespan_problem){.kernel = row->raw,
+                                      .length = strlen(row->raw),
+                                      .warps = row->warps,
+                                      .schedulers = row->sigma,
+                                      .units = units,
+                                      .unit_count = 4};
+}
+
+struct makespan_model *row_model(const struct row *row)
+{
+    gordian_unit units[4];
+    gordian_makespan_problem problem = row_problem(row, units);
     struct makespan_model *model = NULL;
     gordian_error error;
     gordian_status status = model_open(&model, &problem, NULL, &error);

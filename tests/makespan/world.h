@@ -34,7 +34,9 @@ struct row {
 
 /* Reads the file; the rows are freed by the caller. */
 struct row *read_rows(const char *path, size_t *count);
-/* From the row's hardware figures: lanes and latencies are normalised by the library. */
+/* A row as a problem: its hardware figures, of which the library normalises lanes and latencies.
+ * `units` are the problem's. */
+gordian_makespan_problem row_problem(const struct row *row, gordian_unit units[4]);
 struct makespan_model *row_model(const struct row *row);
 
 #endif

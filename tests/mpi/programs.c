@@ -455,6 +455,26 @@ static void polled_test(void)
         MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 }
 
+/* Tests now and then while it works, and sends when the work is done. */
+static void working_test(void)
+{
+    int value, done = 0;
+    MPI_Request request;
+    if (rank == 1) {
+        receive_from(0, 1);
+        send_to(0, 1);
+        return;
+    }
+    MPI_Irecv(&value, 1, MPI_INT, 1, 1, WORLD, &request);
+    for (int i = 0; i < 40000; i++) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        for (volatile int work = 0; work < 100000; work++)
+            ;
+    }
+    send_to(1, 1);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static void *late_send(void *arg)
 {
     (void)arg;
@@ -561,7 +581,7 @@ static const struct program sound[] = {
     {"waitsome_rounds", 4, waitsome_rounds}, {"persistent", 3, persistent},
     {"iallreduce_late", 4, iallreduce_late}, {"polled_test", 2, polled_test},
     {"rooted_rounds", 4, rooted_rounds},     {"late_finalize", 3, late_finalize},
-    {"send_send_small", 2, send_send_small},
+    {"send_send_small", 2, send_send_small}, {"working_test", 2, working_test},
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

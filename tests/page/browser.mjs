@@ -1,7 +1,8 @@
 // Chromium without a window, driven by playwright-core; everything the page complains about is an error.
 
+import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 export function findChromium() {
@@ -52,4 +53,24 @@ export async function openPage(browser, url, options = {}) {
     await page.goto(url);
     await page.waitForFunction(() => document.querySelector('#link')?.classList.contains('up'));
     return page;
+}
+
+export const picture = async (page, name) => {
+    if (process.env.PICTURES) {
+        await page.screenshot({ path: join(process.env.PICTURES, name + '.png') });
+    }
+};
+
+/** Nothing that axe finds fault with, if it is here. */
+export async function checkAxe(page) {
+    const { AXE } = process.env;
+    if (!AXE) {
+        return;
+    }
+    // The page's policy forbids scripts of others; a new page in the same context would be another page.
+    const found = await page.evaluate(readFileSync(AXE, 'utf8') + '; axe.run().then((all) => all.violations)');
+    assert.deepEqual(
+        found.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(' ')}`),
+        [],
+    );
 }

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -20,20 +20,19 @@ export async function until(what, told, ms = 600000) {
     throw new Error(`waited in vain: ${told}`);
 }
 
-const freePort = () =>
-    new Promise((resolve, reject) => {
-        const probe = createServer();
-        probe.once('error', reject);
-        probe.listen(0, '127.0.0.1', () => {
-            const { port } = probe.address();
-            probe.close(() => resolve(port));
-        });
+/** A service for one test. In the end it is gone, and so are the pages that looked at it: they would go on drawing. */
+export async function serveFor(t, browser, options = {}) {
+    const service = await Service.start(process.env.GORDIAN, options);
+    t.after(async () => {
+        await Promise.all(browser.contexts().map((context) => context.close()));
+        await service.stop();
     });
+    return service;
+}
 
 export class Service {
     static async start(gordian, options = {}) {
         const service = new Service(gordian, options);
-        service.port = await freePort();
         service.run();
         await service.ready();
         return service;
@@ -45,6 +44,7 @@ export class Service {
         this.socket = join(this.folder, 'socket');
         this.token = token;
         this.said = '';
+        this.port = 0; // any; when it is started again, the same
         if (token) {
             writeFileSync(join(this.folder, 'tokens'), `page read ${token}\n`, { mode: 0o600 });
         }
@@ -88,6 +88,10 @@ export class Service {
         await until(async () => {
             if (over) {
                 throw new Error(`gordian serve has ended: ${this.said}`);
+            }
+            this.port ||= Number(/ on http:\/\/127\.0\.0\.1:(\d+)\//.exec(this.said)?.[1] ?? 0);
+            if (!this.port) {
+                return false;
             }
             return fetch(this.url + 'readyz').then(
                 (answer) => answer.ok,
@@ -133,7 +137,9 @@ export class Client {
         this.socket.setEncoding('utf8').on('data', (text) => {
             const parts = (rest + text).split('\n');
             rest = parts.pop();
-            this.lines.push(...parts.map((line) => JSON.parse(line)));
+            for (const line of parts) {
+                this.lines.push(JSON.parse(line));
+            }
         });
     }
 

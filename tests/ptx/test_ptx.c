@@ -255,6 +255,10 @@ static void test_launch(void)
                        sizeof message) == 2);
     CHECK(count_passes(stride, "%ntid.x=32,%nctaid.x=1", message, sizeof message) == 0);
     CHECK_MSG(strstr(message, "depends on parameter 0: --set 0=N"), "%s", message);
+    CHECK(count_passes(stride, "%laneid=0", message, sizeof message) == 0); /* all at once */
+    CHECK_MSG(strstr(message, "parameter 0") && strstr(message, "%nctaid.x=N") &&
+                  strstr(message, "0=N") && strstr(message, "%ntid.x=N"),
+              "%s", message);
     CHECK(count_passes(stride, "n=65", message, sizeof message) == 0);
     CHECK_MSG(strstr(message, "%ctaid.x") && strstr(message, "%ntid.x=N"), "%s", message);
     /* one thread with which it does not end spoils it, unless it does not come there */

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[1]))
 os.environ.setdefault("GORDIAN_ROOT", str(Path(__file__).parents[2]))
 
 
@@ -35,11 +36,11 @@ def command():
 
 
 @contextmanager
-def serving(command, folder, *options):
+def serving(command, folder, *options, listen="127.0.0.1:0"):
     """A service of its own: where it is."""
     socket = folder / "socket"
     server = subprocess.Popen(
-        [command, "serve", "--socket", socket, "--http", "none", "--listen", "127.0.0.1:0", *options],
+        [command, "serve", "--socket", socket, "--http", "none", "--listen", listen, *options],
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -52,7 +53,7 @@ def serving(command, folder, *options):
         if server.poll() is not None:
             pytest.skip("no service: " + "".join(said))
         port = re.search(r"127\.0\.0\.1:(\d+)", "".join(said))
-        yield Service(f"unix:{socket}", int(port[1]) if port else None)
+        yield Service(f"unix:{socket}", int(port[1]) if port else None, server)
     finally:
         server.terminate()
         server.stderr.close()
@@ -60,9 +61,10 @@ def serving(command, folder, *options):
 
 
 class Service:
-    def __init__(self, uri, port):
+    def __init__(self, uri, port, process):
         self.uri = uri
         self.port = port
+        self.process = process
 
 
 @pytest.fixture

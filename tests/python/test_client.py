@@ -2,15 +2,19 @@
 
 import asyncio
 import os
+import select
 import shutil
+import socket
 import subprocess
 import sys
 import threading
+import types
 
 import gordian
 import pytest
 from conftest import serving
 from gordian import aio
+from ports import free_port
 
 
 def both(uri, **options):
@@ -66,6 +70,23 @@ def test_acquire_waits(service):
         with one.holding("a", {"r": 1}):
             assert one.state("r")["holders"] == {"a": 1}
         assert one.state("r")["free"] == 1
+
+
+def test_labels(service):
+    with gordian.Client(service.uri) as client:
+        client.resource("r")
+        client.process("a")
+        client.label({"team": "pay", "env": "prod"}, process="a")
+        client.label({"kind": "table"}, resource="r")
+        assert client.state("a")["labels"] == ["team:pay", "env:prod"]
+        client.label({"team": None}, process="a")
+        assert client.state("a")["labels"] == ["env:prod"]
+        assert client.state("r")["labels"] == ["kind:table"]
+        for wrong in {"a:b": "c"}, {"a": ""}, {"a": "b c"}:
+            with pytest.raises(gordian.InputError):
+                client.label(wrong, process="a")
+        with pytest.raises(gordian.InputError):
+            client.label({"a": "b"})
 
 
 def test_two_threads_at_one_client(service):
@@ -169,7 +190,7 @@ def test_tls(command, tmp_path):
 
         async def main():
             async with aio.Client(uri, tls_ca=certificate) as client:
-                return await client.acquire("b", "r", timeout=0.05)
+                return await client.acquire("b", "r")
 
         assert asyncio.run(main())  # the first one's session has ended
         with pytest.raises(gordian.GordianError):  # an authority that nobody trusts
@@ -218,7 +239,100 @@ client.close()
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def lives_of(command, folder):
+    """A service, on its port; when the caller goes on it is killed, and then there again."""
+    listen, options = f"127.0.0.1:{free_port()}", ("--data", folder / "data")
+    with serving(command, folder, *options, listen=listen) as service:
+        yield service.port
+        service.process.kill()
+        service.process.wait()
+    yield None
+    with serving(command, folder, *options, listen=listen):
+        yield service.port
+
+
+def test_subscribed_anew(command, tmp_path):
+    """Who had subscribed still is when the service is there again, and knows what it missed."""
+    lives = lives_of(command, tmp_path)
+    uri = f"tcp://127.0.0.1:{next(lives)},127.0.0.1:1"
+    options = {"lease": 600, "timeout": 600}
+    heard = {"system": "heard", "open": "detect"}
+    with gordian.Client(uri, **options, **heard) as two, gordian.Client(uri, **options) as one:
+        one.use("heard")
+        one.subscribe("deadlocks", "events")
+        two.resource("r")
+        two.request("a", "r")
+        told = one.notices(600)
+        assert next(told).json["event"]["seq"] == 1
+        assert not next(lives) and next(lives)
+        two.release("a", "r")
+        two.request("a", "r")
+        assert next(told) == gordian.Notice("gap", {"gap": {"from": 1, "seq": 3}})
+        two.release("a", "r")
+        assert next(told).json["event"]["seq"] == 4
+    lives.close()
+
+
 # ---------------------------------------------------------------- asyncio
+
+
+def test_asyncio_subscribed_anew(command, tmp_path):
+    """The same, in a loop, which tries another address while the service is not there."""
+    lives = lives_of(command, tmp_path)
+    other = socket.create_server(("127.0.0.1", 0))
+    other.setblocking(False)
+    uri = f"tcp://127.0.0.1:{next(lives)},127.0.0.1:{other.getsockname()[1]}"
+    options = {"lease": 600, "timeout": 600}
+    heard = {"system": "heard", "open": "detect"}
+
+    async def main():
+        async with aio.Client(uri, **options, **heard) as two, aio.Client(uri, **options) as one:
+            await one.use("heard")
+            await one.subscribe("deadlocks")
+            await two.resource("r", 2)
+            await two.request("a", "r", 2)
+            assert not next(lives)
+            (await asyncio.get_running_loop().sock_accept(other))[0].close()
+            other.close()
+            assert next(lives)
+            told = one.notices()
+            assert await told.__anext__() == gordian.Notice("gap", {"gap": {}})
+            assert (await two.request("a", "r")).result == "deadlock"
+            assert (await told.__anext__()).json["incident"]["processes"] == ["a"]
+
+    asyncio.run(main())
+    lives.close()
+
+
+@pytest.mark.parametrize("events", [select.POLLOUT, select.POLLIN | select.POLLOUT])
+def test_asyncio_and_sockets_that_the_library_closes(monkeypatch, events):
+    """Another may have the same number, as when one address is tried after the other, or there is none."""
+    library = types.SimpleNamespace(client_events=lambda _: events, client_timeout=lambda _: -1)
+    monkeypatch.setattr(aio, "lib", library)
+
+    async def main():
+        woken = asyncio.Event()
+        client = aio.Client()
+        client._loop, client._work = asyncio.get_running_loop(), woken.set
+        client._core = types.SimpleNamespace(closed=False, _handle=None)
+        sockets = [*socket.socketpair(), *socket.socketpair()]
+        number = sockets[0].detach()
+        library.client_fd = lambda _: number
+        client._watch()
+        os.close(number)
+        if events & select.POLLIN:
+            library.client_fd, library.client_events = (lambda _: -1), (lambda _: 0)
+            client._watch()
+            library.client_fd, library.client_events = (lambda _: number), (lambda _: events)
+        assert os.dup2(sockets[2].fileno(), number) == number
+        client._watch()
+        await asyncio.wait_for(woken.wait(), 100)
+        client._unwatch()
+        os.close(number)
+        for each in sockets:
+            each.close()
+
+    asyncio.run(main())
 
 
 def test_asyncio(service):
@@ -250,6 +364,31 @@ def test_asyncio(service):
                 await one.release("bob", "spoon")
             replies = await asyncio.gather(*[one.line("ping") for _ in range(500)])
             assert replies == [{"pong": True}] * 500
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_asyncio_cancelled_at_any_step(service, busy):
+    """Also while the request or its answer is on its way: nothing is held or waited for afterwards."""
+
+    async def main():
+        async with aio.Client(service.uri) as one, aio.Client(service.uri) as two:
+            await one.resource("ladle", 2)
+            if busy:
+                assert await one.acquire("ann", "ladle", 2)
+            for steps in range(60):
+                task = asyncio.create_task(two.acquire("bob", "ladle"))
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                task.cancel()
+                try:
+                    assert await task
+                    await two.release("bob", "ladle")
+                except asyncio.CancelledError:
+                    pass
+                state = await two.state("ladle")
+                assert "bob" not in state["waiters"] and "bob" not in state["holders"], steps
 
     asyncio.run(main())
 

@@ -416,6 +416,20 @@ def test_formulas():
         assert not refuted
         with pytest.raises(gordian.InputError):
             ring.check("AG (")
+        assert ring.check_ltl("G (<a> -> X <b>)", "none")
+        with ring.graph() as graph:
+            refuted = graph.check_ltl("F G <a>")
+            assert not refuted and set(refuted.cycle) == {"a", "b"}
+        with pytest.raises(ValueError):
+            ring.check_ltl("F <a>", "very")
+    text = "main(a?,b?) { #SCA p* -> q : {a}, 3 q -> r : {b}, 0.5 }"
+    with gordian.Circuit(text) as priced:
+        way = priced.best("deadlock")
+        assert way and way.cost == 3.5 and way.costs == (3.0, 0.5) and way.path == ("a", "b")
+        with pytest.raises(gordian.InputError):
+            priced.best("deadlock", "probability")
+        with pytest.raises(ValueError):
+            priced.best("deadlock", "most")
 
 
 def test_makespans():

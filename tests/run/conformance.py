@@ -3,10 +3,10 @@
 
     conformance.py GORDIAN FOLDER [PART...]
 
-FOLDER: the suite, as it is in the Linux Test Project under testcases; nothing is downloaded. PART: only
-tests whose names (pthread_mutex_lock/1-1) contain one of these. A test that hangs natively may be
-ended with a report (exit status 86); anything else that differs fails, with what was said. One that
-does not end the same each time natively may end in any of those ways.
+FOLDER: the suite, as it is in the Linux Test Project under testcases; nothing is downloaded. PART: instead of
+all of threads and semaphores, tests of any interface whose names (pthread_mutex_lock/1-1) contain one of
+these. A test that hangs natively may be ended with a report (exit status 86); anything else that differs
+fails, with what was said. One that does not end the same each time natively may end in any of those ways.
 """
 
 import concurrent.futures
@@ -24,14 +24,16 @@ SOME_MORE = 4  # times that a test which differs is run again, either way
 
 
 def tests_of(folder, parts):
-    """Names and sources of all tests of threads."""
+    """Names and sources of the tests, those of what the standard leaves open ("speculative") too."""
     found = []
-    for path in sorted(glob.glob(os.path.join(folder, "conformance", "interfaces", "*", "*.c"))):
-        name = "/".join(path[:-2].split("/")[-2:])
+    interfaces = os.path.join(folder, "conformance", "interfaces")
+    for path in sorted(glob.glob(os.path.join(interfaces, "*", "**", "*.c"), recursive=True)):
+        name = os.path.relpath(path, interfaces)[:-2]
         with open(path, encoding="utf-8", errors="replace") as file:
             is_program = "main(" in file.read()
-        if (is_program and name.startswith(("pthread_", "sem_"))
-                and (not parts or any(part in name for part in parts))):
+        wanted = (any(part in name for part in parts) if parts
+                  else name.startswith(("pthread_", "sem_")))
+        if is_program and wanted:
             found.append((name, path))
     return found
 
@@ -39,7 +41,8 @@ def tests_of(folder, parts):
 def compile_test(folder, path, program):
     library = glob.glob(os.path.join(folder, "lib", "*.c"))
     flags = ["-std=gnu99", "-w", "-D_GNU_SOURCE", "-D_POSIX_C_SOURCE=200809L", "-D_XOPEN_SOURCE=700",
-             "-I", os.path.join(folder, "include"), "-I", os.path.dirname(path)]
+             "-I", os.path.join(folder, "include"), "-I", os.path.dirname(path),
+             "-I", os.path.dirname(os.path.dirname(path))]
     done = subprocess.run(["cc", *flags, "-o", program, path, *library, "-lpthread", "-lrt", "-lm"],
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     return done.returncode == 0

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-PATIENCE = 120
+PATIENCE = 600  # seconds after which something hangs, however slow the machine is
 scale = int(os.environ.get("GORDIAN_TEST_SCALE", "100"))
 bad = 0
 
@@ -66,6 +66,9 @@ def look_at_hang(gordian, case, command, row, folder):
     report = reports[0]
     if len(reports) != 1:
         complain(case, f"{len(reports)} reports instead of one", said)
+    # Whoever may not be looked at may have the other end of a pipe, or the open file with the lock.
+    if word == "proved" and os.getuid() and "processes of other users may have it open" in said:
+        word = "likely"
     if word != "found" and report.get("word") != word:
         complain(case, f"is {report.get('word')}, not {word}", said)
     waits = sum(1 for edge in report["edges"] if edge.get("waits") and edge.get("witness"))

@@ -13,6 +13,20 @@ export GORDIAN_RUN_LIBRARY
 program=$(absolute "$3")
 enter_scratch
 
+# It is counted as soon as the reporter has answered, by a pipe. Other pipes are whoever's who started this test.
+pipes_of()
+{
+    find "/proc/$1/fd" -lname 'pipe:*' -printf '%l\n' 2>/dev/null
+}
+
+# shellcheck disable=SC2317 # called by wait_for
+answered()
+{
+    ! pipes_of "$process" | grep -qvxF -f pipes
+}
+
+pipes_of $$ >pipes
+
 "$program" --list | grep ' likely' >list
 while read -r name _; do
     : >output
@@ -22,11 +36,7 @@ while read -r name _; do
         sleep 0.02
     done
     process=$(sed -n 's/.*, process \([0-9]*\).*/\1/p' output | head -n 1)
-    # It is counted as soon as the reporter has answered, by a pipe.
-    for _ in $(seq 200); do
-        find "/proc/$process/fd" -lname 'pipe:*' 2>/dev/null | grep -q . || break
-        sleep 0.02
-    done
+    wait_for "the answer of the reporter of $name" answered
     [ -z "$process" ] || kill -USR1 "$process"
     wait $job
     status=$?
@@ -42,6 +52,23 @@ while read -r name _; do
     fi
     sed 's/^/    /' output >&2
 done <list
+
+# What is only likely is not told of a program that has ended before its reporter looks.
+cat >late <<END
+#!/bin/sh
+: >asked
+while [ ! -e ended ]; do sleep 0.01; done
+"$gordian" "\$@"
+: >reported
+END
+chmod +x late
+LD_PRELOAD=$GORDIAN_RUN_LIBRARY GORDIAN_TOOL=$scratch/late "$program" likely-abba-handler >output 2>&1 </dev/null &
+wait_for 'the reporter to be asked' test -e asked
+kill -9 $!
+wait $! 2>/dev/null
+: >ended
+wait_for 'the reporter' test -e reported
+is "$(cat output)" '' 'ended meanwhile: nothing is said'
 
 # libc marks every robust mutex as shared between processes.
 "$gordian" run "$program" twice-robust >output 2>&1 </dev/null

@@ -5,12 +5,14 @@
 #     real_programs.sh GORDIAN CASE
 #
 # CASE: sqlite3, xz, pigz, redis, python3, jemalloc, signals; and, in the long check only, zstd, git, make,
-# node, java, nginx, memcached, pgbench, stress_ng, chromium. Exit status 77: the program is not installed here.
-# `figures` measures instead: how long each takes natively and watched, and how much memory.
+# node, java, ffmpeg, nginx, apache, memcached, postgres, mariadb, stress_ng, chromium. Exit status 77: the
+# program is not installed here. What watching them costs is measured by figures.sh.
 set -u
 
 # shellcheck source=tests/shell.sh
 . "$(dirname "$0")/../shell.sh"
+# shellcheck source=tests/run/programs.sh
+. "$(dirname "$0")/programs.sh"
 gordian=$(absolute "$1")
 name=$2
 enter_scratch
@@ -39,11 +41,38 @@ both()
     rm -rf a b
 }
 
-# Some megabytes that compress, the same every time.
-some_text()
+# both_ways NAME: a server watched or not, asked by clients watched or not, ended by a signal.
+both_ways()
 {
-    awk 'BEGIN { x = 1; for (i = 0; i < 200000; i++) { x = (x * 69069 + 1) % 4294967296
-        print "line", i, x % 1000, "of some text that compresses" } }'
+    "$1_here"
+    for how in native watched; do
+        [ $how = native ] || watched="$gordian run --quiet --on-unwatchable=stop --"
+        client=$watched
+        start_server "$1" $how
+        "$1_ask" $how 1 >$how.result 2>&1
+        end_server "$1" >>$how.result 2>&1
+    done
+    check "$1: the same" diff native.result watched.result
+    check "$1: ended in order" grep -qE '^server (0|130|143)$' watched.result
+    check "$1: nothing reported: $(grep '^gordian' watched.err | head -n 3)" \
+        test "$(grep -c '^gordian' watched.err)" -eq 0
+}
+
+case_redis()
+{
+    both_ways redis
+    check 'redis: its last words' grep -q 'bye bye' watched.log
+}
+
+case_nginx() { both_ways nginx; }
+case_apache() { both_ways apache; }
+case_memcached() { both_ways memcached; }
+case_mariadb() { both_ways mariadb; }
+
+case_postgres()
+{
+    both_ways postgres
+    check 'postgres: all done' grep -q 'actually processed: 800/800' watched.result
 }
 
 case_sqlite3()
@@ -81,52 +110,6 @@ case_pigz()
     some_text >text
     both sh -c 'pigz -p 2 -b 128 -n -c ../text >text.gz && pigz -d -p 2 -c text.gz >back'
     both pigz -t ../text
-}
-
-answers()
-{
-    redis-cli -s "$1" ping | grep -q PONG
-}
-
-# A server watched or not, asked by clients watched or not, ended by a signal.
-serve_redis()
-{
-    watched=$1
-    socket=$scratch/$2.sock
-    # shellcheck disable=SC2086
-    $watched redis-server --port 0 --unixsocket "$socket" --save "" --appendonly no \
-        --io-threads 2 --dir "$scratch" >"$2.log" 2>"$2.err" &
-    server=$!
-    wait_for 'redis' answers "$socket"
-    # shellcheck disable=SC2086
-    $watched redis-benchmark -s "$socket" -n 4000 -c 20 --threads 2 -q -t set,get,lpush \
-        >"$2.benchmark" 2>&1
-    echo "benchmark $?" >"$2.result"
-    {
-        redis-cli -s "$socket" eval \
-            'for i = 1, 5000 do redis.call("set", "k" .. i, i * 7) end return redis.call("dbsize")' 0
-        redis-cli -s "$socket" get k4711
-        redis-cli -s "$socket" del key:__rand_int__ mylist
-        redis-cli -s "$socket" flushall async
-        redis-cli -s "$socket" dbsize
-    } >>"$2.result" 2>&1
-    kill -TERM $server
-    wait $server
-    echo "server $?" >>"$2.result"
-}
-
-case_redis()
-{
-    need redis-server redis-benchmark redis-cli
-    serve_redis "" native
-    serve_redis "$gordian run --quiet --on-unwatchable=stop --" watched
-    if diff native.result watched.result && diff native.err watched.err; then
-        good
-    else
-        bad "redis"
-        cat watched.err
-    fi
-    grep -q 'bye bye' watched.log || bad "redis did not end in order"
 }
 
 case_python3()
@@ -309,88 +292,28 @@ END
     both node ../program.js
 }
 
-fetched()
-{
-    python3 -c 'import sys, urllib.request
-sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())' "$1"
-}
-
-# nginx with threads for files, asked by several at a time, ended in order.
-serve_nginx()
-{
-    watched=$1
-    port=$(python3 -c 'import socket
-s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-    mkdir -p "$2/files"
-    for i in 1 2 3 4 5; do some_text | head -c $((i * 100000)) >"$2/files/$i"; done
-    cat >"$2/nginx.conf" <<END
-daemon off; pid $scratch/$2/pid; error_log $scratch/$2/error.log; worker_processes 2;
-events { worker_connections 64; }
-http {
-    access_log off; aio threads; sendfile off;
-    client_body_temp_path $scratch/$2/t1; proxy_temp_path $scratch/$2/t2; fastcgi_temp_path $scratch/$2/t3;
-    uwsgi_temp_path $scratch/$2/t4; scgi_temp_path $scratch/$2/t5;
-    server { listen 127.0.0.1:$port; root $scratch/$2/files; }
-}
-END
-    chmod -R a+rX . "$scratch"
-    # shellcheck disable=SC2086
-    $watched nginx -c "$scratch/$2/nginx.conf" -p "$scratch/$2" >"$2.log" 2>"$2.err" &
-    server=$!
-    wait_for 'nginx' fetched "http://127.0.0.1:$port/1"
-    for i in 1 2 3 4 5 1 2 3 4 5; do
-        fetched "http://127.0.0.1:$port/$i" | cksum
-    done >"$2.result" 2>&1
-    kill -QUIT $server
-    wait $server
-    echo "server $?" >>"$2.result"
-}
-
-case_nginx()
-{
-    need nginx python3
-    serve_nginx "" native
-    serve_nginx "$gordian run --quiet --on-unwatchable=stop --" watched
-    if diff native.result watched.result && ! grep -q gordian watched.err; then
-        good
-    else
-        bad "nginx"
-        cat watched.err
-    fi
-}
-
-case_memcached()
-{
-    need memcached python3
-    for watched in "" "$gordian run --quiet --on-unwatchable=stop --"; do
-        rm -f socket
-        # shellcheck disable=SC2086
-        $watched memcached -u root -t 4 -s "$scratch/socket" >log 2>err &
-        server=$!
-        wait_for 'memcached' test -S socket
-        python3 -c 'import socket, threading
-answers = []
-def talk(n):
-    s = socket.socket(socket.AF_UNIX); s.connect("socket"); f = s.makefile("rwb")
-    for i in range(200):
-        f.write(b"set k%d_%d 0 0 3\r\nabc\r\nget k%d_%d\r\n" % (n, i, n, i)); f.flush()
-        answers.append(b"".join(f.readline() for _ in range(4)).count(b"abc"))
-threads = [threading.Thread(target=talk, args=(n,)) for n in range(8)]
-[t.start() for t in threads]; [t.join() for t in threads]
-print(sum(answers))' >>answers
-        kill -TERM $server
-        wait $server
-        echo "server $?" >>answers
-    done
-    check 'memcached: the same' test "$(sort answers | uniq -u)" = ''
-    check 'memcached: nothing reported' test ! -s err
-}
-
+# Locks of all kinds, each with several that want it: of threads, of processes, of files.
 case_stress_ng()
 {
     need stress-ng
-    "$gordian" run --quiet -- stress-ng --quiet --mutex 2 --sem 2 --futex 2 --pthread 1 --timeout 5 >out 2>&1
-    check "stress-ng: exit status $?: $(head -5 out)" test ! -s out
+    for how in native watched; do
+        [ $how = native ] || watched="$gordian run --quiet --"
+        # shellcheck disable=SC2086
+        timeout $patience $watched stress-ng --quiet --timeout 5 --mutex 2 --sem 2 --futex 2 --flock 2 --lockf 2 \
+            --sem-sysv 2 --pthread 1 >$how.out 2>&1
+        echo "exit status $?" >>$how.out
+    done
+    check 'stress-ng: natively' grep -q '^exit status 0$' native.out
+    check 'stress-ng: the same' diff native.out watched.out
+}
+
+# Encoded and decoded by several threads.
+case_ffmpeg()
+{
+    need ffmpeg
+    both sh -c 'ffmpeg -nostdin -v error -f lavfi -i testsrc2=duration=2:size=320x240 -threads 4 -c:v mpeg4 \
+        -fflags +bitexact -flags +bitexact -f avi out.avi &&
+        ffmpeg -nostdin -v error -threads 4 -i out.avi -f framemd5 -'
 }
 
 case_java()
@@ -412,97 +335,30 @@ END
     both java ../Program.java
 }
 
-# PostgreSQL under a load; it does not run as root.
-serve_pgbench()
-{
-    watched=$1
-    as=
-    [ "$(id -u)" -ne 0 ] || as='setpriv --reuid nobody --regid nogroup --clear-groups'
-    mkdir "$2"
-    chmod 777 "$2"
-    chmod a+rx "$scratch"
-    # shellcheck disable=SC2086
-    {
-        $as "$folder/initdb" -D "$scratch/$2/data" -A trust -U bench >"$2.log" 2>&1
-        TMPDIR=$scratch/$2 $as $watched "$folder/postgres" -D "$scratch/$2/data" -k "$scratch/$2" -h '' >>"$2.log" 2>"$2.err" &
-    }
-    server=$!
-    wait_for 'postgres' "$folder/psql" -q -h "$scratch/$2" -U bench -c 'select 1' postgres
-    "$folder/pgbench" -i -q -h "$scratch/$2" -U bench postgres >>"$2.log" 2>&1
-    echo "made $?" >"$2.result"
-    "$folder/pgbench" -c 8 -j 2 -t 100 -h "$scratch/$2" -U bench postgres 2>>"$2.log" |
-        grep '^number of' >>"$2.result"
-    kill -INT $server
-    wait $server
-    echo "server $?" >>"$2.result"
-}
-
-case_pgbench()
-{
-    need pg_config
-    folder=$(pg_config --bindir)
-    need "$folder/initdb" "$folder/postgres" "$folder/pgbench"
-    serve_pgbench "" native
-    serve_pgbench "$gordian run --quiet --" watched
-    check 'pgbench: the same' diff native.result watched.result
-    check 'pgbench: all done' grep -q 'actually processed: 800/800' watched.result
-    check "pgbench: nothing reported: $(grep '^gordian' watched.err | head -n 3)" test "$(grep -c '^gordian' watched.err)" -eq 0
-}
-
-# With its sandbox, which kills for a system call too many; that takes a user who is not root.
+# With its sandbox, which kills for a system call too many; that takes a user who is not root, and a kernel
+# that lets users have namespaces.
 case_chromium()
 {
     need chromium
-    if [ "$(id -u)" -eq 0 ]; then
-        echo "skipped: chromium's sandbox is for users, not for root"
-        exit 77
-    fi
     echo '<html><body><script>document.write(6 * 7)</script></body></html>' >page.html
+    chmod a+rx "$scratch"
     for how in native watched; do
-        watched=
         [ $how = native ] || watched="$gordian run --quiet --no-potential --"
-        # shellcheck disable=SC2086
-        timeout $patience $watched chromium --headless --disable-gpu --no-first-run \
-            --user-data-dir="$scratch/$how.profile" --dump-dom "file://$scratch/page.html" >$how.dom 2>$how.err
+        mkdir -m 777 $how
+        # shellcheck disable=SC2046,SC2086
+        TMPDIR=$scratch/$how HOME=$scratch/$how timeout $patience $(as_somebody) $watched chromium --headless --disable-gpu \
+            --no-first-run --user-data-dir="$scratch/$how/profile" \
+            --dump-dom "file://$scratch/page.html" >$how.dom 2>$how.err
         echo $? >>$how.dom
+        if [ $how = native ] && ! grep -q '^0$' native.dom; then
+            echo "skipped: chromium does not run here: $(tail -n 3 native.err)"
+            exit 77
+        fi
     done
+    check 'chromium: the page' grep -q 42 native.dom
     check 'chromium: the same page' cmp native.dom watched.dom
-    check 'chromium: nothing reported' test "$(grep -c '^gordian' watched.err)" -eq 0
-}
-
-# figure COMMAND...: a line of a table, the best of five natively and watched in turn.
-figure()
-{
-    command -v "$1" >/dev/null || return 0
-    python3 - "$gordian" "$@" <<'END'
-import os, subprocess, sys, time
-gordian, *command = sys.argv[1:]
-def once(start):
-    begin = time.monotonic()
-    process = subprocess.Popen(start + command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    return time.monotonic() - begin, usage.ru_maxrss / 1024, status
-runs = [(once([]), once([gordian, "run", "--quiet", "--"])) for _ in range(5)]
-native, watched = ([min(run[k][i] for run in runs) for i in range(2)] for k in range(2))
-same = all(run[0][2] == run[1][2] for run in runs)
-print(f"| {' '.join(command)[:60]} | {native[0]:.2f} s | {watched[0] / native[0]:.2f} | "
-      f"{native[1]:.0f} MB | {watched[1]:.0f} MB | {'same' if same else 'OTHER'} |")
-END
-}
-
-case_figures()
-{
-    for i in 1 2 3 4; do some_text; done >text
-    figure xz -kf -0 -T2 text
-    figure pigz -kf -p 4 text
-    figure zstd -qf -9 -T4 text
-    figure sqlite3 :memory: 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT sum(i) FROM n'
-    figure ffmpeg -v error -f lavfi -i testsrc=duration=4 -threads 4 -f framemd5 -
-    figure stress-ng --quiet --mutex 2 --mutex-ops 20000
-    echo 'let l = 4; const { Worker, isMainThread } = require("worker_threads");
-if (isMainThread) for (let i = 0; i < 4; i++) new Worker(__filename); else for (let i = 0; i < 1e8; i++);' >program.js
-    figure node program.js
-    figure java -version
+    check "chromium: nothing reported: $(grep '^gordian' watched.err | head -n 3)" \
+        test "$(grep -c '^gordian' watched.err)" -eq 0
 }
 
 case_"$name"

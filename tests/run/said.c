@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
@@ -139,6 +140,15 @@ static void either_lock(void)
     pthread_mutex_lock(&own);
 }
 
+/* Computes for so long that a hang would have been told. */
+static void computes(void)
+{
+    struct timespec worked;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &worked);
+    while (worked.tv_sec < 4);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -155,6 +165,7 @@ static const struct {
     {"dropped", dropped},
     {"may-be-posted", may_be_posted},
     {"either", either_lock},
+    {"computes", computes},
 };
 
 int main(int argc, char **argv)

@@ -8,8 +8,9 @@
  */
 #define _GNU_SOURCE /* prlimit */
 #include "../test.h"
-#include "base/machine.h"
+#include "base/temporary.h"
 #include "crash_lane.h"
+#include "scratch.h"
 #include "serve/store/journal.h"
 
 #include <dirent.h>
@@ -32,7 +33,7 @@
 
 static struct {
     const char *program;
-    char folder[200], data[256], socket[256], log[256];
+    char folder[SCRATCH_SIZE], data[256], socket[256], log[256];
     pid_t pid;
     rlim_t file_limit; /* of the service's files, bytes; 0: none */
     const char *durability;
@@ -426,24 +427,9 @@ static void test_refused(void)
 
 /* ------------------------------------------------------------------ */
 
-static void remove_folder(const char *path)
-{
-    char name[600];
-    DIR *folder = opendir(path);
-    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-        snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlink(name);
-    }
-    if (folder)
-        closedir(folder);
-    rmdir(path);
-}
-
 static void make_folder(void)
 {
-    snprintf(service.folder, sizeof service.folder, "%s/gordian-crash-XXXXXX", machine_temporary());
-    REQUIRE(mkdtemp(service.folder) != NULL);
+    REQUIRE(scratch_make(service.folder, "crash"));
     snprintf(service.data, sizeof service.data, "%s/data", service.folder);
     snprintf(service.socket, sizeof service.socket, "%s/socket", service.folder);
     snprintf(service.log, sizeof service.log, "%s/log", service.folder);
@@ -478,14 +464,12 @@ int main(int argc, char **argv)
     test_refused();
     close_lanes();
     /* The same, synced to the disk with every batch. */
-    remove_folder(service.data);
+    temporary_remove(service.data);
     service.durability = "full";
     open_lanes();
     test_crashes(rounds / 5 + 1, 2);
     close_lanes();
-    if (test_failed == 0) {
-        remove_folder(service.data);
-        remove_folder(service.folder);
-    }
+    if (test_failed == 0)
+        temporary_remove(service.folder);
     return test_done();
 }

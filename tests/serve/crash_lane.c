@@ -54,6 +54,11 @@ static bool connect_lane(struct lane *lane)
     snprintf(address.sun_path, sizeof address.sun_path, "%s", lane->socket);
     lane->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     lane->in_used = 0;
+    if (lane->roams) { /* a server that was stopped does not hang up */
+        struct timeval patience = {.tv_sec = 2};
+        setsockopt(lane->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        setsockopt(lane->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    }
     return lane->fd >= 0 && connect(lane->fd, (struct sockaddr *)&address, sizeof address) == 0;
 }
 
@@ -90,6 +95,13 @@ static void drop_input(struct lane *lane, size_t count)
 {
     memmove(lane->in, lane->in + count, lane->in_used - count);
     lane->in_used -= count;
+}
+
+/* Does it mean that another one leads, or soon will? */
+static bool is_no_leader(const struct lane *lane, unsigned code)
+{
+    return lane->roams &&
+           (code == WIRE_NOT_LEADER || code == WIRE_NOT_KEPT || code == WIRE_STOPPING);
 }
 
 /* ------------------------------------------------------------------ answers to events */
@@ -156,7 +168,7 @@ static bool expect_frame(struct lane *lane, uint8_t kind, struct wire_frame *fra
         return true;
     if (frame->kind == WIRE_ERROR && wire_get_error(frame, &error)) {
         lane->errors++;
-        if (!error.fatal && error.code != WIRE_NOT_KEPT)
+        if (!error.fatal && error.code != WIRE_NOT_KEPT && !is_no_leader(lane, error.code))
             lane_wrong(lane, "error %u: %.*s", error.code, (int)error.text.length, error.text.text);
     } else {
         lane_wrong(lane, "frame %u, not %u", frame->kind, kind);
@@ -294,10 +306,11 @@ static bool binary_answers(struct lane *lane, bool *refused)
         return true;
     }
     if (frame.kind != WIRE_RESULTS || !wire_get_results(&frame, &results)) {
-        if (frame.kind == WIRE_ERROR && wire_get_error(&frame, &error))
-            lane_wrong(lane, "events refused: %u %.*s", error.code, (int)error.text.length,
-                       error.text.text);
-        else
+        if (frame.kind == WIRE_ERROR && wire_get_error(&frame, &error)) {
+            if (!is_no_leader(lane, error.code))
+                lane_wrong(lane, "events refused: %u %.*s", error.code, (int)error.text.length,
+                           error.text.text);
+        } else
             lane_wrong(lane, "frame %u in place of results", frame.kind);
         return false;
     }
@@ -347,13 +360,19 @@ static void wrong_line(struct lane *lane, json_t *line)
     free(text);
 }
 
+static bool says_no_leader(const struct lane *lane, const json_t *line)
+{
+    return is_no_leader(lane, (unsigned)json_integer_value(json_object_get(line, "code")));
+}
+
 static json_t *expect_line(struct lane *lane, const char *member)
 {
     json_t *line = next_line(lane, member);
     if (!line || !json_object_get(line, "error"))
         return line;
     lane->errors++;
-    wrong_line(lane, line);
+    if (!says_no_leader(lane, line))
+        wrong_line(lane, line);
     json_decref(line);
     return NULL;
 }
@@ -483,6 +502,8 @@ static bool lines_answer(struct lane *lane, uint64_t number, bool *refused)
     if (error && lane->careful) {
         lane->errors++;
         *refused = true;
+    } else if (error && says_no_leader(lane, line)) {
+        good = false;
     } else if (error || !result) {
         wrong_line(lane, line);
         good = false;

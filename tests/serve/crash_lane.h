@@ -46,6 +46,7 @@ struct lane {
     enum lane_model model;
     bool lines;   /* the form of lines; otherwise binary */
     bool careful; /* one frame at a time: errors are expected */
+    bool roams;   /* there are other servers: one that does not take events is left */
     const char *socket;
     struct random random;
 

@@ -45,7 +45,7 @@ static void answer(struct fake *fake, struct fake_connection *connection,
     unsigned long frames = atomic_fetch_add(&fake->frames, 1);
     if (fake->options.mute_after && frames >= fake->options.mute_after)
         return;
-    if (connection->session && connection->session->last > 0 &&
+    if (connection->session && (connection->session->last > 0 || fake->options.readers) &&
         random_chance(&fake->random, fake->options.cut_percent)) {
         push(connection, bytes, random_below(&fake->random, count + 1));
         atomic_fetch_add(&fake->cuts, 1);
@@ -98,6 +98,16 @@ static struct fake_session *find_session(struct fake *fake, const uint8_t *id)
     return NULL;
 }
 
+static void stand_by(struct fake *fake, struct fake_connection *connection)
+{
+    unsigned char bytes[400];
+    char text[300];
+    int length = snprintf(text, sizeof text, "this server stands by; the leader is %s",
+                          fake->options.leader);
+    struct wire_error error = {.code = WIRE_NOT_LEADER, .text = {text, (size_t)length}};
+    answer(fake, connection, bytes, wire_put_error(bytes, sizeof bytes, &error));
+}
+
 static void take_hello(struct fake *fake, struct fake_connection *connection,
                        const struct wire_frame *frame)
 {
@@ -106,6 +116,10 @@ static void take_hello(struct fake *fake, struct fake_connection *connection,
     unsigned char bytes[128];
     if (!wire_get_hello(frame, &hello))
         abort();
+    if (fake->options.leader && !fake->options.readers) {
+        stand_by(fake, connection);
+        return;
+    }
     struct fake_session *session = NULL;
     if (memcmp(hello.session, nobody, sizeof nobody) == 0) {
         session = &fake->sessions[fake->session_count++ % 64];
@@ -126,7 +140,8 @@ static void take_hello(struct fake *fake, struct fake_connection *connection,
                                    .durability = WIRE_BATCH,
                                    .frame_max = WIRE_FRAME_MAX,
                                    .server = {"fake", 4}};
-    memcpy(welcome.session, session->id, sizeof welcome.session);
+    if (!fake->options.readers)
+        memcpy(welcome.session, session->id, sizeof welcome.session);
     answer(fake, connection, bytes, wire_put_welcome(bytes, sizeof bytes, &welcome));
 }
 
@@ -370,6 +385,12 @@ static void take_frame(struct fake *fake, struct fake_connection *connection,
     case WIRE_USE:
     case WIRE_OPEN:
         answer_kind(fake, connection);
+        break;
+    case WIRE_SUBSCRIBE:
+        if (fake->options.leader && frame->body[0] > WIRE_MY_GRANTS)
+            stand_by(fake, connection);
+        else
+            answer_empty(fake, connection);
         break;
     default:
         answer_empty(fake, connection);

@@ -26,6 +26,8 @@ struct fake_options {
     bool extra_ids;           /* declarations are answered with one id too many */
     bool busy;                /* no events are kept before fake->accepts */
     unsigned refuse_events;   /* the error that events are answered with; 0: none */
+    const char *leader;       /* stands by, and says that this one leads; NULL: it leads itself */
+    bool readers;             /* all may only look, also where another leads: see `leader` */
     bool avoids;              /* says that its system is one that avoids */
     unsigned noise_percent;   /* of answers: some bytes are changed */
     uint32_t mute_after;      /* says nothing more after so many frames; 0: talks on */

@@ -12,6 +12,7 @@ set -u
 . "$(dirname "$0")/../shell.sh"
 gordian=$(absolute "$1")
 events=${EVENTS:-20000}
+[ "${GORDIAN_TEST_SCALE:-100}" -ge 10 ] || events=$((events / 4))
 
 if ! "$gordian" info --engine cuda >/dev/null 2>&1; then
     echo "no GPU"

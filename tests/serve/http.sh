@@ -383,6 +383,75 @@ test_tokens()
     has_not "$(cat log)" $writing 'tokens are not logged'
 }
 
+# ---- tokens that are for some systems only
+
+test_bound_tokens()
+{
+    (umask 077 && printf 'shop read %s systems=shop-*\nci write %s\n' $reading $writing >tokens)
+    start --token-file "$scratch/tokens"
+    printf 'open shop-1 detect\nresource a\nresource b\nrequest p a\nrequest q b\nrequest p b\nrequest q a\nopen other detect\nresource a\nresource b\nrequest p a\nrequest q b\nrequest p b\nrequest q a\n' | lines >/dev/null
+    bound()
+    {
+        get -H "Authorization: Bearer $reading" "$@"
+    }
+    text=$(bound "$url/api/v1/systems")
+    has "$text" '"name":"shop-1"' 'its system'
+    has_not "$text" '"name":"other"' 'another system'
+    has_not "$text" '"name":"default"' 'another system'
+    text=$(bound "$url/api/v1/incidents")
+    has "$text" '"id":1,"system":"shop-1"' 'its incident'
+    has_not "$text" '"system":"other"' 'the incident of another system'
+    has "$(bound "$url/api/v1/incidents/1")" '"replay"' 'its incident'
+    is "$(status -H "Authorization: Bearer $reading" "$url/api/v1/incidents/2")" 404 'not its incident'
+    is "$(status -H "Authorization: Bearer $writing" "$url/api/v1/incidents/2")" 200 'for others it is there'
+    for path in systems/other/graph 'systems/default/chain?process=p' 'rates?system=other'; do
+        is "$(status -H "Authorization: Bearer $reading" "$url/api/v1/$path")" 404 "not its $path"
+    done
+    text=$(curl -sSN --max-time 60 -H "Authorization: Bearer $reading" "$url/api/v1/stream" 2>/dev/null | sed -n '/^event: rates/{n;p;q;}')
+    has "$text" '"name":"shop-1"' 'its system in the stream'
+    has_not "$text" '"name":"other"' 'another system in the stream'
+    is "$(status -H "Authorization: Bearer $reading" "$url/metrics")" 403 'metrics are of all systems'
+    stop
+}
+
+# ---- what operators do by hand, and the trail of it
+
+test_actions()
+{
+    (umask 077 && printf 'looker read %s\nsender send %s-\nboss send,end-others %s\n' $reading $writing $writing >tokens)
+    start --token-file "$scratch/tokens" --data "$scratch/acted"
+    printf 'hello lease=100 keep=yes\nresource a\nresource b\nrequest p a\nrequest q b\nrequest p b\nrequest q a\nprocess idle\n' | lines >/dev/null
+    act()
+    {
+        get -H 'Content-Type: application/json' -H "Authorization: Bearer $1" -d "$2" "$url/api/v1/systems/default/$3"
+    }
+    has "$(act $reading '{"process":"p"}' end)" '"status":403' 'a reader ends nobody'
+    has "$(act $writing- '{"process":"p"}' end)" '"status":403' 'who may send ends nobody'
+    has "$(act $writing '{"process":"nobody"}' end)" '"status":404' 'nobody is ended'
+    has "$(act $writing '{"proces":"p"}' end)" '"status":400' 'a wrong body'
+    has "$(act $writing '{"process":"idle"}' cancel)" '"status":409' 'who does not wait'
+    text=$(get -H "Authorization: Bearer $reading" "$url/api/v1/audit")
+    is "$text" '{"actions":[],"next":null}' 'what was refused is not in the trail'
+    text=$(act $writing '{"process":"q","reason":"the \"older\" one stays"}' end)
+    has "$text" '"process":"q","result":"exited","who":"boss"' 'the end of a victim'
+    has "$(get -H "Authorization: Bearer $reading" "$url/api/v1/incidents")" '"how":"ended"' 'the incident is over'
+    printf 'use default\nrequest r a\n' | lines >/dev/null
+    printf 'hello lease=100 keep=yes\nresource c\nrequest s c\nrequest t c\n' | lines >/dev/null
+    has "$(act $writing '{"process":"t"}' cancel)" '"result":"cancelled"' 'a wait is cancelled'
+    text=$(get -H "Authorization: Bearer $reading" "$url/api/v1/audit")
+    has "$text" '"system":"default","what":"cancel","process":"t","who":"boss"' 'the trail'
+    has "$text" '"what":"exit","process":"q","who":"boss","why":"the \"older\" one stays"' 'the trail'
+    has "$(get -H "Authorization: Bearer $reading" "$url/api/v1/audit?process=q&limit=1")" '"process":"q"' 'the trail of one'
+    stop
+    start --data "$scratch/acted"
+    has "$(get "$url/api/v1/audit?limit=1")" '"process":"t","who":"boss","why":""}],"next":' 'the trail stays'
+    has "$(get "$url/api/v1/systems/default/graph")" '"name":"p","waiting":false' 'what was done stays'
+    stop
+    text=$("$gordian" incidents --data "$scratch/acted" --audit 2>&1)
+    has "$text" 'boss' 'the trail from the command line'
+    has "$("$gordian" incidents --data "$scratch/acted" --audit --json 2>&1)" '"what":"exit"' 'the trail as JSON'
+}
+
 # ---- the protocol over TCP, and who may use the Unix socket
 
 test_tcp()
@@ -409,6 +478,7 @@ test_tcp()
     has "$(echo ping | lines)" pong 'the Unix socket needs no token'
     stop
     has_not "$(cat log)" 0123456789abcdef 'tokens are not logged'
+    has "$(cat log)" 'a wrong token was shown, by 127.0.0.1' 'who guessed is logged'
     start --socket-group "$(id -g)"
     is "$(stat -c %a socket)" 660 'the mode with a group'
     stop
@@ -674,6 +744,8 @@ test_answers
 test_metrics
 test_stream
 test_tokens
+test_bound_tokens
+test_actions
 test_tcp
 test_refusals
 test_config

@@ -69,6 +69,8 @@ for when in running killed stopped; do
     expect "$when: none of that id" 0 'no incidents' show --id 77
     expect "$when: lately" 1 'incident 2' show --since 1h
     expect "$when: before" 0 'no incidents' show --until 2001-01-01
+    expect "$when: at a time before" 0 'no incidents' show --at 2001-01-01
+    expect "$when: at this time" 1 '^1 incident, 1 of them stand' show --at 0s
     expect "$when: limited" 1 '^1 incident,' show --limit 1
     expect "$when: oldest first" 1 '"id":1,' show --limit 1 --oldest-first --json
     rm -f exported
@@ -82,6 +84,17 @@ for when in running killed stopped; do
         ;;
     esac
 done
+
+# Everything as it was at a moment: now those of the second trace are deadlocked, whom nobody ended.
+expect 'the state' 0 '^wait dan e=1' show --at 0s --state
+show --at 0s --state >then
+expect 'the state is a trace, and its deadlock is found' 1 'eve' "$gordian" detect then
+expect 'the state as JSON' 0 '"kind":"detect","at":.*"name":"eve","waiting":true,"deadlocked":true' show --at 0s --state --json
+expect 'the state before everything' 0 '^# system default' show --at 2001-01-01 --state
+expect 'no such system' 2 "no system 'other'" show --at 0s --state --system other
+expect 'which moment' 2 'say which moment' show --state
+expect 'no such folder' 2 'nowhere' "$gordian" incidents --data nowhere --at 0s --state
+expect 'of a label that nobody had' 0 'no incidents' show --label team:none
 
 # Whoever looks at a folder at rest leaves nothing there.
 check 'reading leaves no log' test ! -e data/gordian.db-wal

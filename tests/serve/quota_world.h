@@ -89,6 +89,20 @@ static inline bool feed_one(struct talker *talker, const gordian_event *event, u
     return false;
 }
 
+/* A frame of many, none of which is refused. */
+static inline void feed_many(struct talker *talker, const gordian_event *events, size_t count)
+{
+    read_all(talker);
+    struct wire_frame frame = send_events(talker, 0, events, count);
+    struct wire_results results = {0};
+    struct wire_result result = {0};
+    size_t taken = 0;
+    CHECK(frame.kind == WIRE_RESULTS && wire_get_results(&frame, &results));
+    while (wire_next_result(&results, &result))
+        taken += result.outcome != GORDIAN_OUTCOME_REFUSED;
+    CHECK_MSG(taken == count, "%zu", taken);
+}
+
 static inline gordian_event request_of(uint32_t process, const gordian_want *wants, size_t count)
 {
     return (gordian_event){.op = GORDIAN_OP_REQUEST,

@@ -20,9 +20,14 @@ static int status_of_last = -1;
 
 static _Noreturn void become(const struct running *running)
 {
-    const char *words[32] = {running->program, "serve", "--socket", running->socket,
-                             "--data",         "data",  "--http",   "none"};
-    size_t count = 8;
+    const char *words[32] = {running->program, "serve",  "--socket",
+                             running->socket,  "--http", "none"};
+    size_t count = 6;
+    bool shared = running->more && running->more[0] && strcmp(running->more[0], "--store") == 0;
+    if (!shared) {
+        words[count++] = "--data";
+        words[count++] = "data";
+    }
     for (size_t i = 0; running->more && running->more[i] && count < 31; i++)
         words[count++] = running->more[i];
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -9,7 +9,8 @@
 
 struct running {
     const char *program;     /* gordian */
-    const char *const *more; /* further options, NULL at the end; may be NULL */
+    const char *const *more; /* further options, NULL at the end; may be NULL. Its own folder has
+                                the data, unless they begin with --store */
     pid_t pid;               /* 0: it does not run */
     char folder[SCRATCH_SIZE];
     char socket[128];

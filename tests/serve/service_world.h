@@ -363,6 +363,13 @@ static inline void dump_held(struct output *out, struct served *served, uint32_t
     free(copy);
 }
 
+static inline void dump_labels(struct output *out, const struct served *served, enum tags_of of,
+                               uint32_t id)
+{
+    for (uint32_t i = 0; i < tags_count(&served->tags, of, id); i++)
+        output_format(out, " %s", tags_text(&served->tags, of, id, i));
+}
+
 /* Incidents whose allocations failed are missing from the history, and nowhere else. */
 static bool dump_without_incidents;
 
@@ -381,10 +388,11 @@ static inline void dump_system(struct output *out, struct served *served)
         const struct served_process *record = &served->processes[p];
         output_format(out, "p%u %s owner %d since %llu in %d holds", p, name, (int)record->owner,
                       (unsigned long long)record->since,
-                      !without && record->incident != GORDIAN_NONE);
+                      !without && served_incident(served, p) != GORDIAN_NONE);
         dump_held(out, served, p);
         output_text(out, " wants");
         dump_side(out, served, SERVED_WANTED, p);
+        dump_labels(out, served, TAGS_PROCESS, p);
         output_char(out, '\n');
     }
     for (uint32_t q = 0; q < served_resource_limit(served); q++) {
@@ -395,6 +403,7 @@ static inline void dump_system(struct output *out, struct served *served)
                       (unsigned long long)served_free_units(served, q),
                       (unsigned long long)served_units(served, q));
         dump_side(out, served, SERVED_WAITERS, q);
+        dump_labels(out, served, TAGS_RESOURCE, q);
         output_char(out, '\n');
     }
 }
@@ -419,6 +428,19 @@ static inline char *world_dump(struct service *service)
     output_char(&out, '\0');
     REQUIRE(!out.failure);
     return out.buffer;
+}
+
+/* Both have the same state; otherwise `what` differs. */
+static inline void compare_dumps(struct service *left, struct service *right, const char *what)
+{
+    char *a = world_dump(left), *b = world_dump(right);
+    size_t at = 0;
+    while (a[at] && a[at] == b[at])
+        at++;
+    CHECK_MSG(strcmp(a, b) == 0, "%s differs:\n%.300s\n--- not\n%.300s", what,
+              a + (at > 100 ? at - 100 : 0), b + (at > 100 ? at - 100 : 0));
+    free(a);
+    free(b);
 }
 
 /* Applies records first..end of one world to another service. */

@@ -1,13 +1,15 @@
 /* A world for the store's tests: a folder of its own, records whose content follows from their
- * number, and a state that follows from all records: a snapshot is right if the state is. */
+ * number, and a state that follows from all records: a snapshot is right if the state is.
+ *
+ * With GORDIAN_TEST_POSTGRES, a connection string, the store is there, in a schema of its own. */
 #ifndef GORDIAN_TESTS_STORE_WORLD_H
 #define GORDIAN_TESTS_STORE_WORLD_H
 
 #include "../test.h"
 #include "base/clock.h"
 #include "base/crc.h"
-#include "base/machine.h"
 #include "base/random.h"
+#include "base/temporary.h"
 #include "serve/store/files.h"
 #include "serve/store/store.h"
 
@@ -23,6 +25,7 @@
 
 struct world {
     char folder[512]; /* removed at the end, with all that is in it */
+    char schema[64];  /* likewise; "": it is the folder that is tested */
     struct store_options options;
     uint64_t state;    /* of all records up to `number` */
     uint64_t number;   /* of the last record applied */
@@ -44,29 +47,73 @@ static inline void world_path(const struct world *world, const char *name, char 
     snprintf(path, size, "%s/%s", world->folder, name);
 }
 
-/* The folder is flat. */
+/* ---- the store's tables, if it has them */
+
+#ifdef HAVE_LIBPQ
+#include <libpq-fe.h>
+
+/* The number that a question gives; -1: none. */
+static inline int64_t world_ask_postgres(const struct world *world, const char *sql)
+{
+    int64_t number = -1;
+    PGconn *conn = PQconnectdb(getenv("GORDIAN_TEST_POSTGRES"));
+    REQUIRE(PQstatus(conn) == CONNECTION_OK);
+    char begin[200];
+    snprintf(begin, sizeof begin, "SET client_min_messages = error; SET search_path TO \"%s\"",
+             world->schema);
+    PQclear(PQexec(conn, begin));
+    PGresult *found = PQexec(conn, sql);
+    CHECK_MSG(PQresultStatus(found) == PGRES_TUPLES_OK || PQresultStatus(found) == PGRES_COMMAND_OK,
+              "%s: %s", sql, PQresultErrorMessage(found));
+    if (PQresultStatus(found) == PGRES_TUPLES_OK && PQntuples(found) > 0)
+        number = strtoll(PQgetvalue(found, 0, 0), NULL, 10);
+    PQclear(found);
+    PQfinish(conn);
+    return number;
+}
+#else
+static inline int64_t world_ask_postgres(const struct world *world, const char *sql)
+{
+    (void)world, (void)sql;
+    return -1;
+}
+#endif
+
+static inline bool world_on_postgres(const struct world *world)
+{
+    return world->schema[0];
+}
+
+static inline void world_drop_schema(const struct world *world)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql, "DROP SCHEMA IF EXISTS \"%s\" CASCADE", world->schema);
+    world_ask_postgres(world, sql);
+}
+
 static inline void world_remove(const struct world *world)
 {
-    char path[sizeof world->folder + 300];
-    DIR *folder = opendir(world->folder);
-    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-        world_path(world, entry->d_name, path, sizeof path);
-        if (entry->d_name[0] != '.')
-            unlink(path);
-    }
-    if (folder)
-        closedir(folder);
-    rmdir(world->folder);
+    temporary_remove(world->folder);
+    if (world_on_postgres(world))
+        world_drop_schema(world);
 }
 
 static inline void world_make(struct world *world)
 {
     *world = (struct world){.state = 1};
-    snprintf(world->folder, sizeof world->folder, "%s/gordian-store-XXXXXX", machine_temporary());
-    REQUIRE(mkdtemp(world->folder) != NULL);
+    REQUIRE(temporary_folder("gordian-store", world->folder, sizeof world->folder, NULL) ==
+            GORDIAN_OK);
     store_options_init(&world->options);
     world->options.folder = world->folder;
     world->options.retry_ms = 5;
+    world->options.postgres = getenv("GORDIAN_TEST_POSTGRES");
+    if (world->options.postgres) {
+        snprintf(world->schema, sizeof world->schema, "%s", strrchr(world->folder, '/') + 1);
+        world->options.folder = NULL;
+        world->options.schema = world->schema;
+        world->options.address = "here:1";
+        world->options.lead_ms = 600000; /* whoever was killed is gone soon */
+    }
 }
 
 /* The content of a record: up to a few hundred bytes, now and then many more. */
@@ -92,13 +139,17 @@ static inline void world_apply(struct world *world, uint64_t number, const void 
     world->number = number;
 }
 
-/* The state after that many records. */
+/* The state after that many records. Mostly asked for again when there are a few more: it goes on
+ * from where it was. */
 static inline uint64_t world_state_at(uint64_t number)
 {
-    static uint8_t bytes[70000];
-    struct world model = {.state = 1};
-    for (uint64_t i = 1; i <= number; i++)
-        world_apply(&model, i, bytes, world_record(i, bytes, sizeof bytes));
+    static _Thread_local uint8_t bytes[70000];
+    static _Thread_local struct world model;
+    if (model.number > number || !model.state)
+        model = (struct world){.state = 1};
+    while (model.number < number)
+        world_apply(&model, model.number + 1, bytes,
+                    world_record(model.number + 1, bytes, sizeof bytes));
     return model.state;
 }
 
@@ -203,6 +254,8 @@ static inline int64_t sqlite_number(sqlite3 *db, const char *sql)
 
 static inline int64_t world_ask(const struct world *world, const char *sql)
 {
+    if (world_on_postgres(world))
+        return world_ask_postgres(world, sql);
     sqlite3 *db = world_sqlite(world, SQLITE_OPEN_READONLY);
     int64_t number = sqlite_number(db, sql);
     sqlite3_close(db);
@@ -237,6 +290,11 @@ static inline unsigned world_files(const struct world *world, const char *kind, 
 {
     unsigned count = 0;
     uint64_t number;
+    if (world_on_postgres(world)) { /* rows are files of a snapshot */
+        *least = (uint64_t)world_ask(world, "SELECT min(last) FROM snapshot");
+        *most = (uint64_t)world_ask(world, "SELECT max(last) FROM snapshot");
+        return (unsigned)world_ask(world, "SELECT count(*) FROM snapshot");
+    }
     DIR *folder = opendir(world->folder);
     *least = UINT64_MAX;
     *most = 0;

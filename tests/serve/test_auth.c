@@ -36,7 +36,8 @@ static const char *put(const char *name, const char *text, mode_t mode)
 
 static enum auth_rights ask(const struct auth *auth, const char *token)
 {
-    return auth_token(auth, token, strlen(token), NULL);
+    struct auth_grant grant;
+    return auth_token(auth, token, strlen(token), &grant);
 }
 
 /* ------------------------------------------------------------------ tokens */
@@ -51,9 +52,9 @@ static void test_tokens(void)
                            0600);
     REQUIRE(auth_open(&auth, path, &error) == GORDIAN_OK);
     CHECK(auth_required(auth));
-    const char *name = NULL;
-    CHECK(auth_token(auth, READER, strlen(READER), &name) == AUTH_READ);
-    CHECK(name && strcmp(name, "grafana") == 0);
+    struct auth_grant grant;
+    CHECK(auth_token(auth, READER, strlen(READER), &grant) == AUTH_READ);
+    CHECK(strcmp(grant.name, "grafana") == 0 && !*grant.systems);
     CHECK(ask(auth, WRITER) == AUTH_WRITE);
     CHECK(ask(auth, "") == AUTH_NONE && ask(auth, "grafana") == AUTH_NONE);
     /* Every single changed, missing or added character counts. */
@@ -125,11 +126,47 @@ static void test_bad_files(void)
     CHECK(auth_open(&auth, folder, &error) == GORDIAN_STATUS_INPUT);
 }
 
+/* Which systems, and how much of everything. */
+static void test_settings(void)
+{
+    struct auth *auth;
+    gordian_error error;
+    struct auth_grant grant;
+    const char *path = put("tokens",
+                           "shop write " WRITER " systems=shop-*,stock max-names=10 max-memory=2M "
+                           "max-events=100 max-systems=3\n",
+                           0600);
+    REQUIRE(auth_open(&auth, path, &error) == GORDIAN_OK);
+    CHECK(auth_token(auth, WRITER, strlen(WRITER), &grant) == AUTH_WRITE);
+    CHECK(grant.max_names == 10 && grant.max_memory == 2 << 20 && grant.max_events == 100 &&
+          grant.max_systems == 3);
+    static const struct {
+        const char *name;
+        bool fits;
+    } cases[] = {{"shop-1", true}, {"shop-", true}, {"stock", true},     {"stocks", false},
+                 {"shop", false},  {"", false},     {"my-shop-1", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_MSG(auth_fits(grant.systems, cases[i].name) == cases[i].fits, "%s", cases[i].name);
+    CHECK(auth_fits("", "anything"));
+    auth_close(auth);
+    static const char *const wrong[] = {"systems=",    "systems",      "max-names=0",
+                                        "max-names=x", "max-memory=0", "max-things=1",
+                                        "systems=[ab]"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "a write " WRITER " %s\n", wrong[i]);
+        CHECK_MSG(auth_open(&auth, put("tokens", text, 0600), &error) == GORDIAN_STATUS_INPUT &&
+                      strstr(error.message, "line 1"),
+                  "%s", wrong[i]);
+    }
+}
+
 static void test_cookies(void)
 {
     struct auth *auth;
     gordian_error error;
     char cookie[AUTH_COOKIE_SIZE], other[AUTH_COOKIE_SIZE];
+    struct auth_grant grant;
     put("tokens", "a read " READER "\nb write " WRITER "\n", 0600);
     char path[400];
     snprintf(path, sizeof path, "%s/tokens", folder);
@@ -137,35 +174,35 @@ static void test_cookies(void)
     size_t size = AUTH_COOKIE_SIZE - 1;
     uint64_t day = UINT64_C(86400000);
     CHECK(auth_login(auth, "wrong-wrong-wrong", 17, 1, cookie) == AUTH_NONE);
-    CHECK(auth_cookie(auth, "0000", 4, 1) == AUTH_NONE);
+    CHECK(auth_cookie(auth, "0000", 4, 1, &grant) == AUTH_NONE);
     CHECK(auth_login(auth, READER, strlen(READER), 1, cookie) == AUTH_READ);
     CHECK(auth_login(auth, WRITER, strlen(WRITER), 1, other) == AUTH_WRITE);
     CHECK(strlen(cookie) == size && strcmp(cookie, other) != 0);
-    CHECK(auth_cookie(auth, cookie, size, 2) == AUTH_READ);
-    CHECK(auth_cookie(auth, other, size, 2) == AUTH_WRITE);
-    CHECK(auth_cookie(auth, cookie, size - 1, 2) == AUTH_NONE);
-    CHECK(auth_cookie(auth, cookie, size, day) == AUTH_NONE); /* too old */
+    CHECK(auth_cookie(auth, cookie, size, 2, &grant) == AUTH_READ);
+    CHECK(auth_cookie(auth, other, size, 2, &grant) == AUTH_WRITE);
+    CHECK(auth_cookie(auth, cookie, size - 1, 2, &grant) == AUTH_NONE);
+    CHECK(auth_cookie(auth, cookie, size, day, &grant) == AUTH_NONE); /* too old */
     auth_logout(auth, cookie, size);
-    CHECK(auth_cookie(auth, cookie, size, 2) == AUTH_NONE);
-    CHECK(auth_cookie(auth, other, size, 2) == AUTH_WRITE);
+    CHECK(auth_cookie(auth, cookie, size, 2, &grant) == AUTH_NONE);
+    CHECK(auth_cookie(auth, other, size, 2, &grant) == AUTH_WRITE);
     /* A token that is gone takes its cookies along; a right that was lost is lost. */
     put("tokens", "a read " READER "\nb read " WRITER "\n", 0600);
     CHECK(auth_reload(auth, &error) == GORDIAN_OK);
-    CHECK(auth_cookie(auth, other, size, 2) == AUTH_READ);
+    CHECK(auth_cookie(auth, other, size, 2, &grant) == AUTH_READ);
     put("tokens", "a read " READER "\n", 0600);
     CHECK(auth_reload(auth, &error) == GORDIAN_OK);
-    CHECK(auth_cookie(auth, other, size, 2) == AUTH_NONE);
+    CHECK(auth_cookie(auth, other, size, 2, &grant) == AUTH_NONE);
     put("tokens", "a read " READER "\nb write " WRITER "\n", 0600);
     CHECK(auth_reload(auth, &error) == GORDIAN_OK); /* it is back, its cookies are not */
-    CHECK(auth_cookie(auth, other, size, 2) == AUTH_NONE);
+    CHECK(auth_cookie(auth, other, size, 2, &grant) == AUTH_NONE);
     /* However many there are, the newest stay. */
     CHECK(auth_login(auth, READER, strlen(READER), 3, cookie) == AUTH_READ);
     for (size_t i = 0; i < AUTH_COOKIES_MAX - 1; i++)
         auth_login(auth, READER, strlen(READER), 3, other);
-    CHECK(auth_cookie(auth, cookie, size, 4) == AUTH_READ);
+    CHECK(auth_cookie(auth, cookie, size, 4, &grant) == AUTH_READ);
     auth_login(auth, READER, strlen(READER), 3, other);
-    CHECK(auth_cookie(auth, cookie, size, 4) == AUTH_NONE);
-    CHECK(auth_cookie(auth, other, size, 4) == AUTH_READ);
+    CHECK(auth_cookie(auth, cookie, size, 4, &grant) == AUTH_NONE);
+    CHECK(auth_cookie(auth, other, size, 4, &grant) == AUTH_READ);
     auth_close(auth);
 }
 
@@ -406,6 +443,7 @@ int main(void)
     REQUIRE(scratch_make(folder, "auth") && chdir(folder) == 0);
     test_tokens();
     test_bad_files();
+    test_settings();
     test_cookies();
     test_peers();
     test_addresses();

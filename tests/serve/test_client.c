@@ -48,6 +48,57 @@ static void test_addresses(void)
 #endif
 }
 
+/* ------------------------------------------------------------------ several servers */
+
+static void check_reaches(const char *uri, const struct fake *leader, unsigned long frames)
+{
+    gordian_client *client;
+    gordian_client_options options;
+    gordian_client_options_init(&options);
+    options.lease_ms = 60000;
+    gordian_status status = gordian_client_open(&client, uri, &options, &error);
+    CHECK_MSG(status == GORDIAN_OK, "%s: %s", uri, error.message);
+    REQUIRE(status == GORDIAN_OK);
+    CHECK(leader->frames > frames);
+    gordian_client_close(client);
+}
+
+/* However it is told of them, a client comes to the one that leads. */
+static void test_servers(void)
+{
+    struct fake leads, stands_by, knows_nothing;
+    struct fake_options options = {.seed = 1};
+    char uri[600];
+    REQUIRE(fake_start(&leads, &options));
+    options.leader = leads.uri;
+    REQUIRE(fake_start(&stands_by, &options));
+    options.leader = "unknown";
+    REQUIRE(fake_start(&knows_nothing, &options));
+    check_reaches(stands_by.uri, &leads, leads.frames); /* it was never named to the client */
+    const char *const forms[] = {"unix:/nonexistent/socket,%s,%s,%s", "%s,%s,%s",
+                                 "tcp://127.0.0.1:1,%s,%s,%s"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        snprintf(uri, sizeof uri, forms[i], knows_nothing.uri, stands_by.uri, leads.uri);
+        check_reaches(uri, &leads, leads.frames);
+    }
+    snprintf(uri, sizeof uri, "%s,%s", knows_nothing.uri, leads.uri);
+    check_reaches(uri, &leads, leads.frames);
+    check_bad_uri("gordian://", GORDIAN_STATUS_INPUT);
+    check_bad_uri("gordian://127.0.0.1:1,127.0.0.1", GORDIAN_STATUS_INPUT);
+    check_bad_uri("gordian://127.0.0.1:1,127.0.0.1:2", GORDIAN_STATUS_IO);
+    /* nobody leads: that is waited for, but not for ever */
+    gordian_client_options hurried;
+    gordian_client *client;
+    gordian_client_options_init(&hurried);
+    hurried.connect_ms = 50;
+    CHECK(gordian_client_open(&client, knows_nothing.uri, &hurried, &error) == GORDIAN_STATUS_IO);
+    struct fake *all[] = {&leads, &stands_by, &knows_nothing};
+    for (size_t i = 0; i < 3; i++) {
+        fake_stop(all[i]);
+        fake_free(all[i]);
+    }
+}
+
 /* ------------------------------------------------------------------ one by one */
 
 static void test_plain_use(void)
@@ -496,6 +547,65 @@ static void test_own_loop(void)
     fake_free(&fake);
 }
 
+struct subscribed {
+    unsigned gaps, links;
+};
+
+static void note_gap(void *context, gordian_notice notice, const char *json, size_t length)
+{
+    struct subscribed *told = context;
+    CHECK(notice == GORDIAN_NOTICE_GAP && length == strlen("{\"gap\":{}}") &&
+          memcmp(json, "{\"gap\":{}}", length) == 0);
+    told->gaps++;
+}
+
+static void note_connected(void *context, bool connected, const char *why)
+{
+    (void)why;
+    ((struct subscribed *)context)->links += connected;
+}
+
+/* Whoever may only look is let in everywhere, and comes to the one that leads, and tells, when it
+ * subscribes. Each time it is connected anew it is told that something may be missing, once. */
+static void check_subscribed(uint32_t lease_ms, unsigned cut_percent)
+{
+    struct fake leads, stands_by;
+    struct fake_options options = {.seed = 11, .readers = true, .cut_percent = cut_percent};
+    struct subscribed told = {0};
+    REQUIRE(fake_start(&leads, &options));
+    options = (struct fake_options){.seed = 12, .readers = true, .leader = leads.uri};
+    REQUIRE(fake_start(&stands_by, &options));
+    gordian_client_options wanted;
+    gordian_client_options_init(&wanted);
+    wanted.lease_ms = lease_ms;
+    wanted.notice = note_gap;
+    wanted.link = note_connected;
+    wanted.context = &told;
+    gordian_client *client = fake_client(&stands_by, &wanted);
+    CHECK(leads.frames == 0);
+    gordian_status status =
+        gordian_client_subscribe(client, GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS, &error);
+    CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
+    CHECK(leads.frames > 0 && told.gaps == 0);
+    told.links = 0;
+    for (unsigned i = 0; i < 200; i++)
+        CHECK(gordian_client_ping(client, &error) == GORDIAN_OK);
+    CHECK_MSG(told.gaps == told.links && (told.gaps > 0) == (cut_percent > 0), "%u of %u",
+              told.gaps, told.links);
+    gordian_client_close(client);
+    struct fake *all[] = {&leads, &stands_by};
+    for (size_t i = 0; i < 2; i++) {
+        fake_stop(all[i]);
+        fake_free(all[i]);
+    }
+}
+
+static void test_subscribed(void)
+{
+    check_subscribed(0, 0);
+    check_subscribed(60000, 10);
+}
+
 /* A lease is kept alive while the library waits. */
 static void test_keep_alive(void)
 {
@@ -653,12 +763,14 @@ static void test_nonsense(void)
 int main(void)
 {
     test_addresses();
+    test_servers();
     test_plain_use();
     test_acquire();
     test_random();
     test_sync_over_cuts();
     test_resume();
     test_own_loop();
+    test_subscribed();
     test_keep_alive();
     test_memory();
     test_nonsense();

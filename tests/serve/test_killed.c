@@ -217,6 +217,8 @@ int main(void)
     test_killed(STORE_BATCH);
     test_killed(STORE_FULL);
     test_killed(STORE_NONE);
+    if (getenv("GORDIAN_TEST_POSTGRES"))
+        return test_done(); /* the rest fails writes to files */
     test_killed_writing(STORE_BATCH);
     test_killed_writing(STORE_FULL);
     test_killed_writing(STORE_NONE);

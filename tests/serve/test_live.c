@@ -1,6 +1,7 @@
 /* The client library and a real service: every answer against a model, also when the service is
  * killed in the middle, over TCP with tokens, and with a lease that runs out. */
 #define _GNU_SOURCE
+#include "heard.h"
 #include "load.h"
 
 #include <errno.h>
@@ -61,7 +62,7 @@ static void test_ends(void)
     for (int how = 0; how < 3; how++) {
         gordian_client_options options;
         gordian_client_options_init(&options);
-        options.lease_ms = how == 2 ? 2000 : 0;
+        options.lease_ms = how == 2 ? 5000 : 0; /* longer than a call takes */
         gordian_client *holder = open_client(service.uri, &options);
         uint32_t process, resource;
         gordian_reply reply;
@@ -101,6 +102,52 @@ static void note(void *context, gordian_notice kind, const char *json, size_t le
     notices->deadlocks += kind == GORDIAN_NOTICE_DEADLOCK;
     notices->events += kind == GORDIAN_NOTICE_EVENT;
     notices->victim |= memmem(json, length, "\"victim\":\"", 10) != NULL;
+}
+
+/* Who has subscribed stays so when the service is killed and comes back, and knows what it missed.
+ */
+static void test_subscribed(void)
+{
+    struct running service;
+    struct hearer all = {0}, deadlocks = {0}, nothing = {0};
+    uint32_t process, resource;
+    gordian_reply reply;
+    REQUIRE(running_start(&service, program, NULL));
+    gordian_client *one = heard_client(
+        service.uri, &all, GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS | GORDIAN_ALL_EVENTS);
+    gordian_client *two =
+        heard_client(service.uri, &deadlocks, GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS);
+    gordian_client *speaker = heard_client(service.uri, &nothing, GORDIAN_MY_GRANTS);
+    heard_say(speaker);
+    heard_wait(one, &all, 2, 0);
+    for (unsigned kills = 1; kills <= 2; kills++) {
+        unsigned told = all.events;
+        uint64_t known = all.at;
+        running_end(&service, SIGKILL);
+        REQUIRE(running_again(&service));
+        heard_say(speaker); /* while the others are not connected */
+        heard_wait(one, &all, known + 2, kills);
+        CHECK_MSG(all.at == known + 2 && all.events == told, "%u events", all.events);
+        heard_wait(two, &deadlocks, 0, kills);
+        heard_say(speaker);
+        heard_wait(one, &all, known + 4, kills);
+        CHECK(all.at == known + 4 && all.events == told + 2);
+    }
+    CHECK(!gordian_client_add_resource(speaker, "pair", 2, &resource, &error));
+    CHECK(!gordian_client_add_process(speaker, "stuck", &process, &error));
+    CHECK(!gordian_client_request(speaker, process, resource, 2, &reply, &error));
+    CHECK(!gordian_client_request(speaker, process, resource, 1, &reply, &error));
+    CHECK_MSG(reply.outcome == GORDIAN_OUTCOME_DEADLOCK, "%u", reply.outcome);
+    heard_wait(one, &all, all.at + 2, 2);
+    for (int tries = 0; tries < 12000 && deadlocks.deadlocks == 0; tries++)
+        CHECK(!gordian_client_ping(two, &error));
+    CHECK(all.gaps == 2 && all.unsaid == 0 && all.deadlocks == 1);
+    CHECK(deadlocks.gaps == 2 && deadlocks.unsaid == 2 && deadlocks.deadlocks == 1);
+    CHECK(nothing.gaps == 0 && nothing.events == 0);
+    gordian_client_close(speaker);
+    gordian_client_close(two);
+    gordian_client_close(one);
+    CHECK(running_stop(&service) == 0);
 }
 
 /* A system that recovers by itself ends the victim, who is told, whose request does not hang. */
@@ -328,6 +375,38 @@ static void test_questions(void)
 
 /* ------------------------------------------------------------------ TCP */
 
+/* Labels: set, changed, taken away; all of them or none; and there after a kill. */
+static void test_labels(void)
+{
+    struct running service;
+    uint32_t p, q;
+    const char *json;
+    size_t size;
+    const char *const first[] = {"team:pay", "env:prod"}, *const second[] = {"team:store", "env:"},
+                      *const wrong[] = {"env:test", "nothing"};
+    gordian_client_options options;
+    gordian_client_options_init(&options);
+    options.lease_ms = 60000;
+    REQUIRE(running_start(&service, program, NULL));
+    gordian_client *client = open_client(service.uri, &options);
+    REQUIRE(gordian_client_add_process(client, "p", &p, &error) == GORDIAN_OK);
+    REQUIRE(gordian_client_add_resource(client, "q", 1, &q, &error) == GORDIAN_OK);
+    CHECK(gordian_client_label(client, false, p, first, 2, &error) == GORDIAN_OK);
+    CHECK(gordian_client_label(client, true, q, first, 1, &error) == GORDIAN_OK);
+    CHECK(gordian_client_label(client, false, p, second, 2, &error) == GORDIAN_OK);
+    CHECK(gordian_client_label(client, false, p, wrong, 2, &error) == GORDIAN_STATUS_INPUT);
+    CHECK_MSG(strstr(error.message, "KEY:VALUE"), "%s", error.message);
+    CHECK(gordian_client_label(client, false, p + 7, first, 2, &error) == GORDIAN_STATUS_INPUT);
+    running_end(&service, SIGKILL);
+    REQUIRE(running_again(&service));
+    CHECK(gordian_client_ask(client, "state p", &json, &size, &error) == GORDIAN_OK);
+    CHECK_MSG(strstr(json, "\"labels\":[\"team:store\"]"), "%s", json);
+    CHECK(gordian_client_ask(client, "state q", &json, &size, &error) == GORDIAN_OK);
+    CHECK_MSG(strstr(json, "\"labels\":[\"team:pay\"]"), "%s", json);
+    gordian_client_close(client);
+    CHECK(running_stop(&service) == 0);
+}
+
 static void write_tokens(const char *path)
 {
     FILE *file = fopen(path, "w");
@@ -385,10 +464,12 @@ int main(int argc, char **argv)
     test_killed();
     test_ends();
     test_recovery();
+    test_subscribed();
     test_avoidance();
     test_lines();
     test_refused_line();
     test_questions();
+    test_labels();
     test_tcp();
     return test_done();
 }

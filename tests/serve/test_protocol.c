@@ -162,7 +162,7 @@ static void test_malformed(void)
     check_fatal("a frame above the limit", "\1\0\x10\0\5", 5);
     check_fatal("an unknown kind", "\1\0\0\0\x7f", 5);
     check_fatal("an answer's kind", "\1\0\0\0\x43", 5);
-    for (unsigned kind = WIRE_HELLO; kind <= WIRE_LINE; kind++) {
+    for (unsigned kind = WIRE_HELLO; kind <= WIRE_LABEL; kind++) {
         if (kind == WIRE_BYE || kind == WIRE_PING)
             continue;
         size_t size = wire_put_frame(frame, sizeof frame, (uint8_t)kind, "", 0);

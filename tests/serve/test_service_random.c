@@ -447,6 +447,12 @@ static void step(struct trial *trial)
 /* ------------------------------------------------------------------ comparing */
 
 /* What the plain system says of a process and of a resource. */
+static bool is_on_cycle(struct served *served, uint32_t process)
+{
+    gordian_witness witness;
+    return !gordian_explain(served->system, process, &witness, NULL) && witness.cycle;
+}
+
 /* An incident is open if and only if somebody can never run again, and each has one of them. */
 static void compare_incidents(struct served *served)
 {
@@ -455,9 +461,9 @@ static void compare_incidents(struct served *served)
     REQUIRE(!gordian_deadlocked(served->system, &dead, &count, NULL));
     CHECK_MSG((served->incident_count > 0) == (count > 0), "%u incidents, %zu deadlocked",
               served->incident_count, count);
-    for (uint32_t i = 0; i < served->incident_count; i++) {
+    for (uint32_t i = 0; i < served->incident_limit; i++) {
         const struct open_incident *open = &served->incidents[i];
-        bool stands = false;
+        bool stands = open->id == 0 || (open->cycle && is_on_cycle(served, open->requester));
         for (uint32_t j = 0; j < open->member_count; j++)
             stands |=
                 open->members[j] != GORDIAN_NONE && served_is_deadlocked(served, open->members[j]);
@@ -501,18 +507,6 @@ static void compare_model(struct trial *trial)
     for (uint32_t p = 0; p < gordian_bank_process_limit(bank); p++)
         for (uint32_t q = 0; q < RESOURCES; q++)
             CHECK(gordian_bank_held(bank, p, q) == gordian_bank_held(served->bank, p, q));
-}
-
-static void compare_dumps(struct service *left, struct service *right, const char *what)
-{
-    char *a = world_dump(left), *b = world_dump(right);
-    size_t at = 0;
-    while (a[at] && a[at] == b[at])
-        at++;
-    CHECK_MSG(strcmp(a, b) == 0, "%s differs:\n%.300s\n--- not\n%.300s", what,
-              a + (at > 100 ? at - 100 : 0), b + (at > 100 ? at - 100 : 0));
-    free(a);
-    free(b);
 }
 
 struct sections {

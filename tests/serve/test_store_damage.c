@@ -387,7 +387,9 @@ static void make_closed(struct world *world, bool snapshots)
             CHECK(false);
         store_seal(store);
         if (snapshots && (i == 39 || i == 79)) {
-            uint64_t wanted = i == 39 ? 1 : 2;
+            uint64_t wanted = i == 39 ? 1 : 2, last = store_last(store);
+            /* The journal goes on in another file behind what is kept by then. */
+            WORLD_WAIT(store, store_committed(store) == last);
             world_snapshot(world, store, 0);
             WORLD_WAIT(store, (store_figures(store, &figures), figures.snapshots == wanted));
         }
@@ -636,6 +638,26 @@ static void without_a_table(const struct world *world)
     world_change(world, "DROP TABLE applied");
 }
 
+/* What is beside the incidents is taken over, too: it may have left the journal long ago. */
+static void test_repaired_history(void)
+{
+    struct world world;
+    world_make(&world);
+    world.options.keep_incidents_ms = 0; /* all are very old */
+    make_closed(&world, false);
+    world_change(&world, "INSERT INTO incident_label VALUES(3, '[\"team:x\"]');"
+                         "INSERT INTO action VALUES(9, 's', 1, 'exit', 'ann', 'p', 'late', 1);"
+                         "INSERT INTO notice VALUES(3, 0, 1), (2, 1, 1)");
+    without_a_table(&world);
+    CHECK(repair(&world, "repaired") == 100);
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident_label WHERE id = 3 AND"
+                            " labels = '[\"team:x\"]'") == 1);
+    CHECK(world_ask(&world, "SELECT count(*) FROM action WHERE id = 9 AND why = 'late'") == 1);
+    CHECK(world_ask(&world, "SELECT count(*) FROM notice") == 2);
+    CHECK(world_ask(&world, "SELECT id FROM notice ORDER BY rowid LIMIT 1") == 3);
+    world_remove(&world);
+}
+
 static void test_killed_repair(void (*damage)(const struct world *world), uint64_t left)
 {
     unsigned repaired = 0, refused = 0;
@@ -767,6 +789,7 @@ int main(void)
     test_damaged_twice();
     test_killed_repair(body_60, 59);
     test_killed_repair(without_a_table, 100);
+    test_repaired_history();
     test_damaged_anywhere();
     test_versions();
     return test_done();

@@ -167,7 +167,7 @@ static void test_full_disk(enum store_durability durability)
     world.options.durability = durability;
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
     for (uint64_t i = 1; i <= 3; i++) { /* the second file of the journal is not needed any more */
-        world_keep(&world, store, i == 2 ? 30000 : 1);
+        world_keep(&world, store, i == 2 ? (test_is_short() ? 15000 : 30000) : 1);
         world_snapshot(&world, store, 0);
         WORLD_WAIT(store, (store_figures(store, &figures), figures.snapshots == i));
     }
@@ -177,7 +177,7 @@ static void test_full_disk(enum store_durability durability)
     store_close(store);
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
     failing_size_max = 1;
-    for (unsigned i = 0; i < 400; i++)
+    for (unsigned i = 0; i < (test_is_short() ? 100 : 400); i++)
         world_keep(&world, store, 20);
     store_figures(store, &figures);
     CHECK(figures.failures <= 1 && world_size(&world, "journal-spare") == 0);
@@ -497,7 +497,8 @@ int main(void)
     test_close_while_broken();
     test_locked();
     test_long_reader(STORE_BATCH);
-    test_long_reader(STORE_FULL);
+    if (!test_is_short())
+        test_long_reader(STORE_FULL);
     test_removed(true);
     test_removed(false);
     test_folders();

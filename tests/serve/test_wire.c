@@ -39,28 +39,98 @@ static bool same_text(struct wire_text left, struct wire_text right)
 
 /* ------------------------------------------------------------------ any body */
 
+static bool read_ids(struct wire_list *list)
+{
+    uint32_t id;
+    while (wire_next_id(list, &id))
+        ;
+    return list->left == 0;
+}
+
+static bool read_declarations(struct wire_list *list)
+{
+    struct wire_declaration declaration;
+    while (wire_next_declaration(list, &declaration, read_wants, 4))
+        ;
+    return list->left == 0;
+}
+
+static bool read_events(struct wire_events *events)
+{
+    gordian_event event[16];
+    bool bad = false;
+    while (events->list.left && !bad)
+        if (!wire_next_events(&events->list, event, 16, read_wants, WANTS, &bad))
+            break;
+    return !bad && events->list.left == 0;
+}
+
+static bool read_results(struct wire_results *results)
+{
+    struct wire_result result;
+    uint32_t id;
+    while (wire_next_result(results, &result))
+        for (uint32_t i = 0; i < result.served; i++)
+            if (!wire_next_served(results, &id))
+                return false;
+    return results->count == 0 && results->ids == results->end;
+}
+
+static bool read_stated(struct wire_list *list)
+{
+    gordian_want want;
+    while (wire_next_want(list, &want))
+        ;
+    return list->left == 0;
+}
+
+/* What has a list in it. True: it is what `kind` says. */
+static bool read_lists(const struct wire_frame *frame)
+{
+    struct wire_list list;
+    struct wire_events events;
+    struct wire_results results;
+    struct wire_state state;
+    struct wire_answer answer;
+    uint8_t u8;
+    switch (frame->kind) {
+    case WIRE_DECLARE:
+        return wire_get_declare(frame, &list) && read_declarations(&list);
+    case WIRE_EVENTS:
+        return wire_get_events(frame, &events) && read_events(&events);
+    case WIRE_REMOVE:
+        return wire_get_remove(frame, &u8, &list) && read_ids(&list);
+    case WIRE_DECLARED:
+        return wire_get_declared(frame, &list) && read_ids(&list);
+    case WIRE_ANSWER:
+        if (!wire_get_answer(frame, &answer))
+            return false;
+        read_ids(&answer.served);
+        return true;
+    case WIRE_RESULTS:
+        return wire_get_results(frame, &results) && read_results(&results);
+    case WIRE_STATED:
+        return wire_get_stated(frame, &state, &list) && read_stated(&list);
+    default:
+        return true;
+    }
+}
+
 /* Reads a body in every way there is. True: it is what `kind` says. */
 static bool read_any(const struct wire_frame *frame)
 {
     struct wire_hello hello;
     struct wire_open open;
     struct wire_text name;
-    struct wire_list list;
-    struct wire_declaration declaration;
-    struct wire_events events;
     struct wire_weigh weigh;
     struct wire_welcome welcome;
-    struct wire_results results;
-    struct wire_result result;
     struct wire_error error;
-    struct wire_state state;
     struct wire_asked asked;
+    struct wire_line line;
     gordian_event event[16];
-    gordian_want want;
     uint64_t u64;
     uint32_t u32;
     uint8_t u8;
-    bool bad = false;
     switch (frame->kind) {
     case WIRE_HELLO:
         return wire_get_hello(frame, &hello);
@@ -69,48 +139,17 @@ static bool read_any(const struct wire_frame *frame)
         return wire_get_name(frame, &name);
     case WIRE_OPEN:
         return wire_get_open(frame, &open);
-    case WIRE_DECLARE:
-        if (!wire_get_declare(frame, &list))
-            return false;
-        while (wire_next_declaration(&list, &declaration, read_wants, 4))
-            ;
-        return list.left == 0;
-    case WIRE_EVENTS:
-        if (!wire_get_events(frame, &events))
-            return false;
-        while (events.list.left && !bad)
-            if (!wire_next_events(&events.list, event, 16, read_wants, WANTS, &bad))
-                break;
-        return !bad && events.list.left == 0;
     case WIRE_ASK:
         return wire_get_ask(frame, event, read_wants, WANTS);
-    case WIRE_REMOVE:
-        if (!wire_get_remove(frame, &u8, &list))
-            return false;
-        while (wire_next_id(&list, &u32))
-            ;
-        return list.left == 0;
-    case WIRE_DECLARED:
-        if (!wire_get_declared(frame, &list))
-            return false;
-        while (wire_next_id(&list, &u32))
-            ;
-        return list.left == 0;
-    case WIRE_LINE: {
-        struct wire_line line;
+    case WIRE_LINE:
         return wire_get_line(frame, &line);
-    }
-    case WIRE_ANSWER: {
-        struct wire_answer answer;
-        uint32_t id;
-        if (!wire_get_answer(frame, &answer))
-            return false;
-        while (wire_next_id(&answer.served, &id)) {
-        }
-        return true;
-    }
     case WIRE_WEIGH:
         return wire_get_weigh(frame, &weigh);
+    case WIRE_LABEL: {
+        struct wire_text texts[WIRE_LABELS_MAX];
+        struct wire_label label;
+        return wire_get_label(frame, &label, texts);
+    }
     case WIRE_SUBSCRIBE:
         return wire_get_u8(frame, &u8);
     case WIRE_STATE:
@@ -121,26 +160,12 @@ static bool read_any(const struct wire_frame *frame)
         return wire_get_u64(frame, &u64);
     case WIRE_WELCOME:
         return wire_get_welcome(frame, &welcome);
-    case WIRE_RESULTS:
-        if (!wire_get_results(frame, &results))
-            return false;
-        while (wire_next_result(&results, &result))
-            for (uint32_t i = 0; i < result.served; i++)
-                if (!wire_next_served(&results, &u32))
-                    return false;
-        return results.count == 0 && results.ids == results.end;
-    case WIRE_STATED:
-        if (!wire_get_stated(frame, &state, &list))
-            return false;
-        while (wire_next_want(&list, &want))
-            ;
-        return list.left == 0;
     case WIRE_ASKED:
         return wire_get_asked(frame, &asked);
     case WIRE_ERROR:
         return wire_get_error(frame, &error);
     default:
-        return true;
+        return read_lists(frame);
     }
 }
 
@@ -485,6 +510,24 @@ static void try_ids(void)
     check_frame(size, WIRE_WEIGH);
 }
 
+static void try_labels(void)
+{
+    char bytes[WIRE_LABELS_MAX][40];
+    struct wire_text texts[WIRE_LABELS_MAX], read[WIRE_LABELS_MAX];
+    struct wire_label label = {below(2) ? WIRE_PROCESS : WIRE_RESOURCE, (uint32_t)any(), texts,
+                               below(WIRE_LABELS_MAX + 1)};
+    struct wire_label got;
+    for (size_t i = 0; i < label.count; i++)
+        texts[i] = any_text(bytes[i], sizeof bytes[i] - 1);
+    size_t size = wire_put_label(buffer, sizeof buffer, &label);
+    struct wire_frame frame = frame_of(size);
+    CHECK(wire_get_label(&frame, &got, read) && got.what == label.what && got.id == label.id &&
+          got.count == label.count);
+    for (size_t i = 0; i < label.count; i++)
+        CHECK(same_text(read[i], texts[i]));
+    check_frame(size, WIRE_LABEL);
+}
+
 /* Their texts are what is left of the frame: a shorter one is one, too. */
 static void try_lines(void)
 {
@@ -572,11 +615,32 @@ static void limits(void)
     CHECK(memcmp(WIRE_START, "\0GRD\1\0\0\0", WIRE_START_SIZE) == 0);
 }
 
+/* The number of an event, wherever the text ends. */
+static void numbers_of_events(void)
+{
+    static const char text[] =
+        "{\"event\":{\"system\":\"a\\\"seq\\\":7\",\"seq\":12,\"op\":\"exit\"}}";
+    static const char large[] = "{\"event\":{\"seq\":18446744073709551616}}";
+    size_t digits = (size_t)(strstr(text, "12,") - text);
+    for (size_t length = 0; length < sizeof text; length++) {
+        uint64_t seq = 99;
+        char *copy = malloc(length + 1); /* so that what is read behind it is seen */
+        REQUIRE(copy != NULL);
+        memcpy(copy, text, length);
+        CHECK(wire_event_seq(copy, length, &seq) == (length > digits));
+        CHECK(seq == (length <= digits ? 99u : length == digits + 1 ? 1u : 12u));
+        free(copy);
+    }
+    uint64_t seq = 99;
+    CHECK(!wire_event_seq(large, strlen(large), &seq) && seq == 99);
+}
+
 int main(void)
 {
     unsigned long rounds = test_scaled(ROUNDS);
     random_seed(&dice, 20261115);
     limits();
+    numbers_of_events();
     try_large_event();
     try_results(65534);
     try_results(65535);
@@ -591,6 +655,7 @@ int main(void)
         try_answers();
         try_state();
         try_ids();
+        try_labels();
         try_lines();
         try_numbers();
         try_noise();

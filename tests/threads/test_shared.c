@@ -400,7 +400,7 @@ static void interleavings(void)
 #ifdef MEANWHILE_TEST /* which takes its time */
     const unsigned long wanted = test_scaled(500000);
 #else
-    const unsigned long wanted = test_scaled(10000000);
+    const unsigned long wanted = test_scaled(test_is_short() ? 4000000 : 10000000);
 #endif
     const uint32_t each = wanted < 200000 ? 500 : 5000; /* events of a thread and a round */
     unsigned long total = 0;

@@ -1,7 +1,6 @@
 /* The base: names, sorting, the nearest word, random numbers, output, JSON, the text reader. */
 #include "alloc/failing.h"
 #include "base/json.h"
-#include "base/machine.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "base/nearest.h"
@@ -9,10 +8,12 @@
 #include "base/random.h"
 #include "base/reader.h"
 #include "base/sort.h"
+#include "base/temporary.h"
 #include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -392,10 +393,9 @@ static void output_in_memory(void)
 
 static void output_to_file(void)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/gordian-test-XXXXXX", machine_temporary());
-    int fd = mkstemp(path);
-    REQUIRE(fd >= 0);
+    char path[PATH_MAX];
+    int fd;
+    REQUIRE(temporary_file("gordian-test", "", path, sizeof path, &fd, NULL) == GORDIAN_OK);
     unlink(path);
     struct output out;
     bool opened = output_open(&out, fd);

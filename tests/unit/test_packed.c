@@ -1,14 +1,15 @@
 /* The packed forms: random traces and snapshots there and back, files that are cut short, and files
  * with a byte changed. */
 #include "alloc/failing.h"
-#include "base/machine.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/temporary.h"
 #include "test.h"
 
 #include <gordian/gordian.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,10 +313,9 @@ static void no_memory(void)
 /* A file that has a name no longer, from byte `place` on. */
 static int make_file(const struct buffer *buffer, size_t place)
 {
-    char path[4200];
-    snprintf(path, sizeof path, "%.4096s/gordian-packed-XXXXXX", machine_temporary());
-    int fd = mkstemp(path);
-    REQUIRE(fd >= 0);
+    char path[PATH_MAX];
+    int fd;
+    REQUIRE(temporary_file("gordian-packed", "", path, sizeof path, &fd, NULL) == GORDIAN_OK);
     unlink(path);
     bool written = pwrite(fd, buffer->bytes, buffer->used, (off_t)place) == (ssize_t)buffer->used;
     REQUIRE(written && lseek(fd, (off_t)place, SEEK_SET) == (off_t)place);

@@ -109,6 +109,11 @@ class World:
     def await_waits(self, count, server=None):
         wait_until(f"{count} waits", lambda: self.waiting(server or self.a) == count,
                    PAUSE if server and server is self.maria else 0.02)
+        self.await_sleep()
+
+    def await_sleep(self):
+        """The server waits as soon as it has been asked: the client may be on its way from asking to its sleep."""
+        wait_until("clients to sleep", lambda: all(client.sleeps() for client in self.clients if client.waits))
 
     def clean(self):
         """Everybody goes, and with them what they hold. A session that waits does not notice that its client
@@ -428,6 +433,7 @@ def await_definitions(world, count):
     wait_until(f"{count} waits for definitions", lambda: world.admins["maria"].run(
         "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'Waiting for table metadata lock'")
         == str(count))
+    world.await_sleep()
 
 
 def two_clients(world, first, second, query_first, query_second):
@@ -446,6 +452,23 @@ def two_clients(world, first, second, query_first, query_second):
 UPDATE = "UPDATE t1 SET v = 1 WHERE id = 1"
 
 
+def plain_report(lines):
+    """Without what differs: numbers of sessions, where the row is, and how wide they are; the cycle may begin with any."""
+    text = "\n".join(re.sub(r"─+", "─", re.sub(r"(pg[ab])/\d+", r"\1/N", re.sub(r"\(0,\d+\)", "(0,N)", line)))
+                     for line in lines)
+    return sorted(re.sub(r"[ ─]+", " ", line).strip("╭╰│╮╯▶◀ ") for line in text.splitlines())
+
+
+def check_readme(world, servers):
+    """What the README shows of a deadlock between servers."""
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    with open(os.path.join(root, "README.md"), encoding="utf-8") as file:
+        shown = re.search(r"<!-- watch -->\n```text\n\$ gordian [^\n]*\n(.*?)^  \.\.\.$", file.read(), re.M | re.S)[1].splitlines()
+    told = subprocess.run([GORDIAN, "watch", "--once", "--link", "^shop-(.*)$", *world.addresses(*servers)], text=True,
+                          capture_output=True, stdin=subprocess.DEVNULL, env=dict(os.environ, LC_ALL="C.UTF-8")).stdout
+    check(plain_report(shown) == plain_report(told.splitlines()[:len(shown)]), "as in the README", told)
+
+
 @case
 def two_postgres_by_name(world):
     one, two = two_clients(world, lambda i: world.a.address(application=f"shop-{i}"),
@@ -457,6 +480,7 @@ def two_postgres_by_name(world):
     must_not_find(world.once(servers=both))
     found = must_find(world.once("--link", "^shop-(.*)$", servers=both), 4, 2)
     check(sorted(edge["kind"] for edge in found["edges"]) == ["client", "client", "hard", "hard"], "edges", found)
+    check_readme(world, both)
     watch = world.once("--link", "^shop-(.*)$", "--act", "cancel", servers=both)
     must_find(watch, 4, 2)
     check("what it held is free" in watch.said, "resolved", watch.said)
@@ -472,6 +496,48 @@ def two_postgres_by_port(world):
     world.await_waits(1, world.b)
     found = must_find(world.once(servers=[world.a, world.b]), 4, 2)
     check(any(edge["object"].startswith("process ") for edge in found["edges"]), "the client", found)
+
+
+IP_LOCAL_PORT_RANGE = 51  # Linux 6.3
+
+
+def connect_from(port, listener):
+    """A connection from a port that connections to other places have, too: which one a socket gets is the
+    system's choice."""
+    while True:
+        connection = socket.socket()
+        try:
+            connection.setsockopt(socket.IPPROTO_IP, IP_LOCAL_PORT_RANGE, struct.pack("I", port << 16 | port))
+        except OSError:
+            pass  # then by trying: they come in turn
+        connection.connect(listener.getsockname())
+        accepted = listener.accept()[0]
+        if connection.getsockname()[1] == port:
+            return connection, accepted
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+        accepted.close()
+
+
+@case
+def shared_ports(world):
+    """Others have connections from the clients' ports to elsewhere: one lives, one has just been closed."""
+    two_clients(world, lambda i: world.a.address(tcp=True), lambda i: world.b.address(tcp=True), UPDATE, UPDATE)
+    world.await_waits(1, world.a)
+    world.await_waits(1, world.b)
+    kept, closed = socket.create_server(("127.0.0.1", 0)), socket.create_server(("127.0.0.1", 0))
+    living = [kept, closed]
+    for server in (world.a, world.b):
+        ports = world.admins[server.name].run("SELECT string_agg(client_port::text, ' ') FROM pg_stat_activity "
+                                              "WHERE client_port > 0 AND datname = 'postgres'").split()
+        check(len(ports) >= 2, "ports", ports)
+        for port in map(int, ports):
+            living += connect_from(port, kept)
+            for end in connect_from(port, closed):
+                end.close()
+    must_find(world.once(servers=[world.a, world.b]), 4, 2)
+    for end in living:
+        end.close()
 
 
 @case
@@ -701,6 +767,82 @@ def into_a_service(world):
         process.wait()
         world.scratch.running.remove(process)
     log.close()
+
+
+def make_certificate(world):
+    """One for "localhost" that signs itself; the folder has cert.pem and key.pem, readable by the servers' user alone."""
+    folder = os.path.join(world.scratch.folder, "tls")
+    os.mkdir(folder)
+    cert, key = (os.path.join(folder, name) for name in ("cert.pem", "key.pem"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key,
+                    "-out", cert], check=True, capture_output=True)
+    for path in cert, key:
+        os.chmod(path, 0o600)
+    return cert, key
+
+
+@case
+def over_tls(world):
+    """To the server as libpq does it, and to the service; neither to somebody else."""
+    cert, key = make_certificate(world)
+    admin = world.admins["pga"]
+    for setting, path in ("ssl_cert_file", cert), ("ssl_key_file", key):
+        copy = os.path.join(world.a.data, os.path.basename(path))
+        with open(path) as source, open(copy, "w") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(source.read())
+        if world.scratch.other:
+            os.chown(copy, world.scratch.other.pw_uid, world.scratch.other.pw_gid)
+        admin.run(f"ALTER SYSTEM SET {setting} = '{copy}'")
+    admin.run("ALTER SYSTEM SET ssl = on")
+    admin.run("SELECT pg_reload_conf()")
+    wait_until("TLS", lambda: admin.run("SELECT current_setting('ssl')") == "on")
+    crosswise(world, "UPDATE t1 SET v = 1 WHERE id = 1", "UPDATE t1 SET v = 1 WHERE id = 2")
+    secure = (f"host=localhost hostaddr=127.0.0.1 port={world.a.port} user=postgres dbname=postgres "
+              f"sslmode=verify-full sslrootcert='{cert}'")
+    must_find(Watch(GORDIAN, "--once", secure), 2)
+    watch = Watch(GORDIAN, "--once", secure.replace("host=localhost", "host=elsewhere"))
+    check(watch.code == 4 and "elsewhere" in watch.said, "another's certificate", watch.code, watch.said)
+
+    port = free_port()
+    token = os.path.join(world.scratch.folder, "tls", "token")
+    for path, text in (token, "very-secret-token-0123456789\n"), (token + "s", "watch write very-secret-token-0123456789\n"):
+        with open(path, "w") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(text)
+    place, log = (os.path.join(world.scratch.folder, "tls", name) for name in ("s", "log"))
+    with open(log, "wb") as out:
+        service = subprocess.Popen([GORDIAN, "serve", "--socket", place, "--data", os.path.join(world.scratch.folder, "tls", "data"),
+                                    "--listen", f"127.0.0.1:{port}", "--http", "none", "--token-file", token + "s",
+                                    "--tls-cert", cert, "--tls-key", key], stdout=out, stderr=out)
+    world.scratch.running.append(service)
+    wait_until("the service", lambda: b"ready" in open(log, "rb").read())
+    to = ["--once", "--to", f"tls://127.0.0.1:{port}", "--token-file", token]
+    watch = Watch(GORDIAN, *to, "--tls-ca", cert, "--tls-name", "localhost", world.a.address())
+    check(watch.code == 1, "to the service", watch.code, watch.said)
+    with socket.socket(socket.AF_UNIX) as talk:
+        talk.connect(place)
+        talk.sendall(b"systems\nquit\n")
+        systems = json.loads(talk.makefile().readline())["systems"]
+    check([system["incidents"] for system in systems if system["name"] == "databases"] == [1], "an incident", systems)
+    for wrong in (["--tls-ca", cert, "--tls-name", "elsewhere"], ["--tls-name", "localhost"]):
+        watch = Watch(GORDIAN, *to, *wrong, world.a.address())
+        check(watch.code not in (0, 1) and "certificate" in watch.said, "another's certificate", watch.code, watch.said)
+    service.terminate()
+    service.wait()
+    world.scratch.running.remove(service)
+    admin.run("ALTER SYSTEM RESET ssl")
+    admin.run("SELECT pg_reload_conf()")
+
+
+@case
+def several_hosts(world):
+    """Of an address with several places the one that answers."""
+    crosswise(world, "UPDATE t1 SET v = 1 WHERE id = 1", "UPDATE t1 SET v = 1 WHERE id = 2")
+    must_find(Watch(GORDIAN, "--once", f"postgresql://postgres@127.0.0.1:1,127.0.0.1:{world.a.port}/postgres"), 2)
+    must_find(Watch(GORDIAN, "--once",
+                    f"host=127.0.0.1,127.0.0.1 port=1,{world.a.port} user=postgres dbname=postgres"), 2)
 
 
 class Terminal:

@@ -8,11 +8,14 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from ports import free_port  # noqa: E402
 
 PATIENCE = int(os.environ.get("GORDIAN_TEST_PATIENCE", "600"))  # seconds after which something hangs, however slow the machine is
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -45,12 +48,6 @@ def wait_until(what, condition, pause=0.02):
         if time.monotonic() > until:
             raise RuntimeError(f"waited for {what} in vain")
         time.sleep(pause)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Scratch:
@@ -186,6 +183,10 @@ class Client:
         self.process.stdin.write(f"{number} {sql}\n")
         self.process.stdin.flush()
         self.waits += 1
+
+    def sleeps(self):
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "S"
 
     def answer(self):
         self.waits -= 1

@@ -194,6 +194,10 @@ function answer(path, query) {
             };
         case 'rates':
             return { rates };
+        case 'systems/default/labels':
+            return { labels: [] };
+        case 'cluster':
+            return { shared: false, leads: true, address: '', leader: '', fence: 0 };
         default:
             return path.startsWith('incidents/') ? (incidents[Number(path.slice(10)) - 1] ?? null) : null;
     }

@@ -15,6 +15,8 @@ export class Alarm {
     private told = new Set<string>();
     private dismissed = '';
     private readonly banner = byId('banner');
+    private here = 0;
+    private others: { system: string; dead: number }[] = [];
 
     constructor(private readonly actions: AlarmActions) {}
 
@@ -34,8 +36,8 @@ export class Alarm {
 
     /** `dead`: names of those who can never run again; `hidden`: the past is looked at, the banner waits. */
     update(system: string, dead: string[], isolated: boolean, hidden: boolean): void {
-        document.title = dead.length > 0 ? `(${dead.length}) deadlocked · Gordian` : 'Gordian';
-        byId<HTMLLinkElement>('favicon').href = `assets/knot${dead.length > 0 ? '-dead' : ''}.svg`;
+        this.here = dead.length;
+        this.entitle();
         this.announce(system, dead);
         const what = [...dead].sort().join('\n');
         if (dead.length === 0) {
@@ -53,6 +55,38 @@ export class Alarm {
             this.banner.dataset.what = key;
             this.show(dead, what, standing.length, newest, isolated);
         }
+    }
+
+    /** Systems that are not looked at and have a deadlock; `use`: looks at one. */
+    elsewhere(others: { system: string; dead: number }[], use: (system: string) => void): void {
+        const chip = byId('elsewhere');
+        const key = others.map((one) => `${one.system}\n${one.dead}`).join('\n');
+        const before = new Set(this.others.map((one) => one.system));
+        for (const one of others) {
+            if (!before.has(one.system)) {
+                byId('live').append(h('p', {}, `Deadlock in ${shown(one.system)}, another system.`));
+            }
+        }
+        this.others = others;
+        this.entitle();
+        if (chip.dataset.key === key) {
+            return;
+        }
+        chip.dataset.key = key;
+        chip.hidden = others.length === 0;
+        const first = others[0];
+        if (first) {
+            const more = others.length > 1 ? ` and ${count(others.length - 1, 'other system')}` : '';
+            chip.textContent = `Deadlock in ${shortened(first.system, 24)}${more}`;
+            chip.onclick = () => use(first.system);
+        }
+    }
+
+    /** The title and the icon of the tab count everybody, in whatever system. */
+    private entitle(): void {
+        const dead = this.here + this.others.reduce((sum, one) => sum + one.dead, 0);
+        document.title = dead > 0 ? `(${dead}) deadlocked · Gordian` : 'Gordian';
+        byId<HTMLLinkElement>('favicon').href = `assets/knot${dead > 0 ? '-dead' : ''}.svg`;
     }
 
     private show(

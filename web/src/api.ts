@@ -20,6 +20,26 @@ export interface GraphData {
     resources: ResourceData[];
     edges: EdgeData[];
     truncated: boolean;
+    /** Of the past: when it was so, ms since 1970. */
+    at?: number;
+}
+
+/** How many have a label, KEY:VALUE. */
+export interface Label {
+    label: string;
+    processes: number;
+    resources: number;
+}
+
+/** All servers of the store; one that is alone has none. */
+export interface Cluster {
+    shared: boolean;
+    leads: boolean;
+    address: string;
+    leader: string;
+    fence: number;
+    epoch?: number;
+    servers?: { address: string; leads: boolean; since: number }[];
 }
 
 export interface ProcessData {
@@ -30,6 +50,7 @@ export interface ProcessData {
     /** Waits since then: ms since 1970. */
     since_ms?: number | null;
     owner?: string | null;
+    labels?: string[];
 }
 
 export interface ResourceData {
@@ -39,6 +60,7 @@ export interface ResourceData {
     free: number;
     /** Acts of its holders that its waiter awaits; it has no name. */
     await?: boolean;
+    labels?: string[];
 }
 
 export interface EdgeData {
@@ -62,6 +84,7 @@ export interface Incident {
     /** A cycle of names, or the edges of the irreducible part. */
     witness: (string | object)[];
     victim: string | null;
+    labels?: string[];
 }
 
 export interface ReplayEvent {
@@ -123,11 +146,43 @@ export interface SystemRate {
 export interface IncidentFilter {
     system?: string;
     process?: string;
+    label?: string;
     since?: number;
     until?: number;
     open?: boolean;
     limit?: number;
     before?: number;
+}
+
+/** Somebody that others wait for. */
+export interface Blocker {
+    process: string;
+    blocks: number;
+    waiting: boolean;
+    deadlocked: boolean;
+    since_ms: number | null;
+    owner: string | null;
+    holds: string[];
+    wants: string[];
+    labels?: string[];
+    circle?: boolean;
+}
+
+export interface Blockers {
+    waiting: number;
+    at: number | null;
+    blockers: Blocker[];
+}
+
+/** What somebody did by hand. */
+export interface Action {
+    id: number;
+    at: number;
+    system: string;
+    what: string | null;
+    process: string | null;
+    who: string | null;
+    why: string | null;
 }
 
 export class ApiError extends Error {
@@ -182,10 +237,10 @@ function post<T>(path: string, body: unknown): Promise<T> {
 const at = (system: string) => 'systems/' + encodeURIComponent(system);
 
 export const api = {
-    systems: async () => (await ask<{ systems: SystemInfo[] }>('systems')).systems,
+    systems: async (label?: string) => (await ask<{ systems: SystemInfo[] }>('systems' + query({ label }))).systems,
     graph: (
         system: string,
-        options: { around?: string; depth?: number; limit?: number; only?: string } = {},
+        options: { around?: string; depth?: number; limit?: number; only?: string; label?: string; at?: number } = {},
     ) => ask<GraphData>(`${at(system)}/graph${query(options)}`),
     chain: (system: string, process: string) => ask<Chain>(`${at(system)}/chain${query({ process })}`),
     whatIf: (system: string, process: string, wants: { resource: string; units: number }[]) =>
@@ -193,8 +248,18 @@ export const api = {
     incidents: (filter: IncidentFilter) =>
         ask<{ incidents: Incident[]; next?: number | null }>('incidents' + query(filter)),
     incident: (id: number) => ask<IncidentDetail>('incidents/' + id),
+    past: async (system: string, minutes: number) =>
+        (await ask<{ interval_ms: number; rates: Rate[] }>('rates' + query({ system, minutes }))),
     rates: async (system: string, seconds: number) =>
         (await ask<{ rates: Rate[] }>('rates' + query({ system, seconds }))).rates,
+    blockers: (system: string, options: { under?: string; label?: string } = {}) =>
+        ask<Blockers>(`${at(system)}/blockers${query(options)}`),
+    labels: async (system: string) => (await ask<{ labels: Label[] }>(`${at(system)}/labels`)).labels,
+    pastRange: () => ask<{ from: number; until: number }>('past'),
+    cluster: () => ask<Cluster>('cluster'),
+    act: (system: string, what: 'end' | 'cancel', process: string, reason: string) =>
+        post<{ result: string }>(`${at(system)}/${what}`, { process, reason }),
+    audit: (system: string) => ask<{ actions: Action[] }>('audit' + query({ system })),
     login: (token: string) => post<unknown>('login', { token }),
 };
 

@@ -2,19 +2,23 @@
 // and the canvas ask it; it tells them when something has changed.
 
 import { Alarm } from './alarm';
-import { api, ApiError, type Incident, type Rate, type SystemInfo } from './api';
+import { api, ApiError, type Cluster, type Incident, type Rate, type SystemInfo } from './api';
 import { logIn } from './dialogs';
 import { byId, count, duration, h, icon, replace } from './dom';
 import { filterOf, litBy, type Show } from './filters';
-import { keyOf, type Graph, type Node, type Process } from './graph';
+import { keyOf, Graph, type Node, type Process } from './graph';
 import { Live } from './live';
+import { Labels } from './labels';
 import { shown } from './names';
+import { Actions } from './panels/actions';
+import { Blockers } from './panels/blockers';
 import { Incidents } from './panels/incidents';
 import { Inspect } from './panels/inspect';
 import { List } from './panels/list';
 import { Moment } from './panels/moment';
 import { Overview } from './panels/overview';
 import { stateWord } from './panels/parts';
+import { PastBar } from './panels/pastbar';
 import { ReplayBar } from './panels/replaybar';
 import { history, historySeconds, push, type History } from './rates';
 import { Replay } from './replay';
@@ -27,20 +31,27 @@ export class App {
     systems: SystemInfo[] = [];
     selected: Node | null = null;
     replay: Replay | null = null;
+    /** A moment of the past that is looked at, and how it was then. */
+    then: { graph: Graph; at: number } | null = null;
+    cluster: Cluster | null = null;
+    readonly labels = new Labels(this);
     show: Show = 'all';
     readonly stage: Stage;
     readonly overview = new Overview(this);
     readonly inspect = new Inspect(this);
     readonly incidents = new Incidents(this);
     readonly list = new List(this);
+    readonly blockers = new Blockers(this);
+    readonly actions = new Actions(this);
     readonly moment = new Moment(this);
     readonly bar: ReplayBar;
+    readonly pastBar: PastBar;
     private readonly alarm: Alarm;
     private readonly tabs: Tabs;
     private whole: Scene; // the live graph, or what connects it; keeps its places
     private part: Scene | null = null; // a part of the live graph, or the graph of a replay
     private past: History = history();
-    private left: number | null = null; // when the service was lost
+    left: number | null = null; // when the service was lost
 
     constructor() {
         this.live = new Live({
@@ -64,12 +75,15 @@ export class App {
         this.stage.camera.inset.top = 56; // the tools, and names that stand above
         this.stage.camera.inset.bottom = 14; // names below
         this.bar = new ReplayBar(this);
+        this.pastBar = new PastBar(this);
         this.tabs = new Tabs(
             [
                 ['overview', 'Overview', this.overview.element],
                 ['inspect', 'Details', this.inspect.element],
                 ['incidents', 'Deadlocks', this.incidents.element],
                 ['list', 'List', this.list.element],
+                ['blockers', 'Blockers', this.blockers.element],
+                ['actions', 'Actions', this.actions.element],
                 ['moment', 'Replay', this.moment.element],
             ],
             (id) => this.tabOpened(id),
@@ -82,11 +96,23 @@ export class App {
             (event) => void this.use((event.target as HTMLSelectElement).value),
         );
         window.setInterval(() => this.tabs.current === 'inspect' && this.inspect.update(), 1000);
+        window.setInterval(() => void this.loadCluster(), 5000);
+        this.labels.start();
     }
 
-    /** What is looked at: the live graph, or that of a replay. */
+    /** What is looked at: the live graph, that of a replay, or of a moment of the past. */
     get graph(): Graph {
-        return this.replay?.graph ?? this.live.graph;
+        return this.replay?.graph ?? this.then?.graph ?? this.live.graph;
+    }
+
+    /** Is what is looked at not how it is now? */
+    get isPast(): boolean {
+        return this.replay !== null || this.then !== null;
+    }
+
+    /** When it was, or is, as it is shown: ms since 1970. */
+    get moment_ms(): number {
+        return this.replay?.moment ?? this.then?.at ?? Date.now();
     }
 
     get system(): string {
@@ -110,7 +136,24 @@ export class App {
         const incident = Number(hash.get('incident'));
         if (incident > 0) {
             await this.openIncident(incident);
+        } else if (Number(hash.get('at')) > 0) {
+            await this.openPast(Number(hash.get('at')));
         }
+    }
+
+    /** Who leads; a service that is alone is not asked again. */
+    private async loadCluster(): Promise<void> {
+        if (!this.system || this.left !== null || (this.cluster && !this.cluster.shared)) {
+            return;
+        }
+        try {
+            this.cluster = await api.cluster();
+        } catch {
+            return; // the next time, perhaps
+        }
+        this.overview.servers();
+        this.tellLink(this.left === null);
+        this.tellPicture();
     }
 
     async loadSystems(): Promise<void> {
@@ -131,19 +174,51 @@ export class App {
             select.value = this.system;
         }
         this.overview.update();
+        this.elsewhere();
     }
 
     async use(name: string): Promise<void> {
         this.closeReplay();
+        this.closePast();
         this.past = history();
         this.alarm.clear();
         await this.live.use(name);
         byId<HTMLSelectElement>('system').value = name;
         this.remember();
+        this.blockers.clear();
+        void this.blockers.load();
+        void this.actions.load();
         void this.incidents.load();
         void this.loadOpen();
         void this.loadRates();
         this.overview.update();
+        this.overview.again();
+        this.elsewhere();
+        this.cluster = null;
+        this.labels.clear();
+        void this.loadCluster();
+        void this.labels.load();
+    }
+
+    private tellLink(up: boolean): void {
+        const link = byId('link');
+        const standsBy = this.cluster !== null && this.cluster.shared && !this.cluster.leads;
+        link.className = 'link ' + (up ? 'up' : 'down') + (standsBy ? ' stands-by' : '');
+        link.textContent = !up ? 'no connection' : this.then ? 'the past' : standsBy ? 'live, stands by' : 'live';
+    }
+
+    /** Deadlocks of systems that are not looked at: they must not be missed either. */
+    private elsewhere(): void {
+        const others = this.systems.filter((one) => one.name !== this.system && one.deadlocked > 0);
+        this.alarm.elsewhere(
+            others.map((one) => ({ system: one.name, dead: one.deadlocked })),
+            (name) => void this.use(name),
+        );
+        for (const option of byId<HTMLSelectElement>('system').options) {
+            const info = this.systems.find((one) => one.name === option.value);
+            option.textContent = shown(option.value) + (info && info.deadlocked > 0 && info.name !== this.system ? ' · deadlock' : '');
+        }
+        this.overview.systems();
     }
 
     /** The deadlocks that stand already: the banner offers their replay. */
@@ -158,9 +233,7 @@ export class App {
     }
 
     private connected(up: boolean, again: boolean): void {
-        const link = byId('link');
-        link.className = 'link ' + (up ? 'up' : 'down');
-        link.textContent = up ? 'live' : 'no connection';
+        this.tellLink(up);
         if (!up) {
             this.left ??= Date.now();
             this.tellPicture();
@@ -185,6 +258,19 @@ export class App {
     private rate(rate: Rate): void {
         const own = rate.systems?.find((one) => one.name === this.system);
         push(this.past, { ...rate, ...own });
+        for (const one of rate.systems ?? []) {
+            const other = this.systems.find((known) => known.name === one.name);
+            if (other && other.name !== this.system) {
+                Object.assign(other, {
+                    waiting: one.waiting,
+                    deadlocked: one.deadlocked,
+                    processes: one.processes,
+                    resources: one.resources,
+                    events: other.events + one.events,
+                });
+            }
+        }
+        this.elsewhere();
         const info = this.info;
         if (info && own) {
             info.events += own.events;
@@ -230,20 +316,20 @@ export class App {
     /** The live graph is another one now. */
     private replaced(fresh: boolean): void {
         const graph = this.live.graph;
-        if (!this.replay) {
+        if (!this.isPast) {
             this.selected = this.selected ? graph.node(keyOf(this.selected)) : null;
             this.stage.selected = this.selected;
         }
         if (!fresh) {
             this.whole.setGraph(graph);
-            if (!this.replay) {
+            if (!this.isPast) {
                 this.part?.setGraph(graph);
             }
         } else {
             this.show = 'all';
             this.whole.close();
             this.whole = new Scene(graph);
-            if (!this.replay) {
+            if (!this.isPast) {
                 this.applyShow();
             }
         }
@@ -262,7 +348,7 @@ export class App {
             button.setAttribute('aria-pressed', String(button.dataset.show === this.show));
         }
         const filter = filterOf(this.show, this.graph, this.selected);
-        if (this.replay) {
+        if (this.isPast) {
             this.part?.setFilter(filter);
             this.stage.fit();
         } else {
@@ -327,6 +413,7 @@ export class App {
                 return;
             }
             this.closeReplay();
+            this.closePast();
             await this.live.lookAround(name);
         }
         const node = here ?? this.graph.find(name);
@@ -339,6 +426,7 @@ export class App {
     // ------------------------------------------------------------ the replay
 
     async openIncident(id: number): Promise<void> {
+        this.closePast();
         try {
             this.replay = new Replay(await api.incident(id));
         } catch (problem) {
@@ -381,6 +469,62 @@ export class App {
         this.tabs.open('incidents');
     }
 
+    // ------------------------------------------------------------ a moment of the past
+
+    /** The slider over all that the service keeps; at this moment, or now. */
+    async openPast(at?: number): Promise<void> {
+        this.closeReplay();
+        try {
+            await this.pastBar.open(at);
+        } catch (problem) {
+            await this.trouble(problem);
+        }
+    }
+
+    /** So it was. */
+    showThen(graph: Graph, at: number): void {
+        const first = this.then === null;
+        this.then = { graph, at };
+        this.selected = this.selected ? graph.node(keyOf(this.selected)) : null;
+        this.stage.selected = this.selected;
+        if (first) {
+            this.show = 'all';
+            this.part?.close();
+            this.part = new Scene(graph, () => true, this.whole);
+            this.stage.show(this.part);
+            this.applyShow();
+            this.inPast(true);
+        } else {
+            this.part?.setGraph(graph);
+            this.list.clear();
+            this.remember();
+            this.changed();
+        }
+    }
+
+    closePast(): void {
+        this.pastBar.close();
+        if (!this.then) {
+            return;
+        }
+        this.then = null;
+        this.selected = null;
+        this.stage.selected = null;
+        this.show = 'all';
+        this.inPast(false);
+        this.whole.refresh(true);
+        this.applyShow();
+    }
+
+    private inPast(yes: boolean): void {
+        this.tellLink(this.left === null);
+        this.stage.canvas.parentElement?.classList.toggle('past', yes);
+        this.stage.camera.inset.bottom = yes && innerWidth > 820 ? 130 : 14;
+        this.list.clear();
+        this.remember();
+        this.changed();
+    }
+
     private inReplay(yes: boolean): void {
         this.stage.canvas.parentElement?.classList.toggle('past', yes);
         this.stage.camera.inset.bottom = yes && innerWidth > 820 ? 130 : 14;
@@ -392,10 +536,12 @@ export class App {
     }
 
     /** The address keeps what is looked at, so that it can be sent to somebody. */
-    private remember(): void {
+    remember(): void {
         const hash = new URLSearchParams({ system: this.system });
         if (this.replay) {
             hash.set('incident', String(this.replay.incident.id));
+        } else if (this.then) {
+            hash.set('at', String(this.then.at));
         }
         window.history.replaceState(null, '', '#' + hash.toString());
     }
@@ -404,7 +550,7 @@ export class App {
 
     /** The graph has changed: everything that shows it follows. */
     private changed(): void {
-        if (this.show === 'chain' && !this.replay) {
+        if (this.show === 'chain' && !this.isPast) {
             this.part?.setFilter(filterOf(this.show, this.graph, this.selected));
         }
         this.stage.scene.refresh();
@@ -421,14 +567,14 @@ export class App {
 
     private raise(): void {
         const dead = this.live.graph.dead().map((one) => one.name);
-        this.alarm.update(this.system, dead, this.show === 'dead', this.replay !== null);
+        this.alarm.update(this.system, dead, this.show === 'dead', this.isPast);
     }
 
     private counts(): void {
         const graph = this.graph;
         const dead = graph.judge();
         // Of a graph that is not complete only the service knows the numbers.
-        const info = this.replay || !graph.truncated ? null : this.info;
+        const info = this.isPast || !graph.truncated ? null : this.info;
         const waiting = [...graph.processes.values()].filter((one) => one.waits.size > 0).length;
         const entry = (name: string, value: number, className = '') =>
             h(
@@ -462,14 +608,21 @@ export class App {
             `${count(scene.count, 'node')} and ${count(scene.links.length / 2, 'edge')} shown; ${stuck} deadlocked.` +
             `${chosen} The tab List has the same in words.`;
         this.tellEmpty();
-        const { graph, around } = this.live;
+        const { graph, around, label } = this.live;
         if (this.replay) {
             this.notice(null);
+        } else if (this.then) {
+            this.notice(`This is the past: how it was at ${when(this.then.at)}, not how it is.`, () => this.closePast(), 'Back to now');
         } else if (this.left !== null) {
-            const when = new Date(this.left).toLocaleTimeString('en-GB');
-            this.notice(`The service has not answered since ${when}: this is how it was then. Trying again.`);
+            const since = new Date(this.left).toLocaleTimeString('en-GB');
+            this.notice(`The service has not answered since ${since}: this is how it was then. Trying again.`);
         } else if (around !== null) {
             this.notice(`Only what lies around ${shown(around)}.`, () => void this.live.lookAround(null));
+        } else if (label !== '') {
+            this.notice(
+                `Only what has the label ${shown(label)}, and what it holds and waits for.`,
+                () => void this.labels.lookFor(''),
+            );
         } else if (graph.truncated) {
             const loaded = (graph.processes.size + graph.things).toLocaleString('en');
             const all = this.info
@@ -478,6 +631,9 @@ export class App {
             this.notice(
                 `${loaded}${all} nodes are loaded, those that matter most; the search finds the rest.`,
             );
+        } else if (this.cluster?.shared && !this.cluster.leads) {
+            const leader = this.cluster.leader ? `${shown(this.cluster.leader)} leads` : 'nobody is known to lead';
+            this.notice(`This server stands by: ${leader}. It shows what was committed, and changes nothing.`);
         } else if (scene.count === 0 && this.show !== 'all') {
             this.notice(emptyText[this.show], () => this.setShow('all'));
         } else {
@@ -491,7 +647,8 @@ export class App {
         const info = this.info;
         element.hidden =
             !info ||
-            this.replay !== null ||
+            this.isPast ||
+            this.live.label !== '' ||
             this.left !== null ||
             this.live.around !== null ||
             this.show !== 'all' ||
@@ -514,12 +671,12 @@ export class App {
         );
     }
 
-    private notice(text: string | null, back?: () => void): void {
+    private notice(text: string | null, back?: () => void, label = 'Show everything'): void {
         const element = byId('notice');
         element.hidden = text === null;
         if (text !== null && element.dataset.text !== text) {
             const button =
-                back && h('button', { type: 'button', class: 'name', onclick: back }, 'Show everything');
+                back && h('button', { type: 'button', class: 'name', onclick: back }, label);
             replace(element, text, button ? ' ' : null, button);
         }
         element.dataset.text = text ?? '';
@@ -528,7 +685,7 @@ export class App {
     /** How long a process has waited, now or at the moment that is replayed; null: it does not, or that is not
      * known. */
     waited(process: Process): number | null {
-        const now = this.replay ? this.replay.moment : Date.now();
+        const now = this.moment_ms;
         return process.waits.size > 0 && process.since !== null ? Math.max(0, now - process.since) : null;
     }
 
@@ -560,6 +717,10 @@ export class App {
     }
 
     private tabOpened(id: string): void {
+        this.blockers.watch(id === 'blockers');
+        if (id === 'actions') {
+            void this.actions.load();
+        }
         if (id === 'list') {
             this.list.update();
         } else if (id === 'moment') {
@@ -589,17 +750,26 @@ export class App {
                 },
                 text,
             );
-        replace(byId('filters'), ...shows.map(filter));
-        const tool = (name: 'plus' | 'minus' | 'fit', label: string, act: () => void) =>
+        replace(
+            byId('filters'),
+            ...shows.map(filter),
+            h('select', { id: 'label', 'aria-label': 'Only what has this label', hidden: true }),
+        );
+        const tool = (name: 'plus' | 'minus' | 'fit' | 'clock', label: string, act: () => void) =>
             h('button', { type: 'button', 'aria-label': label, title: label, onclick: act }, icon(name));
         replace(
             byId('tools'),
             tool('plus', 'Closer', () => this.stage.zoom(1.4)),
             tool('minus', 'Further', () => this.stage.zoom(1 / 1.4)),
             tool('fit', 'Fit everything', () => this.stage.fit()),
+            tool('clock', 'How it was: the past', () => (this.then ? this.closePast() : void this.openPast())),
         );
     }
 }
+
+/** A day and a time, wherever it is. */
+export const when = (at: number): string =>
+    new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
 const emptyText: Record<Exclude<Show, 'all'>, string> = {
     busy: 'Nobody holds or waits for anything.',

@@ -14,12 +14,13 @@ const keys: [string[], string][] = [
     [['[', ']'], 'previous, next node of the picture; those deadlocked first'],
     [['n'], 'next neighbour of the chosen node'],
     [['Enter'], 'details of the chosen node'],
-    [['1', '2', '3', '4'], 'overview, details, deadlocks, list'],
+    [['1', '2', '3', '4', '5'], 'overview, details, deadlocks, list, blockers'],
     [['space'], 'replay: play, pause'],
     [[',', '.'], 'replay: one event back, forth'],
+    [['p'], 'the past, and back to now'],
     [['t'], 'light, dark'],
     [['g'], 'how long frames take'],
-    [['Esc'], 'let go: the node, the replay, the isolation'],
+    [['Esc'], 'let go: the node, the replay or the past, the isolation'],
     [['?'], 'this'],
 ];
 

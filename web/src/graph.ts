@@ -8,6 +8,8 @@ export interface Process {
     readonly id: number;
     name: string;
     owner: string | null;
+    /** KEY:VALUE. */
+    labels: string[];
     /** When its wait began, in ms since 1970; null: it runs, or unknown. */
     since: number | null;
     /** Units by resource id. */
@@ -27,6 +29,7 @@ export interface Resource {
     name: string;
     units: number;
     free: number;
+    labels: string[];
     /** Not a thing, but acts: its holders can act and have not, its waiter needs so many of them. Shown as arrows
      * from it to them. */
     await: boolean;
@@ -64,6 +67,7 @@ export class Graph {
         for (const given of data.processes) {
             const process = graph.addProcess(given.id, given.name);
             process.owner = given.owner ?? null;
+            process.labels = given.labels ?? [];
             process.marked = given.deadlocked ?? false;
             process.since = given.since_ms ?? null;
         }
@@ -71,6 +75,7 @@ export class Graph {
             const resource = graph.addResource(given.id, given.name);
             resource.units = given.units;
             resource.free = given.free;
+            resource.labels = given.labels ?? [];
             resource.await = given.await ?? false;
         }
         for (const edge of data.edges) {
@@ -96,6 +101,7 @@ export class Graph {
                 id,
                 name,
                 owner: null,
+                labels: [],
                 since: null,
                 holds: new Map(),
                 waits: new Map(),
@@ -121,6 +127,7 @@ export class Graph {
                 name,
                 units,
                 free: units,
+                labels: [],
                 await: false,
                 holders: new Set(),
                 waiters: new Set(),

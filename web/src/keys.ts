@@ -100,6 +100,8 @@ function letGo(app: App): void {
         app.setShow('all');
     } else if (app.replay) {
         app.closeReplay();
+    } else if (app.then) {
+        app.closePast();
     }
 }
 
@@ -115,6 +117,7 @@ export function listenToKeys(app: App, search: Search, toggleOverlay: () => void
         '[': () => stepNode(app, -1),
         ']': () => stepNode(app, 1),
         n: () => stepNeighbour(app),
+        p: () => (app.then ? app.closePast() : void app.openPast()),
         t: () => toggleTheme(app),
         g: toggleOverlay,
         '?': openHelp,
@@ -123,6 +126,7 @@ export function listenToKeys(app: App, search: Search, toggleOverlay: () => void
         '2': () => app.openTab('inspect'),
         '3': () => app.openTab('incidents'),
         '4': () => app.openTab('list'),
+        '5': () => app.openTab('blockers'),
     };
     document.addEventListener('keydown', (event) => {
         if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) {

@@ -5,7 +5,7 @@ import { api, stream, type Change, type Incident, type Rate } from './api';
 import { Graph } from './graph';
 
 /** Nodes asked for; the service sends those that matter most first. */
-const graphLimit = 6000;
+const graphLimit = 2000;
 
 export interface LiveEvents {
     /** Another graph is in place of the old one; `fresh`: of another system or another part of it. */
@@ -24,6 +24,8 @@ export class Live {
     graph = new Graph();
     /** Only what lies around this node is looked at; null: everything. */
     around: string | null = null;
+    /** Only what has this label, KEY:VALUE, and what it holds and waits for; '': everything. */
+    label = '';
     private connection: { close(): void } | null = null;
     private late: Change[] | null = null; // what came while the graph was being fetched
     private turn = 0;
@@ -35,12 +37,20 @@ export class Live {
     async use(system: string): Promise<void> {
         this.system = system;
         this.around = null;
+        this.label = '';
         this.listen();
+        await this.load(true);
+    }
+
+    async lookFor(label: string): Promise<void> {
+        this.label = label;
+        this.around = null;
         await this.load(true);
     }
 
     async lookAround(name: string | null): Promise<void> {
         this.around = name;
+        this.label = '';
         await this.load(true);
     }
 
@@ -50,7 +60,7 @@ export class Live {
         this.late = [];
         let data;
         try {
-            const part = this.around === null ? {} : { around: this.around, depth: 4 };
+            const part = this.around === null ? { label: this.label } : { around: this.around, depth: 4 };
             data = await api.graph(this.system, { ...part, limit: graphLimit });
         } catch (problem) {
             if (turn === this.turn) {
@@ -105,13 +115,14 @@ export class Live {
             return;
         }
         const strangers = this.graph.strangers;
-        if (this.around === null) {
+        const part = this.around !== null || this.label !== '';
+        if (!part) {
             this.graph.learn(change.names);
         }
         for (const effect of change.effects) {
             const [, process, resource] = effect;
             if (
-                this.around === null ||
+                !part ||
                 this.graph.processes.has(process) ||
                 this.graph.resources.has(resource)
             ) {

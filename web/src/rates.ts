@@ -23,7 +23,7 @@ export const history = (): History => ({
 export const historySeconds = 600;
 
 /** Adds a second; what is older than ten minutes goes. */
-export function push(past: History, rate: Rate): void {
+export function push(past: History, rate: Rate, most = historySeconds): void {
     const last = past.times[past.times.length - 1];
     if (last !== undefined && rate.at <= last) {
         return;
@@ -36,7 +36,7 @@ export function push(past: History, rate: Rate): void {
     past.p50.push(rate.events > 0 ? rate.p50_us : NaN);
     past.p99.push(rate.events > 0 ? rate.p99_us : NaN);
     for (const values of Object.values(past) as number[][]) {
-        if (values.length > historySeconds) {
+        if (values.length > most) {
             values.shift();
         }
     }

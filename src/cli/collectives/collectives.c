@@ -35,10 +35,11 @@ static bool add_file(struct files *files, const char *path, uint32_t rank)
         files->list = list;
         files->room = room;
     }
-    char *copy = strdup(path);
-    if (!copy)
+    struct dump_file *file = &files->list[files->count];
+    *file = (struct dump_file){strdup(path), rank};
+    if (!file->path)
         return false;
-    files->list[files->count++] = (struct dump_file){copy, rank};
+    files->count++;
     return true;
 }
 
@@ -154,7 +155,8 @@ static void say_complaints(struct cli *cli, const struct training *job)
 {
     const char *text;
     uint32_t rank;
-    for (size_t i = 0; !cli->json && (text = training_complaint(job, i, &rank)) != NULL; i++)
+    bool told = !cli->json && !cli->quiet; /* whoever it is of is silent, which is told anyway */
+    for (size_t i = 0; told && (text = training_complaint(job, i, &rank)) != NULL; i++)
         cli_say(cli, "the dump of rank %u cannot be read: %s", rank, text);
 }
 
@@ -165,8 +167,8 @@ static int show_job(struct cli *cli, const struct settings *settings, const stru
     say_complaints(cli, job);
     if (cli->json)
         training_json(job, &cli->out);
-    else if (!cli->quiet)
-        training_text(job, &cli->out, &style, cli->verbose);
+    else
+        training_text(job, &cli->out, &style, cli->verbose, cli->quiet);
     int code = write_products(cli, settings, job);
     if (code != EXIT_NOTHING)
         return code;

@@ -16,7 +16,7 @@ static gordian_status report_deadlocks(struct compose *compose, const struct com
 {
     const gordian_compose_result *result = &composed->result;
     gordian_status status = GORDIAN_OK;
-    if (compose->check && !compose->trace)
+    if (compose->question.formula && !compose->trace)
         return status;                            /* something else was asked */
     if (!compose->trace && !compose->cli->json) { /* the nearest one tells enough */
         const gordian_compose_deadlock *nearest = composed_nearest(composed);
@@ -49,7 +49,7 @@ static gordian_status report_result(struct compose *compose, const struct compos
         status = report_deadlocks(compose, composed, reporter, error);
     if (status == GORDIAN_OK && compose->livelock && composed_graph(composed))
         status = reporter->livelock(compose, composed, error);
-    if (status == GORDIAN_OK && compose->check && composed_graph(composed))
+    if (status == GORDIAN_OK && compose->question.formula && composed_graph(composed))
         status = reporter->check(compose, composed, error);
     if (status == GORDIAN_OK && (compose->cli->json || !compose->cli->quiet))
         status = reporter->summary(compose, composed, error);
@@ -79,7 +79,7 @@ static void say_notes(struct compose *compose, const struct composed *composed)
 static int code_for(const struct compose *compose, const struct composed *composed)
 {
     bool complete = composed->result.stop == GORDIAN_COMPOSE_STOP_COMPLETE;
-    if (compose->check && complete) /* that is what was asked, and nothing else */
+    if (compose->question.formula && complete) /* that is what was asked, and nothing else */
         return composed->check.holds ? EXIT_NOTHING : EXIT_FOUND;
     if (composed->result.deadlocks > 0 || (compose->livelock && composed->livelock.states > 0))
         return EXIT_FOUND;
@@ -177,7 +177,10 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
         say_initial(compose, &composed);
         code = code_for(compose, &composed);
     } else if (!(status == GORDIAN_STATUS_IO && to.failure)) {
-        const char *where = compose->check && error.line ? "--check" : subject.path;
+        const char *where = !compose->question.formula || !error.line ? subject.path
+                            : compose->ltl                            ? "--ltl"
+                            : compose->best                           ? "--best"
+                                                                      : "--check";
         code = cli_fail(compose->cli, status == GORDIAN_STATUS_INPUT ? where : NULL, &error);
     }
     code = product_file_close(&to, compose, code);
@@ -188,10 +191,60 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
 
 /* ------------------------------------------------------------------ the command */
 
+/* --fair and --semiring: words for numbers. */
+static int take_words(struct compose *compose, gordian_fairness *fairness,
+                      gordian_semiring *semiring)
+{
+    *fairness = GORDIAN_FAIRNESS_WEAK;
+    *semiring = compose->best ? GORDIAN_SEMIRING_WEIGHTED : GORDIAN_SEMIRING_NONE;
+    if (compose->fair)
+        for (*fairness = GORDIAN_FAIRNESS_NONE; *fairness <= GORDIAN_FAIRNESS_STRONG; ++*fairness)
+            if (strcmp(compose->fair, compose_fairness_text(*fairness)) == 0)
+                break;
+    if (*fairness > GORDIAN_FAIRNESS_STRONG)
+        return cli_misuse(compose->cli, "--fair '%.80s': it is none, weak or strong",
+                          compose->fair);
+    if (compose->semiring)
+        for (*semiring = GORDIAN_SEMIRING_WEIGHTED; *semiring <= GORDIAN_SEMIRING_PROBABILITY;
+             ++*semiring)
+            if (strcmp(compose->semiring, compose_semiring_text(*semiring)) == 0)
+                break;
+    if (*semiring > GORDIAN_SEMIRING_PROBABILITY)
+        return cli_misuse(compose->cli, "--semiring '%.80s': it is weighted, fuzzy or probability",
+                          compose->semiring);
+    return EXIT_NOTHING;
+}
+
+/* --check, --ltl and --best, and what goes with them. */
+static int take_question(struct compose *compose)
+{
+    gordian_fairness fairness;
+    gordian_semiring semiring;
+    if ((compose->check != NULL) + (compose->ltl != NULL) + (compose->best != NULL) > 1)
+        return cli_misuse(compose->cli, "--check, --ltl, --best: one question at a time");
+    if (compose->fair && !compose->ltl)
+        return cli_misuse(compose->cli, "--fair is for --ltl");
+    if (compose->semiring && !compose->best)
+        return cli_misuse(compose->cli, "--semiring is for --best");
+    int code = take_words(compose, &fairness, &semiring);
+    if (code != EXIT_NOTHING)
+        return code;
+    compose->question = (gordian_question){.formula = compose->ltl    ? compose->ltl
+                                                      : compose->best ? compose->best
+                                                                      : compose->check,
+                                           .linear = compose->ltl,
+                                           .fairness = fairness,
+                                           .semiring = semiring};
+    return EXIT_NOTHING;
+}
+
 /* What does not go together. */
 static int check_options(struct compose *compose)
 {
     struct cli *cli = compose->cli;
+    int code = take_question(compose);
+    if (code != EXIT_NOTHING)
+        return code;
     if (compose->file)
         compose->format = gordian_format_of(compose->file);
     compose->quick |= compose->reduce;
@@ -216,8 +269,8 @@ static int check_options(struct compose *compose)
         compose->format != GORDIAN_FORMAT_PROMELA)
         return cli_misuse(cli, "a circuit can be written as .ca, .dot, .pnml or .pml, not as .%s",
                           strrchr(compose->file, '.') + 1);
-    if (compose->equal &&
-        (compose->dot || compose->file || compose->trace || compose->livelock || compose->check))
+    if (compose->equal && (compose->dot || compose->file || compose->trace || compose->livelock ||
+                           compose->question.formula))
         return cli_misuse(cli, "--equal compares: it goes with --hide, --keep and --min only");
     if (compose->other && !compose->equal)
         return cli_misuse(cli, "--other-main is for --equal");
@@ -276,6 +329,17 @@ static int compose_main(struct cli *cli, int argc, char **argv)
         {"check", 0, "FORMULA",
          "does this hold? CTL over names that can fire and\nmemory: 'AG (a -> AF b)', 'EF $m = 0'",
          OPTION_TEXT, &c.check, NULL},
+        {"ltl", 0, "FORMULA",
+         "does this hold in every fair run? LTL:\n'G (<a> -> F <b>)', '[] <> $m = 0'", OPTION_TEXT,
+         &c.ltl, NULL},
+        {"fair", 0, "HOW", "--ltl: which runs are fair: none (all are), weak\n(default) or strong",
+         OPTION_TEXT, &c.fair, NULL},
+        {"best", 0, "FORMULA",
+         "the best way to a state in which this holds, by the\ncosts of #SCA atoms: 'deadlock', "
+         "'$m = 0'",
+         OPTION_TEXT, &c.best, NULL},
+        {"semiring", 0, "NAME", "--best: weighted (default), fuzzy or probability", OPTION_TEXT,
+         &c.semiring, NULL},
         {"deadlocks", 0, NULL, "look for deadlocks only: do not count transitions", OPTION_FLAG,
          &c.quick, NULL},
         {"reduce", 0, NULL,

@@ -51,7 +51,7 @@ struct composed {
     struct meter meter;            /* what the graphs take */
     gordian_graph *product, *hidden, *minimal; /* or NULL */
     gordian_livelock livelock;
-    gordian_check check;               /* of --check */
+    gordian_check check;               /* of --check, --ltl, --best */
     gordian_graph_deadlocks deadlocks; /* of a graph */
     struct statistics statistics;
     double seconds;
@@ -64,8 +64,10 @@ struct compose {
     bool interrupted; /* by ctrl-C */
 
     /* options */
-    const char *main, *other, *data, *keep, *order, *file, *folder, *define, *check;
-    const char *defines; /* `define` with what its files have */
+    const char *main, *other, *data, *keep, *order, *file, *folder, *define, *check, *ltl, *fair,
+        *best, *semiring;
+    const char *defines;       /* `define` with what its files have */
+    gordian_question question; /* of --check, --ltl or --best; no formula: none */
     uint64_t max_states, max_memory;
     uint32_t threads;
     bool hide, minimal, full, explain, trace, equal, dot, circuit, livelock, statistics, quick,
@@ -170,6 +172,10 @@ extern const struct compose_reporter compose_json, compose_text;
 
 /* "max-states" and so on, as the summary has it; NULL: the run was complete. */
 const char *compose_stop_text(gordian_compose_stop stop);
+
+/* "weak" and so on, as --fair has it; "weighted" and so on, as --semiring. */
+const char *compose_fairness_text(gordian_fairness fairness);
+const char *compose_semiring_text(gordian_semiring semiring);
 
 /* ---- compose/equal.c */
 

@@ -148,52 +148,103 @@ static gordian_status write_deadlock(struct compose *compose, const struct compo
     return GORDIAN_OK;
 }
 
+/* "trace" and "cycle": a way, and what goes on for ever after it. */
+struct lasso {
+    struct route way, cycle;
+};
+
+static bool lasso_open(struct lasso *lasso, const struct composed *composed,
+                       const gordian_graph_arc *path, size_t path_count,
+                       const gordian_graph_arc *cycle, size_t cycle_count)
+{
+    const gordian_graph *graph = composed->product ? composed->product : composed->subject->graph;
+    *lasso = (struct lasso){0};
+    return route_open(&lasso->way) && route_open(&lasso->cycle) &&
+           route_of_arcs(&lasso->way, graph, path, path_count) &&
+           route_of_arcs(&lasso->cycle, graph, cycle, cycle_count);
+}
+
+static void lasso_close(struct lasso *lasso)
+{
+    route_close(&lasso->way);
+    route_close(&lasso->cycle);
+}
+
+static void write_lasso(struct json *json, const struct lasso *lasso)
+{
+    write_steps(json, "trace", &lasso->way);
+    write_steps(json, "cycle", &lasso->cycle);
+}
+
 static gordian_status write_livelock(struct compose *compose, const struct composed *composed,
                                      gordian_error *error)
 {
     const gordian_livelock *found = &composed->livelock;
-    const gordian_graph *graph = composed->product ? composed->product : composed->subject->graph;
-    struct route way = {.steps = 0}, cycle = {.steps = 0};
+    struct lasso lasso;
     struct json json;
-    bool fine = route_open(&way) && route_open(&cycle) &&
-                route_of_arcs(&way, graph, found->path, found->path_count) &&
-                route_of_arcs(&cycle, graph, found->cycle, found->cycle_count);
+    bool fine = lasso_open(&lasso, composed, found->path, found->path_count, found->cycle,
+                           found->cycle_count);
     if (fine) {
         json_begin(&json, &compose->cli->out);
         json_open(&json, "livelock", '{');
         json_key_u64(&json, "states", found->states);
-        if (found->states > 0) {
-            write_steps(&json, "trace", &way);
-            write_steps(&json, "cycle", &cycle);
-        }
+        if (found->states > 0)
+            write_lasso(&json, &lasso);
         json_end(&json);
     }
-    route_close(&way);
-    route_close(&cycle);
+    lasso_close(&lasso);
     return fine ? GORDIAN_OK : fail_memory(error);
+}
+
+/* "cost", and those of the steps: all digits that they have. */
+static void write_costs(struct json *json, const gordian_question *question,
+                        const gordian_check *check)
+{
+    char text[32];
+    json_key_text(json, "semiring", compose_semiring_text(question->semiring));
+    json_key_bool(json, "found", check->holds);
+    if (!check->holds)
+        return;
+    snprintf(text, sizeof text, "%.15g", check->cost);
+    json_key_json(json, "cost", text);
+    json_open(json, "costs", '[');
+    for (size_t i = 0; i < check->path_count; i++) {
+        snprintf(text, sizeof text, "%.15g", check->costs[i]);
+        json_key_json(json, NULL, text);
+    }
+    json_shut(json);
 }
 
 static gordian_status write_check(struct compose *compose, const struct composed *composed,
                                   gordian_error *error)
 {
     const gordian_check *check = &composed->check;
-    const gordian_graph *graph = composed->product ? composed->product : composed->subject->graph;
-    struct route way = {.steps = 0}, cycle = {.steps = 0};
+    const gordian_question *question = &compose->question;
+    struct lasso lasso;
     struct json json;
-    bool fine = route_open(&way) && route_open(&cycle) &&
-                route_of_arcs(&way, graph, check->path, check->path_count) &&
-                route_of_arcs(&cycle, graph, check->cycle, check->cycle_count);
+    bool fine = lasso_open(&lasso, composed, check->path, check->path_count, check->cycle,
+                           check->cycle_count);
     if (fine) {
         json_begin(&json, &compose->cli->out);
-        json_key_text(&json, "check", compose->check);
-        json_key_bool(&json, "holds", check->holds);
-        json_key_u64(&json, "in", check->states);
-        write_steps(&json, "trace", &way);
-        write_steps(&json, "cycle", &cycle);
+        json_key_text(&json,
+                      question->semiring ? "best"
+                      : question->linear ? "ltl"
+                                         : "check",
+                      question->formula);
+        if (question->linear)
+            json_key_text(&json, "fair", compose_fairness_text(question->fairness));
+        if (question->semiring)
+            write_costs(&json, question, check);
+        else
+            json_key_bool(&json, "holds", check->holds);
+        if (!question->linear && !question->semiring)
+            json_key_u64(&json, "in", check->states);
+        write_lasso(&json, &lasso);
+        if (question->linear)
+            json_key_bool(&json, "dead_end", check->dead_end);
         json_end(&json);
     }
-    route_close(&way);
-    route_close(&cycle);
+    lasso_close(&lasso);
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 

@@ -132,7 +132,7 @@ static gordian_status count_row(void *context, const gordian_compose_row *row, g
 bool compose_needs_graph(const struct compose *compose)
 {
     return compose->hide || compose->minimal || compose->livelock || compose->equal ||
-           compose->check;
+           compose->question.formula;
 }
 
 /* Into a graph, a file, or nowhere. */
@@ -147,8 +147,8 @@ static gordian_status run_into(struct compose *compose, const gordian_circuit *c
     struct sigaction before;
     gordian_status status;
     interrupt_catch(&before);
-    if (compose->check)
-        status = gordian_compose_check(&composed->product, circuit, options, compose->check,
+    if (compose->question.formula)
+        status = gordian_compose_check(&composed->product, circuit, options, &compose->question,
                                        &composed->meter.memory, &composed->check, result, error);
     else if (compose_needs_graph(compose))
         status = gordian_compose_graph(&composed->product, circuit, options, sink,
@@ -237,8 +237,8 @@ static gordian_status look_at_graph(const struct compose *compose, struct compos
     result->states = compose->full ? gordian_graph_states(graph) : found->states;
     result->transitions = compose->full ? gordian_graph_transitions(graph) : found->transitions;
     result->deadlocks = found->deadlocks;
-    if (status == GORDIAN_OK && compose->check)
-        status = gordian_graph_check(graph, compose->check, &composed->check, error);
+    if (status == GORDIAN_OK && compose->question.formula)
+        status = gordian_graph_check(graph, &compose->question, &composed->check, error);
     return status;
 }
 
@@ -431,4 +431,18 @@ const char *compose_stop_text(gordian_compose_stop stop)
         break;
     }
     return NULL;
+}
+
+const char *compose_fairness_text(gordian_fairness fairness)
+{
+    return fairness == GORDIAN_FAIRNESS_STRONG ? "strong"
+           : fairness == GORDIAN_FAIRNESS_WEAK ? "weak"
+                                               : "none";
+}
+
+const char *compose_semiring_text(gordian_semiring semiring)
+{
+    return semiring == GORDIAN_SEMIRING_PROBABILITY ? "probability"
+           : semiring == GORDIAN_SEMIRING_FUZZY     ? "fuzzy"
+                                                    : "weighted";
 }

@@ -43,7 +43,8 @@ static void write_label(struct compose *compose, const char *label)
     output_text(out, several ? "}" : "");
 }
 
-static void write_steps(struct compose *compose, const struct route *trace)
+/* `costs`: of the steps, or NULL. */
+static void write_priced(struct compose *compose, const struct route *trace, const double *costs)
 {
     struct output *out = &compose->cli->out;
     const char *label = trace->text.buffer;
@@ -57,8 +58,15 @@ static void write_steps(struct compose *compose, const struct route *trace)
             continue;
         output_format(out, "    %4zu  ", i + 1);
         write_label(compose, label);
+        if (costs)
+            output_format(out, "  (%.15g)", costs[i]);
         output_char(out, '\n');
     }
+}
+
+static void write_steps(struct compose *compose, const struct route *trace)
+{
+    write_priced(compose, trace, NULL);
 }
 
 /* `text`: in memory, used for it. */
@@ -266,6 +274,37 @@ static gordian_status print_livelock(struct compose *compose, const struct compo
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 
+/* What was asked, and the answer. */
+static void write_answer(struct compose *compose, const gordian_check *check,
+                         const gordian_graph *graph)
+{
+    static const char *const of_runs[] = {
+        [GORDIAN_FAIRNESS_NONE] = "(every run)",
+        [GORDIAN_FAIRNESS_WEAK] = "(every weakly fair run)",
+        [GORDIAN_FAIRNESS_STRONG] = "(every strongly fair run)",
+    };
+    const gordian_question *question = &compose->question;
+    struct output *out = &compose->cli->out;
+    if (question->semiring) {
+        style_text(&compose->style, out, check->holds ? COLOR_GOOD : COLOR_BAD,
+                   check->holds ? "best way" : "no way");
+        output_format(out, " to %s (%s)", question->formula,
+                      compose_semiring_text(question->semiring));
+        if (check->holds)
+            output_format(out, ": %.15g", check->cost);
+        output_char(out, '\n');
+        return;
+    }
+    style_text(&compose->style, out, check->holds ? COLOR_GOOD : COLOR_BAD,
+               check->holds ? "holds" : "does not hold");
+    output_format(out, ": %s ", question->formula);
+    if (question->linear)
+        output_format(out, "%s\n", of_runs[question->fairness]);
+    else
+        output_format(out, "(it does in %llu of %u states)\n", (unsigned long long)check->states,
+                      gordian_graph_states(graph));
+}
+
 static gordian_status print_check(struct compose *compose, const struct composed *composed,
                                   gordian_error *error)
 {
@@ -277,13 +316,10 @@ static gordian_status print_check(struct compose *compose, const struct composed
         route_close(&trace);
         return fail_memory(error);
     }
-    style_text(&compose->style, out, check->holds ? COLOR_GOOD : COLOR_BAD,
-               check->holds ? "holds" : "does not hold");
-    output_format(out, ": %s (it does in %llu of %u states)\n", compose->check,
-                  (unsigned long long)check->states, gordian_graph_states(graph));
-    if (trace.steps > 0)
+    write_answer(compose, check, graph);
+    if (trace.steps > 0 && !compose->question.semiring)
         output_text(out, check->holds ? "  as this shows:\n" : "  because of this:\n");
-    write_steps(compose, &trace);
+    write_priced(compose, &trace, check->costs);
     bool fine = route_of_arcs(&trace, graph, check->cycle, check->cycle_count);
     if (fine && check->cycle_count > 0) {
         output_text(out, check->path_count ? "  and then for ever:\n"
@@ -291,7 +327,8 @@ static gordian_status print_check(struct compose *compose, const struct composed
                                            : "  because of this, for ever:\n");
         write_steps(compose, &trace);
     } else if (check->dead_end) {
-        output_text(out, "  and then nothing leads on\n");
+        output_text(out, check->path_count ? "  and then nothing leads on\n"
+                                           : "  nothing leads on from the beginning\n");
     }
     output_char(out, '\n');
     route_close(&trace);

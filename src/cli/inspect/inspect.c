@@ -2,27 +2,14 @@
 #include "cli/inspect/inspect.h"
 
 #include "cli/commands.h"
-#include "cli/interrupt.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define STOP_MS 50
 
-/* Seconds, with decimals; 0: they are none. */
-static double seconds_of(const char *text)
-{
-    char *end;
-    if (strspn(text, "0123456789.") != strlen(text))
-        return 0;
-    double value = strtod(text, &end);
-    return end != text && !*end && value < 1e9 ? value : 0;
-}
-
 static int check_options(struct cli *cli, const struct inspect_settings *settings, int operands)
 {
-    if (settings->watch && seconds_of(settings->watch) <= 0)
+    if (settings->watch && options_seconds(settings->watch) <= 0)
         return cli_misuse(cli, "--watch: '%.40s' is not a number of seconds", settings->watch);
     if (operands == 0 && !settings->tree && !settings->all)
         return cli_misuse(cli, "no process and no core to inspect");
@@ -42,7 +29,7 @@ static int look_on(struct cli *cli, const struct inspect_settings *settings, str
     struct findings findings;
     gordian_error error = {0};
     bool again = settings->watch || settings->wait;
-    double pause = settings->watch ? seconds_of(settings->watch) : 1;
+    double pause = settings->watch ? options_seconds(settings->watch) : 1;
     int code = EXIT_NOTHING;
     findings_open(&findings);
     for (;;) {
@@ -67,19 +54,21 @@ static int inspect_main(struct cli *cli, int argc, char **argv)
     const struct option options[] = {
         {"exe", 0, "FILE", "the program of the core, if it is not where it was", OPTION_TEXT,
          &inspect.exe, NULL},
-        {"sysroot", 0, "DIR", "where the files of the core's machine are", OPTION_TEXT,
+        {"sysroot", 0, "DIR", "the folder that has the files of the core's machine", OPTION_TEXT,
          &inspect.sysroot, NULL},
         {"stop-ms", 0, "N",
-         "stop a thread for at most N ms if its stack cannot be\nread otherwise (50); 0: never",
+         "stop a thread for at most N ms if its stack cannot be\nread otherwise (default: 50; 0: "
+         "never)",
          OPTION_U32, &inspect.stop_ms, NULL},
         {"watch", 0, "SECONDS", "look again every so often until something is found", OPTION_TEXT,
          &inspect.watch, NULL},
         {"wait", 0, NULL, "the same, every second", OPTION_FLAG, &inspect.wait, NULL},
         {"tree", 0, "PID", "inspect a process and all its descendants together", OPTION_U32,
          &inspect.tree, NULL},
-        {"all", 'a', NULL, "inspect every process that may be inspected", OPTION_FLAG, &inspect.all,
-         NULL},
-        {"core", 0, "FILE", "take a core of what is found", OPTION_TEXT, &inspect.core, NULL},
+        {"all", 'a', NULL, "inspect every process that may be inspected, together", OPTION_FLAG,
+         &inspect.all, NULL},
+        {"core", 0, "FILE", "if something is found, write a core of the process", OPTION_TEXT,
+         &inspect.core, NULL},
         {"dot", 0, "FILE", "write the wait-for graph for Graphviz", OPTION_TEXT, &inspect.dot,
          NULL},
         {"svg", 0, "FILE", "write the wait-for graph as a picture", OPTION_TEXT, &inspect.svg,

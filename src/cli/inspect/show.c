@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FINDINGS_MOST 10 /* shown without --verbose */
+#define PROCESSES_MOST 16 /* of which nothing was found, a line each */
+#define FINDINGS_MOST  10 /* shown without --verbose */
 
 /* ------------------------------------------------------------------ files */
 
@@ -86,30 +87,58 @@ static int show_one(struct cli *cli, const struct inspect_settings *settings, st
 
 /* ------------------------------------------------------------------ nothing found */
 
-/* "5 threads: 3 sleep in futex, 2 run": how many do what. */
-static void show_crowd(struct cli *cli, struct sight *sight, uint32_t process)
+/* How many do what. */
+struct crowd {
+    uint32_t threads, waits, timed, sleeps, runs;
+};
+
+static void count_crowd(const struct sight *sight, uint32_t process, struct crowd *crowd)
 {
-    const struct target *target = sight->targets[process];
     uint32_t first = sight->first_thread[process], end = sight->first_thread[process + 1];
-    uint32_t waits = 0, timed = 0, sleeps = 0, runs = 0;
+    crowd->threads += end - first;
     for (uint32_t i = first; i < end; i++) {
         const struct sight_thread *thread = &sight->threads[i];
         if (!thread->is.steady || !thread->sleeps)
-            runs++;
+            crowd->runs++;
         else if (thread->call.timed)
-            timed++;
+            crowd->timed++;
         else if (thread->wait != SIGHT_NONE)
-            waits++;
+            crowd->waits++;
         else
-            sleeps++;
+            crowd->sleeps++;
     }
+}
+
+static void show_crowd(struct cli *cli, const struct crowd *crowd)
+{
     output_format(&cli->out,
-                  "gordian: nothing found in process %u (%s): of %u thread%s %u wait%s for a lock, "
-                  "a condition or a thread, %u sleep%s in other calls, %u for a limited time, %u "
-                  "%s\n",
-                  target->seen_pid, path_tail(target->program), end - first,
-                  end - first == 1 ? "" : "s", waits, waits == 1 ? "s" : "", sleeps,
-                  sleeps == 1 ? "s" : "", timed, runs, runs == 1 ? "runs" : "run");
+                  ": of %u thread%s %u wait%s for a lock, a condition, a thread or a process, %u "
+                  "sleep%s in other calls, %u for a limited time, %u %s\n",
+                  crowd->threads, crowd->threads == 1 ? "" : "s", crowd->waits,
+                  crowd->waits == 1 ? "s" : "", crowd->sleeps, crowd->sleeps == 1 ? "s" : "",
+                  crowd->timed, crowd->runs, crowd->runs == 1 ? "runs" : "run");
+}
+
+/* A line each, or one for all where they are many. */
+static void show_crowds(struct cli *cli, const struct sight *sight)
+{
+    struct crowd all = {0};
+    bool many = sight->target_count > PROCESSES_MOST;
+    for (uint32_t i = 0; i < sight->target_count; i++) {
+        const struct target *target = sight->targets[i];
+        struct crowd crowd = {0};
+        count_crowd(sight, i, many ? &all : &crowd);
+        if (many)
+            continue;
+        output_format(&cli->out, "gordian: nothing found in process %u (%s)", target->seen_pid,
+                      path_tail(target->program));
+        show_crowd(cli, &crowd);
+    }
+    if (many) {
+        output_format(&cli->out, "gordian: nothing found in %zu processes",
+                      (size_t)sight->target_count);
+        show_crowd(cli, &all);
+    }
 }
 
 /* What cannot be known, each sentence once. */
@@ -145,9 +174,8 @@ static int show_nothing(struct cli *cli, const struct inspect_settings *settings
 {
     if (cli->json || cli->verbose)
         return show_one(cli, settings, sight, findings, NULL, 1);
-    for (uint32_t i = 0; i < sight->target_count && !cli->quiet; i++)
-        show_crowd(cli, sight, i);
     if (!cli->quiet) {
+        show_crowds(cli, sight);
         show_unknown(cli, sight);
         show_stopped(cli, sight);
     }

@@ -1,5 +1,5 @@
 /* A .cu file is compiled to PTX by nvcc, where there is one. */
-#include "base/machine.h"
+#include "base/temporary.h"
 #include "cli/makespan/makespan.h"
 
 #include <errno.h>
@@ -90,11 +90,10 @@ static int compile_to(struct makespan *makespan, const char *path, const char *t
 int makespan_compile(struct makespan *makespan, const char *path, int *code)
 {
     char name[4096];
-    snprintf(name, sizeof name, "%s/gordian-XXXXXX", machine_temporary());
-    int fd = mkstemp(name);
-    if (fd < 0) {
-        cli_say(makespan->cli, "cannot write '%s': %s", name, strerror(errno));
-        *code = EXIT_BROKEN;
+    gordian_error error = {0};
+    int fd;
+    if (temporary_file("gordian", "", name, sizeof name, &fd, &error) != GORDIAN_OK) {
+        *code = cli_fail(makespan->cli, NULL, &error);
         return -1;
     }
     *code = compile_to(makespan, path, name);

@@ -498,6 +498,16 @@ static bool tell_findings(struct hang *hang, uint64_t now)
     return pending;
 }
 
+/* Was everything seen that there was to see? On a busy machine a stop may take too long, or
+ * somebody be late in going back to sleep behind one; and a debugger may be in the way. */
+static bool was_clear(const struct sight *sight)
+{
+    for (size_t i = 0; i < sight->thread_count; i++)
+        if (!sight->threads[i].is.steady)
+            return false;
+    return !sight->missed;
+}
+
 static void look_closely(struct hang *hang, bool still)
 {
     gordian_error error = {0};
@@ -513,7 +523,8 @@ static void look_closely(struct hang *hang, bool still)
     bool pending = tell_findings(hang, now);
     if (status == GORDIAN_OK && !pending)
         take_picture(hang);
-    hang->looked_still = still && !pending;
+    bool clear = status != GORDIAN_OK || was_clear(&hang->sight);
+    hang->looked_still = still && !pending && clear;
     plan_look(hang, still, pending, now - start);
     if (still)
         glance_anew(hang);
@@ -537,6 +548,11 @@ static void end_hang(struct hang *hang)
 
 static void note_glance(struct hang *hang, const struct tree_glance *now, uint64_t when)
 {
+    /* One who computes need not be switched for seconds, nor one who gets no processor. */
+    if (tree_moved(&hang->last, now) || now->stopped || now->running)
+        hang->idle_since = 0;
+    else if (!hang->idle_since)
+        hang->idle_since = when;
     if (tree_moved(&hang->last, now) || now->stopped) {
         hang->still_since = 0;
         hang->looked_still = false;
@@ -581,7 +597,7 @@ void hang_look(struct hang *hang)
         look_closely(hang, true);
     else if (moving && !hang->blind && start >= hang->next_moving)
         look_closely(hang, false);
-    if (limit && hang->still_since && start - hang->still_since >= limit)
+    if (limit && hang->idle_since && start - hang->idle_since >= limit)
         end_hang(hang);
     uint64_t least = cost * GLANCE_SHARE, pause = hang->pause > least ? hang->pause : least;
     if (limit && pause > limit / 4)

@@ -35,6 +35,7 @@ struct hang {
     struct tree_glance last;
     uint64_t next, pause;   /* when to glance, and how far apart */
     uint64_t still_since;   /* 0: something moves */
+    uint64_t idle_since;    /* the same, and nobody would; 0: somebody does */
     struct run_ranks ranks; /* of MPI programs: they poll, and move all the time */
 
     /* looking */

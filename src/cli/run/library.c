@@ -1,5 +1,6 @@
 /* Where the preloaded library is: beside the command when it runs in its build folder, in the
  * library folder when it is installed, wherever both have been moved to. */
+#include "base/beside.h"
 #include "cli/run/run.h"
 
 #include <limits.h>
@@ -18,37 +19,16 @@ static const char *const places[] = {
     RUN_LIBRARY_FOLDER "/" LIBRARY,
 #endif
     "../lib/gordian/" LIBRARY,
+    NULL,
 };
-
-static bool own_folder(char *folder, size_t size)
-{
-    ssize_t length = readlink("/proc/self/exe", folder, size - 1);
-    if (length <= 0)
-        return false;
-    folder[length] = '\0';
-    char *slash = strrchr(folder, '/');
-    if (!slash)
-        return false;
-    *slash = '\0';
-    return true;
-}
 
 static bool find_library(char *path, size_t size)
 {
-    char folder[PATH_MAX], candidate[2 * PATH_MAX], resolved[PATH_MAX];
+    char folder[PATH_MAX], resolved[PATH_MAX];
     const char *told = getenv("GORDIAN_RUN_LIBRARY");
     if (told && *told)
         return realpath(told, resolved) && snprintf(path, size, "%s", resolved) < (int)size;
-    if (!own_folder(folder, sizeof folder))
-        return false;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        bool whole = places[i][0] == '/';
-        snprintf(candidate, sizeof candidate, "%s%s%s", whole ? "" : folder, whole ? "" : "/",
-                 places[i]);
-        if (access(candidate, R_OK) == 0 && realpath(candidate, resolved))
-            return snprintf(path, size, "%s", resolved) < (int)size;
-    }
-    return false;
+    return beside_program(folder, sizeof folder) && beside_find(folder, places, R_OK, path, size);
 }
 
 bool run_library(char *path, size_t size, char *why, size_t why_size)

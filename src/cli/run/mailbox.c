@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "base/beside.h"
 #include "cli/run/run.h"
 #include "run/incident.h"
 
@@ -67,17 +68,16 @@ static char **reporter_environment(void)
 static bool spawn_reporter(int incident, int answer)
 {
     char tool[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", tool, sizeof tool - 1);
+    bool known = beside_self(tool, sizeof tool);
     char **environment = reporter_environment();
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
     pid_t pid;
-    if (length <= 0 || !environment) {
+    if (!known || !environment) {
         free(environment);
         return false;
     }
-    tool[length] = '\0';
     char *arguments[] = {tool, (char *)(uintptr_t) "run", (char *)(uintptr_t) "--report-incident",
                          (char *)(uintptr_t) "3", NULL};
     sigemptyset(&none);

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,13 @@ static bool somebody_waits(void)
 {
     struct stat about;
     return fstat(INCIDENT_ANSWER_FD, &about) == 0 && S_ISFIFO(about.st_mode);
+}
+
+/* Has the process ended meanwhile? Nobody has the other end of the pipe, then. */
+static bool nobody_is_left(void)
+{
+    struct pollfd answer = {INCIDENT_ANSWER_FD, POLLOUT, 0};
+    return poll(&answer, 1, 0) == 1 && answer.revents & POLLERR;
 }
 
 static void answer_program(enum incident_answer what)
@@ -70,6 +78,10 @@ static enum incident_answer confirm_deadlock(struct report *report, int incident
     const char *folder = tell_path("GORDIAN_SESSION");
     if (verdict == CONFIRM_BLIND && folder)
         verdict = second_ask(folder, incident, why, sizeof why);
+    /* What was only likely has not hindered the program from coming to its end: some leave threads
+     * behind with locks of threads that have ended. */
+    if (report->head.word == INCIDENT_LIKELY && nobody_is_left())
+        return INCIDENT_MOVED;
     if (verdict == CONFIRM_DOUBTED) {
         report->head.word = INCIDENT_LIKELY;
         const char *likely = tell_path("GORDIAN_ON_LIKELY");
@@ -173,7 +185,7 @@ static bool read_memory(uint32_t pid, uint64_t address, void *to, size_t size)
  */
 static void fetch_answer(uint32_t pid, const struct ear *ear, uint32_t before, int fd)
 {
-    struct incident_status status;
+    struct incident_status status = {0};
     if (!read_memory(pid, ear->at, &status, sizeof status) || status.answers == before ||
         status.size > STATUS_MOST)
         return;

@@ -3,30 +3,17 @@
 
 #include "cli/commands.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 const char *const run_deadlock_choices[] = {"report", "abort", "break", NULL};
 const char *const run_likely_choices[] = {"report", "abort", NULL};
 static const char *const run_unwatchable_choices[] = {"run", "stop", NULL};
-
-/* Seconds, with decimals. */
-static bool is_seconds(const char *text)
-{
-    char *end;
-    if (strspn(text, "0123456789.") != strlen(text))
-        return false;
-    double value = strtod(text, &end);
-    return end != text && !*end && value > 0 && value < 1e9;
-}
 
 static int check_options(struct cli *cli, const struct run_settings *settings, int operands)
 {
     if (settings->potential && settings->no_potential)
         return cli_misuse(cli, "--potential and --no-potential: which one?");
-    if (settings->stall && !is_seconds(settings->stall))
+    if (settings->stall && options_seconds(settings->stall) <= 0)
         return cli_misuse(cli, "--stall: '%.40s' is not a number of seconds", settings->stall);
-    if (settings->on_hang && !is_seconds(settings->on_hang))
+    if (settings->on_hang && options_seconds(settings->on_hang) <= 0)
         return cli_misuse(cli, "--on-hang: '%.40s' is not a number of seconds", settings->on_hang);
     if (settings->status && operands > 0)
         return cli_misuse(cli, "--status asks a program that runs already: no COMMAND");
@@ -73,7 +60,7 @@ static int run_main(struct cli *cli, int argc, char **argv)
         {"on-unwatchable", 0, "WHAT",
          "a program that cannot be watched: run it anyway\n(default), or stop (exit status 3)",
          OPTION_CHOICE, &run.on_unwatchable, run_unwatchable_choices},
-        {"status", 0, "PID", "show who waits for whom in a watched process", OPTION_U32,
+        {"status", 0, "PID", "show who waits for whom in a process, watched or not", OPTION_U32,
          &run.status, NULL},
         {"report-incident", 0, "FD", NULL, OPTION_U32, &run.report, NULL},
         {0},
@@ -86,7 +73,7 @@ static int run_main(struct cli *cli, int argc, char **argv)
     if (code != EXIT_NOTHING)
         return code;
     if (run.on_hang)
-        run.on_hang_ns = (uint64_t)(strtod(run.on_hang, NULL) * 1e9);
+        run.on_hang_ns = (uint64_t)(options_seconds(run.on_hang) * 1e9);
     if (run.report)
         return run_report(cli, (int)run.report);
     if (run.status)
@@ -100,7 +87,8 @@ const struct command command_run = {
     .summary = "run a program and name its deadlocks: who waits for whom, where",
     .about = "Runs an unmodified program and watches its locks: mutexes, rwlocks, spin locks,\n"
              "semaphores, conditions, barriers, joins. An actual deadlock is reported the moment\n"
-             "it forms, and so are lock orders that can lead to one. The exit status is the\n"
+             "it forms, and so are lock orders that can lead to one. Hangs of other kinds are\n"
+             "looked for from outside, in all processes that it starts. The exit status is the\n"
              "program's own, or 86 if an actual deadlock was found.\n",
     .run = run_main,
 };

@@ -1,5 +1,6 @@
 /* The child of gordian run: its environment, its signals, its end. */
 #define _GNU_SOURCE
+#include "base/beside.h"
 #include "base/clock.h"
 #include "cli/run/hang.h"
 #include "cli/run/run.h"
@@ -95,11 +96,8 @@ static void set_environment(const struct start *start)
     set_path("GORDIAN_SVG", run->svg);
     set_path("GORDIAN_TRACE", run->trace);
     set_path("GORDIAN_SUPPRESS", run->suppress);
-    ssize_t length = readlink("/proc/self/exe", text, sizeof text - 1);
-    if (length > 0) {
-        text[length] = '\0';
+    if (beside_self(text, sizeof text))
         set_variable("GORDIAN_TOOL", text);
-    }
     snprintf(text, sizeof text, "%u", (unsigned)geteuid());
     set_variable("GORDIAN_UID", text);
     snprintf(text, sizeof text, "%u", run_filters());

@@ -127,6 +127,7 @@ static bool glance_thread(void *context, int task, const char *tid)
     glancing->glance->threads++;
     glancing->glance->who += hash_word(number);
     glancing->glance->runs += count_runs(task, tid) + (state == 'R');
+    glancing->glance->running = glancing->glance->running || state == 'R';
     glancing->glance->stopped = glancing->glance->stopped || state == 'T' || state == 't';
     return add_children(&glancing->tree, task, tid);
 }

@@ -14,6 +14,7 @@ struct tree_glance {
     uint64_t who;  /* a sum over the numbers of all threads */
     uint32_t threads, processes;
     bool stopped; /* somebody is stopped, or traced */
+    bool running; /* somebody has a processor, or would if there were one to be had */
 };
 
 /* Processes by their numbers, a parent before its children. To be freed by tree_free. */

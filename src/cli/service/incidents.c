@@ -1,16 +1,21 @@
-/* gordian incidents: the history of deadlocks in a service's folder, read from its file, whether
- * the service runs or not. */
+/* gordian incidents: the history of deadlocks in a service's folder, read from its file, or in its
+ * tables in PostgreSQL, whether the service runs or not. */
 #define _GNU_SOURCE /* timegm */
 #include "base/error.h"
 #include "base/reader.h"
 #include "cli/commands.h"
+#include "cli/hide.h"
 #include "cli/service/told.h"
+#include "serve/service/past.h"
+#include "serve/service/state.h"
 #include "serve/store/incidents_db.h"
+#include "serve/store/store.h"
 #include "show/draw.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,9 +25,11 @@
 struct listing {
     struct cli *cli;
     struct style style;
-    const char *folder, *since, *until, *export;
+    const char *folder, *store, *schema, *since, *until, *at, *export;
     struct incidents_filter filter;
     uint64_t id; /* only this one; 0: all that pass */
+    bool audit;  /* what was done by hand, instead */
+    bool state;  /* everything as it was at that time, instead */
     struct output *out;
     struct told_witness told;
     uint64_t count, open;
@@ -154,6 +161,18 @@ static void draw_incident(struct listing *listing, const struct incident *incide
     draw_witness(&drawing, &told->witness, first == GORDIAN_NONE ? 0 : first);
 }
 
+/* "  team:pay env:prod" */
+static void write_labels(struct listing *listing, const char *labels)
+{
+    json_t *list = told_read(labels, strlen(labels));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *label = json_string_value(json_array_get(list, i));
+        output_text(listing->out, i ? " " : "  ");
+        style_name(&listing->style, listing->out, COLOR_FAINT, label ? label : "");
+    }
+    json_decref(list);
+}
+
 static gordian_status write_text(void *context, const struct incident *incident)
 {
     struct listing *listing = context;
@@ -171,21 +190,80 @@ static gordian_status write_text(void *context, const struct incident *incident)
     style_name(style, out, COLOR_PLAIN, incident->system ? incident->system : "");
     output_text(out, "  ");
     write_end(listing, incident);
+    if (incident->labels)
+        write_labels(listing, incident->labels);
+    if (incident->damaged)
+        output_text(out, "  damaged: its checksum is wrong");
     output_char(out, '\n');
     draw_incident(listing, incident);
     return GORDIAN_OK;
 }
 
+/* ------------------------------------------------------------------ what was done by hand */
+
+static gordian_status audit_json(void *context, const struct incident *action)
+{
+    struct listing *listing = context;
+    struct json json;
+    json_begin(&json, listing->out);
+    action_json(&json, action);
+    json_end(&json);
+    listing->count++;
+    return GORDIAN_OK;
+}
+
+static gordian_status audit_text(void *context, const struct incident *action)
+{
+    struct listing *listing = context;
+    struct output *out = listing->out;
+    const struct style *style = &listing->style;
+    listing->count++;
+    write_time(out, action->at);
+    output_text(out, "  ");
+    style_name(style, out, COLOR_PLAIN, action->system ? action->system : "");
+    output_format(out, "  %s ", action->how ? action->how : "");
+    style_name(style, out, COLOR_PROCESS, action->victim ? action->victim : "");
+    output_text(out, "  by ");
+    style_name(style, out, COLOR_PLAIN, action->requester ? action->requester : "");
+    if (action->processes && *action->processes) {
+        output_text(out, ": ");
+        style_name(style, out, COLOR_PLAIN, action->processes);
+    }
+    output_char(out, '\n');
+    return GORDIAN_OK;
+}
+
 /* ------------------------------------------------------------------ all of them */
+
+static void where_it_is(const struct listing *listing, struct store_options *options)
+{
+    store_options_init(options);
+    options->folder = listing->store ? NULL : listing->folder;
+    options->postgres = listing->store;
+    options->schema = listing->schema;
+}
+
+static gordian_status open_history(struct listing *listing, struct incidents_db **db)
+{
+    struct store_options options;
+    if (!listing->store)
+        return incidents_open(db, listing->folder, NULL, &listing->error);
+    where_it_is(listing, &options);
+    return store_read_incidents(&options, listing->filter.with_replay || listing->id, db,
+                                &listing->error);
+}
 
 static gordian_status run_query(struct listing *listing, bool as_json)
 {
     struct incidents_db *db;
     gordian_status (*each)(void *, const struct incident *) = as_json ? write_json : write_text;
-    gordian_status status = incidents_open(&db, listing->folder, NULL, &listing->error);
+    gordian_status status = open_history(listing, &db);
     if (status != GORDIAN_OK)
         return status;
-    if (listing->id)
+    if (listing->audit)
+        status = actions_query(db, &listing->filter, as_json ? audit_json : audit_text, listing,
+                               &listing->error);
+    else if (listing->id)
         status = incidents_get(db, listing->id, each, listing, &listing->error);
     else
         status = incidents_query(db, &listing->filter, each, listing, &listing->error);
@@ -224,7 +302,7 @@ static gordian_status export_all(struct listing *listing)
 static void say_summary(struct listing *listing)
 {
     struct cli *cli = listing->cli;
-    if (cli->quiet)
+    if (cli->quiet || listing->audit)
         return;
     if (listing->export && strcmp(listing->export, "-") != 0)
         cli_say(cli, "%llu incident%s written to %s", (unsigned long long)listing->count,
@@ -253,20 +331,92 @@ static int list_incidents(struct listing *listing)
     return cli_finish(listing->cli, listing->count ? EXIT_FOUND : EXIT_NOTHING);
 }
 
+/* ------------------------------------------------------------------ everything, at some moment */
+
+static gordian_status write_system(struct listing *listing, const struct service *service,
+                                   struct served *served)
+{
+    struct output *out = listing->out;
+    struct json json;
+    const char *label = listing->filter.label;
+    if (!listing->cli->json) {
+        output_format(out, "# system %s, which %ss, at ", served->name, served->operations->kind);
+        write_time(out, listing->filter.stood);
+        output_text(out, " UTC\n");
+        return state_trace(served, label, out, &listing->error);
+    }
+    json_begin(&json, out);
+    json_key_text(&json, "system", served->name);
+    json_key_text(&json, "kind", served->operations->kind);
+    json_key_u64(&json, "at", listing->filter.stood);
+    json_key_u64(&json, "seq", served->seq);
+    gordian_status status = state_json(service, served, label, &json, &listing->error);
+    json_end(&json);
+    return status;
+}
+
+/* The system that was named, or the only one. */
+static struct served *choose_system(struct listing *listing, const struct service *service)
+{
+    const char *name = listing->filter.system;
+    struct served *only = NULL;
+    if (!name && service->system_count == 1)
+        for (uint32_t i = 0; i < service->system_limit; i++)
+            only = service->systems[i] ? service->systems[i] : only;
+    if (!only)
+        only = service_find(service, name ? name : "default", strlen(name ? name : "default"));
+    if (!only)
+        fail(&listing->error, GORDIAN_STATUS_INPUT, "there was no system '%.100s' then",
+             name ? name : "default");
+    return only;
+}
+
+static int show_state(struct listing *listing)
+{
+    struct store_options source;
+    struct past *past;
+    struct service *service;
+    where_it_is(listing, &source);
+    listing->out = &listing->cli->out;
+    gordian_status status = past_open(&past, &source, NULL, &listing->error);
+    if (status == GORDIAN_OK)
+        status = past_go(past, listing->filter.stood, &service, &listing->error);
+    struct served *served = status == GORDIAN_OK ? choose_system(listing, service) : NULL;
+    if (served)
+        status = write_system(listing, service, served);
+    else if (status == GORDIAN_OK || status == GORDIAN_STATUS_END)
+        status = listing->error.status = GORDIAN_STATUS_INPUT;
+    past_close(past);
+    return cli_finish(listing->cli, status == GORDIAN_OK
+                                        ? EXIT_NOTHING
+                                        : cli_fail(listing->cli, NULL, &listing->error));
+}
+
 static int incidents_main(struct cli *cli, int argc, char **argv)
 {
     struct listing listing = {.cli = cli, .folder = USUAL_FOLDER};
     struct incidents_filter *filter = &listing.filter;
     int code;
     const struct option options[] = {
-        {"data", 'd', "DIR", "the service's folder (" USUAL_FOLDER ")", OPTION_TEXT,
+        {"data", 'd', "DIR", "the service's folder (default: " USUAL_FOLDER ")", OPTION_TEXT,
          &listing.folder, NULL},
-        {"system", 0, "NAME", "only of this system", OPTION_TEXT, &filter->system, NULL},
+        {"store", 0, "URI", "instead of a folder: PostgreSQL, as of gordian serve --store",
+         OPTION_TEXT, &listing.store, NULL},
+        {"store-schema", 0, "NAME", "where the tables are there (default: gordian)", OPTION_TEXT,
+         &listing.schema, NULL},
+        {"system", 0, "NAME", "only those of this system", OPTION_TEXT, &filter->system, NULL},
         {"process", 0, "NAME", "only those this process was part of", OPTION_TEXT, &filter->process,
          NULL},
         {"since", 0, "TIME", "formed at this time (UTC) or later; 2h, 30d: so long ago",
          OPTION_TEXT, &listing.since, NULL},
         {"until", 0, "TIME", "formed before this time", OPTION_TEXT, &listing.until, NULL},
+        {"label", 0, "KEY:VALUE", "only those with something in them that had this label",
+         OPTION_TEXT, &filter->label, NULL},
+        {"at", 0, "TIME", "only those that stood at this time", OPTION_TEXT, &listing.at, NULL},
+        {"state", 0, NULL,
+         "with --at: who held and waited for what then, as a trace\n"
+         "(with --json as JSON), instead",
+         OPTION_FLAG, &listing.state, NULL},
         {"open", 0, NULL, "only those that stand", OPTION_FLAG, &filter->open, NULL},
         {"ended", 0, NULL, "only those that have ended", OPTION_FLAG, &filter->ended, NULL},
         {"id", 0, "N", "only this one; with --json also what led to it", OPTION_U64, &listing.id,
@@ -274,6 +424,8 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
         {"limit", 'n', "N", "at most so many", OPTION_U32, &filter->limit, NULL},
         {"oldest-first", 0, NULL, "in order of time; otherwise the newest come first", OPTION_FLAG,
          &filter->oldest_first, NULL},
+        {"audit", 0, NULL, "what operators did by hand, who and why, instead", OPTION_FLAG,
+         &listing.audit, NULL},
         {"export", 'o', "FILE",
          "write them to a file (- standard output), a JSON object\n"
          "a line, with what led to each",
@@ -288,18 +440,32 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     code = take_time(&listing, "since", listing.since, &filter->since);
     if (code == EXIT_NOTHING)
         code = take_time(&listing, "until", listing.until, &filter->until);
+    if (code == EXIT_NOTHING)
+        code = take_time(&listing, "at", listing.at, &filter->stood);
     if (code != EXIT_NOTHING)
         return code;
+    if (listing.state && !listing.at)
+        return cli_misuse(cli, "--state: say which moment with --at");
     listing.style = cli_style(cli);
-    return list_incidents(&listing);
+    char *uri = hide_behind((char *)listing.store);
+    if (listing.store && !uri)
+        return cli_misuse(cli, "no memory");
+    listing.store = uri;
+    code = listing.state ? show_state(&listing) : list_incidents(&listing);
+    free(uri);
+    return code;
 }
 
 const struct command command_incidents = {
     .name = "incidents",
     .operands = "",
     .summary = "the history of deadlocks a service has kept",
-    .about = "Lists the incidents in a service's folder, the newest first: when each deadlock\n"
-             "formed, who was in it, how it ended. Reads the file itself, while the service runs\n"
-             "and without it. Exit status 1 if there are any, 0 if none.\n",
+    .about =
+        "Lists the incidents in a service's folder, the newest first: when each deadlock\n"
+        "formed, who was in it, how it ended. Reads the file itself, or the tables of --store,\n"
+        "while the service runs and without it. Exit status 1 if there are any, 0 if none.\n"
+        "With --at TIME --state: the whole state of a system at that moment, as a trace that\n"
+        "'gordian detect' and others read, as far back as the service keeps it\n"
+        "(--keep-history of 'gordian serve'). Exit status 0.\n",
     .run = incidents_main,
 };

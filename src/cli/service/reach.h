@@ -20,9 +20,8 @@ struct reach {
 #define REACH_TO(reach)                                                                            \
     {                                                                                              \
         "to", 't', "URI",                                                                          \
-            "the service: unix:PATH, tcp://HOST:PORT or\ntls://HOST:PORT (default: "               \
-            "$GORDIAN_SERVICE, "                                                                   \
-            "or the\nusual socket)",                                                               \
+            "the service: unix:PATH, tcp://HOST:PORT or\ntls://HOST:PORT; several servers of it "  \
+            "with\ncommas between (default: $GORDIAN_SERVICE, or\nthe usual socket)",              \
             OPTION_TEXT, &(reach).to, NULL                                                         \
     }
 #define REACH_SAFELY(reach)                                                                        \

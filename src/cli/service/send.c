@@ -135,6 +135,19 @@ static gordian_status send_open(struct send *send, gordian_error *error)
     return status;
 }
 
+gordian_status send_text(struct send *send, struct sent_line line, gordian_error *error)
+{
+    const char *text = fifo_back(&send->texts);
+    if (!fifo_reserve(&send->memory, &send->sent, sizeof line))
+        return fail_memory(error);
+    *(struct sent_line *)fifo_back(&send->sent) = line;
+    fifo_put(&send->sent, sizeof line);
+    fifo_put(&send->texts, line.size);
+    gordian_status status = gordian_client_send_line(send->client, text, line.size, line.event,
+                                                     send_answered, send, error);
+    return status == GORDIAN_OK ? send_drain(send, send->strict ? 0 : UNANSWERED, error) : status;
+}
+
 /* The trace's line, its words with one blank between. */
 static gordian_status send_line(struct send *send, gordian_error *error)
 {
@@ -142,10 +155,9 @@ static gordian_status send_line(struct send *send, gordian_error *error)
     size_t room = 0;
     for (size_t i = 0; i < trace->word_count; i++)
         room += trace->words[i].length + 1;
-    if (!fifo_reserve(&send->memory, &send->sent, sizeof(struct sent_line)) ||
-        !fifo_reserve(&send->memory, &send->texts, room))
+    if (!fifo_reserve(&send->memory, &send->texts, room))
         return fail_memory(error);
-    char *text = fifo_back(&send->texts), *at = text;
+    char *at = fifo_back(&send->texts);
     for (size_t i = 0; i < trace->word_count; i++) {
         memcpy(at, trace->words[i].text, trace->words[i].length);
         at += trace->words[i].length;
@@ -155,12 +167,7 @@ static gordian_status send_line(struct send *send, gordian_error *error)
                              .column = trace->verb.column,
                              .size = (uint32_t)(room - 1),
                              .event = trace->kind == GORDIAN_LINE_EVENT};
-    *(struct sent_line *)fifo_back(&send->sent) = line;
-    fifo_put(&send->sent, sizeof line);
-    fifo_put(&send->texts, line.size);
-    gordian_status status = gordian_client_send_line(send->client, text, line.size, line.event,
-                                                     send_answered, send, error);
-    return status == GORDIAN_OK ? send_drain(send, send->strict ? 0 : UNANSWERED, error) : status;
+    return send_text(send, line, error);
 }
 
 /* ------------------------------------------------------------------ input */
@@ -207,6 +214,8 @@ static gordian_status stream_trace(struct send *send, gordian_error *error)
         status = gordian_trace_next(&send->trace, error);
         if (status == GORDIAN_OK)
             status = send_line(send, error);
+        if (status == GORDIAN_OK && send->labels && !send->refused)
+            status = send_labels(send, error);
         if (status == GORDIAN_OK && lines % 256 == 0)
             status = send_step(send, false, 0, error);
         if (lines % 1024 == 0)
@@ -323,6 +332,7 @@ static void send_close(struct send *send)
     fifo_free(&send->memory, &send->texts);
     memory_free(&send->memory, send->waits);
     names_free(&send->names);
+    send_labels_free(send);
     told_witness_free(&send->told);
 }
 
@@ -337,6 +347,9 @@ static int send_main(struct cli *cli, int argc, char **argv)
          "make the system if there is none: detect or avoid,\nwith options: "
          "'avoid queue=yes'",
          OPTION_TEXT, &send.open, NULL},
+        {"label", 0, "LABELS",
+         "label the trace's processes: KEY:VALUE, several with\nblanks between", OPTION_TEXT,
+         &send.labels, NULL},
         REACH_SAFELY(send.reach),
         {"all", 'a', NULL, "show every event, not only deadlocks", OPTION_FLAG, &send.all, NULL},
         {"strict", 0, NULL, "stop at the first event that is refused", OPTION_FLAG, &send.strict,
@@ -352,6 +365,7 @@ static int send_main(struct cli *cli, int argc, char **argv)
          OPTION_FLAG, &send.what_if, NULL},
         {0},
     };
+    const char *wrong;
     int code;
     reach_init(&send.reach, "gordian-send");
     int operands = cli_parse(cli, options, argc, argv, &code);
@@ -361,8 +375,11 @@ static int send_main(struct cli *cli, int argc, char **argv)
         return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
     if (send.timeout && !send.wait)
         return cli_misuse(cli, "--timeout goes with --wait");
+    if (send.labels && !send_labels_fit(send.labels, &wrong))
+        return cli_misuse(cli, "--label: '%.60s' is no label: expected KEY:VALUE", wrong);
     send.drawing = (struct drawing){cli_style(cli), &cli->out, NULL, cli->verbose};
     names_init(&send.names, &send.memory);
+    names_init(&send.labelled, &send.memory);
     told_witness_init(&send.told);
     code = send.what_if ? ask_what_if(&send, operands, argv)
                         : run_send(&send, operands ? argv[0] : NULL);

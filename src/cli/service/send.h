@@ -1,5 +1,6 @@
-/* `gordian send` in three parts: the command, its input and the conversation (send.c), what the
- * service answers (send_answers.c), and what is printed (send_report.c). */
+/* `gordian send` in four parts: the command, its input and the conversation (send.c), labels
+ * (send_labels.c), what the service answers (send_answers.c), and what is printed (send_report.c).
+ */
 #ifndef GORDIAN_CLI_SERVICE_SEND_H
 #define GORDIAN_CLI_SERVICE_SEND_H
 
@@ -30,6 +31,7 @@ struct sent_line {
     uint32_t column;
     uint32_t size; /* of its text */
     bool event;
+    bool label; /* ours, not one of the trace's */
 };
 
 struct send {
@@ -41,7 +43,7 @@ struct send {
     gordian_trace trace;
 
     /* options */
-    const char *open;
+    const char *open, *labels; /* NULL: none */
     bool all, strict, wait, drop, what_if;
     uint32_t timeout; /* of --wait, seconds; 0: none */
 
@@ -61,14 +63,34 @@ struct send {
     size_t waits_room;
     uint64_t waiting; /* can still be served */
 
+    struct names labelled; /* who has been, by ids of our own */
+    uint32_t *free_ids, next_id;
+    size_t free_count, free_room;
+
     uint64_t events, results[SEND_RESULTS];
-    uint64_t served; /* requests of ours that waited and were granted */
+    bool event_refused; /* the last one */
+    uint64_t served;    /* requests of ours that waited and were granted */
     struct drawing drawing;
     struct told_witness told;
     bool refused; /* --strict: stop */
     gordian_status refused_status;
     gordian_error failure; /* of a callback */
 };
+
+/* ---- send.c */
+
+/* The line whose text has been put behind send->texts, without counting it yet. */
+gordian_status send_text(struct send *send, struct sent_line line, gordian_error *error);
+
+/* ---- send_labels.c */
+
+/* Are they KEY:VALUE, with blanks between? Otherwise the one that is not. */
+bool send_labels_fit(const char *labels, const char **wrong);
+/* Labels the process of the line that was just sent, if it may be a new one. */
+gordian_status send_labels(struct send *send, gordian_error *error);
+/* There was no such process: its event was refused. `text` is what was sent. */
+void send_unlabelled(struct send *send, const char *text, size_t size);
+void send_labels_free(struct send *send);
 
 /* ---- send_answers.c: callbacks of the client, with the send as their context */
 

@@ -136,6 +136,7 @@ static void take_result(struct send *send, const struct sent_line *line, const c
         needs_reading(send, result) ? told_read(reply->json, reply->json_length) : NULL;
     send->events++;
     send->results[result]++;
+    send->event_refused = result == SEND_REFUSED;
     if ((reply->waits && !keep_name(send, reply->process, text, line->size)) ||
         !note_waits(send, reply, result, answer)) {
         fail_memory(&send->failure);
@@ -152,10 +153,13 @@ static void take_error(struct send *send, const struct sent_line *line, const go
 {
     if (reply->code == 0) {
         fail(&send->failure, reply->status, "%s", reply->message);
+    } else if (line->label && send->event_refused) { /* so there is nobody to label */
+        send_unlabelled(send, fifo_front(&send->texts), line->size);
     } else if (!line->event) {
         fail_at(&send->failure, reply->status, line->line, line->column, "%s", reply->message);
     } else {
         send->events++;
+        send->event_refused = true;
         send->results[SEND_REFUSED]++;
         tell_refused(send, line, reply->status, reply->message);
         if (send->cli->json) {

@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/reader.h"
+#include "base/size.h"
 #include "cli/commands.h"
+#include "cli/hide.h"
 #include "serve/server/server.h"
 
 #include <errno.h>
@@ -19,6 +21,8 @@
 #include <unistd.h>
 
 #define CONFIG_WORDS 128
+#define OPTIONS      56   /* at most */
+#define REST_MS      3000 /* who has handed the lead over lets others take it */
 /* Below that not even the messages of an ordinary client would fit. */
 #define CLIENT_MEMORY_MIN (1u << 20)
 
@@ -28,8 +32,11 @@ struct serve {
     struct option *table;
     const char *config;
     const char *verify;
-    const char *keep_incidents, *max_lease, *memory, *client_memory;
+    const char *keep_history, *history_size;
+    const char *keep_incidents, *max_lease, *memory, *client_memory, *leader_lease;
     unsigned durability;
+    bool hand_over;
+    struct systemd systemd; /* of a server that has lost the lead */
     char socket[256];
     int argc;
     char **argv;
@@ -54,20 +61,6 @@ static bool parse_duration(const char *text, uint64_t *ms)
     return true;
 }
 
-/* 512M, 4G: powers of 1024. */
-static bool parse_size(const char *text, uint64_t *bytes)
-{
-    static const char letters[] = "kKmMgGtT";
-    size_t length = strlen(text);
-    const char *why, *letter = length ? strchr(letters, text[length - 1]) : NULL;
-    unsigned shift = letter ? 10 * (unsigned)((letter - letters) / 2 + 1) : 0;
-    uint64_t number;
-    if (!parse_u64(text, length - (letter != NULL), &number, &why) || number > UINT64_MAX >> shift)
-        return false;
-    *bytes = number << shift;
-    return true;
-}
-
 /* What the options say in words. NULL: fine; otherwise which is wrong. */
 static const char *take_values(struct serve *serve)
 {
@@ -76,16 +69,25 @@ static const char *take_values(struct serve *serve)
     if (serve->keep_incidents &&
         !parse_duration(serve->keep_incidents, &options->keep_incidents_ms))
         return "--keep-incidents: expected a time such as 30d, 12h or 0 (for ever)";
+    if (serve->keep_history && !parse_duration(serve->keep_history, &options->keep_history_ms))
+        return "--keep-history: expected a time such as 7d or 12h";
+    if (serve->history_size &&
+        !parse_size(serve->history_size, strlen(serve->history_size), &options->history_bytes))
+        return "--history-size: expected a size such as 10G";
     if (serve->max_lease) {
         if (!parse_duration(serve->max_lease, &ms) || ms > UINT32_MAX)
             return "--max-lease: expected a time such as 24h";
         options->limits.lease_max_ms = (uint32_t)ms;
     }
-    if (serve->memory && !parse_size(serve->memory, &options->limits.memory))
+    if (serve->leader_lease && (!parse_duration(serve->leader_lease, &options->leader_lease_ms) ||
+                                options->leader_lease_ms == 0))
+        return "--leader-lease: expected a time such as 5s";
+    if (serve->memory && !parse_size(serve->memory, strlen(serve->memory), &options->limits.memory))
         return "--max-memory: expected a size such as 4G, or 0 (no limit)";
     if (serve->client_memory) {
         uint64_t *limit = &options->limits.session_memory;
-        if (!parse_size(serve->client_memory, limit) || (*limit > 0 && *limit < CLIENT_MEMORY_MIN))
+        if (!parse_size(serve->client_memory, strlen(serve->client_memory), limit) ||
+            (*limit > 0 && *limit < CLIENT_MEMORY_MIN))
             return "--max-client-memory: expected a size from 1M on, such as 512M, or 0 (no limit)";
     }
     options->durability = (enum store_durability)serve->durability;
@@ -300,19 +302,67 @@ static void usual_socket(struct serve *serve)
     serve->options.socket = serve->socket;
 }
 
+/* Whoever wants to end us while we are between two servers is heard by the second. */
+static void hold_signals(bool hold)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR2);
+    sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+static bool is_told_to_end(void)
+{
+    sigset_t set;
+    return sigpending(&set) == 0 && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT));
+}
+
+/* *again: it has lost the lead to another, and is to stand by from here on. */
+static gordian_status run_once(struct serve *serve, bool *again, gordian_error *error)
+{
+    struct server *server;
+    const char *why;
+    gordian_status status = server_open(&server, &serve->options, error);
+    if (status != GORDIAN_OK)
+        return status;
+    serve->options.hook = NULL;
+    hold_signals(false);
+    if (serve->options.socket)
+        server_log(server, 6, "listening on %s", serve->options.socket);
+    status = server_run(server, error);
+    *again = server_lost(server, &why);
+    if (*again) {
+        hold_signals(true);
+        server_pass_on(server, &serve->systemd, &serve->options.hook);
+        serve->options.systemd = &serve->systemd;
+    }
+    serve->options.rest_ms = *again && strcmp(why, STORE_HANDED_OVER) == 0 ? REST_MS : 0;
+    server_close(server);
+    return status;
+}
+
 static int run_server(struct serve *serve)
 {
     gordian_error error = {0};
-    struct server *server;
     signal(SIGXFSZ, SIG_IGN); /* a limit on a file's size is an error, as a full disk is */
     raise_descriptors();
-    gordian_status status = server_open(&server, &serve->options, &error);
-    if (status != GORDIAN_OK)
-        return cli_fail(serve->cli, NULL, &error);
-    if (serve->options.socket)
-        server_log(server, 6, "listening on %s", serve->options.socket);
-    status = server_run(server, &error);
-    server_close(server);
+    bool again = false;
+    gordian_status status = GORDIAN_OK;
+    do {
+        status = run_once(serve, &again, &error);
+        if (again && status == GORDIAN_STATUS_IO) { /* the database cannot be reached just now */
+            on_log(serve, 4, error.message);
+            if (is_told_to_end()) {
+                status = GORDIAN_OK;
+                break;
+            }
+            sleep(1);
+        }
+    } while (again && (status == GORDIAN_OK || status == GORDIAN_STATUS_IO));
+    hook_close(serve->options.hook);
     return status != GORDIAN_OK ? cli_fail(serve->cli, NULL, &error) : EXIT_NOTHING;
 }
 
@@ -336,6 +386,48 @@ static int verify_folder(const struct serve *serve)
     return EXIT_SUCCESS;
 }
 
+/* What the process list shows has no password in it from here on. */
+static char *take_store(struct serve *serve)
+{
+    char *copy = hide_behind((char *)serve->options.store);
+    serve->options.store = copy;
+    return copy;
+}
+
+/* From outside: whoever leads is to let another do it. */
+static int ask_hand_over(const struct serve *serve)
+{
+    struct store_options options;
+    char from[STORE_ADDRESS], to[STORE_ADDRESS];
+    gordian_error error = {0};
+    if (!serve->options.store)
+        return cli_misuse(serve->cli, "--hand-over needs --store");
+    store_options_init(&options);
+    options.postgres = serve->options.store;
+    options.schema = serve->options.schema;
+    gordian_status status = store_ask_hand_over(&options, from, to, &error);
+    if (status != GORDIAN_OK)
+        return cli_fail(serve->cli, NULL, &error);
+    output_format(&serve->cli->out, "%s has handed the lead over to %s\n", from, to);
+    return EXIT_SUCCESS;
+}
+
+/* Everything has been read. */
+static int start_given(struct serve *serve)
+{
+    const char *wrong = take_values(serve);
+    if (wrong)
+        return cli_misuse(serve->cli, "%s", wrong);
+    if (!serve->options.tls_cert != !serve->options.tls_key)
+        return cli_misuse(serve->cli, "--tls-cert and --tls-key go together");
+    if (serve->options.store && (serve->options.data || serve->options.repair))
+        return cli_misuse(serve->cli, "--store goes without --data and --repair");
+    if (serve->hand_over)
+        return ask_hand_over(serve);
+    usual_socket(serve);
+    return run_server(serve);
+}
+
 static int start_server(struct serve *serve, int argc, char **argv)
 {
     int code, operands = cli_parse(serve->cli, serve->table, argc, argv, &code);
@@ -351,47 +443,97 @@ static int start_server(struct serve *serve, int argc, char **argv)
     if (code != EXIT_NOTHING)
         return code;
     *serve->given = *serve;
-    const char *wrong = take_values(serve);
-    if (wrong)
-        return cli_misuse(serve->cli, "%s", wrong);
-    if (!serve->options.tls_cert != !serve->options.tls_key)
-        return cli_misuse(serve->cli, "--tls-cert and --tls-key go together");
-    usual_socket(serve);
-    return run_server(serve);
+    char *store = take_store(serve);
+    if (serve->given->options.store && !store)
+        return cli_misuse(serve->cli, "no memory");
+    code = start_given(serve);
+    free(store);
+    return code;
 }
 
-static int serve_main(struct cli *cli, int argc, char **argv)
+static int run_with(struct serve *serve, int argc, char **argv)
+{
+    struct serve fresh = *serve, given = *serve;
+    serve->fresh = &fresh;
+    serve->given = &given;
+    int code = start_server(serve, argc, argv);
+    free_words(serve->words[0]);
+    free_words(serve->words[1]);
+    serve->fresh = serve->given = NULL;
+    return code;
+}
+
+/* The options, in the order in which the help has them. */
+static size_t add_options(struct option *to, const struct option *from, size_t count)
+{
+    memcpy(to, from, count * sizeof *from);
+    return count;
+}
+
+static size_t keeping_options(struct option *to, struct serve *serve)
 {
     static const char *const levels[] = {"none", "batch", "full", NULL};
-    struct serve serve = {.cli = cli, .durability = STORE_BATCH};
-    struct server_options *o = &serve.options;
-    server_options_init(o);
-    o->log = on_log;
-    o->log_context = o->reload_context = &serve;
-    o->reload = on_reload;
-    struct option options[] = {
+    struct server_options *o = &serve->options;
+    const struct option options[] = {
         {"socket", 's', "PATH",
-         "Unix socket to listen on, or none (gordian.sock in\n"
-         "$XDG_RUNTIME_DIR or /run/gordian)",
+         "Unix socket to listen on, or none (default:\n"
+         "gordian.sock in $XDG_RUNTIME_DIR or /run/gordian)",
          OPTION_TEXT, &o->socket, NULL},
         {"listen", 'l', "ADDR:PORT", "listen on TCP, too; several with commas between", OPTION_TEXT,
          &o->listen, NULL},
-        {"http", 0, "ADDR:PORT", "page, API and metrics (" SERVER_DEFAULT_HTTP "), or none",
-         OPTION_TEXT, &o->http, NULL},
+        {"http", 0, "ADDR:PORT",
+         "page, API and metrics, or none (default:\n" SERVER_DEFAULT_HTTP ")", OPTION_TEXT,
+         &o->http, NULL},
         {"data", 'd', "DIR", "keep everything in this folder", OPTION_TEXT, &o->data, NULL},
+        {"store", 0, "URI",
+         "keep everything in PostgreSQL instead, where several\nservers can share it: one leads, "
+         "the others stand by",
+         OPTION_TEXT, &o->store, NULL},
+        {"store-schema", 0, "NAME", "of our tables there (default: gordian)", OPTION_TEXT,
+         &o->schema, NULL},
+        {"advertise", 0, "ADDR:PORT",
+         "what clients shall call this server (default: where\nit listens)", OPTION_TEXT,
+         &o->advertise, NULL},
+        {"leader-lease", 0, "TIME", "silent for so long, a leader is replaced (default: 5s)",
+         OPTION_TEXT, &serve->leader_lease, NULL},
+        {"store-commits", 0, "N", "commits under way at once, at most (default: 4)", OPTION_U32,
+         &o->commits, NULL},
+        {"hand-over", 0, NULL,
+         "ask the server that leads on this store to let another\ndo it, and end", OPTION_FLAG,
+         &serve->hand_over, NULL},
         {"durability", 0, "LEVEL",
          "acknowledged means: none, applied; batch (default),\n"
          "survives the end of the service; full, a power cut",
-         OPTION_CHOICE, &serve.durability, levels},
+         OPTION_CHOICE, &serve->durability, levels},
         {"new", 0, NULL, "make a new database, also in a folder that has\nfiles of others",
          OPTION_FLAG, &o->fresh, NULL},
         {"repair", 0, NULL, "move a damaged journal aside and go on from the\nlast good record",
          OPTION_FLAG, &o->repair, NULL},
         {"verify", 0, "DIR",
          "look whether the folder of a service that has ended\nis whole, and end", OPTION_TEXT,
-         &serve.verify, NULL},
-        {"keep-incidents", 0, "TIME", "forget incidents so long after their end (30d; 0:\nnever)",
-         OPTION_TEXT, &serve.keep_incidents, NULL},
+         &serve->verify, NULL},
+    };
+    return add_options(to, options, sizeof options / sizeof *options);
+}
+
+static size_t access_options(struct option *to, struct serve *serve)
+{
+    struct server_options *o = &serve->options;
+    const struct option options[] = {
+        {"keep-history", 0, "TIME",
+         "keep the past for so long, for 'incidents --at' and\nthe page (default: as much as "
+         "recovery needs)",
+         OPTION_TEXT, &serve->keep_history, NULL},
+        {"history-size", 0, "SIZE",
+         "... but no more than so much, such as 10G (default:\nno limit)", OPTION_TEXT,
+         &serve->history_size, NULL},
+        {"keep-incidents", 0, "TIME",
+         "forget incidents so long after their end (default:\n30d; 0: never)", OPTION_TEXT,
+         &serve->keep_incidents, NULL},
+        {"on-deadlock", 0, "URL", "POST deadlocks there, or give them to this command", OPTION_TEXT,
+         &o->on_deadlock, NULL},
+        {"on-deadlock-secret", 0, "FILE", "sign what is posted with this", OPTION_TEXT,
+         &o->on_deadlock_secret, NULL},
         {"token-file", 0, "FILE", "who may connect over TCP and HTTP: NAME RIGHTS\nTOKEN a line",
          OPTION_TEXT, &o->token_file, NULL},
         {"tls-cert", 0, "FILE", "TLS on TCP and HTTP: the certificate (PEM)", OPTION_TEXT,
@@ -406,43 +548,63 @@ static int serve_main(struct cli *cli, int argc, char **argv)
         {"allow-uid", 0, "USERS", "may use the Unix socket, with commas between", OPTION_TEXT,
          &o->allow_uid, NULL},
         {"allow-group", 0, "GROUPS", "likewise", OPTION_TEXT, &o->allow_group, NULL},
-        {"max-clients", 0, "N", "connections at once (10000)", OPTION_U32, &o->limits.clients,
-         NULL},
-        {"max-events", 0, "N", "events a second of each client (0: no limit)", OPTION_U32,
-         &o->limits.events_a_second, NULL},
-        {"max-systems", 0, "N", "systems (64)", OPTION_U32, &o->limits.systems, NULL},
-        {"max-names", 0, "N", "processes and resources of a system (16M)", OPTION_U32,
-         &o->limits.names, NULL},
-        {"max-processes", 0, "N", "processes of a session (4M)", OPTION_U32,
-         &o->limits.session_names, NULL},
-        {"max-resources", 0, "N", "resources that a session adds (4M)", OPTION_U32,
-         &o->limits.session_resources, NULL},
-        {"max-opened", 0, "N", "systems that a session opens (16)", OPTION_U32,
-         &o->limits.session_systems, NULL},
-        {"max-sessions", 0, "N", "sessions (65536)", OPTION_U32, &o->limits.sessions, NULL},
-        {"max-lease", 0, "TIME", "longest lease (24h)", OPTION_TEXT, &serve.max_lease, NULL},
-        {"max-client-memory", 0, "SIZE", "what a session makes the service keep (1G)", OPTION_TEXT,
-         &serve.client_memory, NULL},
-        {"max-memory", 0, "SIZE", "of all systems together (no limit)", OPTION_TEXT, &serve.memory,
-         NULL},
-        {"config", 'c', "FILE", "options from a file, `name value` a line", OPTION_TEXT,
-         &serve.config, NULL},
-        {0},
     };
+    return add_options(to, options, sizeof options / sizeof *options);
+}
+
+static size_t limit_options(struct option *to, struct serve *serve)
+{
+    struct server_options *o = &serve->options;
+    const struct option options[] = {
+        {"max-clients", 0, "N", "connections at once (default: 10000)", OPTION_U32,
+         &o->limits.clients, NULL},
+        {"max-events", 0, "N", "events a second of each client (default: 0, no limit)", OPTION_U32,
+         &o->limits.events_a_second, NULL},
+        {"max-systems", 0, "N", "systems at once (default: 64)", OPTION_U32, &o->limits.systems,
+         NULL},
+        {"max-names", 0, "N", "processes and resources of a system (default: 16M)", OPTION_U32,
+         &o->limits.names, NULL},
+        {"max-processes", 0, "N", "processes of a session (default: 4M)", OPTION_U32,
+         &o->limits.session_names, NULL},
+        {"max-resources", 0, "N", "resources that a session adds (default: 4M)", OPTION_U32,
+         &o->limits.session_resources, NULL},
+        {"max-opened", 0, "N", "systems that a session opens (default: 16)", OPTION_U32,
+         &o->limits.session_systems, NULL},
+        {"max-sessions", 0, "N", "sessions at once (default: 65536)", OPTION_U32,
+         &o->limits.sessions, NULL},
+        {"max-lease", 0, "TIME", "longest lease (default: 24h)", OPTION_TEXT, &serve->max_lease,
+         NULL},
+        {"max-client-memory", 0, "SIZE",
+         "what a session makes the service keep (default: 1G;\n0: no limit)", OPTION_TEXT,
+         &serve->client_memory, NULL},
+        {"max-memory", 0, "SIZE", "of all systems together (default: 0, no limit)", OPTION_TEXT,
+         &serve->memory, NULL},
+        {"config", 'c', "FILE", "options from a file, `name value` a line", OPTION_TEXT,
+         &serve->config, NULL},
+    };
+    return add_options(to, options, sizeof options / sizeof *options);
+}
+
+static int serve_main(struct cli *cli, int argc, char **argv)
+{
+    struct serve serve = {.cli = cli, .durability = STORE_BATCH};
+    struct server_options *o = &serve.options;
+    server_options_init(o);
+    o->log = on_log;
+    o->log_context = o->reload_context = &serve;
+    o->reload = on_reload;
+    struct option options[OPTIONS] = {0};
+    size_t count = keeping_options(options, &serve);
+    count += access_options(options + count, &serve);
+    limit_options(options + count, &serve); /* the last one ends the table */
     serve.table = options;
-    struct serve fresh = serve, given = serve;
-    serve.fresh = &fresh;
-    serve.given = &given;
-    int code = start_server(&serve, argc, argv);
-    free_words(serve.words[0]);
-    free_words(serve.words[1]);
-    return code;
+    return run_with(&serve, argc, argv);
 }
 
 const struct command command_serve = {
     .name = "serve",
     .operands = "",
-    .summary = "run the service: sockets, HTTP, journal",
+    .summary = "run the service: programs send events and are told when they deadlock",
     .about = "Takes resource events from its clients, over a Unix socket and TCP, and tells\n"
              "at once when a deadlock forms, or lends only what is safe. Several systems in\n"
              "one service; what it has acknowledged survives its end. A page and metrics over\n"

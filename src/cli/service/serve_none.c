@@ -6,7 +6,7 @@
 const struct command command_serve = {
     .name = "serve",
     .operands = "",
-    .summary = "run the service: sockets, HTTP, journal",
+    .summary = "run the service: programs send events and are told when they deadlock",
     .about = "This program was " MISSING " and cannot be a\n"
              "service. It can talk to one: see 'gordian send' and 'gordian tail'.\n",
     .run = cli_missing,

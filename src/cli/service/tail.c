@@ -1,11 +1,14 @@
 /* gordian tail: what happens in a running service, as it happens. */
+#define _GNU_SOURCE
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/reader.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/service/reach.h"
 #include "cli/service/told.h"
 #include "show/draw.h"
+#include "wire/wire.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAGE 500 /* incidents of before, asked for at once */
+#define PAGE   500 /* incidents of before, asked for at once */
+#define PASSED 256
+
+struct ids {
+    uint64_t *items;
+    size_t count, room;
+};
 
 struct tail {
     struct cli *cli;
@@ -24,13 +33,23 @@ struct tail {
 
     /* options */
     const char *since; /* NULL, too, once that was told */
+    const char *label; /* NULL: any */
     bool deadlocks, retry;
     uint64_t count; /* end after so many; 0: go on */
 
     uint64_t since_ms; /* so long ago */
     uint64_t shown;
+    uint64_t passed[PASSED]; /* deadlocks with the label, whose ends are to be told, too */
+    size_t passed_next;
     bool found;     /* a deadlock was seen */
     bool connected; /* the service has answered before */
+
+    /* What was told, so that nothing is missed or told twice when the connection was lost. */
+    uint64_t newest;      /* deadlock */
+    struct ids standing;  /* deadlocks that have not ended */
+    struct ids caught_up; /* ... whose ends were told when it was asked for what was missed */
+    uint64_t seq;         /* the newest event; 0: none */
+    json_t *later;        /* notices that come while that is asked for; NULL: it is not */
     struct drawing drawing;
     struct told_witness told;
 };
@@ -132,6 +151,81 @@ static void write_incident(struct tail *tail, const json_t *incident)
         write_ended(tail, incident);
 }
 
+/* ------------------------------------------------------------------ what was told */
+
+static bool ids_drop(struct ids *ids, uint64_t id)
+{
+    for (size_t i = 0; i < ids->count; i++)
+        if (ids->items[i] == id) {
+            ids->items[i] = ids->items[--ids->count];
+            return true;
+        }
+    return false;
+}
+
+static void ids_add(struct ids *ids, uint64_t id)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (memory_grow(&memory, &ids->items, &ids->room, ids->count + 1, sizeof *ids->items))
+        ids->items[ids->count++] = id;
+}
+
+static void ids_free(struct ids *ids)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    memory_free(&memory, ids->items);
+    *ids = (struct ids){0};
+}
+
+/* A notice may be of what was told already, when it came while that was asked for. */
+static bool is_news(struct tail *tail, const json_t *incident)
+{
+    uint64_t id = told_number(incident, "id");
+    if (told_number(incident, "ended") > 0) {
+        ids_drop(&tail->standing, id);
+        return !ids_drop(&tail->caught_up, id);
+    }
+    if (id <= tail->newest)
+        return false;
+    tail->newest = id;
+    ids_add(&tail->standing, id);
+    return true;
+}
+
+/* One of the history may be of what was told long ago. Numbers grow. */
+static bool was_missed(struct tail *tail, const json_t *incident)
+{
+    uint64_t id = told_number(incident, "id");
+    bool ended = told_number(incident, "ended") > 0, is_new = id > tail->newest;
+    if (is_new)
+        tail->newest = id;
+    if (is_new && !ended)
+        ids_add(&tail->standing, id);
+    if (!ended || !(is_new || ids_drop(&tail->standing, id)))
+        return is_new;
+    ids_add(&tail->caught_up, id);
+    return true;
+}
+
+/* Events between the last one and this one were not told to us. */
+static void tell_gap(struct tail *tail, const char *text, size_t length)
+{
+    uint64_t seq, before = tail->seq;
+    if (!wire_event_seq(text, length, &seq))
+        return;
+    tail->seq = seq;
+    if (before == 0 || seq <= before + 1)
+        return;
+    if (tail->cli->json) {
+        output_format(out_of(tail), WIRE_MISSED "\n", (unsigned long long)before,
+                      (unsigned long long)seq - 1);
+        return;
+    }
+    write_time(tail, real_ms());
+    output_format(out_of(tail), "... %llu events were missed\n",
+                  (unsigned long long)(seq - before - 1));
+}
+
 /* ------------------------------------------------------------------ what comes */
 
 static bool is_done(const struct tail *tail)
@@ -140,24 +234,67 @@ static bool is_done(const struct tail *tail)
            tail->cli->out.failure;
 }
 
-static void take_notice(void *context, gordian_notice notice, const char *text, size_t length)
+/* Has somebody or something in it the label? Its end tells no labels. */
+static bool is_wanted(struct tail *tail, const json_t *incident)
 {
-    struct tail *tail = context;
-    if (is_done(tail))
-        return;
+    const json_t *labels = json_object_get(incident, "labels");
+    uint64_t id = told_number(incident, "id");
+    if (!tail->label)
+        return true;
+    for (size_t i = 0; i < json_array_size(labels); i++) {
+        const char *text = json_string_value(json_array_get(labels, i));
+        if (!text || strcmp(text, tail->label) != 0)
+            continue;
+        tail->passed[tail->passed_next++ % PASSED] = id;
+        return true;
+    }
+    for (size_t i = 0; i < PASSED; i++)
+        if (id && tail->passed[i] == id)
+            return true;
+    return false;
+}
+
+static void show_event(struct tail *tail, const char *text, size_t length)
+{
     tail->shown++;
-    tail->found |= notice == GORDIAN_NOTICE_DEADLOCK;
+    tell_gap(tail, text, length);
     if (tail->cli->json) {
         output_bytes(out_of(tail), text, length);
         output_char(out_of(tail), '\n');
         return;
     }
     json_t *told = told_read(text, length);
-    if (notice == GORDIAN_NOTICE_DEADLOCK)
-        write_incident(tail, json_object_get(told, "incident"));
-    else
-        write_event(tail, json_object_get(told, "event"));
+    write_event(tail, json_object_get(told, "event"));
     json_decref(told);
+}
+
+static void show_deadlock(struct tail *tail, const char *text, size_t length)
+{
+    json_t *told = told_read(text, length);
+    const json_t *incident = json_object_get(told, "incident");
+    if (is_news(tail, incident) && is_wanted(tail, incident)) {
+        tail->shown++;
+        tail->found = true;
+        if (tail->cli->json) {
+            output_bytes(out_of(tail), text, length);
+            output_char(out_of(tail), '\n');
+        } else {
+            write_incident(tail, incident);
+        }
+    }
+    json_decref(told);
+}
+
+static void take_notice(void *context, gordian_notice notice, const char *text, size_t length)
+{
+    struct tail *tail = context;
+    bool deadlock = notice == GORDIAN_NOTICE_DEADLOCK;
+    if (is_done(tail) || notice == GORDIAN_NOTICE_GAP) /* the next event says what is missing */
+        return;
+    if (!tail->later)
+        (deadlock ? show_deadlock : show_event)(tail, text, length);
+    else if (json_array_append_new(tail->later, json_pack("[bs%]", deadlock, text, length)) != 0)
+        cli_say(tail->cli, "a notice was left out: there is no memory for it");
 }
 
 /* ------------------------------------------------------------------ what was before */
@@ -176,8 +313,16 @@ static bool parse_since(const char *text, uint64_t *ms)
     return true;
 }
 
-static void show_before(struct tail *tail, const json_t *incident)
+/* The end of one that was told is told in brief, as a notice has it. */
+static void show_before(struct tail *tail, json_t *incident)
 {
+    bool known = told_number(incident, "id") <= tail->newest;
+    if (is_done(tail) || !was_missed(tail, incident) || !is_wanted(tail, incident))
+        return;
+    if (known) {
+        json_object_set_new(incident, "witness", json_null());
+        json_object_set_new(incident, "processes", json_null());
+    }
     tail->shown++;
     tail->found = true;
     if (!tail->cli->json) {
@@ -189,17 +334,25 @@ static void show_before(struct tail *tail, const json_t *incident)
     free(text);
 }
 
-/* All pages into one list: the service begins with the newest, we with the oldest. */
-static gordian_status fetch_before(struct tail *tail, json_t *list, gordian_error *error)
+/* Down to this number. */
+static uint64_t last_known(const struct tail *tail)
 {
-    uint64_t since = real_ms(), before = 0;
-    since = since > tail->since_ms ? since - tail->since_ms : 0;
+    uint64_t known = tail->newest;
+    for (size_t i = 0; i < tail->standing.count; i++)
+        known = tail->standing.items[i] <= known ? tail->standing.items[i] - 1 : known;
+    return known;
+}
+
+/* All pages into one list: the service begins with the newest, we with the oldest. */
+static gordian_status fetch_before(struct tail *tail, const char *which, json_t *list,
+                                   gordian_error *error)
+{
+    uint64_t before = 0, known = last_known(tail);
     do {
-        char line[120];
+        char line[160];
         const char *text;
         size_t length;
-        int used = snprintf(line, sizeof line, "history limit=%d since=%llu", PAGE,
-                            (unsigned long long)since);
+        int used = snprintf(line, sizeof line, "history limit=%d%s", PAGE, which);
         if (before)
             snprintf(line + used, sizeof line - (size_t)used, " before=%llu",
                      (unsigned long long)before);
@@ -211,14 +364,14 @@ static gordian_status fetch_before(struct tail *tail, json_t *list, gordian_erro
         if (json_array_extend(list, json_object_get(page, "incidents")) != 0)
             fail_memory(error);
         json_decref(page);
-    } while (before && error->status == GORDIAN_OK);
+    } while (before > known && error->status == GORDIAN_OK);
     return error->status;
 }
 
-static gordian_status show_history(struct tail *tail, gordian_error *error)
+static gordian_status show_history(struct tail *tail, const char *which, gordian_error *error)
 {
     json_t *list = json_array();
-    gordian_status status = fetch_before(tail, list, error);
+    gordian_status status = fetch_before(tail, which, list, error);
     for (size_t i = json_array_size(list); status == GORDIAN_OK && i-- > 0;)
         show_before(tail, json_array_get(list, i));
     json_decref(list);
@@ -226,19 +379,76 @@ static gordian_status show_history(struct tail *tail, gordian_error *error)
     return status;
 }
 
+static gordian_status show_since(struct tail *tail, gordian_error *error)
+{
+    char which[60];
+    uint64_t now = real_ms();
+    snprintf(which, sizeof which, " since=%llu",
+             (unsigned long long)(now > tail->since_ms ? now - tail->since_ms : 0));
+    tail->since = NULL; /* once */
+    return show_history(tail, which, error);
+}
+
+/* What there is at first, and is not told: to know later what is new. */
+static gordian_status note_history(struct tail *tail, gordian_error *error)
+{
+    char line[60];
+    const char *text;
+    size_t length, i;
+    const json_t *one;
+    snprintf(line, sizeof line, "history limit=%d", PAGE);
+    gordian_status status = gordian_client_ask(tail->client, line, &text, &length, error);
+    if (status != GORDIAN_OK)
+        return reach_explain(&tail->reach, error);
+    json_t *page = told_read(text, length);
+    json_array_foreach(json_object_get(page, "incidents"), i, one)
+    {
+        uint64_t id = told_number(one, "id");
+        tail->newest = id > tail->newest ? id : tail->newest;
+        if (told_number(one, "ended") == 0)
+            ids_add(&tail->standing, id);
+    }
+    json_decref(page);
+    return GORDIAN_OK;
+}
+
 /* ------------------------------------------------------------------ following */
+
+static gordian_status show_before_now(struct tail *tail, gordian_error *error)
+{
+    if (tail->connected)
+        return show_history(tail, "", error);
+    if (tail->since)
+        return show_since(tail, error);
+    return tail->retry ? note_history(tail, error) : GORDIAN_OK;
+}
+
+/* What came meanwhile comes behind that. */
+static void show_later(struct tail *tail)
+{
+    json_t *later = tail->later;
+    tail->later = NULL;
+    for (size_t i = 0; i < json_array_size(later); i++) {
+        const json_t *one = json_array_get(later, i), *text = json_array_get(one, 1);
+        bool deadlock = json_is_true(json_array_get(one, 0));
+        take_notice(tail, deadlock ? GORDIAN_NOTICE_DEADLOCK : GORDIAN_NOTICE_EVENT,
+                    json_string_value(text), json_string_length(text));
+    }
+    json_decref(later);
+    ids_free(&tail->caught_up);
+}
 
 static gordian_status open_tail(struct tail *tail, gordian_error *error)
 {
     unsigned mask = GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS;
     gordian_status status = reach_open(&tail->reach, &tail->client, error);
-    if (status == GORDIAN_OK && tail->since) {
-        status = show_history(tail, error);
-        tail->since = NULL; /* once */
-    }
-    if (status == GORDIAN_OK && !is_done(tail))
+    tail->later = json_array();
+    if (status == GORDIAN_OK)
         status = gordian_client_subscribe(
-            tail->client, tail->deadlocks ? mask : mask | GORDIAN_ALL_EVENTS, error);
+            tail->client, tail->deadlocks || tail->label ? mask : mask | GORDIAN_ALL_EVENTS, error);
+    if (status == GORDIAN_OK)
+        status = show_before_now(tail, error);
+    show_later(tail);
     if (status == GORDIAN_OK && tail->cli->verbose)
         cli_say(tail->cli, "connected to %s", tail->reach.uri);
     return status;
@@ -303,6 +513,8 @@ static int tail_main(struct cli *cli, int argc, char **argv)
          &tail.reach.options.system, NULL},
         {"deadlocks", 'd', NULL, "deadlocks only, not every event", OPTION_FLAG, &tail.deadlocks,
          NULL},
+        {"label", 0, "KEY:VALUE", "only deadlocks of what has this label", OPTION_TEXT, &tail.label,
+         NULL},
         {"since", 0, "TIME", "begin with the deadlocks of so long ago: 30s, 15m,\n12h, 7d",
          OPTION_TEXT, &tail.since, NULL},
         {"count", 'n', "N", "end after so many", OPTION_U64, &tail.count, NULL},
@@ -329,6 +541,7 @@ static int tail_main(struct cli *cli, int argc, char **argv)
     told_witness_init(&tail.told);
     code = run_tail(&tail);
     told_witness_free(&tail.told);
+    ids_free(&tail.standing);
     return code;
 }
 

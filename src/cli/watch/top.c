@@ -86,7 +86,7 @@ static void put_head(struct top *top)
     snprintf(text + length, sizeof text - (size_t)length, ", %zu wait, %zu deadlock%s; by %s",
              top->tree.overview.waiting, servers->verdict.deadlock_count,
              servers->verdict.deadlock_count == 1 ? "" : "s", order_names[top->order]);
-    output_text(top->out, "\033[1m");
+    style_color(&top->style, top->out, COLOR_STRONG);
     put_cell(top, text, UINT_MAX, 0);
     end_line(top);
 }
@@ -117,8 +117,8 @@ static void put_row(struct top *top, size_t number)
     describe(look, session, doing, sizeof doing);
     if (number == top->selected)
         output_text(top->out, "\033[7m");
-    if (line->deadlocked && top->style.color)
-        output_text(top->out, "\033[31m");
+    if (line->deadlocked)
+        style_color(&top->style, top->out, COLOR_BAD);
     put_cell(top, line->deadlocked ? "!" : " ", 1, 1);
     put_cell(top, "", indent, indent);
     put_cell(top, name, 22, 22 - (indent < 12 ? indent : 12));
@@ -183,7 +183,7 @@ static void put_foot(struct top *top)
                  top->inside ? "enter: back  c: cancel  t: terminate  q: quit"
                              : "up/down: choose  enter: inspect  s: sort  c: cancel  t: terminate  "
                                "q: quit");
-    output_text(top->out, "\033[1m");
+    style_color(&top->style, top->out, COLOR_STRONG);
     put_cell(top, text, UINT_MAX, 0);
     output_text(top->out, "\033[0m\033[K\033[J");
 }

@@ -1,28 +1,16 @@
 /* gordian watch: lock waits of databases, live. */
 #include "cli/watch/watch.h"
+#include "cli/hide.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/commands.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define INTERVAL_MS 200
 #define STALL_S     30
 
 static const char *const act_choices[] = {"none", "cancel", "terminate", NULL};
 static const char *const policy_choices[] = {"youngest", "least-work", NULL};
-
-/* Seconds, with decimals; below 0: they are none. */
-static double seconds_of(const char *text)
-{
-    char *end;
-    if (strspn(text, "0123456789.") != strlen(text))
-        return -1;
-    double value = strtod(text, &end);
-    return end != text && !*end && value < 1e9 ? value : -1;
-}
 
 static int check_options(struct cli *cli, struct watch_settings *settings, int operands)
 {
@@ -34,7 +22,7 @@ static int check_options(struct cli *cli, struct watch_settings *settings, int o
         return cli_misuse(cli, "--once and --top: one of them");
     if (settings->interval_ms == 0)
         return cli_misuse(cli, "--interval: at least 1 ms");
-    settings->stall_s = settings->stall ? seconds_of(settings->stall) : STALL_S;
+    settings->stall_s = settings->stall ? options_seconds(settings->stall) : STALL_S;
     if (settings->stall_s < 0)
         return cli_misuse(cli, "--stall: '%.40s' is not a number of seconds", settings->stall);
     gordian_status status = GORDIAN_OK;
@@ -90,10 +78,10 @@ static int watch_main(struct cli *cli, int argc, char **argv)
     const struct option options[] = {
         {"once", '1', NULL, "look, confirm, report and end", OPTION_FLAG, &watch.once, NULL},
         {"top", 't', NULL, "a live view on the terminal", OPTION_FLAG, &watch.top, NULL},
-        {"interval", 'i', "MS", "look every so many milliseconds (200)", OPTION_U32,
+        {"interval", 'i', "MS", "look every so many milliseconds (default: 200)", OPTION_U32,
          &watch.interval_ms, NULL},
-        {"stall", 0, "SECONDS", "tell of waits that last longer (30); 0: of none", OPTION_TEXT,
-         &watch.stall, NULL},
+        {"stall", 0, "SECONDS", "tell of waits that last longer (default: 30; 0: of none)",
+         OPTION_TEXT, &watch.stall, NULL},
         {"link", 0, "REGEX",
          "sessions of several servers are one client if the first\ngroup matches the same in "
          "their application_name",
@@ -102,12 +90,12 @@ static int watch_main(struct cli *cli, int argc, char **argv)
          OPTION_U32, &watch.inspect, NULL},
         {"act", 0, "HOW",
          "end deadlocks: cancel the victim's statement, and its\nsession if that does not help; "
-         "or terminate at once",
+         "terminate: at once;\nnone (default)",
          OPTION_CHOICE, &watch.act, act_choices},
         {"dry-run", 'n', NULL, "with --act: only say what would be done", OPTION_FLAG,
          &watch.dry_run, NULL},
-        {"victim", 0, "POLICY", "whom: the youngest transaction, or least-work", OPTION_CHOICE,
-         &watch.advice.policy, policy_choices},
+        {"victim", 0, "POLICY", "whom: the youngest transaction (default), or least-work",
+         OPTION_CHOICE, &watch.advice.policy, policy_choices},
         {"prefer", 0, "REGEX", "victims first: application_name or user", OPTION_TEXT,
          &watch.prefer, NULL},
         {"spare", 0, "REGEX", "victims last: application_name or user", OPTION_TEXT, &watch.spare,
@@ -116,7 +104,7 @@ static int watch_main(struct cli *cli, int argc, char **argv)
          &watch.listen, NULL},
         {"to", 0, "URI", "feed a running service: unix:PATH, tcp://HOST:PORT or\ntls://HOST:PORT",
          OPTION_TEXT, &watch.reach.to, NULL},
-        {"system", 0, "NAME", "as this system of it (databases)", OPTION_TEXT,
+        {"system", 0, "NAME", "as this system of it (default: databases)", OPTION_TEXT,
          &watch.reach.options.system, NULL},
         REACH_SAFELY(watch.reach),
         {"dot", 0, "FILE", "write each deadlock for Graphviz", OPTION_TEXT, &watch.dot, NULL},

@@ -1,7 +1,6 @@
 /* gordian watch: what its files share.
  *
  *     watch.c     the options
- *     address.c   addresses of servers, out of sight of the process list
  *     top.c       the live view (terminal.c)
  *     loop.c      looks, judges, tells, acts: once, or until it is interrupted
  *     events.c    what is told once and not again: deadlocks, stalls, servers that come and go
@@ -78,9 +77,6 @@ struct watching {
     bool failed;              /* out of memory, or a file could not be written */
     gordian_allocator memory;
 };
-
-/* address.c. Hides every password of an argument in place: it is what the process list shows. */
-void hide_password(char *address);
 
 /* events.c */
 struct telling watching_telling(const struct watching *watching);

@@ -227,11 +227,17 @@ static bool sweep_group(const struct sweeping *sweeping, uint64_t group, struct 
     return any;
 }
 
+#define STRIPES 8u
+
+/* Many firings lead to a word nearby. Groups that are taken one after the other lie far apart, so
+ * that threads that work at the same time seldom want the same lines of memory. */
 static uint64_t next_group(struct sweeping *sweeping)
 {
     uint64_t at = atomic_fetch_add_explicit(&sweeping->next, 1, memory_order_relaxed);
+    uint64_t stripe = sweeping->groups / STRIPES;
     at %= 2 * sweeping->groups;
-    return at < sweeping->groups ? at : 2 * sweeping->groups - 1 - at;
+    at = at < sweeping->groups ? at : 2 * sweeping->groups - 1 - at;
+    return at < stripe * STRIPES ? at % STRIPES * stripe + at / STRIPES : at;
 }
 
 /* The first dirty group from this one on, round about; `groups`: there is none. */

@@ -139,6 +139,10 @@ gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gor
  * among `numbers`: there their numbers come from. NULL: they are left open. */
 gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struct space *numbers,
                          gordian_error *error);
+/* Describes deadlocks that were found: numbers in the space. `before`, by number: 1 + the one it
+ * was reached from, or 1 + itself. */
+gordian_status cpu_describe(struct cpu *cpu, const struct space *space, uint32_t *before,
+                            uint64_t *found, size_t count, gordian_error *error);
 /* cpu/near.c: the same for deadlocks that are near, if they are (*done), of a run that is complete,
  * without its states. Numbers are left open. */
 gordian_status cpu_trace_near(struct cpu *cpu, bool *done, gordian_error *error);

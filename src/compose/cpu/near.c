@@ -1,6 +1,7 @@
-/* Ways to deadlocks that are near: the states up to them are gone through once more, and only those
- * need numbers. The states found do not have to be sorted then, nor to be where the ways are sought
- * (mpi/): what is near is found from the circuit alone. */
+/* Ways to deadlocks that are near: the states up to them are gone through once more, and each
+ * remembers where it was reached from. The states found do not have to be sorted then, nor to be
+ * where the ways are sought (mpi/): what is near is found from the circuit alone. As in trace.c the
+ * states of a level are looked at in the order of their numbers, which is that of their words. */
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -19,6 +20,11 @@ struct nearby {
     uint32_t count;
     size_t room; /* words */
     struct hash table;
+    uint32_t *before; /* by state: 1 + the one it was reached from, or 1 + itself */
+    size_t before_room;
+    uint32_t from;   /* whose steps are taken; GORDIAN_NONE: it begins */
+    uint64_t *found; /* deadlocks */
+    size_t found_count;
     uint32_t steps;
     bool failed, far;
 };
@@ -35,24 +41,42 @@ static void put_states(const void *context, struct hash *table)
         hash_put(table, hash_of(nearby, nearby->states + i * nearby->words), i);
 }
 
+/* The number that a state has here, or GORDIAN_NONE. */
+static uint32_t find_state(const struct nearby *nearby, const uint64_t *state, uint64_t hash)
+{
+    struct hash_probe probe = hash_probe(&nearby->table, hash);
+    while (hash_meet(&nearby->table, &probe))
+        if (packed_compare(nearby->states + probe.number * nearby->words, state, nearby->words) ==
+            0)
+            return probe.number;
+    return GORDIAN_NONE;
+}
+
+static bool make_room(struct nearby *nearby)
+{
+    const gordian_allocator *memory = &nearby->cpu->meter.memory;
+    return hash_reserve(&nearby->table, memory, nearby->count + 1, nearby->count + 1, put_states,
+                        nearby) &&
+           memory_grow(memory, &nearby->states, &nearby->room, (nearby->count + 1) * nearby->words,
+                       sizeof *nearby->states) &&
+           memory_grow(memory, &nearby->before, &nearby->before_room, nearby->count + 1,
+                       sizeof *nearby->before);
+}
+
 /* False: no memory. */
 static bool add_state(struct nearby *nearby, const uint64_t *state)
 {
-    const gordian_allocator *memory = &nearby->cpu->meter.memory;
     size_t words = nearby->words;
     uint64_t hash = hash_of(nearby, state);
-    struct hash_probe probe = hash_probe(&nearby->table, hash);
-    while (hash_meet(&nearby->table, &probe))
-        if (packed_compare(nearby->states + probe.number * words, state, words) == 0)
-            return true;
-    if (!hash_reserve(&nearby->table, memory, nearby->count + 1, nearby->count + 1, put_states,
-                      nearby) ||
-        !memory_grow(memory, &nearby->states, &nearby->room, (nearby->count + 1) * words,
-                     sizeof *nearby->states)) {
+    if (find_state(nearby, state, hash) != GORDIAN_NONE)
+        return true;
+    if (!make_room(nearby)) {
         nearby->failed = true;
         return false;
     }
     memcpy(nearby->states + nearby->count * words, state, words * sizeof *state);
+    nearby->before[nearby->count] =
+        1 + (nearby->from == GORDIAN_NONE ? nearby->count : nearby->from);
     hash_put(&nearby->table, hash, nearby->count++);
     return true;
 }
@@ -79,60 +103,100 @@ static void add_initial(struct nearby *nearby)
     while (add_state(nearby, state) && initial_next(cpu->circuit, locals));
 }
 
-/* How many deadlocks there are among the states from `first` on. */
-static size_t count_stuck(struct nearby *nearby, uint32_t first)
+/* The first `most` of so many states, in order: their numbers instead. */
+static size_t number_in_order(const struct nearby *nearby, uint64_t *states, size_t count,
+                              size_t most)
+{
+    size_t words = nearby->words;
+    sort_words(states, count, words);
+    for (size_t i = 0; i < count && i < most; i++)
+        states[i] = find_state(nearby, states + i * words, hash_of(nearby, states + i * words));
+    return count < most ? count : most;
+}
+
+/* Looks for deadlocks among the states from `first` on. */
+static void find_stuck(struct nearby *nearby, uint32_t first, size_t wanted)
 {
     struct scene *scene = &nearby->cpu->scenes[0];
-    size_t stuck = 0;
+    const gordian_allocator *memory = &nearby->cpu->meter.memory;
+    size_t words = nearby->words, count = 0, room = 0;
+    uint64_t *stuck = NULL;
     for (uint32_t i = first; i < nearby->count && !nearby->failed; i++) {
-        if (cpu_can_fire(nearby->cpu, nearby->states + i * nearby->words))
+        const uint64_t *state = nearby->states + i * words;
+        if (cpu_can_fire(nearby->cpu, state))
             continue;
-        nearby->failed = !scene_look(scene, nearby->states + i * nearby->words);
-        stuck += scene->count == 0;
+        nearby->failed = !scene_look(scene, state);
+        if (nearby->failed || scene->count > 0)
+            continue;
+        nearby->failed = !memory_grow(memory, &stuck, &room, (count + 1) * words, sizeof *stuck);
+        if (!nearby->failed)
+            memcpy(stuck + count++ * words, state, words * sizeof *state);
     }
-    return stuck;
+    if (!nearby->failed && count > 0) {
+        count = number_in_order(nearby, stuck, count, wanted - nearby->found_count);
+        memcpy(nearby->found + nearby->found_count, stuck, count * sizeof *stuck);
+        nearby->found_count += count;
+    }
+    memory_free(memory, stuck);
+}
+
+/* Takes all steps of the states from `first` to `last`. */
+static void fire_level(struct nearby *nearby, uint32_t first, uint32_t last)
+{
+    struct scene *scene = &nearby->cpu->scenes[0];
+    const gordian_allocator *memory = &nearby->cpu->meter.memory;
+    size_t words = nearby->words, count = last - first;
+    uint64_t *order = memory_alloc(memory, count * words * sizeof *order), *here = scene->here;
+    nearby->failed = !order;
+    if (order) {
+        memcpy(order, nearby->states + first * words, count * words * sizeof *order);
+        number_in_order(nearby, order, count, count);
+    }
+    for (size_t i = 0; i < count && !nearby->far && !nearby->failed; i++) {
+        bool no_memory = false;
+        nearby->from = (uint32_t)order[i];
+        memcpy(here, nearby->states + order[i] * words, words * sizeof *here);
+        nearby->failed |= !scene_look(scene, here);
+        if (!nearby->failed && !scene_each(scene, here, false, take_step, nearby, &no_memory))
+            nearby->failed |= no_memory;
+    }
+    memory_free(memory, order);
 }
 
 /* Level after level, until there are enough deadlocks or it is too far. */
 static void go_around(struct nearby *nearby, size_t wanted)
 {
-    struct scene *scene = &nearby->cpu->scenes[0];
-    uint64_t *here = scene->here;
-    size_t words = nearby->words, stuck = 0;
     uint32_t first = 0, last;
-    bool memory = false;
     add_initial(nearby);
     for (; first < nearby->count && !nearby->far && !nearby->failed; first = last) {
         last = nearby->count;
-        stuck += count_stuck(nearby, first);
-        if (stuck >= wanted)
+        find_stuck(nearby, first, wanted);
+        if (nearby->found_count >= wanted || nearby->failed)
             return;
-        for (uint32_t i = first; i < last && !nearby->far && !nearby->failed; i++) {
-            memcpy(here, nearby->states + i * words, words * sizeof *here);
-            nearby->failed |= !scene_look(scene, here);
-            if (!nearby->failed && !scene_each(scene, here, false, take_step, nearby, &memory))
-                nearby->failed |= memory;
-        }
+        fire_level(nearby, first, last);
     }
 }
 
 gordian_status cpu_trace_near(struct cpu *cpu, bool *done, gordian_error *error)
 {
-    struct nearby nearby = {.cpu = cpu, .words = cpu->packing.words};
     const gordian_allocator *memory = &cpu->meter.memory;
+    size_t wanted = cpu_described(cpu);
+    struct nearby nearby = {.cpu = cpu, .words = cpu->packing.words, .from = GORDIAN_NONE};
     gordian_status status = GORDIAN_OK;
-    go_around(&nearby, cpu_described(cpu));
+    nearby.found = memory_alloc(memory, wanted * sizeof *nearby.found);
+    nearby.failed = !nearby.found;
+    if (!nearby.failed)
+        go_around(&nearby, wanted);
     *done = !nearby.failed && !nearby.far;
     hash_free(&nearby.table, memory);
-    struct space space = {.kind = SPACE_SORTED,
+    struct space space = {.kind = SPACE_SORTED, /* in another order: only sought in */
                           .memory = *memory,
                           .packing = &cpu->packing,
                           .count = nearby.count,
                           .states = nearby.states};
-    if (*done) {
-        sort_words(space.states, space.count, nearby.words);
-        status = cpu_trace(cpu, &space, NULL, error);
-    }
+    if (*done)
+        status = cpu_describe(cpu, &space, nearby.before, nearby.found, nearby.found_count, error);
     space_close(&space);
+    memory_free_all(memory, nearby.before, nearby.found);
     return status;
 }

@@ -26,7 +26,7 @@ struct tracing {
     uint64_t steps;
     bool failed;
 
-    uint64_t to; /* finding a label: of the step to this number */
+    uint64_t *goal; /* finding a label: of the step to this state */
     uint64_t *label;
     bool has_label;
 };
@@ -128,7 +128,7 @@ static bool compare_label(void *context, const struct scene *scene)
 {
     struct tracing *tracing = context;
     const gordian_circuit *circuit = tracing->cpu->circuit;
-    if (space_number(tracing->space, scene->to) != tracing->to)
+    if (packed_compare(scene->to, tracing->goal, tracing->cpu->packing.words) != 0)
         return true;
     if (!tracing->has_label || label_compare(scene->label, tracing->label, circuit->label_words,
                                              circuit->name_count, circuit->value_bits) < 0)
@@ -143,9 +143,10 @@ static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint
     struct scene *scene = &tracing->cpu->scenes[0];
     struct space_walk walk;
     bool memory;
-    tracing->to = to;
     tracing->label = label;
     tracing->has_label = false;
+    space_seek(&walk, tracing->space, to, tracing->state, tracing->locals);
+    memcpy(tracing->goal, tracing->state, tracing->cpu->packing.words * sizeof *tracing->goal);
     space_seek(&walk, tracing->space, from, tracing->state, tracing->locals);
     return scene_look(scene, tracing->state) &&
            scene_each(scene, tracing->state, false, compare_label, tracing, &memory);
@@ -179,32 +180,60 @@ static gordian_status describe_deadlock(struct tracing *tracing, uint64_t number
     return fail_memory(error);
 }
 
+static struct tracing start_tracing(struct cpu *cpu, const struct space *space)
+{
+    return (struct tracing){.cpu = cpu,
+                            .space = space,
+                            .wanted = cpu_described(cpu),
+                            .state = cpu->scenes[0].here,
+                            .locals = cpu->scenes[0].here_locals};
+}
+
+/* All that were found; without memory for what it needs, none. */
+static gordian_status describe_all(struct tracing *tracing, gordian_error *error)
+{
+    struct cpu *cpu = tracing->cpu;
+    const gordian_allocator *memory = &cpu->meter.memory;
+    gordian_compose_result *result = cpu->result;
+    gordian_status status = GORDIAN_OK;
+    result->found = memory_alloc(&result->allocator, tracing->wanted * sizeof *result->found);
+    tracing->goal = memory_alloc(memory, cpu->packing.words * sizeof *tracing->goal);
+    if (!result->found || !tracing->goal)
+        status = fail_memory(error);
+    for (size_t i = 0; i < tracing->found_count && status == GORDIAN_OK; i++) {
+        status = describe_deadlock(tracing, tracing->found[i], &result->found[i], error);
+        result->found_count += status == GORDIAN_OK;
+    }
+    memory_free(memory, tracing->goal);
+    return status;
+}
+
+gordian_status cpu_describe(struct cpu *cpu, const struct space *space, uint32_t *before,
+                            uint64_t *found, size_t count, gordian_error *error)
+{
+    struct tracing tracing = start_tracing(cpu, space);
+    tracing.narrow = before;
+    tracing.found = found;
+    tracing.found_count = count;
+    return describe_all(&tracing, error);
+}
+
 gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struct space *numbers,
                          gordian_error *error)
 {
-    size_t wanted = cpu_described(cpu);
     const gordian_allocator *memory = &cpu->meter.memory;
-    gordian_compose_result *result = cpu->result;
-    struct tracing tracing = {.cpu = cpu,
-                              .space = space,
-                              .numbers = numbers,
-                              .wanted = wanted,
-                              .state = cpu->scenes[0].here,
-                              .locals = cpu->scenes[0].here_locals};
-    tracing.found = memory_alloc(memory, wanted * sizeof *tracing.found);
+    struct tracing tracing = start_tracing(cpu, space);
+    tracing.numbers = numbers;
+    tracing.found = memory_alloc(memory, tracing.wanted * sizeof *tracing.found);
     if (space->count < UINT32_MAX)
         tracing.narrow = memory_zeroed(memory, space->count * sizeof *tracing.narrow);
     else
         tracing.wide = memory_zeroed(memory, space->count * sizeof *tracing.wide);
-    result->found = memory_alloc(&result->allocator, wanted * sizeof *result->found);
-    bool fine = tracing.found && (tracing.narrow || tracing.wide) && result->found;
+    bool fine = tracing.found && (tracing.narrow || tracing.wide);
     if (fine)
         search_levels(&tracing);
-    gordian_status status = fine && !tracing.failed ? GORDIAN_OK : fail_memory(error);
-    for (size_t i = 0; i < tracing.found_count && status == GORDIAN_OK; i++) {
-        status = describe_deadlock(&tracing, tracing.found[i], &result->found[i], error);
-        result->found_count += status == GORDIAN_OK;
-    }
+    gordian_status status =
+        fine && !tracing.failed ? describe_all(&tracing, error) : fail_memory(error);
     memory_free_all(memory, tracing.found, tracing.narrow, tracing.wide, tracing.level,
                     tracing.next);
     return status;

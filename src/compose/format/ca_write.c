@@ -2,7 +2,9 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "compose/format/ca.h"
+#include "compose/treo/lex.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -237,6 +239,20 @@ static void write_state(struct output *out, const struct automaton *automaton, u
         output_u64(out, state);
 }
 
+/* ", 3," in front of a guard: so many digits that reading gives the same number. */
+static void write_cost(struct output *out, double cost)
+{
+    char text[400];
+    double again = NAN;
+    if (isnan(cost))
+        return;
+    for (int digits = 0; digits < 40 && again != cost; digits++) {
+        int length = snprintf(text, sizeof text, "%.*f", digits, cost);
+        decimal_read(text, (size_t)length, &again);
+    }
+    output_format(out, ", %s,", text);
+}
+
 static void write_head(const struct writing *w, const struct factor *factor,
                        const struct shape *shape, bool merged)
 {
@@ -291,14 +307,16 @@ static void write_symbolic(const struct writing *w, const struct factor *factor,
             any = true;
             write_port(w, factor->names[p]);
         }
-        output_text(out, "} ");
+        output_text(out, "}");
+        write_cost(out, transition->cost);
+        output_char(out, ' ');
         write_guard(&writer, transition->guard);
         output_char(out, '\n');
     }
 }
 
 /* {a, b} a = 0, b = 1, for a label of the circuit */
-static void write_label(const struct writing *w, const uint64_t *label)
+static void write_label(const struct writing *w, const uint64_t *label, double cost)
 {
     const gordian_circuit *circuit = w->circuit;
     struct output *out = w->out;
@@ -312,6 +330,9 @@ static void write_label(const struct writing *w, const uint64_t *label)
         write_port(w, n);
     }
     output_char(out, '}');
+    write_cost(out, cost);
+    if (!isnan(cost) && circuit->value_bits == 0)
+        output_text(out, " true");
     any = false;
     for (uint32_t n = 0; circuit->value_bits > 0 && n < circuit->name_count; n++) {
         if (!label_fires(label, n))
@@ -339,9 +360,14 @@ static bool write_unfolded(const struct writing *w, uint32_t factor)
         output_format(out, "    %u : initial\n", s);
     for (uint32_t s = 0; s < shape->state_count; s++) {
         for (size_t t = shape->first[s]; t < shape->first[s + 1]; t++) {
+            struct cost cost = shape->costs ? shape->costs[t] : (struct cost){NAN, NAN};
             factor_label(circuit, factor, t, label);
             output_format(out, "    %u -> %u : ", s, shape->to[t]);
-            write_label(w, label);
+            write_label(w, label, cost.least);
+            if (cost.least == cost.greatest || isnan(cost.least))
+                continue;
+            output_format(out, "    %u -> %u : ", s, shape->to[t]);
+            write_label(w, label, cost.greatest);
         }
     }
     memory_free(&circuit->memory, label);
@@ -421,7 +447,7 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
     for (size_t i = 0; i < row->count; i++) {
         output_format(out, "    %llu -> %llu : ", (unsigned long long)row->number,
                       (unsigned long long)row->to[i]);
-        write_label(&w, row->labels + i * sink->circuit->label_words);
+        write_label(&w, row->labels + i * sink->circuit->label_words, NAN);
     }
     if (out->failure)
         return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(out->failure));

@@ -1,23 +1,12 @@
-/* Does a formula hold? State by state, from the smallest parts up; then a way that shows it. */
+/* Does a formula of CTL hold? State by state, from the smallest parts up; then a way that shows it.
+ * Of LTL: fair.c, with what this finds out about states. */
+#include "compose/graph/check.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "compose/graph/formula.h"
-#include "compose/graph/graph.h"
+#include "compose/graph/linear.h"
+#include "compose/graph/prices.h"
 
 #include <string.h>
-
-struct check {
-    const gordian_graph *graph;
-    const struct formula *formula;
-    uint8_t **holds;          /* by node, by state; those of FORMULA_LOCAL are given */
-    size_t *first_before;     /* arcs into state s: before[first_before[s]] .. */
-    uint32_t *before;         /* states */
-    uint32_t *queue, *number; /* one for every state */
-    size_t *by;               /* for ways: the arc a state was reached by + 1; 0: not reached */
-    gordian_check *result;
-    size_t path_room, cycle_room;
-    gordian_error *error;
-};
 
 void gordian_check_free(gordian_check *check)
 {
@@ -25,6 +14,8 @@ void gordian_check_free(gordian_check *check)
         memory_free(&check->allocator, check->path);
     if (check->cycle)
         memory_free(&check->allocator, check->cycle);
+    if (check->costs)
+        memory_free(&check->allocator, check->costs);
     *check = (gordian_check){.allocator = check->allocator};
 }
 
@@ -43,11 +34,10 @@ static bool label_has(const char *label, const char *name)
     return false;
 }
 
-/* Which labels have the name, by label; NULL: out of memory. */
-static uint8_t *labels_with(const struct check *check, const char *name)
+uint8_t *check_labels_with(const gordian_graph *graph, const char *name)
 {
-    const struct label_table *labels = &check->graph->labels;
-    uint8_t *with = memory_zeroed(&check->graph->memory, (size_t)labels->count + 1);
+    const struct label_table *labels = &graph->labels;
+    uint8_t *with = memory_zeroed(&graph->memory, (size_t)labels->count + 1);
     for (uint32_t l = 1; with && l < labels->count; l++)
         with[l] = label_has(labels_text(labels, l), name);
     return with;
@@ -58,7 +48,7 @@ static gordian_status find_steps(struct check *check, const char *name, const ui
                                  uint8_t *holds)
 {
     const gordian_graph *graph = check->graph;
-    uint8_t *with = labels_with(check, name);
+    uint8_t *with = check_labels_with(graph, name);
     if (!with)
         return fail_memory(check->error);
     for (uint32_t s = 0; s < graph->state_count; s++)
@@ -164,6 +154,10 @@ static gordian_status evaluate_node(struct check *check, uint32_t number)
         break;
     case FORMULA_FALSE:
     case FORMULA_LOCAL:
+    case FORMULA_FIRES: /* and what speaks of runs: not of a state */
+    case FORMULA_NEXT:
+    case FORMULA_UNTIL:
+    case FORMULA_RELEASE:
         break;
     }
     return GORDIAN_OK;
@@ -171,7 +165,7 @@ static gordian_status evaluate_node(struct check *check, uint32_t number)
 
 /* ------------------------------------------------------------------ ways */
 
-static gordian_status add_arc(struct check *check, bool to_cycle, gordian_graph_arc arc)
+gordian_status check_add_arc(struct check *check, bool to_cycle, gordian_graph_arc arc)
 {
     gordian_check *result = check->result;
     gordian_graph_arc **list = to_cycle ? &result->cycle : &result->path;
@@ -195,7 +189,7 @@ static gordian_status add_way(struct check *check, uint32_t start, uint32_t end)
     for (uint32_t s = end, i = (uint32_t)length; i > 0; s = check->number[s])
         states[--i] = s;
     for (size_t i = 0; i < length && status == GORDIAN_OK; i++)
-        status = add_arc(check, false, graph->arcs[check->by[states[i]] - 1]);
+        status = check_add_arc(check, false, graph->arcs[check->by[states[i]] - 1]);
     return status;
 }
 
@@ -244,13 +238,13 @@ static gordian_status walk_globally(struct check *check, uint32_t start, const u
         result->dead_end = i == graph->first[s + 1];
         if (result->dead_end)
             return GORDIAN_OK;
-        status = add_arc(check, false, graph->arcs[i]);
+        status = check_add_arc(check, false, graph->arcs[i]);
         s = graph->arcs[i].to;
     }
     /* What came after s was first met is the cycle. */
     size_t kept = begin + check->by[s] - 1;
     for (size_t i = kept; i < result->path_count && status == GORDIAN_OK; i++)
-        status = add_arc(check, true, result->path[i]);
+        status = check_add_arc(check, true, result->path[i]);
     if (status == GORDIAN_OK)
         result->path_count = kept;
     return status;
@@ -270,7 +264,7 @@ static gordian_status explain_step(struct check *check, const struct formula_nod
                      label_has(labels_text(&graph->labels, graph->arcs[i].label), node->name);
         if (!named || !left[graph->arcs[i].to])
             continue;
-        gordian_status status = add_arc(check, false, graph->arcs[i]);
+        gordian_status status = check_add_arc(check, false, graph->arcs[i]);
         return status == GORDIAN_OK ? explain_node(check, node->left, graph->arcs[i].to, true)
                                     : status;
     }
@@ -379,24 +373,46 @@ static gordian_status decide(struct check *check)
     return explain_node(check, check->formula->top, result->start, result->holds);
 }
 
-/* `local`, by node, by state: where what is said of automata holds; NULL: nothing is. The result is
- * the caller's to free. */
+/* Where each node that speaks of states holds. `local` as below. */
+static gordian_status evaluate_nodes(struct check *check, uint8_t *const *local)
+{
+    const gordian_graph *graph = check->graph;
+    const struct formula *formula = check->formula;
+    uint8_t *timeless = memory_alloc(&graph->memory, formula->count);
+    check->holds = memory_zeroed(&graph->memory, formula->count * sizeof *check->holds);
+    gordian_status status = GORDIAN_OK;
+    if (!timeless || !check->holds)
+        status = fail_memory(check->error);
+    else
+        linear_timeless(formula, timeless);
+    for (uint32_t n = 0; n < formula->count && status == GORDIAN_OK; n++) {
+        bool given = formula->nodes[n].kind == FORMULA_LOCAL;
+        if (!timeless[n])
+            continue;
+        check->holds[n] =
+            given ? local[n] : memory_zeroed(&graph->memory, (size_t)graph->state_count + 1);
+        status = check->holds[n] ? evaluate_node(check, n) : fail_memory(check->error);
+    }
+    memory_free(&graph->memory, timeless);
+    return status;
+}
+
+/* `local`, by node, by state: where what is said of automata holds; NULL: nothing is. `prices`: of
+ * a question about costs. The result is the caller's to free. */
 static gordian_status check_formula(const gordian_graph *graph, const struct formula *formula,
-                                    uint8_t *const *local, gordian_check *result,
+                                    const gordian_question *question, uint8_t *const *local,
+                                    const struct prices *prices, gordian_check *result,
                                     gordian_error *error)
 {
     struct check check = {.graph = graph, .formula = formula, .result = result, .error = error};
     *result = (gordian_check){.allocator = graph->memory};
-    check.holds = memory_zeroed(&graph->memory, formula->count * sizeof *check.holds);
-    gordian_status status = check.holds ? list_before(&check) : fail_memory(error);
-    for (uint32_t n = 0; n < formula->count && status == GORDIAN_OK; n++) {
-        bool given = formula->nodes[n].kind == FORMULA_LOCAL;
-        check.holds[n] =
-            given ? local[n] : memory_zeroed(&graph->memory, (size_t)graph->state_count + 1);
-        status = check.holds[n] ? evaluate_node(&check, n) : fail_memory(error);
-    }
+    gordian_status status = question->linear ? GORDIAN_OK : list_before(&check);
     if (status == GORDIAN_OK)
-        status = decide(&check);
+        status = evaluate_nodes(&check, local);
+    if (status == GORDIAN_OK)
+        status = question->semiring ? prices_best(prices, &check)
+                 : question->linear ? check_runs(&check, question->fairness)
+                                    : decide(&check);
     for (uint32_t n = 0; check.holds && n < formula->count; n++)
         if (formula->nodes[n].kind != FORMULA_LOCAL)
             memory_free(&graph->memory, check.holds[n]);
@@ -407,14 +423,17 @@ static gordian_status check_formula(const gordian_graph *graph, const struct for
     return status;
 }
 
-gordian_status gordian_graph_check(const gordian_graph *graph, const char *text,
+gordian_status gordian_graph_check(const gordian_graph *graph, const gordian_question *question,
                                    gordian_check *result, gordian_error *error)
 {
     struct formula formula;
     *result = (gordian_check){.allocator = graph->memory};
-    gordian_status status = formula_read(&formula, text, NULL, &graph->memory, error);
+    if (question->semiring)
+        return fail(error, GORDIAN_STATUS_INPUT, "a graph does not say what its steps cost");
+    gordian_status status =
+        formula_read(&formula, question->formula, question->linear, NULL, &graph->memory, error);
     if (status == GORDIAN_OK)
-        status = check_formula(graph, &formula, NULL, result, error);
+        status = check_formula(graph, &formula, question, NULL, NULL, result, error);
     formula_free(&formula);
     return status;
 }
@@ -426,7 +445,9 @@ gordian_status gordian_graph_check(const gordian_graph *graph, const char *text,
 struct watching {
     const struct formula *formula;
     gordian_allocator memory;
-    uint8_t **local; /* by node; NULL: it says nothing of them */
+    uint8_t **local;      /* by node; NULL: it says nothing of them */
+    struct prices prices; /* of a question about costs */
+    bool priced;
 };
 
 static gordian_status begin_watching(void *context, const gordian_circuit *circuit, uint64_t states,
@@ -441,23 +462,23 @@ static gordian_status begin_watching(void *context, const gordian_circuit *circu
         if (!watching->local[n])
             return fail_memory(error);
     }
-    return GORDIAN_OK;
+    return watching->priced ? prices_begin(&watching->prices, states, error) : GORDIAN_OK;
 }
 
 static gordian_status watch_row(void *context, const gordian_compose_row *row, gordian_error *error)
 {
     struct watching *watching = context;
-    (void)error;
     for (size_t n = 0; n < watching->formula->count; n++) {
         const struct formula_node *node = &watching->formula->nodes[n];
         if (node->kind == FORMULA_LOCAL)
             watching->local[n][row->number] = node->states[row->state[node->factor]];
     }
-    return GORDIAN_OK;
+    return watching->priced ? prices_row(&watching->prices, row, error) : GORDIAN_OK;
 }
 
 gordian_status gordian_compose_check(gordian_graph **out, const gordian_circuit *circuit,
-                                     const gordian_compose_options *options, const char *text,
+                                     const gordian_compose_options *options,
+                                     const gordian_question *question,
                                      const gordian_allocator *allocator, gordian_check *check,
                                      gordian_compose_result *result, gordian_error *error)
 {
@@ -467,20 +488,28 @@ gordian_status gordian_compose_check(gordian_graph **out, const gordian_circuit 
     *out = NULL;
     *result = (gordian_compose_result){0};
     *check = (gordian_check){.allocator = watching.memory};
-    gordian_status status = formula_read(&formula, text, circuit, &watching.memory, error);
+    gordian_status status = formula_read(&formula, question->formula, question->linear, circuit,
+                                         &watching.memory, error);
     if (status == GORDIAN_OK) {
         watching.local = memory_zeroed(&watching.memory, (formula.count + 1) * sizeof(uint8_t *));
         status = watching.local ? GORDIAN_OK : fail_memory(error);
     }
+    watching.priced = question->semiring != GORDIAN_SEMIRING_NONE;
+    if (status == GORDIAN_OK && watching.priced)
+        status =
+            prices_open(&watching.prices, circuit, question->semiring, &watching.memory, error);
     if (status == GORDIAN_OK)
         status = gordian_compose_graph(out, circuit, options, &sink, allocator, result, error);
     if (status == GORDIAN_OK && *out)
-        status = check_formula(*out, &formula, watching.local, check, error);
+        status =
+            check_formula(*out, &formula, question, watching.local, &watching.prices, check, error);
     for (size_t n = 0; watching.local && n < formula.count; n++)
         memory_free(&watching.memory, watching.local[n]);
     if (watching.local)
         memory_free(&watching.memory, watching.local);
     formula_free(&formula);
+    if (watching.priced)
+        prices_close(&watching.prices);
     if (status != GORDIAN_OK) {
         gordian_graph_close(*out);
         *out = NULL;

@@ -14,6 +14,7 @@ struct reader {
     struct formula *formula;
     const gordian_circuit *circuit;
     const char *text, *at;
+    bool linear; /* LTL */
     unsigned depth;
     gordian_status status;
     gordian_error *error;
@@ -33,6 +34,12 @@ static void complain_here(struct reader *reader, const char *format, ...)
     reader->status = fail_at_list(reader->error, GORDIAN_STATUS_INPUT, 1,
                                   (uint64_t)(reader->at - reader->text) + 1, format, arguments);
     va_end(arguments);
+}
+
+static void deepen(struct reader *reader)
+{
+    if (++reader->depth > DEPTH_MAX)
+        complain_here(reader, "nested more than %u deep", DEPTH_MAX);
 }
 
 static void skip_blanks(struct reader *reader)
@@ -234,6 +241,7 @@ static uint32_t read_local(struct reader *reader, uint32_t factor, size_t field)
         states[s] = local_is(reader, factor, s, field, wanted) != differs;
     reader->formula->nodes[node].factor = factor;
     reader->formula->nodes[node].states = states;
+    reader->formula->nodes[node].state_count = count;
     return node;
 }
 
@@ -314,9 +322,67 @@ static uint32_t read_atom(struct reader *reader)
     return take_text(reader, name, sizeof name) ? add_named(reader, FORMULA_NAME, 0, name) : 0;
 }
 
-static uint32_t read_operator(struct reader *reader)
+/* Does an operand follow, or what goes between two, or the end? */
+static bool operand_follows(struct reader *reader)
+{
+    static const char *const words[] = {"U", "W", "R", "V"};
+    skip_blanks(reader);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (word_length(reader->at) == 1 && *reader->at == *words[i])
+            return false;
+    return *reader->at && !strchr(")]&|-", *reader->at) && strncmp(reader->at, "<->", 3) != 0;
+}
+
+/* <a> f, [a] f, <a> of LTL, where the step is the one that the run takes. */
+static uint32_t read_fires(struct reader *reader, bool every)
+{
+    char name[GORDIAN_NAME_MAX + 1];
+    if (!take_text(reader, name, sizeof name))
+        return 0;
+    expect_mark(reader, every ? "]" : ">");
+    uint32_t fires = add_named(reader, FORMULA_FIRES, 0, name);
+    if (!every && !operand_follows(reader))
+        return fires;
+    uint32_t then = add_node(reader, FORMULA_NEXT, read_unary(reader), 0);
+    return every ? add_node(reader, FORMULA_OR, negate(reader, fires), then)
+                 : add_node(reader, FORMULA_AND, fires, then);
+}
+
+/* G f is false R f, F f is true U f. */
+static uint32_t read_always(struct reader *reader)
+{
+    uint32_t never = add_node(reader, FORMULA_FALSE, 0, 0);
+    return add_node(reader, FORMULA_RELEASE, never, read_unary(reader));
+}
+
+static uint32_t read_sometime(struct reader *reader)
+{
+    uint32_t always = add_node(reader, FORMULA_TRUE, 0, 0);
+    return add_node(reader, FORMULA_UNTIL, always, read_unary(reader));
+}
+
+/* What LTL has and CTL has not; *found: it was there. */
+static uint32_t read_linear(struct reader *reader, bool *found)
+{
+    *found = true;
+    if (take_word(reader, "X"))
+        return add_node(reader, FORMULA_NEXT, read_unary(reader), 0);
+    if (take_word(reader, "G"))
+        return read_always(reader);
+    if (take_word(reader, "F"))
+        return read_sometime(reader);
+    if (take_mark(reader, "["))
+        return take_mark(reader, "]") ? read_always(reader) : read_fires(reader, true);
+    if (take_mark(reader, "<"))
+        return take_mark(reader, ">") ? read_sometime(reader) : read_fires(reader, false);
+    *found = false;
+    return 0;
+}
+
+static uint32_t read_branching(struct reader *reader, bool *found)
 {
     static const char *const words[] = {"EX", "EF", "EG", "AX", "AF", "AG"};
+    *found = true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (take_word(reader, words[i]))
             return read_temporal(reader, words[i][0], words[i][1]);
@@ -328,6 +394,17 @@ static uint32_t read_operator(struct reader *reader)
         return read_step(reader, false);
     if (take_mark(reader, "["))
         return read_step(reader, true);
+    *found = false;
+    return 0;
+}
+
+static uint32_t read_operator(struct reader *reader)
+{
+    bool found;
+    uint32_t temporal =
+        reader->linear ? read_linear(reader, &found) : read_branching(reader, &found);
+    if (found)
+        return temporal;
     if (take_mark(reader, "!"))
         return negate(reader, read_unary(reader));
     if (take_mark(reader, "(")) {
@@ -340,18 +417,37 @@ static uint32_t read_operator(struct reader *reader)
 
 static uint32_t read_unary(struct reader *reader)
 {
-    if (++reader->depth > DEPTH_MAX)
-        complain_here(reader, "nested more than %u deep", DEPTH_MAX);
+    deepen(reader);
     uint32_t node = reader->status == GORDIAN_OK ? read_operator(reader) : 0;
     reader->depth--;
     return node;
 }
 
-static uint32_t read_and(struct reader *reader)
+/* f U g, f W g, f R g of LTL, from the right. f W g is g R (f || g). */
+static uint32_t read_pair(struct reader *reader)
 {
     uint32_t left = read_unary(reader);
-    while (take_mark(reader, "&&")) {
-        uint32_t right = read_unary(reader);
+    bool until = reader->linear && take_word(reader, "U");
+    bool weak = reader->linear && !until && take_word(reader, "W");
+    bool release =
+        reader->linear && !until && !weak && (take_word(reader, "R") || take_word(reader, "V"));
+    if (!until && !weak && !release)
+        return left;
+    deepen(reader);
+    uint32_t right = reader->status == GORDIAN_OK ? read_pair(reader) : 0;
+    reader->depth--;
+    if (until)
+        return add_node(reader, FORMULA_UNTIL, left, right);
+    return weak
+               ? add_node(reader, FORMULA_RELEASE, right, add_node(reader, FORMULA_OR, left, right))
+               : add_node(reader, FORMULA_RELEASE, left, right);
+}
+
+static uint32_t read_and(struct reader *reader)
+{
+    uint32_t left = read_pair(reader);
+    while (take_mark(reader, "&&") || (reader->linear && take_mark(reader, "&"))) {
+        uint32_t right = read_pair(reader);
         left = add_node(reader, FORMULA_AND, left, right);
     }
     return left;
@@ -360,7 +456,7 @@ static uint32_t read_and(struct reader *reader)
 static uint32_t read_or(struct reader *reader)
 {
     uint32_t left = read_and(reader);
-    while (take_mark(reader, "||")) {
+    while (take_mark(reader, "||") || (reader->linear && take_mark(reader, "|"))) {
         uint32_t right = read_and(reader);
         left = add_node(reader, FORMULA_OR, left, right);
     }
@@ -369,24 +465,33 @@ static uint32_t read_or(struct reader *reader)
 
 static uint32_t read_formula(struct reader *reader)
 {
-    if (++reader->depth > DEPTH_MAX)
-        complain_here(reader, "nested more than %u deep", DEPTH_MAX);
+    deepen(reader);
     uint32_t left = read_or(reader);
     if (take_mark(reader, "->")) {
         uint32_t right = read_formula(reader);
         left = add_node(reader, FORMULA_OR, negate(reader, left), right);
+    } else if (take_mark(reader, "<->")) {
+        uint32_t right = read_formula(reader);
+        uint32_t both = add_node(reader, FORMULA_AND, left, right);
+        uint32_t neither =
+            add_node(reader, FORMULA_AND, negate(reader, left), negate(reader, right));
+        left = add_node(reader, FORMULA_OR, both, neither);
     }
     reader->depth--;
     return left;
 }
 
-gordian_status formula_read(struct formula *formula, const char *text,
+gordian_status formula_read(struct formula *formula, const char *text, bool linear,
                             const gordian_circuit *circuit, const gordian_allocator *memory,
                             gordian_error *error)
 {
     *formula = (struct formula){.memory = *memory};
-    struct reader reader = {
-        .formula = formula, .circuit = circuit, .text = text, .at = text, .error = error};
+    struct reader reader = {.formula = formula,
+                            .circuit = circuit,
+                            .text = text,
+                            .at = text,
+                            .linear = linear,
+                            .error = error};
     formula->top = read_formula(&reader);
     skip_blanks(&reader);
     if (reader.status == GORDIAN_OK && *reader.at)

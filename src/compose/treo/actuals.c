@@ -270,9 +270,9 @@ static gordian_status bind_port(void *context, const char *key)
     return status;
 }
 
-/* A port that only puts out is not read inside: it would have a second reader beside whoever is
- * outside. One that only takes in and is put into inside is declared wrongly: public circuits do
- * that, and mean what the inside does. */
+/* A port that only takes in and is put into inside, or the other way round, is declared wrongly:
+ * public circuits do that, and mean what the inside does. Whoever reads a port that is put out gets
+ * what is outside gets: nodes hand their data to all of their readers. */
 gordian_status formals_check_way(struct treo *treo, const struct actuals *actuals,
                                  const struct set *set, const char *callee, size_t port,
                                  uint8_t way)
@@ -283,18 +283,13 @@ gordian_status formals_check_way(struct treo *treo, const struct actuals *actual
         node->boundary = true;
         node->way = way;
     }
-    if (outer == PORT_IN && way == PORT_OUT) {
-        node->way = PORT_UNKNOWN; /* what it is, the inside tells */
-        return treo_note(treo, actuals->place->module, set->token,
-                         "'%s' writes to '%s', a port declared '?': taken for what it is inside",
-                         callee, node->name);
-    }
-    if (outer == PORT_OUT && way == PORT_IN)
-        return treo_complain(treo, actuals->place->module, set->token,
-                             "'%s' reads '%s', a port declared '!': it would have two readers, "
-                             "this one and whoever is outside",
-                             callee, node->name);
-    return GORDIAN_OK;
+    bool writes = outer == PORT_IN && way == PORT_OUT, reads = outer == PORT_OUT && way == PORT_IN;
+    if (!writes && !reads)
+        return GORDIAN_OK;
+    node->way = PORT_UNKNOWN; /* what it is, the inside tells */
+    return treo_note(treo, actuals->place->module, set->token,
+                     "'%s' %s '%s', a port declared '%s': taken for what it is inside", callee,
+                     writes ? "writes to" : "reads", node->name, writes ? "?" : "!");
 }
 
 gordian_status formals_bind_ports(struct treo *treo, struct matching *matching,

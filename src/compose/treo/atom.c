@@ -24,6 +24,7 @@ struct building {
     struct mention *mentions; /* constants, in the order of the text */
     size_t mention_count, mention_room;
     gordian_status status;
+    const struct token *cost; /* of the rule at hand; NULL: not said */
 };
 
 /* A constant in a rule, or in the table of a function; whether ports have it is known only when
@@ -182,11 +183,14 @@ static uint32_t make_application(struct building *building, const struct expr *e
     uint32_t function = 0, list = GUARD_NONE, count = 0;
     const struct value *bound = scope_find(building->place->scope, expr->name);
     struct value name = {.kind = VALUE_TEXT, .text = expr->name};
-    uint32_t terms[FUNCTION_ARITY];
+    uint32_t terms[FUNCTION_ARITY], arguments = 0;
     struct mentions found = {.token = expr->token};
+    for (const struct expr *argument = expr->first; argument; argument = argument->next)
+        arguments++;
     if (building->status == GORDIAN_OK)
-        building->status = value_function(building->treo, building->place->module,
-                                          bound ? bound : &name, predicate, &function, &found);
+        building->status =
+            value_function(building->treo, building->place->module, bound ? bound : &name,
+                           predicate, arguments, &function, &found);
     mention_symbols(building, &found, function);
     for (const struct expr *argument = expr->first; argument; argument = argument->next) {
         if (count == FUNCTION_ARITY)
@@ -438,6 +442,9 @@ static void add_transition(struct building *building, const struct token *token,
             &building->automaton->transitions[building->automaton->transition_count - 1];
         made->line = token->line;
         made->column = token->column;
+        if (building->cost &&
+            decimal_read(building->cost->text, building->cost->length, &made->cost))
+            building->automaton->costs = true;
     }
 }
 
@@ -507,7 +514,9 @@ static void make_rule(struct building *building, const struct rule *rule)
     uint32_t from = rule->from ? find_state(building, rule->from) : 0;
     uint32_t to = rule->to ? find_state(building, rule->to) : 0;
     uint32_t guard = make_guard(building, rule->guard);
+    building->cost = rule->cost;
     add_choices(building, rule->token, from, to, guard, 0);
+    building->cost = NULL;
 }
 
 /* A port that rules mention only to say that it must not fire is free whenever none of these

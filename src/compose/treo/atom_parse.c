@@ -181,7 +181,7 @@ static const struct token *parse_state(struct parser *parser, struct atom *atom)
     return state;
 }
 
-/* {a}, 3: what a step costs, and not 3 = $m. */
+/* {a}, 3: what a step costs, a guard may follow; and not 3 = $m. */
 static bool sees_weight(const struct parser *parser)
 {
     uint16_t next = parser_ahead(parser, 1)->kind;
@@ -204,11 +204,12 @@ static struct rule *parse_transition(struct parser *parser, struct atom *atom)
     bool ends = parser_sees(parser, '}') || parser_sees(parser, ';') ||
                 parser_sees(parser, TOKEN_ATOM) || parser_sees(parser, '|') || sees_line(parser);
     if (parser->status == GORDIAN_OK && !ends && sees_weight(parser)) {
-        parser_take(parser, parser_token(parser)->kind);
-        atom->weighted = true;
-    } else if (parser->status == GORDIAN_OK && !ends) {
-        rule->guard = parse_formula(parser);
+        rule->cost = parser_token(parser);
+        parser_take(parser, rule->cost->kind);
+        ends = !parser_take(parser, ',');
     }
+    if (parser->status == GORDIAN_OK && !ends)
+        rule->guard = parse_formula(parser);
     parser_take(parser, ';');
     return parser->status == GORDIAN_OK ? rule : NULL;
 }

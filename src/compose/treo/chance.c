@@ -4,26 +4,6 @@
 
 #include <string.h>
 
-/* 12.5; the C library's way would ask for the user's language. */
-static bool read_decimal(const char *text, double *number)
-{
-    double scale = 0;
-    *number = 0;
-    for (; *text; text++) {
-        if (*text == '.' && scale == 0) {
-            scale = 1;
-        } else if (*text >= '0' && *text <= '9') {
-            *number = *number * 10 + (*text - '0');
-            scale *= 10;
-        } else {
-            return false;
-        }
-    }
-    if (scale > 0)
-        *number /= scale;
-    return true;
-}
-
 static gordian_status no_chance(struct treo *treo, const struct place *place,
                                 const struct expr *expr)
 {
@@ -73,7 +53,7 @@ static gordian_status chance_of(struct treo *treo, const struct place *place,
         return status;
     if (value.kind == VALUE_NUMBER)
         *chance = (double)value.number;
-    else if (value.kind != VALUE_TEXT || !read_decimal(value.text, chance))
+    else if (value.kind != VALUE_TEXT || !decimal_read(value.text, strlen(value.text), chance))
         return no_chance(treo, place, expr);
     return GORDIAN_OK;
 }

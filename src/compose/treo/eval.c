@@ -65,8 +65,8 @@ static gordian_status function_argument(struct treo *treo, uint32_t module,
 {
     struct data *data = &treo->circuit->data;
     struct mentions found = {.token = token};
-    gordian_status status =
-        value_function(treo, module, value, primitive->argument == 'P', number, &found);
+    gordian_status status = value_function(treo, module, value, primitive->argument == 'P',
+                                           primitive->ins, number, &found);
     uint32_t arity = status == GORDIAN_OK ? data->functions[*number].arity : 0;
     if (status == GORDIAN_OK && arity != primitive->ins)
         return treo_complain(treo, module, token,
@@ -306,10 +306,9 @@ static gordian_status instantiate_atom(struct treo *treo, struct actuals *actual
         return add_foreign(treo, actuals, matching.ports, callee->name);
     if (status == GORDIAN_OK && atom->kind == ATOM_BUILT_IN)
         return instantiate_built_in(treo, &matching, callee);
-    if (status == GORDIAN_OK && (atom->timed || atom->weighted))
-        status = treo_note(
-            treo, callee->module, callee->component->token, "'%s': %s not looked at", callee->name,
-            atom->timed ? "how far jobs have come (#WA) is" : "what steps cost (#SCA) is");
+    if (status == GORDIAN_OK && atom->timed)
+        status = treo_note(treo, callee->module, callee->component->token,
+                           "'%s': how far jobs have come (#WA) is not looked at", callee->name);
     if (status != GORDIAN_OK)
         return status;
     atom_key(callee, actuals, key, sizeof key);
@@ -388,8 +387,7 @@ static gordian_status resolve_instance(struct treo *treo, const struct place *pl
                        component_find(treo, at.module, variable->token, variable->name, &ignored) ==
                            GORDIAN_STATUS_END;
         if (unknown)
-            return treo_complain(treo, at.module, variable->token, "there is no component '%s'",
-                                 variable->name);
+            return treo_unknown(treo, at.module, variable);
         gordian_status status = value_of(treo, &at, variable, value);
         if (status != GORDIAN_OK)
             return status;

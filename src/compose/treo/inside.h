@@ -168,6 +168,8 @@ gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circui
 /* A fault at a token of a module: GORDIAN_STATUS_INPUT. */
 gordian_status treo_complain(struct treo *treo, uint32_t module, const struct token *token,
                              const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* There is no such component: which may have been meant, and of the main one which there are. */
+gordian_status treo_unknown(struct treo *treo, uint32_t module, const struct expr *variable);
 
 /* ------------------------------------------------------------------ treo/value.c */
 
@@ -237,9 +239,11 @@ struct mentions {
     const struct token *token; /* the function stands here */
 };
 /* A value as a function or predicate of the data: a table, a list, the name of a built-in one. What
- * it mentions does not come into the domain by itself. */
+ * it mentions does not come into the domain by itself. `arity`: how many arguments it is given, for
+ * a message. */
 gordian_status value_function(struct treo *treo, uint32_t module, const struct value *value,
-                              bool predicate, uint32_t *function, struct mentions *found);
+                              bool predicate, uint32_t arity, uint32_t *function,
+                              struct mentions *found);
 
 /* treo/chance.c: which outcomes of [p : a, q : b] can happen; at most `most` of them. */
 gordian_status chances_read(struct treo *treo, const struct place *place,

@@ -197,3 +197,22 @@ const char *token_show(const struct token *token, char *buffer, size_t size)
         snprintf(buffer, size, "'%.*s'", length, token->text);
     return buffer;
 }
+
+bool decimal_read(const char *text, size_t length, double *number)
+{
+    double scale = 0;
+    *number = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '.' && scale == 0) {
+            scale = 1;
+        } else if (text[i] >= '0' && text[i] <= '9') {
+            *number = *number * 10 + (text[i] - '0');
+            scale *= 10;
+        } else {
+            return false;
+        }
+    }
+    if (scale > 0)
+        *number /= scale;
+    return true;
+}

@@ -41,6 +41,9 @@ gordian_status tokens_read(struct tokens *tokens, const struct text *text,
                            gordian_error *error);
 void tokens_free(struct tokens *tokens);
 
+/* 12.5 and nothing else; the C library's way would ask for the user's language. */
+bool decimal_read(const char *text, size_t length, double *number);
+
 bool token_is(const struct token *token, const char *text);
 
 /* What a message calls the token: "'fifo1'", "the end of the text". */

@@ -76,6 +76,7 @@ struct rule {
     struct rule_port *ports;
     bool bare;          /* has no braces: the guard says who fires, and who does not is null */
     struct expr *guard; /* NULL: true */
+    const struct token *cost; /* NULL: not said */
     struct rule *next;
 };
 
@@ -93,7 +94,7 @@ struct atom {
     const struct token *unsupported; /* a kind of atom that is not read, such as #WA */
     struct atom_start *starts;
     struct rule *rules;
-    bool timed, weighted;     /* says how long things take, or what they cost */
+    bool timed;               /* says how long things take */
     const struct token *name; /* ATOM_BUILT_IN: Fifo */
     struct expr *argument;    /* NULL: none */
     struct expr *ports;       /* variables, those it takes from first */

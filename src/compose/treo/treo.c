@@ -1,6 +1,8 @@
 /* Modules, imports, and the main component. */
 #include "compose/treo/treo.h"
 
+#include "base/nearest.h"
+#include "compose/primitives.h"
 #include "compose/treo/inside.h"
 
 #include <stdarg.h>
@@ -274,16 +276,48 @@ static void name_definition(const struct definition *definition, char *names, si
     }
 }
 
+/* What the first text defines: ring, chain<n>. */
+static void name_definitions(const struct treo *treo, char *names, size_t size)
+{
+    const struct module *module = treo->modules[0];
+    names[0] = '\0';
+    for (size_t i = 0; i < module->definition_count; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, size - used, "%s", i ? ", " : "");
+        used = strlen(names);
+        name_definition(module->definitions[i], names + used, size - used);
+    }
+}
+
+gordian_status treo_unknown(struct treo *treo, uint32_t number, const struct expr *variable)
+{
+    const struct module *module = treo->modules[number];
+    struct nearest nearest = {.typed = variable->name, .length = strlen(variable->name)};
+    char names[200] = "";
+    bool is_main = module_of(treo, number, variable->token) != number;
+    for (size_t i = 0; i < module->definition_count; i++)
+        nearest_offer(&nearest, module->definitions[i]->name);
+    for (const struct import *import = module->file.imports; import; import = import->next)
+        nearest_offer(&nearest, import->name);
+    for (size_t i = 0; primitive_name(i); i++)
+        nearest_offer(&nearest, primitive_name(i));
+    const char *found = nearest_found(&nearest);
+    if (is_main)
+        name_definitions(treo, names, sizeof names);
+    return treo_complain(treo, number, variable->token, "there is no component '%s'%s%s%s%s%s",
+                         variable->name, found ? "; did you mean '" : "", found ? found : "",
+                         found ? "'?" : "",
+                         !*names ? ""
+                         : found ? " There are "
+                                 : ". There are ",
+                         names);
+}
+
 static gordian_status no_main(struct treo *treo)
 {
     const struct module *module = treo->modules[0];
-    char names[200] = "";
-    for (size_t i = 0; i < module->definition_count; i++) {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s", i ? ", " : "");
-        used = strlen(names);
-        name_definition(module->definitions[i], names + used, sizeof names - used);
-    }
+    char names[200];
+    name_definitions(treo, names, sizeof names);
     if (module->definition_count == 0)
         return fail(treo->error, GORDIAN_STATUS_INPUT, "there is no component");
     return fail(treo->error, GORDIAN_STATUS_INPUT,
@@ -309,18 +343,14 @@ static const char *default_main(const struct treo *treo)
     return module->definition_count == 1 ? module->definitions[0]->name : file_main(module);
 }
 
-static gordian_status parse_main(struct treo *treo, struct set **main)
+/* A text that is no file, as a module of its own, with a parser at its beginning. */
+static gordian_status parse_given(struct treo *treo, const char *what, const char *given,
+                                  struct parser *parser)
 {
     struct text text;
     struct module *module;
-    struct parser parser;
-    const char *wanted = treo->options->main ? treo->options->main : default_main(treo);
-    if (!wanted) {
-        text_point(treo->modules[0]->shown, 0, 0, treo->fault);
-        return no_main(treo);
-    }
     gordian_status status =
-        text_copy(&text, "main component", wanted, strlen(wanted), &treo->memory, treo->error);
+        text_copy(&text, what, given, strlen(given), &treo->memory, treo->error);
     if (status != GORDIAN_OK)
         return status;
     status = new_module(treo, NULL, &text, &module);
@@ -329,9 +359,22 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
         return status;
     }
     status = tokens_read(&module->tokens, module->shown, &treo->memory, treo->fault, treo->error);
+    if (status == GORDIAN_OK)
+        parser_open(parser, &module->tokens, &treo->arena, treo->fault, treo->error);
+    return status;
+}
+
+static gordian_status parse_main(struct treo *treo, struct set **main)
+{
+    struct parser parser;
+    const char *wanted = treo->options->main ? treo->options->main : default_main(treo);
+    if (!wanted) {
+        text_point(treo->modules[0]->shown, 0, 0, treo->fault);
+        return no_main(treo);
+    }
+    gordian_status status = parse_given(treo, "main component", wanted, &parser);
     if (status != GORDIAN_OK)
         return status;
-    parser_open(&parser, &module->tokens, &treo->arena, treo->fault, treo->error);
     status = parse_instance_only(&parser, main);
     return status == GORDIAN_OK ? circuit_title(treo->circuit, wanted, treo->error) : status;
 }
@@ -349,31 +392,28 @@ static void free_all(struct treo *treo)
     arena_free(&treo->arena);
 }
 
+/* f, or "any.text.1". */
+static const char *define_name(struct parser *parser)
+{
+    if (parser_sees(parser, TOKEN_STRING))
+        return parser_text(parser, parser_expect(parser, TOKEN_STRING, "a name"));
+    const struct expr *name = parse_variable(parser);
+    return name ? name->name : NULL;
+}
+
 /* f = {[0,1] [1,0]}; P = <0,2> */
 static gordian_status read_defines(struct treo *treo, const char *defines)
 {
-    struct text text;
-    struct module *module;
     struct parser parser;
-    gordian_status status =
-        text_copy(&text, "--define", defines, strlen(defines), &treo->memory, treo->error);
+    gordian_status status = parse_given(treo, "--define", defines, &parser);
     if (status != GORDIAN_OK)
         return status;
-    status = new_module(treo, NULL, &text, &module);
-    if (status != GORDIAN_OK) {
-        text_free(&text);
-        return status;
-    }
     struct place place = {.module = (uint32_t)treo->module_count - 1};
-    status = tokens_read(&module->tokens, module->shown, &treo->memory, treo->fault, treo->error);
-    if (status != GORDIAN_OK)
-        return status;
-    parser_open(&parser, &module->tokens, &treo->arena, treo->fault, treo->error);
     while (parser.status == GORDIAN_OK && !parser_sees(&parser, TOKEN_END)) {
         struct value value;
         if (parser_take(&parser, ';'))
             continue;
-        struct expr *name = parse_variable(&parser);
+        const char *name = define_name(&parser);
         parser_expect(&parser, '=', "'=' and a table, a list or the name of a function");
         struct expr *expr = parse_expr(&parser, LEVEL_TERM);
         if (parser.status != GORDIAN_OK)
@@ -383,7 +423,7 @@ static gordian_status read_defines(struct treo *treo, const char *defines)
         else
             parser.status = value_of(treo, &place, expr, &value);
         if (parser.status == GORDIAN_OK)
-            treo->defines = scope_bind(treo, treo->defines, name->name, &value);
+            treo->defines = scope_bind(treo, treo->defines, name, &value);
         if (parser.status == GORDIAN_OK && !treo->defines)
             parser.status = GORDIAN_STATUS_MEMORY;
     }

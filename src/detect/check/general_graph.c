@@ -425,8 +425,9 @@ static void finish_all(void *context, unsigned member)
     while (share->count > 0 || take_ready(general, share)) {
         if (share->count > 1 && __atomic_load_n(&general->idle, __ATOMIC_RELAXED) > 0)
             give_ready(general, share);
-        struct scc_node from = general->nodes[share->ready[--share->count]];
-        for (uint32_t edge = from.first; edge < from.end; edge++)
+        /* not the whole of it: others may still be counting its mark down */
+        const struct scc_node *from = &general->nodes[share->ready[--share->count]];
+        for (uint32_t edge = from->first, end = from->end; edge < end; edge++)
             give_back(general, share, general->targets[edge] - general->process_count,
                       edge_units(general, edge));
     }

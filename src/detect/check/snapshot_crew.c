@@ -4,11 +4,12 @@
  * The file is cut into pieces at line ends, and a round takes as many pieces as there are threads,
  * one each. In a round
  *
- *   1. each reads its piece and finds its lines and names (base/scan.h, rag/trace_ahead.h),
+ *   1. each reads its piece, finds its lines and names (base/scan.h, rag/trace_ahead.h) and
+ *      gathers the names by their part,
  *   2. the names are looked up, each part of them by one thread, in the order of the text
- *      (base/crowd.h),
- *   3. new ones are counted, and numbered in the order of the text, and each clears the places of
- *      those of its piece, so that the memory they are in is touched first by many,
+ *      (base/crowd.h), and the new ones counted,
+ *   3. each numbers the new ones of its piece in the order of the text, and clears their places,
+ *      so that the memory they are in is touched first by many,
  *   4. each puts the holds and waits of its piece in their places.
  *
  * Between the steps all meet. So ids, and with them everything, are those that one thread would
@@ -32,7 +33,7 @@
 #define LINE_REST  4096 /* how far the last line of a piece may reach beyond it */
 #define LINE_LEAST 9    /* "hold p q\n" */
 #define PREFETCH   16   /* lines ahead */
-#define NAME_BYTES 64   /* of a file, for each process or resource: about as many as it takes */
+#define NAME_BYTES 48   /* of a file, for each process or resource: hardly ever fewer */
 
 enum crew_kind { CREW_PROCESSES, CREW_RESOURCES, CREW_KINDS };
 
@@ -40,10 +41,12 @@ struct piece {
     char *text;
     uint32_t line_count;
     uint8_t *ops; /* by line: GORDIAN_OP_HOLD, _WAIT, or 0: a resource is declared */
-    struct names_query *queries[CREW_KINDS];
-    uint32_t *lists[CREW_KINDS]; /* lines by the part of their name */
-    uint32_t list_ends[CREW_KINDS][CROWD_PARTS];
-    uint32_t fresh[CREW_KINDS]; /* names met first here */
+    struct names_query *queries[CREW_KINDS]; /* by line; once looked up, the id is the answer */
+    struct crowd_name *sorted[CREW_KINDS];   /* by part, and by line within it */
+    uint32_t *answers[CREW_KINDS];           /* to those, put there by others */
+    uint32_t ends[CREW_KINDS][CROWD_PARTS];
+    uint32_t fresh_of[CREW_KINDS][CROWD_PARTS]; /* names met first here; put there by others */
+    uint32_t fresh[CREW_KINDS];
     struct reader_ahead ahead;
     struct trace_ahead glances;
 };
@@ -157,22 +160,27 @@ static bool split_piece(const struct crew *crew, struct piece *piece, const char
     return true;
 }
 
-/* Lists the lines by the part of their name, in the order of the text. */
+/* Where each part's names begin. */
+static void part_starts(const struct piece *piece, enum crew_kind kind, uint32_t *starts)
+{
+    starts[0] = 0;
+    memcpy(starts + 1, piece->ends[kind], (CROWD_PARTS - 1) * sizeof *starts);
+}
+
+/* Gathers the names by their part, in the order of the text. */
 static void sort_piece(struct piece *piece, enum crew_kind kind)
 {
-    uint32_t *ends = piece->list_ends[kind], starts[CROWD_PARTS], sum = 0;
+    uint32_t *ends = piece->ends[kind], starts[CROWD_PARTS];
     const struct names_query *queries = piece->queries[kind];
-    memset(ends, 0, sizeof piece->list_ends[kind]);
+    memset(ends, 0, sizeof piece->ends[kind]);
     for (uint32_t i = 0; i < piece->line_count; i++)
         ends[crowd_part(queries[i].hash)] += queries[i].length > 0;
-    for (unsigned part = 0; part < CROWD_PARTS; part++) {
-        starts[part] = sum;
-        sum += ends[part];
-        ends[part] = sum;
-    }
+    for (unsigned part = 1; part < CROWD_PARTS; part++)
+        ends[part] += ends[part - 1];
+    part_starts(piece, kind, starts);
     for (uint32_t i = 0; i < piece->line_count; i++)
         if (queries[i].length > 0)
-            piece->lists[kind][starts[crowd_part(queries[i].hash)]++] = i;
+            piece->sorted[kind][starts[crowd_part(queries[i].hash)]++] = crowd_name(&queries[i]);
 }
 
 static void read_piece(struct crew *crew, unsigned member, uint64_t number)
@@ -194,9 +202,10 @@ static bool take_part(struct crew *crew, enum crew_kind kind, unsigned part)
 {
     for (unsigned i = 0; i < crew->threads; i++) {
         struct piece *piece = &crew->pieces[i];
-        uint32_t begin = part ? piece->list_ends[kind][part - 1] : 0;
-        if (!crowd_take(crew->crowds[kind], part, piece->queries[kind], piece->lists[kind] + begin,
-                        piece->list_ends[kind][part] - begin))
+        uint32_t begin = part ? piece->ends[kind][part - 1] : 0;
+        if (!crowd_take(crew->crowds[kind], part, piece->sorted[kind] + begin,
+                        piece->ends[kind][part] - begin, piece->answers[kind] + begin,
+                        &piece->fresh_of[kind][part]))
             return false;
     }
     return true;
@@ -217,22 +226,12 @@ static void take_names(struct crew *crew)
 
 /* ---- 3: numbers */
 
-/* A resource must be declared once, and before it is used. */
-static void count_fresh(struct crew *crew, unsigned member)
+static uint32_t count_fresh(struct piece *piece, enum crew_kind kind)
 {
-    struct piece *piece = &crew->pieces[member];
-    uint32_t processes = 0, resources = 0;
-    bool odd = false;
-    for (uint32_t i = 0; i < piece->line_count; i++) {
-        bool fresh = piece->queries[CREW_RESOURCES][i].length & CROWD_NEW;
-        odd |= fresh != (piece->ops[i] == 0);
-        resources += fresh;
-        processes += (piece->queries[CREW_PROCESSES][i].length & CROWD_NEW) != 0;
-    }
-    piece->fresh[CREW_PROCESSES] = processes;
-    piece->fresh[CREW_RESOURCES] = resources;
-    if (odd)
-        set_flag(&crew->odd_room);
+    uint32_t sum = 0;
+    for (unsigned part = 0; part < CROWD_PARTS; part++)
+        sum += piece->fresh_of[kind][part];
+    return piece->fresh[kind] = sum;
 }
 
 /* By one for all. */
@@ -241,9 +240,11 @@ static void make_room(void *context)
     struct crew *crew = context;
     uint64_t more[CREW_KINDS] = {0};
     crew->part_turn = 0; /* all have been taken */
+    if (get_flag(&crew->odd_names))
+        return;
     for (unsigned i = 0; i < crew->threads; i++)
         for (unsigned kind = 0; kind < CREW_KINDS; kind++)
-            more[kind] += crew->pieces[i].fresh[kind];
+            more[kind] += count_fresh(&crew->pieces[i], (enum crew_kind)kind);
     bool room = snapshot_enlarge(crew->snapshot, more[CREW_PROCESSES], more[CREW_RESOURCES]);
     for (unsigned kind = 0; kind < CREW_KINDS && room; kind++)
         room = crowd_reserve(crew->crowds[kind], (uint32_t)more[kind]);
@@ -251,19 +252,37 @@ static void make_room(void *context)
         set_flag(&crew->odd_room);
 }
 
+/* A resource must be declared once, and before it is used: where it is new, and nowhere else. */
+static bool is_odd(const struct piece *piece, enum crew_kind kind, uint32_t line, bool fresh)
+{
+    return kind == CREW_RESOURCES && fresh != (piece->ops[line] == 0);
+}
+
 static void number_names(struct crew *crew, unsigned member, enum crew_kind kind)
 {
     struct crowd *crowd = crew->crowds[kind];
     const struct piece *piece = &crew->pieces[member];
     uint32_t *places = kind == CREW_PROCESSES ? crew->snapshot->wait : crew->snapshot->holder;
-    uint32_t id = crowd->count;
+    uint32_t id = crowd->count, next[CROWD_PARTS];
+    bool odd = false;
     for (unsigned i = member; i < crew->threads; i++)
         id -= crew->pieces[i].fresh[kind];
     for (uint32_t i = 0; i < piece->fresh[kind]; i++)
         places[id + i] = NONE;
-    for (uint32_t i = 0; i < piece->line_count; i++)
-        if (piece->queries[kind][i].length & CROWD_NEW)
-            crowd_number(crowd, piece->queries[kind][i].id, id++);
+    part_starts(piece, kind, next);
+    for (uint32_t i = 0; i < piece->line_count; i++) {
+        struct names_query *query = &piece->queries[kind][i];
+        if (query->length == 0)
+            continue;
+        unsigned part = crowd_part(query->hash);
+        query->id = piece->answers[kind][next[part]++];
+        bool fresh = (query->id & CROWD_UNNUMBERED) && (query->id & CROWD_NEW);
+        odd |= is_odd(piece, kind, i, fresh);
+        if (fresh)
+            crowd_number(crowd, part, query->id, id++);
+    }
+    if (odd)
+        set_flag(&crew->odd_lines);
 }
 
 /* ---- 4: edges */
@@ -281,7 +300,15 @@ static void expect_line(const struct crew *crew, const struct piece *piece, uint
     if (line >= piece->line_count || piece->ops[line] == 0)
         return;
     for (unsigned kind = 0; kind < CREW_KINDS; kind++)
-        crowd_expect(crew->crowds[kind], piece->queries[kind][line].id);
+        crowd_expect(crew->crowds[kind], crowd_part(piece->queries[kind][line].hash),
+                     piece->queries[kind][line].id);
+}
+
+static uint32_t line_id(const struct crew *crew, const struct piece *piece, enum crew_kind kind,
+                        uint32_t line)
+{
+    const struct names_query *query = &piece->queries[kind][line];
+    return crowd_id(crew->crowds[kind], crowd_part(query->hash), query->id);
 }
 
 static void put_edges(struct crew *crew, unsigned member)
@@ -291,10 +318,8 @@ static void put_edges(struct crew *crew, unsigned member)
         expect_line(crew, piece, i + PREFETCH);
         if (piece->ops[i] == 0)
             continue;
-        uint32_t process =
-            crowd_id(crew->crowds[CREW_PROCESSES], piece->queries[CREW_PROCESSES][i].id);
-        uint32_t resource =
-            crowd_id(crew->crowds[CREW_RESOURCES], piece->queries[CREW_RESOURCES][i].id);
+        uint32_t process = line_id(crew, piece, CREW_PROCESSES, i);
+        uint32_t resource = line_id(crew, piece, CREW_RESOURCES, i);
         bool put = piece->ops[i] == GORDIAN_OP_HOLD
                        ? put_alone(&crew->snapshot->holder[resource], process)
                        : put_alone(&crew->snapshot->wait[process], resource);
@@ -314,12 +339,8 @@ static void read_rounds(void *context, unsigned member)
         if (get_flag(&crew->odd_lines))
             return;
         take_names(crew);
-        team_meet(crew->team);
-        if (get_flag(&crew->odd_names))
-            return;
-        count_fresh(crew, member);
         team_meet_to(crew->team, make_room, crew);
-        if (get_flag(&crew->odd_room))
+        if (get_flag(&crew->odd_names) || get_flag(&crew->odd_room))
             return;
         for (unsigned kind = 0; kind < CREW_KINDS; kind++)
             number_names(crew, member, (enum crew_kind)kind);
@@ -337,8 +358,9 @@ static bool open_piece(const struct crew *crew, struct piece *piece,
     piece->ops = memory_alloc(memory, crew->line_room);
     for (unsigned kind = 0; kind < CREW_KINDS; kind++) {
         piece->queries[kind] = memory_alloc(memory, crew->line_room * sizeof **piece->queries);
-        piece->lists[kind] = memory_alloc(memory, crew->line_room * sizeof **piece->lists);
-        opened &= piece->queries[kind] && piece->lists[kind];
+        piece->sorted[kind] = memory_alloc(memory, crew->line_room * sizeof **piece->sorted);
+        piece->answers[kind] = memory_alloc(memory, crew->line_room * sizeof **piece->answers);
+        opened &= piece->queries[kind] && piece->sorted[kind] && piece->answers[kind];
     }
     return opened && piece->text && piece->ops;
 }
@@ -347,8 +369,10 @@ static void close_pieces(struct crew *crew, const gordian_allocator *memory)
 {
     for (unsigned i = 0; i < crew->threads && crew->pieces; i++) {
         struct piece *piece = &crew->pieces[i];
-        memory_free_all(memory, piece->text, piece->ops, piece->queries[0], piece->queries[1],
-                        piece->lists[0], piece->lists[1]);
+        memory_free_all(memory, piece->text, piece->ops);
+        for (unsigned kind = 0; kind < CREW_KINDS; kind++)
+            memory_free_all(memory, piece->queries[kind], piece->sorted[kind],
+                            piece->answers[kind]);
     }
     memory_free(memory, crew->pieces);
 }

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_REPORT_SYMBOL_INSIDE_H
 #define GORDIAN_REPORT_SYMBOL_INSIDE_H
 
-#include "report/symbol/symbol.h"
+#include "report/symbol/ways.h"
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -18,6 +18,7 @@ struct known_frames {
 };
 
 struct symbols {
+    struct symbol_head head;
     Dwfl *dwfl;
     char *root, *mapped; /* where its files are, see struct symbol_files; NULL */
     char *program, *program_file;
@@ -49,5 +50,12 @@ const char *symbols_demangle(struct symbols *symbols, const char *name);
 /* symbol/data.c: "accounts[3].lock" for an address inside a variable: true if found. */
 bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t address, uint32_t kind,
                       char *name, size_t size);
+
+/* symbol/unwind.c: see symbols_unwind. */
+size_t symbols_unwind_stack(struct symbols *symbols, const struct stopped *thread,
+                            struct unwound *frames, size_t room, bool *whole);
+
+/* symbol/elfutils.c: the way with elfutils; the one symbol of its module, STACKS_TABLE. */
+extern const struct symbol_ways gordian_stacks;
 
 #endif

@@ -1,17 +1,16 @@
 /* Without elfutils: functions by the symbols of the files, variables by theirs, no files and lines;
  * stacks by frame pointers, where code keeps them. */
-#include "report/symbol/symbol.h"
+#include "report/symbol/ways.h"
 
 #include "base/memory.h"
 #include "report/symbol/elf.h"
+#include "report/symbol/regions.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* A symbol, at its address in the file's own count. */
@@ -30,14 +29,8 @@ struct module {
     bool tried;
 };
 
-struct region {
-    uint64_t low, high, offset, inode;
-    unsigned major, minor;
-    char *path;
-    uint32_t module; /* index + 1; 0: no file */
-};
-
 struct symbols {
+    struct symbol_head head;
     char *root, *mapped, *program, *program_file;
     struct region *regions;
     size_t region_count, region_room;
@@ -91,13 +84,16 @@ static bool add_region(struct symbols *symbols, const char *line)
     return add_module(symbols, &symbols->regions[symbols->region_count - 1]);
 }
 
-struct symbols *symbols_open(const char *maps, size_t size, const struct symbol_files *files)
+static void close_symbols(struct symbols *symbols);
+
+static struct symbols *open_symbols(const char *maps, size_t size, const struct symbol_files *files)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct symbols *symbols = memory_zeroed(&memory, sizeof *symbols);
     char *text = memory_alloc(&memory, size + 1);
     bool done = symbols && text;
     if (done) {
+        symbols->head.ways = &symbols_plain;
         symbols->memory = memory;
         symbols->root = copy_text(files ? files->root : NULL);
         symbols->mapped = copy_text(files ? files->mapped : NULL);
@@ -113,11 +109,11 @@ struct symbols *symbols_open(const char *maps, size_t size, const struct symbol_
     memory_free(&memory, text);
     if (done && symbols->region_count)
         return symbols;
-    symbols_close(symbols);
+    close_symbols(symbols);
     return NULL;
 }
 
-void symbols_close(struct symbols *symbols)
+static void close_symbols(struct symbols *symbols)
 {
     gordian_allocator memory = memory_allocator(NULL);
     if (!symbols)
@@ -140,29 +136,7 @@ void symbols_close(struct symbols *symbols)
 
 static const struct region *region_at(const struct symbols *symbols, uint64_t address)
 {
-    size_t low = 0, high = symbols->region_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (symbols->regions[middle].high <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool inside = low < symbols->region_count && symbols->regions[low].low <= address;
-    return inside ? &symbols->regions[low] : NULL;
-}
-
-static int open_same(const char *path, const struct region *region)
-{
-    struct stat about;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 &&
-        (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) ||
-         (region && (region->major || region->minor) && about.st_ino != region->inode))) {
-        close(fd);
-        return -1;
-    }
-    return fd;
+    return region_find(symbols->regions, symbols->region_count, address);
 }
 
 static int open_module(const struct symbols *symbols, const struct region *region)
@@ -171,12 +145,12 @@ static int open_module(const struct symbols *symbols, const struct region *regio
     snprintf(path, sizeof path, "%s%s", symbols->root ? symbols->root : "", region->path);
     if (symbols->program && symbols->program_file && strcmp(region->path, symbols->program) == 0)
         snprintf(path, sizeof path, "%s", symbols->program_file);
-    int fd = open_same(path, region);
+    int fd = region_open(region, path);
     if (fd >= 0 || !symbols->mapped)
         return fd;
     snprintf(path, sizeof path, "%s/%" PRIx64 "-%" PRIx64, symbols->mapped, region->low,
              region->high);
-    return open_same(path, NULL);
+    return region_open(NULL, path);
 }
 
 static bool take_name(void *context, const char *name, const Elf64_Sym *symbol)
@@ -241,7 +215,8 @@ static const struct named *name_at(const struct module *module, uint64_t address
 
 /* ------------------------------------------------------------------ answers */
 
-size_t symbols_frames(struct symbols *symbols, uint64_t address, struct frame *frames, size_t room)
+static size_t frames_at(struct symbols *symbols, uint64_t address, struct frame *frames,
+                        size_t room)
 {
     const struct region *region = region_at(symbols, address);
     const struct module *module = region ? load_module(symbols, region) : NULL;
@@ -257,16 +232,9 @@ size_t symbols_frames(struct symbols *symbols, uint64_t address, struct frame *f
     return 1;
 }
 
-static const char *base_name(const char *path)
+static bool is_watcher(const struct symbols *symbols, uint64_t address)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-bool symbols_is_watcher(const struct symbols *symbols, uint64_t address)
-{
-    const struct region *region = region_at(symbols, address);
-    return region && strncmp(base_name(region->path), "libgordian-run.so", 17) == 0;
+    return region_is_watcher(region_at(symbols, address));
 }
 
 /* Variables without initial values have no place in the file: a region behind it. */
@@ -277,15 +245,15 @@ static const struct region *region_of_file(const struct symbols *symbols,
     return behind ? region - 1 : region;
 }
 
-const char *symbols_module(struct symbols *symbols, uint64_t address)
+static const char *module_at(struct symbols *symbols, uint64_t address)
 {
     const struct region *region = region_at(symbols, address);
     const struct region *file = region ? region_of_file(symbols, region) : NULL;
     return file && file->path[0] ? file->path : NULL;
 }
 
-enum place symbols_place(struct symbols *symbols, uint64_t address, uint32_t kind, char *name,
-                         size_t size)
+static enum place place_at(struct symbols *symbols, uint64_t address, uint32_t kind, char *name,
+                           size_t size)
 {
     (void)kind;
     const struct region *region = region_at(symbols, address);
@@ -309,7 +277,7 @@ enum place symbols_place(struct symbols *symbols, uint64_t address, uint32_t kin
     }
     if (file != region || !module)
         return PLACE_MEMORY;
-    snprintf(name, size, "%s+0x%" PRIx64, base_name(region->path),
+    snprintf(name, size, "%s+0x%" PRIx64, path_tail(region->path),
              address - region->low + region->offset);
     return PLACE_MODULE;
 }
@@ -333,8 +301,8 @@ static bool is_code(const struct symbols *symbols, uint64_t address)
     return region && region->path[0] == '/';
 }
 
-size_t symbols_unwind(struct symbols *symbols, const struct stopped *thread, struct unwound *frames,
-                      size_t room, bool *whole)
+static size_t unwind_thread(struct symbols *symbols, const struct stopped *thread,
+                            struct unwound *frames, size_t room, bool *whole)
 {
     bool x86 = thread->machine == EM_X86_64;
     unsigned counter = x86 ? 16 : 32, stack = x86 ? 7 : 31, frame = x86 ? 6 : 29;
@@ -361,3 +329,13 @@ size_t symbols_unwind(struct symbols *symbols, const struct stopped *thread, str
     }
     return count;
 }
+
+const struct symbol_ways symbols_plain = {
+    .open = open_symbols,
+    .close = close_symbols,
+    .frames = frames_at,
+    .is_watcher = is_watcher,
+    .place = place_at,
+    .module = module_at,
+    .unwind = unwind_thread,
+};

@@ -11,8 +11,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct symbols;
+
+/* The last part of a path. */
+static inline const char *path_tail(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
 
 /* One line of a stack. Without debugging information `file` is NULL; without a symbol `function`
  * is NULL too, and all there is to say is module + offset. */
@@ -34,6 +42,10 @@ struct symbol_files {
     const char *mapped; /* a folder as /proc/PID/map_files, for files that are gone; NULL or "" */
     const char *program, *program_file; /* a file that is to be read elsewhere, and where; NULL */
 };
+
+/* Whether files and lines, and stacks of any code, can be told here: elfutils is needed. False:
+ * why. */
+bool symbols_see_lines(char *why, size_t size);
 
 /* `maps`: the text of /proc/PID/maps. A file whose inode is not the one given there is left out,
  * unless it is on device 0:0: then the inode is not known, a number of its own for every file.

@@ -90,8 +90,8 @@ static int take_frame(Dwfl_Frame *frame, void *context)
     return DWARF_CB_OK;
 }
 
-size_t symbols_unwind(struct symbols *symbols, const struct stopped *thread, struct unwound *frames,
-                      size_t room, bool *whole)
+size_t symbols_unwind_stack(struct symbols *symbols, const struct stopped *thread,
+                            struct unwound *frames, size_t room, bool *whole)
 {
     struct numbers numbers = numbers_of(thread->machine);
     *whole = false;

@@ -4,9 +4,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/reader.h"
+#include "base/size.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -19,8 +21,9 @@
 
 struct token {
     unsigned char digest[DIGEST];
-    enum auth_rights rights;
+    struct auth_grant grant; /* its texts are those below */
     char name[AUTH_NAME_MAX + 1];
+    char systems[AUTH_SYSTEMS_MAX + 1];
 };
 
 struct cookie {
@@ -114,18 +117,54 @@ static enum auth_rights rights_of(const gordian_word *word)
     return (enum auth_rights)all;
 }
 
+/* NULL, or what is wrong with it. */
+static const char *take_setting(struct token *token, const gordian_word *word)
+{
+    gordian_word name, value;
+    uint64_t *number = NULL;
+    const char *why;
+    word_split(word, &name, &value);
+    if (!value.text || value.length == 0)
+        return "expected key=value behind the token";
+    if (word_is(&name, "systems")) {
+        if (value.length > AUTH_SYSTEMS_MAX)
+            return "the list of systems is too long";
+        for (size_t i = 0; i < value.length; i++)
+            if (strchr("\"\\[]", value.text[i]))
+                return "patterns of systems have only * and ? in them beside names";
+        memcpy(token->systems, value.text, value.length);
+        return NULL;
+    }
+    if (word_is(&name, "max-memory"))
+        return parse_size(value.text, value.length, &token->grant.max_memory) &&
+                       token->grant.max_memory > 0
+                   ? NULL
+                   : "max-memory is a size such as 512M";
+    if (word_is(&name, "max-systems"))
+        number = &token->grant.max_systems;
+    else if (word_is(&name, "max-names"))
+        number = &token->grant.max_names;
+    else if (word_is(&name, "max-events"))
+        number = &token->grant.max_events;
+    if (!number)
+        return "expected systems=, max-systems=, max-names=, max-memory= or max-events=";
+    if (!parse_u64(value.text, value.length, number, &why) || *number == 0 || *number > UINT32_MAX)
+        return "a limit is a number from 1 on";
+    return NULL;
+}
+
 static gordian_status take_line(struct auth *auth, const struct reader *reader,
                                 gordian_error *error)
 {
     const gordian_word *words = reader->words;
     struct token token = {0};
-    if (reader->word_count != 3)
+    if (reader->word_count < 3)
         return bad_line(auth, reader, "expected NAME, its rights, and the token", error);
     if (words[0].length > AUTH_NAME_MAX)
         return bad_line(auth, reader, "the name is too long", error);
     memcpy(token.name, words[0].text, words[0].length);
-    token.rights = rights_of(&words[1]);
-    if (token.rights == AUTH_NONE)
+    token.grant.rights = rights_of(&words[1]);
+    if (token.grant.rights == AUTH_NONE)
         return bad_line(auth, reader,
                         "the second word must be 'read', 'write', or of 'send', 'administer' and "
                         "'end-others', with commas",
@@ -135,6 +174,11 @@ static gordian_status take_line(struct auth *auth, const struct reader *reader,
     for (size_t i = 0; i < words[2].length; i++)
         if (words[2].text[i] <= ' ' || words[2].text[i] > '~')
             return bad_line(auth, reader, "a token consists of printable ASCII characters", error);
+    for (size_t i = 3; i < reader->word_count; i++) {
+        const char *wrong = take_setting(&token, &words[i]);
+        if (wrong)
+            return bad_line(auth, reader, wrong, error);
+    }
     if (auth->token_count == AUTH_TOKENS_MAX)
         return bad_line(auth, reader, "more than 256 tokens", error);
     if (!digest_of(words[2].text, words[2].length, token.digest) ||
@@ -264,13 +308,36 @@ static const struct token *find_token(const struct auth *auth, const char *token
     return token_with(auth, digest);
 }
 
-enum auth_rights auth_token(const struct auth *auth, const char *token, size_t length,
-                            const char **name)
+static enum auth_rights grant_of(const struct token *token, struct auth_grant *grant)
 {
-    const struct token *found = find_token(auth, token, length);
-    if (found && name)
-        *name = found->name;
-    return found ? found->rights : AUTH_NONE;
+    *grant = token ? token->grant : (struct auth_grant){.rights = AUTH_NONE};
+    grant->name = token ? token->name : "";
+    grant->systems = token ? token->systems : "";
+    return grant->rights;
+}
+
+enum auth_rights auth_token(const struct auth *auth, const char *token, size_t length,
+                            struct auth_grant *grant)
+{
+    return grant_of(find_token(auth, token, length), grant);
+}
+
+bool auth_fits(const char *patterns, const char *name)
+{
+    char pattern[AUTH_SYSTEMS_MAX + 1];
+    if (!*patterns)
+        return true;
+    for (const char *at = patterns; *at;) {
+        size_t length = strcspn(at, ",");
+        if (length < sizeof pattern) {
+            memcpy(pattern, at, length);
+            pattern[length] = '\0';
+            if (fnmatch(pattern, name, 0) == 0)
+                return true;
+        }
+        at += length + (at[length] == ',');
+    }
+    return false;
 }
 
 static void hex_digits(const unsigned char *bytes, size_t count, char *text)
@@ -301,7 +368,7 @@ enum auth_rights auth_login(struct auth *auth, const char *token, size_t length,
     memcpy(place->token_digest, found->digest, DIGEST);
     place->until = now + COOKIE_MS;
     auth->next_cookie = (auth->next_cookie + 1) % AUTH_COOKIES_MAX;
-    return found->rights;
+    return found->grant.rights;
 }
 
 static struct cookie *find_cookie(const struct auth *auth, const char *cookie, size_t length)
@@ -317,13 +384,11 @@ static struct cookie *find_cookie(const struct auth *auth, const char *cookie, s
 }
 
 enum auth_rights auth_cookie(const struct auth *auth, const char *cookie, size_t length,
-                             uint64_t now)
+                             uint64_t now, struct auth_grant *grant)
 {
     const struct cookie *found = find_cookie(auth, cookie, length);
-    if (!found || found->until <= now)
-        return AUTH_NONE;
-    const struct token *token = token_with(auth, found->token_digest);
-    return token ? token->rights : AUTH_NONE;
+    bool good = found && found->until > now;
+    return grant_of(good ? token_with(auth, found->token_digest) : NULL, grant);
 }
 
 void auth_logout(struct auth *auth, const char *cookie, size_t length)

@@ -3,13 +3,16 @@
  *
  * A token file has one token a line, `#` starts a comment:
  *
- *     NAME RIGHTS TOKEN        grafana read 7b0c...
+ *     NAME RIGHTS TOKEN [key=value ...]        grafana read 7b0c... systems=shop-*,stock
  *
  * RIGHTS is `read` (look, ask, subscribe), `write` (everything), or with commas between `send`
  * (that and send events), `administer` (and open and close systems), `end-others` (and end
  * processes of other sessions). The numbers are those of enum service_rights. A token has at least
- * 16 characters. Only digests are kept, and a token that is presented is compared with all of them
- * in the same time, whether it is right or not.
+ * 16 characters. Behind it: `systems=` (patterns of the names of systems, with commas; no others
+ * are there for it), and what all sessions with this token may have together: `max-systems=`,
+ * `max-names=`, `max-memory=` (bytes, or 512M), `max-events=` (a second). Only digests are kept,
+ * and a token that is presented is compared with all of them in the same time, whether it is right
+ * or not.
  */
 #ifndef GORDIAN_SERVE_AUTH_AUTH_H
 #define GORDIAN_SERVE_AUTH_AUTH_H
@@ -29,10 +32,19 @@ enum auth_rights {
 
 /* ------------------------------------------------------------------ tokens */
 
-#define AUTH_TOKEN_MIN  16
-#define AUTH_TOKEN_MAX  512
-#define AUTH_TOKENS_MAX 256
-#define AUTH_NAME_MAX   63
+#define AUTH_TOKEN_MIN   16
+#define AUTH_TOKEN_MAX   512
+#define AUTH_TOKENS_MAX  256
+#define AUTH_NAME_MAX    63
+#define AUTH_SYSTEMS_MAX 255
+
+/* What a token is good for. Texts are valid until the next reload. */
+struct auth_grant {
+    enum auth_rights rights;
+    const char *name;    /* "" without tokens */
+    const char *systems; /* patterns with commas between; "": all */
+    uint64_t max_systems, max_names, max_memory, max_events; /* 0: no limit of its own */
+};
 
 struct auth;
 
@@ -47,10 +59,11 @@ void auth_close(struct auth *auth);
 bool auth_required(const struct auth *auth);
 /* Grows with every reload: what was permitted before may not be any more. */
 unsigned auth_generation(const struct auth *auth);
-/* What a token permits: AUTH_NONE for a wrong one. *name (may be NULL) gets the token's name, valid
- * until the next reload. */
+/* What a token permits: AUTH_NONE for a wrong one. */
 enum auth_rights auth_token(const struct auth *auth, const char *token, size_t length,
-                            const char **name);
+                            struct auth_grant *grant);
+/* Does one of the patterns, with commas between, fit this name? "" fits all. */
+bool auth_fits(const char *patterns, const char *name);
 
 /* ------------------------------------------------------------------ cookies */
 
@@ -63,7 +76,7 @@ enum auth_rights auth_token(const struct auth *auth, const char *token, size_t l
 enum auth_rights auth_login(struct auth *auth, const char *token, size_t length, uint64_t now,
                             char cookie[AUTH_COOKIE_SIZE]);
 enum auth_rights auth_cookie(const struct auth *auth, const char *cookie, size_t length,
-                             uint64_t now);
+                             uint64_t now, struct auth_grant *grant);
 void auth_logout(struct auth *auth, const char *cookie, size_t length);
 
 /* ------------------------------------------------------------------ peers */

@@ -1,8 +1,11 @@
 /* Routes: who may ask, and who answers. */
 #include "serve/http/api.h"
 
+#include "base/clock.h"
+#include "base/memory.h"
 #include "base/reader.h"
 #include "serve/auth/tls.h"
+#include "serve/http/follow.h"
 #include "serve/http/page.h"
 #include "serve/http/sse.h"
 #include "serve/service/metrics.h"
@@ -47,6 +50,12 @@ bool api_number(const struct api_call *call, const char *key, uint64_t fallback,
     if (*value > most)
         *value = most;
     return true;
+}
+
+const char *api_label(const struct api_call *call)
+{
+    const char *text = http_query(call->request, "label");
+    return text ? text : "";
 }
 
 bool api_flag(const struct api_call *call, const char *key)
@@ -102,21 +111,29 @@ static bool is_strange(const struct http_request *request)
     return request->method == HTTP_POST || !dest || strcmp(dest, "document") != 0;
 }
 
-static enum auth_rights rights_of(const struct api *api, const struct http_request *request)
+static void find_grant(struct api_call *call)
 {
+    const struct api *api = call->api;
     size_t length;
+    call->grant = (struct auth_grant){.rights = AUTH_WRITE, .name = "", .systems = ""};
     if (!auth_required(api->auth))
-        return AUTH_WRITE;
-    const char *token = http_bearer(request->authorization);
+        return;
+    const char *token = http_bearer(call->request->authorization);
+    const char *cookie = http_cookie(call->request->cookie, API_COOKIE, &length);
     if (token) {
-        enum auth_rights rights = auth_token(api->auth, token, strlen(token), NULL);
-        api->service->counters.wrong_tokens += rights == AUTH_NONE;
-        return rights;
+        auth_token(api->auth, token, strlen(token), &call->grant);
+        api->service->counters.wrong_tokens += call->grant.rights == AUTH_NONE;
+    } else if (cookie) {
+        auth_cookie(api->auth, cookie, length, service_steady(api->service), &call->grant);
+    } else {
+        call->grant.rights = AUTH_NONE;
     }
-    const char *cookie = http_cookie(request->cookie, API_COOKIE, &length);
-    if (cookie)
-        return auth_cookie(api->auth, cookie, length, service_steady(api->service));
-    return AUTH_NONE;
+}
+
+struct served *api_system(const struct api_call *call, const char *name)
+{
+    struct served *served = service_find(call->api->service, name, strlen(name));
+    return served && auth_fits(call->grant.systems, name) ? served : NULL;
 }
 
 /* 0, or why not. */
@@ -131,7 +148,8 @@ static int may_ask(struct api_call *call)
     if (!http_bearer(request->authorization) &&
         (is_strange(request) || (request->method == HTTP_POST && !is_our_origin(request))))
         return api_fail(call, 403, "a page of another origin may not ask this");
-    if (rights_of(call->api, request) == AUTH_NONE)
+    find_grant(call);
+    if (call->grant.rights == AUTH_NONE)
         return api_fail(call, 401, "a token is needed: 'Authorization: Bearer TOKEN', or log in");
     return 0;
 }
@@ -172,6 +190,11 @@ static const struct route routes[] = {
     {"rates", false, false, api_rates},     {"login", true, false, api_login},
     {"logout", true, false, api_logout},    {"graph", false, true, api_graph},
     {"chain", false, true, api_chain},      {"what-if", true, true, api_what_if},
+    {"end", true, true, api_end},           {"cancel", true, true, api_cancel},
+    {"audit", false, false, api_audit},     {"blockers", false, true, api_blockers},
+    {"feed", false, true, api_feed},        {"label", true, true, api_set_labels},
+    {"labels", false, true, api_labels},    {"past", false, false, api_past},
+    {"cluster", false, false, api_cluster},
 };
 
 /* What stands behind /api/v1/ */
@@ -190,13 +213,16 @@ static int route_api(struct api_call *call)
         if (routes[i].post != post)
             return wrong_method(call, routes[i].post);
         if (of_system)
-            call->system = service_find(call->api->service, segments[3], strlen(segments[3]));
+            call->system = api_system(call, segments[3]);
         if (of_system && !call->system)
             return api_fail(call, 404, "there is no system '%.100s'", segments[3]);
         return routes[i].answer(call);
     }
     if (of_system)
-        return api_fail(call, 404, "systems have 'graph', 'chain' and 'what-if'");
+        return api_fail(call, 404,
+                        "systems have 'graph', 'blockers', 'chain', 'feed', 'what-if', 'label', "
+                        "'labels', 'end' "
+                        "and 'cancel'");
     return api_fail(call, 404, "there is nothing at '%.100s'", request->path);
 }
 
@@ -270,7 +296,12 @@ static bool reply_other(struct api_call *call, struct http_connection *connectio
     if ((!metrics && !stream) || request->method == HTTP_POST)
         return false;
     if (stream && request->method == HTTP_GET) {
-        sse_begin(call->api->sse, connection, http_query(request, "system"));
+        sse_begin(call->api->sse, connection, http_query(request, "system"), call->grant.systems);
+        return true;
+    }
+    if (metrics && *call->grant.systems) {
+        http_reply_error(connection, 403,
+                         "this token is for some systems only, and metrics are of all");
         return true;
     }
     struct output out;
@@ -300,20 +331,99 @@ void api_reply(struct api_call *call, int status)
     http_reply(call->connection, 200, "application/json", headers, &call->out);
 }
 
+/* ------------------------------------------------------------------ answers that are held back */
+
+/* Nobody is shown what a power cut could still undo: like the answers of the protocol, one waits
+ * until the records it is made of are kept. */
+struct api_held {
+    struct api_held *next;
+    struct api *api;
+    struct http_connection *connection; /* NULL: gone */
+    struct output out;
+    char headers[sizeof((struct api_call *)0)->headers];
+    uint64_t number;
+};
+
+bool api_is_kept(const struct api *api)
+{
+    const char *why;
+    return api->service->unkept || !store_healthy(api->store, &why) ||
+           store_committed(api->store) >= store_last(api->store);
+}
+
+static void on_held_gone(void *context)
+{
+    struct api_held *held = context;
+    held->connection = NULL;
+}
+
+static bool hold_back(struct api_call *call)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct api *api = call->api;
+    struct api_held *held = memory_zeroed(&memory, sizeof *held);
+    if (!held)
+        return false;
+    held->api = api;
+    held->connection = call->connection;
+    held->out = call->out;
+    memcpy(held->headers, call->headers, sizeof held->headers);
+    held->number = store_last(api->store);
+    *(api->held ? api->held_end : &api->held) = held;
+    api->held_end = &held->next;
+    http_wait(call->connection, on_held_gone, held);
+    return true;
+}
+
+static void drop_first(struct api *api)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct api_held *held = api->held;
+    api->held = held->next;
+    output_close(&held->out);
+    memory_free(&memory, held);
+}
+
+void api_flush(struct api *api)
+{
+    while (api->held && (api_is_kept(api) || store_committed(api->store) >= api->held->number)) {
+        struct api_held *held = api->held;
+        struct http_connection *connection = held->connection;
+        struct api_call call = {.api = api, .connection = connection, .out = held->out};
+        memcpy(call.headers, held->headers, sizeof call.headers);
+        held->out = (struct output){.fd = -1};
+        if (connection)
+            api_reply(&call, 200);
+        else
+            output_close(&call.out);
+        drop_first(api);
+        if (connection)
+            http_go_on(connection);
+    }
+    followers_tell(api->followers);
+    sse_release(api->sse, api_is_kept(api) ? UINT64_MAX : store_committed(api->store));
+}
+
+void api_close(struct api *api)
+{
+    while (api->held)
+        drop_first(api);
+    api_past_close(api);
+}
+
 static void reply_api(struct api_call *call)
 {
     output_open(&call->out, -1);
     int status = route_api(call);
     if (status == API_LATER)
         output_close(&call->out);
-    else
+    else if (status != 200 || api_is_kept(call->api) || !hold_back(call))
         api_reply(call, status);
 }
 
-void api_handle(void *context, struct http_connection *connection,
-                const struct http_request *request, const char *body, size_t length)
+static void handle_request(struct api *api, struct http_connection *connection,
+                           const struct http_request *request, const char *body, size_t length)
 {
-    struct api *api = context;
     struct api_call call = {
         .api = api, .connection = connection, .request = request, .body = body, .length = length};
     bool is_api = request->segment_count > 2 && strcmp(request->segments[0], "api") == 0 &&
@@ -346,4 +456,13 @@ void api_handle(void *context, struct http_connection *connection,
     }
     if (!reply_other(&call, connection))
         reply_api(&call);
+}
+
+void api_handle(void *context, struct http_connection *connection,
+                const struct http_request *request, const char *body, size_t length)
+{
+    struct api *api = context;
+    uint64_t began = clock_ns();
+    handle_request(api, connection, request, body, length);
+    metrics_span(&api->service->counters.spans, CAUSE_READER, began, clock_ns());
 }

@@ -38,8 +38,8 @@ static void write_holders(struct chain *chain, struct json *json, uint32_t resou
                           uint32_t waiter)
 {
     gordian_edge edges[API_HOLDERS_MAX + 2]; /* itself, and one to see that there are more */
-    size_t written = 0, count = served_first_holders(chain->system, resource, edges,
-                                                     sizeof edges / sizeof *edges);
+    size_t written = 0, count = served_first_edges(chain->system, SERVED_HOLDERS, resource, edges,
+                                                   sizeof edges / sizeof *edges);
     char label[GORDIAN_NAME_MAX + 1];
     json_open(json, "holders", '[');
     for (size_t i = 0; i < count; i++) {
@@ -56,27 +56,20 @@ static void write_holders(struct chain *chain, struct json *json, uint32_t resou
     json_shut(json);
 }
 
-static gordian_status write_link(struct chain *chain, struct json *json, uint32_t process,
-                                 gordian_error *error)
+static void write_link(struct chain *chain, struct json *json, uint32_t process)
 {
-    gordian_want wants[API_WANTS_MAX];
-    const gordian_edge *edges;
-    size_t count;
+    gordian_edge wants[API_WANTS_MAX + 1]; /* one to see that there are more */
+    size_t count = served_first_edges(chain->system, SERVED_WANTED, process, wants,
+                                      sizeof wants / sizeof *wants);
     char label[GORDIAN_NAME_MAX + 1];
-    gordian_status status =
-        served_edges(chain->system, SERVED_WANTED, process, &edges, &count, error);
-    if (status != GORDIAN_OK)
-        return status;
     if (count > API_WANTS_MAX) {
         chain->truncated = true;
         count = API_WANTS_MAX;
     }
-    for (size_t i = 0; i < count; i++) /* the edges go with the next question */
-        wants[i] = (gordian_want){.resource = edges[i].resource, .units = edges[i].units};
     json_open(json, NULL, '{');
     json_key_text(json, "process", served_process_label(chain->system, process, label));
     json_open(json, "waits_for", '[');
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         json_open(json, NULL, '{');
         if (served_is_await(chain->system, wants[i].resource))
             json_key_bool(json, "await", true);
@@ -89,7 +82,6 @@ static gordian_status write_link(struct chain *chain, struct json *json, uint32_
     }
     json_shut(json);
     json_shut(json);
-    return status;
 }
 
 /* As `gordian detect --json` has it; null also if too many lie ahead of the process. */
@@ -116,19 +108,15 @@ static int write_chain(struct chain *chain, uint32_t process)
 {
     struct api_call *call = chain->call;
     char label[GORDIAN_NAME_MAX + 1];
-    gordian_error error;
-    gordian_status status = GORDIAN_OK;
     struct json json;
     json_begin(&json, &call->out);
     json_key_text(&json, "system", chain->system->name);
     json_key_text(&json, "process", served_process_label(chain->system, process, label));
     json_open(&json, "chain", '[');
     come_upon(chain, process);
-    for (size_t i = 0; i < chain->count && status == GORDIAN_OK; i++)
-        status = write_link(chain, &json, chain->ids[i], &error);
+    for (size_t i = 0; i < chain->count; i++)
+        write_link(chain, &json, chain->ids[i]);
     json_shut(&json);
-    if (status != GORDIAN_OK)
-        return api_broken(call, &error);
     write_witness(chain, &json, process);
     json_key_bool(&json, "truncated", chain->truncated);
     json_end(&json);

@@ -6,11 +6,13 @@
 #include "base/memory.h"
 #include "serve/http/sse.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#define EDGES_A_NODE 8 /* written at most, on average */
-#define DEPTH        2
-#define DEPTH_MAX    1000
+#define DEPTH     2
+#define DEPTH_MAX 1000
+#define LOOK_MAX  (1u << 17) /* processes or resources looked at for those that wait */
 
 struct list {
     uint64_t *set; /* of ids */
@@ -19,22 +21,23 @@ struct list {
 };
 
 struct picker {
-    struct api_call *call;
+    const struct graph_ask *ask;
     struct served *system;
     gordian_allocator memory;
     struct list processes, resources;
     size_t limit;
-    bool full;            /* something was left out */
-    bool broken;          /* no memory */
-    const uint64_t *dead; /* set of processes that can never run again */
-    size_t dead_words;
+    bool full;                            /* there is no room for more */
+    bool partial;                         /* something was not looked at */
+    bool broken;                          /* no memory */
+    char *message;                        /* of a status that is not 200: GRAPH_MESSAGE bytes */
+    gordian_edge edges[API_SIDE_MAX + 1]; /* of the node that is looked at */
 };
 
 /* ------------------------------------------------------------------ picking nodes */
 
 static bool is_dead(const struct picker *picker, uint32_t process)
 {
-    return process / 64 < picker->dead_words && bits_test(picker->dead, process) &&
+    return process / 64 < picker->ask->dead_words && bits_test(picker->ask->dead, process) &&
            picker->system->processes[process].since; /* what was found may be some seconds old */
 }
 
@@ -65,13 +68,13 @@ static bool is_done(const struct picker *picker)
 static const gordian_edge *edges_of(struct picker *picker, enum served_side side, uint32_t id,
                                     size_t *count)
 {
-    const gordian_edge *edges = NULL;
-    *count = 0;
-    if (served_edges(picker->system, side, id, &edges, count, NULL) != GORDIAN_OK) {
-        picker->broken = true;
-        *count = 0;
+    *count = served_first_edges(picker->system, side, id, picker->edges,
+                                sizeof picker->edges / sizeof *picker->edges);
+    if (*count > API_SIDE_MAX) {
+        *count = API_SIDE_MAX;
+        picker->partial = true;
     }
-    return edges;
+    return picker->edges;
 }
 
 /* A process's neighbours on one side; a resource's likewise. */
@@ -96,20 +99,36 @@ static void pick_with_resources(struct picker *picker, uint32_t process)
 
 static void pick_dead(struct picker *picker)
 {
-    for (size_t word = 0; word < picker->dead_words; word++)
-        for (uint64_t bits = picker->dead[word]; bits && !is_done(picker); bits &= bits - 1) {
+    for (size_t word = 0; word < picker->ask->dead_words; word++)
+        for (uint64_t bits = picker->ask->dead[word]; bits && !is_done(picker); bits &= bits - 1) {
             uint32_t process = (uint32_t)(word * 64 + (size_t)__builtin_ctzll(bits));
             if (is_dead(picker, process))
                 pick_with_resources(picker, process);
         }
 }
 
+/* Of very many only some are looked at, and others by the next who asks. */
+static uint32_t look_from(struct picker *picker, uint32_t limit)
+{
+    uint32_t *looked = picker->ask->looked;
+    if (limit <= LOOK_MAX)
+        return 0;
+    picker->partial = true;
+    uint32_t from = *looked < limit ? *looked : 0;
+    *looked = from + LOOK_MAX;
+    return from;
+}
+
 /* Those that wait, what they wait for, and who has it. */
 static void pick_waiting(struct picker *picker)
 {
-    uint32_t limit = picker->system->process_room, left = picker->system->waiting;
+    uint32_t first_one = look_from(picker, picker->system->process_room),
+             left = picker->system->waiting;
+    uint32_t limit = picker->system->process_room;
+    if (limit - first_one > LOOK_MAX)
+        limit = first_one + LOOK_MAX;
     size_t first = picker->resources.count;
-    for (uint32_t i = 0; i < limit && left > 0 && !is_done(picker); i++) {
+    for (uint32_t i = first_one; i < limit && left > 0 && !is_done(picker); i++) {
         if (!picker->system->processes[i].since)
             continue;
         left--;
@@ -125,12 +144,39 @@ static void pick_all(struct picker *picker)
     char buffer[GORDIAN_NAME_MAX + 1];
     const struct served *system = picker->system;
     uint32_t processes = served_process_limit(system), resources = served_resource_limit(system);
+    picker->partial |= processes > LOOK_MAX || resources > LOOK_MAX;
+    processes = processes < LOOK_MAX ? processes : LOOK_MAX;
+    resources = resources < LOOK_MAX ? resources : LOOK_MAX;
     for (uint32_t i = 0; i < processes && !is_done(picker); i++)
         if (served_process_name(system, i, buffer))
             pick_with_resources(picker, i);
     for (uint32_t i = 0; i < resources && !is_done(picker); i++)
         if (served_resource_name(system, i, buffer))
             pick_one(picker, &picker->resources, i);
+}
+
+/* Those with a label, and what they hold and wait for; who holds what has it, and waits for it. */
+static void pick_labelled(struct picker *picker, const char *label)
+{
+    const struct tags *tags = &picker->system->tags;
+    uint32_t number = tags_find(tags, label);
+    for (int of = 0; of < TAGS_SIDES; of++) {
+        uint32_t left = tags_users(tags, (enum tags_of)of, number);
+        uint32_t limit = tags->set_room[of], at = left ? look_from(picker, limit) : 0;
+        for (uint32_t end = at + LOOK_MAX; at < limit && at < end && left && !is_done(picker);
+             at++) {
+            if (!tags_has(tags, (enum tags_of)of, at, number))
+                continue;
+            left--;
+            if (of == TAGS_PROCESS) {
+                pick_with_resources(picker, at);
+                continue;
+            }
+            pick_one(picker, &picker->resources, at);
+            pick_side(picker, SERVED_HOLDERS, at);
+            pick_side(picker, SERVED_WAITERS, at);
+        }
+    }
 }
 
 /* The neighbourhood of one node, `depth` steps along edges in any direction. */
@@ -166,8 +212,7 @@ static void write_nodes(struct picker *picker, struct json *json)
     json_open(json, "processes", '[');
     for (size_t i = 0; i < picker->processes.count; i++) {
         uint32_t id = picker->processes.ids[i];
-        service_process_node(json, picker->call->api->service, picker->system, id,
-                             is_dead(picker, id));
+        service_process_node(json, picker->ask->service, picker->system, id, is_dead(picker, id));
     }
     json_shut(json);
     json_open(json, "resources", '[');
@@ -179,9 +224,9 @@ static void write_nodes(struct picker *picker, struct json *json)
 static void write_edges(struct picker *picker, struct json *json)
 {
     static const enum served_side sides[] = {SERVED_WANTED, SERVED_HELD};
-    size_t left = picker->limit * EDGES_A_NODE;
+    size_t left = API_EDGES_MAX;
     json_open(json, "edges", '[');
-    for (size_t i = 0; i < 2 * picker->processes.count; i++) {
+    for (size_t i = 0; i < 2 * picker->processes.count && left > 0; i++) {
         size_t count;
         const gordian_edge *edges =
             edges_of(picker, sides[i % 2], picker->processes.ids[i / 2], &count);
@@ -206,7 +251,6 @@ static bool open_picker(struct picker *picker)
     picker->memory = memory_allocator(NULL);
     picker->processes.set = memory_zeroed(&picker->memory, processes * sizeof(uint64_t));
     picker->resources.set = memory_zeroed(&picker->memory, resources * sizeof(uint64_t));
-    rates_dead(&picker->call->api->rates, picker->system, &picker->dead, &picker->dead_words);
     return picker->processes.set && picker->resources.set;
 }
 
@@ -218,52 +262,93 @@ static void close_picker(struct picker *picker)
     memory_free(&picker->memory, picker->resources.ids);
 }
 
+static int refuse_graph(struct picker *picker, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int refuse_graph(struct picker *picker, int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(picker->message, GRAPH_MESSAGE, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+static bool is_said(const char *text)
+{
+    return text && *text;
+}
+
 static int pick_nodes(struct picker *picker)
 {
-    struct api_call *call = picker->call;
-    const char *around = http_query(call->request, "around");
-    const char *only = http_query(call->request, "only");
-    uint64_t depth;
-    if (!api_number(call, "depth", DEPTH, DEPTH_MAX, &depth))
-        return api_fail(call, 400, "'depth' is not a number");
-    if (around && *around) {
-        if (!pick_around(picker, around, depth))
-            return api_fail(call, 404, "there is no process and no resource '%.100s'", around);
+    const struct graph_ask *ask = picker->ask;
+    if (is_said(ask->around)) {
+        if (!pick_around(picker, ask->around, ask->depth))
+            return refuse_graph(picker, 404, "there is no process and no resource '%.100s'",
+                                ask->around);
         return 200;
     }
-    if (only && *only && strcmp(only, "deadlocked") != 0 && strcmp(only, "waiting") != 0)
-        return api_fail(call, 400, "'only' can be 'deadlocked' or 'waiting'");
+    if (is_said(ask->label)) {
+        pick_labelled(picker, ask->label);
+        return 200;
+    }
+    bool deadlocked = is_said(ask->only) && strcmp(ask->only, "deadlocked") == 0;
+    if (is_said(ask->only) && !deadlocked && strcmp(ask->only, "waiting") != 0)
+        return refuse_graph(picker, 400, "'only' can be 'deadlocked' or 'waiting'");
     pick_dead(picker);
-    if (only && strcmp(only, "deadlocked") == 0)
+    if (deadlocked)
         return 200;
     pick_waiting(picker);
-    if (!only || !*only)
+    if (!is_said(ask->only))
         pick_all(picker);
     return 200;
 }
 
-int api_graph(struct api_call *call)
+int graph_write(const struct graph_ask *ask, struct json *json, char message[GRAPH_MESSAGE])
 {
-    struct picker picker = {.call = call, .system = call->system};
-    uint64_t limit;
-    if (!api_number(call, "limit", API_NODES, API_NODES_MAX, &limit))
-        return api_fail(call, 400, "'limit' is not a number");
-    picker.limit = (size_t)limit;
-    /* Watchers are brought up to here: what they get next begins where this graph ends. */
-    sse_flush(call->api->sse, call->system);
+    struct picker picker = {
+        .ask = ask, .system = ask->system, .limit = (size_t)ask->limit, .message = message};
     int status = open_picker(&picker) ? pick_nodes(&picker) : 503;
     if (status == 200) {
-        struct json json;
-        json_begin(&json, &call->out);
-        json_key_text(&json, "system", call->system->name);
-        json_key_u64(&json, "seq", call->system->seq);
-        write_nodes(&picker, &json);
-        write_edges(&picker, &json);
-        json_key_bool(&json, "truncated", picker.full);
-        json_end(&json);
+        json_key_text(json, "system", ask->system->name);
+        json_key_u64(json, "seq", ask->system->seq);
+        write_nodes(&picker, json);
+        write_edges(&picker, json);
+        json_key_bool(json, "truncated", picker.full || picker.partial);
     }
     if (picker.broken || status == 503)
-        status = api_fail(call, 503, "out of memory");
+        status = refuse_graph(&picker, 503, "out of memory");
     close_picker(&picker);
+    return status;
+}
+
+/* What the query asks for; false: something is not a number. */
+static bool graph_read(struct api_call *call, struct graph_ask *ask)
+{
+    *ask = (struct graph_ask){.around = http_query(call->request, "around"),
+                              .only = http_query(call->request, "only"),
+                              .label = http_query(call->request, "label")};
+    return api_number(call, "depth", DEPTH, DEPTH_MAX, &ask->depth) &&
+           api_number(call, "limit", API_NODES_MAX, API_NODES_MAX, &ask->limit) &&
+           api_number(call, "at", 0, INT64_MAX, &ask->at);
+}
+
+int api_graph(struct api_call *call)
+{
+    struct graph_ask ask;
+    struct json json;
+    if (!graph_read(call, &ask))
+        return api_fail(call, 400, "'depth', 'limit' and 'at' are numbers");
+    if (ask.at)
+        return api_past_graph(call, &ask);
+    ask.service = call->api->service;
+    ask.system = call->system;
+    ask.looked = &call->api->looked;
+    rates_dead(&call->api->rates, call->system, &ask.dead, &ask.dead_words);
+    /* Watchers are brought up to here: what they get next begins where this graph ends. */
+    sse_flush(call->api->sse, call->system);
+    json_begin(&json, &call->out);
+    int status = graph_write(&ask, &json, call->message);
+    json_end(&json);
     return status;
 }

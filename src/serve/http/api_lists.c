@@ -1,17 +1,19 @@
 /* Lists: systems, incidents, rates. */
 #include "serve/http/api.h"
 
-#include "base/memory.h"
 #include "base/reader.h"
 
 #include <string.h>
 
 #define INCIDENTS     50
 #define INCIDENTS_MAX 500
+#define RATE_POINTS   720
 
 /* ------------------------------------------------------------------ systems */
 
-static void write_system(struct api_call *call, struct json *json, const struct served *served)
+/* `label`: that was asked for, and is there. */
+static void write_system(struct api_call *call, struct json *json, const struct served *served,
+                         uint32_t label)
 {
     char note[256];
     const char *said = served_note(served, note, sizeof note);
@@ -33,18 +35,30 @@ static void write_system(struct api_call *call, struct json *json, const struct 
     json_key_u64(json, "incidents", served->counters.incidents);
     json_key_u64(json, "open_incidents", served->incident_count);
     json_key_u64(json, "opened", served->opened);
+    if (label != GORDIAN_NONE) {
+        json_open(json, "labelled", '{');
+        json_key_u64(json, "processes", tags_users(&served->tags, TAGS_PROCESS, label));
+        json_key_u64(json, "resources", tags_users(&served->tags, TAGS_RESOURCE, label));
+        json_shut(json);
+    }
     json_shut(json);
 }
 
 int api_systems(struct api_call *call)
 {
     const struct service *service = call->api->service;
+    const char *label = api_label(call);
     struct json json;
     json_begin(&json, &call->out);
     json_open(&json, "systems", '[');
-    for (uint32_t i = 0; i < service->system_limit; i++)
-        if (service->systems[i])
-            write_system(call, &json, service->systems[i]);
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        const struct served *served = service->systems[i];
+        if (!served || !auth_fits(call->grant.systems, served->name))
+            continue;
+        uint32_t tag = *label ? tags_find(&served->tags, label) : GORDIAN_NONE;
+        if (!*label || tag != GORDIAN_NONE)
+            write_system(call, &json, served, tag);
+    }
     json_shut(&json);
     json_key_text(&json, "version", gordian_version());
     json_end(&json);
@@ -59,6 +73,8 @@ static bool read_filter(const struct api_call *call, struct incidents_filter *fi
     *filter = (struct incidents_filter){
         .system = http_query(call->request, "system"),
         .process = http_query(call->request, "process"),
+        .label = http_query(call->request, "label"),
+        .systems = call->grant.systems,
         .open = api_flag(call, "open"),
         .ended = api_flag(call, "ended"),
     };
@@ -66,80 +82,25 @@ static bool read_filter(const struct api_call *call, struct incidents_filter *fi
         filter->system = NULL;
     if (filter->process && !*filter->process)
         filter->process = NULL;
+    if (filter->label && !*filter->label)
+        filter->label = NULL;
     bool fine = api_number(call, "since", 0, INT64_MAX, &filter->since) &&
                 api_number(call, "until", 0, INT64_MAX, &filter->until) &&
                 api_number(call, "before", 0, INT64_MAX, &filter->before) &&
+                api_number(call, "at", 0, INT64_MAX, &filter->stood) &&
                 api_number(call, "limit", INCIDENTS, INCIDENTS_MAX, &limit);
     filter->limit = fine ? (uint32_t)limit : 0;
     return fine;
 }
 
-/* A question about the history, whose answer is waited for. */
-struct later {
-    struct api *api;
-    struct http_connection *connection;
-    struct question *question;
-};
-
-/* The answer, as a status. */
-static int take_answer(struct api_call *call, struct question *question)
-{
-    gordian_error error;
-    struct output answer;
-    switch (question_answer(question, &answer, &error)) {
-    case GORDIAN_OK:
-        output_close(&call->out);
-        call->out = answer;
-        return 200;
-    case GORDIAN_STATUS_END:
-        return api_fail(call, 404, "there is no such incident");
-    default:
-        return api_broken(call, &error);
-    }
-}
-
-static void drop_later(struct later *later)
-{
-    gordian_allocator memory = memory_allocator(NULL);
-    question_forget(later->question);
-    memory_free(&memory, later);
-}
-
-static void on_gone(void *context)
-{
-    drop_later(context);
-}
-
-static void on_answer(void *context)
-{
-    struct later *later = context;
-    struct http_connection *connection = later->connection;
-    struct api_call call = {.api = later->api, .connection = connection, .out = {.fd = -1}};
-    api_reply(&call, take_answer(&call, later->question));
-    drop_later(later);
-    http_go_on(connection);
-}
-
 static int ask_history(struct api_call *call, const struct incidents_filter *filter, uint64_t id)
 {
-    gordian_allocator memory = memory_allocator(NULL);
-    struct later *later = memory_alloc(&memory, sizeof *later);
+    struct api_later *later = api_later_new(call, 404, "there is no such incident");
     if (!later)
         return api_fail(call, 503, "out of memory");
-    *later = (struct later){.api = call->api, .connection = call->connection};
-    later->question =
-        questions_ask(store_questions(call->api->store), filter, id, on_answer, later);
-    int status = API_LATER;
-    if (!later->question)
-        status = api_fail(call, 503, "%d questions about incidents are being answered already",
-                          QUESTIONS_MAX);
-    else if (question_is_answered(later->question))
-        status = take_answer(call, later->question);
-    if (status == API_LATER)
-        http_wait(call->connection, on_gone, later);
-    else
-        drop_later(later);
-    return status;
+    return api_later_begin(
+        call, later,
+        questions_ask(store_questions(call->api->store), filter, id, api_later_answer, later));
 }
 
 int api_incidents(struct api_call *call)
@@ -147,6 +108,15 @@ int api_incidents(struct api_call *call)
     struct incidents_filter filter;
     if (!read_filter(call, &filter))
         return api_fail(call, 400, "'since', 'until', 'before' and 'limit' are numbers");
+    return ask_history(call, &filter, 0);
+}
+
+int api_audit(struct api_call *call)
+{
+    struct incidents_filter filter;
+    if (!read_filter(call, &filter))
+        return api_fail(call, 400, "'since', 'until', 'before' and 'limit' are numbers");
+    filter.actions = true;
     return ask_history(call, &filter, 0);
 }
 
@@ -158,26 +128,54 @@ int api_incident(struct api_call *call, const char *id)
         return api_fail(call, 404, "incidents have numbers: '%.40s' is none", id);
     if (number == 0)
         return api_fail(call, 404, "incidents are numbered from 1 on");
-    return ask_history(call, NULL, number);
+    const struct incidents_filter filter = {.systems = call->grant.systems};
+    return ask_history(call, &filter, number);
 }
 
 /* ------------------------------------------------------------------ rates */
+
+/* Of many minutes, several make a point. */
+static int write_minutes(struct api_call *call, const struct rates_minutes *minutes, uint64_t past)
+{
+    uint64_t step = (past + RATE_POINTS - 1) / RATE_POINTS, next = minutes ? minutes->next : 0;
+    uint64_t first = next > past ? next - past : 0;
+    struct json json;
+    json_begin(&json, &call->out);
+    json_key_u64(&json, "interval_ms", 60000 * step);
+    json_open(&json, "rates", '[');
+    for (uint64_t i = first; minutes && minutes->list && i < next;) {
+        struct rate sum = {0};
+        for (uint64_t end = i + step; i < end && i < next; i++)
+            rate_add(&sum, &minutes->list[i % RATES_MINUTES]);
+        json_open(&json, NULL, '{');
+        rate_json(&json, &sum);
+        json_shut(&json);
+    }
+    json_shut(&json);
+    json_end(&json);
+    return 200;
+}
 
 int api_rates(struct api_call *call)
 {
     const struct rates *rates = &call->api->rates;
     const struct rate *seconds = rates->seconds;
+    const struct rates_minutes *minutes = &rates->minutes;
     const char *name = http_query(call->request, "system");
-    uint64_t wanted;
-    if (!api_number(call, "seconds", RATES_SECONDS, RATES_SECONDS, &wanted))
-        return api_fail(call, 400, "'seconds' is not a number");
+    uint64_t wanted, past;
+    if (!api_number(call, "seconds", RATES_SECONDS, RATES_SECONDS, &wanted) ||
+        !api_number(call, "minutes", 0, RATES_MINUTES, &past))
+        return api_fail(call, 400, "'seconds' and 'minutes' are numbers");
     if (name && *name) {
-        const struct served *served = service_find(call->api->service, name, strlen(name));
+        const struct served *served = api_system(call, name);
         const struct rates_system *system = served ? rates_of(rates, served) : NULL;
         if (!served)
             return api_fail(call, 404, "there is no system '%.100s'", name);
         seconds = system ? system->seconds : NULL;
+        minutes = system ? &system->minutes : NULL;
     }
+    if (past)
+        return write_minutes(call, minutes, past);
     struct json json;
     json_begin(&json, &call->out);
     json_key_u64(&json, "interval_ms", 1000);

@@ -21,7 +21,7 @@
 #define SLOWLY_MS   1000
 #define PAUSE_MS    100          /* before accepting again when descriptors have run out */
 #define TIME_PART   5            /* of all time, requests may take this part, */
-#define TIME_MOST   4000000      /* and so much at once, ns: one that takes longer is the last */
+#define TIME_MOST   2000000      /* and so much at once, ns: one that takes longer is the last */
 #define TIME_DEBT   50000000     /* one that took longer than that, ns, is not waited for longer */
 #define OUTPUT_HIGH (256u << 10) /* with so much on its way out the next request waits */
 
@@ -230,7 +230,8 @@ static void process_input(struct http_connection *connection)
            evbuffer_get_length(out) < OUTPUT_HIGH && have_time(connection->http) &&
            next_request(connection))
         handled = true;
-    if (connection->http->time_left <= 0)
+    connection->queued = connection->http->time_left <= 0;
+    if (connection->queued)
         rest_a_while(connection->http);
     if (handled || connection->state != HTTP_READING)
         http_rearm(connection);
@@ -314,6 +315,10 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
         connection->slowly = 0;
         http_reply_error(connection, status, "%s", connection->message);
         http_go_on(connection);
+        return;
+    }
+    if (connection->queued && !connection->doomed && connection->state == HTTP_READING) {
+        http_rearm(connection); /* it is not its fault */
         return;
     }
     bool reading = connection->state == HTTP_READING && !connection->doomed && !connection->fresh &&

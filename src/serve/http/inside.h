@@ -26,6 +26,7 @@ struct http_connection {
     struct event *timer;
     enum http_state state;
     bool fresh;           /* has not sent anything since the last answer, or at all */
+    bool queued;          /* something of it waits for us to have time: see have_time */
     bool answered;        /* the request being handled */
     bool keep_alive;      /* ... and then go on */
     bool head_only;       /* HEAD: no body */

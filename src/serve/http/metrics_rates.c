@@ -8,6 +8,7 @@
 
 #define SECOND_MS 1000
 #define CHEAP_NS  2000000 /* finding who is deadlocked may hold the loop up so long */
+#define SMALL     256     /* processes among whom it never does */
 
 void rates_init(struct rates *rates, struct service *service)
 {
@@ -22,10 +23,14 @@ void rates_init(struct rates *rates, struct service *service)
 void rates_free(struct rates *rates)
 {
     for (size_t i = 0; i < rates->system_room; i++) {
-        if (rates->systems[i])
+        if (rates->systems[i]) {
             memory_free(&rates->memory, rates->systems[i]->dead);
+            memory_free(&rates->memory, rates->systems[i]->minutes.list);
+        }
         memory_free(&rates->memory, rates->systems[i]);
     }
+    memory_free(&rates->memory, rates->minutes.list);
+    rates->minutes = (struct rates_minutes){0};
     memory_free(&rates->memory, rates->systems);
     rates->systems = NULL;
     rates->system_room = 0;
@@ -65,6 +70,7 @@ static void forget_samples(struct rates_system *system, const struct served *ser
 {
     *system = (struct rates_system){
         .dead = system->dead,
+        .minutes.list = system->minutes.list,
         .dead_room = system->dead_room,
         .served = served,
         .opened = served->opened,
@@ -151,11 +157,19 @@ static bool make_set(struct rates *rates, struct rates_system *system, const str
     return true;
 }
 
+/* It changes with every event, and when more is known of who is in a deadlock. */
+static uint64_t known_until(const struct served *served)
+{
+    return served->seq + served->marked;
+}
+
+/* That others had the processor meanwhile makes nothing dear, and what is found some at a time is
+ * less (members of deadlocks, but not who waits behind them). */
 static void find_all(struct rates *rates, struct rates_system *system, const struct served *served)
 {
     const uint32_t *list;
     size_t count;
-    uint64_t now = clock_ns();
+    uint64_t before = work_ns();
     if (!make_set(rates, system, served) ||
         gordian_deadlocked(served->system, &list, &count, NULL) != GORDIAN_OK)
         return;
@@ -163,15 +177,15 @@ static void find_all(struct rates *rates, struct rates_system *system, const str
     for (size_t i = 0; i < count; i++)
         bits_set(system->dead, list[i]);
     system->deadlocked = (uint32_t)count;
-    system->dead_seq = served->seq;
-    system->dead_cost_ns = clock_ns() - now;
+    system->dead_seq = known_until(served);
+    system->dead_cost_ns = work_ns() - before;
 }
 
 /* In the set or not, as it is now. */
 static void look_at(struct rates_system *system, const struct served *served, uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
-    bool dead = record->since && record->incident != GORDIAN_NONE;
+    bool dead = record->since && served_incident(served, process) != GORDIAN_NONE;
     bool was = bits_test(system->dead, process);
     if (dead && !was)
         bits_set(system->dead, process);
@@ -192,7 +206,7 @@ static void find_some(struct rates *rates, struct rates_system *system, const st
     if (system->dead_scan >= limit)
         system->dead_scan = 0;
     if (system->dead_scan == 0)
-        system->dead_round = served->seq;
+        system->dead_round = known_until(served);
     uint32_t end = limit - system->dead_scan > RATES_SCAN ? system->dead_scan + RATES_SCAN : limit;
     for (uint32_t i = system->dead_scan; i < end; i++)
         look_at(system, served, i);
@@ -215,8 +229,9 @@ uint32_t rates_dead(struct rates *rates, const struct served *served, const uint
         system->dead_scan = 0;
         system->dead_seq = UINT64_MAX;
         system->dead_cost_ns = 0;
-    } else if (system->dead_seq != served->seq) {
-        bool large = served_process_limit(served) > RATES_SCAN || system->dead_cost_ns > CHEAP_NS;
+    } else if (system->dead_seq != known_until(served)) {
+        uint32_t limit = served_process_limit(served);
+        bool large = limit > RATES_SCAN || (limit > SMALL && system->dead_cost_ns > CHEAP_NS);
         (large ? find_some : find_all)(rates, system, served);
     }
     *set = system->dead;
@@ -231,6 +246,35 @@ static uint32_t rise_since(uint64_t now, uint64_t *before)
     uint64_t difference = now - *before;
     *before = now;
     return difference > UINT32_MAX ? UINT32_MAX : (uint32_t)difference;
+}
+
+static float higher_of(float a, float b)
+{
+    return a > b ? a : b;
+}
+
+void rate_add(struct rate *sum, const struct rate *one)
+{
+    sum->at = one->at;
+    sum->events += one->events;
+    sum->deadlocks += one->deadlocks;
+    sum->waiting = sum->waiting > one->waiting ? sum->waiting : one->waiting;
+    sum->p50_us = higher_of(sum->p50_us, one->p50_us);
+    sum->p99_us = higher_of(sum->p99_us, one->p99_us);
+}
+
+static void add_second(struct rates *rates, struct rates_minutes *minutes, const struct rate *one)
+{
+    struct rate *sum = &minutes->sum;
+    rate_add(sum, one);
+    if (++minutes->seconds < 60)
+        return;
+    if (!minutes->list)
+        minutes->list = memory_zeroed(&rates->memory, RATES_MINUTES * sizeof *minutes->list);
+    if (minutes->list)
+        minutes->list[minutes->next++ % RATES_MINUTES] = *sum;
+    minutes->seconds = 0;
+    *sum = (struct rate){0};
 }
 
 static void take_sample(struct rates *rates)
@@ -253,11 +297,13 @@ static void take_sample(struct rates *rates)
         one.deadlocks = rise_since(served->counters.incidents, &system->incidents);
         one.waiting = served->waiting;
         system->seconds[place] = one;
+        add_second(rates, &system->minutes, &one);
         all.events += one.events;
         all.deadlocks += one.deadlocks;
         all.waiting += one.waiting;
     }
     rates->seconds[place] = all;
+    add_second(rates, &rates->minutes, &all);
     rates->before = *latency;
     rates->next++;
 }

@@ -12,6 +12,7 @@
 #include "serve/service/service.h"
 
 #define RATES_SECONDS 600
+#define RATES_MINUTES 4320  /* three days of them */
 #define RATES_SCAN    16384 /* processes looked through at a tick */
 
 struct rate {
@@ -20,7 +21,17 @@ struct rate {
     float p50_us, p99_us; /* of the service: of each event, arrival to answer */
 };
 
+/* The same by minutes: events and deadlocks of all of it, the most that waited, the slowest second.
+ */
+struct rates_minutes {
+    struct rate *list; /* RATES_MINUTES of them, a ring; NULL: none yet, or no memory */
+    uint64_t next;     /* the one that comes next */
+    struct rate sum;   /* of the one that is not over */
+    uint32_t seconds;  /* in it */
+};
+
 struct rates_system {
+    struct rates_minutes minutes;
     const struct served *served; /* whose: systems come and go, slots are reused */
     uint64_t opened;
     uint64_t events, incidents; /* at the last sample */
@@ -48,6 +59,7 @@ struct rates {
     uint64_t next_at;                   /* steady ms */
     struct metrics_histogram before;    /* latencies up to the last sample */
     struct rate seconds[RATES_SECONDS]; /* of the service */
+    struct rates_minutes minutes;       /* likewise */
 };
 
 void rates_init(struct rates *rates, struct service *service);
@@ -74,6 +86,8 @@ static inline const struct rate *rates_last(const struct rates *rates, const str
     return &seconds[(rates->next + RATES_SECONDS - 1) % RATES_SECONDS];
 }
 
+/* A longer time: events and deadlocks of both, the most that waited, the slowest. */
+void rate_add(struct rate *sum, const struct rate *one);
 /* The members of an object. */
 void rate_json(struct json *json, const struct rate *rate);
 

@@ -253,6 +253,8 @@ static void write_service(const struct api *api, struct output *out)
                 (double)service->started / 1e3);
     write_gauge(out, "gordian_ready", "gauge", "1: events are taken and kept.",
                 api->ready(api->ready_context, &why));
+    write_gauge(out, "gordian_leads", "gauge", "1: of all servers on its store, this one leads.",
+                !service->standing_by[0]);
     write_gauge(out, "gordian_systems", "gauge", "Systems.", service->system_count);
     write_gauge(out, "gordian_sessions", "gauge", "Sessions, connected or on their lease.",
                 service->session_count);
@@ -277,6 +279,18 @@ static void write_service(const struct api *api, struct output *out)
     write_gauge(out, "gordian_stalled_seconds_total", "counter",
                 "How long it did: leases were so much longer.",
                 (double)counters->stalled_ms / 1000);
+    begin_metric(out, "gordian_loop_longest_seconds", "gauge",
+                 "What kept the loop from the next event for longest, in the last minute or two.");
+    for (size_t i = 0; i < CAUSES; i++)
+        output_format(out, "gordian_loop_longest_seconds{cause=\"%s\"} %.9f\n", metrics_causes[i],
+                      (double)metrics_longest(&counters->spans, (enum metrics_cause)i) /
+                          NS_A_SECOND);
+    write_counter(out, "gordian_notices_sent_total", "Deadlocks that --on-deadlock told of.",
+                  counters->hooks_told);
+    write_counter(out, "gordian_notices_failed_total", "Tries of it that failed.",
+                  counters->hooks_failed);
+    write_counter(out, "gordian_notices_dropped_total", "Deadlocks it could not tell of.",
+                  counters->hooks_dropped);
     write_counter(out, "gordian_frames_total", "Frames taken in the binary form.",
                   counters->frames);
     write_counter(out, "gordian_lines_total", "Lines taken in the line form.", counters->lines);

@@ -11,7 +11,8 @@
 #define EFFECTS_MAX 2000        /* of one change; beyond, a reset is less work */
 #define RESET_MS    1000        /* between two of them, of one system */
 #define BEHIND      (64u << 10) /* unread bytes: changes are left out from here on */
-#define STUCK_MS    30000       /* unread bytes do not become fewer: it is cut off */
+#define HELD_MAX    (1u << 20) /* bytes that wait for their records: beyond, changes are left out */
+#define STUCK_MS    30000      /* unread bytes do not become fewer: it is cut off */
 
 struct stream {
     struct stream *next, *previous;
@@ -21,6 +22,7 @@ struct stream {
     size_t pending;                    /* unread at the last tick */
     uint64_t progress;                 /* when it read something last, or had: steady ms */
     char system[GORDIAN_NAME_MAX + 1]; /* "": all */
+    char patterns[AUTH_SYSTEMS_MAX + 1];
 };
 
 /* How far the streams are, in one system. */
@@ -34,8 +36,20 @@ struct place {
     bool lost; /* too much has happened: no changes until the reset */
 };
 
+/* What is to be told when its record is kept. */
+struct telling {
+    struct telling *next;
+    uint64_t number;
+    bool always;
+    bool of_all; /* systems */
+    char system[GORDIAN_NAME_MAX + 1];
+    struct output text;
+};
+
 struct sse {
     gordian_allocator memory;
+    struct telling *tellings, **telling_end;
+    size_t held; /* bytes of them */
     struct api *api;
     struct service_watcher watcher;
     struct stream *streams;
@@ -49,14 +63,13 @@ struct sse {
 
 static bool is_for(const struct stream *stream, const char *system)
 {
-    return !stream->system[0] || !system || strcmp(stream->system, system) == 0;
+    return !system || ((!stream->system[0] || strcmp(stream->system, system) == 0) &&
+                       auth_fits(stream->patterns, system));
 }
 
 /* To all who want to know; `always`: to those that are behind, too. */
-static void send_all(struct sse *sse, const char *system, const struct output *text, bool always)
+static void write_all(struct sse *sse, const char *system, const struct output *text, bool always)
 {
-    if (text->failure)
-        return;
     for (struct stream *stream = sse->streams; stream; stream = stream->next) {
         if (!is_for(stream, system))
             continue;
@@ -64,6 +77,56 @@ static void send_all(struct sse *sse, const char *system, const struct output *t
             stream->behind = true;
         else
             http_stream_write(stream->connection, text->buffer, text->used);
+    }
+}
+
+static void mark_behind(struct sse *sse, const char *system)
+{
+    for (struct stream *stream = sse->streams; stream; stream = stream->next)
+        stream->behind |= is_for(stream, system);
+}
+
+/* The text is taken over. */
+static void send_all(struct sse *sse, const char *system, struct output *text, bool always)
+{
+    struct telling *telling = NULL;
+    /* of an incident the record has yet to come */
+    bool wait = always || sse->tellings || !api_is_kept(sse->api);
+    if (!text->failure && wait && (always || sse->held < HELD_MAX))
+        telling = memory_zeroed(&sse->memory, sizeof *telling);
+    if (telling) {
+        telling->number = store_last(sse->api->store) + always; /* its record may come next */
+        telling->always = always;
+        telling->of_all = !system;
+        snprintf(telling->system, sizeof telling->system, "%s", system ? system : "");
+        telling->text = *text;
+        sse->held += text->used;
+        *(sse->tellings ? sse->telling_end : &sse->tellings) = telling;
+        sse->telling_end = &telling->next;
+        return;
+    }
+    if (!text->failure && !wait)
+        write_all(sse, system, text, always);
+    else
+        mark_behind(sse, system);
+    output_close(text);
+}
+
+static void drop_telling(struct sse *sse)
+{
+    struct telling *telling = sse->tellings;
+    sse->tellings = telling->next;
+    sse->held -= telling->text.used;
+    output_close(&telling->text);
+    memory_free(&sse->memory, telling);
+}
+
+void sse_release(struct sse *sse, uint64_t committed)
+{
+    while (sse && sse->tellings && sse->tellings->number <= committed) {
+        const struct telling *telling = sse->tellings;
+        write_all(sse, telling->of_all ? NULL : telling->system, &telling->text, telling->always);
+        drop_telling(sse);
     }
 }
 
@@ -203,7 +266,6 @@ static void send_change(struct sse *sse, const struct served *served, struct pla
     struct output out;
     write_change(sse, &out, served, place);
     send_all(sse, served->name, &out, false);
-    output_close(&out);
     place->seq = served->seq;
 }
 
@@ -223,7 +285,6 @@ static void flush_place(struct sse *sse, const struct served *served, struct pla
     place->seq = served->seq;
     write_reset(&out, served);
     send_all(sse, served->name, &out, false);
-    output_close(&out);
     place->reset_at = now;
     place->reset_due = place->lost = false;
 }
@@ -237,20 +298,20 @@ void sse_flush(struct sse *sse, const struct served *served)
 
 /* ------------------------------------------------------------------ rates */
 
-static void send_rates(struct sse *sse)
+/* Of the systems that fit. */
+static void write_rates(struct sse *sse, struct output *out, const char *patterns)
 {
     const struct rates *rates = &sse->api->rates;
     const struct service *service = sse->api->service;
     const struct rate *all = rates_last(rates, rates->seconds);
-    struct output out;
     struct json json;
-    begin_event(&json, &out, "rates");
+    begin_event(&json, out, "rates");
     rate_json(&json, all);
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
         const struct rates_system *system = served ? rates_of(rates, served) : NULL;
-        if (!system)
+        if (!system || !auth_fits(patterns, served->name))
             continue;
         const struct rate *rate = rates_last(rates, system->seconds);
         json_open(&json, NULL, '{');
@@ -265,7 +326,24 @@ static void send_rates(struct sse *sse)
     }
     json_shut(&json);
     end_event(&json);
-    send_all(sse, NULL, &out, false);
+}
+
+/* Figures, which wait for no record; to each stream those of the systems that are there for it. */
+static void send_rates(struct sse *sse)
+{
+    const char *patterns = NULL;
+    struct output out = {.fd = -1};
+    for (struct stream *stream = sse->streams; stream; stream = stream->next) {
+        if (!patterns || strcmp(patterns, stream->patterns) != 0) {
+            output_close(&out);
+            patterns = stream->patterns;
+            write_rates(sse, &out, patterns);
+        }
+        if (stream->behind || http_stream_pending(stream->connection) > BEHIND)
+            stream->behind = true;
+        else if (!out.failure)
+            http_stream_write(stream->connection, out.buffer, out.used);
+    }
     output_close(&out);
 }
 
@@ -284,7 +362,6 @@ static void on_incident(void *context, const struct incident *incident)
     incident_json(&json, &brief);
     end_event(&json);
     send_all(sse, incident->system, &out, true);
-    output_close(&out);
 }
 
 static void on_systems(void *context)
@@ -297,7 +374,6 @@ static void on_systems(void *context)
     begin_event(&json, &out, "systems");
     end_event(&json);
     send_all(sse, NULL, &out, true);
-    output_close(&out);
 }
 
 /* ------------------------------------------------------------------ streams */
@@ -342,7 +418,8 @@ static void catch_up(struct sse *sse)
     }
 }
 
-void sse_begin(struct sse *sse, struct http_connection *connection, const char *system)
+void sse_begin(struct sse *sse, struct http_connection *connection, const char *system,
+               const char *patterns)
 {
     static const char hello[] = "retry: 2000\n\n";
     struct stream *stream = memory_zeroed(&sse->memory, sizeof *stream);
@@ -358,6 +435,7 @@ void sse_begin(struct sse *sse, struct http_connection *connection, const char *
     stream->connection = connection;
     stream->progress = service_steady(sse->api->service);
     snprintf(stream->system, sizeof stream->system, "%s", system ? system : "");
+    snprintf(stream->patterns, sizeof stream->patterns, "%s", patterns);
     if (!sse->streams)
         catch_up(sse);
     stream->next = sse->streams;
@@ -382,7 +460,7 @@ static void watch_progress(struct stream *stream, uint64_t now)
 static void pick_up(struct sse *sse, struct stream *stream)
 {
     const struct service *service = sse->api->service;
-    if (!stream->behind || http_stream_pending(stream->connection) > 0)
+    if (!stream->behind || sse->tellings || http_stream_pending(stream->connection) > 0)
         return;
     stream->behind = false;
     for (uint32_t i = 0; i < service->system_limit; i++) {
@@ -451,6 +529,8 @@ void sse_close(struct sse *sse)
     gordian_allocator memory = sse->memory;
     service_unwatch(sse->api->service, &sse->watcher);
     end_all(sse);
+    while (sse->tellings)
+        drop_telling(sse);
     memory_free(&memory, sse->places);
     memory_free(&memory, sse->ids);
     memory_free(&memory, sse);

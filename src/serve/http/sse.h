@@ -32,10 +32,13 @@ struct sse;
 gordian_status sse_open(struct sse **out, struct api *api, gordian_error *error);
 void sse_close(struct sse *sse); /* before the HTTP server is */
 
-/* Turns the connection into a stream, of one system or of all (NULL). */
-void sse_begin(struct sse *sse, struct http_connection *connection, const char *system);
+/* Turns the connection into a stream, of one system or of all (NULL) that fit the patterns. */
+void sse_begin(struct sse *sse, struct http_connection *connection, const char *system,
+               const char *patterns);
 /* Ten times a second; `second`: one is over. */
 void sse_tick(struct sse *sse, bool second);
+/* What was told may leave: the records up to this one are kept. */
+void sse_release(struct sse *sse, uint64_t committed);
 /* Sends what has changed in this system now. */
 void sse_flush(struct sse *sse, const struct served *served);
 

@@ -59,7 +59,7 @@ uint64_t served_process_cost(const struct served *served, uint32_t process)
         return 0;
     size_t claims = served->bank ? served->bank->ledger.rows[process].count : 0;
     return served_new_process_cost(served, strlen(name), claims) +
-           served_changing_cost(served, process);
+           served_changing_cost(served, process) + tags_cost(&served->tags, TAGS_PROCESS, process);
 }
 
 uint64_t served_changing_cost(const struct served *served, uint32_t process)

@@ -175,7 +175,20 @@ static void note_leaving(struct served *served, uint32_t process, const struct l
     if (served->operations->forgets) {
         served->process_count--;
         served->name_bytes -= leaving->name_length;
+        tags_drop(&served->tags, TAGS_PROCESS, process);
     }
+}
+
+/* Which incident a process has left that has just given up. Who is on a cycle the engine knows. */
+static void note_left(struct served *served, uint32_t process)
+{
+    served->left = GORDIAN_NONE;
+    if (served->incident_count == 0) /* as it always is in a bank */
+        return;
+    uint32_t closing = system_opened(served->system);
+    uint32_t place = served_incident(served, closing != GORDIAN_NONE ? closing : process);
+    if (place != GORDIAN_NONE && (closing != GORDIAN_NONE || !served->incidents[place].cycle))
+        served->left = place;
 }
 
 /* ------------------------------------------------------------------ one event */
@@ -231,7 +244,8 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
                                  struct served_result *result, gordian_error *error)
 {
     struct leaving leaving = {0};
-    if (!served_reserve_served(served) || !reserve_wants(served, event))
+    if (!served_reserve_served(served) || !reserve_wants(served, event) ||
+        !served_list_cycles(served))
         return fail_memory(error);
     if (event->op == GORDIAN_OP_EXIT && look_at_leaving(served, event->process, &leaving, error))
         return fail_memory(error);
@@ -249,21 +263,62 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
         served->operations->note_served(served);
         result->served = (uint32_t)(served->served_count - listed);
     }
+    if (result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED)
+        note_left(served, event->process);
     return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ cycles */
+
+/* Lists who is on a cycle; false: no memory. */
+static bool list_cycle(struct served *served, uint32_t place)
+{
+    struct open_incident *open = &served->incidents[place];
+    uint32_t room = 0, count = 0, at = open->requester;
+    uint32_t *members = NULL;
+    do {
+        if (!memory_grow32(&served->memory, &members, &room, count + 2, sizeof *members)) {
+            memory_free(&served->memory, members);
+            return false;
+        }
+        members[count++] = at; /* and there is room for one more, behind them */
+        served->processes[at].incident = place;
+        served->processes[at].serial = open->serial;
+        at = system_next_ahead(served->system, at);
+    } while (at != open->requester);
+    open->members = members;
+    open->member_count = open->left = count;
+    return true;
+}
+
+/* In a system that is not single-unit any more, the engine does not know who is on a cycle. */
+bool served_list_cycles(struct served *served)
+{
+    if (served->cycles == 0 || gordian_system_model(served->system) == GORDIAN_MODEL_SINGLE_UNIT)
+        return true;
+    for (uint32_t i = 0; i < served->incident_limit; i++) {
+        struct open_incident *open = &served->incidents[i];
+        if (!open->cycle)
+            continue;
+        if (!list_cycle(served, i))
+            return false;
+        open->cycle = false;
+        served->cycles--;
+    }
+    return true;
 }
 
 /* ------------------------------------------------------------------ feeding */
 
 /* Must the caller look at the system before the next event? */
-static inline bool must_stop(const struct served *served, const gordian_event *event,
-                             const struct served_result *result)
+static inline bool must_stop(const struct served *served, const struct served_result *result)
 {
     if (served_is_stuck(served, result->outcome))
         return true;
     return served->incident_count > 0 && /* so it is one that detects */
            (result->outcome == GORDIAN_OUTCOME_CANCELLED ||
             result->outcome == GORDIAN_OUTCOME_EXITED) &&
-           served->processes[event->process].incident != GORDIAN_NONE;
+           served->left != GORDIAN_NONE;
 }
 
 /* What the process of an event takes, as far as the event changes it; it need not exist. */
@@ -297,7 +352,7 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
             break;
         served->counters.outcomes[result->outcome & 15]++;
         taken++;
-        if (must_stop(served, event, result))
+        if (must_stop(served, result))
             break;
     }
     *done = taken;
@@ -340,6 +395,7 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
     note_leaving(served, victim->process, &leaving);
     served_charge(served, record->owner, before, served_wait_cost(record));
     served_note_served(served, victim->served, victim->served_count);
+    note_left(served, victim->process);
     return GORDIAN_OK;
 }
 

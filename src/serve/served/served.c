@@ -160,6 +160,8 @@ gordian_status served_open(struct served **out, const char *name, size_t length,
     served->memory = memory;
     served->config = *config;
     served->opener.session = GORDIAN_NONE;
+    served->incident_free = GORDIAN_NONE;
+    tags_init(&served->tags, &served->memory);
     memcpy(served->name, name, length);
     gordian_answer_init(&served->answer, GORDIAN_DETAIL_VERDICT);
     served->operations = config->kind == SERVED_DETECT ? &served_detection : &served_avoidance;
@@ -182,13 +184,14 @@ void served_close(struct served *served)
     gordian_bank_close(served->bank);
     for (uint32_t i = 0; i < served->process_room; i++)
         memory_free(&memory, served->processes[i].wants);
-    for (uint32_t i = 0; i < served->incident_count; i++)
-        memory_free(&memory, served->incidents[i].members);
+    for (uint32_t i = 0; i < served->incident_limit; i++)
+        memory_free_all(&memory, served->incidents[i].members, served->incidents[i].concerned);
     memory_free(&memory, served->processes);
     memory_free(&memory, served->adders);
     memory_free(&memory, served->incidents);
     memory_free(&memory, served->edges);
     memory_free(&memory, served->served_list);
+    tags_free(&served->tags);
     recent_free(&served->recent, &memory);
     memory_free(&memory, served);
 }
@@ -270,6 +273,7 @@ static void forget_record(struct served *served, uint32_t process)
 {
     struct served_process *record = &served->processes[process];
     struct served_process next = fresh;
+    tags_drop(&served->tags, TAGS_PROCESS, process);
     if (record->want_room > KEEP_WANTS) {
         memory_free(&served->memory, record->wants);
     } else {
@@ -464,6 +468,7 @@ gordian_status served_remove_resource(struct served *served, uint32_t resource,
         return status;
     served->resource_count--;
     served->name_bytes -= length;
+    tags_drop(&served->tags, TAGS_RESOURCE, resource);
     note_other(served);
     return GORDIAN_OK;
 }
@@ -496,6 +501,19 @@ gordian_status served_weigh(struct served *served, uint32_t process, int64_t pri
     return status != GORDIAN_OK ? status : gordian_set_cost(served->system, process, cost, error);
 }
 
+gordian_status served_label(struct served *served, enum tags_of of, uint32_t id,
+                            const struct wire_text *texts, size_t count, uint32_t payer,
+                            gordian_error *error)
+{
+    uint64_t before = tags_cost(&served->tags, of, id);
+    gordian_status status = tags_change(&served->tags, of, id, texts, count, error);
+    if (status != GORDIAN_OK)
+        return status;
+    served_charge(served, payer, before, tags_cost(&served->tags, of, id));
+    note_other(served);
+    return GORDIAN_OK;
+}
+
 /* ------------------------------------------------------------------ edges */
 
 gordian_status served_edges(struct served *served, enum served_side side, uint32_t id,
@@ -519,20 +537,42 @@ gordian_status served_edges(struct served *served, enum served_side side, uint32
     return GORDIAN_OK;
 }
 
-size_t served_first_holders(const struct served *served, uint32_t resource, gordian_edge *edges,
-                            size_t room)
+size_t served_first_edges(struct served *served, enum served_side side, uint32_t id,
+                          gordian_edge *edges, size_t room)
 {
+    static struct rag_edge (*const follow[])(const struct rag *, uint32_t) = {
+        [SERVED_HELD] = rag_held,
+        [SERVED_WANTED] = rag_wanted,
+        [SERVED_HOLDERS] = rag_holder,
+        [SERVED_WAITERS] = rag_queued,
+    };
     if (served->bank) {
-        size_t count = gordian_bank_holders(served->bank, resource, edges, room);
-        return count < room ? count : room;
+        const gordian_edge *all;
+        size_t there;
+        if (served_edges(served, side, id, &all, &there, NULL) != GORDIAN_OK)
+            return 0;
+        there = there < room ? there : room;
+        if (there > 0)
+            memcpy(edges, all, there * sizeof *edges);
+        return there;
     }
     const struct rag *graph = system_graph(served->system);
-    struct rag_edge hold;
+    bool of_process = side == SERVED_HELD || side == SERVED_WANTED;
     size_t count = 0;
-    uint32_t ref = rag_is_resource(graph, resource) ? rag_first_holder(graph, resource) : NONE;
-    for (; ref != NONE && count < room; ref = hold.next) {
-        hold = rag_holder(graph, ref);
-        edges[count++] = (gordian_edge){hold.units, hold.process, resource, false};
+    uint32_t ref = NONE;
+    if (of_process ? !rag_is_process(graph, id) : !rag_is_resource(graph, id))
+        return 0;
+    if (side == SERVED_HELD)
+        ref = graph->processes[id].held;
+    else if (side == SERVED_WANTED)
+        ref = rag_waits(graph, id) ? id : NONE;
+    else
+        ref =
+            side == SERVED_HOLDERS ? rag_first_holder(graph, id) : graph->resources[id].queue_head;
+    for (struct rag_edge edge; ref != NONE && count < room; ref = edge.next) {
+        edge = follow[side](graph, ref);
+        edges[count++] = (gordian_edge){edge.units, edge.process, edge.resource,
+                                        side == SERVED_WANTED || side == SERVED_WAITERS};
     }
     return count;
 }

@@ -13,6 +13,7 @@
 #define GORDIAN_SERVE_SERVED_SERVED_H
 
 #include "serve/served/recent.h"
+#include "serve/served/tags.h"
 #include "show/json.h"
 
 #include <gordian/gordian.h>
@@ -53,14 +54,15 @@ struct served_process {
     uint64_t since;      /* it waits since: ms since 1970; 0: it does not wait */
     uint32_t owner;      /* slot of a session; GORDIAN_NONE: nobody */
     uint32_t next, prev; /* among the processes of the same owner; GORDIAN_NONE at the ends */
-    uint32_t incident;   /* index of the open incident it is part of; GORDIAN_NONE */
+    uint32_t incident;   /* place of the incident it was part of last: see served_incident */
     gordian_want want;   /* what it waits for, if that is one resource */
     gordian_want *wants; /* else NULL unused, or room for what it waits for */
     uint32_t want_count; /* 1: `want`; more: `wants`; 0: it does not wait */
     uint32_t want_room;
-    uint32_t held; /* detect: how many resources of several units it holds */
-    uint32_t acts; /* of others that can act for its awaits, and have not */
-    bool awaits;   /* what it waits for are awaits; the units: how many acts are still needed */
+    uint32_t held;   /* detect: how many resources of several units it holds */
+    uint32_t acts;   /* of others that can act for its awaits, and have not */
+    uint32_t serial; /* of that incident */
+    bool awaits;     /* what it waits for are awaits; the units: how many acts are still needed */
 };
 
 /* Who added a resource or opened a system: a session's slot, and its serial number, as slots are
@@ -76,15 +78,23 @@ static inline uint64_t served_waited(const struct served_process *process, uint6
     return process->since && now > process->since ? now - process->since : 0;
 }
 
-/* An incident that has not ended: see service/incident.c. */
+/* A place for an incident that has not ended: see service/incident.c. */
 struct open_incident {
-    uint64_t id;
-    uint64_t at;       /* ms since 1970 */
-    uint32_t *members; /* processes of the witness; those that have left are GORDIAN_NONE */
+    uint64_t id; /* 0: the place is free */
+    uint64_t at; /* ms since 1970 */
+    bool cycle;  /* the engine knows who is on it: it stays as it is until the incident is over */
+    uint32_t *members; /* else processes of the witness; those that have left are GORDIAN_NONE */
     uint32_t member_count;
     uint32_t left;      /* members that have not left */
     uint32_t requester; /* may have left */
     uint32_t doomed;    /* how many came to wait behind it */
+    uint32_t serial; /* of the incident at this place; processes of an earlier one have another */
+
+    /* Of a cycle: who is on it is looked at some at a time. */
+    uint32_t walked;     /* up to this one, which has not been; GORDIAN_NONE: all have */
+    bool untold;         /* those on it have not been told yet that it began */
+    uint32_t *concerned; /* sessions met on it so far */
+    uint32_t concerned_count, concerned_room;
 };
 
 /* Counts since the system was opened. */
@@ -123,10 +133,16 @@ struct served {
     uint64_t seq; /* events so far */
     struct served_counters counters;
     struct recent recent;
+    struct tags tags; /* labels: see tags.h */
 
     bool unresolved; /* recovery may have left a deadlock behind, for lack of memory */
-    struct open_incident *incidents; /* in no order */
-    uint32_t incident_count, incident_room;
+    struct open_incident *incidents; /* in no order, with free places among them */
+    uint32_t incident_count, incident_limit, incident_room;
+    uint32_t incident_free; /* the first of these; the next is its `requester` */
+    uint32_t some_place;    /* of one that stood, perhaps */
+    uint32_t cycles;        /* incidents that are */
+    uint64_t marked;        /* times that more who are on them have been found */
+    uint32_t left;          /* place of the incident that a process left with the last event */
 
     gordian_answer answer; /* of the bank's last call */
     gordian_edge *edges;   /* scratch */
@@ -135,6 +151,17 @@ struct served {
     size_t served_count, served_room;
     uint32_t slot; /* the service's: its place among the systems */
 };
+
+/* The place of the open incident that a process is part of, as far as is known: of a large cycle
+ * not all are at once. */
+static inline uint32_t served_incident(const struct served *served, uint32_t process)
+{
+    const struct served_process *record = &served->processes[process];
+    return record->incident != GORDIAN_NONE &&
+                   served->incidents[record->incident].serial == record->serial
+               ? record->incident
+               : GORDIAN_NONE;
+}
 
 /* Opens an empty system. `allocator` must outlive it. On failure *out is NULL. */
 gordian_status served_open(struct served **out, const char *name, size_t length,
@@ -186,6 +213,11 @@ gordian_status served_remove_resource(struct served *served, uint32_t resource,
 /* Of a bank: as an exit. Takes it away from its owner, too. */
 gordian_status served_remove_process(struct served *served, uint32_t process, gordian_error *error);
 gordian_status served_weigh(struct served *served, uint32_t process, int64_t priority, int64_t cost,
+                            gordian_error *error);
+/* Labels of a process or a resource that is there: tags_change. What they take is charged to
+ * `payer`, unless that is GORDIAN_NONE. */
+gordian_status served_label(struct served *served, enum tags_of of, uint32_t id,
+                            const struct wire_text *texts, size_t count, uint32_t payer,
                             gordian_error *error);
 
 /* ------------------------------------------------------------------ events */
@@ -260,6 +292,10 @@ void served_begin_await(struct served *served, uint32_t process, uint64_t now);
 void served_drop_awaits(struct served *served, uint32_t process);
 void served_restore_await(struct served *served, uint32_t process);
 void served_note_drops(struct served *served);
+
+/* For feed.c and incident.c: whoever is on the cycle of an incident is listed with it, where the
+ * engine cannot be asked any more; false: no memory. */
+bool served_list_cycles(struct served *served);
 
 /* ------------------------------------------------------------------ the two kinds */
 
@@ -380,8 +416,8 @@ enum served_side {
 
 gordian_status served_edges(struct served *served, enum served_side side, uint32_t id,
                             const gordian_edge **edges, size_t *count, gordian_error *error);
-/* The first holders of a resource, without looking at the others; how many. */
-size_t served_first_holders(const struct served *served, uint32_t resource, gordian_edge *edges,
-                            size_t room);
+/* The first of them, without looking at the others; how many. */
+size_t served_first_edges(struct served *served, enum served_side side, uint32_t id,
+                          gordian_edge *edges, size_t room);
 
 #endif

@@ -62,6 +62,7 @@ struct connection {
     uint64_t listened;                   /* likewise, by the service's clock: last read from */
     bool is_dirty, reading, blocked;     /* blocked: the socket is full */
     bool throttled, ended, broken;       /* ended: nothing more will come */
+    enum { GUESS_NONE, GUESS_WAITS, GUESS_TOLD } guess; /* of a token: it was wrong */
 };
 
 /* ------------------------------------------------------------------ small things */
@@ -202,8 +203,13 @@ static void take_bytes(struct connection *connection, const unsigned char *bytes
     struct client *client = &connection->client;
     uint64_t before = client->service->counters.events;
     size_t wanted, used = service_take(client, bytes, count, SIZE_MAX, &wanted);
+    metrics_span(&client->service->counters.spans, CAUSE_EVENTS, connection->server->turn_ns,
+                 clock_ns());
     if (!is_silent(connection))
         leave_silent(connection);
+    if (client->guessed)
+        snprintf(connection->server->guesser, sizeof connection->server->guesser, "%s",
+                 client->label);
     if (connection->events == 0)
         connection->arrived = connection->server->turn_ns;
     connection->events += client->service->counters.events - before;
@@ -236,6 +242,11 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
     struct connection *connection = context;
     (void)fd;
     (void)what;
+    if (connection->guess == GUESS_WAITS) {
+        connection->guess = GUESS_TOLD;
+        make_dirty(connection);
+        return;
+    }
     if (unsent_bytes(connection) >= SERVER_OUT_PAUSE) {
         throttle_reading(connection);
         return;
@@ -379,18 +390,15 @@ static size_t free_to_go(struct connection *connection, uint64_t committed)
 }
 
 /* Holds whose answers have left. */
-static void drop_holds(struct connection *connection)
+static void drop_holds(struct connection *connection, uint64_t now)
 {
     uint64_t position = connection->gone + connection->sent;
     struct service_counters *counters = &connection->server->service->counters;
-    uint64_t now = 0;
     while (connection->hold_count > 0 &&
            connection->holds[connection->hold_first].end <= position) {
         const struct hold *hold = &connection->holds[connection->hold_first];
-        if (hold->events > 0) {
-            now = now ? now : clock_ns();
+        if (hold->events > 0)
             metrics_observe(&counters->latency, now - hold->arrived, hold->events);
-        }
         connection->hold_first++;
         connection->hold_count--;
     }
@@ -438,11 +446,12 @@ static void send_some(struct connection *connection, size_t count)
         connection->broken = true;
         return;
     }
+    uint64_t now = clock_ns();
     if (sent > 0)
-        connection->progress = steady_ms();
+        connection->progress = now / 1000000;
     server->service->counters.bytes_out += (uint64_t)sent;
     connection->sent += (size_t)sent;
-    drop_holds(connection);
+    drop_holds(connection, now);
     compact_output(connection);
     if ((size_t)sent < count && !connection->tls) {
         connection->blocked = true;
@@ -488,9 +497,26 @@ static bool is_over(const struct connection *connection)
            (connection->client.closing && unsent_bytes(connection) == 0);
 }
 
+/* Who guesses has to wait: the answer to a wrong token comes late. */
+static bool has_guessed(struct connection *connection)
+{
+    struct timeval pause = {.tv_sec = SERVER_GUESS_MS / 1000,
+                            .tv_usec = SERVER_GUESS_MS % 1000 * 1000};
+    if (!connection->client.guessed || connection->guess == GUESS_TOLD)
+        return false;
+    if (connection->guess == GUESS_NONE) {
+        event_add(connection->resume, &pause);
+        set_reading(connection, false);
+    }
+    connection->guess = GUESS_WAITS;
+    return true;
+}
+
 /* True: it waits for its records to be kept. */
 static bool flush_output(struct connection *connection, uint64_t committed)
 {
+    if (has_guessed(connection))
+        return false;
     add_hold(connection, committed);
     size_t count = free_to_go(connection, committed);
     /* TLS buffers of its own: not more than it can soon be rid of */

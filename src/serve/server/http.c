@@ -1,9 +1,11 @@
 /* The service's HTTP part as the server sees it: httpd with the API behind it, and its timer. */
 #include "serve/server/server.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "serve/http/api.h"
+#include "serve/http/follow.h"
 #include "serve/http/sse.h"
 
 #include <event2/event.h>
@@ -22,7 +24,10 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     struct http_server *http = context;
     (void)fd;
     (void)what;
+    uint64_t began = clock_ns();
+    blockers_tick(&http->api.blockers);
     sse_tick(http->api.sse, rates_tick(&http->api.rates));
+    metrics_span(&http->api.service->counters.spans, CAUSE_STREAM, began, clock_ns());
 }
 
 static bool is_ready(void *context, const char **why)
@@ -44,6 +49,8 @@ static gordian_status open_parts(struct http_server *http, struct server *server
     gordian_status status = httpd_open(&http->api.httpd, &options, error);
     if (status == GORDIAN_OK)
         status = sse_open(&http->api.sse, &http->api, error);
+    if (status == GORDIAN_OK)
+        status = followers_open(&http->api.followers, &http->api, error);
     if (status != GORDIAN_OK)
         return status;
     struct timeval every = {.tv_usec = TICK_MS * 1000};
@@ -97,10 +104,12 @@ gordian_status http_open(struct http_server **out, struct server *server, const 
         .store = server->store,
         .auth = server->auth,
         .tls = server->tls,
+        .address = server->address,
         .ready = is_ready,
         .ready_context = server,
     };
     rates_init(&http->api.rates, server->service);
+    blockers_init(&http->api.blockers, server->service);
     gordian_status status = open_parts(http, server, error);
     if (status == GORDIAN_OK)
         status = count > 0 ? adopt_sockets(http, server, fds, count, error)
@@ -112,6 +121,12 @@ gordian_status http_open(struct http_server **out, struct server *server, const 
     return status;
 }
 
+void http_flush(struct http_server *http)
+{
+    if (http)
+        api_flush(&http->api);
+}
+
 void http_close(struct http_server *http)
 {
     if (!http)
@@ -119,8 +134,11 @@ void http_close(struct http_server *http)
     gordian_allocator memory = http->memory;
     if (http->timer)
         event_free(http->timer);
+    followers_close(http->api.followers);
     sse_close(http->api.sse);
     httpd_close(http->api.httpd);
+    api_close(&http->api);
     rates_free(&http->api.rates);
+    blockers_free(&http->api.blockers);
     memory_free(&memory, http);
 }

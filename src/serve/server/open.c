@@ -24,6 +24,7 @@
 #define BACKLOG        1024
 #define EXTEND_RECORDS 65536 /* read back between two signs of life to systemd */
 #define LOCK_TRIES     20    /* for folder and socket: a second */
+#define DATABASE_TRIES 10    /* a second apart */
 #define LOCK_WAIT_US   50000
 
 void server_options_init(struct server_options *options)
@@ -66,14 +67,29 @@ static struct questions *journal_history(void *context)
     return store_questions(context);
 }
 
-static enum service_rights rights_of_token(void *context, const char *token, size_t length)
+static void ask_token(void *context, const char *token, size_t length, struct service_grant *out)
 {
     struct server *server = context;
+    struct auth_grant grant;
+    out->rights = SERVICE_WRITE;
     if (!auth_required(server->auth))
-        return SERVICE_WRITE;
-    enum auth_rights rights = auth_token(server->auth, token, length, NULL);
-    server->service->counters.wrong_tokens += rights == AUTH_NONE && length > 0;
-    return (enum service_rights)rights;
+        return;
+    auth_token(server->auth, token, length, &grant);
+    server->service->counters.wrong_tokens += grant.rights == AUTH_NONE && length > 0;
+    *out = (struct service_grant){
+        .rights = (enum service_rights)grant.rights,
+        .holder = grant.name,
+        .systems = grant.systems,
+        .max_systems = grant.max_systems,
+        .max_names = grant.max_names,
+        .max_memory = grant.max_memory,
+        .max_events = grant.max_events,
+    };
+}
+
+static bool is_kept(const struct server *server)
+{
+    return server->options.data || server->options.store;
 }
 
 static gordian_status open_store(struct server *server, gordian_error *error)
@@ -82,11 +98,19 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     struct store_found found;
     store_options_init(&options);
     options.folder = server->options.data;
-    options.durability = server->options.data ? server->options.durability : STORE_NONE;
+    options.postgres = server->options.store;
+    options.schema = server->options.schema;
+    options.address = server->address;
+    options.lease_ms = server->options.leader_lease_ms;
+    options.rest_ms = server->options.rest_ms;
+    options.commits = server->options.commits;
+    options.durability = is_kept(server) ? server->options.durability : STORE_NONE;
     options.repair = server->options.repair;
     options.repair_from = server->senseless;
     options.fresh = server->options.fresh && !server->senseless;
     options.keep_incidents_ms = server->options.keep_incidents_ms;
+    options.keep_history_ms = server->options.keep_history_ms;
+    options.history_bytes = server->options.history_bytes;
     gordian_status status = GORDIAN_STATUS_UNAVAILABLE;
     /* A service that was killed may not be quite gone yet. */
     for (int tries = 0; status == GORDIAN_STATUS_UNAVAILABLE && tries < LOCK_TRIES; tries++) {
@@ -96,8 +120,8 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     }
     if (status == GORDIAN_OK && found.note[0])
         server_log(server, 4, "%s", found.note);
-    if (status == GORDIAN_OK && found.made && options.folder)
-        server_log(server, 6, "%s: a new database", options.folder);
+    if (status == GORDIAN_OK && found.made)
+        server_log(server, 6, "%s: a new database", options.folder ? options.folder : "PostgreSQL");
     return status;
 }
 
@@ -122,7 +146,7 @@ static gordian_status open_service(struct server *server, gordian_error *error)
     struct service_options options;
     service_options_init(&options);
     options.limits = server->options.limits;
-    options.durability = (uint8_t)(server->options.data ? server->options.durability : STORE_NONE);
+    options.durability = (uint8_t)(is_kept(server) ? server->options.durability : STORE_NONE);
     options.journal = (struct service_journal){
         .context = server->store,
         .append = journal_append,
@@ -131,7 +155,8 @@ static gordian_status open_service(struct server *server, gordian_error *error)
         .last = journal_last,
         .history = journal_history,
     };
-    options.authorise = rights_of_token;
+    options.authorise = ask_token;
+    options.fits = auth_fits;
     options.authorise_context = server;
     options.unheard = is_unheard;
     options.unheard_context = server;
@@ -164,29 +189,15 @@ static gordian_status see_newest(void *context, const struct incident *incident)
     return GORDIAN_STATUS_END;
 }
 
-/* What the history takes for open and is not (a journal was repaired) ends now. */
-static gordian_status see_open(void *context, const struct incident *incident)
-{
-    struct server *server = context;
-    if (service_is_open(server->service, incident->id))
-        return GORDIAN_OK;
-    const struct incident ended = {.id = incident->id,
-                                   .system = incident->system,
-                                   .at = incident->at,
-                                   .ended = service_now(server->service),
-                                   .how = "unknown"};
-    return store_incident(server->store, &ended);
-}
-
 static gordian_status look_at_history(struct server *server, gordian_error *error)
 {
     struct incidents_db *history = store_incidents(server->store);
-    const struct incidents_filter newest = {.limit = 1}, open = {.open = true};
+    const struct incidents_filter newest = {.limit = 1};
     if (!history)
         return GORDIAN_OK;
     gordian_status status = incidents_query(history, &newest, see_newest, server, error);
     if (status == GORDIAN_OK || status == GORDIAN_STATUS_END)
-        status = incidents_query(history, &open, see_open, server, error);
+        status = server_tell_before(server, error);
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
@@ -194,8 +205,11 @@ static gordian_status recover_state(struct server *server, gordian_error *error)
 {
     static const struct store_loader loader = {load_section, load_record};
     gordian_status status = store_load(server->store, &loader, server, error);
-    if (status != GORDIAN_OK)
-        return status;
+    return status == GORDIAN_OK ? server_take_role(server, error) : status;
+}
+
+gordian_status server_resume(struct server *server, gordian_error *error)
+{
     service_resume(server->service);
     return look_at_history(server, error);
 }
@@ -214,7 +228,35 @@ static gordian_status refuse_record(const struct server *server, const gordian_e
     return fail(error, GORDIAN_STATUS_INPUT,
                 "%.120s: record %llu of the journal makes no sense: %.120s. Restore a backup, or "
                 "start once with --repair: it moves what is behind the last good record aside",
-                server->options.data, (unsigned long long)server->senseless, why->message);
+                server->options.data ? server->options.data : "PostgreSQL",
+                (unsigned long long)server->senseless, why->message);
+}
+
+static void forget_state(struct server *server)
+{
+    service_free(server->service);
+    store_close(server->store);
+    server->service = NULL;
+    server->store = NULL;
+}
+
+/* A database that was there and goes away while it is read, as when another takes its place, is
+ * waited for. */
+static gordian_status open_patiently(struct server *server, gordian_error *error)
+{
+    bool reached = false;
+    gordian_status status = open_once(server, error);
+    for (int tries = 0; tries < DATABASE_TRIES && status == GORDIAN_STATUS_IO; tries++) {
+        reached |= server->options.store && server->store;
+        if (!reached)
+            break;
+        server_log(server, 4, "%s: tries again", error->message);
+        forget_state(server);
+        sleep(1);
+        *error = (gordian_error){0};
+        status = open_once(server, error);
+    }
+    return status;
 }
 
 /* Records can be whole, each by itself, and still not follow from one another (two services have
@@ -223,16 +265,13 @@ static gordian_status open_state(struct server *server, gordian_error *error)
 {
     gordian_error trouble = {0};
     uint64_t before = UINT64_MAX;
-    gordian_status status = open_once(server, &trouble);
+    gordian_status status = open_patiently(server, &trouble);
     while (status == GORDIAN_STATUS_INPUT && server->senseless && server->options.repair &&
            server->senseless < before) {
         server_log(server, 4, "record %llu makes no sense: %s",
                    (unsigned long long)server->senseless, trouble.message);
         before = server->senseless;
-        service_free(server->service);
-        store_close(server->store);
-        server->service = NULL;
-        server->store = NULL;
+        forget_state(server);
         status = open_once(server, &trouble);
     }
     if (status == GORDIAN_STATUS_INPUT && server->senseless)
@@ -578,6 +617,8 @@ static gordian_status adopt_sockets(struct server *server, int http[SERVER_LISTE
         status = server_inherit(&server->systemd, fd, &socket, error);
         if (status != GORDIAN_OK)
             return status;
+        if (server->options.store) /* who loses the lead opens it all once more */
+            fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         *ours |= socket.is_unix && path && strcmp(socket.address.sun_path, path) == 0;
         if (socket.http)
             http[(*count)++] = fd;
@@ -622,6 +663,8 @@ static gordian_status open_security(struct server *server, gordian_error *error)
     if (status == GORDIAN_OK && options->tls_cert)
         status = tls_open(&server->tls, options->tls_cert, options->tls_key, options->tls_clients,
                           error);
+    if (status == GORDIAN_OK && !options->hook && options->on_deadlock)
+        status = hook_open(&server->hook, options->on_deadlock, options->on_deadlock_secret, error);
     return status;
 }
 
@@ -652,9 +695,14 @@ gordian_status server_open(struct server **out, const struct server_options *opt
     server->accepting = server->was_healthy = true;
     server->silent_end = &server->silent;
     server->peers.socket_group = (gid_t)-1;
+    server_name(server);
     static step *const steps[] = {open_base, open_security, open_state};
     gordian_status status = GORDIAN_OK;
-    systemd_open(&server->systemd);
+    server->hook = options->hook; /* before it leads: there may be something to tell at once */
+    if (options->systemd)
+        server->systemd = *options->systemd;
+    else
+        systemd_open(&server->systemd);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == GORDIAN_OK; i++)
         status = steps[i](server, error);
     if (status == GORDIAN_OK) /* before anybody can know that it is there, and end it */
@@ -664,6 +712,7 @@ gordian_status server_open(struct server **out, const struct server_options *opt
     if (status == GORDIAN_OK)
         server_watch(server);
     if (status != GORDIAN_OK) {
+        server->hook = server->hook == options->hook ? NULL : server->hook;
         server_close(server);
         return status;
     }
@@ -685,9 +734,14 @@ void server_close(struct server *server)
             remove_socket(server->options.socket, server->listeners[i].inode);
     }
     server_remove_events(server);
-    if (server->stop_at) /* an orderly end: the next start is quick */
+    /* Who shares a store has others that go on, and should not be kept waiting. */
+    if (server->stop_at &&
+        !store_is_shared(server->store)) /* an orderly end: the next start is quick */
         server_snapshot(server, true);
     server_snapshot_stop(server);
+    hook_stop(server->hook);
+    server_keep_told(server);
+    hook_close(server->hook);
     service_free(server->service);
     store_close(server->store);
     tls_close(server->tls);

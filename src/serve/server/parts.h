@@ -21,8 +21,31 @@ struct inherited {
 gordian_status server_inherit(const struct systemd *systemd, int fd, struct inherited *socket,
                               gordian_error *error);
 
-/* From now on the log tells of deadlocks. */
+/* The state is as it was last committed: this server leads from here on. */
+gordian_status server_resume(struct server *server, gordian_error *error);
+
+/* ---- cluster.c: several servers on one store */
+
+/* What clients shall call this one. */
+void server_name(struct server *server);
+/* After recovery: does it lead? */
+gordian_status server_take_role(struct server *server, gordian_error *error);
+/* The store has something to tell: what others have done, or that they lead. */
+void server_follow(struct server *server);
+/* Gives the lead to another, if there is one. */
+void server_hand_over(struct server *server);
+
+/* ---- tell.c: who is told of deadlocks */
+
+/* From now on the log tells of them, and the hook. */
 void server_watch(struct server *server);
+/* When it begins to lead: of those that stand, and of what another had not told. */
+gordian_status server_tell_before(struct server *server, gordian_error *error);
+/* Writes down what the hook is done with. */
+void server_keep_told(struct server *server);
+/* The same once in a while, and what there is to say about it. */
+void server_watch_hook(struct server *server);
+
 gordian_status server_add_events(struct server *server, gordian_error *error);
 void server_remove_events(struct server *server);
 /* Begins a snapshot, unless one is being made. `now`: it must be whole when this returns. */

@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEADLOCK_TEXT 300 /* bytes of the names in a line of the log, at most */
-
 /* ------------------------------------------------------------------ telling */
 
 void server_log(const struct server *server, int level, const char *format, ...)
@@ -58,6 +56,10 @@ bool server_ready(const struct server *server, const char **why)
         *why = "stopping";
         return false;
     }
+    if (server->service->standing_by[0]) {
+        *why = server->service->standing_by;
+        return false;
+    }
     if (server->service->unkept) {
         *why = "no memory for the journal";
         return false;
@@ -73,7 +75,10 @@ static void watch_health(struct server *server)
     if (healthy == server->was_healthy)
         return;
     server->was_healthy = healthy;
-    if (healthy)
+    if (!server->leads)
+        server_log(server, healthy ? 5 : 4, "%s%s",
+                   healthy ? "follows the leader again" : "cannot follow the leader: ", why);
+    else if (healthy)
         server_log(server, 5, "the journal is being written again");
     else
         server_log(server, 3, "nothing is acknowledged: %s", why);
@@ -95,37 +100,11 @@ static void watch_tokens(struct server *server)
     uint64_t wrong = server->service->counters.wrong_tokens;
     if (wrong == server->wrong_tokens)
         return;
-    server_log_rarely(server, RARE_TOKEN, 4, "wrong tokens were shown: %llu since the start",
+    server_log_rarely(server, RARE_TOKEN, 4, "a wrong token was shown, by %s: %llu since the start",
+                      server->guesser[0] ? server->guesser : "a client of HTTP",
                       (unsigned long long)wrong);
+    server->guesser[0] = '\0';
     server->wrong_tokens = wrong;
-}
-
-/* As JSON: names can have anything in them that a terminal would obey. */
-static void tell_deadlock(void *context, const struct incident *incident)
-{
-    const struct server *server = context;
-    struct incident brief = *incident;
-    struct output text;
-    struct json json;
-    if (!output_open(&text, -1))
-        return;
-    brief.witness = brief.replay = NULL;
-    if (brief.processes && strlen(brief.processes) > DEADLOCK_TEXT)
-        brief.processes = NULL; /* the history has them all */
-    json_begin(&json, &text);
-    incident_json(&json, &brief);
-    json_end(&json);
-    if (!text.failure && text.used > 1)
-        server_log(server, 6, "%s %.*s",
-                   incident->ended ? "a deadlock has ended:" : "a deadlock:", (int)text.used - 1,
-                   text.buffer);
-    output_close(&text);
-}
-
-void server_watch(struct server *server)
-{
-    server->watcher = (struct service_watcher){.context = server, .incident = tell_deadlock};
-    service_watch(server->service, &server->watcher);
 }
 
 /* ------------------------------------------------------------------ what wakes the loop */
@@ -144,6 +123,7 @@ static void on_doorbell(evutil_socket_t fd, short what, void *context)
     (void)fd;
     (void)what;
     store_poll(server->store);
+    server_follow(server);
 }
 
 static void on_signal(evutil_socket_t fd, short what, void *context)
@@ -152,6 +132,8 @@ static void on_signal(evutil_socket_t fd, short what, void *context)
     (void)what;
     if (fd == SIGHUP)
         server->reload = true;
+    else if (fd == SIGUSR2)
+        server->hand_over = true;
     else
         server->stop_signal = (int)fd;
 }
@@ -178,7 +160,7 @@ static struct event *add_event(struct server *server, int fd, short what,
 
 gordian_status server_add_events(struct server *server, gordian_error *error)
 {
-    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
     bool fine = true;
     server->timer = add_event(server, -1, 0, on_timer, SERVER_TICK_MS * 1000);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
@@ -199,7 +181,8 @@ gordian_status server_add_events(struct server *server, gordian_error *error)
 void server_remove_events(struct server *server)
 {
     struct event *events[] = {server->timer,      server->doorbell,   server->watchdog,
-                              server->signals[0], server->signals[1], server->signals[2]};
+                              server->signals[0], server->signals[1], server->signals[2],
+                              server->signals[3]};
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (events[i])
             event_free(events[i]);
@@ -267,26 +250,45 @@ static void tick_clock(struct server *server)
     }
 }
 
+static bool all_kept(const struct server *server)
+{
+    return !server->service->unkept && store_committed(server->store) == store_last(server->store);
+}
+
 static void end_turn(struct server *server)
 {
+    struct metrics_spans *spans = &server->service->counters.spans;
     bool busy = server->tick || service_is_busy(server->service);
+    server_watch_hook(server);
+    uint64_t began = clock_ns();
     server->more_to_do = busy && service_tick(server->service) == 0;
     if (server->tick || server->reload || server->stop_signal)
         tick_clock(server);
+    uint64_t ticked = clock_ns();
     store_seal(server->store);
+    metrics_span(spans, CAUSE_TICK, began, ticked);
+    metrics_span(spans, CAUSE_STORE, ticked, clock_ns());
+    if (server->hand_over)
+        server_hand_over(server);
     watch_health(server);
     watch_stalls(server);
     watch_tokens(server);
+    hook_release(server->hook, all_kept(server) ? UINT64_MAX : store_committed(server->store));
     connections_flush(server);
-    if (store_snapshot_due(server->store))
+    http_flush(server->http);
+    if (store_snapshot_due(server->store)) {
+        began = clock_ns();
         server_snapshot(server, false);
+        metrics_span(spans, CAUSE_STORE, began, clock_ns());
+    }
     server->service->counters.turns++;
 }
 
 static bool is_over(const struct server *server)
 {
-    return server->stop_at &&
-           (server->connection_count == 0 || service_steady(server->service) >= server->stop_at);
+    return server->lost ||
+           (server->stop_at &&
+            (server->connection_count == 0 || service_steady(server->service) >= server->stop_at));
 }
 
 gordian_status server_turn(struct server *server, gordian_error *error)

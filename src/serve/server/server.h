@@ -1,4 +1,16 @@
 /*
+ * gordian serve: many programs, one service that knows who waits for whom. Read this first.
+ *
+ *     server/    here: sockets, the loop, signals, clusters, whom to tell of deadlocks (hook.h)
+ *     service/   what clients can do: systems, sessions, leases, quotas, incidents; no sockets
+ *     served/    one named system of it
+ *     store/     what is kept: a journal, snapshots, incidents; on disk or in PostgreSQL
+ *     http/      JSON, metrics, the page (web/), streams of events
+ *     auth/      tokens, TLS
+ *
+ * It uses the library, from the inside where images are made, wire (the protocol as bytes) and
+ * show.
+ *
  * The server: libevent's loop with the service in it. Listeners on a Unix socket and on TCP, one
  * connection.c for each client, timers, signals, the store's doorbell.
  *
@@ -12,6 +24,7 @@
 
 #include "serve/auth/auth.h"
 #include "serve/auth/tls.h"
+#include "serve/server/hook.h"
 #include "serve/server/systemd.h"
 #include "serve/service/service.h"
 #include "serve/store/store.h"
@@ -27,23 +40,35 @@ struct http_server; /* http/http.h */
 #define SERVER_DRAIN_MS     30000       /* without any progress in sending: it is cut off */
 #define SERVER_START_MS     10000       /* for the first bytes of a connection, and for its HELLO */
 #define SERVER_LOCAL_MS     60000       /* the same on the Unix socket, where people type */
+#define SERVER_GUESS_MS     1000        /* before a wrong token is answered */
 #define SERVER_LISTENERS    16
 #define SERVER_DEFAULT_HTTP "127.0.0.1:7420"
 
 /* Everything the command line says. Texts belong to the caller and outlive the server. */
 struct server_options {
-    const char *socket; /* Unix socket; NULL: none */
-    const char *listen; /* ADDR:PORT[,ADDR:PORT...] for the protocol; NULL: none */
-    const char *http;   /* ADDR:PORT, or "none"; NULL: SERVER_DEFAULT_HTTP */
-    const char *data;   /* folder; NULL: nothing is kept */
+    const char *socket;    /* Unix socket; NULL: none */
+    const char *listen;    /* ADDR:PORT[,ADDR:PORT...] for the protocol; NULL: none */
+    const char *http;      /* ADDR:PORT, or "none"; NULL: SERVER_DEFAULT_HTTP */
+    const char *data;      /* folder; NULL: nothing is kept */
+    const char *store;     /* instead of a folder: PostgreSQL (serve/store/store.h) */
+    const char *schema;    /* there */
+    const char *advertise; /* what clients shall call this server; NULL: where it listens */
+    uint64_t leader_lease_ms;
+    struct systemd *systemd; /* of the server before this one; NULL: the environment tells */
+    struct hook *hook;       /* likewise: it may be telling something yet; NULL: none. The server's,
+                                when it has been opened */
+    uint64_t rest_ms;        /* others may take the lead first */
+    uint32_t commits;        /* under way at once */
     const char *token_file;
     const char *tls_cert, *tls_key, *tls_clients;
     const char *socket_group, *allow_uid, *allow_group;
+    const char *on_deadlock, *on_deadlock_secret; /* see hook.h; NULL: nobody is told */
     bool repair;
     bool fresh;    /* --new: make a database, also beside files of others */
     bool insecure; /* a token over TCP or HTTP without TLS, beyond this machine, is fine */
     enum store_durability durability;
     uint64_t keep_incidents_ms;
+    uint64_t keep_history_ms, history_bytes; /* of the past: see store/store.h */
     struct service_limits limits;
     /* SIGHUP: what may change while it runs (limits, keep_incidents_ms) is read again. May be NULL.
      */
@@ -64,6 +89,7 @@ enum server_rare {
     RARE_FULL,   /* turned away: there is no room */
     RARE_CUT,    /* cut off */
     RARE_TOKEN,  /* a wrong one was shown */
+    RARE_HOOK,   /* --on-deadlock failed */
     RARE_KINDS,
 };
 
@@ -97,8 +123,11 @@ struct server {
         uint64_t left_out;
     } rarely[RARE_KINDS];
     uint64_t wrong_tokens; /* of the service's, that have been told */
+    char guesser[64];      /* who showed the last one over the protocol; "": HTTP */
     struct service_watcher watcher;
-    unsigned char *scratch; /* 2 * SERVER_READ bytes to read into */
+    struct hook *hook;        /* NULL: none */
+    struct hook_figures told; /* of the hook's, that have been logged */
+    unsigned char *scratch;   /* 2 * SERVER_READ bytes to read into */
 
     struct snapshot_child { /* see server/snapshot.c */
         pid_t pid;          /* 0: there is none */
@@ -117,6 +146,10 @@ struct server {
     uint64_t stop_at;            /* steady ms: connections are cut then; 0: not stopping */
     bool accepting;              /* descriptors are not used up */
     bool reload;                 /* SIGHUP came */
+    bool hand_over;              /* SIGUSR2 came */
+    bool leads; /* of several servers on one store; always, if it is the only one */
+    bool lost;  /* ... and not any more: it must be opened again */
+    char address[STORE_ADDRESS]; /* what clients call it */
     int stop_signal;             /* 0: none came */
 };
 
@@ -128,6 +161,11 @@ gordian_status server_run(struct server *server, gordian_error *error);
 /* One turn of it: waits for something to do, and does it. (Here for tests.) */
 gordian_status server_turn(struct server *server, gordian_error *error);
 void server_close(struct server *server);
+/* Has it ended because it does not lead any more? Then it is to be opened again, to stand by; why,
+ * in words. */
+bool server_lost(const struct server *server, const char **why);
+/* Its sockets from systemd, and the way to it, for the next one; and who tells of deadlocks. */
+void server_pass_on(struct server *server, struct systemd *systemd, struct hook **hook);
 
 /* What is in a folder, if it is whole: see store_verify. Nothing is started or changed. */
 struct server_verdict {
@@ -156,6 +194,8 @@ void server_log_rarely(struct server *server, enum server_rare kind, int level, 
 gordian_status http_open(struct http_server **out, struct server *server, const char *address,
                          const int *fds, size_t count, gordian_error *error);
 void http_close(struct http_server *http);
+/* At the end of a turn: answers whose records are kept. */
+void http_flush(struct http_server *http);
 
 /* ---- connections (connection.c), as the server calls them */
 

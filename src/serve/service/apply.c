@@ -60,7 +60,7 @@ static gordian_status check_names(struct service *service, const struct served *
     if (session != NOBODY && service->sessions[session].processes >= limits->session_names)
         return FAIL_WITH(service, WIRE_QUOTA, error, "a session may have %u processes",
                          limits->session_names);
-    return GORDIAN_OK;
+    return holder_check(service, session, 1, 0, error);
 }
 
 static gordian_status check_resources(struct service *service, const struct served *served,
@@ -69,7 +69,8 @@ static gordian_status check_resources(struct service *service, const struct serv
     uint32_t limit = service->options.limits.session_resources;
     if (!service->replaying && session != NOBODY && service->sessions[session].resources >= limit)
         return FAIL_WITH(service, WIRE_QUOTA, error, "a session may add %u resources", limit);
-    return check_names(service, served, NOBODY, error);
+    gordian_status status = holder_check(service, session, 1, 0, error);
+    return status == GORDIAN_OK ? check_names(service, served, NOBODY, error) : status;
 }
 
 static gordian_status check_memory(struct service *service, gordian_error *error)
@@ -203,7 +204,9 @@ static gordian_status open_new(struct service *service, uint32_t session,
     if (service->system_count >= service->options.limits.systems)
         return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u systems: that is the limit",
                          service->system_count);
-    gordian_status status = check_memory(service, error);
+    gordian_status status = holder_check(service, session, 0, 1, error);
+    if (status == GORDIAN_OK)
+        status = check_memory(service, error);
     if (status == GORDIAN_OK)
         status = quota_check(service, session, served_system_cost(), error);
     if (status != GORDIAN_OK)
@@ -323,6 +326,14 @@ static gordian_status declare_one(struct service *service, struct served *served
                                   const struct wire_declaration *declaration, bool *changed,
                                   uint32_t *id, gordian_error *error)
 {
+    /* It becomes whose who sends its events; whoever names it must have room for it. */
+    if (declaration->what == WIRE_OTHER) {
+        gordian_status room = quota_check(
+            service, session, served_new_process_cost(served, declaration->name.length, 0), error);
+        if (room != GORDIAN_OK)
+            return room;
+        session = NOBODY;
+    }
     quota_enter(service, served);
     gordian_status status =
         (declaration->what == WIRE_RESOURCE ? declare_resource : declare_process)(
@@ -335,6 +346,8 @@ static void tell_served(struct service *service, struct served *served)
 {
     size_t count;
     const uint32_t *list = served_served(served, &count);
+    if (count > 0)
+        fence_next(service);
     notify_granted(service, served, list, count, NULL);
     served->served_count = 0;
 }
@@ -405,7 +418,7 @@ gordian_status apply_declaration(struct service *service, struct served *served,
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ removal, weights */
+/* ------------------------------------------------------------------ removal, weights, labels */
 
 static gordian_status check_removable(struct service *service, struct served *served, uint8_t what,
                                       uint32_t id, gordian_error *error)
@@ -438,10 +451,14 @@ static gordian_status remove_resource(struct service *service, struct served *se
     char buffer[GORDIAN_NAME_MAX + 1];
     const char *name = served_resource_name(served, id, buffer);
     size_t length = name ? strlen(name) : 0;
+    uint64_t labels = tags_cost(&served->tags, TAGS_RESOURCE, id);
+    uint32_t payer = quota_adder(service, served, id);
     gordian_status status = served_remove_resource(served, id, error);
-    if (status == GORDIAN_OK)
-        quota_removed(service, served, id, length);
-    return status;
+    if (status != GORDIAN_OK)
+        return status;
+    served_charge(served, payer, labels, 0);
+    quota_removed(service, served, id, length);
+    return GORDIAN_OK;
 }
 
 /* Nobody holds or waits: it can only fail where a bank's resource is still claimed. */
@@ -494,6 +511,47 @@ gordian_status apply_weigh(struct service *service, struct served *served,
         return status;
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_weigh(record->data + record->used, size, weigh));
+    record_append(service);
+    return GORDIAN_OK;
+}
+
+/* Whose quotas the labels count for. */
+static uint32_t label_payer(const struct service *service, const struct served *served,
+                            const struct wire_label *label)
+{
+    return label->what == WIRE_PROCESS ? served->processes[label->id].owner
+                                       : quota_adder(service, served, label->id);
+}
+
+static bool is_there(const struct served *served, const struct wire_label *label)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    if (label->what == WIRE_PROCESS)
+        return served_process_name(served, label->id, buffer) != NULL;
+    return !served_is_await(served, label->id) &&
+           served_resource_name(served, label->id, buffer) != NULL;
+}
+
+gordian_status apply_label(struct service *service, struct served *served, uint32_t session,
+                           const struct wire_label *label, gordian_error *error)
+{
+    size_t size = wire_put_label(NULL, 0, label);
+    if (!is_there(served, label))
+        return FAIL_WITH(service, WIRE_BAD_VALUE, error, "there is no %s %u",
+                         label->what == WIRE_PROCESS ? "process" : "resource", label->id);
+    uint32_t payer = label_payer(service, served, label);
+    gordian_status status = quota_check(service, payer != NOBODY ? payer : session,
+                                        tags_more_cost(label->texts, label->count), error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!record_begin(service, RECORD_LABEL, served->slot, NOBODY, size))
+        return fail_memory(error);
+    status = served_label(served, label->what == WIRE_PROCESS ? TAGS_PROCESS : TAGS_RESOURCE,
+                          label->id, label->texts, label->count, payer, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct bytes *record = &service->work->record;
+    record_take_body(service, wire_put_label(record->data + record->used, size, label));
     record_append(service);
     return GORDIAN_OK;
 }

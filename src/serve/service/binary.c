@@ -21,6 +21,13 @@ static void done_with(struct client *client, const struct served *served)
     client_put(client, frame, wire_put_u8(frame, sizeof frame, WIRE_DONE, kind));
 }
 
+/* To SUBSCRIBE: every event behind this one will be told. */
+static void done_from(struct client *client, const struct served *served)
+{
+    unsigned char frame[WIRE_HEAD_SIZE + 8];
+    client_put(client, frame, wire_put_u64(frame, sizeof frame, WIRE_DONE, served->seq));
+}
+
 static void frame_malformed(struct client *client, const char *text)
 {
     client_error(client, WIRE_MALFORMED, 0, 0, text);
@@ -59,6 +66,8 @@ static void take_hello(struct client *client, const struct wire_frame *frame)
         frame_malformed(client, "a malformed HELLO");
         return;
     }
+    client->fences = hello.flags & WIRE_FENCES;
+    hello.flags &= WIRE_KEEP;
     if (!client_hello(client, &hello))
         return;
     const char *version = gordian_version();
@@ -76,6 +85,7 @@ static void take_hello(struct client *client, const struct wire_frame *frame)
     }
     unsigned char bytes[128];
     size_t start = client->out.used;
+    fence_put(client, service->fence);
     client_put(client, bytes, wire_put_welcome(bytes, sizeof bytes, &welcome));
     client_welcomed(client, start);
 }
@@ -87,7 +97,7 @@ static void take_use(struct client *client, const struct wire_frame *frame)
         frame_malformed(client, "a malformed USE");
         return;
     }
-    const struct served *served = service_find(client->service, name.text, name.length);
+    const struct served *served = client_find_system(client, name.text, name.length);
     if (!served) {
         client_error(client, WIRE_NO_SYSTEM, 0, 0, "there is no system of this name");
         return;
@@ -130,7 +140,7 @@ gordian_status client_close_system(struct client *client, struct wire_text name,
                                    gordian_error *error)
 {
     struct service *service = client->service;
-    struct served *served = service_find(service, name.text, name.length);
+    struct served *served = client_find_system(client, name.text, name.length);
     if (!served)
         return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "there is no system of this name");
     if (!(client->rights & SERVICE_ADMINISTER))
@@ -212,6 +222,7 @@ static bool take_events(struct client *client, const struct wire_frame *frame)
     const struct service_work *work = service->work;
     size_t size = wire_put_results(NULL, 0, frame_events.first, work->results, work->result_count,
                                    work->served);
+    fence_put(client, work->fence);
     unsigned char *to = client_room(client, size);
     if (to)
         wire_put_results(to, size, frame_events.first, work->results, work->result_count,
@@ -352,6 +363,25 @@ static void take_weigh(struct client *client, const struct wire_frame *frame)
         put_done(client);
 }
 
+static void take_label(struct client *client, const struct wire_frame *frame)
+{
+    struct wire_text texts[WIRE_LABELS_MAX];
+    struct wire_label label;
+    struct served *served;
+    gordian_error error = {0};
+    if (!wire_get_label(frame, &label, texts)) {
+        frame_malformed(client, "a malformed LABEL");
+        return;
+    }
+    if (!may_change(client) || !(served = system_of(client)))
+        return;
+    if (client_may_label(client, served, &label, &error) ||
+        apply_label(client->service, served, client->session, &label, &error))
+        client_fail(client, &error);
+    else
+        put_done(client);
+}
+
 static void take_subscribe(struct client *client, const struct wire_frame *frame)
 {
     uint8_t mask;
@@ -360,8 +390,13 @@ static void take_subscribe(struct client *client, const struct wire_frame *frame
         frame_malformed(client, "a malformed SUBSCRIBE");
         return;
     }
-    client_subscribe(client, mask);
-    put_done(client);
+    if (!client_subscribe(client, mask))
+        return;
+    const struct served *served = service_system(client->service, client->system);
+    if (served && mask & WIRE_EVERYTHING)
+        done_from(client, served);
+    else
+        put_done(client);
 }
 
 static void take_ping(struct client *client, const struct wire_frame *frame)
@@ -406,7 +441,7 @@ static bool take_frame(struct client *client, const struct wire_frame *frame)
         [WIRE_HELLO] = take_hello,     [WIRE_USE] = take_use,     [WIRE_OPEN] = take_open,
         [WIRE_DECLARE] = take_declare, [WIRE_ASK] = take_ask,     [WIRE_SUBSCRIBE] = take_subscribe,
         [WIRE_STATE] = take_state,     [WIRE_PING] = take_ping,   [WIRE_REMOVE] = take_remove,
-        [WIRE_WEIGH] = take_weigh,     [WIRE_CLOSE] = take_close,
+        [WIRE_WEIGH] = take_weigh,     [WIRE_CLOSE] = take_close, [WIRE_LABEL] = take_label,
     };
     client->service->counters.frames++;
     if (!is_welcome(client, frame->kind))
@@ -447,7 +482,7 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
         if (!take_frame(client, &frame))
             return used;
         used += size;
-        if (client_had_enough(client) && used < count)
+        if (used < count && client_had_enough(client))
             break;
     }
     return client->closing ? count : used;

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
+#define FENCE_SHIFT 10 /* so many numbers, as a power of 2, there are for the events of a ms */
+#define NOBODY      GORDIAN_NONE
 
 /* ------------------------------------------------------------------ recovery */
 
@@ -87,17 +88,41 @@ static void take_results(struct service *service, const struct apply_events *eve
     }
 }
 
-/* Whom the feed and what followed from it have served. */
-static void take_served(struct service *service, const struct apply_events *events)
+uint64_t fence_next(struct service *service)
+{
+    uint64_t time = service->work->now << FENCE_SHIFT;
+    service->fence = time > service->fence ? time : service->fence + 1;
+    return service->fence;
+}
+
+void fence_put(struct client *client, uint64_t fence)
+{
+    unsigned char bytes[WIRE_HEAD_SIZE + 8];
+    if (client->fences && client->form == CLIENT_BINARY)
+        client_put(client, bytes, wire_put_u64(bytes, sizeof bytes, WIRE_FENCE, fence));
+}
+
+/* Whom the feed of work->events[first..first+taken) and what followed from it have served, each
+ * with the number of the event that did. */
+static void take_served(struct service *service, const struct apply_events *events, size_t first,
+                        size_t taken)
 {
     struct service_work *work = service->work;
-    size_t count;
+    size_t count, told = 0;
     const uint32_t *list = served_served(events->served, &count);
+    for (size_t i = first; i < first + taken; i++) {
+        uint64_t fence = fence_next(service);
+        work->fence = work->fence ? work->fence : fence;
+        size_t mine = work->taken[i].served;
+        if (mine > 0)
+            notify_granted(service, events->served, list + told, mine, events->client);
+        told += mine;
+    }
     if (count == 0)
         return;
     memcpy(work->served + work->served_count, list, count * sizeof *list);
     work->served_count += count;
-    notify_granted(service, events->served, list, count, events->client);
+    notify_granted(service, events->served, list + told, count - told, events->client);
 }
 
 /* Feeds work->events[0..count). How many were taken: all of them, unless memory is out. */
@@ -119,7 +144,7 @@ static size_t feed_chunk(struct service *service, struct apply_events *events, s
             work->results[work->result_count - 1].served +=
                 (uint32_t)(served->served_count - before);
         }
-        take_served(service, events);
+        take_served(service, events, done - taken, taken);
     }
     return done;
 }
@@ -236,6 +261,7 @@ static gordian_status reserve_frame(struct service *service, const struct apply_
 {
     struct service_work *work = service->work;
     work->result_count = work->served_count = 0;
+    work->fence = 0;
     if (!memory_grow(&service->memory, &work->results, &work->result_room, events->list.left,
                      sizeof *work->results) ||
         !session_reserve(service, events->session) ||

@@ -4,8 +4,10 @@
 
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
-#define NAMED  100000 /* of the deadlocked, when the state of a system is asked for */
+#define NOBODY      GORDIAN_NONE
+#define STUCK_MANY  2048 /* waiting: they are not all looked at for an answer */
+#define STUCK_NAMED 1000
+#define NAMED       100000 /* of the deadlocked, when the state of a system is asked for */
 
 /* ------------------------------------------------------------------ events */
 
@@ -28,9 +30,42 @@ void line_event_begin(struct json *json, const struct served *served, gordian_op
         served_processes_json(json, "granted_to", served, granted, result->served);
 }
 
+/* Of a large system only those in the witness, and of these some: to find everybody, and to sort
+ * them, would hold all others up. */
+static void stuck_in_many(struct json *json, struct served *served, const gordian_event *event,
+                          uint8_t outcome)
+{
+    struct labels labels = labels_of_system(served->system);
+    struct name_list list = {0};
+    gordian_witness witness = {0};
+    uint32_t named[STUCK_NAMED];
+    size_t count = 0;
+    if (outcome == GORDIAN_OUTCOME_DEADLOCK &&
+        system_explain_some(served->system, event->process, (size_t)2 * STUCK_NAMED, &witness,
+                            NULL))
+        witness.count = 0;
+    for (size_t i = 0; i < witness.count && count < STUCK_NAMED; i++)
+        if (witness.edges[i].waits)
+            named[count++] = witness.edges[i].process;
+    if (count == 0)
+        named[count++] = event->process;
+    if (name_list_sorted(&list, &labels, named, count))
+        json_names(json, "deadlocked", &list);
+    name_list_free(&list);
+    if (witness.count > 2 * STUCK_NAMED)
+        witness.count = 2 * STUCK_NAMED;
+    if (witness.count > 0)
+        json_witness(json, "witness", &labels, &witness);
+    json_key_bool(json, "truncated", true);
+}
+
 void line_stuck(struct json *json, struct served *served, const gordian_event *event,
                 uint8_t outcome)
 {
+    if (served->waiting > STUCK_MANY) {
+        stuck_in_many(json, served, event, outcome);
+        return;
+    }
     struct labels labels = labels_of_system(served->system);
     struct name_list list = {0};
     const uint32_t *processes;
@@ -147,6 +182,7 @@ static void write_resource(struct json *json, struct served *served, uint32_t re
     json_key_u64(json, "id", resource);
     json_key_u64(json, "units", served_units(served, resource));
     json_key_u64(json, "free", served_free_units(served, resource));
+    tags_json(json, &served->tags, TAGS_RESOURCE, resource);
     write_side(json, "holders", served, SERVED_HOLDERS, resource);
     write_side(json, "waiters", served, SERVED_WAITERS, resource);
 }
@@ -221,7 +257,8 @@ void line_systems(struct client *client)
     tell_unkept(&json, client);
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++)
-        if (service->systems[i]) {
+        if (service->systems[i] &&
+            service_is_permitted(service, client->holder, service->systems[i]->name)) {
             json_open(&json, NULL, '{');
             write_system(&json, service->systems[i]);
             json_shut(&json);

@@ -160,6 +160,9 @@ static void begin_answer(struct answer *answer, struct output *out, const struct
 {
     json_begin(&answer->json, out);
     line_event_begin(&answer->json, served, op, answer->process, result, granted);
+    if (answer->client->fences && answer->client->form == CLIENT_LINES &&
+        strcmp(served_outcome_text(served, result->outcome), "granted") == 0)
+        json_key_u64(&answer->json, "fence", answer->client->service->fence);
     answer->begun = true;
 }
 
@@ -487,14 +490,17 @@ static void frame_answer(struct client *client)
         answer.ids = work->served;
         answer.served.left = work->results[0].served;
     }
+    size_t fence = client->fences && work->fence ? WIRE_HEAD_SIZE + 8 : 0;
     size_t head = wire_put_answer(NULL, 0, &answer);
-    if (!client_room(client, head))
+    if (!client_room(client, fence + head))
         return;
     unsigned char *frame = (unsigned char *)client->out.buffer + client->answer_at;
-    memmove(frame + head, frame, written);
-    wire_put_answer(frame, head, &answer);
+    memmove(frame + fence + head, frame, written);
+    if (fence)
+        wire_put_u64(frame, fence, WIRE_FENCE, work->fence);
+    wire_put_answer(frame + fence, head, &answer);
     client->out.used -= written > 0; /* its newline */
-    wire_store32(frame, (uint32_t)(client->out.used - client->answer_at - 4));
+    wire_store32(frame + fence, (uint32_t)(client->out.used - client->answer_at - fence - 4));
 }
 
 /* Its answer is being looked for. */
@@ -518,6 +524,7 @@ bool lines_take_frame(struct client *client, const struct wire_frame *frame)
     if (!client_may_spend(client))
         return false;
     client->service->work->result_count = 0;
+    client->service->work->fence = 0;
     client->answer_at = client->out.used;
     client->erred = false;
     client->lines++;
@@ -561,7 +568,7 @@ size_t lines_take(struct client *client, const unsigned char *bytes, size_t coun
         if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
             client_fail(client, &error);
         used += (size_t)(newline - line) + 1;
-        if (client_had_enough(client) && used < count)
+        if (used < count && client_had_enough(client))
             break;
     }
     return client->closing ? count : used;

@@ -37,3 +37,25 @@ double metrics_quantile(const struct metrics_histogram *histogram,
     }
     return count ? (double)bounds[METRICS_BOUNDS - 1] : 0;
 }
+
+const char *const metrics_causes[CAUSES] = {"events", "reader", "stream", "tick", "store"};
+
+void metrics_span(struct metrics_spans *spans, enum metrics_cause cause, uint64_t from, uint64_t to)
+{
+    uint64_t minute = to / UINT64_C(60000000000);
+    if (minute != spans->minute) {
+        for (size_t i = 0; i < CAUSES; i++) {
+            spans->longest[1][i] = minute == spans->minute + 1 ? spans->longest[0][i] : 0;
+            spans->longest[0][i] = 0;
+        }
+        spans->minute = minute;
+    }
+    if (to - from > spans->longest[0][cause])
+        spans->longest[0][cause] = to - from;
+}
+
+uint64_t metrics_longest(const struct metrics_spans *spans, enum metrics_cause cause)
+{
+    uint64_t now = spans->longest[0][cause], before = spans->longest[1][cause];
+    return now > before ? now : before;
+}

@@ -32,6 +32,27 @@ double metrics_quantile(const struct metrics_histogram *histogram,
 /* The upper bound of a bucket, in nanoseconds. */
 uint64_t metrics_bound(size_t bucket);
 
+/* What keeps the loop from the next event: the longest of each cause, in this minute and in the one
+ * before. */
+enum metrics_cause {
+    CAUSE_EVENTS, /* commands of one client */
+    CAUSE_READER, /* a request over HTTP */
+    CAUSE_STREAM, /* what streams are told, and rates */
+    CAUSE_TICK,   /* leases, sessions that end */
+    CAUSE_STORE,  /* the journal, and the beginning of a snapshot */
+    CAUSES,
+};
+
+struct metrics_spans {
+    uint64_t minute; /* of a clock that never goes back */
+    uint64_t longest[2][CAUSES];
+};
+
+extern const char *const metrics_causes[CAUSES];
+void metrics_span(struct metrics_spans *spans, enum metrics_cause cause, uint64_t from,
+                  uint64_t to);
+uint64_t metrics_longest(const struct metrics_spans *spans, enum metrics_cause cause);
+
 /* Everything, as Prometheus text: http/metrics_text.c. */
 void metrics_write(const struct api *api, struct output *out);
 

@@ -104,6 +104,8 @@ static void line_error(struct client *client, unsigned code, uint32_t retry_ms, 
 void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
                   const char *text)
 {
+    if (code == WIRE_NOT_KEPT && client->service->standing_by[0])
+        code = WIRE_NOT_LEADER;
     bool fatal = is_fatal(code);
     size_t start = client->out.used;
     client->service->counters.errors++;
@@ -123,7 +125,8 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
         /* A person's mistake in a line does not end the conversation. */
         client->closing |= fatal && code != WIRE_MALFORMED;
     }
-    if (code == WIRE_NOT_KEPT) /* that the journal cannot be written need not wait until it can */
+    if (code == WIRE_NOT_KEPT ||
+        code == WIRE_NOT_LEADER) /* that the journal cannot be written need not wait until it can */
         client_sure(client, start, 0);
 }
 
@@ -164,9 +167,42 @@ static struct client *owner_of(const struct service *service, const struct serve
     return client && client->system == served->slot ? client : NULL;
 }
 
+#define GRANTED_LOOK 4096 /* items of what happened last that are looked at for it */
+
+/* What it has got, and by which event: from what that changed. */
+static void write_granted(struct json *json, const struct served *served, uint32_t process)
+{
+    const struct recent *recent = &served->recent;
+    char buffer[GORDIAN_NAME_MAX + 1];
+    uint64_t first = recent_first(recent), end = recent->written, at = end;
+    bool found = false;
+    if (end - first > GRANTED_LOOK)
+        first = end - GRANTED_LOOK;
+    while (at > first && !(found && recent_at(recent, at - 1)->kind == RECENT_EVENT)) {
+        const struct recent_item *item = recent_at(recent, --at);
+        found |= item->kind == RECENT_ADD_HOLD && item->process == process;
+    }
+    if (!found || at == first)
+        return;
+    json_key_u64(json, "seq", recent_at(recent, at - 1)->seq);
+    json_open(json, "wants", '[');
+    for (; at < end && recent_at(recent, at)->kind != RECENT_EVENT; at++) {
+        const struct recent_item *item = recent_at(recent, at);
+        if (item->kind != RECENT_ADD_HOLD || item->process != process)
+            continue;
+        json_open(json, NULL, '{');
+        json_key_text(json, "resource", served_resource_label(served, item->resource, buffer));
+        json_key_u64(json, "units", item->units);
+        json_shut(json);
+    }
+    json_shut(json);
+}
+
 static void tell_granted(struct client *client, const struct served *served, uint32_t process)
 {
+    uint64_t fence = client->service->fence;
     if (client->form == CLIENT_BINARY) {
+        fence_put(client, fence);
         unsigned char *to = client_room(client, WIRE_HEAD_SIZE + 4);
         if (to)
             wire_put_u32(to, WIRE_HEAD_SIZE + 4, WIRE_GRANTED, process);
@@ -175,6 +211,9 @@ static void tell_granted(struct client *client, const struct served *served, uin
         struct json json;
         json_begin(&json, &client->out);
         json_key_text(&json, "granted", served_process_name(served, process, buffer));
+        write_granted(&json, served, process);
+        if (client->fences)
+            json_key_u64(&json, "fence", fence);
         json_end(&json);
     }
     client_wake(client);
@@ -209,34 +248,55 @@ static void tell_text(struct client *client, uint8_t kind, const struct output *
     client_wake(client);
 }
 
-/* Marks the sessions whose processes these are: looked at once, however many clients there are. */
-static void mark_sessions(struct service *service, const struct served *served,
-                          const uint32_t *members, size_t count)
+void notify_begin(struct service *service)
 {
     service->work->notices++;
+}
+
+/* Looked at once, however many clients there are. */
+void notify_mark_owners(struct service *service, const struct served *served,
+                        const uint32_t *processes, size_t count)
+{
     for (size_t i = 0; i < count; i++) {
-        uint32_t owner = members[i] == NOBODY ? NOBODY : served->processes[members[i]].owner;
+        uint32_t owner = processes[i] == NOBODY ? NOBODY : served->processes[processes[i]].owner;
         if (owner != NOBODY)
             service->sessions[owner].concerned = service->work->notices;
     }
 }
 
-static bool concerns_client(const struct service *service, const struct client *client)
+void notify_mark_sessions(struct service *service, const uint32_t *sessions, size_t count)
 {
+    for (size_t i = 0; i < count; i++)
+        service->sessions[sessions[i]].concerned = service->work->notices;
+}
+
+static bool concerns_client(const struct service *service, const struct served *served,
+                            const struct client *client, enum notify_who who)
+{
+    if (client->system != served->slot)
+        return false;
     if (client->subscriptions & WIRE_DEADLOCKS)
-        return true;
-    return client->subscriptions & WIRE_MY_DEADLOCKS && client->session != NOBODY &&
+        return who & NOTIFY_OTHERS;
+    return who & NOTIFY_MEMBERS && client->subscriptions & WIRE_MY_DEADLOCKS &&
+           client->session != NOBODY &&
            service->sessions[client->session].concerned == service->work->notices;
 }
 
+bool notify_has_members(const struct service *service, const struct served *served)
+{
+    for (const struct client *client = service->clients; client; client = client->next)
+        if (concerns_client(service, served, client, NOTIFY_MEMBERS))
+            return true;
+    return false;
+}
+
 void notify_incident(struct service *service, struct served *served,
-                     const struct incident *incident, const uint32_t *members, size_t count)
+                     const struct incident *incident, enum notify_who who)
 {
     struct output *text = &service->work->third;
     text_clear(text);
-    mark_sessions(service, served, members, count);
     for (struct client *client = service->clients; client; client = client->next) {
-        if (client->system != served->slot || !concerns_client(service, client))
+        if (!concerns_client(service, served, client, who))
             continue;
         if (text->used == 0) {
             struct incident brief = *incident;
@@ -250,7 +310,7 @@ void notify_incident(struct service *service, struct served *served,
         if (!text->failure && may_tell(client))
             tell_text(client, WIRE_INCIDENT, text);
     }
-    for (struct service_watcher *w = service->watchers; w; w = w->next)
+    for (struct service_watcher *w = service->watchers; w && who & NOTIFY_OTHERS; w = w->next)
         if (w->incident)
             w->incident(w->context, incident);
 }

@@ -33,7 +33,7 @@
 /* One service_take ends early when so much was answered, or so much time has passed: a few bytes
  * can ask for a lot. */
 #define TAKE_ANSWERS_MAX (4u << 20)
-#define TAKE_NS_MAX      5000000
+#define TAKE_NS_MAX      1500000
 
 /* Unread bytes of a client at which it gets no more notices: at most, and however little memory it
  * may have. */
@@ -50,6 +50,7 @@ enum record_kind {
     RECORD_EVENTS = 6,  /* u32 system, u32 session, body of EVENTS */
     RECORD_REMOVE = 7,  /* u32 system, body of REMOVE */
     RECORD_WEIGH = 8,   /* u32 system, body of WEIGH */
+    RECORD_LABEL = 9,   /* u32 system, body of LABEL */
 };
 
 #define RECORD_HEAD 9 /* kind, system, session */
@@ -66,6 +67,7 @@ struct service_work {
     size_t result_room, result_count;
     uint32_t *served; /* by the current frame, in order */
     size_t served_room, served_count;
+    uint64_t fence; /* of the first event of the current frame that was applied */
     uint32_t *ids;
     size_t id_room;
     struct bytes record; /* the current command's; stays while service->unkept */
@@ -73,6 +75,7 @@ struct service_work {
     struct output text;  /* JSON of a notice or an incident */
     struct output more;  /* a second one */
     struct output third; /* and a third */
+    struct output labels;
     struct output stuck; /* an answer that notices may come before */
     gordian_trace trace; /* of a line */
     uint32_t process;    /* whose event it is */
@@ -87,6 +90,7 @@ struct service_work {
     uint32_t everything; /* clients that want every event */
     uint64_t notices;    /* of incidents, so far */
     uint32_t ending;     /* sessions whose processes are being dropped */
+    uint32_t walking;    /* incidents whose cycles have not been looked at to the end */
     bool later;          /* the line that was taken has no answer yet: it is taken again */
     unsigned code;     /* enum wire_error_code of the failure under way; 0: what its status says */
     uint32_t retry_ms; /* of it */
@@ -162,6 +166,24 @@ void quota_enter(struct service *service, struct served *served);
 gordian_status quota_leave(struct service *service, struct served *served, gordian_status status,
                            gordian_error *error);
 
+/* ---- holder.c: what all sessions with the same token may have */
+
+/* The place of this token; GORDIAN_NONE for "", or without memory. */
+uint32_t holder_find(struct service *service, const char *name, size_t length);
+const char *holder_name(const struct service *service, uint32_t holder);
+void holder_set(struct service *service, uint32_t holder, const struct service_grant *grant);
+/* A session is its from now on, with all that it has. */
+void holder_take(struct service *service, uint32_t session, uint32_t holder);
+/* A session has so many more, or less, names and systems. */
+void holder_count(struct service *service, uint32_t session, int names, int systems);
+/* May it have one more? Otherwise WIRE_QUOTA. */
+gordian_status holder_check(struct service *service, uint32_t session, int names, int systems,
+                            gordian_error *error);
+bool holder_permits(struct service *service, uint32_t session, uint64_t bytes);
+bool holder_is_limited(const struct service *service, uint32_t session);
+/* The system of this name, if there is one for this client. */
+struct served *client_find_system(const struct client *client, const char *name, size_t length);
+
 /* ---- session.c */
 
 /* The session of a client, made if it has none. NULL: it could not be; the error says why. */
@@ -231,6 +253,9 @@ gordian_status apply_remove(struct service *service, struct served *served, uint
                             const uint32_t *ids, size_t count, gordian_error *error);
 gordian_status apply_weigh(struct service *service, struct served *served,
                            const struct wire_weigh *weigh, gordian_error *error);
+/* `session`: who does it. What belongs to nobody must fit its quotas, too. */
+gordian_status apply_label(struct service *service, struct served *served, uint32_t session,
+                           const struct wire_label *label, gordian_error *error);
 
 /* Events of a frame, in their wire form. Results, one for each, and everybody served go into
  * work->results and work->served. Fails before anything is applied, except at a malformed event:
@@ -263,6 +288,16 @@ void record_append(struct service *service);
 /* The body of a frame that wire_put_* has put at the end of the record (within its room). */
 void record_take_body(struct service *service, size_t frame_size);
 
+/* ---- events.c */
+
+/* The number of the next event: greater than that of any before it, in whatever system, also after
+ * a restart, and after everything was lost, unless the clock goes back then: it follows the time of
+ * the records. Who is granted something by an event gets its number; so a later holder has a
+ * greater one. */
+uint64_t fence_next(struct service *service);
+/* FENCE, if the client wants it. */
+void fence_put(struct client *client, uint64_t fence);
+
 /* ---- incident.c */
 
 void incident_begin(struct service *service, struct served *served, uint32_t requester,
@@ -274,17 +309,34 @@ void incidents_close_all(struct service *service, struct served *served);
 /* {"graph":..., "events":[...]}: what led to this. */
 void incident_replay(struct service *service, struct served *served, const uint32_t *members,
                      size_t count, struct output *out);
+/* Goes on with looking at who is on large cycles, a piece at a time; true: there is more to do. */
+bool incidents_walk(struct service *service);
 void incidents_save(const struct served *served, struct bytes *bytes);
-gordian_status incidents_load(struct served *served, struct bytes_in *in, gordian_error *error);
+gordian_status incidents_load(struct service *service, struct served *served, struct bytes_in *in,
+                              gordian_error *error);
 
 /* ---- service/notify.c */
 
 /* Those served, to the clients they belong to, but not to `except`. */
 void notify_granted(struct service *service, struct served *served, const uint32_t *processes,
                     size_t count, const struct client *except);
-/* An incident that began or ended, to whom it concerns. */
+/* An incident that began or ended, to those who want to know of all, and to those who want to know
+ * of their own and whose sessions have been marked since notify_begin: owners of processes, or
+ * sessions themselves. */
+enum notify_who {
+    NOTIFY_OTHERS = 1,  /* who want to know of all */
+    NOTIFY_MEMBERS = 2, /* ... only of their own */
+    NOTIFY_ALL = 3,
+};
+
+void notify_begin(struct service *service);
+void notify_mark_owners(struct service *service, const struct served *served,
+                        const uint32_t *processes, size_t count);
+void notify_mark_sessions(struct service *service, const uint32_t *sessions, size_t count);
+/* Is there anybody of the latter? */
+bool notify_has_members(const struct service *service, const struct served *served);
 void notify_incident(struct service *service, struct served *served,
-                     const struct incident *incident, const uint32_t *members, size_t count);
+                     const struct incident *incident, enum notify_who who);
 /* An event, to those who want every one, but not to `except`. */
 void notify_event(struct service *service, struct served *served, const gordian_event *event,
                   uint64_t seq, const struct served_result *result, const uint32_t *granted,
@@ -323,7 +375,8 @@ void lines_close(struct service *service);
 void client_bye(struct client *client);
 gordian_status client_close_system(struct client *client, struct wire_text name,
                                    gordian_error *error);
-void client_subscribe(struct client *client, uint8_t mask);
+/* False: the error was sent; this server tells nobody. */
+bool client_subscribe(struct client *client, uint8_t mask);
 bool client_may_write(const struct client *client);
 /* May it open this system, end (exit, cancel, release) this process, remove these? Otherwise
  * WIRE_NOT_ALLOWED. */
@@ -333,6 +386,9 @@ bool client_may_end(const struct client *client, const struct served *served, ui
 gordian_status client_may_remove(const struct client *client, const struct served *served,
                                  uint8_t what, const uint32_t *ids, size_t count,
                                  gordian_error *error);
+/* The same for labels. */
+gordian_status client_may_label(const struct client *client, const struct served *served,
+                                const struct wire_label *label, gordian_error *error);
 /* ---- the form of lines: service/lines.c (lines, events), service/line_json.c (answers),
  * service/verbs.c (everything but events) */
 

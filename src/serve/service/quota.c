@@ -199,6 +199,7 @@ void quota_opened(struct service *service, uint32_t session, struct served *serv
         return;
     served->opener = (struct served_owner){session, service->sessions[session].serial};
     service->sessions[session].systems++;
+    holder_count(service, session, 0, 1);
     service->accounts[session] += served_system_cost();
 }
 
@@ -211,6 +212,7 @@ void quota_added(struct service *service, uint32_t session, struct served *serve
         return;
     *adder = (struct served_owner){session, service->sessions[session].serial};
     service->sessions[session].resources++;
+    holder_count(service, session, 1, 0);
     service->accounts[session] += served_resource_cost(served, name_length);
 }
 
@@ -224,7 +226,10 @@ void quota_removed(struct service *service, struct served *served, uint32_t reso
     if (session == NOBODY)
         return;
     service->sessions[session].resources--;
-    give_back(service, session, served_resource_cost(served, name_length));
+    holder_count(service, session, -1, 0);
+    give_back(service, session,
+              served_resource_cost(served, name_length) +
+                  tags_cost(&served->tags, TAGS_RESOURCE, resource));
 }
 
 void quota_closed(struct service *service, struct served *served)
@@ -233,6 +238,7 @@ void quota_closed(struct service *service, struct served *served)
     uint32_t opener = owner_of(service, &served->opener);
     if (opener != NOBODY) {
         service->sessions[opener].systems--;
+        holder_count(service, opener, 0, -1);
         give_back(service, opener, served_system_cost());
     }
     for (uint32_t q = 0; q < served->adder_room; q++) {
@@ -253,6 +259,11 @@ gordian_status quota_check(struct service *service, uint32_t session, uint64_t m
                            gordian_error *error)
 {
     uint64_t limit = service->options.limits.session_memory;
+    if (!holder_permits(service, session, more)) {
+        service->counters.over_memory++;
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "all clients with this token take as much memory as they may together");
+    }
     if (!is_limited(service, session))
         return GORDIAN_OK;
     uint64_t used = session_memory(service, session);
@@ -267,11 +278,12 @@ gordian_status quota_check(struct service *service, uint32_t session, uint64_t m
 
 bool quota_permits(struct service *service, uint32_t session, const gordian_event *event)
 {
-    uint64_t limit = service->options.limits.session_memory;
-    if (!is_limited(service, session))
+    uint64_t limit = service->options.limits.session_memory, more = served_event_cost(event);
+    if (more == 0)
         return true;
-    uint64_t used = session_memory(service, session), more = served_event_cost(event);
-    if (more == 0 || (used <= limit && more <= limit - used))
+    uint64_t used = is_limited(service, session) ? session_memory(service, session) : 0;
+    bool fits = !is_limited(service, session) || (used <= limit && more <= limit - used);
+    if (fits && holder_permits(service, session, more))
         return true;
     service->counters.over_memory++;
     return false;
@@ -280,8 +292,9 @@ bool quota_permits(struct service *service, uint32_t session, const gordian_even
 bool quota_is_near(const struct service *service, uint32_t session, size_t bytes)
 {
     uint64_t limit = service->options.limits.session_memory;
-    return is_limited(service, session) &&
-           session_memory(service, session) + bytes * EVENT_BYTE_COST > limit;
+    return holder_is_limited(service, session) ||
+           (is_limited(service, session) &&
+            session_memory(service, session) + bytes * EVENT_BYTE_COST > limit);
 }
 
 size_t quota_notices(const struct client *client)

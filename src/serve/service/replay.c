@@ -9,7 +9,9 @@
 #define NOBODY          GORDIAN_NONE
 #define SERVICE_SECTION "service"
 #define SYSTEM_SECTION  "system " /* and its slot */
-#define SERVICE_VERSION 2         /* 1: without the owners of resources and systems */
+/* 1: without the owners of resources and systems; 2: of tokens; 3: without fences; 4: without
+ * labels */
+#define SERVICE_VERSION 5
 
 /* ------------------------------------------------------------------ records */
 
@@ -104,6 +106,17 @@ static gordian_status replay_weigh(struct service *service, const struct record 
     return GORDIAN_OK;
 }
 
+static gordian_status replay_label(struct service *service, const struct record *record,
+                                   struct served *served, gordian_error *error)
+{
+    struct wire_text texts[WIRE_LABELS_MAX];
+    struct wire_label label;
+    if (!wire_get_label(&record->frame, &label, texts))
+        return record_damaged(record, error);
+    gordian_status status = apply_label(service, served, NOBODY, &label, error);
+    return status == GORDIAN_STATUS_INPUT ? record_damaged(record, error) : status;
+}
+
 static gordian_status replay_open(struct service *service, const struct record *record,
                                   gordian_error *error)
 {
@@ -148,6 +161,8 @@ static gordian_status replay_record(struct service *service, const struct record
         return replay_remove(service, record, served, error);
     case RECORD_WEIGH:
         return replay_weigh(service, record, served, error);
+    case RECORD_LABEL:
+        return replay_label(service, record, served, error);
     default:
         return record_damaged(record, error);
     }
@@ -174,8 +189,9 @@ gordian_status service_replay(struct service *service, uint64_t number, uint64_t
 
 /* ------------------------------------------------------------------ snapshots */
 
-static void save_session(const struct session *session, uint32_t slot, struct bytes *bytes)
+static void save_session(const struct service *service, uint32_t slot, struct bytes *bytes)
 {
+    const struct session *session = &service->sessions[slot];
     bytes_u64(bytes, slot);
     bytes_put(bytes, session->id, sizeof session->id);
     bytes_u64(bytes, session->last);
@@ -183,6 +199,8 @@ static void save_session(const struct session *session, uint32_t slot, struct by
     bytes_u64(bytes, session->keep);
     bytes_u64(bytes, session->opened);
     bytes_text(bytes, session->name, strlen(session->name));
+    const char *holder = holder_name(service, session->holder);
+    bytes_text(bytes, holder, strlen(holder));
 }
 
 /* Everything but the images of the systems, which come behind it. */
@@ -198,7 +216,8 @@ static void save_service(const struct service *service, struct bytes *bytes)
     bytes_u64(bytes, service->session_count);
     for (uint32_t i = 0; i < service->session_limit; i++)
         if (service->sessions[i].in_use)
-            save_session(&service->sessions[i], i, bytes);
+            save_session(service, i, bytes);
+    bytes_u64(bytes, service->fence);
 }
 
 static void put_owner(struct bytes *bytes, uint32_t session)
@@ -217,7 +236,8 @@ static void save_owners(const struct service *service, const struct served *serv
             put_owner(bytes, quota_adder(service, served, q));
 }
 
-/* Before the image of a system, with its length: its slot, its open incidents, its owners. */
+/* Before the image of a system, with its length: its slot, its open incidents, its owners, its
+ * labels. */
 static void save_head(const struct service *service, const struct served *served,
                       struct bytes *bytes)
 {
@@ -226,6 +246,7 @@ static void save_head(const struct service *service, const struct served *served
     bytes_u64(&head, served->slot);
     incidents_save(served, &head);
     save_owners(service, served, &head);
+    tags_save(&served->tags, &head);
     bytes_text(bytes, (const char *)head.data, head.used);
     bytes->failed |= head.failed;
     bytes_free(&head);
@@ -271,7 +292,7 @@ static gordian_status bad_snapshot(gordian_error *error)
     return fail(error, GORDIAN_STATUS_INPUT, "the snapshot of the service is damaged");
 }
 
-static gordian_status load_session(struct service *service, struct bytes_in *in,
+static gordian_status load_session(struct service *service, struct bytes_in *in, uint64_t version,
                                    gordian_error *error)
 {
     struct wire_hello hello = {0};
@@ -282,6 +303,8 @@ static gordian_status load_session(struct service *service, struct bytes_in *in,
     hello.flags = (uint8_t)bytes_take_upto(in, 1);
     uint64_t opened = bytes_take_u64(in);
     hello.name.text = bytes_take_text(in, &hello.name.length);
+    if (version >= 3)
+        hello.token.text = bytes_take_text(in, &hello.token.length);
     if (in->bad || slot >= service->session_limit || service->sessions[slot].in_use)
         return bad_snapshot(error);
     memcpy(hello.session, id, WIRE_SESSION_SIZE);
@@ -295,7 +318,7 @@ static gordian_status load_session(struct service *service, struct bytes_in *in,
 
 /* The free slots in their order; all others will be taken by a session. */
 static gordian_status load_slots(struct service *service, struct bytes_in *in, uint32_t limit,
-                                 gordian_error *error)
+                                 uint64_t version, gordian_error *error)
 {
     uint64_t count = bytes_take_count(in);
     gordian_status status = session_reserve_slots(service, limit, error);
@@ -310,7 +333,7 @@ static gordian_status load_slots(struct service *service, struct bytes_in *in, u
     if (in->bad || count + sessions != limit)
         status = bad_snapshot(error);
     for (uint64_t i = 0; i < sessions && status == GORDIAN_OK; i++)
-        status = load_session(service, in, error);
+        status = load_session(service, in, version, error);
     if (status == GORDIAN_OK && !session_order_free(service, order, (uint32_t)count))
         status = bad_snapshot(error);
     memory_free(&service->memory, order);
@@ -327,7 +350,9 @@ static gordian_status load_service(struct service *service, struct bytes_in *in,
     uint32_t limit = (uint32_t)bytes_take_upto(in, UINT32_MAX - 1);
     if (in->bad || limit > 64u << 20 || service->session_limit > 0)
         return bad_snapshot(error);
-    gordian_status status = load_slots(service, in, limit, error);
+    gordian_status status = load_slots(service, in, limit, version, error);
+    if (status == GORDIAN_OK && version >= 4)
+        service->fence = bytes_take_u64(in);
     if (status == GORDIAN_OK && (in->bad || bytes_left(in) > 0))
         return bad_snapshot(error);
     /* what a new service starts with is replaced by what was saved */
@@ -387,6 +412,33 @@ static gordian_status load_owners(struct service *service, struct served *served
     return GORDIAN_OK;
 }
 
+struct labelled {
+    struct service *service;
+    struct served *served;
+};
+
+static gordian_status load_label(void *context, enum tags_of of, uint32_t id,
+                                 const struct wire_text *texts, size_t count, gordian_error *error)
+{
+    const struct labelled *to = context;
+    char buffer[GORDIAN_NAME_MAX + 1];
+    bool process = of == TAGS_PROCESS;
+    if (process ? !served_process_name(to->served, id, buffer)
+                : !served_resource_name(to->served, id, buffer))
+        return bad_snapshot(error);
+    uint32_t payer =
+        process ? to->served->processes[id].owner : quota_adder(to->service, to->served, id);
+    return served_label(to->served, of, id, texts, count, payer, error);
+}
+
+static gordian_status load_labels(struct service *service, struct served *served,
+                                  struct bytes_in *in, gordian_error *error)
+{
+    if (bytes_left(in) == 0)
+        return GORDIAN_OK; /* of version 4 */
+    return tags_load(in, load_label, &(struct labelled){service, served}, error);
+}
+
 static gordian_status load_system(struct service *service, const uint8_t *bytes, size_t length,
                                   gordian_error *error)
 {
@@ -419,9 +471,11 @@ static gordian_status load_system(struct service *service, const uint8_t *bytes,
     if (status == GORDIAN_OK)
         status = own_processes(service, served, error);
     if (status == GORDIAN_OK)
-        status = incidents_load(served, &first, error);
+        status = incidents_load(service, served, &first, error);
     if (status == GORDIAN_OK)
         status = load_owners(service, served, &first, error);
+    if (status == GORDIAN_OK)
+        status = load_labels(service, served, &first, error);
     if (status == GORDIAN_OK && (first.bad || bytes_left(&first) > 0))
         status = bad_snapshot(error);
     return status;
@@ -466,7 +520,7 @@ bool service_is_open(const struct service *service, uint64_t incident)
 {
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
-        for (uint32_t j = 0; served && j < served->incident_count; j++)
+        for (uint32_t j = 0; served && j < served->incident_limit; j++)
             if (served->incidents[j].id == incident)
                 return true;
     }

@@ -67,6 +67,9 @@ void service_begin(struct service *service)
 bool service_may_change(struct service *service, const char **why)
 {
     const struct service_journal *journal = &service->options.journal;
+    *why = service->standing_by;
+    if (service->standing_by[0])
+        return false;
     if (service->unkept)
         record_append(service);
     if (service->unkept) {
@@ -80,7 +83,16 @@ bool service_is_cut_off(const struct service *service)
 {
     const struct service_journal *journal = &service->options.journal;
     const char *why;
-    return service->unkept || (journal->healthy && !journal->healthy(journal->context, &why));
+    return service->standing_by[0] || service->unkept ||
+           (journal->healthy && !journal->healthy(journal->context, &why));
+}
+
+void service_stand_by(struct service *service, const char *leader)
+{
+    service->standing_by[0] = '\0';
+    if (leader)
+        snprintf(service->standing_by, sizeof service->standing_by,
+                 "this server stands by; " WIRE_LEADER_IS "%s", *leader ? leader : "unknown");
 }
 
 uint64_t service_last(const struct service *service)
@@ -103,6 +115,7 @@ static gordian_status open_work(struct service *service, gordian_error *error)
     if (!work->wants)
         return fail_memory(error);
     work->text.fd = work->more.fd = work->third.fd = work->stuck.fd = work->replay.fd = -1;
+    work->labels.fd = -1;
     work->deadline = UINT64_MAX;
     lease_set_time(service);
     service_begin(service);
@@ -167,6 +180,7 @@ static void close_work(struct service *service)
     output_close(&work->text);
     output_close(&work->more);
     output_close(&work->third);
+    output_close(&work->labels);
     output_close(&work->stuck);
     output_close(&work->replay);
     memory_free(&service->memory, work->wants);
@@ -185,6 +199,7 @@ void service_free(struct service *service)
     for (uint32_t i = 0; i < service->system_limit; i++)
         service_close_served(service->systems[i]);
     memory_free(&service->memory, service->systems);
+    memory_free(&service->memory, service->holders);
     sessions_free(service);
     close_work(service);
     gordian_allocator memory = memory_allocator(service->options.allocator);
@@ -207,6 +222,7 @@ gordian_status service_attach(struct service *service, struct client *client,
     client->subscriptions = WIRE_MY_GRANTS;
     client->system = NOBODY;
     client->session = NOBODY;
+    client->holder = NOBODY;
     client->out.fd = -1;
     const struct served *served = service_find(service, DEFAULT_SYSTEM, strlen(DEFAULT_SYSTEM));
     if (served)
@@ -261,12 +277,19 @@ void service_detach(struct client *client)
     client->out = (struct output){.fd = -1};
 }
 
-void client_subscribe(struct client *client, uint8_t mask)
+bool client_subscribe(struct client *client, uint8_t mask)
 {
-    uint32_t *everything = &client->service->work->everything;
+    struct service *service = client->service;
+    uint32_t *everything = &service->work->everything;
+    /* Who asks here would wait for ever: the leader alone tells. */
+    if (service->standing_by[0] && mask & (uint8_t)~WIRE_MY_GRANTS) {
+        client_error(client, WIRE_NOT_LEADER, 1000, 1, service->standing_by);
+        return false;
+    }
     *everything -= (client->subscriptions & WIRE_EVERYTHING) != 0;
     *everything += (mask & WIRE_EVERYTHING) != 0;
     client->subscriptions = mask;
+    return true;
 }
 
 /* Connects a client with a session, which may have been another connection's. */
@@ -287,15 +310,34 @@ static void join_session(struct client *client, uint32_t slot)
     session_touch(service, session);
 }
 
+/* What the token permits, and what there is for it. */
+static void show_token(struct client *client, struct wire_text token)
+{
+    struct service *service = client->service;
+    const struct service_options *options = &service->options;
+    struct service_grant grant = {.holder = "", .systems = ""};
+    options->authorise(options->authorise_context, token.text, token.length, &grant);
+    client->rights = grant.rights;
+    if (grant.rights == SERVICE_NOTHING)
+        return;
+    client->holder = holder_find(service, grant.holder, strlen(grant.holder));
+    if (client->holder != NOBODY)
+        holder_set(service, client->holder, &grant);
+    const struct served *served = service_system(service, client->system);
+    if (served && !service_is_permitted(service, client->holder, served->name))
+        client->system = NOBODY;
+}
+
 static bool authorise_client(struct client *client, struct wire_text token)
 {
     const struct service_options *options = &client->service->options;
     if (client->rights == SERVICE_NOTHING && options->authorise)
-        client->rights = options->authorise(options->authorise_context, token.text, token.length);
+        show_token(client, token);
     else if (client->rights == SERVICE_NOTHING)
         client->rights = SERVICE_WRITE;
     if (client->rights != SERVICE_NOTHING)
         return true;
+    client->guessed = token.length > 0;
     client_error(client, WIRE_NOT_ALLOWED, 0, 1,
                  token.length ? "the token is wrong" : "a token is needed");
     return false;
@@ -311,11 +353,14 @@ bool client_hello(struct client *client, const struct wire_hello *hello)
     if (!client_may_write(client))
         return client->rights & SERVICE_READ; /* it only looks: it has no session */
     struct wire_hello mine = *hello;
+    const char *holder = holder_name(service, client->holder);
+    mine.token = (struct wire_text){holder, strlen(holder)}; /* whose it is: the token is secret */
     static const uint8_t zeros[WIRE_SESSION_SIZE];
     if (client->session != NOBODY && memcmp(hello->session, zeros, sizeof zeros) == 0)
         memcpy(mine.session, service->sessions[client->session].id, sizeof mine.session);
-    uint32_t slot = session_same(service, &mine); /* which needs no journal */
-    if (slot == NOBODY && !service_may_change(service, &why)) {
+    uint32_t slot = session_same(service, &mine);             /* which needs no journal */
+    bool changes = slot == NOBODY || service->standing_by[0]; /* a session is with the leader */
+    if (changes && !service_may_change(service, &why)) {
         client_error(client, WIRE_NOT_KEPT, 1000, 1, why);
         return false;
     }
@@ -342,6 +387,12 @@ bool client_may_write(const struct client *client)
 gordian_status client_may_open(const struct client *client, const struct wire_open *open,
                                gordian_error *error)
 {
+    char name[GORDIAN_NAME_MAX + 1] = "";
+    if (open->name.length <= GORDIAN_NAME_MAX)
+        memcpy(name, open->name.text, open->name.length);
+    if (!service_is_permitted(client->service, client->holder, name))
+        return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
+                         "this token is for other systems");
     if (client->rights & SERVICE_ADMINISTER ||
         service_find(client->service, open->name.text, open->name.length))
         return GORDIAN_OK; /* or it only uses what is there */
@@ -366,46 +417,79 @@ gordian_status client_may_remove(const struct client *client, const struct serve
     return GORDIAN_OK;
 }
 
+gordian_status client_may_label(const struct client *client, const struct served *served,
+                                const struct wire_label *label, gordian_error *error)
+{
+    if (label->what != WIRE_PROCESS || client_may_end(client, served, label->id))
+        return GORDIAN_OK;
+    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
+                     "this token does not permit to label what is another session's");
+}
+
 /* ------------------------------------------------------------------ quotas */
 
-static void refill_tokens(struct client *client)
+/* A bucket of `rate` events a second, in thousandths. */
+static void refill_bucket(int64_t *allowance, uint64_t *refilled, uint64_t now, uint64_t rate)
 {
-    uint64_t rate = client->service->options.limits.events_a_second;
-    uint64_t now = client->service->work->steady, past = now - client->refilled;
+    uint64_t past = now - *refilled;
     if (past == 0)
         return;
-    client->refilled = now;
+    *refilled = now;
     if (past > 1000)
         past = 1000;
-    client->allowance += (int64_t)(past * rate);
-    if (client->allowance > (int64_t)rate * 1000) /* at most what one second brings */
-        client->allowance = (int64_t)rate * 1000;
+    *allowance += (int64_t)(past * rate);
+    if (*allowance > (int64_t)rate * 1000) /* at most what one second brings */
+        *allowance = (int64_t)rate * 1000;
+}
+
+static struct holder *limited_holder(const struct client *client)
+{
+    const struct service *service = client->service;
+    struct holder *holder =
+        client->holder < service->holder_count ? &service->holders[client->holder] : NULL;
+    return holder && holder->max_events > 0 ? holder : NULL;
 }
 
 bool client_may_spend(struct client *client)
 {
-    if (client->service->options.limits.events_a_second == 0)
+    struct service *service = client->service;
+    uint64_t rate = service->options.limits.events_a_second, now = service->work->steady;
+    struct holder *holder = limited_holder(client);
+    if (rate > 0)
+        refill_bucket(&client->allowance, &client->refilled, now, rate);
+    if (holder)
+        refill_bucket(&holder->allowance, &holder->refilled, now, holder->max_events);
+    if ((rate == 0 || client->allowance > 0) && (!holder || holder->allowance > 0))
         return true;
-    refill_tokens(client);
-    if (client->allowance > 0)
-        return true;
-    client->service->counters.throttled++;
+    service->counters.throttled++;
     return false;
 }
 
 void client_spend(struct client *client, uint64_t events)
 {
+    struct holder *holder = limited_holder(client);
     if (client->service->options.limits.events_a_second > 0)
         client->allowance -= (int64_t)events * 1000;
+    if (holder)
+        holder->allowance -= (int64_t)events * 1000;
+}
+
+static uint32_t bucket_pause(int64_t allowance, uint64_t rate)
+{
+    if (rate == 0 || allowance > 0)
+        return 0;
+    uint64_t ms = (uint64_t)-allowance / rate + 1;
+    return ms < 60000 ? (uint32_t)ms : 60000;
 }
 
 uint32_t service_pause_ms(const struct client *client)
 {
-    uint32_t rate = client->service->options.limits.events_a_second;
-    if (rate == 0 || client->allowance > 0)
+    const struct holder *holder = limited_holder(client);
+    uint32_t ms = bucket_pause(client->allowance, client->service->options.limits.events_a_second);
+    uint32_t shared = holder ? bucket_pause(holder->allowance, holder->max_events) : 0;
+    if (ms == 0 && shared == 0)
         return client->question ? QUESTION_MS : 0;
-    uint64_t ms = (uint64_t)-client->allowance / rate + 1;
-    return ms < 60000 ? (uint32_t)ms : 60000;
+    return ms > shared ? ms : shared;
 }
 
 /* ------------------------------------------------------------------ taking */
@@ -486,14 +570,15 @@ uint32_t service_tick(struct service *service)
     service_may_change(service, &why); /* tries what could not be appended */
     if (service->work->deadline <= service->work->lease)
         lease_judge(service);
+    bool more = incidents_walk(service);
     if (service->work->ending > 0 && session_drop_some(service))
-        return service_may_change(service, &why) ? 0 : TICK_MS;
-    return TICK_MS;
+        more |= service_may_change(service, &why);
+    return more ? 0 : TICK_MS;
 }
 
 bool service_is_busy(const struct service *service)
 {
-    return service->work->ending > 0 || service->unkept;
+    return service->work->ending > 0 || service->work->walking > 0 || service->unkept;
 }
 
 /* ------------------------------------------------------------------ looking */
@@ -530,6 +615,7 @@ void service_process_json(struct json *json, const struct service *service,
         json_key_text(json, "owner", owner);
     else
         json_key_null(json, "owner");
+    tags_json(json, &served->tags, TAGS_PROCESS, process);
 }
 
 void service_process_node(struct json *json, const struct service *service,
@@ -553,8 +639,11 @@ void service_resource_node(struct json *json, const struct served *served, uint3
                         served_units(served, resource) - served_free_units(served, resource));
         return;
     }
-    json_resource_node(json, resource, served_resource_label(served, resource, buffer),
-                       served_units(served, resource), served_free_units(served, resource));
+    json_open(json, NULL, '{');
+    json_resource_members(json, resource, served_resource_label(served, resource, buffer),
+                          served_units(served, resource), served_free_units(served, resource));
+    tags_json(json, &served->tags, TAGS_RESOURCE, resource);
+    json_shut(json);
 }
 
 void service_graph_edge(struct json *json, const struct served *served, const gordian_edge *edge)

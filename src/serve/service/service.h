@@ -63,13 +63,37 @@ enum service_rights {
     SERVICE_WRITE = 15,     /* all of it */
 };
 
+/* What somebody who has shown a token may do. Texts are copied. */
+#define SERVICE_HOLDER_MAX  63
+#define SERVICE_SYSTEMS_MAX 255
+
+struct service_grant {
+    enum service_rights rights;
+    const char *holder;  /* the token's name; "": no token */
+    const char *systems; /* patterns of the systems there are for it, with commas; "": all */
+    uint64_t max_systems, max_names, max_memory, max_events; /* of all its sessions; 0: no limit */
+};
+
+/* Who a token belongs to, and what all its sessions have: see holder.c. */
+struct holder {
+    char name[SERVICE_HOLDER_MAX + 1];
+    char systems[SERVICE_SYSTEMS_MAX + 1];
+    uint64_t max_systems, max_names, max_memory, max_events;
+    uint64_t system_count, name_count;
+    uint64_t memory,
+        memory_at;     /* found at that time, and what was allowed since: bytes, steady ms */
+    int64_t allowance; /* the bucket of events, as a client's */
+    uint64_t refilled;
+};
+
 struct service_options {
     struct service_limits limits;
     uint8_t durability;                 /* enum wire_durability: for WELCOME */
     const gordian_allocator *allocator; /* NULL: the C library's */
     struct service_journal journal;     /* append NULL: nothing is kept */
     /* What a token permits. NULL: everybody may do everything. */
-    enum service_rights (*authorise)(void *context, const char *token, size_t length);
+    void (*authorise)(void *context, const char *token, size_t length, struct service_grant *grant);
+    bool (*fits)(const char *patterns, const char *name); /* of systems; NULL: all do */
     void *authorise_context;
     /* May somebody wait to be heard who has come, or sent something, before this moment (steady
      * ms): a connection to be accepted, a HELLO to be read? NULL: never. */
@@ -97,10 +121,13 @@ struct client {
     enum client_form form;
     enum service_rights rights; /* SERVICE_NOTHING: a token is needed first */
     bool closing;               /* send what is in `out`, then close */
+    bool guessed;               /* a wrong token was shown: its answer is to come late */
+    bool fences;                /* numbers come with its grants */
     bool dirty;                 /* for the server: something was put into `out` */
     uint8_t subscriptions;      /* enum wire_subscription */
     uint32_t system;            /* slot of the system in use; GORDIAN_NONE */
     uint32_t session;           /* slot; GORDIAN_NONE: none yet */
+    uint32_t holder;            /* of its token; GORDIAN_NONE: it needs none */
     struct output out;          /* answers, in memory */
     uint64_t mark;              /* what is in `out` may be sent when this record is kept */
     uint64_t lines;             /* read so far, in the form of lines */
@@ -156,12 +183,14 @@ struct service_counters {
     uint64_t errors;              /* answers that were errors */
     uint64_t wrong_tokens;
     uint64_t duplicates;
-    uint64_t cut_off;                 /* clients that did not read */
-    uint64_t throttled;               /* times a client was made to wait for its quota */
-    uint64_t over_memory;             /* commands and events refused for a client's memory */
-    uint64_t leases_ended;            /* sessions that were lost */
-    uint64_t stalls, stalled_ms;      /* of the service itself: given back to leases */
-    uint64_t turns;                   /* of the loop */
+    uint64_t cut_off;            /* clients that did not read */
+    uint64_t throttled;          /* times a client was made to wait for its quota */
+    uint64_t over_memory;        /* commands and events refused for a client's memory */
+    uint64_t leases_ended;       /* sessions that were lost */
+    uint64_t stalls, stalled_ms; /* of the service itself: given back to leases */
+    uint64_t turns;              /* of the loop */
+    uint64_t hooks_told, hooks_failed, hooks_dropped; /* the server's: of --on-deadlock */
+    struct metrics_spans spans;                       /* of the loop */
     struct metrics_histogram latency; /* from the arrival of an event to its answer's departure */
 };
 
@@ -186,14 +215,19 @@ struct service {
     uint32_t account_room, serials;
     uint32_t *session_hash; /* by id: the first slot */
     uint32_t session_hash_size;
+    struct holder *holders; /* of tokens that were shown; they stay */
+    uint32_t holder_count, holder_room;
     struct client *clients; /* a list */
     uint32_t client_count;
     uint64_t next_incident;
+    uint64_t fence; /* number of the newest event: see fence_next */
     struct service_watcher *watchers;
     struct service_counters counters;
     uint64_t started; /* ms since 1970 */
     bool replaying;   /* records are applied again: nobody is told */
     bool stopping;
+    char standing_by[320]; /* not "": another server leads, and this one changes nothing; for who
+                              would like to */
     bool unkept; /* the last record could not be appended for lack of memory: it is tried again,
                     and until then nothing is applied or sent */
     struct meter *meter;       /* what the systems take; NULL with an allocator of the caller's */
@@ -211,6 +245,24 @@ uint32_t service_tick(struct service *service);
 /* Is there something for service_tick to do at once? */
 bool service_is_busy(const struct service *service);
 
+/* Is this system there for whoever has this token? */
+bool service_is_permitted(const struct service *service, uint32_t holder, const char *system);
+/* What an operator does by hand: an exit or a cancel of any process, told the journal with who did
+ * it and why. GORDIAN_STATUS_UNAVAILABLE: nothing can be kept now; GORDIAN_STATUS_INPUT: it has no
+ * effect (it does not wait, ...). */
+struct service_action {
+    gordian_op op;
+    uint32_t process;
+    const char *who, *why;
+};
+
+gordian_status service_act(struct service *service, struct served *served,
+                           const struct service_action *action, const char **result,
+                           gordian_error *error);
+/* Labels, likewise, by `who`. */
+struct wire_label;
+gordian_status service_label(struct service *service, struct served *served,
+                             const struct wire_label *label, const char *who, gordian_error *error);
 /* A system by name, or NULL; all of them: service->systems. */
 struct served *service_find(const struct service *service, const char *name, size_t length);
 /* What every JSON object of a process has alike: "since_ms", when it began to wait, in ms since
@@ -252,6 +304,9 @@ gordian_status service_save(struct service *service,
 /* A section of a snapshot, in the order they were put. */
 gordian_status service_load_section(struct service *service, const char *name, const void *bytes,
                                     size_t length, gordian_error *error);
+/* Another server leads, at this address ("": nobody knows): records come through service_replay
+ * alone. NULL: this one leads. */
+void service_stand_by(struct service *service, const char *leader);
 /* After the last record: leases of the sessions that were there begin to run. */
 void service_resume(struct service *service);
 /* The history has incidents up to this id (it may know of more than the journal, when that was

@@ -74,7 +74,7 @@ static bool reserve_slot(struct service *service, uint32_t slot)
         return false;
     uint32_t first = service->session_limit;
     for (uint32_t i = slot + 1; i-- > first;) { /* the lowest comes first, and is taken first */
-        service->sessions[i] = (struct session){.next = service->free_session};
+        service->sessions[i] = (struct session){.next = service->free_session, .holder = NOBODY};
         service->free_session = i;
     }
     service->session_limit = slot >= first ? slot + 1 : first;
@@ -87,7 +87,7 @@ static void take_slot(struct service *service, uint32_t slot)
     while (*link != slot)
         link = &service->sessions[*link].next;
     *link = service->sessions[slot].next;
-    service->sessions[slot] = (struct session){.in_use = true};
+    service->sessions[slot] = (struct session){.in_use = true, .holder = NOBODY};
     service->session_count++;
     quota_session(service, slot);
 }
@@ -145,6 +145,7 @@ gordian_status session_put(struct service *service, uint32_t slot, const struct 
         session->opened = service->work->now;
         hash_add(service, slot);
     }
+    holder_take(service, slot, holder_find(service, hello->token.text, hello->token.length));
     session->lease_ms = hello->lease_ms;
     session->keep = hello->flags & WIRE_KEEP;
     size_t length = hello->name.length < SESSION_NAME_MAX ? hello->name.length : SESSION_NAME_MAX;
@@ -156,16 +157,14 @@ gordian_status session_put(struct service *service, uint32_t slot, const struct 
 static gordian_status record_hello(struct service *service, uint32_t slot,
                                    const struct wire_hello *hello, gordian_error *error)
 {
-    struct wire_hello kept = *hello;
-    kept.token = (struct wire_text){"", 0};
-    size_t size = wire_put_hello(NULL, 0, &kept);
+    size_t size = wire_put_hello(NULL, 0, hello);
     if (!record_begin(service, RECORD_SESSION, slot, NOBODY, size))
         return fail_memory(error);
-    gordian_status status = session_put(service, slot, &kept, error);
+    gordian_status status = session_put(service, slot, hello, error);
     if (status != GORDIAN_OK)
         return status;
     struct bytes *record = &service->work->record;
-    record_take_body(service, wire_put_hello(record->data + record->used, size, &kept));
+    record_take_body(service, wire_put_hello(record->data + record->used, size, hello));
     record_append(service);
     return GORDIAN_OK;
 }
@@ -174,6 +173,13 @@ static uint32_t granted_lease(const struct service *service, const struct wire_h
 {
     uint32_t most = service->options.limits.lease_max_ms;
     return hello->lease_ms < most ? hello->lease_ms : most;
+}
+
+static bool is_holder(const struct service *service, const struct session *session,
+                      struct wire_text name)
+{
+    const char *holder = holder_name(service, session->holder);
+    return strlen(holder) == name.length && memcmp(holder, name.text, name.length) == 0;
 }
 
 uint32_t session_same(const struct service *service, const struct wire_hello *hello)
@@ -185,7 +191,7 @@ uint32_t session_same(const struct service *service, const struct wire_hello *he
     size_t length = hello->name.length < SESSION_NAME_MAX ? hello->name.length : SESSION_NAME_MAX;
     bool same = !session->ending && session->lease_ms == granted_lease(service, hello) &&
                 session->keep == ((hello->flags & WIRE_KEEP) != 0) &&
-                strlen(session->name) == length &&
+                is_holder(service, session, hello->token) && strlen(session->name) == length &&
                 memcmp(session->name, hello->name.text, length) == 0;
     return same ? slot : NOBODY;
 }
@@ -229,7 +235,8 @@ struct session *session_of(struct client *client, gordian_error *error)
     struct service *service = client->service;
     if (client->session != NOBODY)
         return &service->sessions[client->session];
-    const struct wire_hello hello = {.token = {"", 0},
+    const char *holder = holder_name(service, client->holder);
+    const struct wire_hello hello = {.token = {holder, strlen(holder)},
                                      .name = {client->label, strlen(client->label)}};
     uint32_t slot;
     if (session_hello(service, &hello, &slot, error))
@@ -271,6 +278,7 @@ void session_own(struct service *service, uint32_t slot, struct served *served, 
     }
     served_set_owner(served, process, slot, &share->head);
     session->processes++;
+    holder_count(service, slot, 1, 0);
     quota_own(service, slot, served, process);
 }
 
@@ -284,6 +292,7 @@ void session_disown(struct service *service, struct served *served, uint32_t pro
     quota_disown(service, owner, served, process);
     served_drop_owner(served, process, &share->head);
     session->processes--;
+    holder_count(service, owner, -1, 0);
     if (share->head == NOBODY)
         *share = session->shares[--session->share_count];
 }
@@ -321,10 +330,11 @@ void session_forget(struct service *service, uint32_t slot)
         struct session_share share = session->shares[0];
         keep_all(service, service->systems[share.system], share.head);
     }
+    holder_take(service, slot, NOBODY);
     service->work->ending -= session->ending;
     hash_remove(service, slot);
     memory_free(&service->memory, session->shares);
-    *session = (struct session){.next = service->free_session};
+    *session = (struct session){.next = service->free_session, .holder = NOBODY};
     service->free_session = slot;
     service->session_count--;
 }

@@ -36,8 +36,10 @@ struct session {
     /* For quotas: what it has added that is still there, and a number no other session has. */
     uint32_t resources, systems;
     uint32_t serial;
+    uint32_t holder; /* of the token it was opened with; GORDIAN_NONE: none */
 
     struct client *client; /* NULL: it is not connected */
+    uint64_t met;          /* the last incident on whose cycle a process of its was met */
     uint64_t concerned;    /* the last notice of a deadlock that a process of its is in */
     uint64_t record;       /* that `last` is kept by, since the start */
     uint64_t deadline;     /* not connected, or silent: ends then, by the clock of

@@ -18,8 +18,9 @@ static const char help_text[] =
     "[name=N] | "
     "open NAME detect|avoid [key=value ...] | use NAME | systems | close NAME | forget P | remove "
     "Q "
-    "| subscribe mine,deadlocks,all,none | what-if P Q[=N] ... | state [P|Q] | history [since=MS] "
-    "[before=ID] [limit=N] | ping | stats | help | quit";
+    "| label process|resource NAME KEY:VALUE ... | subscribe mine,deadlocks,all,none | what-if P "
+    "Q[=N] ... | state [P|Q] | history [since=MS] "
+    "[before=ID] [limit=N] [label=KEY:VALUE] | ping | stats | help | quit";
 
 /* ------------------------------------------------------------------ answers */
 
@@ -125,7 +126,13 @@ static const char *set_hello(struct wire_hello *hello, const gordian_word *word)
     if (word_is(&name, "lease"))
         return parse_lease(&value, &hello->lease_ms) ? NULL : "expected seconds, or 500ms";
     if (word_is(&name, "keep")) {
-        hello->flags = word_is(&value, "yes") ? WIRE_KEEP : 0;
+        hello->flags &= (uint8_t)~WIRE_KEEP;
+        hello->flags |= word_is(&value, "yes") ? WIRE_KEEP : 0;
+        return word_is(&value, "yes") || word_is(&value, "no") ? NULL : "expected yes or no";
+    }
+    if (word_is(&name, "fences")) {
+        hello->flags &= (uint8_t)~WIRE_FENCES;
+        hello->flags |= word_is(&value, "yes") ? WIRE_FENCES : 0;
         return word_is(&value, "yes") || word_is(&value, "no") ? NULL : "expected yes or no";
     }
     if (word_is(&name, "token"))
@@ -133,7 +140,7 @@ static const char *set_hello(struct wire_hello *hello, const gordian_word *word)
     else if (word_is(&name, "name"))
         hello->name = text;
     else
-        return "expected session=, lease=, keep=, token= or name=";
+        return "expected session=, lease=, keep=, fences=, token= or name=";
     return NULL;
 }
 
@@ -153,6 +160,8 @@ static void write_hello(struct client *client)
         json_key_u64(&json, "last", session->last);
     }
     json_key_text(&json, "durability", levels[service->options.durability % 3]);
+    if (client->fences)
+        json_key_u64(&json, "fence", service->fence);
     json_key_u64(&json, "events_a_second", service->options.limits.events_a_second);
     json_key_text(&json, "version", gordian_version());
     json_end(&json);
@@ -170,6 +179,9 @@ static void verb_hello(struct client *client)
         }
     }
     size_t start = client->out.used;
+    if (client->form == CLIENT_LINES)
+        client->fences = hello.flags & WIRE_FENCES;
+    hello.flags &= WIRE_KEEP;
     if (!client_hello(client, &hello))
         return;
     write_hello(client);
@@ -219,7 +231,7 @@ static void verb_use(struct client *client)
     const gordian_word *name = need_word(client, 1, "expected the name of a system");
     if (!name)
         return;
-    const struct served *served = service_find(client->service, name->text, name->length);
+    const struct served *served = client_find_system(client, name->text, name->length);
     if (!served) {
         answer_bad(client, WIRE_NO_SYSTEM, name, "there is no system of this name");
         return;
@@ -268,6 +280,44 @@ static void verb_forget(struct client *client)
 static void verb_remove(struct client *client)
 {
     remove_named(client, WIRE_RESOURCE, "remove");
+}
+
+/* KEY:VALUE ... of a process or a resource; KEY: takes it away. */
+static void verb_label(struct client *client)
+{
+    const struct reader *reader = words_of(client);
+    const gordian_word *what = need_word(client, 1, "expected process or resource");
+    const gordian_word *name = what ? need_word(client, 2, "expected a name") : NULL;
+    struct served *served = name ? system_of(client) : NULL;
+    struct wire_text texts[WIRE_LABELS_MAX];
+    struct wire_label label = {.texts = texts};
+    gordian_error error = {0};
+    if (!served || !need_word(client, 3, "expected a label, KEY:VALUE") || !may_change(client))
+        return;
+    label.what = word_is(what, "process")    ? WIRE_PROCESS
+                 : word_is(what, "resource") ? WIRE_RESOURCE
+                                             : 0;
+    if (label.what == 0) {
+        answer_bad(client, WIRE_BAD_VALUE, what, "expected process or resource");
+        return;
+    }
+    label.id = label.what == WIRE_PROCESS ? served_find_process(served, name->text, name->length)
+                                          : served_find_resource(served, name->text, name->length);
+    if (label.id == NOBODY) {
+        answer_bad(client, WIRE_BAD_VALUE, name, "there is nothing of this name");
+        return;
+    }
+    if (reader->word_count - 3 > WIRE_LABELS_MAX) {
+        answer_bad(client, WIRE_BAD_VALUE, name, "too many labels");
+        return;
+    }
+    for (size_t i = 3; i < reader->word_count; i++)
+        texts[label.count++] = (struct wire_text){reader->words[i].text, reader->words[i].length};
+    if (client_may_label(client, served, &label, &error) ||
+        apply_label(client->service, served, client->session, &label, &error))
+        client_fail(client, &error);
+    else
+        line_ok(client, "label", served);
 }
 
 static void verb_state(struct client *client)
@@ -337,14 +387,21 @@ static void verb_what_if(struct client *client)
 
 /* ------------------------------------------------------------------ history */
 
-static const char *set_filter(struct incidents_filter *filter, const gordian_word *word)
+static const char *set_filter(struct incidents_filter *filter, const gordian_word *word,
+                              char label[GORDIAN_NAME_MAX + 1])
 {
     gordian_word name, value;
     uint64_t number;
     const char *why;
     word_split(word, &name, &value);
+    if (value.text && word_is(&name, "label") && value.length <= GORDIAN_NAME_MAX) {
+        memcpy(label, value.text, value.length);
+        label[value.length] = '\0';
+        filter->label = label;
+        return NULL;
+    }
     if (!value.text || !parse_u64(value.text, value.length, &number, &why) || number > INT64_MAX)
-        return "expected a number: since=, before= or limit=";
+        return "expected a number: since=, before= or limit=, or a label=";
     if (word_is(&name, "since"))
         filter->since = number;
     else if (word_is(&name, "before"))
@@ -390,13 +447,14 @@ static void verb_history(struct client *client)
     const struct reader *reader = words_of(client);
     const struct served *served = system_of(client);
     struct incidents_filter filter = {.limit = HISTORY};
+    char label[GORDIAN_NAME_MAX + 1];
     if (!served) { /* it may have gone since the question was asked */
         client_drop_question(client);
         return;
     }
     filter.system = served->name;
     for (size_t i = 1; i < reader->word_count; i++) {
-        const char *wrong = set_filter(&filter, &reader->words[i]);
+        const char *wrong = set_filter(&filter, &reader->words[i], label);
         if (wrong) {
             answer_bad(client, WIRE_BAD_VALUE, &reader->words[i], wrong);
             return;
@@ -442,8 +500,8 @@ static void verb_subscribe(struct client *client)
     }
     if (!list)
         return;
-    client_subscribe(client, (uint8_t)mask);
-    line_ok(client, "subscribe", service_system(client->service, client->system));
+    if (client_subscribe(client, (uint8_t)mask))
+        line_ok(client, "subscribe", service_system(client->service, client->system));
 }
 
 static void verb_ping(struct client *client)
@@ -477,13 +535,21 @@ static const struct verb {
     void (*take)(struct client *client);
     bool open; /* to those who have not shown a token yet */
 } verbs[] = {
-    {"hello", verb_hello, true},      {"open", verb_open, false},
-    {"use", verb_use, false},         {"systems", line_systems, false},
-    {"close", verb_close, false},     {"forget", verb_forget, false},
-    {"remove", verb_remove, false},   {"subscribe", verb_subscribe, false},
-    {"what-if", verb_what_if, false}, {"state", verb_state, false},
-    {"history", verb_history, false}, {"ping", verb_ping, true},
-    {"stats", line_stats, false},     {"help", verb_help, true},
+    {"hello", verb_hello, true},
+    {"open", verb_open, false},
+    {"use", verb_use, false},
+    {"systems", line_systems, false},
+    {"close", verb_close, false},
+    {"forget", verb_forget, false},
+    {"remove", verb_remove, false},
+    {"label", verb_label, false},
+    {"subscribe", verb_subscribe, false},
+    {"what-if", verb_what_if, false},
+    {"state", verb_state, false},
+    {"history", verb_history, false},
+    {"ping", verb_ping, true},
+    {"stats", line_stats, false},
+    {"help", verb_help, true},
     {"quit", verb_quit, true},
 };
 

@@ -1,5 +1,6 @@
 #include "serve/store/history.h"
 
+#include "base/crc.h"
 #include "base/error.h"
 #include "serve/store/files.h"
 #include "serve/store/store.h"
@@ -36,10 +37,23 @@ static const char *const texts[HISTORY_STATEMENTS] = {
                     " processes = coalesce(excluded.processes, processes),"
                     " witness = coalesce(excluded.witness, witness),"
                     " replay = coalesce(excluded.replay, replay), changed = excluded.changed",
+    /* columns as of an incident; those of no use here are bound all the same */
+    [HISTORY_ACTION] =
+        "INSERT OR REPLACE INTO action(id, system, at, what, who, process, why, born)"
+        " VALUES(?1 & 0x7fffffffffffffff, ?2, ?3, ?5, ?6, ?7, ?8, ?11)",
+    /* likewise */
+    [HISTORY_LABELS] = "INSERT OR REPLACE INTO incident_label(id, labels)"
+                       " VALUES(?1 & 0x3fffffffffffffff, coalesce(?8, ?11))",
+    [HISTORY_NOTICE] = "INSERT OR IGNORE INTO notice(id, ended, born)"
+                       " VALUES(?1 & 0x3fffffffffffffff, coalesce(?4, 0), ?11)",
+    [HISTORY_TOLD] = "DELETE FROM notice WHERE id = (?1 & 0x3fffffffffffffff)"
+                     " AND ended = coalesce(?4, 0) AND ?11 IS NOT NULL",
     [HISTORY_APPLIED] = "UPDATE applied SET frame = ?1",
     [HISTORY_KNOWN] = "SELECT 1 FROM incident WHERE id = ?1",
     [HISTORY_TRIM_OLD] =
         "DELETE FROM incident WHERE id IN (SELECT id FROM incident WHERE ended < ?1 LIMIT 256)",
+    [HISTORY_TRIM_ACTIONS] =
+        "DELETE FROM action WHERE id IN (SELECT id FROM action WHERE at < ?1 LIMIT 256)",
     [HISTORY_TRIM_MANY] =
         "DELETE FROM incident WHERE id IN (SELECT id FROM incident WHERE ended IS NOT NULL"
         " AND id <= (SELECT max(id) FROM incident) - ?1 LIMIT 256)",
@@ -144,6 +158,65 @@ static int note_pages(void *context, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
+/* ---- checksums */
+
+uint32_t history_sum(uint32_t sum, const unsigned char *text, int length)
+{
+    unsigned char there = text ? 1 : 0; /* nothing is not "" */
+    sum = crc32c(sum, &there, 1);
+    return text && length > 0 ? crc32c(sum, text, (size_t)length) : sum;
+}
+
+static void sum_row(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    uint32_t sum = 0;
+    for (int i = 0; i < count; i++) {
+        const unsigned char *text = sqlite3_value_text(values[i]);
+        sum = history_sum(sum, text, sqlite3_value_bytes(values[i]));
+    }
+    sqlite3_result_int64(context, sum);
+}
+
+int history_add_functions(sqlite3 *db)
+{
+    return sqlite3_create_function(db, "row_sum", -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                   sum_row, NULL, NULL);
+}
+
+/* Whoever writes a row, in whatever way, writes its sum. (Not INSERT OR REPLACE: what the statement
+ * says about conflicts counts in triggers, too.) */
+static const char sums[] =
+    "CREATE TABLE IF NOT EXISTS incident_sum(id INTEGER PRIMARY KEY, sum INTEGER NOT NULL);"
+    "CREATE TRIGGER IF NOT EXISTS incident_made AFTER INSERT ON incident BEGIN"
+    " DELETE FROM incident_sum WHERE id = new.id;"
+    " INSERT INTO incident_sum VALUES(new.id, row_sum(new.system, new.at, new.ended, new.how,"
+    " new.requester, new.victim, new.processes, new.witness)); END;"
+    "CREATE TRIGGER IF NOT EXISTS incident_changed AFTER UPDATE ON incident BEGIN"
+    " DELETE FROM incident_sum WHERE id = new.id;"
+    " INSERT INTO incident_sum VALUES(new.id, row_sum(new.system, new.at, new.ended, new.how,"
+    " new.requester, new.victim, new.processes, new.witness)); END;"
+    "CREATE TRIGGER IF NOT EXISTS incident_gone AFTER DELETE ON incident BEGIN"
+    " DELETE FROM incident_sum WHERE id = old.id; END;";
+
+/* A table that older databases of this version do not have, and whoever made them does not miss. */
+static const char actions[] =
+    "CREATE TABLE IF NOT EXISTS action(id INTEGER PRIMARY KEY, system TEXT NOT NULL,"
+    " at INTEGER NOT NULL, what TEXT, who TEXT, process TEXT, why TEXT, born INTEGER NOT NULL);"
+    "CREATE VIEW IF NOT EXISTS actions AS SELECT id,"
+    " strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS at, system, what, process, who,"
+    " why, at AS at_ms FROM action;";
+
+/* Another one. */
+static const char labels[] =
+    "CREATE TABLE IF NOT EXISTS incident_label(id INTEGER PRIMARY KEY, labels TEXT);"
+    "CREATE TRIGGER IF NOT EXISTS incident_unlabelled AFTER DELETE ON incident BEGIN"
+    " DELETE FROM incident_label WHERE id = old.id; END;";
+
+/* And one more: what is to be told yet. */
+static const char notices[] =
+    "CREATE TABLE IF NOT EXISTS notice(id INTEGER NOT NULL, ended INTEGER NOT NULL,"
+    " born INTEGER NOT NULL, PRIMARY KEY(id, ended));";
+
 /* Checkpoints are the thread's (thread.c): the hook takes the place of automatic ones. */
 static int set_up(struct history *history)
 {
@@ -152,6 +225,16 @@ static int set_up(struct history *history)
                                 "PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;"
                                 "PRAGMA journal_size_limit = 67108864");
     sqlite3_wal_hook(history->db, note_pages, history);
+    if (!code)
+        code = history_add_functions(history->db);
+    if (!code)
+        code = run_sql(history, actions);
+    if (!code)
+        code = run_sql(history, sums);
+    if (!code)
+        code = run_sql(history, labels);
+    if (!code)
+        code = run_sql(history, notices);
     for (size_t i = 0; i < HISTORY_STATEMENTS && !code; i++)
         code = sqlite3_prepare_v3(history->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                   &history->statements[i], NULL);
@@ -185,12 +268,18 @@ gordian_status history_open(struct history *history, const char *path, bool *dam
     return status;
 }
 
-void history_close(struct history *history)
+sqlite3 *history_leave(struct history *history)
 {
+    sqlite3 *db = history->db;
     for (size_t i = 0; i < HISTORY_STATEMENTS; i++)
         sqlite3_finalize(history->statements[i]);
-    sqlite3_close(history->db);
     *history = (struct history){0};
+    return db;
+}
+
+void history_close(struct history *history)
+{
+    sqlite3_close(history_leave(history));
 }
 
 /* ---- incidents */
@@ -261,15 +350,26 @@ static void bind_text(sqlite3_stmt *statement, int index, struct bytes_in *in)
         sqlite3_bind_null(statement, index);
 }
 
+static enum history_statement statement_for(uint64_t id, uint64_t at)
+{
+    if ((id & INCIDENT_NOTICE) == INCIDENT_NOTICE)
+        return at ? HISTORY_TOLD : HISTORY_NOTICE;
+    if (id & INCIDENT_ACTION)
+        return HISTORY_ACTION;
+    return id & INCIDENT_LABELS ? HISTORY_LABELS : HISTORY_PUT;
+}
+
 static int write_incidents(struct history *history, const struct batch *batch)
 {
-    sqlite3_stmt *statement = history->statements[HISTORY_PUT];
     struct bytes_in in = {.at = batch->incidents.data,
                           .end = batch->incidents.data + batch->incidents.used};
     int code = SQLITE_OK;
     for (uint32_t i = 0; i < batch->incident_count && !code; i++) {
-        sqlite3_bind_int64(statement, 1, (sqlite3_int64)bytes_take_u64(&in));
-        sqlite3_bind_int64(statement, 3, (sqlite3_int64)bytes_take_u64(&in));
+        uint64_t id = bytes_take_u64(&in), at = bytes_take_u64(&in);
+        enum history_statement which = statement_for(id, at);
+        sqlite3_stmt *statement = history->statements[which];
+        sqlite3_bind_int64(statement, 1, (sqlite3_int64)id);
+        sqlite3_bind_int64(statement, 3, (sqlite3_int64)at);
         uint64_t ended = bytes_take_u64(&in);
         if (ended)
             sqlite3_bind_int64(statement, 4, (sqlite3_int64)ended);
@@ -279,9 +379,9 @@ static int write_incidents(struct history *history, const struct batch *batch)
         for (int column = 5; column <= 10; column++)
             bind_text(statement, column, &in);
         sqlite3_bind_int64(statement, 11, (sqlite3_int64)batch->frame);
-        code = run_prepared(history, HISTORY_PUT);
+        code = run_prepared(history, which);
+        sqlite3_clear_bindings(statement);
     }
-    sqlite3_clear_bindings(statement);
     return code;
 }
 
@@ -319,16 +419,19 @@ bool history_knows(struct history *history, uint64_t id)
 int history_go_back(struct history *history, uint64_t frame, bool lost)
 {
     static const char forget[] = "DELETE FROM incident WHERE born > %llu;"
+                                 "DELETE FROM action WHERE born > %llu;"
+                                 "DELETE FROM notice WHERE born > %llu;"
                                  "UPDATE incident SET ended = NULL, how = NULL, victim = NULL,"
                                  " changed = %llu WHERE changed > %llu";
-    static const char keep[] = "UPDATE incident SET born = min(born, %llu), changed = %llu"
+    static const char keep[] = "UPDATE notice SET born = min(born, %llu);"
+                               "UPDATE incident SET born = min(born, %llu), changed = %llu"
                                " WHERE changed > %llu";
-    char sql[400];
+    char sql[500];
     unsigned long long number = frame;
     if (lost)
-        snprintf(sql, sizeof sql, forget, number, number, number);
+        snprintf(sql, sizeof sql, forget, number, number, number, number, number);
     else
-        snprintf(sql, sizeof sql, keep, number, number, number);
+        snprintf(sql, sizeof sql, keep, number, number, number, number);
     int code = run_prepared(history, HISTORY_BEGIN);
     if (code)
         return code;
@@ -339,29 +442,56 @@ int history_go_back(struct history *history, uint64_t frame, bool lost)
     return end_transaction(history, code);
 }
 
-/* From both ends, as far as each way goes: damage is somewhere between. */
-int history_copy(struct history *to, sqlite3 *from)
+/* One that is not as it should be is left behind. */
+static int copy_rows(sqlite3_stmt *get, sqlite3_stmt *put)
 {
-    static const char *const ways[] = {
-        "SELECT * FROM incident ORDER BY id",
-        "SELECT * FROM incident ORDER BY id DESC",
-    };
-    sqlite3_stmt *put = to->statements[HISTORY_PUT];
-    int code = run_prepared(to, HISTORY_BEGIN), way_code = SQLITE_OK;
+    int code;
+    while ((code = sqlite3_step(get)) == SQLITE_ROW) {
+        for (int i = 0; i < sqlite3_column_count(get); i++)
+            sqlite3_bind_value(put, i + 1, sqlite3_column_value(get, i));
+        sqlite3_step(put);
+        sqlite3_reset(put);
+    }
+    return code;
+}
+
+/* From both ends, as far as each way goes: damage is somewhere between. A table that is not there,
+ * or has other columns, is left out. */
+static int copy_table(struct history *to, sqlite3 *from, const char *name, const char *values,
+                      int columns)
+{
+    static const char *const ways[] = {"", " DESC"};
+    sqlite3_stmt *put = NULL;
+    char sql[120];
+    snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO %s VALUES(%s)", name, values);
+    int code = sqlite3_prepare_v2(to->db, sql, -1, &put, NULL), way_code = SQLITE_OK;
     for (size_t way = 0; !code && way < 2 && way_code != SQLITE_DONE; way++) {
         sqlite3_stmt *get = NULL;
-        way_code = sqlite3_prepare_v2(from, ways[way], -1, &get, NULL);
-        while (!way_code && sqlite3_column_count(get) == 12 &&
-               (way_code = sqlite3_step(get)) == SQLITE_ROW) {
-            for (int column = 0; column < 11; column++)
-                sqlite3_bind_value(put, column + 1, sqlite3_column_value(get, column));
-            run_prepared(to, HISTORY_PUT); /* one that is not as it should be is left behind */
-            way_code = SQLITE_OK;
-        }
+        snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY rowid%s", name, ways[way]);
+        way_code = sqlite3_prepare_v2(from, sql, -1, &get, NULL);
+        if (!way_code && sqlite3_column_count(get) == columns)
+            way_code = copy_rows(get, put);
         sqlite3_finalize(get);
     }
-    sqlite3_clear_bindings(put);
-    return code ? code : end_transaction(to, SQLITE_OK);
+    sqlite3_finalize(put);
+    return code;
+}
+
+int history_copy(struct history *to, sqlite3 *from)
+{
+    static const struct {
+        const char *name, *values;
+        int columns;
+    } tables[] = {
+        {"incident", "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12", 12},
+        {"action", "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8", 8},
+        {"incident_label", "?1, ?2", 2},
+        {"notice", "?1, ?2, ?3", 3},
+    };
+    int code = run_prepared(to, HISTORY_BEGIN);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && !code; i++)
+        code = copy_table(to, from, tables[i].name, tables[i].values, tables[i].columns);
+    return end_transaction(to, code);
 }
 
 /* ---- what is not needed any more */
@@ -374,6 +504,8 @@ int history_trim(struct history *history, uint64_t ended_before, uint64_t *dropp
     int code = SQLITE_OK;
     *dropped = 0;
     *more = false;
+    if (ended_before)
+        code = step_with(history, HISTORY_TRIM_ACTIONS, ended_before);
     for (size_t i = ended_before ? 0 : 1; i < 3 && !code; i++) {
         code = step_with(history, (enum history_statement)(HISTORY_TRIM_OLD + i), bounds[i]);
         uint64_t changed = code ? 0 : (uint64_t)sqlite3_changes(history->db);

@@ -29,11 +29,16 @@ enum history_statement {
     HISTORY_COMMIT,
     HISTORY_ROLLBACK,
     HISTORY_PUT,
+    HISTORY_ACTION,
+    HISTORY_LABELS,
+    HISTORY_NOTICE,
+    HISTORY_TOLD,
     HISTORY_APPLIED,
     HISTORY_KNOWN,
     HISTORY_TRIM_OLD,
     HISTORY_TRIM_MANY,
     HISTORY_TRIM_REPLAYS,
+    HISTORY_TRIM_ACTIONS,
     HISTORY_STATEMENTS,
 };
 
@@ -51,9 +56,17 @@ struct history {
 gordian_status history_open(struct history *history, const char *path, bool *damaged,
                             gordian_error *error);
 void history_close(struct history *history);
+/* The same, but for the database itself, which is the caller's from here on. */
+sqlite3 *history_leave(struct history *history);
 
 /* The number that a question gives. */
 int history_ask(sqlite3 *db, const char *sql, int64_t *number);
+
+/* Checksums of rows: of what they are about (without the replay, which goes earlier), in a table
+ * of their own. The same of a value more; SQL has it as row_sum(...). */
+#define HISTORY_SUMMED "system, at, ended, how, requester, victim, processes, witness"
+uint32_t history_sum(uint32_t sum, const unsigned char *text, int length);
+int history_add_functions(sqlite3 *db);
 /* What a code of SQLite means, into `error`. */
 gordian_status history_explain(const struct history *history, int code, gordian_error *error);
 /* Is it about what the file contains, not about the disk? (Statements that SQLite does not
@@ -70,7 +83,7 @@ bool history_knows(struct history *history, uint64_t id);
 /* The journal ends with this frame, before what was applied. After a power cut (`lost`) what came
  * later has never been; after a repair it is kept. */
 int history_go_back(struct history *history, uint64_t frame, bool lost);
-/* Takes every incident over that can be read, one by one. */
+/* Takes everything over that can be read, row by row. */
 int history_copy(struct history *to, sqlite3 *from);
 /* Incidents that ended before that time (0: that is no reason), and what is beyond the newest ones:
  * a storm of deadlocks must not fill the disk. *dropped: incidents; *more: there may be some left.

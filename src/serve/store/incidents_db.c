@@ -14,6 +14,9 @@ struct incidents_db {
     gordian_allocator memory;
     sqlite3 *db;
     bool owned;
+    sqlite3_stmt *sum; /* asks for the checksum of a row; NULL: not yet, or there are none */
+    bool asked;        /* whether there are */
+    bool labelled;     /* there is a table of labels: its service was not older than they are */
 };
 
 #define COLUMNS "id, system, at, ended, how, requester, victim, processes, witness"
@@ -40,11 +43,23 @@ gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
     return status;
 }
 
+gordian_status incidents_adopt(struct incidents_db **out, struct sqlite3 *db,
+                               const gordian_allocator *allocator, gordian_error *error)
+{
+    gordian_status status = incidents_share(out, db, allocator, error);
+    if (status == GORDIAN_OK)
+        (*out)->owned = true;
+    else
+        sqlite3_close(db);
+    return status;
+}
+
 void incidents_close(struct incidents_db *db)
 {
     if (!db)
         return;
     gordian_allocator memory = db->memory;
+    sqlite3_finalize(db->sum);
     if (db->owned)
         sqlite3_close(db->db);
     memory_free(&memory, db);
@@ -179,19 +194,46 @@ static struct incident incident_of(sqlite3_stmt *statement)
         .processes = text_of(statement, 7),
         .witness = text_of(statement, 8),
         .replay = text_of(statement, 9),
+        .labels = sqlite3_column_count(statement) > 10 ? text_of(statement, 10) : NULL,
     };
 }
 
-/* Runs a statement, which is then freed. */
+/* Is a row what it was when it was written? Rows of older services have no sums. */
+static bool is_damaged(struct incidents_db *db, sqlite3_stmt *row)
+{
+    static const int order[] = {1, 2, 3, 4, 5, 6, 7, 8}; /* as HISTORY_SUMMED has them */
+    uint32_t sum = 0;
+    bool damaged = false;
+    if (!db->asked)
+        sqlite3_prepare_v2(db->db, "SELECT sum FROM incident_sum WHERE id = ?1", -1, &db->sum,
+                           NULL);
+    db->asked = true;
+    if (!db->sum)
+        return false;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        const unsigned char *text = sqlite3_column_text(row, order[i]);
+        sum = history_sum(sum, text, sqlite3_column_bytes(row, order[i]));
+    }
+    sqlite3_bind_int64(db->sum, 1, sqlite3_column_int64(row, 0));
+    if (sqlite3_step(db->sum) == SQLITE_ROW)
+        damaged = sqlite3_column_int64(db->sum, 0) != (sqlite3_int64)sum;
+    sqlite3_reset(db->sum);
+    return damaged;
+}
+
+/* Runs a statement, which is then freed. `summed`: of incidents. */
 static gordian_status run_statement(struct incidents_db *db, sqlite3_stmt *statement,
                                     gordian_status (*each)(void *context, const struct incident *),
-                                    void *context, uint64_t *count, gordian_error *error)
+                                    void *context, bool summed, uint64_t *count,
+                                    gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     int code = SQLITE_DONE;
     *count = 0;
     while (status == GORDIAN_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        bool damaged = summed && is_damaged(db, statement);
         struct incident incident = incident_of(statement);
+        incident.damaged = damaged;
         ++*count;
         status = each(context, &incident);
     }
@@ -225,39 +267,77 @@ static sqlite3_int64 bounded_text(uint64_t number)
     " FROM incident WHERE (?1 IS NULL OR system = ?1)"                                             \
     " AND (?2 IS NULL OR instr(processes, json_quote(?2)) > 0)"                                    \
     " AND at >= ?3 AND (?4 = 0 OR at < ?4)"                                                        \
-    " AND (?6 = 0 OR ended IS NOT NULL) AND id >= ?5 AND id < ?7"
+    " AND (?6 = 0 OR ended IS NOT NULL) AND id >= ?5 AND id < ?7"                                  \
+    " AND (?9 IS NULL OR EXISTS (SELECT 1 FROM json_each(?9) WHERE system GLOB value))"            \
+    " AND (?10 = 0 OR (at <= ?10 AND (ended IS NULL OR ended > ?10)))"
+#define LABELS "(SELECT labels FROM incident_label WHERE incident_label.id = incident.id)"
 #define STANDS " AND ended IS NULL" /* without an OR: there is an index */
+
+/* The patterns as a JSON array. They have no quotes in them: auth/auth.c sees to that. */
+static void bind_patterns(sqlite3_stmt *statement, int index, const char *patterns)
+{
+    char text[1024] = "[\"";
+    size_t used = 2;
+    if (!patterns || !*patterns)
+        return;
+    for (; *patterns && used < sizeof text - 8; patterns++) {
+        if (*patterns == ',') {
+            memcpy(text + used, "\",\"", 3);
+            used += 3;
+        } else {
+            text[used++] = *patterns;
+        }
+    }
+    memcpy(text + used, "\"]", 3);
+    sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
+}
+
+static bool is_labelled(struct incidents_db *db)
+{
+    int64_t there = 0;
+    if (!db->labelled &&
+        !history_ask(db->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'incident_label'",
+                     &there))
+        db->labelled = there > 0;
+    return db->labelled;
+}
+
+/* ?1 to ?4: whose, and from when to when. */
+static void bind_subject(sqlite3_stmt *statement, const struct incidents_filter *filter)
+{
+    bind_text(statement, 1, filter->system);
+    bind_text(statement, 2, filter->process);
+    sqlite3_bind_int64(statement, 3, bounded_text(filter->since));
+    sqlite3_bind_int64(statement, 4, bounded_text(filter->until));
+}
 
 gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
                                gordian_status (*each)(void *context, const struct incident *),
                                void *context, gordian_error *error)
 {
-    static const char *const texts[] = {
-        "SELECT " COLUMNS ", NULL" PASSES " ORDER BY id DESC LIMIT ?8",
-        "SELECT " COLUMNS ", NULL" PASSES " ORDER BY id LIMIT ?8",
-        "SELECT " COLUMNS ", replay" PASSES " ORDER BY id DESC LIMIT ?8",
-        "SELECT " COLUMNS ", replay" PASSES " ORDER BY id LIMIT ?8",
-        "SELECT " COLUMNS ", NULL" PASSES STANDS " ORDER BY id DESC LIMIT ?8",
-        "SELECT " COLUMNS ", NULL" PASSES STANDS " ORDER BY id LIMIT ?8",
-        "SELECT " COLUMNS ", replay" PASSES STANDS " ORDER BY id DESC LIMIT ?8",
-        "SELECT " COLUMNS ", replay" PASSES STANDS " ORDER BY id LIMIT ?8",
-    };
+    char sql[1200];
     sqlite3_stmt *statement;
     uint64_t count;
-    gordian_status status = prepare_statement(
-        db, texts[4 * filter->open + 2 * filter->with_replay + filter->oldest_first], &statement,
-        error);
+    bool labelled = is_labelled(db);
+    if (filter->label && !labelled)
+        return GORDIAN_OK; /* nobody had any */
+    snprintf(sql, sizeof sql, "SELECT " COLUMNS ", %s, %s" PASSES "%s%s ORDER BY id%s LIMIT ?8",
+             filter->with_replay ? "replay" : "NULL", labelled ? LABELS : "NULL",
+             filter->label ? " AND instr(" LABELS ", json_quote(?11)) > 0" : "",
+             filter->open ? STANDS : "", filter->oldest_first ? "" : " DESC");
+    gordian_status status = prepare_statement(db, sql, &statement, error);
     if (status != GORDIAN_OK)
         return status;
-    bind_text(statement, 1, filter->system);
-    bind_text(statement, 2, filter->process);
-    sqlite3_bind_int64(statement, 3, bounded_text(filter->since));
-    sqlite3_bind_int64(statement, 4, bounded_text(filter->until));
+    bind_subject(statement, filter);
     sqlite3_bind_int64(statement, 5, bounded_text(filter->from));
     sqlite3_bind_int(statement, 6, filter->ended);
     sqlite3_bind_int64(statement, 7, filter->before ? bounded_text(filter->before) : INT64_MAX);
+    bind_patterns(statement, 9, filter->systems);
+    sqlite3_bind_int64(statement, 10, bounded_text(filter->stood));
+    if (filter->label)
+        bind_text(statement, 11, filter->label);
     sqlite3_bind_int64(statement, 8, filter->limit ? (sqlite3_int64)filter->limit : -1);
-    return run_statement(db, statement, each, context, &count, error);
+    return run_statement(db, statement, each, context, true, &count, error);
 }
 
 gordian_status incidents_get(struct incidents_db *db, uint64_t id,
@@ -267,11 +347,14 @@ gordian_status incidents_get(struct incidents_db *db, uint64_t id,
     sqlite3_stmt *statement;
     uint64_t count;
     gordian_status status = prepare_statement(
-        db, "SELECT " COLUMNS ", replay FROM incident WHERE id = ?1", &statement, error);
+        db,
+        is_labelled(db) ? "SELECT " COLUMNS ", replay, " LABELS " FROM incident WHERE id = ?1"
+                        : "SELECT " COLUMNS ", replay FROM incident WHERE id = ?1",
+        &statement, error);
     if (status != GORDIAN_OK)
         return status;
     sqlite3_bind_int64(statement, 1, bounded_text(id));
-    status = run_statement(db, statement, each, context, &count, error);
+    status = run_statement(db, statement, each, context, true, &count, error);
     return status == GORDIAN_OK && count == 0 ? GORDIAN_STATUS_END : status;
 }
 
@@ -299,12 +382,17 @@ void incident_json(struct json *json, const struct incident *incident)
     json_key_json(json, "processes", incident->processes ? incident->processes : "");
     json_key_json(json, "witness", incident->witness ? incident->witness : "");
     key_text(json, "victim", incident->victim);
+    if (incident->labels)
+        json_key_json(json, "labels", incident->labels);
+    if (incident->damaged)
+        json_key_bool(json, "damaged", true);
     if (incident->replay)
         json_key_json(json, "replay", incident->replay);
 }
 
 struct page {
     struct json *json;
+    void (*write)(struct json *json, const struct incident *);
     uint32_t left; /* to be written */
     uint64_t last; /* the one written last */
     bool more;
@@ -319,7 +407,7 @@ static gordian_status write_incident(void *context, const struct incident *incid
     page->left--;
     page->last = incident->id;
     json_open(page->json, NULL, '{');
-    incident_json(page->json, incident);
+    page->write(page->json, incident);
     json_shut(page->json);
     return GORDIAN_OK;
 }
@@ -368,7 +456,7 @@ static bool goes_on(struct incidents_db *db, const struct incidents_filter *filt
 gordian_status incidents_page(struct incidents_db *db, const struct incidents_filter *filter,
                               struct json *json, gordian_error *error)
 {
-    struct page page = {.json = json, .left = filter->limit};
+    struct page page = {.json = json, .left = filter->limit, .write = incident_json};
     struct incidents_filter wider = *filter;
     wider.limit++; /* one more: is there a next page? */
     if (!filter->open)
@@ -387,6 +475,100 @@ gordian_status incidents_page(struct incidents_db *db, const struct incidents_fi
     return GORDIAN_OK;
 }
 
+void action_json(struct json *json, const struct incident *action)
+{
+    json_key_u64(json, "id", action->id);
+    json_key_u64(json, "at", action->at);
+    key_text(json, "system", action->system);
+    key_text(json, "what", action->how);
+    key_text(json, "process", action->victim);
+    key_text(json, "who", action->requester);
+    key_text(json, "why", action->processes);
+}
+
+#define ACTIONS                                                                                    \
+    "SELECT id, system, at, NULL, what, who, process, why, NULL, NULL FROM action"                 \
+    " WHERE (?1 IS NULL OR system = ?1) AND (?2 IS NULL OR process = ?2) AND at >= ?3"             \
+    " AND (?4 = 0 OR at < ?4) AND id < ?5"                                                         \
+    " AND (?7 IS NULL OR EXISTS (SELECT 1 FROM json_each(?7) WHERE system GLOB value))"            \
+    " ORDER BY id "
+
+gordian_status actions_query(struct incidents_db *db, const struct incidents_filter *filter,
+                             gordian_status (*each)(void *context, const struct incident *),
+                             void *context, gordian_error *error)
+{
+    sqlite3_stmt *statement;
+    int64_t there = 0;
+    uint64_t count;
+    if (!history_ask(db->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'action'", &there) &&
+        there == 0)
+        return GORDIAN_OK; /* its service was older than actions are */
+    gordian_status status = prepare_statement(
+        db, filter->oldest_first ? ACTIONS "LIMIT ?6" : ACTIONS "DESC LIMIT ?6", &statement, error);
+    if (status != GORDIAN_OK)
+        return status;
+    bind_subject(statement, filter);
+    sqlite3_bind_int64(statement, 5, filter->before ? bounded_text(filter->before) : INT64_MAX);
+    sqlite3_bind_int64(statement, 6, filter->limit ? (sqlite3_int64)filter->limit : -1);
+    bind_patterns(statement, 7, filter->systems);
+    return run_statement(db, statement, each, context, false, &count, error);
+}
+
+gordian_status actions_page(struct incidents_db *db, const struct incidents_filter *filter,
+                            struct json *json, gordian_error *error)
+{
+    struct page page = {.json = json, .left = filter->limit, .write = action_json};
+    struct incidents_filter wider = *filter;
+    wider.limit++;
+    json_open(json, "actions", '[');
+    gordian_status status = actions_query(db, &wider, write_incident, &page, error);
+    json_shut(json);
+    if (page.more)
+        json_key_u64(json, "next", page.last);
+    else
+        json_key_null(json, "next");
+    return status;
+}
+
+gordian_status notices_query(struct incidents_db *db,
+                             gordian_status (*each)(void *context, uint64_t id, bool ended),
+                             void *context, gordian_error *error)
+{
+    sqlite3_stmt *statement;
+    int code = SQLITE_DONE;
+    gordian_status status =
+        prepare_statement(db, "SELECT id, ended FROM notice ORDER BY rowid", &statement, error);
+    if (status != GORDIAN_OK)
+        return status;
+    while (status == GORDIAN_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        status = each(context, number_of(statement, 0), number_of(statement, 1) > 0);
+    if (status == GORDIAN_OK && code != SQLITE_DONE)
+        status = fail(error, GORDIAN_STATUS_IO, "reading notices: %s", sqlite3_errmsg(db->db));
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* Of every row that has one. */
+static gordian_status check_sums(struct incidents_db *db, gordian_error *error)
+{
+    int64_t wrong = 0;
+    if (history_ask(db->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'incident_sum'",
+                    &wrong) ||
+        wrong == 0)
+        return GORDIAN_OK;
+    if (history_add_functions(db->db) ||
+        history_ask(db->db,
+                    "SELECT count(*) FROM incident JOIN incident_sum USING(id)"
+                    " WHERE sum <> row_sum(" HISTORY_SUMMED ")",
+                    &wrong))
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    STORE_FILE ": the checksums cannot be read: %.200s", sqlite3_errmsg(db->db));
+    return wrong == 0 ? GORDIAN_OK
+                      : fail(error, GORDIAN_STATUS_INPUT,
+                             STORE_FILE " is damaged: the checksums of %lld incidents are wrong",
+                             (long long)wrong);
+}
+
 gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64_t *applied,
                                 gordian_error *error)
 {
@@ -400,6 +582,8 @@ gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64
         status = fail(error, GORDIAN_STATUS_INPUT, STORE_FILE " is damaged: %.200s",
                       said ? said : sqlite3_errmsg(db->db));
     sqlite3_finalize(statement);
+    if (status == GORDIAN_OK)
+        status = check_sums(db, error);
     int code = history_ask(db->db, "SELECT count(*) FROM incident", &number);
     *count = (uint64_t)number;
     if (!code)

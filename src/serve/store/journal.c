@@ -327,6 +327,27 @@ gordian_status journal_read(struct journal_file *file, int folder, const char *n
     return GORDIAN_OK;
 }
 
+bool journal_begins(int folder, uint64_t first, uint64_t *frame, uint64_t *at)
+{
+    uint8_t bytes[JOURNAL_HEAD + JOURNAL_FRAME] = {0};
+    char name[JOURNAL_NAME];
+    file_name(name, sizeof name, "journal", first);
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : pread(fd, bytes, sizeof bytes, 0);
+    if (fd >= 0)
+        close(fd);
+    if (got < JOURNAL_HEAD || memcmp(bytes, "GRDJ", 4) != 0 ||
+        wire_load32(bytes + 28) != crc32c(0, bytes, 28) || wire_load64(bytes + 8) != first)
+        return false;
+    const uint8_t *head = bytes + JOURNAL_HEAD;
+    *frame = wire_load64(bytes + 16);
+    if (at)
+        *at = wire_load32(head) == crc32c(wire_load32(bytes + 24), head + 4, JOURNAL_FRAME - 4)
+                  ? wire_load64(head + 32)
+                  : 0;
+    return true;
+}
+
 /* The head of a frame that comes behind the last good one; NULL: there is none here. */
 static const uint8_t *head_at(const struct journal_file *file, size_t at)
 {

@@ -100,6 +100,9 @@ struct journal_file {
 /* GORDIAN_STATUS_INPUT: of another version. */
 gordian_status journal_read(struct journal_file *file, int folder, const char *name, uint64_t first,
                             const gordian_allocator *memory, gordian_error *error);
+/* Looks at the beginning of a file only: the number of the frame before it, and unless NULL the
+ * time of its first record (0: there is none yet). False: it does not begin as it should. */
+bool journal_begins(int folder, uint64_t first, uint64_t *frame, uint64_t *at);
 /* The next frame; its bytes stay where they are. */
 enum journal_end journal_next(struct journal_file *file, struct batch *batch);
 

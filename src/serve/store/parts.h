@@ -2,8 +2,15 @@
  * The store's inside, for store*.c.
  *
  *     store.c          what the loop calls: batches, snapshots, figures
- *     thread.c         the thread: commits, syncs, checkpoints, snapshots, trims, retries
- *     open.c           opening and closing
+ *     queue.c          batches on their way to whatever keeps them
+ *     open.c           opening and closing, whoever keeps it
+ *
+ * Who keeps it is a *keeper*: nobody (memory), a folder (files.c to verify.c below), or PostgreSQL
+ * (postgres/, which is not included from here).
+ *
+ *     memory.c         nothing is kept
+ *     keep.c           a folder: opening and closing it
+ *     thread.c         its thread: commits, syncs, checkpoints, snapshots, trims, retries
  *     folder.c         the folder, its lock, what it says about the run before, what is missing
  *     marker.c         what must be in the folder, and who writes there
  *     files.c          files: names, reading, writing
@@ -14,6 +21,7 @@
  *     recover.c        are snapshot and journal whole? what the service needs of them
  *     repair.c         moving aside what is damaged
  *     verify.c         is a folder whole?
+ *     past.c           how it was at some moment
  *
  * Who may use journal and history: whoever has set store->busy. The loop takes them for a commit in
  * store_seal, if it can have them at once, the thread for everything else; neither keeps the mutex
@@ -113,6 +121,9 @@ struct recovery {
     char what[200];
 };
 
+/* The numbers of all files of this name, in order; to be freed in any case. */
+gordian_status numbers_list(struct numbers *numbers, int folder, const char *prefix,
+                            const gordian_allocator *memory, gordian_error *error);
 /* Looks at everything that recovery will need. Damage is in *recovery, not a failure; `senseless`:
  * so is this record, unless 0. It is to be freed in any case. */
 gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t applied,
@@ -132,27 +143,73 @@ gordian_status repair_history(const struct folder *folder, gordian_error *error)
 /* Ends what a repair that was interrupted had begun, if there is any; before anything else. */
 gordian_status repair_finish(const struct folder *folder, gordian_error *error);
 
+/* ---- past.c: of a folder */
+
+gordian_status past_of_files(const struct store_options *options, uint64_t at, uint64_t after,
+                             const struct store_loader *loader, void *context,
+                             gordian_error *error);
+gordian_status past_begins_in_files(const struct store_options *options, uint64_t *at,
+                                    gordian_error *error);
+
 /* ---- the store */
+
+struct store;
+
+/* Who keeps what is appended. */
+struct store_keeper {
+    bool at_once; /* a batch may be committed in store_seal itself */
+    /* What there is. It is to be closed in any case. */
+    gordian_status (*open)(struct store *store, struct store_found *found, gordian_error *error);
+    /* store_load. */
+    gordian_status (*load)(struct store *store, const struct store_loader *loader, void *context,
+                           gordian_error *error);
+    /* store_follow; NULL: nobody else writes. */
+    gordian_status (*follow)(struct store *store, const struct store_loader *loader, void *context,
+                             gordian_error *error);
+    /* store_load_past and store_past_begins. The loader says STORE_ENOUGH when what comes is later
+     * than `at`. */
+    gordian_status (*past)(const struct store_options *options, uint64_t at, uint64_t after,
+                           const struct store_loader *loader, void *context, gordian_error *error);
+    gordian_status (*begins)(const struct store_options *options, uint64_t *at,
+                             gordian_error *error);
+    /* store_servers; NULL: it has one. */
+    gordian_status (*servers)(const struct store_options *options, uint64_t *epoch,
+                              void (*each)(void *context, const char *address, bool leads,
+                                           uint64_t since),
+                              void *context, gordian_error *error);
+    void (*wake)(struct store *store);  /* its thread has something to do */
+    void (*close)(struct store *store); /* the thread has nothing to do any more: ends it, too */
+};
+
+#define STORE_ENOUGH ((gordian_status)1000) /* no status of the library's */
+
+extern const struct store_keeper keeper_memory, keeper_files, keeper_postgres;
 
 struct store {
     gordian_allocator memory;
     struct store_options options;
+    const struct store_keeper *keeper;
     struct folder folder;
-    bool kept;     /* there is a folder */
+    struct pg *pg; /* of keeper_postgres */
+    bool kept;     /* beyond the process */
     bool loading;  /* store_load is at work */
     bool closing;  /* no batch will be needed after the open one */
     bool doubtful; /* something could not be written at the end */
 
     /* The loop's own. */
     struct batch *open;
-    uint64_t last; /* record appended */
+    uint64_t last;    /* record appended */
+    uint64_t last_at; /* its time; 0: none since it was opened */
     struct snapshot_job *building;
     struct incidents_db *reader;
     struct questions *questions;
+    struct questions *workers; /* a thread for what takes longer; NULL: nothing is kept */
     struct recovery recovery;
-    uint64_t journal_bytes;    /* since the newest snapshot was begun */
-    uint64_t snapshot_size;    /* of the newest */
-    char shown[256];           /* why it is not healthy; "" if it is */
+    uint64_t journal_bytes; /* since the newest snapshot was begun */
+    uint64_t snapshot_size; /* of the newest */
+    char shown[256];        /* why it is not healthy; "" if it is */
+    char leader_shown[STORE_ADDRESS];
+    uint64_t followed;         /* number of the last row of the journal that the loop has taken */
     struct store_figures seen; /* records and bytes: the loop's part of the figures */
 
     struct journal journal; /* these belong to whoever has `busy` */
@@ -173,6 +230,12 @@ struct store {
     uint64_t queued_at;  /* steady ms: when the first of them came */
     struct batch *spent; /* to be used again, or freed by the loop */
     size_t spent_count;
+    struct batch *told, **told_end; /* committed, with incidents that the loop writes into a history
+                                       of its own */
+    enum store_role role;
+    char leader[STORE_ADDRESS]; /* who leads; "": nobody knows */
+    char lost[200];             /* STORE_LOST: why */
+    bool handing_over;
     struct snapshot_job *job, *jobs_done;
     bool syncing;            /* the journal is being synced: writing to it might wait */
     bool unsynced;           /* something has been committed since it was */
@@ -182,6 +245,7 @@ struct store {
     uint64_t newest, older; /* good snapshots; `older`: the journal up to here may go */
     struct store_figures figures;
     _Atomic uint64_t committed;
+    _Atomic uint64_t turned; /* steady ms: when the loop was heard of last */
 
     /* The thread's own. */
     pthread_t thread;
@@ -194,7 +258,38 @@ struct store {
     uint64_t trimmed;            /* the snapshot by which files have been deleted */
 };
 
+/* The loop goes round. Who leads others (PostgreSQL) is believed only while it does. */
+void store_note_turn(struct store *store);
+/* Starts the thread of the keeper. */
+gordian_status store_start_thread(struct store *store, void *(*work)(void *context),
+                                  gordian_error *error);
+/* From what moment on incidents grow old (wall_at). A clock may be wrong at the start, by years,
+ * where a machine has none that runs without it: it is believed as far as it is not far ahead of
+ * what happened last. After a long rest incidents are kept longer; nothing is erased that is not
+ * old. */
+void store_believe_clock(struct store *store);
 void *store_thread(void *context);
+void store_ring(const struct store *store); /* the loop has something to do */
+
+/* ---- queue.c: under the mutex */
+
+size_t batch_bytes(const struct batch *batch);
+/* Batches, from `batch` on, have been committed in so many ns: they count. */
+void store_note_commit(struct store *store, const struct batch *batch, size_t count, uint64_t ns);
+/* Takes so many off the queue after that. What is left waits no longer. */
+void store_drop_group(struct store *store, size_t count);
+/* The snapshot at hand is written, and what it makes superfluous can go; or it failed. Locked. */
+void store_end_job(struct store *store, bool written);
+/* A commit has failed: when to try again. */
+void store_note_failure(struct store *store, const char *why);
+
+/* The records behind number `after` of a batch that has been read back. */
+gordian_status batch_load(const struct batch *batch, uint64_t after,
+                          const struct store_loader *loader, void *context, gordian_error *error);
+/* All sections of a snapshot's body, behind its first `head` bytes. */
+gordian_status sections_load(const struct bytes *image, size_t head,
+                             const struct store_loader *loader, void *context,
+                             gordian_error *error);
 
 /* Adds to what the log is to say of what was found. */
 void store_note(struct store_found *found, const char *format, ...)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#define PATTERNS  256
 #define COPY_SIZE (GORDIAN_NAME_MAX + 2) /* what is cut off is still longer than any name */
 
 enum question_state {
@@ -22,6 +23,7 @@ struct question {
     struct question *next;
     struct incidents_filter filter;
     uint64_t id;
+    struct question_work work; /* of another kind */
     void (*done)(void *context);
     void *context;
     struct output answer;
@@ -29,7 +31,7 @@ struct question {
     gordian_error error;
     enum question_state state; /* this, and the next, under the mutex */
     bool forgotten;
-    char system[COPY_SIZE], process[COPY_SIZE];
+    char system[COPY_SIZE], process[COPY_SIZE], label[COPY_SIZE], systems[PATTERNS];
 };
 
 struct questions {
@@ -48,9 +50,16 @@ struct questions {
 
 /* ---- answers */
 
+struct found_one {
+    struct json *json;
+    bool found;
+};
+
 static gordian_status write_one(void *context, const struct incident *incident)
 {
-    incident_json(context, incident);
+    struct found_one *one = context;
+    one->found = true;
+    incident_json(one->json, incident);
     return GORDIAN_OK;
 }
 
@@ -63,9 +72,18 @@ static void answer_from(struct incidents_db *db, struct question *question)
         return;
     }
     json_begin(&json, out);
-    question->status = question->id
-                           ? incidents_get(db, question->id, write_one, &json, &question->error)
-                           : incidents_page(db, &question->filter, &json, &question->error);
+    const struct incidents_filter this_one = {.from = question->id,
+                                              .before = question->id + 1,
+                                              .systems = question->filter.systems,
+                                              .with_replay = true};
+    struct found_one one = {.json = &json};
+    if (question->id)
+        question->status = incidents_query(db, &this_one, write_one, &one, &question->error);
+    else
+        question->status = (question->filter.actions ? actions_page : incidents_page)(
+            db, &question->filter, &json, &question->error);
+    if (question->id && question->status == GORDIAN_OK && !one.found)
+        question->status = GORDIAN_STATUS_END;
     json_end(&json);
     if (question->status == GORDIAN_OK && out->failure)
         question->status = fail_memory(&question->error);
@@ -86,6 +104,13 @@ static void answer_one(struct questions *questions, struct incidents_db **db,
                        struct question *question)
 {
     question->status = GORDIAN_OK;
+    if (question->work.work) {
+        question->status =
+            output_open(&question->answer, -1)
+                ? question->work.work(question->work.job, &question->answer, &question->error)
+                : fail_memory(&question->error);
+        return;
+    }
     if (!*db)
         question->status = incidents_join(db, questions->folder, NULL, &question->error);
     if (question->status == GORDIAN_OK)
@@ -126,7 +151,7 @@ static void *answer_all(void *context)
 static gordian_status start_thread(struct questions *questions, const char *folder,
                                    gordian_error *error)
 {
-    if ((size_t)snprintf(questions->folder, sizeof questions->folder, "%s", folder) >=
+    if ((size_t)snprintf(questions->folder, sizeof questions->folder, "%s", folder ? folder : "") >=
         sizeof questions->folder)
         return fail(error, GORDIAN_STATUS_INPUT, "the name of the folder is too long");
     int code = pthread_create(&questions->thread, NULL, answer_all, questions);
@@ -144,12 +169,12 @@ gordian_status questions_open(struct questions **out, const char *folder,
     if (!questions)
         return fail_memory(error);
     questions->memory = memory;
-    questions->shared = folder ? NULL : shared;
+    questions->shared = shared;
     questions->bell = bell;
     questions->end = &questions->first;
     pthread_mutex_init(&questions->mutex, NULL);
     pthread_cond_init(&questions->wake, NULL);
-    gordian_status status = folder ? start_thread(questions, folder, error) : GORDIAN_OK;
+    gordian_status status = shared ? GORDIAN_OK : start_thread(questions, folder, error);
     if (status == GORDIAN_OK)
         *out = questions;
     else
@@ -167,6 +192,8 @@ static void remove_question(struct questions *questions, struct question *questi
     if (!*link)
         questions->end = link;
     questions->count--;
+    if (question->work.drop)
+        question->work.drop(question->work.job);
     output_close(&question->answer);
     memory_free(&questions->memory, question);
 }
@@ -199,6 +226,16 @@ static const char *copy_name(char copy[COPY_SIZE], const char *name)
     return name ? copy : NULL;
 }
 
+static void put_question(struct questions *questions, struct question *question)
+{
+    pthread_mutex_lock(&questions->mutex);
+    *questions->end = question;
+    questions->end = &question->next;
+    questions->count++;
+    pthread_cond_signal(&questions->wake);
+    pthread_mutex_unlock(&questions->mutex);
+}
+
 struct question *questions_ask(struct questions *questions, const struct incidents_filter *filter,
                                uint64_t id, void (*done)(void *context), void *context)
 {
@@ -211,6 +248,11 @@ struct question *questions_ask(struct questions *questions, const struct inciden
     question->filter = filter ? *filter : (struct incidents_filter){0};
     question->filter.system = copy_name(question->system, question->filter.system);
     question->filter.process = copy_name(question->process, question->filter.process);
+    question->filter.label = copy_name(question->label, question->filter.label);
+    if (question->filter.systems) {
+        snprintf(question->systems, sizeof question->systems, "%s", question->filter.systems);
+        question->filter.systems = question->systems;
+    }
     question->id = id;
     question->done = done;
     question->context = context;
@@ -219,12 +261,24 @@ struct question *questions_ask(struct questions *questions, const struct inciden
         answer_from(questions->shared, question);
         question->state = QUESTION_TOLD;
     }
-    pthread_mutex_lock(&questions->mutex);
-    *questions->end = question;
-    questions->end = &question->next;
-    questions->count++;
-    pthread_cond_signal(&questions->wake);
-    pthread_mutex_unlock(&questions->mutex);
+    put_question(questions, question);
+    return question;
+}
+
+struct question *questions_run(struct questions *questions, const struct question_work *work,
+                               unsigned most, void (*done)(void *context), void *context)
+{
+    if (questions->count >= most)
+        return NULL;
+    struct question *question = memory_zeroed(&questions->memory, sizeof *question);
+    if (!question)
+        return NULL;
+    question->of = questions;
+    question->work = *work;
+    question->done = done;
+    question->context = context;
+    question->answer = (struct output){.fd = -1};
+    put_question(questions, question);
     return question;
 }
 

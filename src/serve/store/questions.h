@@ -16,9 +16,9 @@
 struct questions;
 struct question;
 
-/* Of the database in this folder; `bell`: an eventfd to be rung when there are answers. Or, with
- * no folder, of `shared`: then each question is answered as soon as it is asked. On failure *out is
- * NULL. */
+/* Of the database in this folder (NULL: of none, for questions_run alone); `bell`: an eventfd to be
+ * rung when there are answers. Or of `shared`: then each question is answered as soon as it is
+ * asked. On failure *out is NULL. */
 gordian_status questions_open(struct questions **out, const char *folder,
                               struct incidents_db *shared, int bell, gordian_error *error);
 /* Those that were asked must have been forgotten. NULL is fine. */
@@ -31,6 +31,17 @@ void questions_poll(struct questions *questions);
  * may forget the question. NULL: too many are under way, or there is no memory. */
 struct question *questions_ask(struct questions *questions, const struct incidents_filter *filter,
                                uint64_t id, void (*done)(void *context), void *context);
+/* Something else that takes its time: `work` is called by the thread, and writes a JSON object and
+ * a newline. `drop` frees `job` when nobody needs it any more. NULL, and the job is still the
+ * caller's: too many are under way, or there is no memory. */
+struct question_work {
+    gordian_status (*work)(void *job, struct output *out, gordian_error *error);
+    void (*drop)(void *job);
+    void *job;
+};
+
+struct question *questions_run(struct questions *questions, const struct question_work *work,
+                               unsigned most, void (*done)(void *context), void *context);
 bool question_is_answered(const struct question *question);
 /* Moves the answer, a JSON object and a newline, into *out, which is not open. Otherwise why there
  * is none; GORDIAN_STATUS_END: there is no incident of that id. */

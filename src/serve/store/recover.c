@@ -30,13 +30,13 @@ static int by_number(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static gordian_status list_numbers(struct numbers *numbers, int folder, const char *prefix,
-                                   const gordian_allocator *memory, gordian_error *error)
+gordian_status numbers_list(struct numbers *numbers, int folder, const char *prefix,
+                            const gordian_allocator *memory, gordian_error *error)
 {
     uint64_t number;
     DIR *list = files_list(folder);
     gordian_status status = list ? GORDIAN_OK : fail_disk(error, errno);
-    for (const struct dirent *entry; status == GORDIAN_OK && (entry = readdir(list));) {
+    for (const struct dirent *entry; list && status == GORDIAN_OK && (entry = readdir(list));) {
         if (!file_number(entry->d_name, prefix, &number))
             continue;
         if (memory_grow(memory, &numbers->items, &numbers->room, numbers->count + 1,
@@ -119,6 +119,15 @@ static void check_frames(struct recovery *recovery, struct journal_file *file, b
     }
 }
 
+/* Does the history have all incidents of this file, behind which another begins? Then it is kept
+ * for those who ask about the past, and not looked at. */
+static bool is_told(const struct recovery *recovery, size_t index, int folder)
+{
+    uint64_t before;
+    return journal_begins(folder, recovery->numbers.items[index + 1], &before, NULL) &&
+           before <= recovery->applied;
+}
+
 static gordian_status check_file(struct recovery *recovery, size_t index, int folder,
                                  const gordian_allocator *memory, gordian_error *error)
 {
@@ -126,6 +135,8 @@ static gordian_status check_file(struct recovery *recovery, size_t index, int fo
     char name[JOURNAL_NAME];
     uint64_t first = recovery->numbers.items[index];
     bool needed = is_needed(recovery, index);
+    if (!needed && is_told(recovery, index, folder))
+        return GORDIAN_OK;
     file_name(name, sizeof name, "journal", first);
     gordian_status status = journal_read(file, folder, name, first, memory, error);
     recovery->file = needed ? file : NULL;
@@ -153,9 +164,9 @@ gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t ap
 {
     *recovery = (struct recovery){.applied = applied, .senseless = senseless, .end = JOURNAL_ENDS};
     bytes_init(&recovery->image, memory);
-    gordian_status status = list_numbers(&recovery->numbers, folder, "journal", memory, error);
+    gordian_status status = numbers_list(&recovery->numbers, folder, "journal", memory, error);
     if (status == GORDIAN_OK)
-        status = list_numbers(&recovery->snapshots, folder, "snapshot", memory, error);
+        status = numbers_list(&recovery->snapshots, folder, "snapshot", memory, error);
     if (status == GORDIAN_OK)
         status = choose_snapshot(recovery, folder, error);
     recovery->files =
@@ -209,57 +220,20 @@ int recovery_apply(const struct recovery *recovery, struct history *history)
     return code;
 }
 
-static gordian_status load_sections(const struct bytes *image, const struct store_loader *loader,
-                                    void *context, gordian_error *error)
-{
-    struct bytes_in in = {.at = image->data + SNAPSHOT_HEAD, .end = image->data + image->used};
-    gordian_status status = GORDIAN_OK;
-    char name[GORDIAN_NAME_MAX + 1];
-    while (status == GORDIAN_OK && !in.bad && bytes_left(&in) > 0) {
-        size_t name_length, length;
-        const char *text = bytes_take_text(&in, &name_length);
-        const char *bytes = bytes_take_text(&in, &length);
-        if (in.bad || name_length > GORDIAN_NAME_MAX)
-            break;
-        memcpy(name, text, name_length);
-        name[name_length] = '\0';
-        status = loader->section(context, name, bytes, length, error);
-    }
-    if (status == GORDIAN_OK && bytes_left(&in) > 0)
-        status = fail(error, GORDIAN_STATUS_INPUT, "the snapshot's sections do not come out even");
-    return status;
-}
-
-static gordian_status load_batch(const struct recovery *recovery, const struct batch *batch,
-                                 const struct store_loader *loader, void *context,
-                                 gordian_error *error)
-{
-    struct bytes_in in = {.at = batch->body.data, .end = batch->body.data + batch->body.used};
-    gordian_status status = GORDIAN_OK;
-    for (uint64_t i = 0; i < batch->count && status == GORDIAN_OK; i++) {
-        uint64_t number = batch->first + i, at = batch->at + (uint64_t)bytes_take_i64(&in);
-        size_t length;
-        const char *bytes = bytes_take_text(&in, &length);
-        if (number > recovery->snapshot)
-            status = loader->record(context, number, at, bytes, length, error);
-    }
-    return status;
-}
-
 gordian_status recovery_load(struct recovery *recovery, const struct store_loader *loader,
                              void *context, gordian_error *error)
 {
     struct batch batch;
     gordian_status status = GORDIAN_OK;
     if (recovery->snapshot)
-        status = load_sections(&recovery->image, loader, context, error);
+        status = sections_load(&recovery->image, SNAPSHOT_HEAD, loader, context, error);
     if (recovery->image.data)
         bytes_free(&recovery->image);
     for (size_t i = 0; i < recovery->numbers.count; i++) {
         struct journal_file file = rewound_file(&recovery->files[i]);
         while (is_needed(recovery, i) && status == GORDIAN_OK &&
                journal_next(&file, &batch) == JOURNAL_MORE)
-            status = load_batch(recovery, &batch, loader, context, error);
+            status = batch_load(&batch, recovery->snapshot, loader, context, error);
     }
     return status;
 }

@@ -34,6 +34,8 @@ gordian_status snapshot_finish(struct snapshot_job *job, int folder);
 /* Nothing of it stays, unless it was finished. */
 void snapshot_end(struct snapshot_job *job, int folder);
 
+/* When it was taken; false: it cannot be read. */
+bool snapshot_time(int folder, uint64_t number, uint64_t *at);
 /* Reads one, with its head; *good: it is whole. */
 gordian_status snapshot_read(int folder, uint64_t number, struct bytes *into, bool *good,
                              gordian_error *error);

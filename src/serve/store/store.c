@@ -107,6 +107,7 @@ uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_
         batch->at = at;
     bytes_i64(&batch->body, (int64_t)(at - batch->at));
     bytes_text(&batch->body, bytes, length);
+    store->last_at = at;
     batch->count++;
     store->journal_bytes += length;
     store->seen.records++;
@@ -119,8 +120,8 @@ uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_
 /* Under the mutex. The loop may commit at once if nobody else is at the disk. */
 static bool may_commit(const struct store *store, const struct batch *batch)
 {
-    return store->options.durability == STORE_BATCH && !store->busy && !store->syncing &&
-           !store->queue && !store->failed && !store->sync_failed &&
+    return store->keeper->at_once && store->options.durability == STORE_BATCH && !store->busy &&
+           !store->syncing && !store->queue && !store->failed && !store->sync_failed &&
            batch->body.used + batch->incidents.used <= STORE_INLINE_MAX;
 }
 
@@ -135,18 +136,24 @@ static void enqueue_batch(struct store *store, struct batch *batch)
     store->queue_bytes += batch->body.used + batch->incidents.used;
     store->queue_records += batch->count;
     store->hoarding |= store->queue_bytes > STORE_QUEUE_MAX;
-    /* While something waits the thread is at it, or knows when it will be. */
-    if (first || store->queue_bytes >= STORE_BEHIND_MAX)
-        pthread_cond_signal(&store->wake);
+    /* While something waits the thread is at it, or knows when it will be; several commits may be
+     * under way at a database. */
+    if (first || store->pg || store->queue_bytes >= STORE_BEHIND_MAX)
+        store->keeper->wake(store);
 }
 
 /* Under the mutex: is it healthy, as far as the loop has heard? */
 static void show_health(struct store *store)
 {
-    if (store->failed || store->sync_failed)
+    if (store->role == STORE_LOST)
+        snprintf(store->shown, sizeof store->shown, "%s", store->lost);
+    else if (store->handing_over)
+        snprintf(store->shown, sizeof store->shown, "the lead is being handed over");
+    else if (store->failed || store->sync_failed)
         snprintf(store->shown, sizeof store->shown, "%s", store->why);
     else if (store->hoarding)
-        snprintf(store->shown, sizeof store->shown, "the disk does not keep up");
+        snprintf(store->shown, sizeof store->shown, "the %s does not keep up",
+                 store->pg ? "database" : "disk");
     else
         store->shown[0] = '\0';
 }
@@ -176,9 +183,16 @@ static void seal_in_memory(struct store *store)
     clear_batch(batch);
 }
 
+void store_note_turn(struct store *store)
+{
+    if (store->pg)
+        atomic_store_explicit(&store->turned, steady_ms(), memory_order_relaxed);
+}
+
 void store_seal(struct store *store)
 {
     struct batch *batch = store->open;
+    store_note_turn(store);
     if (batch->count == 0 && batch->incident_count == 0)
         return;
     if (!store->kept) {
@@ -243,16 +257,39 @@ void store_free_jobs(struct store *store, struct snapshot_job *job)
     }
 }
 
+/* Incidents that have been committed, where the loop has a history of its own. */
+static void take_told(struct store *store)
+{
+    uint64_t dropped;
+    bool more = true;
+    store_lock(store);
+    struct batch *told = store->told;
+    store->told = NULL;
+    if (store->told_end)
+        store->told_end = &store->told;
+    store_unlock(store);
+    if (!told)
+        return;
+    for (const struct batch *batch = told; batch; batch = batch->next)
+        history_write(&store->history, batch, 1);
+    while (more && history_trim(&store->history, 0, &dropped, &more) == SQLITE_OK) {
+        /* the newest ones stay; the database has them all */
+    }
+    store_free_batches(store, told);
+}
+
 void store_poll(struct store *store)
 {
     eventfd_t ignored;
     if (!store->kept)
         return;
+    store_note_turn(store);
     if (eventfd_read(store->doorbell, &ignored) != 0) {
         /* It was not rung: no harm. */
     }
     store_lock(store);
     show_health(store);
+    memcpy(store->leader_shown, store->leader, sizeof store->leader_shown);
     struct snapshot_job *done = store->jobs_done;
     uint64_t newest = store->newest;
     store->jobs_done = NULL;
@@ -263,7 +300,10 @@ void store_poll(struct store *store)
         else if (job->number > newest) /* it was not written */
             store->journal_bytes += job->journal_bytes;
     store_free_jobs(store, done);
+    take_told(store);
     questions_poll(store->questions);
+    if (store->workers)
+        questions_poll(store->workers);
 }
 
 bool store_healthy(const struct store *store, const char **why)
@@ -271,6 +311,48 @@ bool store_healthy(const struct store *store, const char **why)
     if (why)
         *why = store->shown;
     return store->shown[0] == '\0';
+}
+
+/* ---- who leads */
+
+enum store_role store_role(const struct store *store)
+{
+    struct store *shared = (struct store *)store;
+    store_lock(shared);
+    enum store_role role = store->role;
+    store_unlock(shared);
+    return role;
+}
+
+const char *store_leader(const struct store *store)
+{
+    return store->leader_shown;
+}
+
+const char *store_lost(const struct store *store)
+{
+    return store->lost; /* does not change any more when it is */
+}
+
+bool store_is_shared(const struct store *store)
+{
+    return store->pg != NULL;
+}
+
+gordian_status store_follow(struct store *store, const struct store_loader *loader, void *context,
+                            gordian_error *error)
+{
+    return store->keeper->follow ? store->keeper->follow(store, loader, context, error)
+                                 : GORDIAN_OK;
+}
+
+void store_hand_over(struct store *store)
+{
+    store_lock(store);
+    store->handing_over = store->pg != NULL && store->role == STORE_LEADS;
+    show_health(store);
+    store->keeper->wake(store);
+    store_unlock(store);
 }
 
 /* ---- snapshots */
@@ -284,7 +366,8 @@ bool store_snapshot_due(const struct store *store)
     if (!store->kept || store->journal_bytes < enough || store->shown[0])
         return false;
     store_lock(shared);
-    bool due = !store->job && !store->jobs_done && steady_ms() >= store->snapshot_retry;
+    bool due = store->role == STORE_LEADS && !store->job && !store->jobs_done &&
+               steady_ms() >= store->snapshot_retry;
     store_unlock(shared);
     return due;
 }
@@ -298,6 +381,8 @@ gordian_status store_snapshot_begin(struct store *store, gordian_error *error)
     bytes_init(&store->building->body, &store->memory);
     store->building->number = store->last;
     store->building->at = store_wall_ms();
+    if (store->building->at < store->last_at) /* the clock was set back meanwhile */
+        store->building->at = store->last_at;
     return GORDIAN_OK;
 }
 
@@ -329,7 +414,7 @@ void store_snapshot_end(struct store *store)
     if (taken) {
         job->journal_bytes = store->journal_bytes;
         store->job = job;
-        pthread_cond_signal(&store->wake);
+        store->keeper->wake(store);
     }
     store_unlock(store);
     if (taken)
@@ -351,6 +436,11 @@ struct incidents_db *store_incidents(struct store *store)
     return store->reader;
 }
 
+struct questions *store_workers(struct store *store)
+{
+    return store->workers;
+}
+
 struct questions *store_questions(struct store *store)
 {
     return store->questions;
@@ -361,7 +451,7 @@ void store_keep_incidents(struct store *store, uint64_t keep_ms)
     store_lock(store);
     store->keep_ms = keep_ms;
     store->trim_at = 0;
-    pthread_cond_signal(&store->wake);
+    store->keeper->wake(store);
     store_unlock(store);
 }
 

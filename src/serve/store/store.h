@@ -51,15 +51,34 @@ enum store_durability {
 /* "none", "batch", "full". */
 const char *store_durability_text(enum store_durability durability);
 
+/* Who writes: with PostgreSQL one of several, see below; otherwise always this one. */
+enum store_role {
+    STORE_LEADS,
+    STORE_FOLLOWS,
+    STORE_LOST, /* it has led, and does no more: what is in memory may never have been kept */
+};
+
+#define STORE_ADDRESS 256 /* bytes of the address of a server */
+
 struct store_options {
     const char *folder; /* made if it is not there; NULL: nothing is kept beyond the process, every
                            record counts as committed at once, incidents live in memory */
+    /* Instead of a folder: PostgreSQL, by any connection string of libpq. */
+    const char *postgres;
+    const char *schema;  /* there; NULL: "gordian" */
+    const char *address; /* of this server, to tell those who ask another one; NULL: none */
+    uint64_t lease_ms;   /* silent for so long, a leader is replaced; 0: 5000 */
+    uint64_t lead_ms;    /* wait so long for the lead when it is opened; 0: not at all */
+    uint64_t rest_ms;    /* so long others may take the lead first; 0: not at all */
+    uint32_t commits;    /* under way at once, at most; 0: 4 */
     enum store_durability durability;
     bool repair;                /* damaged: move it aside and go on from the last good record */
     uint64_t repair_from;       /* with `repair`: this record, and all behind it, make no sense;
                                    0: they do */
     bool fresh;                 /* there must be no database, whatever else there is */
     uint64_t keep_incidents_ms; /* after they ended; 0: for ever */
+    uint64_t keep_history_ms;   /* of the past, for store_load_past; 0: what recovery needs */
+    uint64_t history_bytes;     /* ... but no more than so much, in a folder; 0: no limit */
     uint64_t snapshot_bytes;    /* of journal, after which a snapshot is due; 0: 32 MiB,
                                    or what GORDIAN_SNAPSHOT_BYTES says */
     uint64_t retry_ms;          /* after a failure; 0: 250 */
@@ -104,6 +123,48 @@ struct store_loader {
 gordian_status store_load(struct store *store, const struct store_loader *loader, void *context,
                           gordian_error *error);
 
+/* ---- more than one server (docs/cluster.md)
+ *
+ * Of all servers on one store of PostgreSQL one leads: it alone appends. The others follow: what
+ * was committed comes to them through store_follow. The lead goes from one to another by the
+ * database's own locks, and every commit checks a number that each new leader raises, so that one
+ * who thinks it still leads cannot write. Whoever has lost the lead closes the store and opens it
+ * again: what it has appended since its last commit was never acknowledged, and is gone. */
+
+enum store_role store_role(const struct store *store);
+/* Who leads, as it wants to be called; "": nobody, or nobody knows. Valid until the next
+ * store_poll. */
+const char *store_leader(const struct store *store);
+/* Why the lead is lost: in this case by the will of this one. */
+#define STORE_HANDED_OVER "the lead was handed over"
+const char *store_lost(const struct store *store);
+/* Is this a store that other servers can take over? */
+bool store_is_shared(const struct store *store);
+/* After store_poll: what others have committed meanwhile, to loader->record. When it returns as a
+ * leader everything has been told that was ever committed. */
+gordian_status store_follow(struct store *store, const struct store_loader *loader, void *context,
+                            gordian_error *error);
+/* Commits what was appended, then gives the lead up: STORE_LOST. */
+void store_hand_over(struct store *store);
+
+/* Asks whoever leads to do that, from outside, and waits until another leads: who did, and who
+ * does. */
+gordian_status store_ask_hand_over(const struct store_options *options, char from[STORE_ADDRESS],
+                                   char to[STORE_ADDRESS], gordian_error *error);
+
+/* All incidents and actions that are kept there, read into memory; `replays`: with what led to
+ * them. Nothing is made or changed, whoever leads. It is to be closed. */
+gordian_status store_read_incidents(const struct store_options *options, bool replays,
+                                    struct incidents_db **out, gordian_error *error);
+
+/* All servers of the store: `each` is told the address of one, whether it leads, and since when it
+ * is connected (ms since 1970); *epoch: the number of the newest leader. Called by any thread, over
+ * a connection of its own. GORDIAN_STATUS_END: it is not shared. */
+gordian_status store_servers(const struct store_options *options, uint64_t *epoch,
+                             void (*each)(void *context, const char *address, bool leads,
+                                          uint64_t since),
+                             void *context, gordian_error *error);
+
 /* ---- a folder that nobody works in */
 
 struct store_verdict {
@@ -119,6 +180,24 @@ struct store_verdict {
 gordian_status store_verify(const char *folder, const struct store_loader *loader, void *context,
                             struct store_verdict *verdict, gordian_error *error);
 
+/* ---- the past: called by any thread, also while a service works there
+ *
+ * What a store keeps for recovery, and for longer if it is told to, has every moment in it: the
+ * newest snapshot from before, and the records behind that up to then. */
+
+/* Where it is: `folder`, or `postgres` and `schema`. Nothing is changed there, and the records'
+ * times count. `after`: what the loader had is the state after this record, and only what follows
+ * is wanted; 0: everything. GORDIAN_STATUS_END: not kept, or not any more; the error says from when
+ * on there is something. */
+gordian_status store_load_past(const struct store_options *options, uint64_t at, uint64_t after,
+                               const struct store_loader *loader, void *context,
+                               gordian_error *error);
+/* From when on that can be had, ms since 1970; 0: from the first record on, whenever that was. */
+gordian_status store_past_begins(const struct store_options *options, uint64_t *at,
+                                 gordian_error *error);
+/* The same for a store that is open; false: nothing is kept. The texts stay as long as it does. */
+bool store_past_source(const struct store *store, struct store_options *options);
+
 /* ---- every turn of the loop */
 
 /* Puts a record into the open batch; `at` is its time in ms since 1970. Its number, or 0: no
@@ -126,7 +205,9 @@ gordian_status store_verify(const char *folder, const struct store_loader *loade
 uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_t length);
 /* Puts an incident, new or changed, into the open batch. GORDIAN_STATUS_MEMORY: nothing changed. */
 gordian_status store_incident(struct store *store, const struct incident *incident);
-/* Closes the batch; nothing to do if it is empty. Never waits for the disk. */
+/* Closes the batch; nothing to do if it is empty. Never waits for the disk. To be called every
+ * turn, ten times a second at the least: of several servers the one that leads loses the lead when
+ * it is not, for a lease. */
 void store_seal(struct store *store);
 
 uint64_t store_last(const struct store *store);      /* number of the last record appended */
@@ -159,6 +240,8 @@ void store_snapshot_drop(struct store *store);
 struct incidents_db *store_incidents(struct store *store);
 /* For everybody who asks later; store_poll tells of their answers. Belongs to the store. */
 struct questions *store_questions(struct store *store);
+/* The same for questions_run, where it may take long; NULL: nothing is kept. */
+struct questions *store_workers(struct store *store);
 
 /* How long incidents are kept can change while the service runs (reload). */
 void store_keep_incidents(struct store *store, uint64_t keep_ms);

@@ -4,18 +4,12 @@
 #include "serve/store/files.h"
 #include "serve/store/parts.h"
 
+#include <fcntl.h>
 #include <stdio.h>
-#include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define REMOVED "a file was removed or replaced by another"
-
-static void ring_bell(const struct store *store)
-{
-    if (eventfd_write(store->doorbell, 1) != 0) {
-        /* It is full: rung often enough. */
-    }
-}
 
 /* ---- commits; all under the mutex, by either thread */
 
@@ -32,27 +26,10 @@ void store_give_files(struct store *store)
     pthread_cond_signal(&store->freed);
 }
 
-static void note_time(struct store_figures *figures, uint64_t ns)
+static void note_pages(struct store *store)
 {
-    unsigned bucket = 0;
-    for (uint64_t us = ns / 1000; us > 0 && bucket < STORE_BUCKETS - 1; us >>= 1)
-        bucket++;
-    figures->commits[bucket]++;
-    figures->commit_ns += ns;
-}
-
-static void note_commit(struct store *store, const struct batch *batch, size_t count, uint64_t ns)
-{
-    struct store_figures *figures = &store->figures;
-    uint64_t last = 0;
-    note_time(figures, ns);
-    figures->batches += count;
-    for (; count > 0; batch = batch->next, count--)
-        last = batch->count ? batch->first + batch->count - 1 : last;
-    if (last)
-        atomic_store_explicit(&store->committed, last, memory_order_release);
     store->unsynced = store->options.durability != STORE_FULL;
-    figures->wal_bytes = (uint64_t)store->history.wal_pages * 4096;
+    store->figures.wal_bytes = (uint64_t)store->history.wal_pages * 4096;
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
 }
 
@@ -101,41 +78,17 @@ bool store_commit(struct store *store, struct batch *batch, size_t count, bool p
     store_give_files(store);
     store->failed = status != GORDIAN_OK;
     if (!store->failed) {
-        note_commit(store, batch, count, ns);
+        store_note_commit(store, batch, count, ns);
+        note_pages(store);
         return true;
     }
-    snprintf(store->why, sizeof store->why, "%.200s", error.message);
-    store->figures.failures++;
-    store->retry_at = steady_ms() + store->options.retry_ms;
+    store_note_failure(store, error.message);
     /* SQLite's log cannot grow, perhaps. In the database there may be room. */
     store->checkpoint = true;
     return false;
 }
 
 /* ---- the queue */
-
-static size_t batch_bytes(const struct batch *batch)
-{
-    return batch->body.used + batch->incidents.used;
-}
-
-/* Takes a group off the queue after it has been committed. What is left waits no longer. */
-static void drop_group(struct store *store, size_t count)
-{
-    for (; count > 0; count--) {
-        struct batch *batch = store->queue;
-        store->queue = batch->next;
-        if (!store->queue)
-            store->queue_end = &store->queue;
-        store->queue_bytes -= batch_bytes(batch);
-        store->queue_records -= batch->count;
-        batch->next = store->spent;
-        store->spent = batch;
-        store->spent_count++;
-    }
-    if (store->queue_bytes < STORE_QUEUE_MAX / 2)
-        store->hoarding = false;
-}
 
 /* How many of the queue are written at once. Those that are in the journal already go by
  * themselves. */
@@ -158,9 +111,9 @@ static void commit_queue(struct store *store)
     size_t count = group_size(store); /* at least 1: only this thread takes them off */
     bool good = store_commit(store, store->queue, count, true);
     if (good)
-        drop_group(store, count);
+        store_drop_group(store, count);
     if (!good || !store->queue || store->options.durability != STORE_NONE)
-        ring_bell(store); /* nobody waits for a part of it otherwise */
+        store_ring(store); /* nobody waits for a part of it otherwise */
 }
 
 /* When may the queue be written? UINT64_MAX: not before something changes. */
@@ -197,7 +150,7 @@ static void sync_journal(struct store *store)
     }
     store->unsynced |= !good; /* tried again */
     if (changed)
-        ring_bell(store);
+        store_ring(store);
     store->sync_at = steady_ms() + STORE_SYNC_MS;
 }
 
@@ -225,21 +178,9 @@ static bool checkpoint_journal(struct store *store)
 
 static void end_job(struct store *store, bool written)
 {
-    struct snapshot_job *job = store->job;
-    snapshot_end(job, store->folder.fd);
-    store->job = NULL;
-    job->next = store->jobs_done;
-    store->jobs_done = job;
-    if (written) {
-        store->older = store->newest;
-        store->newest = job->number;
-        store->figures.snapshots++;
-    } else {
-        store->snapshot_retry = steady_ms() + 60000;
-        store->figures.failures++;
-    }
-    store->trimming |= written; /* what it makes superfluous */
-    ring_bell(store);
+    snapshot_end(store->job, store->folder.fd);
+    store_end_job(store, written);
+    store_ring(store);
 }
 
 static bool all_written(const struct snapshot_job *job)
@@ -285,25 +226,83 @@ static void step_job(struct store *store)
 
 /* ---- what is not needed any more */
 
-/* Deletes snapshots but the newest two, and files of the journal with nothing behind the older. */
-static bool delete_files(int folder, uint64_t newest, uint64_t older)
+static uint64_t earlier_of(uint64_t a, uint64_t b)
 {
-    uint64_t number, needed = 0;
-    DIR *list = files_list(folder);
-    bool good = list != NULL;
-    for (const struct dirent *entry; list && (entry = readdir(list));)
-        if (file_number(entry->d_name, "journal", &number) && number <= older + 1)
-            needed = number > needed ? number : needed;
-    if (list)
-        rewinddir(list);
-    for (const struct dirent *entry; list && (entry = readdir(list));)
-        if (file_number(entry->d_name, "journal", &number) && number < needed)
-            good &= journal_retire(folder, entry->d_name);
-        else if (file_number(entry->d_name, "snapshot", &number) && number < newest &&
-                 number != older)
-            good &= unlinkat(folder, entry->d_name, 0) == 0;
-    if (list)
-        closedir(list);
+    return a < b ? a : b;
+}
+
+/* A clock that is set forward while the service runs makes nothing old: time has passed by the
+ * steady one. Nor does one that was set back. */
+static uint64_t time_passed(const struct store *store)
+{
+    uint64_t wall = store_wall_ms(), steady = steady_ms();
+    return earlier_of(wall, store->wall_at + (steady - store->steady_at));
+}
+
+static uint64_t file_size(int folder, const char *prefix, uint64_t number)
+{
+    char name[JOURNAL_NAME];
+    struct stat about;
+    file_name(name, sizeof name, prefix, number);
+    return fstatat(folder, name, &about, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)about.st_size : 0;
+}
+
+/* Bytes of what goes if this snapshot becomes the oldest one that is kept. */
+static uint64_t bytes_before(int folder, const struct numbers *journals,
+                             const struct numbers *snapshots, uint64_t snapshot)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i + 1 < journals->count && journals->items[i + 1] <= snapshot + 1; i++)
+        bytes += file_size(folder, "journal", journals->items[i]);
+    for (size_t i = 0; i < snapshots->count && snapshots->items[i] < snapshot; i++)
+        bytes += file_size(folder, "snapshot", snapshots->items[i]);
+    return bytes;
+}
+
+/* The oldest snapshot that is to stay, for those who ask about the past; 0: all, and the journal
+ * from its first record on. At least those that recovery needs. */
+static uint64_t oldest_wanted(struct store *store, const struct numbers *journals,
+                              const struct numbers *snapshots, uint64_t older)
+{
+    uint64_t keep = store->options.keep_history_ms, now = time_passed(store), taken, oldest = 0;
+    uint64_t most = store->options.history_bytes;
+    int folder = store->folder.fd;
+    if (!keep)
+        return older;
+    for (size_t i = 0; i < snapshots->count && snapshots->items[i] <= older; i++)
+        if (snapshot_time(folder, snapshots->items[i], &taken) && taken + keep <= now)
+            oldest = snapshots->items[i];
+    uint64_t all = most ? bytes_before(folder, journals, snapshots, older) : 0;
+    for (size_t i = 0; most && i < snapshots->count && snapshots->items[i] <= older; i++)
+        if (snapshots->items[i] > oldest &&
+            all - bytes_before(folder, journals, snapshots, oldest) > most)
+            oldest = snapshots->items[i];
+    return oldest;
+}
+
+/* Deletes what is older than the oldest snapshot that is wanted; between that and the newest two
+ * nothing is kept unless the past is. */
+static bool delete_files(struct store *store, uint64_t newest, uint64_t older)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct numbers journals = {0}, snapshots = {0};
+    char name[JOURNAL_NAME];
+    int folder = store->folder.fd;
+    bool past = store->options.keep_history_ms > 0;
+    bool good = numbers_list(&journals, folder, "journal", &memory, NULL) == GORDIAN_OK &&
+                numbers_list(&snapshots, folder, "snapshot", &memory, NULL) == GORDIAN_OK;
+    uint64_t oldest = good ? oldest_wanted(store, &journals, &snapshots, older) : 0;
+    for (size_t i = 0; good && i + 1 < journals.count && journals.items[i + 1] <= oldest + 1; i++) {
+        file_name(name, sizeof name, "journal", journals.items[i]);
+        good = journal_retire(folder, name);
+    }
+    for (size_t i = 0; good && i < snapshots.count && snapshots.items[i] < newest; i++) {
+        file_name(name, sizeof name, "snapshot", snapshots.items[i]);
+        if (past ? snapshots.items[i] < oldest : snapshots.items[i] != older)
+            good = unlinkat(folder, name, 0) == 0;
+    }
+    memory_free(&memory, journals.items);
+    memory_free(&memory, snapshots.items);
     return good;
 }
 
@@ -328,22 +327,9 @@ static bool trim_files(struct store *store)
     if (!note_newest(store))
         return false;
     store_unlock(store);
-    bool good = delete_files(store->folder.fd, newest, older);
+    bool good = delete_files(store, newest, older);
     store_lock(store);
     return good;
-}
-
-static uint64_t earlier_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* A clock that is set forward while the service runs makes nothing old: time has passed by the
- * steady one. Nor does one that was set back. */
-static uint64_t time_passed(const struct store *store)
-{
-    uint64_t wall = store_wall_ms(), steady = steady_ms();
-    return earlier_of(wall, store->wall_at + (steady - store->steady_at));
 }
 
 static void trim_history(struct store *store, bool *more)

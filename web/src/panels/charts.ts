@@ -1,6 +1,6 @@
 // Small charts of the last minutes: a line or two on a canvas, the present value in figures beside it.
 
-import { h, short } from '../dom';
+import { duration, h, short } from '../dom';
 import { readTheme } from '../view/theme';
 
 export interface Series {
@@ -14,6 +14,8 @@ export class Chart {
     readonly element: HTMLElement;
     private readonly canvas = h('canvas', { role: 'img' });
     private readonly now = h('span', { class: 'now' });
+    private readonly from = h('span', {});
+    private readonly to = h('span', {});
     private series: Series[] = [];
     private pointed = -1;
     private times: number[] = [];
@@ -27,6 +29,7 @@ export class Chart {
             { class: 'chart' },
             h('div', { class: 'top' }, h('h3', {}, title), this.now),
             this.canvas,
+            h('div', { class: 'axis', 'aria-hidden': 'true' }, this.from, this.to),
         );
         this.canvas.addEventListener('pointermove', (event) => {
             const box = this.canvas.getBoundingClientRect();
@@ -48,6 +51,8 @@ export class Chart {
 
     paint(): void {
         this.tell();
+        this.from.textContent = clock(this.times[0], this.times.at(-1));
+        this.to.textContent = clock(this.times.at(-1), this.times[0]);
         const box = this.canvas.getBoundingClientRect();
         if (box.width === 0) {
             return;
@@ -130,15 +135,29 @@ export class Chart {
         );
         const when =
             at >= 0 && at < points - 1
-                ? ` at ${new Date(this.times[at] ?? 0).toLocaleTimeString('en-GB')}`
+                ? ` at ${clock(this.times[at], this.times.at(-1), true)}`
                 : '';
         this.now.replaceChildren(values.join(' · ') + ' ', h('small', {}, this.unit + when));
         const peak = Math.max(0, highest(this.series));
         this.canvas.setAttribute(
             'aria-label',
-            `${this.title} over the last ${Math.max(1, Math.round(points / 60))} minutes: now ${values.join(', ')}, highest ${short(peak)} ${this.unit}`,
+            `${this.title} over the last ${duration((this.times.at(-1) ?? 0) - (this.times[0] ?? 0))}: now ${values.join(', ')}, highest ${short(peak)} ${this.unit}`,
         );
     }
+}
+
+/** A time, and of days the day, too. */
+function clock(time: number | undefined, other: number | undefined, exact = false): string {
+    if (!time) {
+        return '';
+    }
+    const days = Math.abs((other ?? time) - time) > 20 * 3600 * 1000;
+    const options: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit' };
+    return new Date(time).toLocaleString('en-GB', {
+        ...options,
+        ...(days ? { day: 'numeric', month: 'short' } : {}),
+        ...(exact && !days ? { second: '2-digit' } : {}),
+    });
 }
 
 const highest = (series: Series[]) =>

@@ -17,6 +17,7 @@ export class Incidents {
         'Older ones',
     );
     private readonly process = h('input', { type: 'search', placeholder: 'any', spellcheck: 'false' });
+    private readonly label = h('input', { type: 'search', placeholder: 'any', spellcheck: 'false', list: 'labels' });
     private readonly when = h(
         'select',
         {},
@@ -45,6 +46,7 @@ export class Incidents {
             this.timer = window.setTimeout(() => void this.load(), 200);
         };
         this.process.addEventListener('input', soon);
+        this.label.addEventListener('input', soon);
         for (const control of [this.when, this.scope, this.open]) {
             control.addEventListener('change', soon);
         }
@@ -58,6 +60,7 @@ export class Incidents {
                     onsubmit: (event: Event) => event.preventDefault(),
                 },
                 h('label', {}, 'Process', this.process),
+                h('label', {}, 'Label', this.label),
                 h('label', {}, 'When', this.when),
                 h('label', {}, 'Where', this.scope),
                 h('label', { class: 'check' }, this.open, 'not ended yet'),
@@ -77,6 +80,9 @@ export class Incidents {
         }
         if (this.process.value.trim()) {
             filter.process = this.process.value.trim();
+        }
+        if (this.label.value.trim()) {
+            filter.label = this.label.value.trim();
         }
         if (this.when.value) {
             filter.since = Date.now() - Number(this.when.value) * 1000;
@@ -141,6 +147,7 @@ export class Incidents {
                 h('time', { datetime: at.toISOString() }, stamp(at)),
             ),
             h('span', { class: 'who' }, item.processes.slice(0, 100).map(shown).join(', ')),
+            item.labels && h('span', { class: 'how' }, item.labels.map(shown).join(' ')),
             h('span', { class: 'how' }, this.ending(item)),
         );
     }

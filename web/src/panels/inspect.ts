@@ -5,6 +5,7 @@ import type { App } from '../app';
 import { count, duration, h, replace } from '../dom';
 import type { Node, Process, Resource } from '../graph';
 import { shown } from '../names';
+import { askToAct } from './actions';
 import { nameButton, nameOf, sign, stateTag, unitsText } from './parts';
 
 export class Inspect {
@@ -86,6 +87,16 @@ export class Inspect {
                 { type: 'button', 'data-key': 'isolate', onclick: () => this.app.isolateAround(node) },
                 'Isolate its chain',
             ),
+            node.kind === 'process' && !this.app.isPast && this.hand('end', 'End…', node),
+            node.kind === 'process' && !this.app.isPast && node.waits.size > 0 && this.hand('cancel', 'Cancel its wait…', node),
+        );
+    }
+
+    private hand(what: 'end' | 'cancel', text: string, node: Node): HTMLElement {
+        return h(
+            'button',
+            { type: 'button', 'data-key': what, class: 'danger', onclick: () => void askToAct(this.app, what, node.name) },
+            text,
         );
     }
 
@@ -98,7 +109,27 @@ export class Inspect {
         if (process.owner) {
             facts.push(h('dt', {}, 'Owner'), h('dd', {}, shown(process.owner)));
         }
-        return facts;
+        return [...facts, ...this.labelFacts(process)];
+    }
+
+    /** A click on one shows whatever else has it. */
+    private labelFacts(node: Node): HTMLElement[] {
+        if (node.labels.length === 0) {
+            return [];
+        }
+        const button = (label: string) =>
+            h(
+                'button',
+                {
+                    type: 'button',
+                    class: 'label',
+                    title: 'Show what has this label',
+                    'data-key': 'label ' + label,
+                    onclick: () => void this.app.labels.lookFor(label),
+                },
+                shown(label),
+            );
+        return [h('dt', {}, 'Labels'), h('dd', { class: 'labels' }, ...node.labels.map(button))];
     }
 
     private resourceFacts(resource: Resource): HTMLElement[] {
@@ -111,6 +142,7 @@ export class Inspect {
                 {},
                 `${(resource.units - resource.free).toLocaleString('en')} of ${resource.units.toLocaleString('en')} in use`,
             ),
+            ...this.labelFacts(resource),
         ];
     }
 
@@ -181,7 +213,7 @@ export class Inspect {
 
     /** Asks the service for the wait chain when it may have changed; in a replay the graph itself is asked. */
     private async follow(process: Process): Promise<void> {
-        const what = `${process.id} ${[...process.waits.keys()].join()} ${process.dead} ${this.app.replay?.position ?? ''}`;
+        const what = `${process.id} ${[...process.waits.keys()].join()} ${process.dead} ${this.app.replay?.position ?? this.app.then?.at ?? ''}`;
         if (what === this.chainFor) {
             return;
         }
@@ -193,7 +225,7 @@ export class Inspect {
         const turn = ++this.asked;
         let chain: Chain;
         try {
-            chain = this.app.replay
+            chain = this.app.isPast
                 ? localChain(this.app, process)
                 : await api.chain(this.app.system, process.name);
         } catch {
@@ -263,7 +295,7 @@ export class Inspect {
 
     /** "What if it asked for ...?", answered by the service without changing anything. */
     private offer(node: Node): void {
-        if (node.kind !== 'process' || this.app.replay) {
+        if (node.kind !== 'process' || this.app.isPast) {
             replace(this.ask);
             return;
         }

@@ -3,6 +3,7 @@
 
 import type { App } from '../app';
 import { count, h, replace } from '../dom';
+import { save } from '../export';
 import type { Process } from '../graph';
 import { shown } from '../names';
 import { awaitText, nameButton, sign, stateOf, stateWord } from './parts';
@@ -55,6 +56,13 @@ export class List {
                 h('table', {}, this.caption, h('thead', {}, h('tr', {}, ...head)), this.body),
             ),
             this.more,
+            h(
+                'div',
+                { class: 'acts', role: 'group', 'aria-label': 'Save what is loaded' },
+                ...(['svg', 'csv', 'json'] as const).map((format) =>
+                    h('button', { type: 'button', onclick: () => save(app, format) }, `Save as ${format.toUpperCase()}`),
+                ),
+            ),
         );
     }
 
@@ -85,7 +93,7 @@ export class List {
                         (wanted === 'waiting' && process.waits.size > 0) ||
                         (wanted === 'dead' && process.dead) ||
                         (wanted === 'busy' && process.holds.size > 0)) &&
-                    (text === '' || process.name.toLowerCase().includes(text)),
+                    (text === '' || [process.name, ...process.labels].some((one) => one.toLowerCase().includes(text))),
             )
             .sort(
                 (a, b) =>
@@ -105,7 +113,8 @@ export class List {
             (edges.length > 30 ? ` and ${edges.length - 30} more` : '');
         const holds = things([...process.holds].filter(([id]) => !resources.get(id)?.await));
         const waits = things([...process.waits]);
-        const told = [process.name, stateOf(process), holds, waits].join('|');
+        const labels = process.labels.map(shown).join(' ');
+        const told = [process.name, stateOf(process), holds, waits, labels].join('|');
         let entry = this.rows.get(process.id);
         if (!entry || entry.told !== told) {
             const row = entry?.row ?? h('tr', {});
@@ -114,7 +123,12 @@ export class List {
             const name = nameButton(this.app, process);
             replace(
                 row,
-                h('th', { scope: 'row' }, h('span', { class: 'cell' }, sign(process), name)),
+                h(
+                    'th',
+                    { scope: 'row' },
+                    h('span', { class: 'cell' }, sign(process), name),
+                    labels && h('small', { class: 'labels-told' }, labels),
+                ),
                 h('td', {}, stateWord(process)),
                 h('td', {}, h('span', { class: 'mono' }, holds || '–')),
                 h('td', {}, h('span', { class: 'mono' }, waits || '–')),

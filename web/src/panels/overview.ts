@@ -1,9 +1,11 @@
 // Rates and latency over time, and what the signs mean.
 
-import type { App } from '../app';
-import { h } from '../dom';
+import { api, type SystemInfo } from '../api';
+import { when, type App } from '../app';
+import { h, replace } from '../dom';
+import { shown } from '../names';
 import { Chart } from './charts';
-import { history, type History } from '../rates';
+import { history, push, type History } from '../rates';
 
 export class Overview {
     readonly element: HTMLElement;
@@ -12,12 +14,46 @@ export class Overview {
     private readonly waiting = new Chart('Waiting', 'processes');
     private readonly deadlocks = new Chart('Deadlocks', 'a second');
     private readonly facts = h('dl', { class: 'facts' });
+    private readonly table = h('tbody', {});
+    private readonly cluster = h('section', { class: 'systems', hidden: true });
+    private readonly range = h(
+        'select',
+        {},
+        ...[
+            ['0', '10 minutes'],
+            ['360', '6 hours'],
+            ['1440', 'day'],
+            ['4320', '3 days'],
+        ].map(([value, text]) => h('option', { value: value! }, text!)),
+    );
+    private long: History | null = null; // what is shown instead of the last minutes
     private past: History = history();
 
     constructor(private readonly app: App) {
         this.element = h(
             'div',
             { class: 'page' },
+            h(
+                'section',
+                { class: 'systems' },
+                h('h2', {}, 'All systems'),
+                h(
+                    'table',
+                    {},
+                    h(
+                        'thead',
+                        {},
+                        h(
+                            'tr',
+                            {},
+                            ...['System', 'Processes', 'Waiting', 'Deadlocked'].map((text) => h('th', { scope: 'col' }, text)),
+                        ),
+                    ),
+                    this.table,
+                ),
+            ),
+            this.cluster,
+            h('label', { class: 'range' }, 'Charts of the last ', this.range),
             this.events.element,
             this.latency.element,
             this.waiting.element,
@@ -25,12 +61,127 @@ export class Overview {
             h('section', {}, h('h3', {}, 'System'), this.facts),
             h('section', {}, h('h3', {}, 'Signs'), legend()),
         );
+        this.range.addEventListener('change', () => void this.look());
+        window.setInterval(() => this.long && void this.look(), 60000);
         new ResizeObserver(() => this.paint()).observe(this.element);
+    }
+
+    /** As far back as was chosen. */
+    private async look(): Promise<void> {
+        const minutes = Number(this.range.value);
+        if (minutes === 0) {
+            this.long = null;
+        } else {
+            try {
+                const { interval_ms, rates } = await api.past(this.app.system, minutes);
+                const seconds = interval_ms / 1000;
+                this.long = history();
+                for (const rate of rates) {
+                    push(this.long, { ...rate, events: rate.events / seconds, deadlocks: rate.deadlocks / seconds }, rates.length);
+                }
+            } catch {
+                this.long = null;
+            }
+        }
+        this.paint();
+    }
+
+    again(): void {
+        void this.look();
     }
 
     setRates(past: History): void {
         this.past = past;
         this.paint();
+    }
+
+    /** One row a system, those with deadlocks first. */
+    systems(): void {
+        const labelled = this.app.labels.systems;
+        const all = this.app.systems.filter((one) => labelled === null || labelled.has(one.name)).sort(
+            (a, b) => Math.sign(b.deadlocked) - Math.sign(a.deadlocked) || a.name.localeCompare(b.name),
+        );
+        const key = all
+            .map((one) => [one.name, one.processes, one.waiting, one.deadlocked, one.name === this.app.system].join('|'))
+            .join('\n');
+        if (this.table.dataset.key === key) {
+            return;
+        }
+        this.table.dataset.key = key;
+        const focus = (document.activeElement as HTMLElement | null)?.dataset?.system;
+        replace(this.table, ...all.map((one) => this.row(one)));
+        if (focus !== undefined) {
+            this.table.querySelector<HTMLElement>(`[data-system="${CSS.escape(focus)}"]`)?.focus();
+        }
+    }
+
+    /** Who leads, and who stands by to take over. */
+    servers(): void {
+        const { cluster } = this.app;
+        this.cluster.hidden = !cluster?.shared;
+        if (!cluster?.shared) {
+            return;
+        }
+        const key = JSON.stringify([cluster.servers, cluster.epoch, cluster.leader, cluster.leads]);
+        if (this.cluster.dataset.key === key) {
+            return;
+        }
+        this.cluster.dataset.key = key;
+        const server = ({ address, leads, since }: { address: string; leads: boolean; since: number }) =>
+            h(
+                'tr',
+                {},
+                h('th', { scope: 'row' }, shown(address) + (address === cluster.address ? ' (this one)' : '')),
+                h('td', {}, leads ? 'leads' : 'stands by'),
+                h('td', {}, when(since)),
+            );
+        replace(
+            this.cluster,
+            h('h2', {}, 'Servers'),
+            h(
+                'table',
+                {},
+                h(
+                    'thead',
+                    {},
+                    h('tr', {}, ...['Server', 'Role', 'Connected since'].map((text) => h('th', { scope: 'col' }, text))),
+                ),
+                h('tbody', {}, ...(cluster.servers ?? []).map(server)),
+            ),
+            h(
+                'p',
+                { class: 'muted' },
+                `${cluster.leader ? `${shown(cluster.leader)} leads` : 'Nobody is known to lead'}, ` +
+                    `as leader number ${(cluster.epoch ?? 0).toLocaleString('en')} (the epoch). ` +
+                    `Newest fencing number: ${cluster.fence}.`,
+            ),
+        );
+    }
+
+    private row(one: SystemInfo): HTMLElement {
+        const figure = (value: number) => h('td', {}, value.toLocaleString('en'));
+        return h(
+            'tr',
+            { class: one.deadlocked > 0 ? 'some-dead' : '' },
+            h(
+                'th',
+                { scope: 'row' },
+                h(
+                    'button',
+                    {
+                        type: 'button',
+                        class: 'name',
+                        'data-system': one.name,
+                        'aria-current': one.name === this.app.system ? 'true' : undefined,
+                        onclick: () => void this.app.use(one.name),
+                    },
+                    shown(one.name),
+                ),
+            ),
+            figure(one.processes),
+            figure(one.waiting),
+            figure(one.deadlocked),
+        );
     }
 
     update(): void {
@@ -49,7 +200,7 @@ export class Overview {
     }
 
     paint(): void {
-        const { times, events, waiting, deadlocks, p50, p99 } = this.past;
+        const { times, events, waiting, deadlocks, p50, p99 } = this.long ?? this.past;
         this.events.set(times, [{ label: '', colour: 'accent', values: events, fill: true }]);
         this.latency.set(times, [
             { label: 'median', colour: 'resource', values: p50 },

@@ -1,6 +1,7 @@
 /* Passwords in addresses. Whatever might be one is hidden; hiding too much harms nobody. */
-#include "cli/watch/watch.h"
+#include "cli/hide.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void hide_until(char *at, const char *end)
@@ -22,4 +23,12 @@ void hide_password(char *address)
     char *word = strstr(address, "password");
     if (word)
         hide_until(word + strlen("password"), end);
+}
+
+char *hide_behind(char *address)
+{
+    char *copy = address ? strdup(address) : NULL;
+    if (copy)
+        hide_password(address);
+    return copy;
 }

@@ -1,6 +1,7 @@
-/* Other programs, to compare with: SPIN, mpirun. */
 #define _GNU_SOURCE
-#include "compose.h"
+#include "child.h"
+
+#include "base/beside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-bool compose_child(const char *folder, const char *const *words, char *text, size_t size)
+int child_status(const char *folder, const char *const *words, char *text, size_t size)
 {
     int pipes[2], status = -1;
     size_t used = 0;
     if (pipe2(pipes, O_CLOEXEC) != 0)
-        return false;
+        return -1;
     pid_t child = fork();
     if (child == 0) {
         if (chdir(folder) == 0 && dup2(pipes[1], STDOUT_FILENO) >= 0 &&
@@ -38,23 +39,38 @@ bool compose_child(const char *folder, const char *const *words, char *text, siz
     }
     text[used] = '\0';
     close(pipes[0]);
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
-           WEXITSTATUS(status) == 0;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)
+               ? WEXITSTATUS(status)
+               : -1;
 }
 
-bool compose_beside(const char *name, char *path, size_t size)
+bool child_run(const char *folder, const char *const *words, char *text, size_t size)
+{
+    return child_status(folder, words, text, size) == 0;
+}
+
+bool child_beside(const char *name, char *path, size_t size)
 {
     char folder[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    if (length <= 0)
-        return false;
-    folder[length] = '\0';
-    *strrchr(folder, '/') = '\0';
-    snprintf(path, size, "%.3900s/%s", folder, name);
-    return access(path, X_OK) == 0;
+    const char *const places[] = {name, NULL};
+    return beside_program(folder, sizeof folder) && beside_find(folder, places, X_OK, path, size);
 }
 
-bool compose_mpirun(void)
+bool child_in_path(const char *name)
+{
+    char path[PATH_MAX];
+    const char *folders = getenv("PATH");
+    while (folders && *folders) {
+        size_t length = strcspn(folders, ":");
+        snprintf(path, sizeof path, "%.*s/%s", (int)(length < 3000 ? length : 3000), folders, name);
+        if (access(path, X_OK) == 0)
+            return true;
+        folders += length + (folders[length] == ':');
+    }
+    return false;
+}
+
+bool child_mpirun(void)
 {
     static const char *const version[] = {"mpirun", "--version", NULL};
     char text[256];
@@ -62,5 +78,5 @@ bool compose_mpirun(void)
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
-    return compose_child("/", version, text, sizeof text);
+    return child_run("/", version, text, sizeof text);
 }

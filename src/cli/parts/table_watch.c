@@ -1,0 +1,9 @@
+/* gordian-watch: the command that `gordian` leaves to it. */
+#include "cli/commands.h"
+
+const struct command *const cli_commands[] = {&command_watch, NULL};
+
+void cli_write_features(struct output *out)
+{
+    (void)out;
+}

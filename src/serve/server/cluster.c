@@ -1,0 +1,131 @@
+/*
+ * Several servers on one store: one leads, the others stand by (docs/cluster.md).
+ *
+ * Standing by, the service has the whole state, as it was last committed, and answers whatever only
+ * reads. When the lead comes, it goes on from there. When the lead goes, what is in memory may
+ * never have been committed: the server ends its loop, and is opened again.
+ */
+#include "base/error.h"
+#include "serve/server/parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static gordian_status follow_section(void *context, const char *name, const void *bytes,
+                                     size_t length, gordian_error *error)
+{
+    (void)context, (void)name, (void)bytes, (void)length;
+    return fail(error, GORDIAN_STATUS_INPUT, "a snapshot between records");
+}
+
+static gordian_status follow_record(void *context, uint64_t number, uint64_t at, const void *bytes,
+                                    size_t length, gordian_error *error)
+{
+    struct server *server = context;
+    return service_replay(server->service, number, at, bytes, length, error);
+}
+
+static bool is_wildcard(const char *address)
+{
+    return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0 ||
+           strncmp(address, "*:", 2) == 0 || address[0] == ':';
+}
+
+void server_name(struct server *server)
+{
+    const struct server_options *options = &server->options;
+    char *to = server->address;
+    if (options->advertise)
+        snprintf(to, sizeof server->address, "%s", options->advertise);
+    else if (options->listen && !is_wildcard(options->listen))
+        snprintf(to, sizeof server->address, "%.*s", (int)strcspn(options->listen, ","),
+                 options->listen);
+    else if (options->socket)
+        snprintf(to, sizeof server->address, "unix:%.200s", options->socket);
+}
+
+/* Says who leads, once. */
+static void stand_by(struct server *server)
+{
+    char before[sizeof server->service->standing_by];
+    const char *leader = store_leader(server->store);
+    memcpy(before, server->service->standing_by, sizeof before);
+    service_stand_by(server->service, leader);
+    if (strcmp(before, server->service->standing_by) != 0)
+        server_log(server, 6, "%s", server->service->standing_by);
+}
+
+gordian_status server_take_role(struct server *server, gordian_error *error)
+{
+    server->leads = store_role(server->store) == STORE_LEADS;
+    if (server->leads) {
+        if (store_is_shared(server->store))
+            server_log(server, 6, "leads, as %s", server->address);
+        return server_resume(server, error);
+    }
+    stand_by(server);
+    return GORDIAN_OK;
+}
+
+static gordian_status take_lead(struct server *server, gordian_error *error)
+{
+    service_stand_by(server->service, NULL);
+    server->leads = true;
+    server_log(server, 5, "leads now, as %s", server->address);
+    return server_resume(server, error);
+}
+
+static void lose_lead(struct server *server, const char *why)
+{
+    if (!server->lost)
+        server_log(server, 4, "%s: starts anew, to stand by", why);
+    server->lost = true;
+}
+
+void server_follow(struct server *server)
+{
+    static const struct store_loader loader = {follow_section, follow_record};
+    gordian_error error = {0};
+    /* asked first: whoever leads has been told everything */
+    enum store_role role = store_role(server->store);
+    if (!server->leads && !server->lost) {
+        gordian_status status = store_follow(server->store, &loader, server, &error);
+        if (status == GORDIAN_OK && role == STORE_LEADS)
+            status = take_lead(server, &error);
+        else if (status == GORDIAN_OK)
+            stand_by(server);
+        if (status != GORDIAN_OK)
+            lose_lead(server, status == GORDIAN_STATUS_END ? "a part of the journal was missed"
+                                                           : error.message);
+    }
+    if (role == STORE_LOST)
+        lose_lead(server, store_lost(server->store));
+}
+
+void server_hand_over(struct server *server)
+{
+    server->hand_over = false;
+    if (!store_is_shared(server->store)) {
+        server_log(server, 4, "there is nobody to hand over to: see --store");
+        return;
+    }
+    if (!server->leads)
+        return;
+    server_log(server, 5, "hands the lead over");
+    store_hand_over(server->store);
+}
+
+void server_pass_on(struct server *server, struct systemd *systemd, struct hook **hook)
+{
+    *systemd = server->systemd;
+    server->systemd.fd = -1;
+    hook_clear(server->hook);
+    *hook = server->hook;
+    server->hook = NULL;
+}
+
+bool server_lost(const struct server *server, const char **why)
+{
+    *why = store_lost(server->store);
+    return server->lost && !server->stop_signal;
+}

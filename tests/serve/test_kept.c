@@ -1,0 +1,199 @@
+/* Over HTTP nobody sees what is not kept yet: a power cut could still undo it. */
+#include "api_world.h"
+#include "scratch.h"
+#include "serve/http/follow.h"
+#include "serve/http/sse.h"
+#include "test.h"
+
+#include <arpa/inet.h>
+#include <event2/event.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define TURNS    300
+#define PATIENCE 1000000 /* turns */
+
+static struct event_base *base;
+static struct api api;
+static struct client client;
+static uint16_t port;
+
+static void open_world(const char *folder)
+{
+    gordian_error error;
+    struct store_options keep;
+    struct service_options options;
+    struct httpd_options web = {.handle = api_handle, .context = &api};
+    web.base = base = event_base_new();
+    store_options_init(&keep);
+    keep.folder = folder;
+    REQUIRE(store_open(&api.store, &keep, NULL, &error) == GORDIAN_OK);
+    service_options_init(&options);
+    options.journal = store_journal(api.store);
+    REQUIRE(service_new(&api.service, &options, &error) == GORDIAN_OK);
+    REQUIRE(auth_open(&api.auth, NULL, &error) == GORDIAN_OK);
+    api.ready = always_ready;
+    httpd_limits_init(&web.limits);
+    REQUIRE(httpd_open(&api.httpd, &web, &error) == GORDIAN_OK);
+    REQUIRE(httpd_listen(api.httpd, "127.0.0.1:0", &port, &error) == GORDIAN_OK);
+    REQUIRE(sse_open(&api.sse, &api, &error) == GORDIAN_OK);
+    REQUIRE(followers_open(&api.followers, &api, &error) == GORDIAN_OK);
+    rates_init(&api.rates, api.service);
+    blockers_init(&api.blockers, api.service);
+    client.wake = no_wake;
+    REQUIRE(service_attach(api.service, &client, SERVICE_WRITE, &error) == GORDIAN_OK);
+}
+
+static void close_world(void)
+{
+    service_detach(&client);
+    followers_close(api.followers);
+    sse_close(api.sse);
+    httpd_close(api.httpd);
+    api_close(&api);
+    rates_free(&api.rates);
+    blockers_free(&api.blockers);
+    service_free(api.service);
+    store_close(api.store);
+    auth_close(api.auth);
+    event_base_loop(base, EVLOOP_NONBLOCK);
+    event_base_free(base);
+}
+
+/* Applied, and in the open batch. */
+static void feed(const char *text)
+{
+    size_t wanted;
+    while (*text)
+        text += service_take(&client, text, strlen(text), 1u << 20, &wanted);
+    client.out.used = 0;
+}
+
+static int dial(const char *path)
+{
+    char request[200];
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    snprintf(request, sizeof request, "GET %s HTTP/1.0\r\n\r\n", path);
+    REQUIRE(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
+    REQUIRE(send(fd, request, strlen(request), 0) == (ssize_t)strlen(request));
+    return fd;
+}
+
+/* What comes until this is in it, however long that takes; NULL: in some turns of the loop. */
+static const char *hear(int fd, const char *wanted)
+{
+    static char text[1 << 20];
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned turn = 0; wanted ? turn < PATIENCE && !strstr(text, wanted) : turn < TURNS;
+         turn++) {
+        event_base_loop(base, EVLOOP_NONBLOCK);
+        api_flush(&api);
+        ssize_t count = recv(fd, text + used, sizeof text - 1 - used, MSG_DONTWAIT);
+        used += count > 0 ? (size_t)count : 0;
+        text[used] = '\0';
+        if (count <= 0 && wanted)
+            usleep(100);
+    }
+    return text;
+}
+
+static void keep_all(void)
+{
+    store_seal(api.store);
+    while (store_committed(api.store) < store_last(api.store))
+        usleep(100);
+}
+
+/* How often a text comes in another. */
+static unsigned times(const char *text, const char *part)
+{
+    unsigned count = 0;
+    for (const char *at = text; (at = strstr(at, part)); at++)
+        count++;
+    return count;
+}
+
+/* Every event once and in order; from where one left off; and what is gone is said to be. */
+static void check_feed(void)
+{
+    char line[100], path[100];
+    feed("resource z\n");
+    keep_all();
+    uint64_t from = api.service->systems[0]->seq;
+    snprintf(path, sizeof path, "/api/v1/systems/default/feed?from=%llu", (unsigned long long)from);
+    int now = dial("/api/v1/systems/default/feed");
+    CHECK(!strstr(hear(now, "\r\n\r\n"), "id:"));
+    feed("request f1 z\n");
+    CHECK(!strstr(hear(now, NULL), "f1")); /* not kept */
+    keep_all();
+    CHECK(strstr(hear(now, "}\n\n"), "\"op\":\"request\",\"process\":\"f1\""));
+    feed("release f1 z\n");
+    keep_all();
+    const char *told = hear(now, "}\n\n");
+    CHECK_MSG(strstr(told, "\"effects\":[[\"-h\",\"f1\",\"z\",1]"), "%s", told);
+    close(now);
+    int again = dial(path);
+    told = hear(again, "\"release\"");
+    CHECK_MSG(times(told, "event: event") == 2 && !strstr(told, "gap"), "%s", told);
+    close(again);
+    for (unsigned i = 0; i < 20000; i++) { /* more than is kept of them */
+        snprintf(line, sizeof line, "request g%u b\ncancel g%u\n", i % 2, i % 2);
+        feed(line);
+        if (i % 100 == 0)
+            keep_all();
+    }
+    keep_all();
+    again = dial(path);
+    told = hear(again, "event: gap");
+    CHECK(times(told, "event: gap") == 1);
+    close(again);
+    int wrong = dial("/api/v1/systems/default/feed?from=x");
+    CHECK(strstr(hear(wrong, "400"), "400"));
+    close(wrong);
+}
+
+int main(void)
+{
+    char folder[SCRATCH_SIZE], command[SCRATCH_SIZE + 20];
+    REQUIRE(scratch_make(folder, "kept"));
+    open_world(folder);
+    int stream = dial("/api/v1/stream");
+    CHECK(strstr(hear(stream, "retry:"), "retry:"));
+    feed("resource a\nresource b\nrequest p a\nrequest q b\nrequest p b\n");
+    keep_all();
+    int reader = dial("/api/v1/systems/default/graph");
+    CHECK(strstr(hear(reader, "}\n"), "\"seq\":3"));
+    close(reader);
+    sse_tick(api.sse, false);
+    hear(stream, NULL);
+
+    feed("request q a\n"); /* a deadlock, and nobody has kept it */
+    CHECK(store_committed(api.store) < store_last(api.store));
+    reader = dial("/api/v1/systems/default/graph");
+    int gone = dial("/api/v1/systems"); /* does not wait for its answer */
+    sse_tick(api.sse, false);
+    const char *early = hear(reader, NULL);
+    CHECK_MSG(!*early, "%s", early);
+    early = hear(stream, NULL);
+    CHECK_MSG(!strstr(early, "incident"), "%s", early);
+    close(gone);
+    keep_all();
+    CHECK(strstr(hear(reader, "}\n"), "\"seq\":4"));
+    CHECK_MSG(api.held == NULL, "%s", "an answer was forgotten");
+    feed("cancel q\n");
+    keep_all();
+    sse_tick(api.sse, false);
+    const char *told = hear(stream, "\"how\":\"cancelled\"");
+    CHECK_MSG(strstr(told, "\"how\":\"cancelled\""), "%s", told);
+    close(reader);
+    close(stream);
+    check_feed();
+    close_world();
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    CHECK(system(command) == 0);
+    return test_done();
+}

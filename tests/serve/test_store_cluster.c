@@ -1,0 +1,162 @@
+/* The store on PostgreSQL (GORDIAN_TEST_POSTGRES) when others are at it, too: a leader whose number
+ * is not the newest any more, a connection that is cut, one store that follows another. */
+#include "store_world.h"
+
+/* Somebody else has raised the number: nothing more is written, whatever the connection says. */
+static void test_fenced(void)
+{
+    struct world world;
+    struct store *store;
+    gordian_error error = {0};
+    world_make(&world);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    CHECK(store_role(store) == STORE_LEADS && store_is_shared(store));
+    world_keep(&world, store, 10);
+    world_ask(&world, "UPDATE leader SET epoch = epoch + 1");
+    for (unsigned i = 0; i < 20; i++) {
+        world_append(&world, store, 3);
+        store_incident(store, &(struct incident){.id = i + 1, .system = "s"});
+        store_seal(store);
+    }
+    WORLD_WAIT(store, store_role(store) == STORE_LOST);
+    CHECK(store_committed(store) == 10 && !store_healthy(store, NULL));
+    CHECK(strstr(store_lost(store), "another server leads") != NULL);
+    CHECK(world_ask(&world, "SELECT max(last) FROM journal") == 10);
+    CHECK(world_ask(&world, "SELECT count(*) FROM incident") == 0);
+    store_close(store);
+    /* It goes on from there, under a number of its own. */
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    CHECK(store_role(store) == STORE_LEADS && world.number == 10);
+    world_keep(&world, store, 5);
+    store_close(store);
+    world_remove(&world);
+}
+
+/* The connection is cut at any moment: what was appended is there once, all of it. */
+static void test_cut(void)
+{
+    struct world world;
+    struct store *store;
+    struct random random;
+    gordian_error error = {0};
+    world_make(&world);
+    random_seed(&random, 8);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    for (unsigned round = world_scale(20); round > 0; round--) {
+        for (uint64_t i = random_below(&random, 60); i > 0; i--) {
+            world_append(&world, store, (unsigned)random_below(&random, 20));
+            store_seal(store);
+        }
+        world_ask(&world, "SELECT pg_terminate_backend(backend) FROM leader");
+        uint64_t last = store_last(store);
+        WORLD_WAIT(store, store_committed(store) == last);
+        CHECK(store_role(store) == STORE_LEADS);
+    }
+    WORLD_WAIT(store, store_healthy(store, NULL)); /* also if there was nothing to write */
+    uint64_t expected = world.number;
+    store_close(store);
+    REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
+    CHECK(world.number == expected);
+    store_close(store);
+    world_remove(&world);
+}
+
+/* The same world as it is seen by another. */
+static gordian_status no_section(void *context, const char *name, const void *bytes, size_t length,
+                                 gordian_error *error)
+{
+    (void)name, (void)bytes, (void)length, (void)error;
+    ((struct world *)context)->wrong = true;
+    return GORDIAN_OK;
+}
+
+static bool follows_to(struct store *store, struct world *world, uint64_t number)
+{
+    static const struct store_loader loader = {no_section, world_load_record};
+    gordian_error error = {0};
+    gordian_status status = store_follow(store, &loader, world, &error);
+    CHECK_MSG(status == GORDIAN_OK && !world->wrong, "%s", error.message);
+    return status != GORDIAN_OK || world->number == number;
+}
+
+/* Two stores on the same tables; the first leads. */
+static void open_two(struct world worlds[2], struct store *stores[2], uint64_t lease_ms)
+{
+    gordian_error error = {0};
+    world_make(&worlds[0]);
+    worlds[0].options.lease_ms = lease_ms;
+    worlds[1] = worlds[0];
+    worlds[1].options.lead_ms = 0;
+    worlds[1].options.schema = worlds[0].schema;
+    worlds[1].options.address = "there:1";
+    for (int i = 0; i < 2; i++)
+        REQUIRE(world_open(&worlds[i], &stores[i], NULL, &error) == GORDIAN_OK);
+}
+
+/* One leads and the other follows; then it is the other way round, and once more. */
+static void test_two(void)
+{
+    struct world worlds[2];
+    struct store *stores[2];
+    gordian_error error = {0};
+    open_two(worlds, stores, 0);
+    for (int turn = 0; turn < 3; turn++) {
+        int leads = turn % 2, follows = 1 - leads;
+        CHECK(store_role(stores[leads]) == STORE_LEADS);
+        CHECK(store_role(stores[follows]) == STORE_FOLLOWS);
+        world_keep(&worlds[leads], stores[leads], 50);
+        store_incident(stores[leads], &(struct incident){.id = 1, .system = "s"});
+        world_keep(&worlds[leads], stores[leads], 7);
+        uint64_t last = worlds[leads].number;
+        WORLD_WAIT(stores[follows], follows_to(stores[follows], &worlds[follows], last));
+        CHECK(worlds[follows].state == worlds[leads].state);
+        CHECK(strcmp(store_leader(stores[follows]), leads ? "there:1" : "here:1") == 0);
+        world_append(&worlds[leads], stores[leads], 3);
+        store_seal(stores[leads]);
+        store_hand_over(stores[leads]);
+        WORLD_WAIT(stores[leads], store_role(stores[leads]) == STORE_LOST);
+        CHECK(strcmp(store_lost(stores[leads]), STORE_HANDED_OVER) == 0);
+        CHECK(store_committed(stores[leads]) == last + 3);
+        WORLD_WAIT(stores[follows], store_role(stores[follows]) == STORE_LEADS);
+        CHECK(follows_to(stores[follows], &worlds[follows], last + 3));
+        CHECK(store_last(stores[follows]) == last + 3);
+        store_close(stores[leads]);
+        worlds[leads].options.lead_ms = 0;
+        REQUIRE(world_open(&worlds[leads], &stores[leads], NULL, &error) == GORDIAN_OK);
+    }
+    store_close(stores[0]);
+    store_close(stores[1]);
+    world_remove(&worlds[0]);
+}
+
+/* The loop of the leader stands still, while its thread and its connection are well: the other
+ * leads. What the first has sealed and not been told of may be kept or not; the rest never is. */
+static void test_hangs(void)
+{
+    struct world worlds[2];
+    struct store *stores[2];
+    open_two(worlds, stores, 3000); /* longer than a busy machine may keep us from a turn */
+    world_keep(&worlds[0], stores[0], 10);
+    WORLD_WAIT(stores[1],
+               follows_to(stores[1], &worlds[1], 10) && store_role(stores[1]) == STORE_LEADS);
+    world_keep(&worlds[1], stores[1], 5);
+    /* and it goes on */
+    world_append(&worlds[0], stores[0], 3);
+    store_seal(stores[0]);
+    WORLD_WAIT(stores[0], store_role(stores[0]) == STORE_LOST);
+    CHECK(store_committed(stores[0]) == 10 && store_committed(stores[1]) == 15);
+    CHECK(world_ask(&worlds[0], "SELECT max(last) FROM journal") == 15);
+    CHECK(store_role(stores[1]) == STORE_LEADS);
+    store_close(stores[0]);
+    store_close(stores[1]);
+    world_remove(&worlds[0]);
+}
+
+int main(void)
+{
+    test_fenced();
+    test_cut();
+    test_two();
+    test_hangs();
+    return test_done();
+}
