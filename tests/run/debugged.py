@@ -5,6 +5,7 @@
 
 A debugger has the threads of the program (tests/inspect/programs/hang.c) from their beginning, so that nobody
 else may stop them for their stacks, which alone tell who holds what. A machine that is too busy does the same.
+One waits for a rwlock inside of pthread_once: on every processor its stack takes a stop (docs/inspect.md).
 It has the command, too, and so sees it try in vain. When the debugger lets go, nothing moves."""
 
 import ctypes
@@ -106,7 +107,7 @@ def main():
         said = os.path.join(folder, "said")
         with open(said, "w", encoding="utf-8") as out:
             run = subprocess.Popen([gordian, "run", "--on-likely", "abort", "--", "/bin/sh", "-c",
-                                    'echo "shell $$"; read line; exec "$0" "$@"', program, "abba-mutex-once", "idle"],
+                                    'echo "shell $$"; read line; exec "$0" "$@"', program, "abba-write-once", "idle"],
                                    stdin=subprocess.PIPE, stdout=out, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True)
         try:
