@@ -169,8 +169,9 @@ static bool add_thread(struct sight *sight, uint32_t process, const struct targe
     return true;
 }
 
-/* A process that is watched may load libraries, or become another program. One that has ended says
- * so when its threads are listed. */
+/* A process that is watched may load libraries, or become another program. This comes after its
+ * threads were listed: what those who slept then have mapped is all there, whatever came before. One
+ * that has ended since says so when they are listed again. */
 static void refresh_target(struct sight *sight, uint32_t process)
 {
     struct target *target = sight->targets[process];
@@ -200,10 +201,10 @@ gordian_status sight_begin(struct sight *sight, gordian_error *error)
     forget_look(sight);
     for (uint32_t process = 0; process < sight->target_count; process++) {
         struct target *target = sight->targets[process];
-        refresh_target(sight, process);
         gordian_status status = list_target(target, error);
         if (status != GORDIAN_OK)
             return status;
+        refresh_target(sight, process);
         sight->first_thread[process] = (uint32_t)sight->thread_count;
         sight->grew[process] = false;
         for (size_t i = 0; i < target->thread_count; i++)
