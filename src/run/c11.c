@@ -26,7 +26,8 @@ static int c11_answer(int result)
 WRAPPER(int, mtx_lock, (mtx_t * mtx))
 {
     pthread_mutex_t *mutex = (pthread_mutex_t *)mtx;
-    struct lock_rest rest = mutex_lock_quick(mutex, THROUGH_C11, watch.sites, SITE_HERE);
+    struct lock_rest rest =
+        mutex_lock_quick(mutex, THROUGH_C11, watch.sites, site_of_caller(SITE_HERE), false);
     return likely(rest.what == LOCK_DONE)
                ? thrd_success
                : c11_answer(mutex_lock_rest(mutex, rest, THROUGH_C11, SITE_HERE));

@@ -37,6 +37,25 @@
     EXPORTED type wrap_##name arguments
 /* clang-format on */
 
+/* A wrapper of one argument that goes on at `function` with two more: the frame of its caller, and
+ * whereto it returns. */
+#if defined(__x86_64__)
+#define ENTRY_LANDING "endbr64\n\t"
+#define ENTRY_SITE    "movq %rbp, %rsi\n\tmovq (%rsp), %rdx\n\tjmp "
+#else
+#define ENTRY_LANDING "hint #34\n\t" /* bti c */
+#define ENTRY_SITE    "mov x1, x29\n\tmov x2, x30\n\tb "
+#endif
+#define ENTRY(name, function)                                                                      \
+    __asm__(".text\n\t"                                                                            \
+            ".p2align 5\n\t"                                                                       \
+            ".globl wrap_" #name "\n\t"                                                            \
+            ".type wrap_" #name ", %function\n"                                                    \
+            "wrap_" #name ":\n\t"                                                                  \
+            ".cfi_startproc\n\t" ENTRY_LANDING ENTRY_SITE function "\n\t"                          \
+            ".cfi_endproc\n\t"                                                                     \
+            ".size wrap_" #name ", .-wrap_" #name)
+
 /* One version. */
 #define EXPORT(name, version) __asm__(".symver wrap_" #name "," #name "@@" version)
 /* The default and an older one, which does the same. */

@@ -51,7 +51,7 @@ void held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site
         place = drop_stale(t, place, lock);
     struct held *h = &t->held[place];
     if (watch.sites && h->frame[0] != site.caller)
-        h->frames = (uint8_t)walk(t, h->frame, watch.sites, site);
+        h->frames = (uint8_t)walk_anew(t, h->frame, watch.sites, site_of_caller(site));
     if (h->lock != lock) {
         h->lock = lock;
         locks_count(lock);

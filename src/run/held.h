@@ -2,42 +2,9 @@
 #ifndef GORDIAN_RUN_HELD_H
 #define GORDIAN_RUN_HELD_H
 
-#include "run/watch.h"
+#include "run/walk.h"
 
 #include <errno.h>
-
-/* Where a wrapper was called: its own frame and whereto it returns. */
-struct site {
-    uintptr_t frame;
-    uintptr_t caller;
-};
-
-#define SITE_HERE                                                                                  \
-    ((struct site){(uintptr_t)__builtin_frame_address(0), (uintptr_t)__builtin_return_address(0)})
-
-/* Return addresses from the frame on outwards: frames are linked, each lies higher on the stack
- * than the one before, and all of them within this thread's stack. Anything else ends the walk, so
- * only memory of the stack is ever read. The first address is always right. */
-static inline __attribute__((always_inline)) uint32_t
-walk(const struct thread *t, uintptr_t *frames, uint32_t most, struct site site)
-{
-    if (unlikely(most == 0))
-        return 0;
-    frames[0] = site.caller;
-    const volatile uintptr_t *high = &t->stack_high; /* not worth a register that must be saved */
-    uintptr_t frame = site.frame;
-    uint32_t count = 1;
-    if (unlikely(frame < t->stack_low || frame >= *high))
-        return 1;
-    while (count < most) {
-        uintptr_t next = *(const uintptr_t *)frame;
-        if (next <= frame || next >= *high || (next & (sizeof next - 1)))
-            break;
-        frames[count++] = ((const uintptr_t *)next)[1];
-        frame = next;
-    }
-    return count;
-}
 
 /* Room for one more, in a larger array; false: there is none, or the watcher is off. */
 bool held_grow(struct thread *t);
@@ -105,7 +72,11 @@ static inline __attribute__((always_inline)) void hold_as(struct thread *t, cons
     struct held *h = hold_place(t);
     if (unlikely(!h))
         return;
-    uint32_t i = t->count, frames = walk(t, h->frame, watch.sites, site);
+    uint32_t i = t->count;
+    struct site caller = site_of_caller(site);
+    uint32_t frames = watch.sites ? walk_again(t, h->frame, caller) : 0;
+    if (watch.sites && unlikely(frames == 0))
+        frames = walk_anew(t, h->frame, watch.sites, caller);
     uint64_t what = held_what(kind, mode, flags, frames);
     enum hold hold = hold_at(t, h, i, lock, what, watch.sites != 0, site.caller);
     if (unlikely(hold == HOLD_NEW))

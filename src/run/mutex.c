@@ -69,6 +69,8 @@ static __attribute__((noinline)) int mutex_lock_slow(pthread_mutex_t *mutex, str
 int mutex_lock_rest(pthread_mutex_t *mutex, struct lock_rest rest, uint32_t through,
                     struct site site)
 {
+    if (rest.what == LOCK_ANEW)
+        rest = mutex_lock_quick(mutex, through, watch.sites, site_of_caller(site), true);
     if (rest.what == LOCK_SLOW)
         return mutex_lock_slow(mutex, site, through);
     if (rest.what == LOCK_NEW)
@@ -80,29 +82,28 @@ int mutex_lock_rest(pthread_mutex_t *mutex, struct lock_rest rest, uint32_t thro
 }
 
 #ifdef __OPTIMIZE__
-/* These two take the place of who calls them last of all, and so have its site: nothing is kept for
- * them at every lock, and one without sites needs no frame of its own. */
+/* This takes the place of who calls it last of all, and so has its site. */
 static __attribute__((noinline)) int lock_rest(pthread_mutex_t *mutex, uint32_t what,
                                                uint32_t place)
 {
     return mutex_lock_rest(mutex, (struct lock_rest){what, place}, 0, SITE_HERE);
 }
 
-static __attribute__((noinline)) int lock_sited(pthread_mutex_t *mutex, uint32_t sites)
+__attribute__((used)) int mutex_lock_from(pthread_mutex_t *mutex, uintptr_t frame,
+                                          uintptr_t caller) __asm__("gordian_mutex_lock_from");
+
+int mutex_lock_from(pthread_mutex_t *mutex, uintptr_t frame, uintptr_t caller)
 {
-    if (sites == 0)
-        __builtin_unreachable();
-    struct lock_rest rest = mutex_lock_quick(mutex, 0, sites, SITE_HERE);
+    struct lock_rest rest =
+        likely(watch.sites)
+            ? mutex_lock_quick(mutex, 0, watch.sites, (struct site){frame, caller}, false)
+            : mutex_lock_quick(mutex, 0, 0, (struct site){0, 0}, false);
     return likely(rest.what == LOCK_DONE) ? 0 : lock_rest(mutex, rest.what, rest.place);
 }
 
-WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * mutex))
-{
-    if (likely(watch.sites))
-        return lock_sited(mutex, watch.sites);
-    struct lock_rest rest = mutex_lock_quick(mutex, 0, 0, (struct site){0, 0});
-    return likely(rest.what == LOCK_DONE) ? 0 : lock_rest(mutex, rest.what, rest.place);
-}
+/* The frame of who calls is in its register, and whereto it returns is where it is at the beginning
+ * of a function: no frame has to be made for them at every lock. */
+ENTRY(pthread_mutex_lock, "gordian_mutex_lock_from");
 #else
 WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * mutex))
 {

@@ -85,25 +85,30 @@ int mutex_lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct times
 
 /* What is left to do behind mutex_lock_quick, by mutex_lock_rest, and for which place. */
 struct lock_rest {
-    enum { LOCK_DONE, LOCK_NEW, LOCK_ELSEWHERE, LOCK_SLOW } what;
+    enum { LOCK_DONE, LOCK_NEW, LOCK_ELSEWHERE, LOCK_ANEW, LOCK_SLOW } what;
     uint32_t place;
 };
 
-/* The undisturbed case costs no call. The frames, `sites` of them, are walked before the lock is
- * taken, and the place is found: loads behind an acquire have to wait for it. */
+/* The undisturbed case costs no call. The frames, `sites` of them (`caller`: see walk_again), are
+ * walked before the lock is taken, and the place is found: loads behind an acquire have to wait for
+ * it. LOCK_ANEW: nothing is done, the same is wanted with `anew`. */
 static inline __attribute__((always_inline)) struct lock_rest
-mutex_lock_quick(pthread_mutex_t *mutex, uint32_t through, uint32_t sites, struct site site)
+mutex_lock_quick(pthread_mutex_t *mutex, uint32_t through, uint32_t sites, struct site caller,
+                 bool anew)
 {
     struct thread *t = self;
     if (unlikely(t == NULL) || unlikely(t->count >= t->room))
         return (struct lock_rest){LOCK_SLOW, 0};
-    uint32_t i = t->count;
+    uint32_t i = t->count, frames = 0;
     struct held *h = &t->held[i];
-    uint32_t frames = walk(t, h->frame, sites, site);
+    if (sites)
+        frames = anew ? walk_anew(t, h->frame, sites, caller) : walk_again(t, h->frame, caller);
+    if (sites && unlikely(frames == 0))
+        return (struct lock_rest){LOCK_ANEW, 0};
     if (unlikely(!mutex_take(mutex, t->tid)))
         return (struct lock_rest){LOCK_SLOW, 0};
     uint64_t what = held_what(INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, frames);
-    enum hold hold = hold_at(t, h, i, mutex, what, sites != 0, site.caller);
+    enum hold hold = hold_at(t, h, i, mutex, what, sites != 0, caller.caller);
     return (struct lock_rest){hold == HOLD_NOTED ? LOCK_DONE
                               : hold == HOLD_NEW ? LOCK_NEW
                                                  : LOCK_ELSEWHERE,

@@ -104,6 +104,8 @@ struct thread *table_reserve(void)
         t->held = t->first;
         t->room = HELD_FIRST;
     }
+    for (uint32_t i = 0; i < WAYS; i++)
+        t->ways[i] = (struct way){0}; /* of another's stack */
     t->index = (uint32_t)(t - watch.threads);
     t->count = t->inside = t->unseen = t->ending = t->fork_tid = t->is_main = t->create_frames = 0;
     t->stack_low = t->stack_high = t->signalled = 0;

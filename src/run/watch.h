@@ -42,7 +42,8 @@
 #define HELD_INHERITED 0x40 /* a flag of holds: taken in the parent, before a fork */
 #define HELD_SIGNALLED 0x20 /* a flag of holds: a condition was signalled meanwhile */
 
-#define HELD_FIRST 24 /* holds with room in the record itself */
+#define HELD_FIRST 16 /* holds with room in the record itself */
+#define WAYS       16 /* by which a thread's locks are known to be called */
 
 /* Something a thread holds. What most locks touch fits one cache line. */
 struct held {
@@ -62,6 +63,12 @@ struct held {
     uint32_t order; /* watch.order_epoch when its order was last looked at */
     uintptr_t frame[INCIDENT_FRAMES];
 } __attribute__((aligned(64)));
+
+/* A way outwards through the frames, as it was last time (walk.h). */
+struct way {
+    uintptr_t link[INCIDENT_FRAMES - 1]; /* 0 behind the last one */
+    uintptr_t last;                      /* what was found instead of one more */
+};
 
 /* What a thread waits for. Only its thread writes it, while `generation` is even. */
 struct wait {
@@ -127,6 +134,7 @@ struct thread {
     uint64_t stall_since;      /* and when first */
     uint32_t stall_told;
     uintptr_t create_frame[INCIDENT_FRAMES];
+    struct way ways[WAYS];
     struct held first[HELD_FIRST];
 };
 

@@ -1,0 +1,18 @@
+#include "run/walk.h"
+
+uint32_t walk_anew(struct thread *t, uintptr_t *frames, uint32_t most, struct site caller)
+{
+    uintptr_t below = t->stack_low - 1, frame = caller.frame;
+    struct way *way = way_of(t, caller);
+    uint32_t count = 1;
+    frames[0] = caller.caller;
+    for (; count < most && is_link(t, below, frame); count++) {
+        way->link[count - 1] = below = frame;
+        frames[count] = ((const uintptr_t *)frame)[1];
+        frame = ((const uintptr_t *)frame)[0];
+    }
+    if (count < INCIDENT_FRAMES)
+        way->link[count - 1] = 0;
+    way->last = frame;
+    return count;
+}
