@@ -2,7 +2,10 @@
 
 uint32_t walk_anew(struct thread *t, uintptr_t *frames, uint32_t most, struct site caller)
 {
-    uintptr_t below = t->stack_low - 1, frame = caller.frame;
+    /* Below its own frame no caller has one, whatever stands in the register for it; and who is on
+     * another stack has none here. */
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0), frame = caller.frame;
+    uintptr_t below = here >= t->stack_low ? here : UINTPTR_MAX;
     struct way *way = way_of(t, caller);
     uint32_t count = 1;
     frames[0] = caller.caller;

@@ -9,7 +9,7 @@
 
 enum { WORDS = 256, SITES = 6, ROUNDS = 200000 };
 
-static uintptr_t stack[WORDS];
+static uintptr_t *stack; /* in the frame of main: callers' frames lie above one's own */
 static struct thread thread;
 
 static uintptr_t below(uintptr_t limit)
@@ -91,10 +91,12 @@ static void compare(int round, uint32_t most)
 
 int main(void)
 {
+    uintptr_t room[WORDS];
+    stack = room;
     srand(12);
     for (uint32_t most = 2; most <= INCIDENT_FRAMES; most += 7) {
         memset(&thread, 0, sizeof thread);
-        thread.stack_low = (uintptr_t)&stack[0];
+        thread.stack_low = (uintptr_t)&stack[0] - (1u << 20);
         thread.stack_high = (uintptr_t)&stack[WORDS - 2];
         for (int round = 0; round < ROUNDS; round++) {
             if (below(8) == 0)
