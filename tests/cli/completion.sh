@@ -66,7 +66,6 @@ expect "first.trace" makespan f
 expect "detect avoid" send --open ""
 expect "first.trace" send --all f
 expect "second.trace" tail --token-file s
-expect "detect avoid" send -o ""
 is_built serve && expect "first.trace" serve -c f
 is_built serve && expect "first.trace" serve --data f
 is_built serve && expect "" serve --max-clients f

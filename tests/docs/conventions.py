@@ -66,6 +66,13 @@ def check_summary(command, summary):
         fault(f"{command}: {summary!r} in gordian --help, {told[1] if told else None!r} in the manual page")
 
 
+def check_output(command):
+    """-o is where to write, everywhere."""
+    for name in re.findall(r"^  -o, (--[a-z-]+)", run(command, "--help")[1], re.M):
+        if name != "--output":
+            fault(f"{command}: -o is {name}")
+
+
 def check_misuse(command):
     code, out, said = run(command, "--no-such-option")
     if code != 2 or out or not said.startswith(f"gordian {command}: unknown option") or \
@@ -139,6 +146,7 @@ def main():
     for command, summary in listed.items():
         check_help(command)
         check_summary(command, summary)
+        check_output(command)
         check_misuse(command)
         check_codes(command, told.get(command, ""))
     check_keys(text)

@@ -426,7 +426,7 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
          &filter->oldest_first, NULL},
         {"audit", 0, NULL, "what operators did by hand, who and why, instead", OPTION_FLAG,
          &listing.audit, NULL},
-        {"export", 'o', "FILE",
+        {"export", 0, "FILE",
          "write them to a file (- standard output), a JSON object\n"
          "a line, with what led to each",
          OPTION_TEXT, &listing.export, NULL},

@@ -343,7 +343,7 @@ static int send_main(struct cli *cli, int argc, char **argv)
         REACH_TO(send.reach),
         {"system", 's', "NAME", "the system the trace is for (default: default)", OPTION_TEXT,
          &send.reach.options.system, NULL},
-        {"open", 'o', "KIND",
+        {"open", 0, "KIND",
          "make the system if there is none: detect or avoid,\nwith options: "
          "'avoid queue=yes'",
          OPTION_TEXT, &send.open, NULL},
