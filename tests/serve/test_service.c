@@ -371,6 +371,32 @@ static void incidents_are_told(void)
     world_close(&world);
 }
 
+/* Where units are counted, one of a deadlock may be let run while it stands; if it is deadlocked
+ * again, that is another one. */
+static void who_ran_is_told_anew(void)
+{
+    struct world world;
+    world_open(&world, NULL);
+    struct talker *ann = world_connect(&world);
+    say(ann, "resource x 4\nresource z\nresource w\nresource u\nresource v\nrequest r z\n"
+             "request m x\nrequest m w\nrequest k x\nrequest l x\nrequest p x\nrequest p v\n"
+             "request q u\nrequest m z\nrequest k z\nrequest l z\nrequest p w\nrequest q v\n");
+    CHECK(world.note_count == 0);
+    say(ann, "request r x=3\n");
+    CHECK(heard(ann, "\"deadlock\"") && world.note_count == 1 && world.notes[0].id == 1);
+    say(ann, "cancel m\nrelease m w\n");
+    CHECK(heard(ann, "\"granted_to\":[\"p\"]") && world.note_count == 1); /* k, l and r stand */
+    say(ann, "request p u\n");
+    CHECK(world.note_count == 2 && world.notes[1].id == 2 && !world.notes[1].ended &&
+          strcmp(world.notes[1].requester, "p") == 0);
+    say(ann, "cancel p\n");
+    CHECK(world.note_count == 3 && world.notes[2].id == 2 && world.notes[2].ended);
+    CHECK(world.service->systems[0]->incident_count == 1);
+    say(ann, "exit r\n");
+    CHECK(world.note_count == 4 && world.notes[3].id == 1 && world.notes[3].ended);
+    world_close(&world);
+}
+
 static void victims_are_chosen(void)
 {
     struct world world;
@@ -786,6 +812,7 @@ int main(void)
     hello_again();
     answers_are_bounded();
     incidents_are_told();
+    who_ran_is_told_anew();
     victims_are_chosen();
     everything_is_told();
     quotas_hold();

@@ -131,6 +131,7 @@ void served_note_served(struct served *served, const uint32_t *processes, size_t
             note_waits(served, RECENT_ADD_HOLD, process);
         }
         end_wait(served, process);
+        record->incident = GORDIAN_NONE; /* it runs, though the deadlock it was part of may stand */
         served_charge(served, record->owner, before, served_wait_cost(record));
         served->served_list[served->served_count++] = process;
     }
@@ -258,13 +259,14 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
     note_event(served, event, now, result->outcome);
     served_note_drops(served);
     note_effect(served, event, now, result, &leaving);
+    /* Before those whom that lets run are noted: they are members until then. */
+    if (result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED)
+        note_left(served, event->process);
     if (result->served) {
         size_t listed = served->served_count;
         served->operations->note_served(served);
         result->served = (uint32_t)(served->served_count - listed);
     }
-    if (result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED)
-        note_left(served, event->process);
     return GORDIAN_OK;
 }
 
@@ -287,7 +289,7 @@ static bool list_cycle(struct served *served, uint32_t place)
         at = system_next_ahead(served->system, at);
     } while (at != open->requester);
     open->members = members;
-    open->member_count = open->left = count;
+    open->member_count = count;
     return true;
 }
 
@@ -394,8 +396,8 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
     served_note_drops(served);
     note_leaving(served, victim->process, &leaving);
     served_charge(served, record->owner, before, served_wait_cost(record));
-    served_note_served(served, victim->served, victim->served_count);
     note_left(served, victim->process);
+    served_note_served(served, victim->served, victim->served_count);
     return GORDIAN_OK;
 }
 

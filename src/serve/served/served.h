@@ -83,9 +83,9 @@ struct open_incident {
     uint64_t id; /* 0: the place is free */
     uint64_t at; /* ms since 1970 */
     bool cycle;  /* the engine knows who is on it: it stays as it is until the incident is over */
-    uint32_t *members; /* else processes of the witness; those that have left are GORDIAN_NONE */
+    uint32_t *members; /* else processes of the witness; those that have left are GORDIAN_NONE, and
+                          those that others have let run are members no more: served_incident */
     uint32_t member_count;
-    uint32_t left;      /* members that have not left */
     uint32_t requester; /* may have left */
     uint32_t doomed;    /* how many came to wait behind it */
     uint32_t serial; /* of the incident at this place; processes of an earlier one have another */

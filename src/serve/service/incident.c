@@ -157,6 +157,11 @@ static void join_incident(struct served *served, uint32_t place, uint32_t proces
     served->processes[process].serial = served->incidents[place].serial;
 }
 
+static bool is_member(const struct served *served, uint32_t place, uint32_t process)
+{
+    return process != NOBODY && served_incident(served, process) == place;
+}
+
 /* Lists everybody who waits in the witness as a member, each once. False: no memory. */
 static bool list_members(struct served *served, uint32_t place, const gordian_witness *witness)
 {
@@ -171,7 +176,6 @@ static bool list_members(struct served *served, uint32_t place, const gordian_wi
         join_incident(served, place, process);
         open->members[open->member_count++] = process;
     }
-    open->left = open->member_count;
     return true;
 }
 
@@ -410,10 +414,12 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* Is any of its members among the deadlocked, ascending? */
-static bool still_stands(const struct open_incident *open, const uint32_t *dead, size_t count)
+static bool still_stands(const struct served *served, uint32_t place, const uint32_t *dead,
+                         size_t count)
 {
+    const struct open_incident *open = &served->incidents[place];
     for (uint32_t i = 0; i < open->member_count; i++)
-        if (open->members[i] != NOBODY && count > 0 &&
+        if (count > 0 && is_member(served, place, open->members[i]) &&
             bsearch(&open->members[i], dead, count, sizeof *dead, compare_ids))
             return true;
     return false;
@@ -428,7 +434,7 @@ static void settle_incidents(struct service *service, struct served *served, con
     if (gordian_deadlocked(served->system, &dead, &count, NULL))
         return; /* no memory: the next one to leave settles it */
     for (uint32_t i = served->incident_limit; i-- > 0;)
-        if (served->incidents[i].id && !still_stands(&served->incidents[i], dead, count))
+        if (served->incidents[i].id && !still_stands(served, i, dead, count))
             end_incident(service, served, i, how, victim, leaver);
     /* recovery goes on until nobody is left */
     if (served->incident_count == 0 && count > 0 && !victim)
@@ -447,7 +453,6 @@ void incident_left(struct service *service, struct served *served, uint32_t proc
         if (open->members[i] == process)
             open->members[i] = NOBODY;
     served->processes[process].incident = NOBODY;
-    open->left -= !open->cycle;
     if (gordian_system_model(served->system) == GORDIAN_MODEL_SINGLE_UNIT)
         end_incident(service, served, place, how, victim, process); /* a cycle, and it is broken */
     else
@@ -473,19 +478,19 @@ static uint32_t cycle_length(const struct served *served, uint32_t requester)
     return count;
 }
 
-static void save_members(const struct served *served, const struct open_incident *open,
-                         struct bytes *bytes)
+static void save_members(const struct served *served, uint32_t place, struct bytes *bytes)
 {
-    uint32_t at = open->requester;
-    uint32_t count = open->cycle ? cycle_length(served, at) : open->member_count;
-    bytes_u64(bytes, open->cycle ? count : open->left);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t member = open->cycle ? at : open->members[i];
-        if (member != NOBODY)
-            bytes_u64(bytes, member);
-        if (open->cycle)
-            at = system_next_ahead(served->system, at);
-    }
+    const struct open_incident *open = &served->incidents[place];
+    uint32_t at = open->requester, length = open->cycle ? cycle_length(served, at) : 0;
+    uint32_t count = length;
+    for (uint32_t i = 0; i < open->member_count; i++)
+        count += is_member(served, place, open->members[i]);
+    bytes_u64(bytes, count);
+    for (uint32_t i = 0; i < length; i++, at = system_next_ahead(served->system, at))
+        bytes_u64(bytes, at);
+    for (uint32_t i = 0; i < open->member_count; i++)
+        if (is_member(served, place, open->members[i]))
+            bytes_u64(bytes, open->members[i]);
 }
 
 void incidents_save(const struct served *served, struct bytes *bytes)
@@ -499,7 +504,7 @@ void incidents_save(const struct served *served, struct bytes *bytes)
         bytes_u64(bytes, open->at);
         bytes_u64(bytes, open->requester);
         bytes_u64(bytes, open->doomed);
-        save_members(served, open, bytes);
+        save_members(served, i, bytes);
     }
 }
 
@@ -514,7 +519,7 @@ static gordian_status load_members(struct served *served, uint32_t place, struct
             return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: members of an incident");
         join_incident(served, place, (uint32_t)process);
         open->members[i] = (uint32_t)process;
-        open->member_count = open->left = (uint32_t)i + 1;
+        open->member_count = (uint32_t)i + 1;
     }
     return GORDIAN_OK;
 }
@@ -540,7 +545,7 @@ static void drop_members(struct service *service, struct served *served, struct 
         note_concerned(service, served, open, served->processes[open->members[i]].owner);
     memory_free(&served->memory, open->members);
     open->members = NULL;
-    open->member_count = open->left = 0;
+    open->member_count = 0;
     open->cycle = true;
     served->cycles++;
 }
