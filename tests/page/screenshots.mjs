@@ -2,11 +2,11 @@
 //
 //     node screenshots.mjs GORDIAN PAGE-WORK FOLDER
 
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { openBrowser, openPage } from './browser.mjs';
 import { Service, until } from './service.mjs';
 
-const [, , gordian, work, folder] = process.argv;
+const [gordian, work, folder] = process.argv.slice(2).map((path) => resolve(path));
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const tables = [
