@@ -148,7 +148,10 @@ try {
         }
     })();
     await pause(5000);
-    const shoot = (target, name) => target.screenshot({ path: join(folder, name) });
+    const shoot = async (target, name) => {
+        await target.mouse.move(0, 0); // off whatever was clicked last
+        await target.screenshot({ path: join(folder, name) });
+    };
     await shoot(page, 'light.png');
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.getByRole('button', { name: 'Isolate', exact: true }).click();
