@@ -532,7 +532,7 @@ static void come_up(gordian_client *client, uint64_t now)
 {
     bool again = client->epoch++ > 0;
     client->state = LINK_UP;
-    client->tried = client->moves = 0;
+    client->tried = client->left = client->moves = 0;
     client->sent = 0;
     client->pause_ms = 0;
     client->owed_since = client->said_at = clock_ns();

@@ -78,6 +78,7 @@ struct gordian_client {
     } servers[CLIENT_SERVERS];
     size_t server_count, which;
     size_t tried;                  /* of them in this attempt, without success */
+    size_t left;                   /* 1 + the one that led, and said that it does not; 0: none */
     unsigned moves;                /* from one to another since it was connected */
     const struct address *address; /* of the one chosen */
     size_t place;                  /* of the address: which one is being tried */

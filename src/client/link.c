@@ -75,6 +75,14 @@ static void send_again(gordian_client *client)
     client->renumber = false;
 }
 
+/* The pause before the next attempt: twice the last one. */
+static void pause_longer(gordian_client *client, bool anew, uint32_t most)
+{
+    client->pause_ms = anew || client->pause_ms == 0 ? PAUSE_MIN_MS : client->pause_ms * 2;
+    if (client->pause_ms > most)
+        client->pause_ms = most;
+}
+
 void link_break(gordian_client *client, const char *why)
 {
     if (client->state == LINK_FAILED)
@@ -95,37 +103,48 @@ void link_break(gordian_client *client, const char *why)
     }
     client->state = LINK_DOWN;
     send_again(client);
-    client->pause_ms = was_up || client->pause_ms == 0 ? PAUSE_MIN_MS : client->pause_ms * 2;
-    uint32_t most = client->server_count > 1 ? PAUSE_ELECT : PAUSE_MAX_MS;
-    if (client->pause_ms > most)
-        client->pause_ms = most;
+    pause_longer(client, was_up, client->server_count > 1 ? PAUSE_ELECT : PAUSE_MAX_MS);
     client->retry_at = was_up ? clock_ns() : after_ms(clock_ns(), client->pause_ms);
     if (was_up)
         tell_link(client, false, why);
 }
 
-/* Goes to the one that was named, or looks further; while nobody leads yet there is a pause. */
-void link_moved(gordian_client *client, const char *text)
+/* Chooses the one that was named: true; or the next one. Who has just let us go does not lead any
+ * more, even if somebody has not heard of it yet. */
+static bool choose_leader(gordian_client *client, const char *text)
 {
     const char *leader = strstr(text, WIRE_LEADER_IS);
     size_t before = client->which;
+    if (servers_follow(client, leader ? leader + strlen(WIRE_LEADER_IS) : text) &&
+        client->which != before && client->which + 1 != client->left)
+        return true;
+    client->which = before;
+    servers_rotate(client);
+    return false;
+}
+
+/* While nobody leads yet there are pauses; but when we are let go another may lead by now. */
+void link_moved(gordian_client *client, const char *text)
+{
     bool was_up = client->state == LINK_UP;
-    if (was_up)
+    if (was_up) {
         client->down_since = clock_ns();
+        client->left = client->which + 1;
+        client->pause_ms = 0;
+    }
     if (client->epoch > 0 && client->has_session && !may_resume(client)) {
         link_fail(client, GORDIAN_STATUS_IO, "%.130s: %.260s", client->address->text, text);
         return;
     }
     hang_up(client);
     client->tried = 0;
-    bool found = servers_follow(client, leader ? leader + strlen(WIRE_LEADER_IS) : text) &&
-                 client->which != before;
-    if (!found)
-        servers_rotate(client);
+    bool another = choose_leader(client, text) || (was_up && client->server_count > 1);
     client->state = LINK_DOWN;
     send_again(client);
-    bool at_once = found && client->moves++ < MOVES_AT_ONCE;
-    client->retry_at = after_ms(clock_ns(), at_once ? 0 : PAUSE_ELECT / 2);
+    bool at_once = another && client->moves++ < MOVES_AT_ONCE;
+    if (!at_once)
+        pause_longer(client, false, PAUSE_ELECT / 2);
+    client->retry_at = after_ms(clock_ns(), at_once ? 0 : client->pause_ms);
     if (was_up)
         tell_link(client, false, text);
 }

@@ -329,6 +329,65 @@ test('the graph, a deadlock, isolation, chains and the replay', async (t) => {
     assert.deepEqual(page.problems, []);
 });
 
+test('tabs, headings and names have room, and the overview tells of now', async (t) => {
+    const service = await serve(t);
+    const client = await service.client();
+    t.after(() => client.close());
+    const lines = Array.from({ length: 150 }, (_, i) => [`resource resource-${i}`, `request process-${i} resource-${i}`]).flat();
+    await client.send(...lines);
+    const page = await openPage(browser, service.url);
+    await when(page, (now) => now.nodes === 300, 'the graph');
+
+    const cut = await page.evaluate(() =>
+        [document.querySelector('.tabs'), ...document.querySelectorAll('.systems thead th')]
+            .filter((one) => one.scrollWidth > one.clientWidth)
+            .map((one) => one.textContent),
+    );
+    assert.deepEqual(cut, []);
+
+    // A row of the overview is as new as the figures it is made of.
+    await client.send('request process-1 resource-0');
+    const told = await page.waitForFunction(() => {
+        const { info } = window.gordian;
+        const row = document.querySelector('[data-system="default"]').closest('tr');
+        return info.waiting === 1 && row.cells[2].textContent;
+    });
+    assert.equal(await told.jsonValue(), '1');
+
+    // Names that were drawn in some frames, and the nodes whose middle they lie on.
+    const covered = await page.evaluate(async () => {
+        const { stage } = window.gordian;
+        const { scene, camera } = stage;
+        const { fillText } = CanvasRenderingContext2D.prototype;
+        let drawn = 0;
+        const found = [];
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            if (this === stage.context && text.includes('-')) {
+                const half = this.measureText(text).width / 2;
+                const high = parseFloat(/[\d.]+px/.exec(this.font));
+                const node = scene.nodes.findIndex((one, i) => {
+                    const below = camera.toScreenY(scene.y[i]) - y;
+                    return one && Math.abs(camera.toScreenX(scene.x[i]) - x) < half && below > 0 && below < high;
+                });
+                drawn++;
+                if (node >= 0) {
+                    found.push(`${text} lies on ${scene.nodes[node].name}`);
+                }
+            }
+            return fillText.call(this, text, x, y);
+        };
+        camera.zoom(3);
+        for (let frame = 0; frame < 30 || drawn === 0; frame++) {
+            stage.invalidate();
+            await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+        }
+        CanvasRenderingContext2D.prototype.fillText = fillText;
+        return found;
+    });
+    assert.deepEqual(covered, []);
+    assert.deepEqual(page.problems, []);
+});
+
 test('another system, and one that comes later', async (t) => {
     const service = await serve(t);
     const client = await service.client();

@@ -2,11 +2,11 @@
 //
 //     node screenshots.mjs GORDIAN PAGE-WORK FOLDER
 
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { openBrowser, openPage } from './browser.mjs';
 import { Service, until } from './service.mjs';
 
-const [, , gordian, work, folder] = process.argv;
+const [gordian, work, folder] = process.argv.slice(2).map((path) => resolve(path));
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const tables = [
@@ -148,7 +148,10 @@ try {
         }
     })();
     await pause(5000);
-    const shoot = (target, name) => target.screenshot({ path: join(folder, name) });
+    const shoot = async (target, name) => {
+        await target.mouse.move(0, 0); // off whatever was clicked last
+        await target.screenshot({ path: join(folder, name) });
+    };
     await shoot(page, 'light.png');
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.getByRole('button', { name: 'Isolate', exact: true }).click();

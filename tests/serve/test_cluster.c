@@ -204,10 +204,25 @@ static void test_subscribed(void)
     gordian_client_close(one);
 }
 
+/* Up to where it hangs up: the last line. */
+static void read_last(int fd, char *line, size_t size)
+{
+    char text[8192];
+    size_t used = 0;
+    for (ssize_t got;
+         used < sizeof text - 1 && (got = recv(fd, text + used, sizeof text - 1 - used, 0)) > 0;)
+        used += (size_t)got;
+    text[used - (used > 0)] = '\0';
+    const char *end = strrchr(text, '\n');
+    snprintf(line, size, "%s", end ? end + 1 : text);
+}
+
 static void test_hand_over(const char *gordian)
 {
     char command[2000], said[600] = "", expected[200];
-    int leader = find_leader();
+    int leader = find_leader(), fd = running_connect(&servers[leader]);
+    REQUIRE(fd >= 0 && send(fd, "hello\n", 6, MSG_NOSIGNAL) == 6);
+    REQUIRE(recv(fd, said, 1, 0) == 1);
     snprintf(command, sizeof command,
              "'%s' serve --store \"%s\" --store-schema cluster_test --hand-over", gordian, store);
     FILE *pipe = popen(command, "r");
@@ -217,6 +232,10 @@ static void test_hand_over(const char *gordian)
     snprintf(expected, sizeof expected,
              "%s has handed the lead over to unix:", servers[leader].uri);
     CHECK_MSG(strncmp(said, expected, strlen(expected)) == 0, "%s, not %s", said, expected);
+    /* its clients are told to go elsewhere */
+    read_last(fd, said, sizeof said);
+    CHECK_MSG(strstr(said, "\"code\":18"), "%s", said);
+    close(fd);
     int other = find_leader();
     CHECK(other != leader);
     kill(servers[other].pid, SIGUSR2);

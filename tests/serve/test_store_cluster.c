@@ -129,6 +129,61 @@ static void test_two(void)
     world_remove(&worlds[0]);
 }
 
+/* Who has handed over lets others go first, until one has: if that one hands over soon, there may
+ * be nobody else. */
+static void test_rests(void)
+{
+    struct world worlds[2];
+    struct store *stores[2];
+    gordian_error error = {0};
+    open_two(worlds, stores, 0);
+    for (int leads = 0; leads < 2; leads++) {
+        int follows = 1 - leads;
+        store_hand_over(stores[leads]);
+        WORLD_WAIT(stores[leads], store_role(stores[leads]) == STORE_LOST);
+        WORLD_WAIT(stores[follows], store_role(stores[follows]) == STORE_LEADS);
+        store_close(stores[leads]);
+        worlds[leads].options.rest_ms = 86400000;
+        REQUIRE(world_open(&worlds[leads], &stores[leads], NULL, &error) == GORDIAN_OK);
+        CHECK(store_role(stores[leads]) == STORE_FOLLOWS);
+    }
+    store_close(stores[0]);
+    store_close(stores[1]);
+    world_remove(&worlds[0]);
+}
+
+/* Whoever stands by is notified of a new leader, and need not find out. */
+static void test_says_so(void)
+{
+    struct world worlds[2];
+    struct store *stores[2];
+    char sql[100];
+    open_two(worlds, stores, 0);
+    PGconn *conn = PQconnectdb(getenv("GORDIAN_TEST_POSTGRES"));
+    REQUIRE(PQstatus(conn) == CONNECTION_OK);
+    snprintf(sql, sizeof sql, "LISTEN gordian_%lld",
+             (long long)world_ask(&worlds[0],
+                                  "SELECT quote_ident(current_schema())::regnamespace::oid"));
+    PQclear(PQexec(conn, sql));
+    int first = (int)world_ask(&worlds[0], "SELECT backend FROM leader"), from = first;
+    PGnotify *notify = NULL;
+    store_hand_over(stores[0]);
+    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADS);
+    int after = (int)world_ask(&worlds[0], "SELECT backend FROM leader");
+    for (int tries = 0; tries < 1000 && from != after; tries++) {
+        struct pollfd end = {.fd = PQsocket(conn), .events = POLLIN};
+        poll(&end, 1, 100);
+        REQUIRE(PQconsumeInput(conn));
+        for (; (notify = PQnotifies(conn)); PQfreemem(notify))
+            from = notify->be_pid;
+    }
+    CHECK_MSG(after != first && from == after, "%d, not %d", from, after);
+    PQfinish(conn);
+    store_close(stores[0]);
+    store_close(stores[1]);
+    world_remove(&worlds[0]);
+}
+
 /* The loop of the leader stands still, while its thread and its connection are well: the other
  * leads. What the first has sealed and not been told of may be kept or not; the rest never is. */
 static void test_hangs(void)
@@ -157,6 +212,8 @@ int main(void)
     test_fenced();
     test_cut();
     test_two();
+    test_rests();
+    test_says_so();
     test_hangs();
     return test_done();
 }

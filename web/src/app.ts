@@ -270,7 +270,6 @@ export class App {
                 });
             }
         }
-        this.elsewhere();
         const info = this.info;
         if (info && own) {
             info.events += own.events;
@@ -281,6 +280,7 @@ export class App {
             info.deadlocked = own.deadlocked;
             this.counts();
         }
+        this.elsewhere();
         if (this.tabs.current === 'overview') {
             this.overview.setRates(this.past);
             this.overview.update();

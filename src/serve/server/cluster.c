@@ -55,15 +55,51 @@ static void stand_by(struct server *server)
         server_log(server, 6, "%s", server->service->standing_by);
 }
 
+/* Who comes back at once would find nobody here: the others know who leads. What was answered and
+ * is not kept stays unsaid, and this with it. */
+static void send_away(struct server *server)
+{
+    service_stand_by(server->service, "");
+    for (struct client *client = server->service->clients; client; client = client->next) {
+        service_refuse(client, WIRE_NOT_LEADER, 0, server->service->standing_by);
+        client->wake(client);
+    }
+}
+
+static void lose_lead(struct server *server, const char *why)
+{
+    if (server->lost)
+        return;
+    server_log(server, 4, "%s: starts anew, to stand by", why);
+    server->lost = true;
+    send_away(server);
+}
+
+/* Does what the others have done since we looked last; false: it is lost. */
+static bool catch_up(struct server *server)
+{
+    static const struct store_loader loader = {follow_section, follow_record};
+    gordian_error error = {0};
+    gordian_status status = store_follow(server->store, &loader, server, &error);
+    if (status != GORDIAN_OK)
+        lose_lead(server, status == GORDIAN_STATUS_END ? "a part of the journal was missed"
+                                                       : error.message);
+    return status == GORDIAN_OK;
+}
+
 gordian_status server_take_role(struct server *server, gordian_error *error)
 {
-    server->leads = store_role(server->store) == STORE_LEADS;
+    /* The store's thread is at work already, and may have taken the lead since everything was read.
+     * It is asked first: whoever leads has been told everything. */
+    bool leads = store_role(server->store) == STORE_LEADS;
+    server->leads = catch_up(server) && leads;
     if (server->leads) {
         if (store_is_shared(server->store))
             server_log(server, 6, "leads, as %s", server->address);
         return server_resume(server, error);
     }
-    stand_by(server);
+    if (!server->lost)
+        stand_by(server);
     return GORDIAN_OK;
 }
 
@@ -75,28 +111,16 @@ static gordian_status take_lead(struct server *server, gordian_error *error)
     return server_resume(server, error);
 }
 
-static void lose_lead(struct server *server, const char *why)
-{
-    if (!server->lost)
-        server_log(server, 4, "%s: starts anew, to stand by", why);
-    server->lost = true;
-}
-
 void server_follow(struct server *server)
 {
-    static const struct store_loader loader = {follow_section, follow_record};
     gordian_error error = {0};
     /* asked first: whoever leads has been told everything */
     enum store_role role = store_role(server->store);
-    if (!server->leads && !server->lost) {
-        gordian_status status = store_follow(server->store, &loader, server, &error);
-        if (status == GORDIAN_OK && role == STORE_LEADS)
-            status = take_lead(server, &error);
-        else if (status == GORDIAN_OK)
+    if (!server->leads && !server->lost && catch_up(server)) {
+        if (role != STORE_LEADS)
             stand_by(server);
-        if (status != GORDIAN_OK)
-            lose_lead(server, status == GORDIAN_STATUS_END ? "a part of the journal was missed"
-                                                           : error.message);
+        else if (take_lead(server, &error) != GORDIAN_OK)
+            lose_lead(server, error.message);
     }
     if (role == STORE_LOST)
         lose_lead(server, store_lost(server->store));

@@ -149,6 +149,14 @@ static bool has_ended(struct hook_target *target, int *status)
     return ended;
 }
 
+static bool is_broken_off(struct hook_target *target)
+{
+    pthread_mutex_lock(&target->guard);
+    bool broken = target->broken_at != 0;
+    pthread_mutex_unlock(&target->guard);
+    return broken;
+}
+
 static bool is_late(struct hook_target *target, uint64_t until)
 {
     pthread_mutex_lock(&target->guard);
@@ -245,8 +253,10 @@ static gordian_status connect_to(struct hook_target *target, gordian_error *erro
     for (const struct addrinfo *place = found; place && wanted && !connected;
          place = place->ai_next) {
         int fd = socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd < 0)
+        if (fd < 0) {
+            fail(error, GORDIAN_STATUS_IO, "no socket: %s", strerror(errno));
             continue;
+        }
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
         wanted = note_connection(target, fd);
@@ -360,7 +370,8 @@ static gordian_status post_over(const struct hook_target *target, int fd, SSL *t
     if (target->secret_length && !signature[0])
         return fail(error, GORDIAN_STATUS_IO, "it could not be signed");
     if (!send_all(fd, tls, head, (size_t)size) || !send_all(fd, tls, body, length))
-        return fail(error, GORDIAN_STATUS_IO, "sending failed: %s", strerror(errno));
+        return tls ? fail_tls("sending failed:", error)
+                   : fail(error, GORDIAN_STATUS_IO, "sending failed: %s", strerror(errno));
     return read_status(fd, tls, error);
 }
 
@@ -385,11 +396,9 @@ static gordian_status post_tls(const struct hook_target *target, int fd, const c
     return status;
 }
 
-gordian_status hook_send(struct hook_target *target, const char *body, size_t length,
-                         gordian_error *error)
+static gordian_status post_to_url(struct hook_target *target, const char *body, size_t length,
+                                  gordian_error *error)
 {
-    if (!target->is_url)
-        return run_command(target, body, length, error);
     gordian_status status = connect_to(target, error);
     if (status != GORDIAN_OK)
         return status;
@@ -397,4 +406,15 @@ gordian_status hook_send(struct hook_target *target, const char *body, size_t le
                          : post_over(target, target->fd, NULL, body, length, error);
     close_connection(target);
     return status;
+}
+
+/* What a connection or a command that is broken off says of it is beside the point. */
+gordian_status hook_send(struct hook_target *target, const char *body, size_t length,
+                         gordian_error *error)
+{
+    gordian_status status = target->is_url ? post_to_url(target, body, length, error)
+                                           : run_command(target, body, length, error);
+    return status != GORDIAN_OK && is_broken_off(target)
+               ? fail(error, GORDIAN_STATUS_IO, "it was broken off")
+               : status;
 }

@@ -106,7 +106,7 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
 {
     if (code == WIRE_NOT_KEPT && client->service->standing_by[0])
         code = WIRE_NOT_LEADER;
-    bool fatal = is_fatal(code);
+    bool fatal = is_fatal(code) || client->closing;
     size_t start = client->out.used;
     client->service->counters.errors++;
     client->erred = true;

@@ -554,10 +554,10 @@ void service_heard(struct client *client)
 
 void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text)
 {
+    client->closing = true; /* and so the error is fatal, whatever it is */
     if (client->form !=
         CLIENT_UNKNOWN) /* whose form is not known would take it for something else */
         client_error(client, code, retry_ms, 0, text);
-    client->closing = true;
     client->mark = service_last(client->service);
 }
 

@@ -384,35 +384,46 @@ function chooseSides({ scene }: Picture): void {
 
 const cell = 12; // pixels
 
-/** The cells of a coarse grid in which nodes are. */
-function nodeCells({ scene, camera }: Picture): Set<number> {
-    const columns = Math.ceil(camera.width / cell) + 40;
-    const cells = new Set<number>();
-    for (let i = 0; i < scene.nodes.length; i++) {
-        if (seen[i]) {
-            cells.add(Math.floor(sy[i]! / cell) * columns + Math.floor(sx[i]! / cell));
-        }
-    }
-    return cells;
-}
+/** Nodes by the cell of a coarse grid that their middle is in. */
+class NodeCells {
+    private readonly columns: number;
+    private readonly cells = new Map<number, number[]>();
 
-function coversNode(
-    cells: Set<number>,
-    x: number,
-    y: number,
-    wide: number,
-    high: number,
-    across: number,
-): boolean {
-    const columns = Math.ceil(across / cell) + 40;
-    for (let r = Math.floor(y / cell); r <= Math.floor((y + high) / cell); r++) {
-        for (let c = Math.floor((x - wide / 2) / cell); c <= Math.floor((x + wide / 2) / cell); c++) {
-            if (cells.has(r * columns + c)) {
-                return true;
+    constructor(
+        { scene, camera }: Picture,
+        private readonly radius: number,
+    ) {
+        this.columns = Math.ceil(camera.width / cell) + 40;
+        for (let i = 0; i < scene.nodes.length; i++) {
+            if (seen[i]) {
+                const at = Math.floor(sy[i]! / cell) * this.columns + Math.floor(sx[i]! / cell);
+                const there = this.cells.get(at);
+                if (there) {
+                    there.push(i);
+                } else {
+                    this.cells.set(at, [i]);
+                }
             }
         }
     }
-    return false;
+
+    /** Would a name of this size, with its top in the middle at [x, y], lie on a node? */
+    covered(x: number, y: number, wide: number, high: number): boolean {
+        const across = wide / 2 + this.radius;
+        const last = Math.floor((x + across) / cell);
+        for (let r = Math.floor((y - this.radius) / cell); r <= Math.floor((y + high + this.radius) / cell); r++) {
+            for (let c = Math.floor((x - across) / cell); c <= last; c++) {
+                for (const i of this.cells.get(r * this.columns + c) ?? []) {
+                    const above = sy[i]! + this.radius < y;
+                    const below = sy[i]! - this.radius > y + high;
+                    if (!above && !below && Math.abs(sx[i]! - x) < across) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
+    }
 }
 
 /** Whose names are wanted, the most important ones first. */
@@ -464,8 +475,8 @@ function squeezeIn(i: number, sides: number[], r: number, wide: number, size: nu
     return places.find((place) => !liesOnName(place[0]!, place[1]!, wide - 4, size));
 }
 
-/** Names, the important ones first; one that would lie on another is left out, and none lies on a node if there is
- * another side for it. */
+/** Names, the important ones first; one that would lie on another is left out, and so is one that would lie on a node,
+ * unless it is of those that must be told. */
 function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: number): void {
     const { scene, theme, selected, hovered, camera } = picture;
     const many = radius > 5.5; // where nodes are smaller, names would hide them
@@ -476,7 +487,7 @@ function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: 
     chooseSides(picture);
     boxes = [];
     const taken = new Set<number>();
-    const nodes = nodeCells(picture);
+    const nodes = new NodeCells(picture, radius);
     const size = Math.round(Math.min(14, Math.max(11, radius)));
     context.textAlign = 'center';
     context.textBaseline = 'top';
@@ -488,14 +499,15 @@ function drawNames(context: CanvasRenderingContext2D, picture: Picture, radius: 
         const dead = scene.looks[i] === Look.dead;
         const text = shortened(scene.nodes[i]?.name ?? '', i === hovered ? 80 : 22);
         context.font = `${chosen || dead ? 600 : 400} ${size}px ${theme.font}`;
-        const r = dead ? deadRadius(radius) : radius;
+        const r = Math.max(dead ? deadRadius(radius) : radius, chosen ? ringRadius(radius, 5) : 0);
         const sides = [sy[i]! + r + 4, sy[i]! - r - 5 - size];
         if (above[i]) {
             sides.reverse();
         }
         const wide = text.length * size * 0.6 + 4;
-        const clear = sides.filter((at) => !coversNode(nodes, sx[i]!, at, wide, size, camera.width));
-        const free = [...clear, sides[0]!].find((at) =>
+        const clear = sides.filter((at) => !nodes.covered(sx[i]!, at, wide, size));
+        const wanted = chosen || scene.looks[i]! >= Look.doomed;
+        const free = [...clear, ...(wanted ? [sides[0]!] : [])].find((at) =>
             reserve(taken, sx[i]!, at, wide, size + 2, camera.width),
         );
         let place = free === undefined ? undefined : [sx[i]!, free];
@@ -555,6 +567,10 @@ function take(
     }
 }
 
+function ringRadius(radius: number, gap: number): number {
+    return Math.max(radius, 4) * 1.25 + gap;
+}
+
 function drawRings(
     context: CanvasRenderingContext2D,
     { theme, selected, hovered }: Picture,
@@ -562,7 +578,7 @@ function drawRings(
 ): void {
     const ring = (slot: number, gap: number, width: number) => {
         context.beginPath();
-        context.arc(sx[slot]!, sy[slot]!, Math.max(radius, 4) * 1.25 + gap, 0, 2 * Math.PI);
+        context.arc(sx[slot]!, sy[slot]!, ringRadius(radius, gap), 0, 2 * Math.PI);
         context.lineWidth = width;
         context.strokeStyle = theme.accent;
         context.stroke();

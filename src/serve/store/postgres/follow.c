@@ -160,7 +160,7 @@ static PGresult *look_around(struct pg *pg)
     return pg_ask(pg, look, 3, values);
 }
 
-static void show_leader(struct store *store, const char *address)
+void pg_show_leader(struct store *store, const char *address)
 {
     store_lock(store);
     bool changed = strcmp(store->leader, address) != 0 || store->failed;
@@ -169,6 +169,8 @@ static void show_leader(struct store *store, const char *address)
     store_unlock(store);
     if (changed)
         store_ring(store);
+    if (*address) /* another has gone first: next time it is as good as any */
+        store->pg->rest_until = 0;
 }
 
 static bool listen_here(struct pg *pg)
@@ -189,7 +191,7 @@ static bool follow_once(struct store *store)
     uint64_t until = pg_u64(seen, 0, 1);
     bool locked = PQgetvalue(seen, 0, 4)[0] == 't', stale = PQgetvalue(seen, 0, 3)[0] == 't';
     if (!locked)
-        show_leader(store, PQgetvalue(seen, 0, 2));
+        pg_show_leader(store, PQgetvalue(seen, 0, 2));
     PQclear(seen);
     if (locked && !raise_epoch(store, &until))
         return false;
@@ -208,14 +210,16 @@ static bool follow_once(struct store *store)
     return true;
 }
 
-/* What it was notified of is only that there is something to look at. */
-static void drop_notifications(struct pg *pg)
+/* What it was notified of is only that there is something to look at: true. */
+static bool drop_notifications(struct pg *pg)
 {
     PGnotify *notify;
+    bool any = false;
     if (!pg->conn || !PQconsumeInput(pg->conn))
-        return;
-    while ((notify = PQnotifies(pg->conn)))
+        return true;
+    for (; (notify = PQnotifies(pg->conn)); any = true)
         PQfreemem(notify);
+    return any;
 }
 
 static void note_trouble(struct store *store)
@@ -246,6 +250,9 @@ void pg_follow_turn(struct store *store)
     }
     pg->pause_ms = 0;
     if (store->role != STORE_FOLLOWS) /* only this thread changes it */
+        return;
+    /* What came with the answers is in libpq's hands, and the socket would not tell. */
+    if (drop_notifications(pg))
         return;
     pg_wait(pg, false, PG_LOOK_MS);
     drop_notifications(pg);

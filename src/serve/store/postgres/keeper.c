@@ -105,7 +105,7 @@ static gordian_status see_numbers(struct store *store, struct store_found *found
     found->last = pg_u64(seen, 0, 0);
     found->snapshot = pg_u64(seen, 0, 1);
     if (store->role == STORE_FOLLOWS)
-        snprintf(store->leader, sizeof store->leader, "%s", PQgetvalue(seen, 0, 2));
+        pg_show_leader(store, PQgetvalue(seen, 0, 2));
     PQclear(seen);
     return GORDIAN_OK;
 }

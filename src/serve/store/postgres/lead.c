@@ -55,7 +55,12 @@ static const struct {
 
 static bool prepare_statements(struct pg *pg)
 {
-    char sql[200];
+    char sql[300];
+    /* Those who stand by are told first that there is somebody to send clients to. */
+    snprintf(sql, sizeof sql, "NOTIFY %s; UNLISTEN %s; LISTEN %s_hand_over", pg->channel,
+             pg->channel, pg->channel);
+    if (!pg_do(pg, sql))
+        return false;
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
         PGresult *done = PQprepare(pg->conn, statements[i].name, statements[i].sql, 0, NULL);
         bool good = PQresultStatus(done) == PGRES_COMMAND_OK;
@@ -63,8 +68,7 @@ static bool prepare_statements(struct pg *pg)
         if (!good)
             return pg_failed(pg, PQerrorMessage(pg->conn));
     }
-    snprintf(sql, sizeof sql, "UNLISTEN %s; LISTEN %s_hand_over", pg->channel, pg->channel);
-    return pg_do(pg, sql);
+    return true;
 }
 
 /* Acknowledged is what the database has committed; `none` waits for nothing, `full` for its disk,

@@ -74,14 +74,14 @@ struct pg {
     uint64_t lease_ms;
     int wake; /* eventfd */
     PGconn *conn;
-    char why[256];     /* what has failed */
-    uint64_t pause_ms; /* before the next attempt to connect */
-    uint32_t lock;     /* the second key of the lock */
-    int backend;       /* process of the connection that has led */
-    bool prepared;     /* the statements of lead.c */
-    uint64_t epoch;    /* that it leads with; 0: it never has */
-    uint64_t batch;    /* number of the last row read, or sent */
-    uint64_t rest_until;
+    char why[256];       /* what has failed */
+    uint64_t pause_ms;   /* before the next attempt to connect */
+    uint32_t lock;       /* the second key of the lock */
+    int backend;         /* process of the connection that has led */
+    bool prepared;       /* the statements of lead.c */
+    uint64_t epoch;      /* that it leads with; 0: it never has */
+    uint64_t batch;      /* number of the last row read, or sent */
+    uint64_t rest_until; /* steady ms: after a hand-over, others go first; 0: they have */
 
     /* leading */
     struct flight flights[PG_FLIGHTS];
@@ -162,6 +162,8 @@ gordian_status pg_past_begins(struct pg *pg, uint64_t *at, bool *whole, gordian_
 void pg_follow_turn(struct store *store);
 /* Takes the lead if it is to be had: true. */
 bool pg_try_lead(struct store *store);
+/* What the table says about who leads; "": nobody does. */
+void pg_show_leader(struct store *store, const char *address);
 /* What the thread has read, to the loader; the loop calls it. */
 gordian_status pg_follow(struct store *store, const struct store_loader *loader, void *context,
                          gordian_error *error);
