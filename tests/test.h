@@ -10,21 +10,11 @@
 #ifndef GORDIAN_TESTS_TEST_H
 #define GORDIAN_TESTS_TEST_H
 
+#include "leaks.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Looking for leaks at the end of a process takes seconds on aarch64, where the allocator of the
- * address sanitizer walks its whole address range. There only those do it that are compiled with
- * TEST_LEAKS, some of each kind, unless ASAN_OPTIONS says so (make check-long). */
-#if defined(__SANITIZE_ADDRESS__) && defined(__aarch64__) && !defined(TEST_LEAKS)
-__attribute__((weak, visibility("default"))) const char *__asan_default_options(void);
-
-const char *__asan_default_options(void)
-{
-    return "detect_leaks=0";
-}
-#endif
 
 /* Under the thread sanitizer, which is slow, what has one thread is left to the other builds. */
 #if defined(__SANITIZE_THREAD__)

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/scan.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,6 +13,9 @@
 /* So many words and lines are found at once in SCAN_BYTES, see scan_flatten. */
 #define EDGE_STEP 12
 #define LINE_STEP 6
+
+_Static_assert(READER_SLACK == SCAN_BYTES,
+               "what can be read behind a word is what is looked at at once");
 
 /* Everything else is part of a word. A newline ends every line in the buffer: the last
  * one gets its own if the text lacks it. */

@@ -11,12 +11,11 @@
 #ifndef GORDIAN_BASE_READER_H
 #define GORDIAN_BASE_READER_H
 
-#include "base/scan.h"
-
 #include <gordian/gordian.h>
 
 #define READER_LINE_MAX (16u << 20)
-#define READER_SLACK    SCAN_BYTES
+/* What base/scan.h looks at at once; its intrinsics are long to compile, and for reader.c alone. */
+#define READER_SLACK 64
 /* What is looked ahead at most. */
 #define READER_AHEAD_LINES 64
 #define READER_AHEAD_EDGES 1024
@@ -25,11 +24,11 @@
 /* Lines found but not taken yet. Places are offsets from `text`. */
 struct reader_ahead {
     const char *text;
-    uint32_t line, line_count;                           /* the next one; all */
-    uint32_t edge;                                       /* the first of the next line */
-    uint32_t ends[2 * SCAN_BYTES + READER_AHEAD_LINES];  /* of lines: where the newline is */
-    uint32_t edges[2 * SCAN_BYTES + READER_AHEAD_EDGES]; /* where words start and end, in turn */
-    bool equals;                                         /* there may be an '=' in one of them */
+    uint32_t line, line_count;                             /* the next one; all */
+    uint32_t edge;                                         /* the first of the next line */
+    uint32_t ends[2 * READER_SLACK + READER_AHEAD_LINES];  /* of lines: where the newline is */
+    uint32_t edges[2 * READER_SLACK + READER_AHEAD_EDGES]; /* where words start and end, in turn */
+    bool equals;                                           /* there may be an '=' in one of them */
     uint64_t serial; /* how many times lines have been looked for */
 };
 

@@ -9,6 +9,7 @@
  */
 #include "base/temporary.h"
 #include "duel.h"
+#include "leaks.h"
 #include "options.h"
 
 #include <inttypes.h>
