@@ -72,7 +72,11 @@ try_nginx()
     cat >nginx.conf <<EOF
 daemon off; worker_processes 4; pid nginx.pid; error_log nginx.log;
 events { worker_connections 64; }
-http { access_log off; server { listen "unix:$scratch/nginx.socket"; } }
+http {
+    access_log off; server { listen "unix:$scratch/nginx.socket"; }
+    client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; # the usual ones are root's
+    uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+}
 EOF
     nginx -p . -c nginx.conf >nginx.out 2>&1 &
     server=$!
