@@ -146,12 +146,30 @@ static bool read_parts(int folder, struct target_thread *thread, char *text, siz
     return true;
 }
 
+/* Is it on its way out, and has no memory any more? Then what little there is of it is root's to
+ * see, whoever the process belongs to. */
+static bool is_ending(int folder, uint32_t tid)
+{
+    enum { EXITING = 4 }; /* the kernel's PF_EXITING */
+    char path[64], text[1024];
+    unsigned flags;
+    snprintf(path, sizeof path, "%u/stat", tid);
+    if (proc_read(folder, path, text, sizeof text) <= 0)
+        return true;
+    const char *name = strrchr(text, ')');
+    return name && sscanf(name, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & EXITING;
+}
+
 static bool read_thread(struct target *target, int folder, uint32_t tid)
 {
     char text[4096];
     struct target_thread thread = {.seen_tid = tid};
-    if (!read_parts(folder, &thread, text, sizeof text))
+    if (!read_parts(folder, &thread, text, sizeof text)) {
+        bool refused = errno == EACCES || errno == EPERM;
+        int failure = errno;
+        errno = refused && is_ending(folder, tid) ? ESRCH : failure;
         return false;
+    }
     bool helper = strcmp(thread.name, INCIDENT_HELPER_NAME) == 0;
     if (thread.state == 'Z' || thread.state == 'X' || helper)
         return errno = 0, false;
