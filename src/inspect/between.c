@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "inspect/expert.h"
 #include "inspect/openings.h"
+#include "inspect/proc.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -234,7 +235,7 @@ static bool explain_file(struct wait_at *at, bool posix)
     char path[64], link[512];
     if (!holder)
         return false;
-    snprintf(path, sizeof path, "/proc/%u/fd/%u", at->pid, fd);
+    snprintf(path, sizeof path, "/proc/%u/fd/%u", proc_living(at->pid), fd);
     ssize_t length = readlink(path, link, sizeof link - 1);
     link[length > 0 ? length : 0] = '\0';
     begin_wait(at, blocked->number, INCIDENT_FILE_LOCK, INCIDENT_EXCLUSIVE,

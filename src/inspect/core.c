@@ -599,7 +599,7 @@ static gordian_status read_core(struct core *core, const char *exe, const char *
         return fail_memory(error);
     memcpy(target->maps, core->maps.buffer, core->maps.used);
     target->maps_size = core->maps.used;
-    target->seen_pid = target->pid;
+    target->seen_pid = target->through = target->pid;
     return settle_core(core, exe, error);
 }
 

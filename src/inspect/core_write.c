@@ -94,7 +94,7 @@ static void put_process(struct writer *writer)
 static void put_auxiliary(struct writer *writer)
 {
     char path[64], body[4096];
-    snprintf(path, sizeof path, "/proc/%u/auxv", writer->target->seen_pid);
+    snprintf(path, sizeof path, "/proc/%u/auxv", writer->target->through);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t size = fd < 0 ? -1 : read(fd, body, sizeof body);
     if (fd >= 0)

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "inspect/expert.h"
 #include "inspect/openings.h"
+#include "inspect/proc.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -109,7 +110,7 @@ static bool explain_queue(struct sight *sight, uint32_t thread, bool sends)
              fd = (uint32_t)waiter->is.arguments[0];
     char path[64], link[300];
     uint64_t inode = opening_inode(pid, fd);
-    snprintf(path, sizeof path, "/proc/%u/fd/%u", pid, fd);
+    snprintf(path, sizeof path, "/proc/%u/fd/%u", proc_living(pid), fd);
     ssize_t length = readlink(path, link, sizeof link - 1);
     link[length > 0 ? length : 0] = '\0';
     if (!inode)

@@ -67,23 +67,13 @@ static bool read_whole(struct target *target, const char *path, char **text, siz
     return count == 0;
 }
 
-#define STAT_SIZE 1024
-
-/* The fields of its stat, from its state on: what stands behind its name, which may be anything.
- * NULL: it is gone. */
-static const char *read_stat(uint32_t pid, char *text)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    const char *name = proc_read(AT_FDCWD, path, text, STAT_SIZE) > 0 ? strrchr(text, ')') : NULL;
-    return name && name[1] ? name + 2 : NULL;
-}
-
 uint32_t target_parent(uint32_t pid, char *state)
 {
-    char text[STAT_SIZE];
-    const char *behind = read_stat(pid, text);
+    char text[PROC_STAT];
+    const char *behind = proc_stat(pid, text);
     *state = behind ? behind[0] : 'Z';
+    if (*state == 'Z' && proc_living(pid))
+        *state = 'S'; /* the first thread has ended, the process has not */
     return behind ? (uint32_t)strtoul(behind + 1, NULL, 10) : 0;
 }
 
@@ -146,28 +136,15 @@ static bool read_parts(int folder, struct target_thread *thread, char *text, siz
     return true;
 }
 
-/* Is it on its way out, and has no memory any more? Then what little there is of it is root's to
- * see, whoever the process belongs to. */
-static bool is_ending(int folder, uint32_t tid)
-{
-    enum { EXITING = 4 }; /* the kernel's PF_EXITING */
-    char path[64], text[1024];
-    unsigned flags;
-    snprintf(path, sizeof path, "%u/stat", tid);
-    if (proc_read(folder, path, text, sizeof text) <= 0)
-        return true;
-    const char *name = strrchr(text, ')');
-    return name && sscanf(name, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & EXITING;
-}
-
 static bool read_thread(struct target *target, int folder, uint32_t tid)
 {
     char text[4096];
     struct target_thread thread = {.seen_tid = tid};
     if (!read_parts(folder, &thread, text, sizeof text)) {
-        bool refused = errno == EACCES || errno == EPERM;
+        /* Of one that has no memory any more, what little there is is root's to see. */
         int failure = errno;
-        errno = refused && is_ending(folder, tid) ? ESRCH : failure;
+        bool refused = failure == EACCES || failure == EPERM;
+        errno = refused && proc_is_ending(tid) ? ESRCH : failure;
         return false;
     }
     bool helper = strcmp(thread.name, INCIDENT_HELPER_NAME) == 0;
@@ -177,7 +154,7 @@ static bool read_thread(struct target *target, int folder, uint32_t tid)
     if (!place)
         return errno = ENOMEM, false;
     *place = thread;
-    if (tid == target->seen_pid) {
+    if (tid == target->through) { /* all threads have the same */
         target->handlers = proc_number(text, "SigCgt:", 16);
         target->handlers_known = proc_line(text, "SigCgt:");
     }
@@ -216,7 +193,7 @@ bool target_shares_memory(const struct target *target)
     for (struct dirent *entry; folder && !shares && (entry = readdir(folder));) {
         uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         shares = pid && pid != target->seen_pid &&
-                 syscall(SYS_kcmp, pid, target->seen_pid, VM, 0, 0) == 0;
+                 syscall(SYS_kcmp, pid, target->through, VM, 0, 0) == 0;
     }
     if (folder)
         closedir(folder);
@@ -231,11 +208,12 @@ static gordian_status refuse_look(const struct target *target, gordian_error *er
 
 static gordian_status list_failure(const struct target *target, int failure, gordian_error *error)
 {
+    char text[PROC_STAT];
     if (failure == ENOMEM)
         return fail_memory(error);
     if (failure == EPERM || failure == EACCES)
         return refuse_look(target, error);
-    if (rights_is_zombie(target->seen_pid))
+    if (proc_stat(target->seen_pid, text) && !proc_living(target->seen_pid))
         return fail(error, GORDIAN_STATUS_INPUT,
                     "process %u is a zombie: it has ended, and its parent has not asked how; "
                     "nothing of it can be inspected",
@@ -267,6 +245,8 @@ static gordian_status live_list(struct target *target, gordian_error *error)
     if (failure || target->thread_count == 0)
         return list_failure(target, failure, error);
     target_sort_threads(target);
+    if (proc_is_ending(target->through))
+        target->through = target->threads[0].seen_tid;
     return GORDIAN_OK;
 }
 
@@ -275,7 +255,7 @@ static gordian_status live_list(struct target *target, gordian_error *error)
 static size_t live_read(struct target *target, uint64_t address, void *to, size_t size)
 {
     struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
-    ssize_t count = process_vm_readv((pid_t)target->seen_pid, &local, 1, &remote, 1, 0);
+    ssize_t count = process_vm_readv((pid_t)target->through, &local, 1, &remote, 1, 0);
     return count > 0 ? (size_t)count : 0;
 }
 
@@ -305,7 +285,7 @@ static bool socket_is_timed(const struct target *target, uint64_t descriptor)
     char path[64], link[64];
     struct timeval limit = {0, 0};
     socklen_t size = sizeof limit;
-    snprintf(path, sizeof path, "/proc/%u/fd/%" PRIu64, target->seen_pid, descriptor);
+    snprintf(path, sizeof path, "/proc/%u/fd/%" PRIu64, target->through, descriptor);
     ssize_t length = readlink(path, link, sizeof link - 1);
     link[length > 0 ? length : 0] = '\0';
     if (length <= 0 || strncmp(link, "socket:", strlen("socket:")) != 0)
@@ -351,7 +331,7 @@ static bool live_registers(struct target *target, struct target_thread *thread, 
     /* Should this process be killed, the kernel makes this call again all the same. */
     bool by_itself = target->doomed || !sleeps || (call.restarts && !call.timed);
     uint64_t start = clock_ns();
-    ssize_t size = stop_for_registers(target->seen_pid, thread->seen_tid,
+    ssize_t size = stop_for_registers(target->through, thread->seen_tid,
                                       stop_ms * UINT64_C(1000000), by_itself, set);
     if (size < 0)
         return false;
@@ -390,7 +370,7 @@ static bool live_remap(struct target *target, bool *other)
     char path[64], *maps = NULL;
     size_t size;
     gordian_error ignored;
-    snprintf(path, sizeof path, "/proc/%u/maps", target->seen_pid);
+    snprintf(path, sizeof path, "/proc/%u/maps", target->through);
     if (!read_whole(target, path, &maps, &size) || size == 0) {
         memory_free(&target->memory, maps);
         return false;
@@ -418,7 +398,7 @@ static gordian_status read_machine(struct target *target, gordian_error *error)
 {
     char path[64];
     unsigned char head[20] = {0};
-    snprintf(path, sizeof path, "/proc/%u/exe", target->seen_pid);
+    snprintf(path, sizeof path, "/proc/%u/exe", target->through);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && (errno == EACCES || errno == EPERM))
         return refuse_look(target, error);
@@ -442,7 +422,7 @@ static gordian_status read_machine(struct target *target, gordian_error *error)
 static bool read_places(struct target *target)
 {
     char path[64], program[PATH_MAX];
-    snprintf(path, sizeof path, "/proc/%u/exe", target->seen_pid);
+    snprintf(path, sizeof path, "/proc/%u/exe", target->through);
     ssize_t length = readlink(path, program, sizeof program - 1);
     program[length > 0 ? length : 0] = '\0';
     char *deleted = strstr(program, " (deleted)");
@@ -450,10 +430,10 @@ static bool read_places(struct target *target)
         *deleted = '\0';
     if (!target_set_text(&target->program, program))
         return false;
-    snprintf(path, sizeof path, "/proc/%u/root", target->seen_pid);
+    snprintf(path, sizeof path, "/proc/%u/root", target->through);
     if (!target_set_text(&target->root, path))
         return false;
-    snprintf(path, sizeof path, "/proc/%u/map_files", target->seen_pid);
+    snprintf(path, sizeof path, "/proc/%u/map_files", target->through);
     return target_set_text(&target->mapped, path);
 }
 
@@ -465,7 +445,7 @@ static gordian_status open_parts(struct target *target, gordian_error *error)
         return status;
     if (!read_places(target))
         return fail_memory(error);
-    snprintf(path, sizeof path, "/proc/%u/maps", target->seen_pid);
+    snprintf(path, sizeof path, "/proc/%u/maps", target->through);
     if (!read_whole(target, path, &target->maps, &target->maps_size))
         return list_failure(target, errno, error);
     status = target_parse_maps(target, error);
@@ -480,17 +460,6 @@ static gordian_status open_parts(struct target *target, gordian_error *error)
         errno == EPERM)
         status = refuse_look(target, error);
     return status;
-}
-
-/* Everybody may know that; its program is for its user to look at. */
-static bool is_of_kernel(uint32_t pid)
-{
-    enum { KERNEL_THREAD = 0x00200000 }; /* PF_KTHREAD, of the flags in stat */
-    char text[STAT_SIZE];
-    unsigned flags = 0;
-    const char *behind = read_stat(pid, text);
-    return behind && sscanf(behind, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-           (flags & KERNEL_THREAD);
 }
 
 /* There, a process and not a thread, and not ended. */
@@ -508,9 +477,10 @@ static gordian_status open_process(struct target *target, gordian_error *error)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%u is a thread of process %" PRIu64 ": inspect that", pid,
                     proc_number(text, "Tgid:", 10));
-    if (rights_is_zombie(pid))
+    target->through = proc_living(pid);
+    if (!target->through)
         return list_failure(target, 0, error);
-    if (is_of_kernel(pid))
+    if (proc_is_kernel(pid))
         return fail(error, GORDIAN_STATUS_INPUT,
                     "process %u is a thread of the kernel: it has no program to inspect", pid);
     target->pid = innermost_number(text, "NSpid:", pid);
@@ -526,7 +496,7 @@ gordian_status target_open_live(struct target **out, uint32_t pid, gordian_error
         return fail_memory(error);
     target->memory = memory;
     target->ops = &live_ops;
-    target->seen_pid = target->pid = pid;
+    target->seen_pid = target->through = target->pid = pid;
     gordian_status status = target_fill(target, error);
     if (status == GORDIAN_OK)
         status = open_process(target, error);

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "inspect/openings.h"
 
+#include "inspect/proc.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -34,7 +36,7 @@ static bool parse_link(const char *link, enum opening_kind *kind, uint64_t *inod
 bool opening_at(uint32_t pid, uint32_t fd, enum opening_kind *kind, uint64_t *inode)
 {
     char path[64], link[64];
-    snprintf(path, sizeof path, "/proc/%u/fd/%u", pid, fd);
+    snprintf(path, sizeof path, "/proc/%u/fd/%u", proc_living(pid), fd);
     ssize_t length = readlink(path, link, sizeof link - 1);
     link[length > 0 ? length : 0] = '\0';
     return parse_link(link, kind, inode);
@@ -44,7 +46,7 @@ uint64_t opening_inode(uint32_t pid, uint32_t fd)
 {
     char path[64];
     struct stat about;
-    snprintf(path, sizeof path, "/proc/%u/fd/%u", pid, fd);
+    snprintf(path, sizeof path, "/proc/%u/fd/%u", proc_living(pid), fd);
     return stat(path, &about) == 0 ? about.st_ino : 0;
 }
 
@@ -52,7 +54,7 @@ uint64_t opening_inode(uint32_t pid, uint32_t fd)
 static bool read_about(uint32_t pid, uint32_t fd, char *text, size_t size)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%u/fdinfo/%u", pid, fd);
+    snprintf(path, sizeof path, "/proc/%u/fdinfo/%u", proc_living(pid), fd);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t count = file < 0 ? -1 : read(file, text, size - 1);
     if (file >= 0)
@@ -77,7 +79,7 @@ bool opening_has_lock(uint32_t pid, uint64_t inode)
 {
     char path[64], text[4096];
     bool found = false;
-    snprintf(path, sizeof path, "/proc/%u/fd", pid);
+    snprintf(path, sizeof path, "/proc/%u/fd", proc_living(pid));
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
         uint32_t fd = (uint32_t)strtoul(entry->d_name, NULL, 10);
@@ -93,7 +95,7 @@ bool opening_queue(uint32_t pid, uint64_t inode, bool to_write)
 {
     char path[64];
     bool found = false, reads, writes;
-    snprintf(path, sizeof path, "/proc/%u/fd", pid);
+    snprintf(path, sizeof path, "/proc/%u/fd", proc_living(pid));
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
         uint32_t fd = (uint32_t)strtoul(entry->d_name, NULL, 10);
@@ -170,7 +172,10 @@ uint64_t opening_peer(uint64_t inode)
 static bool add_process(struct openings *openings, const gordian_allocator *memory, uint32_t pid)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%u/fd", pid);
+    uint32_t living = proc_living(pid);
+    if (!living)
+        return true; /* a zombie has nothing open */
+    snprintf(path, sizeof path, "/proc/%u/fd", living);
     DIR *folder = opendir(path);
     bool done = true;
     if (!folder) {

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "inspect/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,6 +27,57 @@ ssize_t proc_read_thread(uint32_t pid, uint32_t tid, const char *name, char *tex
     char path[64];
     snprintf(path, sizeof path, "/proc/%u/task/%u/%s", pid, tid, name);
     return proc_read(AT_FDCWD, path, text, size);
+}
+
+const char *proc_stat(uint32_t id, char text[PROC_STAT])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/stat", id);
+    const char *name = proc_read(AT_FDCWD, path, text, PROC_STAT) > 0 ? strrchr(text, ')') : NULL;
+    return name && name[1] ? name + 2 : NULL;
+}
+
+/* The kernel's flags of a process or thread. */
+enum { FLAG_EXITING = 0x4, FLAG_KERNEL = 0x00200000 };
+
+static unsigned read_flags(uint32_t id, unsigned otherwise)
+{
+    char text[PROC_STAT];
+    unsigned flags;
+    const char *behind = proc_stat(id, text);
+    return behind && sscanf(behind, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 ? flags : otherwise;
+}
+
+bool proc_is_ending(uint32_t id)
+{
+    return read_flags(id, FLAG_EXITING) & FLAG_EXITING;
+}
+
+bool proc_is_kernel(uint32_t id)
+{
+    return read_flags(id, 0) & FLAG_KERNEL;
+}
+
+static bool lives(uint32_t id)
+{
+    char text[PROC_STAT];
+    const char *behind = proc_stat(id, text);
+    return behind && behind[0] != 'Z' && behind[0] != 'X';
+}
+
+uint32_t proc_living(uint32_t pid)
+{
+    char path[64];
+    uint32_t found = lives(pid) ? pid : 0;
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    DIR *folder = found ? NULL : opendir(path);
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        found = tid && lives(tid) ? tid : 0;
+    }
+    if (folder)
+        closedir(folder);
+    return found;
 }
 
 const char *proc_line(const char *text, const char *word)

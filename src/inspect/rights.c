@@ -28,15 +28,6 @@ static const char *status_line(const char *status, const char *name)
     return line ? line + strlen(name) : NULL;
 }
 
-bool rights_is_zombie(uint32_t pid)
-{
-    char path[64], status[4096];
-    snprintf(path, sizeof path, "/proc/%u/status", pid);
-    const char *state =
-        read_text(path, status, sizeof status) ? status_line(status, "\nState:\t") : NULL;
-    return state && (*state == 'Z' || *state == 'X');
-}
-
 /* Kernel's rule of who may trace whom; 0: none beyond the users'. */
 static int yama_scope(void)
 {

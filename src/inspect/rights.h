@@ -18,6 +18,4 @@ struct rights rights_over(uint32_t pid);
  * that does not want to be looked at. Always GORDIAN_STATUS_INPUT. */
 gordian_status rights_say(const struct rights *rights, gordian_error *error);
 
-bool rights_is_zombie(uint32_t pid);
-
 #endif

@@ -53,6 +53,7 @@ struct target {
     bool doomed;  /* about to be ended: its threads may be stopped whatever they do */
     bool passing; /* one of many: if it ends meanwhile, it is just not there any more */
     uint32_t pid, seen_pid;
+    uint32_t through; /* one of its threads that lives, seen_pid if that does: proc_living */
     uint32_t machine; /* EM_X86_64 or EM_AARCH64 */
     char *program;    /* path; never NULL */
     char *root;       /* below this folder its files are; "" */

@@ -132,7 +132,9 @@ while read -r name live core verdict count; do
     look_alive
     if [ "$core" != unasked ]; then
         number=$((number + 1))
-        if [ -z "${HUNG_WITHOUT_GCORE-}" ] && [ $((number % every_gcore)) -eq 0 ] && command -v gcore >/dev/null; then
+        # gdb does not get at a process whose first thread has ended.
+        if [ -z "${HUNG_WITHOUT_GCORE-}" ] && [ $((number % every_gcore)) -eq 0 ] && [ "$name" != mutex-mainless ] &&
+            command -v gcore >/dev/null; then
             gcore -o made "$process" >/dev/null 2>&1
             check "$name: gcore" test -s "made.$process"
             look_at_core 'the core of gcore' "made.$process"

@@ -315,6 +315,22 @@ static void pipe_third(void)
     read_letter(up[0]);
 }
 
+/* The same of one whose first thread has ended: the others have its files. */
+static void child_without_main(void)
+{
+    pthread_t thread;
+    must(pthread_create(&thread, NULL, sleep_on, NULL) == 0, "pthread_create");
+    pthread_exit(NULL);
+}
+
+static void pipe_mainless(void)
+{
+    open_pipes();
+    fork_child(child_without_main);
+    say_ready();
+    fill(up[1]);
+}
+
 static const struct hung programs[] = {
     {"pipes-read", "proved", "unasked", "deadlock", 2, pipes_read},
     {"pipes-full", "proved", "unasked", "deadlock", 2, pipes_full},
@@ -329,6 +345,7 @@ static const struct hung programs[] = {
     {"pipes-handler", "nothing", "unasked", "deadlock", 0, pipes_handler},
     {"pipes-free", "nothing", "unasked", "deadlock", 0, pipes_free},
     {"pipe-third", "nothing", "unasked", "deadlock", 0, pipe_third},
+    {"pipe-mainless", "nothing", "unasked", "deadlock", 0, pipe_mainless},
     {0},
 };
 

@@ -88,6 +88,15 @@ static void hang_normal(void)
     run_two(take_ab, take_ba);
 }
 
+/* The process goes on without its first thread. */
+static void hang_mainless(void)
+{
+    must(pthread_barrier_init(&meeting, NULL, 2));
+    start(&first, take_ab);
+    start(&second, take_ba);
+    pthread_exit(NULL);
+}
+
 static void hang_recursive(void)
 {
     mutexes_of(PTHREAD_MUTEX_RECURSIVE, 0, 0, 0);
@@ -528,6 +537,7 @@ static const struct hung list[] = {
     {"mutex-inherit", "proved", "proved", "deadlock", 2, hang_inherit},
     {"mutex-shared", "proved", "proved", "deadlock", 2, hang_shared},
     {"mutex-busy", "proved", "proved", "deadlock", 2, hang_busy},
+    {"mutex-mainless", "proved", "proved", "deadlock", 2, hang_mainless},
     {"mutex-self", "proved", "proved", "deadlock", 1, hang_self},
     {"mutex-gone", "proved", "proved", "owner-gone", 1, hang_gone},
     {"mutex-fork", "proved", "proved", "owner-gone", 1, hang_fork},
