@@ -170,8 +170,8 @@ static bool add_thread(struct sight *sight, uint32_t process, const struct targe
 }
 
 /* A process that is watched may load libraries, or become another program. This comes after its
- * threads were listed: what those who slept then have mapped is all there, whatever came before. One
- * that has ended since says so when they are listed again. */
+ * threads were listed: what those who slept then have mapped is all there, whatever came before.
+ * One that has ended since says so when they are listed again. */
 static void refresh_target(struct sight *sight, uint32_t process)
 {
     struct target *target = sight->targets[process];
