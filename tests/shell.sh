@@ -167,10 +167,10 @@ ends_with()
     is $? "$2" "$3"
 }
 
-# One that nobody has waited for yet is dead all the same.
+# One that nobody has waited for yet is dead all the same; one whose first thread has ended is not.
 alive()
 {
-    grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status" 2>/dev/null
+    grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1"/task/*/status 2>/dev/null
 }
 
 dead()
