@@ -49,11 +49,12 @@ static bool read_parts(struct store *store, uint64_t last, uint64_t size, uint64
     return true;
 }
 
-/* The newest good one that is no later than `at`. */
-static gordian_status read_snapshot(struct store *store, uint64_t at, gordian_error *error)
+/* The newest good one of those that are listed, no later than `at`; *listed: the newest of all, 0:
+ * there is none. */
+static gordian_status try_snapshots(struct store *store, uint64_t at, uint64_t *listed, bool *good,
+                                    gordian_error *error)
 {
     struct pg *pg = store->pg;
-    bool good = false;
     char number[PG_NUMBER];
     const char *value = pg_number(number, at);
     PGresult *found = pg_ask(pg,
@@ -62,17 +63,32 @@ static gordian_status read_snapshot(struct store *store, uint64_t at, gordian_er
                              1, &value);
     int count = found ? PQntuples(found) : 0;
     gordian_status status = found ? GORDIAN_OK : load_failed(pg, error);
-    for (int row = 0; row < count && status == GORDIAN_OK && !good; row++) {
+    *listed = count ? pg_u64(found, 0, 0) : 0;
+    for (int row = 0; row < count && status == GORDIAN_OK && !*good; row++) {
         if (!read_parts(store, pg_u64(found, row, 0), pg_u64(found, row, 1), pg_u64(found, row, 2),
-                        &good))
+                        good))
             status = load_failed(pg, error);
-        if (good) {
+        if (*good) {
             store->newest = pg_u64(found, row, 0);
             store->older = row + 1 < count ? pg_u64(found, row + 1, 0) : 0;
         }
     }
     PQclear(found);
-    if (status == GORDIAN_OK && count > 0 && !good)
+    return status;
+}
+
+/* Who leads may have written two others meanwhile and taken these away: only if nothing is new,
+ * they are damaged. */
+static gordian_status read_snapshot(struct store *store, uint64_t at, gordian_error *error)
+{
+    uint64_t listed = UINT64_MAX, before;
+    bool good = false;
+    gordian_status status;
+    do {
+        before = listed;
+        status = try_snapshots(store, at, &listed, &good, error);
+    } while (status == GORDIAN_OK && !good && listed && listed != before);
+    if (status == GORDIAN_OK && listed && !good)
         status = fail(error, GORDIAN_STATUS_INPUT,
                       "no snapshot in the database is whole: restore a backup of it");
     return status;
