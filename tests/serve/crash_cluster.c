@@ -116,9 +116,32 @@ static void start_server(int which)
     cluster.servers[which].pid = pid;
 }
 
+/* Does it handle SIGTERM, or hold it back, by now? One that is just starting would be killed by it.
+ */
+static bool hears_its_end(pid_t pid)
+{
+    static const char *const lines[] = {"\nSigCgt:", "\nSigBlk:"};
+    char path[64], text[4096];
+    uint64_t heard = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    text[size > 0 ? size : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const char *line = strstr(text, lines[i]);
+        heard |= line ? strtoull(line + strlen(lines[i]), NULL, 16) : 0;
+    }
+    return heard >> (SIGTERM - 1) & 1;
+}
+
 static void end_server(int which, int signal_number)
 {
     int status = 0;
+    for (unsigned i = 0;
+         i < 12000 && signal_number == SIGTERM && !hears_its_end(cluster.servers[which].pid); i++)
+        nap(5);
     kill(cluster.servers[which].pid, signal_number);
     waitpid(cluster.servers[which].pid, &status, 0);
     CHECK_MSG(signal_number == SIGKILL ? WIFSIGNALED(status) : status == 0, "status %#x",
