@@ -25,6 +25,7 @@
 #define EXTEND_RECORDS 65536 /* read back between two signs of life to systemd */
 #define LOCK_TRIES     20    /* for folder and socket: a second */
 #define DATABASE_TRIES 10    /* a second apart */
+#define SOON_TRIES     2
 #define LOCK_WAIT_US   50000
 
 void server_options_init(struct server_options *options)
@@ -241,16 +242,17 @@ static void forget_state(struct server *server)
 }
 
 /* A database that was there and goes away while it is read, as when another takes its place, is
- * waited for. */
+ * waited for. One that has not answered yet may be doing just that: it is asked twice more. */
 static gordian_status open_patiently(struct server *server, gordian_error *error)
 {
     bool reached = false;
     gordian_status status = open_once(server, error);
     for (int tries = 0; tries < DATABASE_TRIES && status == GORDIAN_STATUS_IO; tries++) {
         reached |= server->options.store && server->store;
-        if (!reached)
+        if (!reached && (!server->options.store || tries == SOON_TRIES))
             break;
-        server_log(server, 4, "%s: tries again", error->message);
+        if (reached)
+            server_log(server, 4, "%s: tries again", error->message);
         forget_state(server);
         sleep(1);
         *error = (gordian_error){0};
