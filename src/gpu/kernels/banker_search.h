@@ -210,14 +210,14 @@ DEVICE void fill_windows(const struct search *s, struct columns *c, uint32_t fir
         }
 }
 
-/* Moves the pointers of these columns (a bit each) on. */
-DEVICE void step_level(const struct search *s, struct columns *c, uint32_t first, uint32_t which,
-                       uint32_t window)
+/* Moves the pointers of these columns on. */
+DEVICE void step_columns(const struct search *s, struct columns *c, uint32_t first,
+                         const bool *which, uint32_t window)
 {
     bool empty = false;
     UNROLL
     for (uint32_t i = 0; i < SPAN; i++)
-        if (which >> i & 1) {
+        if (which[i]) {
             c->pointer[i]++;
             empty |= c->pointer[i] == c->filled[i];
         }
@@ -227,7 +227,7 @@ DEVICE void step_level(const struct search *s, struct columns *c, uint32_t first
     }
     UNROLL
     for (uint32_t i = 0; i < SPAN; i++)
-        if (which >> i & 1)
+        if (which[i])
             c->next[i] = next_entry(s, c, first, i, window);
 }
 
@@ -248,98 +248,124 @@ DEVICE void retire_process(const struct search *s, uint32_t process, uint32_t fl
     }
 }
 
-/* Columns whose next process is within `work`: a bit each. */
-DEVICE uint32_t due_columns(const struct search *s, const struct columns *c)
+/* Columns whose next process is within `work`. Are there any? */
+DEVICE bool due_columns(const struct search *s, const struct columns *c, bool *due)
 {
-    uint32_t due = 0;
+    bool any = false;
     UNROLL
-    for (uint32_t i = 0; i < SPAN; i++)
-        if (entry_need(c->next[i]) <= c->work[i] && c->pointer[i] < s->a->process_room)
-            due |= 1u << i;
-    return due;
+    for (uint32_t i = 0; i < SPAN; i++) {
+        due[i] = entry_need(c->next[i]) <= c->work[i] && c->pointer[i] < s->a->process_room;
+        any |= due[i];
+    }
+    return any;
 }
 
 /* Is everybody due in the warp the same? Who: in *process. By a warp, of which these lanes have
  * some. */
-DEVICE bool all_the_same(const struct columns *c, uint32_t due, uint32_t lanes, uint32_t *process)
+DEVICE bool all_the_same(const struct columns *c, const bool *due, uint32_t lanes,
+                         uint32_t *process)
 {
     uint32_t mine = 0;
     bool same = true;
     UNROLL
     for (uint32_t i = SPAN; i-- > 0;)
-        mine = due >> i & 1 ? entry_process(c->next[i]) : mine;
+        mine = due[i] ? entry_process(c->next[i]) : mine;
     mine = warp_shuffle(WARP_ALL, mine, find_first32(lanes));
     UNROLL
     for (uint32_t i = 0; i < SPAN; i++)
-        same = same && (!(due >> i & 1) || entry_process(c->next[i]) == mine);
+        same = same && (!due[i] || entry_process(c->next[i]) == mine);
     *process = mine;
     return warp_all(WARP_ALL, same);
 }
 
-/* Who was passed in the columns that are due, and what was left of the counts; where it was the
- * same one for the whole warp, one lane has counted for all: in left[0]. */
+/* Who was passed in a lane's columns, and what was left of the counts: that takes its time to come
+ * back, so all else is done before it is looked at. */
 struct passed {
     uint32_t process[SPAN], left[SPAN];
-    uint32_t due;
-    bool common;
 };
 
-/* By a warp, of which these lanes are due. */
-DEVICE void count_passed(const struct search *s, const struct columns *c, uint32_t due,
-                         uint32_t lanes, struct passed *p, uint32_t window)
+DEVICE void none_passed(struct passed *p)
 {
-    uint32_t process;
-    UNROLL
-    for (uint32_t i = 0; i < SPAN; i++) {
-        p->process[i] = entry_process(c->next[i]);
-        p->left[i] = 1;
-    }
-    p->common = p->common && all_the_same(c, due, lanes, &process);
-    if (p->common) {
-        uint32_t all = warp_reduce_add(WARP_ALL, popcount32(due));
-        p->due = LANE == find_first32(lanes) ? due & (0u - due) : 0;
-        if (p->due)
-            p->left[0] = count_down(s, process, all, window);
-        return;
-    }
-    p->due = due;
     UNROLL
     for (uint32_t i = 0; i < SPAN; i++)
-        if (due >> i & 1)
-            p->left[i] = count_down(s, p->process[i], 1, window);
+        p->left[i] = 1;
 }
 
 /* Those of whose counts nothing was left are freed; who comes next there may well be soon. */
 DEVICE void retire_passed(const struct search *s, const struct columns *c, uint32_t first,
                           const struct passed *p)
 {
+    bool freed = false;
     UNROLL
-    for (uint32_t i = 0; i < SPAN; i++) {
-        uint32_t left = p->common ? p->left[0] : p->left[i];
-        bool more = c->pointer[i] < s->a->process_room;
-        if (p->due >> i & 1 && left == 0)
+    for (uint32_t i = 0; i < SPAN; i++)
+        freed |= p->left[i] == 0;
+    if (!freed)
+        return;
+    UNROLL
+    for (uint32_t i = 0; i < SPAN; i++)
+        if (p->left[i] == 0) {
+            bool more = c->pointer[i] < s->a->process_room;
             retire_process(s, p->process[i], 0, more ? entry_process(c->next[i]) : BANKER_NONE,
                            first + i, c->pointer[i]);
+        }
+}
+
+/* All columns due in the warp pass this process: one lane counts for all. By a warp, of which these
+ * lanes are due. */
+DEVICE void count_together(const struct search *s, uint32_t process, const bool *due,
+                           uint32_t lanes, struct passed *p, uint32_t window)
+{
+    uint32_t mine = 0;
+    UNROLL
+    for (uint32_t i = 0; i < SPAN; i++)
+        mine += due[i];
+    uint32_t all = warp_reduce_add(WARP_ALL, mine);
+    none_passed(p);
+    if (LANE != find_first32(lanes))
+        return;
+    uint32_t left = count_down(s, process, all, window);
+    bool told = false;
+    UNROLL
+    for (uint32_t i = 0; i < SPAN; i++) {
+        p->process[i] = process;
+        p->left[i] = due[i] && !told ? left : 1;
+        told |= due[i];
+    }
+}
+
+/* Each column for itself. */
+DEVICE void count_apart(const struct search *s, const struct columns *c, const bool *due,
+                        struct passed *p, uint32_t window)
+{
+    UNROLL
+    for (uint32_t i = 0; i < SPAN; i++) {
+        p->process[i] = entry_process(c->next[i]);
+        p->left[i] = 1;
+        if (due[i])
+            p->left[i] = count_down(s, p->process[i], 1, window);
     }
 }
 
 /* Moves the pointers as far as `work` reaches. Lanes often pass the same process together; when
- * they do not, they are not asked again in this level. What was left of the counts takes its time
- * to come back: all else is done first. By a warp. */
-DEVICE void advance_columns(const struct search *s, struct columns *c, uint32_t first, uint32_t due,
-                            uint32_t window)
+ * they do not, they are not asked again in this level. By a warp; `any`: of its lane's columns are
+ * due. */
+DEVICE void advance_columns(const struct search *s, struct columns *c, uint32_t first, bool *due,
+                            bool any, uint32_t window)
 {
     struct passed p;
-    p.due = 0;
-    p.common = true;
-    for (;;) {
-        uint32_t lanes = warp_ballot(WARP_ALL, due != 0);
-        if (!lanes)
-            break;
+    uint32_t lanes, process;
+    none_passed(&p);
+    while ((lanes = warp_ballot(WARP_ALL, any)) && all_the_same(c, due, lanes, &process)) {
         retire_passed(s, c, first, &p);
-        count_passed(s, c, due, lanes, &p, window);
-        step_level(s, c, first, due, window);
-        due = due_columns(s, c);
+        count_together(s, process, due, lanes, &p, window);
+        step_columns(s, c, first, due, window);
+        any = due_columns(s, c, due);
+    }
+    while (warp_any(WARP_ALL, any)) {
+        retire_passed(s, c, first, &p);
+        count_apart(s, c, due, &p, window);
+        step_columns(s, c, first, due, window);
+        any = due_columns(s, c, due);
     }
     if (window)
         fill_windows(s, c, first, window);
@@ -394,16 +420,16 @@ DEVICE void pass_level(const struct search *s, struct columns *c, uint32_t index
         gain_units(s, c, index, window);
     if (window)
         copies_close();
-    uint32_t due = due_columns(s, c);
+    bool due[SPAN], any = due_columns(s, c, due);
     UNROLL
     for (uint32_t i = 0; i < SPAN; i++)
         met |= c->own[i] < c->work[i];
-    if (warp_any(WARP_ALL, met || due)) {
+    if (warp_any(WARP_ALL, met || any)) {
         if (warp_any(WARP_ALL, met))
             meet_own(s, c);
         if (window)
             copies_wait_but_one(); /* the orders */
-        advance_columns(s, c, SPAN * index, due, window);
+        advance_columns(s, c, SPAN * index, due, any, window);
     }
     if (window)
         copies_close();
