@@ -168,10 +168,9 @@ enum owner owner_of(uintptr_t lock, uint32_t tid, uint32_t named, struct thread 
 
 uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode, const struct held **hold)
 {
-    uint32_t room = __atomic_load_n(&t->room, __ATOMIC_ACQUIRE);
-    uint32_t count = __atomic_load_n(&t->count, __ATOMIC_RELAXED), units = 0;
-    const struct held *held = __atomic_load_n(&t->held, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 0; i < count && i < room; i++) {
+    const struct held *held;
+    uint32_t count = others_holds(t, &held), units = 0;
+    for (uint32_t i = 0; i < count; i++) {
         if (held[i].lock != lock || held[i].mode != mode ||
             (held[i].flags & HELD_INHERITED && maps_shared(lock)))
             continue;

@@ -25,14 +25,14 @@ static void take_back(void *context)
     wait_end(t);
     if (!waiter->held)
         return;
-    uint32_t i = t->count;
-    if (i >= t->room && !held_grow(t))
+    struct held *h = hold_place(t);
+    if (!h)
         return;
-    t->count = i + 1;
-    struct held *h = &t->held[i];
+    size_t at = t->used;
+    t->used = at + sizeof *h;
     *h = waiter->hold;
     h->lock = 0; /* it may be held under something else now: look at its order anew */
-    held_new(t, i, waiter->hold.lock, (struct site){0, h->frame[0]});
+    held_new(t, at, waiter->hold.lock, (struct site){0, h->frame[0]});
 }
 
 static void give_back(struct thread *t, void *mutex, struct waiter *waiter)
@@ -133,7 +133,7 @@ void condition_signalled(const void *condition)
     if (!t)
         return;
     t->signalled = (uintptr_t)condition;
-    for (uint32_t i = 0; i < t->count; i++)
+    for (uint32_t i = 0; i < holds_of(t); i++)
         t->held[i].flags |= HELD_SIGNALLED;
 }
 

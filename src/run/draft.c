@@ -331,10 +331,9 @@ static bool has_hold(const struct draft *draft, uint32_t thread, const struct he
 void draft_holds(struct draft *draft, struct thread *t)
 {
     uint32_t thread = draft_thread(draft, t, 0);
-    uint32_t room = __atomic_load_n(&t->room, __ATOMIC_ACQUIRE);
-    uint32_t count = __atomic_load_n(&t->count, __ATOMIC_RELAXED);
-    const struct held *held = __atomic_load_n(&t->held, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 0; i < count && i < room && i < MOST_HOLDS && !draft->failed; i++)
+    const struct held *held;
+    uint32_t count = others_holds(t, &held);
+    for (uint32_t i = 0; i < count && i < MOST_HOLDS && !draft->failed; i++)
         if (held[i].lock && held[i].units && !has_hold(draft, thread, &held[i]))
             draft_hold(draft, thread, &held[i], 0);
 }

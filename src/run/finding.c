@@ -107,9 +107,11 @@ static uint64_t signature_of(const struct view *view, const gordian_part *part)
         const struct look *look = &view->looks[part->processes[i]];
         const struct thread *t = look->thread;
         uint64_t one = stir_hash(look->kind + 16u * look->mode + 256u * t->wait.frame[0]);
-        for (uint32_t k = 0; k < t->count && k < t->room; k++)
-            if (t->held[k].frames)
-                one += stir_hash(t->held[k].frame[0]);
+        const struct held *held;
+        uint32_t count = others_holds(t, &held);
+        for (uint32_t k = 0; k < count; k++)
+            if (held[k].frames)
+                one += stir_hash(held[k].frame[0]);
         sum += stir_hash(one);
     }
     return sum;

@@ -13,17 +13,25 @@ bool held_grow(struct thread *t)
 {
     if (atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
         return false;
-    uint32_t room = t->room * 2;
-    struct held *grown = room > t->room ? pages_map(room * sizeof *grown) : NULL;
+    size_t room = t->room * 2;
+    struct held *grown = room > t->room ? pages_map(room) : NULL;
     if (!grown) {
         watch_off("out of memory");
         return false;
     }
-    memcpy(grown, t->held, t->room * sizeof *grown);
+    memcpy(grown, t->held, t->room);
     /* Others may be reading the old one: it stays. They read `room` first. */
     __atomic_store_n(&t->held, grown, __ATOMIC_RELEASE);
     __atomic_store_n(&t->room, room, __ATOMIC_RELEASE);
     return true;
+}
+
+uint32_t others_holds(const struct thread *t, const struct held **held)
+{
+    size_t room = __atomic_load_n(&t->room, __ATOMIC_ACQUIRE);
+    size_t used = __atomic_load_n(&t->used, __ATOMIC_RELAXED);
+    *held = __atomic_load_n(&t->held, __ATOMIC_ACQUIRE);
+    return (uint32_t)((used < room ? used : room) / sizeof **held);
 }
 
 static inline uint64_t mix_signature(uint64_t below, uintptr_t lock)
@@ -45,8 +53,9 @@ static uint32_t drop_stale(struct thread *t, uint32_t place, uintptr_t lock)
     return place;
 }
 
-void held_new(struct thread *t, uint32_t place, uintptr_t lock, struct site site)
+void held_new(struct thread *t, size_t at, uintptr_t lock, struct site site)
 {
+    uint32_t place = (uint32_t)(at / sizeof(struct held));
     if (unlikely(atomic_load_explicit(&watch.strays, memory_order_relaxed)) && place)
         place = drop_stale(t, place, lock);
     struct held *h = &t->held[place];
@@ -71,15 +80,16 @@ void held_elsewhere(struct thread *t, uintptr_t lock, uint64_t what, struct site
     struct held *h = hold_place(t);
     if (!h)
         return;
-    uint32_t place = t->count++;
+    size_t at = t->used;
+    t->used = at + sizeof *h;
     h->what = what;
     h->frame[0] = 0; /* of somebody else: walked anew */
-    held_new(t, place, lock, site);
+    held_new(t, at, lock, site);
 }
 
 uint32_t held_find(const struct thread *t, uintptr_t lock)
 {
-    for (uint32_t i = t->count; i-- > 0;)
+    for (uint32_t i = holds_of(t); i-- > 0;)
         if (t->held[i].lock == lock)
             return i;
     return UINT32_MAX;
@@ -90,14 +100,14 @@ uint32_t held_find(const struct thread *t, uintptr_t lock)
 void held_drop(struct thread *t, uint32_t i)
 {
     t->inside++;
-    uint32_t last = t->count - 1;
+    uint32_t last = holds_of(t) - 1;
     for (; i < last; i++) {
         struct held *h = &t->held[i];
         memcpy(h, h + 1, offsetof(struct held, frame) + h[1].frames * sizeof *h->frame);
         h->below = i ? h[-1].chain : 0;
         h->chain = mix_signature(h->below, h->lock + h->mode);
     }
-    t->count = last;
+    t->used = last * sizeof(struct held);
     inside_leave(t);
 }
 
@@ -105,8 +115,8 @@ void held_drop(struct thread *t, uint32_t i)
 static void drop_posted(struct thread *t)
 {
     t->inside++;
-    while (t->count && t->held[t->count - 1].units == 0)
-        t->count--;
+    for (const struct held *last; (last = held_last(t)) && last->units == 0;)
+        t->used -= sizeof *last;
     inside_leave(t);
 }
 

@@ -366,7 +366,7 @@ void judge_end(struct thread *t)
 {
     if (atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
         return;
-    if (t->count)
+    if (t->used)
         judge_orphans(t);
     if (atomic_load(&watch.live) < 2 || somebody_runs(t))
         return;

@@ -314,7 +314,7 @@ void orphans_add(const struct thread *t, bool forked)
     if (!forked)
         sys_call(SYS_prctl, PR_GET_NAME, name);
     guard_lock(&guard);
-    for (uint32_t i = 0; i < t->count; i++) {
+    for (uint32_t i = 0; i < holds_of(t); i++) {
         if (t->held[i].units == 0)
             continue;
         uint32_t at = atomic_fetch_add(&orphan_count, 1) % ORPHANS;

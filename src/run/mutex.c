@@ -16,10 +16,10 @@ static inline int mutex_taken(struct thread *t, pthread_mutex_t *mutex, int resu
 {
     if (result != 0 && result != EOWNERDEAD)
         return result;
-    uint32_t i = t->count;
-    if (i && t->held[i - 1].lock == (uintptr_t)mutex && t->held[i - 1].kind == INCIDENT_MUTEX &&
+    struct held *last = held_last(t);
+    if (last && last->lock == (uintptr_t)mutex && last->kind == INCIDENT_MUTEX &&
         (mutex_kind(mutex) & KIND_TYPE) == PTHREAD_MUTEX_RECURSIVE_NP)
-        t->held[i - 1].units++; /* once more; where it was first taken is what matters */
+        last->units++; /* once more; where it was first taken is what matters */
     else
         hold_as(t, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, flags, site);
     return result;
@@ -83,8 +83,7 @@ int mutex_lock_rest(pthread_mutex_t *mutex, struct lock_rest rest, uint32_t thro
 
 #ifdef __OPTIMIZE__
 /* This takes the place of who calls it last of all, and so has its site. */
-static __attribute__((noinline)) int lock_rest(pthread_mutex_t *mutex, uint32_t what,
-                                               uint32_t place)
+static __attribute__((noinline)) int lock_rest(pthread_mutex_t *mutex, uint32_t what, size_t place)
 {
     return mutex_lock_rest(mutex, (struct lock_rest){what, place}, 0, SITE_HERE);
 }
@@ -119,6 +118,13 @@ static bool is_others(const struct thread *t, const pthread_mutex_t *mutex)
     return owner && owner != t->tid && owner != t->fork_tid &&
            !(kind & (KIND_ROBUST | KIND_INHERIT)) && type != PTHREAD_MUTEX_RECURSIVE_NP &&
            type != PTHREAD_MUTEX_ERRORCHECK_NP && held_find(t, (uintptr_t)mutex) == UINT32_MAX;
+}
+
+__attribute__((noinline)) void mutex_wake(pthread_mutex_t *mutex)
+{
+    int saved = errno;
+    sys_call(SYS_futex, &mutex->__data.__lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    errno = saved;
 }
 
 __attribute__((noinline)) int mutex_unlock_slow(pthread_mutex_t *mutex)

@@ -34,9 +34,8 @@ static inline uint32_t mutex_owner(const pthread_mutex_t *mutex)
     return word ? (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) : 0;
 }
 
-/* Takes and gives back a mutex of the plain kind exactly as libc does when nobody is in the way.
- * False: somebody is, or it is of another kind, and nothing has changed; but who gives it back may
- * have taken his name off it already, as libc does first. */
+/* Takes and gives back a mutex of the plain kind exactly as libc does. False, GIVE_NOT: somebody is
+ * in the way, or it is of another kind, and nothing has changed. */
 static inline __attribute__((always_inline)) bool mutex_take(pthread_mutex_t *mutex, uint32_t tid)
 {
     uint32_t kind = mutex_kind(mutex);
@@ -56,25 +55,27 @@ static inline __attribute__((always_inline)) bool mutex_take(pthread_mutex_t *mu
     return true;
 }
 
-static inline __attribute__((always_inline)) bool mutex_give(pthread_mutex_t *mutex)
+/* How giving back went. */
+enum give { GIVE_NOT, GIVE_DONE, GIVE_WAKE /* somebody waits for it: mutex_wake */ };
+
+static inline __attribute__((always_inline)) enum give mutex_give(pthread_mutex_t *mutex)
 {
     uint32_t kind = mutex_kind(mutex);
     if (unlikely((kind & ~(uint32_t)KIND_NOT_ELIDED) != 0))
-        return false;
+        return GIVE_NOT;
     int *word = &mutex->__data.__lock;
-    if (unlikely(__atomic_load_n(word, __ATOMIC_RELAXED) != 1))
-        return false; /* waited for */
     __atomic_store_n(&mutex->__data.__owner, 0, __ATOMIC_RELAXED);
     mutex->__data.__nusers--;
     if (*watch.single) {
         *word = 0;
-        return true;
+        return GIVE_DONE;
     }
-    if (likely(word_give(word)))
-        return true;
-    mutex->__data.__nusers++;
-    return false;
+    return unlikely(word_give(word) > 1) ? GIVE_WAKE : GIVE_DONE;
 }
+
+/* Lets one of those go on who sleep on a mutex that was given back. It may be gone by now, and its
+ * memory another's: that is libc's way, too. */
+void mutex_wake(pthread_mutex_t *mutex);
 
 /* Shared with C11's mtx_ functions: `through` is 0 or THROUGH_C11. Answers as pthread_mutex_lock
  * and its kin. */
@@ -83,10 +84,10 @@ int mutex_unlock_slow(pthread_mutex_t *mutex);
 int mutex_lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until,
                      struct site site, uint32_t through);
 
-/* What is left to do behind mutex_lock_quick, by mutex_lock_rest, and for which place. */
+/* What is left to do behind mutex_lock_quick, by mutex_lock_rest, and for which place (held_at). */
 struct lock_rest {
     enum { LOCK_DONE, LOCK_NEW, LOCK_ELSEWHERE, LOCK_ANEW, LOCK_SLOW } what;
-    uint32_t place;
+    size_t place;
 };
 
 /* The undisturbed case costs no call. The frames, `sites` of them (`caller`: see walk_again), are
@@ -97,10 +98,11 @@ mutex_lock_quick(pthread_mutex_t *mutex, uint32_t through, uint32_t sites, struc
                  bool anew)
 {
     struct thread *t = self;
-    if (unlikely(t == NULL) || unlikely(t->count >= t->room))
+    if (unlikely(t == NULL) || unlikely(t->used >= t->room))
         return (struct lock_rest){LOCK_SLOW, 0};
-    uint32_t i = t->count, frames = 0;
-    struct held *h = &t->held[i];
+    size_t at = t->used;
+    uint32_t frames = 0;
+    struct held *h = held_at(t, at);
     if (sites)
         frames = anew ? walk_anew(t, h->frame, sites, caller) : walk_again(t, h->frame, caller);
     if (sites && unlikely(frames == 0))
@@ -108,11 +110,11 @@ mutex_lock_quick(pthread_mutex_t *mutex, uint32_t through, uint32_t sites, struc
     if (unlikely(!mutex_take(mutex, t->tid)))
         return (struct lock_rest){LOCK_SLOW, 0};
     uint64_t what = held_what(INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, frames);
-    enum hold hold = hold_at(t, h, i, mutex, what, sites != 0, caller.caller);
+    enum hold hold = hold_at(t, h, at, mutex, what, sites != 0, caller.caller);
     return (struct lock_rest){hold == HOLD_NOTED ? LOCK_DONE
                               : hold == HOLD_NEW ? LOCK_NEW
                                                  : LOCK_ELSEWHERE,
-                              i};
+                              at};
 }
 
 int mutex_lock_rest(pthread_mutex_t *mutex, struct lock_rest rest, uint32_t through,
@@ -123,10 +125,16 @@ static inline __attribute__((always_inline)) int mutex_unlock_as(pthread_mutex_t
     struct thread *t = self;
     if (unlikely(t == NULL))
         return mutex_unlock_slow(mutex);
-    uint32_t i = t->count;
-    if (unlikely(i == 0 || t->held[i - 1].lock != (uintptr_t)mutex) || unlikely(!mutex_give(mutex)))
+    size_t used = t->used;
+    const struct held *last = held_at(t, used) - 1;
+    if (unlikely(used == 0 || last->lock != (uintptr_t)mutex))
         return mutex_unlock_slow(mutex);
-    t->count = i - 1;
+    enum give give = mutex_give(mutex);
+    if (unlikely(give == GIVE_NOT))
+        return mutex_unlock_slow(mutex);
+    t->used = used - sizeof *last;
+    if (unlikely(give == GIVE_WAKE))
+        mutex_wake(mutex);
     return 0;
 }
 

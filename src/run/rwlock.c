@@ -15,9 +15,9 @@ static inline int rwlock_taken(struct thread *t, pthread_rwlock_t *lock, int res
 {
     if (result != 0)
         return result;
-    uint32_t i = t->count;
-    if (i && t->held[i - 1].lock == (uintptr_t)lock && t->held[i - 1].mode == mode)
-        t->held[i - 1].units++;
+    struct held *last = held_last(t);
+    if (last && last->lock == (uintptr_t)lock && last->mode == mode)
+        last->units++;
     else
         hold_as(t, lock, INCIDENT_RWLOCK, mode, flags, site);
     return 0;

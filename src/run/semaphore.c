@@ -16,7 +16,7 @@ static int semaphore_taken(struct thread *t, sem_t *sem, int result, uint32_t fl
 {
     if (result != 0)
         return result;
-    uint32_t i = t->count;
+    uint32_t i = holds_of(t);
     if (!(i && t->held[i - 1].lock == (uintptr_t)sem)) {
         if (lock_flags((uintptr_t)sem) & (LOCK_SIGNALS | LOCK_SHARED))
             return 0;

@@ -102,12 +102,12 @@ struct thread *table_reserve(void)
     }
     if (!t->held) {
         t->held = t->first;
-        t->room = HELD_FIRST;
+        t->room = sizeof t->first;
     }
     for (uint32_t i = 0; i < WAYS; i++)
         t->ways[i] = (struct way){0}; /* of another's stack */
     t->index = (uint32_t)(t - watch.threads);
-    t->count = t->inside = t->unseen = t->ending = t->fork_tid = t->is_main = t->create_frames = 0;
+    t->used = t->inside = t->unseen = t->ending = t->fork_tid = t->is_main = t->create_frames = 0;
     t->stack_low = t->stack_high = t->signalled = 0;
     atomic_store(&t->lowest_lock, UINTPTR_MAX);
     t->start = NULL;
@@ -277,14 +277,14 @@ void table_leave(struct thread *t, bool last)
     t->inside++;
     self = NULL;
     wait_end(t); /* one that it left by a jump */
-    if (t->count && last)
+    if (t->used && last)
         orphans_add(t, false);
     t->ending = true;
     if (last)
         judge_end(t);
     if (t->tid < TID_LIMIT && atomic_load(&watch.by_tid[t->tid]) == t->index + 1)
         atomic_store(&watch.by_tid[t->tid], 0);
-    t->count = 0;
+    t->used = 0;
     order_forget(t->stack_low, t->stack_high - t->stack_low);
     atomic_fetch_sub(&watch.live, 1);
     if (t->is_main)
@@ -309,7 +309,7 @@ void table_fork(void)
             orphans_add(t, true);
             atomic_store(&watch.by_tid[t->tid], 0);
         }
-        t->count = 0;
+        t->used = 0;
         wait_end(t);
         atomic_store(&t->state, THREAD_FREE);
         t->index = first_free;
@@ -323,7 +323,7 @@ void table_fork(void)
     if (!me)
         return;
     atomic_store(&me->looking, LOOKING_DONE);
-    for (uint32_t i = 0; i < me->count; i++)
+    for (uint32_t i = 0; i < holds_of(me); i++)
         me->held[i].flags |= HELD_INHERITED;
     me->fork_tid = me->tid;
     if (me->tid < TID_LIMIT)

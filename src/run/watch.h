@@ -95,8 +95,8 @@ struct order_cache;
 struct thread {
     /* What every lock and unlock looks at. */
     struct held *held;
-    uint32_t count;
-    uint32_t room;
+    size_t used; /* of `held`, in bytes: where the next one goes is one addition away */
+    size_t room; /* the same */
     uint32_t tid;
     uint32_t inside; /* working here: a signal handler's calls pass through */
     uintptr_t stack_low, stack_high;
@@ -137,6 +137,24 @@ struct thread {
     struct way ways[WAYS];
     struct held first[HELD_FIRST];
 };
+
+/* How many locks the thread holds. */
+static inline uint32_t holds_of(const struct thread *t)
+{
+    return (uint32_t)(t->used / sizeof(struct held));
+}
+
+/* The hold at this many bytes of `held`. */
+static inline __attribute__((always_inline)) struct held *held_at(const struct thread *t, size_t at)
+{
+    return (struct held *)(void *)((char *)t->held + at);
+}
+
+/* What it took last; NULL: it holds nothing. */
+static inline struct held *held_last(const struct thread *t)
+{
+    return t->used ? held_at(t, t->used) - 1 : NULL;
+}
 
 enum watch_state { WATCH_NEW, WATCH_STARTING, WATCH_ON, WATCH_OFF };
 
