@@ -88,15 +88,22 @@ static __attribute__((noinline)) int lock_rest(pthread_mutex_t *mutex, uint32_t 
     return mutex_lock_rest(mutex, (struct lock_rest){what, place}, 0, SITE_HERE);
 }
 
+/* Apart, so that it saves no registers for what it does not do. */
+static __attribute__((noinline)) int lock_without_sites(pthread_mutex_t *mutex)
+{
+    struct lock_rest rest = mutex_lock_quick(mutex, 0, 0, (struct site){0, 0}, false);
+    return likely(rest.what == LOCK_DONE) ? 0 : lock_rest(mutex, rest.what, rest.place);
+}
+
 __attribute__((used)) int mutex_lock_from(pthread_mutex_t *mutex, uintptr_t frame,
                                           uintptr_t caller) __asm__("gordian_mutex_lock_from");
 
 int mutex_lock_from(pthread_mutex_t *mutex, uintptr_t frame, uintptr_t caller)
 {
+    if (unlikely(!watch.sites))
+        return lock_without_sites(mutex);
     struct lock_rest rest =
-        likely(watch.sites)
-            ? mutex_lock_quick(mutex, 0, watch.sites, (struct site){frame, caller}, false)
-            : mutex_lock_quick(mutex, 0, 0, (struct site){0, 0}, false);
+        mutex_lock_quick(mutex, 0, watch.sites, (struct site){frame, caller}, false);
     return likely(rest.what == LOCK_DONE) ? 0 : lock_rest(mutex, rest.what, rest.place);
 }
 
