@@ -8,8 +8,8 @@
 
 /* How often to look, before asking what else may be the matter. */
 #define SPINS_HOT 20000u
-/* The emulator's kernels take milliseconds for what a device does in microseconds, on the processors that the waiting
- * would take from them: after so many looks it naps. */
+/* The emulator's kernels take milliseconds for what a device does in microseconds, on the
+ * processors that the waiting would take from them: after so many looks it naps. */
 #define SPINS_EMULATED 1000u
 #define NAP_NS         50000
 /* A kernel that says nothing for so long is taken for dead. The longest command, a rebuild of the

@@ -1,4 +1,5 @@
-/* Does what C does not define: the sanitizer has to end it, and somebody has to say where (undefined.sh). */
+/* Does what C does not define: the sanitizer has to end it, and somebody has to say where
+ * (undefined.sh). */
 #include "test.h"
 
 #include <limits.h>
