@@ -4,9 +4,14 @@
 
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 
 /* How often to look, before asking what else may be the matter. */
 #define SPINS_HOT 20000u
+/* The emulator's kernels take milliseconds for what a device does in microseconds, on the
+ * processors that the waiting would take from them: after so many looks it naps. */
+#define SPINS_EMULATED 1000u
+#define NAP_NS         50000
 /* A kernel that says nothing for so long is taken for dead. The longest command, a rebuild of the
  * largest matrices, takes well under a second. */
 #define SILENCE_NS         UINT64_C(20000000000)
@@ -158,6 +163,15 @@ struct patience {
     uint32_t looks;
 };
 
+static void give_way(const struct service *service, const struct patience *patience)
+{
+    static const struct timespec nap = {.tv_nsec = NAP_NS};
+    if (service->emulated && patience->looks > SPINS_EMULATED)
+        nanosleep(&nap, NULL);
+    else
+        sched_yield();
+}
+
 /* After a look in vain: another one? The clock and the driver are asked rarely: an
  * answer takes microseconds. */
 static bool look_again(struct service *service, struct patience *patience)
@@ -170,7 +184,7 @@ static bool look_again(struct service *service, struct patience *patience)
         relax_cpu();
         return true;
     }
-    sched_yield();
+    give_way(service, patience);
     if (patience->looks % 64)
         return true;
     if (gpu_failed(service->gpu) || gpu_service_ended(service->gpu))

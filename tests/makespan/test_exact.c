@@ -99,7 +99,7 @@ static void test_case_study(void)
 {
     static const uint32_t four[] = {25, 31, 37, 45, 65, 78, 87, 98},
                           free_of[] = {25, 31, 37, 45, 57, 67, 77, 86};
-    uint32_t most = test_scale() >= 100 ? 8 : 5;
+    uint32_t most = test_scale() >= 100 ? 8 : TEST_THREADS_ONLY ? 3 : 5;
     for (uint32_t warps = 1; warps <= most; warps++) {
         struct makespan_model *model = make_model("LLLLLCCCCCCCCCLLCCCCCCCCC", "L=1,C=4", 4, warps);
         CHECK(exact_value(model, GORDIAN_MAKESPAN_GOAL_WORST) == four[warps - 1]);
@@ -412,7 +412,7 @@ static void test_limits(void)
     model_close(model);
     /* No room for the finer tables, then for no table at all. */
     model = make_model("LLLLLCCCCCCCCCLLCCCCCCCCC", "L=1,C=4", 0, 7);
-    for (uint64_t kib = 128; kib <= 4096; kib *= 2) {
+    for (uint64_t kib = 128; kib <= 4096; kib *= TEST_THREADS_ONLY ? 8 : 2) {
         options = options_of(GORDIAN_MAKESPAN_GOAL_WORST);
         options.max_memory = kib << 10;
         struct makespan_result result = solve(model, &options);
@@ -462,11 +462,13 @@ int main(int argc, char **argv)
     test_rows(argv[1]);
     test_case_study();
     test_case_study_free();
-    test_brute_force();
-    test_largest_steps();
     test_plans();
     test_wide();
     test_limits();
-    test_many_runs();
+    if (!TEST_THREADS_ONLY) { /* the threads are those of the rows, or there are none */
+        test_brute_force();
+        test_largest_steps();
+        test_many_runs();
+    }
     return test_done();
 }

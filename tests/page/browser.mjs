@@ -19,12 +19,19 @@ export function findChromium() {
     return null;
 }
 
-/** `packages`: the folder with node_modules in it. */
-export async function openBrowser(packages) {
+async function launch(packages) {
     const { chromium } = createRequire(join(packages, 'package.json'))('playwright-core');
     // As root, and in containers, there is no sandbox to be had; the only page it opens is ours.
     const args = ['--no-sandbox', '--disable-dev-shm-usage', '--font-render-hinting=none'];
     return chromium.launch({ executablePath: findChromium(), args, timeout: 600000 });
+}
+
+let opened = null;
+
+/** One for all who ask. `packages`: the folder with node_modules in it. */
+export function openBrowser(packages) {
+    opened ??= launch(packages);
+    return opened;
 }
 
 /** A page that looks at the service. `problems` fills with everything that went wrong in it. */

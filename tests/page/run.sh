@@ -32,7 +32,5 @@ fi
 
 status=0
 (cd "$PAGE_WORK" && node test/run.mjs) || status=1
-node "$here/page.test.mjs" || status=1
-node "$here/operators.test.mjs" || status=1
-node "$here/past.test.mjs" || status=1
+node "$here/all.test.mjs" || status=1
 exit $status
