@@ -331,7 +331,8 @@ static void check_indivisible(const gordian_circuit *circuit)
 static void check_random(void)
 {
     struct random random;
-    unsigned long checked = 0, full = 0, rounds = test_scaled(TEST_THREADS_ONLY ? 900 : 1800);
+    unsigned long checked = 0, full = 0,
+                  rounds = test_scaled(TEST_THREADS_ONLY && test_scale() < 100 ? 900 : 1800);
     random_seed(&random, 20);
     for (unsigned long round = 0; round < rounds; round++) {
         char what[40];

@@ -95,11 +95,17 @@ static void test_rows(const char *path)
 }
 
 /* The case study, by warps: with four schedulers, and without a bound. */
+/* The threads are what a short run under the thread sanitizer is about. */
+static bool threads_only(void)
+{
+    return TEST_THREADS_ONLY && test_scale() < 100;
+}
+
 static void test_case_study(void)
 {
     static const uint32_t four[] = {25, 31, 37, 45, 65, 78, 87, 98},
                           free_of[] = {25, 31, 37, 45, 57, 67, 77, 86};
-    uint32_t most = test_scale() >= 100 ? 8 : TEST_THREADS_ONLY ? 3 : 5;
+    uint32_t most = test_scale() >= 100 ? 8 : threads_only() ? 3 : 5;
     for (uint32_t warps = 1; warps <= most; warps++) {
         struct makespan_model *model = make_model("LLLLLCCCCCCCCCLLCCCCCCCCC", "L=1,C=4", 4, warps);
         CHECK(exact_value(model, GORDIAN_MAKESPAN_GOAL_WORST) == four[warps - 1]);
@@ -412,7 +418,7 @@ static void test_limits(void)
     model_close(model);
     /* No room for the finer tables, then for no table at all. */
     model = make_model("LLLLLCCCCCCCCCLLCCCCCCCCC", "L=1,C=4", 0, 7);
-    for (uint64_t kib = 128; kib <= 4096; kib *= TEST_THREADS_ONLY ? 8 : 2) {
+    for (uint64_t kib = 128; kib <= 4096; kib *= threads_only() ? 8 : 2) {
         options = options_of(GORDIAN_MAKESPAN_GOAL_WORST);
         options.max_memory = kib << 10;
         struct makespan_result result = solve(model, &options);
@@ -465,7 +471,7 @@ int main(int argc, char **argv)
     test_plans();
     test_wide();
     test_limits();
-    if (!TEST_THREADS_ONLY) { /* the threads are those of the rows, or there are none */
+    if (!threads_only()) { /* the threads are those of the rows, or there are none */
         test_brute_force();
         test_largest_steps();
         test_many_runs();
