@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define OFD_SETLKW 38 /* F_OFD_SETLKW */
 
@@ -232,12 +231,10 @@ static bool explain_file(struct wait_at *at, bool posix)
     const struct file_lock *blocked =
         openings ? find_blocked(openings, at->pid, inode, posix) : NULL;
     const struct file_lock *holder = blocked ? find_holder(openings, blocked) : NULL;
-    char path[64], link[512];
+    char link[512];
     if (!holder)
         return false;
-    snprintf(path, sizeof path, "/proc/%u/fd/%u", proc_living(at->pid), fd);
-    ssize_t length = readlink(path, link, sizeof link - 1);
-    link[length > 0 ? length : 0] = '\0';
+    proc_descriptor(proc_living(at->pid), fd, link, sizeof link);
     begin_wait(at, blocked->number, INCIDENT_FILE_LOCK, INCIDENT_EXCLUSIVE,
                sight_format(sight, "%s", link));
     if (at->lock == SIGHT_NONE || holder->pid <= 0)

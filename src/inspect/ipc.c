@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
-#include <unistd.h>
 
 #define OPERATIONS_MOST 64
 
@@ -108,11 +107,9 @@ static bool explain_queue(struct sight *sight, uint32_t thread, bool sends)
     struct sight_thread *waiter = &sight->threads[thread];
     uint32_t pid = sight->targets[waiter->process]->seen_pid,
              fd = (uint32_t)waiter->is.arguments[0];
-    char path[64], link[300];
+    char link[300];
     uint64_t inode = opening_inode(pid, fd);
-    snprintf(path, sizeof path, "/proc/%u/fd/%u", proc_living(pid), fd);
-    ssize_t length = readlink(path, link, sizeof link - 1);
-    link[length > 0 ? length : 0] = '\0';
+    proc_descriptor(proc_living(pid), fd, link, sizeof link);
     if (!inode)
         return false;
     uint32_t lock = sight_object(sight, waiter->process,

@@ -221,6 +221,25 @@ static gordian_status list_failure(const struct target *target, int failure, gor
     return fail(error, GORDIAN_STATUS_INPUT, "process %u has ended meanwhile", target->seen_pid);
 }
 
+/* Where its program and its files are. */
+static bool read_places(struct target *target)
+{
+    char path[64], program[PATH_MAX];
+    snprintf(path, sizeof path, "/proc/%u/exe", target->through);
+    ssize_t length = readlink(path, program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    char *deleted = strstr(program, " (deleted)");
+    if (deleted)
+        *deleted = '\0';
+    if (!target_set_text(&target->program, program))
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/root", target->through);
+    if (!target_set_text(&target->root, path))
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/map_files", target->through);
+    return target_set_text(&target->mapped, path);
+}
+
 static gordian_status live_list(struct target *target, gordian_error *error)
 {
     char path[64];
@@ -245,9 +264,10 @@ static gordian_status live_list(struct target *target, gordian_error *error)
     if (failure || target->thread_count == 0)
         return list_failure(target, failure, error);
     target_sort_threads(target);
-    if (proc_is_ending(target->through))
-        target->through = target->threads[0].seen_tid;
-    return GORDIAN_OK;
+    if (!proc_is_ending(target->through))
+        return GORDIAN_OK;
+    target->through = target->threads[0].seen_tid;
+    return read_places(target) ? GORDIAN_OK : fail_memory(error);
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -282,14 +302,13 @@ static bool runs_on(const struct target *target, uint32_t tid)
  * would wait for the whole of it again. True also if that cannot be told. */
 static bool socket_is_timed(const struct target *target, uint64_t descriptor)
 {
-    char path[64], link[64];
+    char link[64];
     struct timeval limit = {0, 0};
     socklen_t size = sizeof limit;
-    snprintf(path, sizeof path, "/proc/%u/fd/%" PRIu64, target->through, descriptor);
-    ssize_t length = readlink(path, link, sizeof link - 1);
-    link[length > 0 ? length : 0] = '\0';
-    if (length <= 0 || strncmp(link, "socket:", strlen("socket:")) != 0)
-        return length <= 0;
+    if (!proc_descriptor(target->through, descriptor, link, sizeof link))
+        return true;
+    if (strncmp(link, "socket:", strlen("socket:")) != 0)
+        return false;
     int process = (int)syscall(SYS_pidfd_open, target->seen_pid, 0);
     int copy = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, (int)descriptor, 0);
     bool known = copy >= 0 && getsockopt(copy, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) == 0;
@@ -362,8 +381,6 @@ static uint64_t code_sum(const struct target *target)
     return sum;
 }
 
-static bool read_places(struct target *target);
-
 static bool live_remap(struct target *target, bool *other)
 {
     uint64_t before = code_sum(target);
@@ -417,24 +434,6 @@ static gordian_status read_machine(struct target *target, gordian_error *error)
     target->machine = EM_AARCH64;
 #endif
     return GORDIAN_OK;
-}
-
-static bool read_places(struct target *target)
-{
-    char path[64], program[PATH_MAX];
-    snprintf(path, sizeof path, "/proc/%u/exe", target->through);
-    ssize_t length = readlink(path, program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
-    char *deleted = strstr(program, " (deleted)");
-    if (deleted)
-        *deleted = '\0';
-    if (!target_set_text(&target->program, program))
-        return false;
-    snprintf(path, sizeof path, "/proc/%u/root", target->through);
-    if (!target_set_text(&target->root, path))
-        return false;
-    snprintf(path, sizeof path, "/proc/%u/map_files", target->through);
-    return target_set_text(&target->mapped, path);
 }
 
 static gordian_status open_parts(struct target *target, gordian_error *error)

@@ -35,10 +35,8 @@ static bool parse_link(const char *link, enum opening_kind *kind, uint64_t *inod
 
 bool opening_at(uint32_t pid, uint32_t fd, enum opening_kind *kind, uint64_t *inode)
 {
-    char path[64], link[64];
-    snprintf(path, sizeof path, "/proc/%u/fd/%u", proc_living(pid), fd);
-    ssize_t length = readlink(path, link, sizeof link - 1);
-    link[length > 0 ? length : 0] = '\0';
+    char link[64];
+    proc_descriptor(proc_living(pid), fd, link, sizeof link);
     return parse_link(link, kind, inode);
 }
 

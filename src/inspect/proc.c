@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,15 @@ uint32_t proc_living(uint32_t pid)
     if (folder)
         closedir(folder);
     return found;
+}
+
+bool proc_descriptor(uint32_t through, uint64_t fd, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/fd/%" PRIu64, through, fd);
+    ssize_t length = readlink(path, text, size - 1);
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
 }
 
 const char *proc_line(const char *text, const char *word)

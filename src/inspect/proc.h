@@ -25,6 +25,10 @@ bool proc_is_kernel(uint32_t id);
  * whose number is the process's, unless that has ended before the others. 0: none. */
 uint32_t proc_living(uint32_t pid);
 
+/* What a descriptor stands for, as the kernel names it, seen through a thread (proc_living); false:
+ * it is not there, and the text is empty. */
+bool proc_descriptor(uint32_t through, uint64_t fd, char *text, size_t size);
+
 /* What follows a word at the start of a line, or NULL. */
 const char *proc_line(const char *text, const char *word);
 /* The number there; 0: none. */
