@@ -402,6 +402,7 @@ void api_flush(struct api *api)
     }
     followers_tell(api->followers);
     sse_release(api->sse, api_is_kept(api) ? UINT64_MAX : store_committed(api->store));
+    httpd_work(api->httpd);
 }
 
 void api_close(struct api *api)

@@ -48,6 +48,10 @@ gordian_status httpd_open(struct httpd **out, const struct httpd_options *option
 /* Cuts every connection off and frees everything. */
 void httpd_close(struct httpd *http);
 
+/* At the end of every turn of the loop, when all that is more urgent is done: handles requests that
+ * have come, for a short time. With more to do it sees to it that the loop comes back soon. */
+void httpd_work(struct httpd *http);
+
 /* ADDR:PORT, [ADDR]:PORT or PORT (on 127.0.0.1); port 0: any. *port (may be NULL) is what it got.
  */
 gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *port,
