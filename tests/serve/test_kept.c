@@ -7,7 +7,9 @@
 
 #include <arpa/inet.h>
 #include <event2/event.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -82,6 +84,14 @@ static int dial(const char *path)
     return fd;
 }
 
+static void take_turn(void)
+{
+    event_base_loop(base, EVLOOP_NONBLOCK);
+    if (api.writers)
+        questions_poll(api.writers);
+    api_flush(&api);
+}
+
 /* What comes until this is in it, however long that takes; NULL: in some turns of the loop. */
 static const char *hear(int fd, const char *wanted)
 {
@@ -90,8 +100,7 @@ static const char *hear(int fd, const char *wanted)
     text[0] = '\0';
     for (unsigned turn = 0; wanted ? turn < PATIENCE && !strstr(text, wanted) : turn < TURNS;
          turn++) {
-        event_base_loop(base, EVLOOP_NONBLOCK);
-        api_flush(&api);
+        take_turn();
         ssize_t count = recv(fd, text + used, sizeof text - 1 - used, MSG_DONTWAIT);
         used += count > 0 ? (size_t)count : 0;
         text[used] = '\0';
@@ -156,6 +165,123 @@ static void check_feed(void)
     close(wrong);
 }
 
+/* ------------------------------------------------------------------ long answers */
+
+#define GRAPH "/api/v1/systems/default/graph"
+
+static atomic_bool gate; /* of the thread that writes long answers */
+
+static gordian_status wait_for_gate(void *job, struct output *out, gordian_error *error)
+{
+    (void)job;
+    (void)out;
+    (void)error;
+    while (!gate)
+        usleep(100);
+    return GORDIAN_OK;
+}
+
+static void drop_nothing(void *job)
+{
+    (void)job;
+}
+
+/* Until it is opened again the thread gets nothing done. */
+static struct question *shut_gate(void)
+{
+    const struct question_work wait = {wait_for_gate, drop_nothing, NULL};
+    gate = false;
+    struct question *question = questions_run(api.writers, &wait, 1, NULL, NULL);
+    REQUIRE(question);
+    return question;
+}
+
+/* The body of an answer. */
+static char *hear_graph(int fd)
+{
+    const char *body = strstr(hear(fd, "\"truncated\":"), "\r\n\r\n");
+    char *copy = strdup(body ? body : "");
+    REQUIRE(copy);
+    close(fd);
+    return copy;
+}
+
+static void feed_many(unsigned count)
+{
+    char line[100];
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(line, sizeof line, "resource r%u\nrequest w%u r%u\nrequest v%u r%u\n", i, i, i, i,
+                 i);
+        feed(line);
+    }
+    feed("label process w1 a:b c:\"d\"\nlabel resource r1 e:f\n");
+    keep_all();
+}
+
+/* A long answer is made from what was there when it was asked for, by a thread: events, and short
+ * answers, do not wait for it. */
+static void check_apart(void)
+{
+    feed_many(200);
+    char *expected = hear_graph(dial(GRAPH)), *other; /* without the thread */
+    int bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), fds[64];
+    REQUIRE(questions_open(&api.writers, NULL, NULL, bell, NULL) == GORDIAN_OK);
+    struct question *shut = shut_gate();
+    int reader = dial(GRAPH), gone = dial(GRAPH);
+    CHECK(!*hear(reader, NULL));
+    uint64_t before = api.service->systems[0]->seq;
+    feed("request late r0\n");
+    keep_all();
+    CHECK(api.service->systems[0]->seq == before + 1);
+    other = hear_graph(dial(GRAPH "?around=r0&depth=1"));
+    CHECK_MSG(strstr(other, "\"late\""), "%s", other);
+    free(other);
+    close(gone); /* while its answer is being made */
+    CHECK(!*hear(reader, NULL));
+
+    /* More than may be under way: who asks then has it written at once. */
+    for (size_t i = 0; i < 64; i++)
+        fds[i] = dial(GRAPH);
+    for (size_t i = 0; i < 64; i++)
+        CHECK(i > 60 || !*hear(fds[i], NULL));
+    other = hear_graph(dial(GRAPH));
+    CHECK_MSG(strstr(other, "\"late\""), "%s", other);
+    free(other);
+    gate = true;
+    other = hear_graph(reader);
+    CHECK_MSG(strcmp(other, expected) == 0, "%s", other);
+    free(other);
+    for (size_t i = 0; i < 64; i++) {
+        other = hear_graph(fds[i]);
+        CHECK_MSG(strstr(other, "\"late\""), "%s", other);
+        free(other);
+    }
+    free(expected);
+    question_forget(shut);
+
+    /* Made, and of what is not kept yet. */
+    feed("cancel late\n");
+    reader = dial(GRAPH);
+    for (unsigned turn = 0; turn < PATIENCE && !api.held; turn++)
+        take_turn();
+    CHECK(api.held && !*hear(reader, NULL));
+    keep_all();
+    other = hear_graph(reader);
+    CHECK_MSG(*other && !strstr(other, "\"late\",\"waiting\":true"), "%s", other);
+    free(other);
+
+    shut = shut_gate(); /* and the end comes while one is being made */
+    reader = dial(GRAPH);
+    CHECK(!*hear(reader, NULL));
+    close(reader);
+    gate = true;
+    question_forget(shut);
+    hear(reader, NULL);
+    questions_close(api.writers);
+    api.writers = NULL;
+    close(bell);
+}
+
 int main(void)
 {
     char folder[SCRATCH_SIZE], command[SCRATCH_SIZE + 20];
@@ -192,6 +318,7 @@ int main(void)
     close(reader);
     close(stream);
     check_feed();
+    check_apart();
     close_world();
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     CHECK(system(command) == 0);

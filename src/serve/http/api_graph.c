@@ -1,9 +1,12 @@
 /* A system's graph, or the part of it that was asked for: nodes are picked first, what matters most
- * before the rest, up to the limit; then the edges between them are written. */
+ * before the rest, up to the limit; they and the edges between them are copied, and the copy is
+ * written: by a thread, where it takes a while. */
 #include "serve/http/api.h"
 
 #include "base/bits.h"
+#include "base/error.h"
 #include "base/memory.h"
+#include "serve/http/graph_copy.h"
 #include "serve/http/sse.h"
 
 #include <stdarg.h>
@@ -13,6 +16,8 @@
 #define DEPTH     2
 #define DEPTH_MAX 1000
 #define LOOK_MAX  (1u << 17) /* processes or resources looked at for those that wait */
+#define AT_ONCE   100        /* nodes and edges: more are written by the thread, */
+#define APART_MAX 64         /* unless it has so many graphs to write already */
 
 struct list {
     uint64_t *set; /* of ids */
@@ -205,41 +210,42 @@ static bool pick_around(struct picker *picker, const char *name, uint64_t depth)
     return process != GORDIAN_NONE || resource != GORDIAN_NONE;
 }
 
-/* ------------------------------------------------------------------ writing */
+/* ------------------------------------------------------------------ copying */
 
-static void write_nodes(struct picker *picker, struct json *json)
+static void copy_nodes(struct picker *picker, struct graph_copy *copy)
 {
-    json_open(json, "processes", '[');
     for (size_t i = 0; i < picker->processes.count; i++) {
+        struct process_node node;
         uint32_t id = picker->processes.ids[i];
-        service_process_node(json, picker->ask->service, picker->system, id, is_dead(picker, id));
+        node_of_process(&node, picker->ask->service, picker->system, id, is_dead(picker, id));
+        graph_copy_process(copy, &node);
     }
-    json_shut(json);
-    json_open(json, "resources", '[');
-    for (size_t i = 0; i < picker->resources.count; i++)
-        service_resource_node(json, picker->system, picker->resources.ids[i]);
-    json_shut(json);
+    for (size_t i = 0; i < picker->resources.count; i++) {
+        struct resource_node node;
+        node_of_resource(&node, picker->system, picker->resources.ids[i]);
+        graph_copy_resource(copy, &node);
+    }
 }
 
-static void write_edges(struct picker *picker, struct json *json)
+static void copy_edges(struct picker *picker, struct graph_copy *copy)
 {
     static const enum served_side sides[] = {SERVED_WANTED, SERVED_HELD};
     size_t left = API_EDGES_MAX;
-    json_open(json, "edges", '[');
     for (size_t i = 0; i < 2 * picker->processes.count && left > 0; i++) {
         size_t count;
         const gordian_edge *edges =
             edges_of(picker, sides[i % 2], picker->processes.ids[i / 2], &count);
         for (size_t j = 0; j < count; j++) {
+            gordian_edge told;
             if (!bits_test(picker->resources.set, edges[j].resource) || left == 0) {
                 picker->full = true;
                 continue;
             }
             left--;
-            service_graph_edge(json, picker->system, &edges[j]);
+            if (node_edge(&told, picker->system, &edges[j]))
+                graph_copy_edge(copy, &told);
         }
     }
-    json_shut(json);
 }
 
 /* ------------------------------------------------------------------ the whole */
@@ -304,21 +310,87 @@ static int pick_nodes(struct picker *picker)
     return 200;
 }
 
-int graph_write(const struct graph_ask *ask, struct json *json, char message[GRAPH_MESSAGE])
+/* The copy is to be freed, whatever the status. */
+static int copy_graph(const struct graph_ask *ask, struct graph_copy *copy,
+                      char message[GRAPH_MESSAGE])
 {
     struct picker picker = {
         .ask = ask, .system = ask->system, .limit = (size_t)ask->limit, .message = message};
+    graph_copy_init(copy, ask->system);
     int status = open_picker(&picker) ? pick_nodes(&picker) : 503;
     if (status == 200) {
-        json_key_text(json, "system", ask->system->name);
-        json_key_u64(json, "seq", ask->system->seq);
-        write_nodes(&picker, json);
-        write_edges(&picker, json);
-        json_key_bool(json, "truncated", picker.full || picker.partial);
+        copy_nodes(&picker, copy);
+        copy_edges(&picker, copy);
+        copy->truncated = picker.full || picker.partial;
     }
-    if (picker.broken || status == 503)
+    if (picker.broken || copy->bytes.failed || status == 503)
         status = refuse_graph(&picker, 503, "out of memory");
     close_picker(&picker);
+    return status;
+}
+
+int graph_write(const struct graph_ask *ask, struct json *json, char message[GRAPH_MESSAGE])
+{
+    struct graph_copy copy;
+    int status = copy_graph(ask, &copy, message);
+    if (status == 200)
+        graph_copy_write(&copy, json);
+    graph_copy_free(&copy);
+    return status;
+}
+
+/* ------------------------------------------------------------------ answering */
+
+static gordian_status write_copy(void *job, struct output *out, gordian_error *error)
+{
+    struct json json;
+    json_begin(&json, out);
+    graph_copy_write(job, &json);
+    json_end(&json);
+    return out->failure ? fail_memory(error) : GORDIAN_OK;
+}
+
+static void drop_copy(void *job)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    graph_copy_free(job);
+    memory_free(&memory, job);
+}
+
+/* Takes the copy over. False, and it is the caller's still: it is to be written at once. */
+static bool write_apart(struct api_call *call, const struct graph_copy *copy, int *status)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct api *api = call->api;
+    if (!api->writers || copy->processes + copy->resources + copy->edges <= AT_ONCE)
+        return false;
+    struct graph_copy *job = memory_alloc(&memory, sizeof *job);
+    struct api_later *later = job ? api_later_new(call, 500, NULL) : NULL;
+    const struct question_work what = {write_copy, drop_copy, job};
+    struct question *question = NULL;
+    if (later) {
+        *job = *copy;
+        api_later_hold(later, store_last(api->store));
+        question = questions_run(api->writers, &what, APART_MAX, api_later_answer, later);
+    }
+    if (question) {
+        *status = api_later_begin(call, later, question);
+        return true;
+    }
+    api_later_drop(later);
+    memory_free(&memory, job);
+    return false;
+}
+
+static int answer_copy(struct api_call *call, struct graph_copy *copy)
+{
+    int status = 200;
+    if (write_apart(call, copy, &status))
+        return status;
+    gordian_error error = {0};
+    if (write_copy(copy, &call->out, &error) != GORDIAN_OK)
+        status = api_broken(call, &error);
+    graph_copy_free(copy);
     return status;
 }
 
@@ -336,7 +408,7 @@ static bool graph_read(struct api_call *call, struct graph_ask *ask)
 int api_graph(struct api_call *call)
 {
     struct graph_ask ask;
-    struct json json;
+    struct graph_copy copy;
     if (!graph_read(call, &ask))
         return api_fail(call, 400, "'depth', 'limit' and 'at' are numbers");
     if (ask.at)
@@ -347,8 +419,9 @@ int api_graph(struct api_call *call)
     rates_dead(&call->api->rates, call->system, &ask.dead, &ask.dead_words);
     /* Watchers are brought up to here: what they get next begins where this graph ends. */
     sse_flush(call->api->sse, call->system);
-    json_begin(&json, &call->out);
-    int status = graph_write(&ask, &json, call->message);
-    json_end(&json);
+    int status = copy_graph(&ask, &copy, call->message);
+    if (status == 200)
+        return answer_copy(call, &copy);
+    graph_copy_free(&copy);
     return status;
 }
