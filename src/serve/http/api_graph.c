@@ -16,6 +16,7 @@
 #define DEPTH     2
 #define DEPTH_MAX 1000
 #define LOOK_MAX  (1u << 17) /* processes or resources looked at for those that wait */
+#define NODE_BYTES 50        /* of a copy, with edges, where names are short */
 #define AT_ONCE   100        /* nodes and edges: more are written by the thread, */
 #define APART_MAX 64         /* unless it has so many graphs to write already */
 
@@ -319,6 +320,7 @@ static int copy_graph(const struct graph_ask *ask, struct graph_copy *copy,
     graph_copy_init(copy, ask->system);
     int status = open_picker(&picker) ? pick_nodes(&picker) : 503;
     if (status == 200) {
+        bytes_room(&copy->bytes, NODE_BYTES * (picker.processes.count + picker.resources.count));
         copy_nodes(&picker, copy);
         copy_edges(&picker, copy);
         copy->truncated = picker.full || picker.partial;

@@ -19,27 +19,44 @@ void graph_copy_free(struct graph_copy *copy)
 
 /* ------------------------------------------------------------------ copying */
 
-/* With its NUL, so that it can be used where it lies. */
-static void put_text(struct bytes *bytes, const char *text)
-{
-    bytes_text(bytes, text, strlen(text) + 1);
-}
+/* What has a size of its own is copied in one piece; the texts follow, each with its NUL, so that
+ * they can be used where they lie. */
+struct process_part {
+    uint64_t since;
+    uint32_t id;
+    uint32_t name, owner; /* bytes */
+    uint16_t labels;
+    bool deadlocked;
+};
+
+struct resource_part {
+    uint64_t units, free_units;
+    uint32_t id;
+    uint32_t name; /* bytes */
+    uint16_t labels;
+    bool is_await;
+};
 
 static void put_labels(struct bytes *bytes, const struct tag_texts *labels)
 {
-    bytes_u64(bytes, labels->count);
     for (uint32_t i = 0; i < labels->count; i++)
-        put_text(bytes, labels->texts[i]);
+        bytes_text(bytes, labels->texts[i], strlen(labels->texts[i]) + 1);
 }
 
 void graph_copy_process(struct graph_copy *copy, const struct process_node *node)
 {
     struct bytes *bytes = &copy->bytes;
-    bytes_u64(bytes, node->id);
-    bytes_u64(bytes, node->deadlocked);
-    bytes_u64(bytes, node->since);
-    put_text(bytes, node->name);
-    put_text(bytes, node->owner);
+    const struct process_part part = {
+        .since = node->since,
+        .id = node->id,
+        .name = (uint32_t)strlen(node->name) + 1,
+        .owner = (uint32_t)strlen(node->owner) + 1,
+        .labels = (uint16_t)node->labels.count,
+        .deadlocked = node->deadlocked,
+    };
+    bytes_put(bytes, &part, sizeof part);
+    bytes_put(bytes, node->name, part.name);
+    bytes_put(bytes, node->owner, part.owner);
     put_labels(bytes, &node->labels);
     copy->processes++;
 }
@@ -47,11 +64,16 @@ void graph_copy_process(struct graph_copy *copy, const struct process_node *node
 void graph_copy_resource(struct graph_copy *copy, const struct resource_node *node)
 {
     struct bytes *bytes = &copy->bytes;
-    bytes_u64(bytes, node->id);
-    bytes_u64(bytes, node->is_await);
-    bytes_u64(bytes, node->units);
-    bytes_u64(bytes, node->free_units);
-    put_text(bytes, node->name);
+    const struct resource_part part = {
+        .units = node->units,
+        .free_units = node->free_units,
+        .id = node->id,
+        .name = (uint32_t)strlen(node->name) + 1,
+        .labels = (uint16_t)node->labels.count,
+        .is_await = node->is_await,
+    };
+    bytes_put(bytes, &part, sizeof part);
+    bytes_put(bytes, node->name, part.name);
     put_labels(bytes, &node->labels);
     copy->resources++;
 }
@@ -67,41 +89,54 @@ void graph_copy_edge(struct graph_copy *copy, const gordian_edge *edge)
 
 /* ------------------------------------------------------------------ writing */
 
-static const char *take_text(struct bytes_in *in)
+static void take_part(struct bytes_in *in, void *part, size_t size)
 {
-    size_t length;
-    const char *text = bytes_take_text(in, &length);
-    return text ? text : "";
+    const uint8_t *bytes = bytes_take(in, size);
+    if (bytes)
+        memcpy(part, bytes, size);
 }
 
-static void take_labels(struct bytes_in *in, struct tag_texts *labels)
+static const char *take_text(struct bytes_in *in, size_t size)
 {
-    labels->count = (uint32_t)bytes_take_upto(in, TAGS_MAX);
-    for (uint32_t i = 0; i < labels->count; i++)
-        labels->texts[i] = take_text(in);
+    const uint8_t *text = bytes_take(in, size);
+    return text ? (const char *)text : "";
+}
+
+static void take_labels(struct bytes_in *in, struct tag_texts *labels, uint32_t count)
+{
+    size_t length;
+    labels->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *text = bytes_take_text(in, &length);
+        labels->texts[i] = text ? text : "";
+    }
 }
 
 static void write_process(struct json *json, struct bytes_in *in)
 {
+    struct process_part part = {0};
     struct process_node node;
-    node.id = (uint32_t)bytes_take_u64(in);
-    node.deadlocked = bytes_take_u64(in) != 0;
-    node.since = bytes_take_u64(in);
-    node.name = take_text(in);
-    node.owner = take_text(in);
-    take_labels(in, &node.labels);
+    take_part(in, &part, sizeof part);
+    node.id = part.id;
+    node.deadlocked = part.deadlocked;
+    node.since = part.since;
+    node.name = take_text(in, part.name);
+    node.owner = take_text(in, part.owner);
+    take_labels(in, &node.labels, part.labels);
     process_node_json(json, &node);
 }
 
 static void write_resource(struct json *json, struct bytes_in *in)
 {
+    struct resource_part part = {0};
     struct resource_node node;
-    node.id = (uint32_t)bytes_take_u64(in);
-    node.is_await = bytes_take_u64(in) != 0;
-    node.units = bytes_take_u64(in);
-    node.free_units = bytes_take_u64(in);
-    node.name = take_text(in);
-    take_labels(in, &node.labels);
+    take_part(in, &part, sizeof part);
+    node.id = part.id;
+    node.is_await = part.is_await;
+    node.units = part.units;
+    node.free_units = part.free_units;
+    node.name = take_text(in, part.name);
+    take_labels(in, &node.labels, part.labels);
     resource_node_json(json, &node);
 }
 
