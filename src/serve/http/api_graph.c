@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEPTH     2
-#define DEPTH_MAX 1000
-#define LOOK_MAX  (1u << 17) /* processes or resources looked at for those that wait */
-#define NODE_BYTES 50        /* of a copy, with edges, where names are short */
-#define AT_ONCE   100        /* nodes and edges: more are written by the thread, */
-#define APART_MAX 64         /* unless it has so many graphs to write already */
+#define DEPTH      2
+#define DEPTH_MAX  1000
+#define LOOK_MAX   (1u << 17) /* processes or resources looked at for those that wait */
+#define NODE_BYTES 50         /* of a copy, with edges, where names are short */
+#define AT_ONCE    100        /* nodes and edges: more are written by the thread, */
+#define APART_MAX  64         /* unless it has so many graphs to write already */
 
 struct list {
     uint64_t *set; /* of ids */

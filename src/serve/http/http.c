@@ -415,10 +415,8 @@ static bool start_connection(struct httpd *http, struct http_connection *connect
     struct timeval stuck = {.tv_sec = limits->idle_ms / 1000,
                             .tv_usec = (suseconds_t)(limits->idle_ms % 1000) * 1000};
     connection->timer = evtimer_new(base, on_timer, connection);
-    connection->bev =
-        http->options.tls
-            ? tls_accept(http->options.tls, base, fd, true)
-            : bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
+    connection->bev = http->options.tls ? tls_accept(http->options.tls, base, fd, true)
+                                        : bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
     if (!connection->timer || !connection->bev)
         return false;
     bufferevent_setcb(connection->bev, on_read, on_write, on_event, connection);

@@ -47,13 +47,13 @@ struct httpd {
     struct httpd_options options;
     struct evconnlistener *listeners[LISTENERS_MAX];
     size_t listener_count;
-    struct event *pause;            /* accepts again after descriptors ran out */
-    struct event *rest;             /* goes on with requests: see have_time */
+    struct event *pause;                        /* accepts again after descriptors ran out */
+    struct event *rest;                         /* goes on with requests: see have_time */
     struct http_connection *ready, **ready_end; /* who may have a request to be handled */
-    int64_t time_left;              /* that requests may take now, ns */
-    uint64_t counted;               /* up to here: ns */
-    struct http_connection *newest; /* list of all */
-    struct http_request request;    /* the one being handled */
+    int64_t time_left;                          /* that requests may take now, ns */
+    uint64_t counted;                           /* up to here: ns */
+    struct http_connection *newest;             /* list of all */
+    struct http_request request;                /* the one being handled */
     struct httpd_figures figures;
 };
 

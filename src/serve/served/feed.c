@@ -249,8 +249,7 @@ static bool is_calm(const struct served *served, const gordian_event *event,
     bool granted = event->op == GORDIAN_OP_REQUEST && result->outcome == GORDIAN_OUTCOME_GRANTED;
     bool released = event->op == GORDIAN_OP_RELEASE && result->outcome == GORDIAN_OUTCOME_RELEASED;
     return (granted || released) && result->served == 0 && event->to == GORDIAN_NONE &&
-           event->process < served->process_room &&
-           !served->processes[event->process].since;
+           event->process < served->process_room && !served->processes[event->process].since;
 }
 
 static gordian_status take_event(struct served *served, const gordian_event *event, uint64_t now,
