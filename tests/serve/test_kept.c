@@ -218,11 +218,51 @@ static void feed_many(unsigned count)
     keep_all();
 }
 
+/* Until copying a graph has begun, and is not done. */
+static int dial_halfway(void)
+{
+    int fd = dial(GRAPH);
+    for (unsigned turn = 0; turn < PATIENCE && !api.graph; turn++)
+        take_turn();
+    CHECK(api.graph);
+    return fd;
+}
+
+/* A large graph is copied in steps, with turns of the loop between them; when something happens
+ * there it is begun anew, and told as it is then. */
+static void check_steps(void)
+{
+    feed_many(200);
+    int reader = dial_halfway();
+    feed("request middle r0\n");
+    keep_all();
+    char *graph = hear_graph(reader), *expected = hear_graph(dial(GRAPH));
+    CHECK_MSG(strstr(graph, "\"middle\"") && strcmp(graph, expected) == 0, "%s", graph);
+    free(graph);
+    close(dial_halfway());
+    graph = hear_graph(dial(GRAPH));
+    CHECK(strcmp(graph, expected) == 0);
+    free(graph);
+    free(expected);
+    reader = dial_halfway();
+    char text[100] = "";
+    for (unsigned turn = 0; turn < PATIENCE && !*text; turn++) { /* something in every turn */
+        feed(turn % 2 ? "request middle r0\n" : "cancel middle\n");
+        keep_all();
+        take_turn();
+        if (recv(reader, text, sizeof text - 1, MSG_DONTWAIT) <= 0)
+            usleep(100);
+    }
+    CHECK_MSG(strncmp(text, "HTTP/1.1 200", 12) == 0, "%s", text);
+    close(reader);
+    feed("exit middle\n");
+    keep_all();
+}
+
 /* A long answer is made from what was there when it was asked for, by a thread: events, and short
  * answers, do not wait for it. */
 static void check_apart(void)
 {
-    feed_many(200);
     char *expected = hear_graph(dial(GRAPH)), *other; /* without the thread */
     int bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), fds[64];
     REQUIRE(questions_open(&api.writers, NULL, NULL, bell, NULL) == GORDIAN_OK);
@@ -318,6 +358,7 @@ int main(void)
     close(reader);
     close(stream);
     check_feed();
+    check_steps();
     check_apart();
     close_world();
     snprintf(command, sizeof command, "rm -rf '%s'", folder);

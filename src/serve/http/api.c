@@ -419,6 +419,7 @@ void api_close(struct api *api)
 {
     while (api->held)
         drop_first(api);
+    api_drop_graph(api);
     api_past_close(api);
 }
 
@@ -426,7 +427,7 @@ static void reply_api(struct api_call *call)
 {
     output_open(&call->out, -1);
     int status = route_api(call);
-    if (status == API_LATER)
+    if (status == API_LATER || status == API_AGAIN)
         output_close(&call->out);
     else
         api_reply_kept(call, status, store_last(call->api->store));

@@ -64,6 +64,7 @@ struct api {
     struct questions *writers;         /* a thread for long answers; NULL: none */
     struct past_desk *past;            /* NULL: nobody has asked yet, or nothing is kept */
     struct api_held *held, **held_end; /* answers whose records are not kept yet */
+    struct graph_work *graph;          /* that is being copied; NULL: none */
     uint32_t looked;                   /* of a very large system: up to here, for the last graph */
     /* Are events taken and kept? */
     bool (*ready)(void *context, const char **why);
@@ -94,7 +95,8 @@ struct api_call {
     char headers[200];       /* more of them, each with CR LF */
 };
 
-#define API_LATER 0 /* a status: the answer will come from api_reply, and then http_go_on */
+#define API_LATER 0  /* a status: the answer will come from api_reply, and then http_go_on */
+#define API_AGAIN -1 /* another: the request will be handed over again, see http_again */
 
 /* Answers with what `call` has: its output, or its message. */
 void api_reply(struct api_call *call, int status);
@@ -146,6 +148,8 @@ int graph_write(const struct graph_ask *ask, struct json *json, char message[GRA
 
 int api_systems(struct api_call *call);
 int api_graph(struct api_call *call);
+/* Nobody goes on with the graph that was begun. */
+void api_drop_graph(struct api *api);
 int api_past_graph(struct api_call *call, const struct graph_ask *ask);
 int api_past(struct api_call *call);
 int api_cluster(struct api_call *call);

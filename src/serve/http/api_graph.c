@@ -19,6 +19,7 @@
 #define NODE_BYTES 50         /* of a copy, with edges, where names are short */
 #define AT_ONCE    100        /* nodes and edges: more are written by the thread, */
 #define APART_MAX  64         /* unless it has so many graphs to write already */
+#define TIMES_MOST 12 /* turns that copying one may take, begun anew or not: then in one go */
 
 struct list {
     uint64_t *set; /* of ids */
@@ -213,7 +214,7 @@ static bool pick_around(struct picker *picker, const char *name, uint64_t depth)
 
 /* ------------------------------------------------------------------ copying */
 
-static void copy_nodes(struct picker *picker, struct graph_copy *copy)
+static void copy_processes(struct picker *picker, struct graph_copy *copy)
 {
     for (size_t i = 0; i < picker->processes.count; i++) {
         struct process_node node;
@@ -221,6 +222,10 @@ static void copy_nodes(struct picker *picker, struct graph_copy *copy)
         node_of_process(&node, picker->ask->service, picker->system, id, is_dead(picker, id));
         graph_copy_process(copy, &node);
     }
+}
+
+static void copy_resources(struct picker *picker, struct graph_copy *copy)
+{
     for (size_t i = 0; i < picker->resources.count; i++) {
         struct resource_node node;
         node_of_resource(&node, picker->system, picker->resources.ids[i]);
@@ -255,7 +260,6 @@ static bool open_picker(struct picker *picker)
 {
     size_t processes = bits_words(served_process_limit(picker->system)) + 1;
     size_t resources = bits_words(served_resource_limit(picker->system)) + 1;
-    picker->memory = memory_allocator(NULL);
     picker->processes.set = memory_zeroed(&picker->memory, processes * sizeof(uint64_t));
     picker->resources.set = memory_zeroed(&picker->memory, resources * sizeof(uint64_t));
     return picker->processes.set && picker->resources.set;
@@ -311,33 +315,78 @@ static int pick_nodes(struct picker *picker)
     return 200;
 }
 
-/* The copy is to be freed, whatever the status. */
-static int copy_graph(const struct graph_ask *ask, struct graph_copy *copy,
-                      char message[GRAPH_MESSAGE])
+/* A graph that is being copied: in steps, between which events may come. */
+struct graph_work {
+    enum { STEP_PICK, STEP_PROCESSES, STEP_RESOURCES, STEP_EDGES, STEPS } step; /* the next one */
+    struct picker picker;
+    struct graph_copy copy;
+    const struct http_connection *connection; /* whose request it is, while that is handed over */
+    uint64_t version;                         /* of the state */
+};
+
+static struct graph_work *begin_work(const struct graph_ask *ask)
 {
-    struct picker picker = {
-        .ask = ask, .system = ask->system, .limit = (size_t)ask->limit, .message = message};
-    graph_copy_init(copy, ask->system);
-    int status = open_picker(&picker) ? pick_nodes(&picker) : 503;
-    if (status == 200) {
-        bytes_room(&copy->bytes, NODE_BYTES * (picker.processes.count + picker.resources.count));
-        copy_nodes(&picker, copy);
-        copy_edges(&picker, copy);
-        copy->truncated = picker.full || picker.partial;
+    gordian_allocator memory = memory_allocator(NULL);
+    struct graph_work *work = memory_zeroed(&memory, sizeof *work);
+    if (!work)
+        return NULL;
+    work->picker.system = ask->system;
+    work->picker.limit = (size_t)ask->limit;
+    work->picker.memory = memory;
+    graph_copy_init(&work->copy, ask->system);
+    return work;
+}
+
+static void drop_work(struct graph_work *work)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!work)
+        return;
+    close_picker(&work->picker);
+    graph_copy_free(&work->copy);
+    memory_free(&memory, work);
+}
+
+static int take_step(struct graph_work *work, const struct graph_ask *ask, char *message)
+{
+    struct picker *picker = &work->picker;
+    struct graph_copy *copy = &work->copy;
+    int status = 200;
+    picker->ask = ask;
+    picker->message = message;
+    switch (work->step++) {
+    case STEP_PICK:
+        status = open_picker(picker) ? pick_nodes(picker) : 503;
+        bytes_room(&copy->bytes, NODE_BYTES * (picker->processes.count + picker->resources.count));
+        break;
+    case STEP_PROCESSES:
+        copy_processes(picker, copy);
+        break;
+    case STEP_RESOURCES:
+        copy_resources(picker, copy);
+        break;
+    default:
+        copy_edges(picker, copy);
+        copy->truncated = picker->full || picker->partial;
     }
-    if (picker.broken || copy->bytes.failed || status == 503)
-        status = refuse_graph(&picker, 503, "out of memory");
-    close_picker(&picker);
+    if (picker->broken || copy->bytes.failed || status == 503)
+        status = refuse_graph(picker, 503, "out of memory");
     return status;
 }
 
 int graph_write(const struct graph_ask *ask, struct json *json, char message[GRAPH_MESSAGE])
 {
-    struct graph_copy copy;
-    int status = copy_graph(ask, &copy, message);
+    struct graph_work *work = begin_work(ask);
+    int status = 200;
+    if (!work) {
+        snprintf(message, GRAPH_MESSAGE, "out of memory");
+        return 503;
+    }
+    while (status == 200 && work->step < STEPS)
+        status = take_step(work, ask, message);
     if (status == 200)
-        graph_copy_write(&copy, json);
-    graph_copy_free(&copy);
+        graph_copy_write(&work->copy, json);
+    drop_work(work);
     return status;
 }
 
@@ -359,8 +408,8 @@ static void drop_copy(void *job)
     memory_free(&memory, job);
 }
 
-/* Takes the copy over. False, and it is the caller's still: it is to be written at once. */
-static bool write_apart(struct api_call *call, const struct graph_copy *copy, int *status)
+/* Takes the copy's bytes over. False, and they are there still: it is to be written at once. */
+static bool write_apart(struct api_call *call, struct graph_copy *copy, int *status)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct api *api = call->api;
@@ -376,6 +425,7 @@ static bool write_apart(struct api_call *call, const struct graph_copy *copy, in
         question = questions_run(api->writers, &what, APART_MAX, api_later_answer, later);
     }
     if (question) {
+        bytes_init(&copy->bytes, &memory);
         *status = api_later_begin(call, later, question);
         return true;
     }
@@ -392,7 +442,6 @@ static int answer_copy(struct api_call *call, struct graph_copy *copy)
     gordian_error error = {0};
     if (write_copy(copy, &call->out, &error) != GORDIAN_OK)
         status = api_broken(call, &error);
-    graph_copy_free(copy);
     return status;
 }
 
@@ -407,10 +456,65 @@ static bool graph_read(struct api_call *call, struct graph_ask *ask)
            api_number(call, "at", 0, INT64_MAX, &ask->at);
 }
 
+void api_drop_graph(struct api *api)
+{
+    drop_work(api->graph);
+    api->graph = NULL;
+}
+
+/* It changes with all that a graph tells. */
+static uint64_t state_version(const struct api_call *call)
+{
+    return store_last(call->api->store) + call->system->marked;
+}
+
+/* The graph that this request has begun, if nothing has happened since; or a new one. */
+static struct graph_work *find_work(struct api_call *call, const struct graph_ask *ask)
+{
+    struct api *api = call->api;
+    struct graph_work *work = api->graph;
+    if (work && http_times(call->connection) > 0 && work->connection == call->connection &&
+        work->version == state_version(call))
+        return work;
+    api_drop_graph(api);
+    work = begin_work(ask);
+    if (work) {
+        work->connection = call->connection;
+        work->version = state_version(call);
+    }
+    return api->graph = work;
+}
+
+/* May others have a turn before the next step? Not for ever: what comes then makes it begin anew.
+ */
+static bool may_pause(const struct api_call *call, const struct graph_work *work)
+{
+    return work->picker.processes.count + work->picker.resources.count > AT_ONCE &&
+           http_times(call->connection) < TIMES_MOST && !call->api->service->unkept;
+}
+
+static int answer_graph(struct api_call *call, const struct graph_ask *ask)
+{
+    struct graph_work *work = find_work(call, ask);
+    if (!work)
+        return api_fail(call, 503, "out of memory");
+    int status = take_step(work, ask, call->message);
+    while (status == 200 && work->step < STEPS) {
+        if (may_pause(call, work)) {
+            http_again(call->connection);
+            return API_AGAIN;
+        }
+        status = take_step(work, ask, call->message);
+    }
+    if (status == 200)
+        status = answer_copy(call, &work->copy);
+    api_drop_graph(call->api);
+    return status;
+}
+
 int api_graph(struct api_call *call)
 {
     struct graph_ask ask;
-    struct graph_copy copy;
     if (!graph_read(call, &ask))
         return api_fail(call, 400, "'depth', 'limit' and 'at' are numbers");
     if (ask.at)
@@ -421,9 +525,5 @@ int api_graph(struct api_call *call)
     rates_dead(&call->api->rates, call->system, &ask.dead, &ask.dead_words);
     /* Watchers are brought up to here: what they get next begins where this graph ends. */
     sse_flush(call->api->sse, call->system);
-    int status = copy_graph(&ask, &copy, call->message);
-    if (status == 200)
-        return answer_copy(call, &copy);
-    graph_copy_free(&copy);
-    return status;
+    return answer_graph(call, &ask);
 }

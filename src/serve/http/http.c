@@ -212,6 +212,12 @@ static bool next_request(struct http_connection *connection)
                          bytes + connection->head_length, (size_t)connection->body_length);
     if (!connection->answered)
         http_reply_error(connection, 500, "no answer");
+    if (connection->again) {
+        connection->again = false;
+        connection->times++;
+        return true;
+    }
+    connection->times = 0;
     evbuffer_drain(in, total);
     connection->head_length = connection->seen = 0;
     connection->fresh = evbuffer_get_length(in) == 0;
@@ -221,15 +227,20 @@ static bool next_request(struct http_connection *connection)
 
 /* ------------------------------------------------------------------ their turns */
 
-/* Something may be there to be handled: behind all who wait already. */
+/* Something may be there to be handled: behind all who wait already, unless it has begun. */
 static void join_queue(struct http_connection *connection)
 {
     struct httpd *http = connection->http;
     if (connection->ready_link || connection->doomed || connection->state != HTTP_READING)
         return;
-    connection->ready_link = http->ready_end;
-    *http->ready_end = connection;
-    http->ready_end = &connection->next_ready;
+    struct http_connection **link = connection->times > 0 ? &http->ready : http->ready_end;
+    connection->next_ready = *link;
+    connection->ready_link = link;
+    if (*link)
+        (*link)->ready_link = &connection->next_ready;
+    else
+        http->ready_end = &connection->next_ready;
+    *link = connection;
 }
 
 void http_go_on(struct http_connection *connection)
@@ -299,6 +310,8 @@ void httpd_work(struct httpd *http)
         serve_first(http);
         uint64_t took = work_ns() - began;
         slice -= (int64_t)took;
+        if (http->ready && http->ready->times > 0)
+            slice = 0; /* one step of a long request a turn */
         http->time_left -= (int64_t)(took < TIME_DEBT ? took : TIME_DEBT);
     }
     if (worked)

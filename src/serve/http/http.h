@@ -90,6 +90,11 @@ void http_reply_method(struct http_connection *connection, const char *allowed);
 void http_wait(struct http_connection *connection, void (*gone)(void *context), void *context);
 void http_go_on(struct http_connection *connection);
 
+/* Instead of an answer: what it takes is done in part, and the same request is handed over again in
+ * one of the next turns, before others. http_times tells how often it has been. */
+void http_again(struct http_connection *connection);
+unsigned http_times(const struct http_connection *connection);
+
 /* An error like that of http_reply_error, a second from now: who guesses has to wait. */
 void http_reply_slowly(struct http_connection *connection, int status, const char *message);
 

@@ -28,6 +28,8 @@ struct http_connection {
     enum http_state state;
     bool fresh;           /* has not sent anything since the last answer, or at all */
     bool full;            /* it waits with so much that no more is read */
+    bool again;           /* the request being handled is to be handed over once more */
+    unsigned times;       /* ... as it has been so often */
     bool answered;        /* the request being handled */
     bool keep_alive;      /* ... and then go on */
     bool head_only;       /* HEAD: no body */
