@@ -93,6 +93,12 @@ static void feed(const char *text)
 
 /* ------------------------------------------------------------------ HTTP */
 
+static void take_turn(void)
+{
+    event_base_loop(base, EVLOOP_NONBLOCK);
+    api_flush(&api);
+}
+
 static int dial(const char *request)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -132,7 +138,7 @@ static json_t *get(const char *path, int *status)
     int fd = dial(request);
     unsigned turn = 0;
     do {
-        event_base_loop(base, EVLOOP_NONBLOCK);
+        take_turn();
     } while (take(fd, &text) && turn++ < PATIENCE);
     close(fd);
     const char *body = strstr(text.bytes, "\r\n\r\n");
@@ -264,7 +270,7 @@ static void watch(struct watcher *watcher)
 {
     for (unsigned quiet = 0; quiet < 50;) {
         size_t before = watcher->text.used;
-        event_base_loop(base, EVLOOP_NONBLOCK);
+        take_turn();
         CHECK(take(watcher->fd, &watcher->text));
         quiet = watcher->text.used == before ? quiet + 1 : 0;
     }
@@ -542,7 +548,7 @@ static unsigned open_streams(void)
 {
     struct httpd_figures figures;
     for (unsigned turn = 0; turn < 200; turn++)
-        event_base_loop(base, EVLOOP_NONBLOCK);
+        take_turn();
     httpd_figures(api.httpd, &figures);
     return figures.streams;
 }
@@ -571,7 +577,7 @@ static void test_unread(void)
         feed(lines);
         sse_tick(api.sse, false);
         if (round % 20 == 0)
-            event_base_loop(base, EVLOOP_NONBLOCK);
+            take_turn();
     }
     watch(&late);
     late.resets = 0;

@@ -28,6 +28,8 @@ static atomic_uint streams_begun, streams_gone;
 static atomic_uint refused, connections; /* the server's figures */
 static struct http_connection *the_stream, *the_waiting;
 static unsigned long_requests;
+static char long_order[64]; /* by whom they were sent */
+static atomic_bool is_over;
 
 /* ------------------------------------------------------------------ the server */
 
@@ -58,12 +60,12 @@ static void answer_waiting(void)
     http_go_on(waiting);
 }
 
-static void take_long(void)
+static void take_long(const char *who)
 {
     uint64_t end = clock_ns() + 6000000;
     while (clock_ns() < end)
         ;
-    long_requests++;
+    long_order[long_requests++ % sizeof long_order] = who ? *who : '?';
 }
 
 static void handle(void *context, struct http_connection *connection,
@@ -95,7 +97,7 @@ static void handle(void *context, struct http_connection *connection,
         return;
     }
     if (strcmp(request->path, "/long") == 0)
-        take_long();
+        take_long(http_query(request, "who"));
     output_open(&out, -1);
     if (strcmp(request->path, "/big") == 0) {
         for (size_t i = 0; i < BIG / 16; i++)
@@ -129,7 +131,10 @@ static void *serve(void *context)
     struct timeval every = {.tv_usec = 1000};
     struct event *tick = event_new(base, -1, EV_PERSIST, on_tick, NULL);
     event_add(tick, &every);
-    event_base_dispatch(base);
+    while (!is_over) {
+        event_base_loop(base, EVLOOP_ONCE);
+        httpd_work(httpd);
+    }
     event_free(tick);
     httpd_close(httpd);
     event_base_loop(base, EVLOOP_NONBLOCK); /* what libevent frees later */
@@ -156,12 +161,13 @@ static void start(pthread_t *thread, bool patient)
     CHECK(httpd_listen(httpd, "127.0.0.1:99999", NULL, &error) == GORDIAN_STATUS_INPUT);
     CHECK(httpd_listen(httpd, "192.0.2.1:0", NULL, &error) == GORDIAN_STATUS_IO);
     REQUIRE(httpd_listen(httpd, "127.0.0.1:0", &port, &error) == GORDIAN_OK && port != 0);
+    is_over = false;
     REQUIRE(pthread_create(thread, NULL, serve, NULL) == 0);
 }
 
 static void stop(pthread_t thread)
 {
-    event_base_loopbreak(base);
+    is_over = true; /* which it sees with its next tick */
     pthread_join(thread, NULL);
     event_base_free(base);
 }
@@ -426,8 +432,9 @@ static void test_later(void)
 
 /* ------------------------------------------------------------------ whatever readers ask */
 
-/* A turn of the loop takes no more of what takes long than its share; and who has to wait for that
- * reason, longer than a request may take, gets its answer. */
+/* Requests are handled at the end of a turn, when all else is done, and there no more of what takes
+ * long than its share; who has to wait for that reason, longer than a request may take, gets its
+ * answer; and nobody gets a second one before all others had their first. */
 static void test_share(unsigned request_ms)
 {
     gordian_error error;
@@ -441,12 +448,19 @@ static void test_share(unsigned request_ms)
     REQUIRE(httpd_listen(httpd, "127.0.0.1:0", &port, &error) == GORDIAN_OK);
     for (size_t i = 0; i < 8; i++) {
         fds[i] = dial();
-        say(fds[i], "GET /long HTTP/1.1\r\nHost: h\r\n\r\nGET /long HTTP/1.1\r\nHost: h\r\n\r\n");
+        char text[200];
+        snprintf(text, sizeof text, "GET /long?who=%zu HTTP/1.1\r\nHost: h\r\n\r\n", i);
+        say(fds[i], text);
+        say(fds[i], text);
     }
     for (unsigned answered = 0; answered < 16; answered = long_requests) {
         REQUIRE(event_base_loop(base, EVLOOP_ONCE) == 0);
+        CHECK(long_requests == answered);
+        httpd_work(httpd);
         CHECK(long_requests - answered <= 1);
     }
+    for (size_t i = 0; i < 8; i++)
+        CHECK(memchr(long_order, (int)('0' + i), 8) && memchr(long_order + 8, (int)('0' + i), 8));
     struct httpd_figures figures;
     httpd_figures(httpd, &figures);
     CHECK(figures.requests[4] == 0 && figures.cut_off == 0);

@@ -7,7 +7,9 @@
 
 #include <arpa/inet.h>
 #include <event2/event.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@ static struct event_base *base;
 static struct api api;
 static struct client client;
 static uint16_t port;
+static int bell = -1; /* of the thread that writes long answers */
 
 static void open_world(const char *folder)
 {
@@ -52,6 +55,8 @@ static void close_world(void)
     sse_close(api.sse);
     httpd_close(api.httpd);
     api_close(&api);
+    questions_close(api.writers);
+    close(bell);
     rates_free(&api.rates);
     blockers_free(&api.blockers);
     service_free(api.service);
@@ -82,6 +87,14 @@ static int dial(const char *path)
     return fd;
 }
 
+static void take_turn(void)
+{
+    event_base_loop(base, EVLOOP_NONBLOCK);
+    if (api.writers)
+        questions_poll(api.writers);
+    api_flush(&api);
+}
+
 /* What comes until this is in it, however long that takes; NULL: in some turns of the loop. */
 static const char *hear(int fd, const char *wanted)
 {
@@ -90,8 +103,7 @@ static const char *hear(int fd, const char *wanted)
     text[0] = '\0';
     for (unsigned turn = 0; wanted ? turn < PATIENCE && !strstr(text, wanted) : turn < TURNS;
          turn++) {
-        event_base_loop(base, EVLOOP_NONBLOCK);
-        api_flush(&api);
+        take_turn();
         ssize_t count = recv(fd, text + used, sizeof text - 1 - used, MSG_DONTWAIT);
         used += count > 0 ? (size_t)count : 0;
         text[used] = '\0';
@@ -156,6 +168,168 @@ static void check_feed(void)
     close(wrong);
 }
 
+/* ------------------------------------------------------------------ long answers */
+
+#define GRAPH "/api/v1/systems/default/graph"
+
+static atomic_bool gate; /* of the thread that writes long answers */
+
+static gordian_status wait_for_gate(void *job, struct output *out, gordian_error *error)
+{
+    (void)job;
+    (void)out;
+    (void)error;
+    while (!gate)
+        usleep(100);
+    return GORDIAN_OK;
+}
+
+static void drop_nothing(void *job)
+{
+    (void)job;
+}
+
+/* Until it is opened again the thread gets nothing done. */
+static struct question *shut_gate(void)
+{
+    const struct question_work wait = {wait_for_gate, drop_nothing, NULL};
+    gate = false;
+    struct question *question = questions_run(api.writers, &wait, 1, NULL, NULL);
+    REQUIRE(question);
+    return question;
+}
+
+/* The body of an answer. */
+static char *hear_graph(int fd)
+{
+    const char *body = strstr(hear(fd, "\"truncated\":"), "\r\n\r\n");
+    char *copy = strdup(body ? body : "");
+    REQUIRE(copy);
+    close(fd);
+    return copy;
+}
+
+static void feed_many(unsigned count)
+{
+    char line[100];
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(line, sizeof line, "resource r%u\nrequest w%u r%u\nrequest v%u r%u\n", i, i, i, i,
+                 i);
+        feed(line);
+    }
+    feed("label process w1 a:b c:\"d\"\nlabel resource r1 e:f\n");
+    keep_all();
+}
+
+/* Until copying a graph has begun, and is not done. */
+static int dial_halfway(void)
+{
+    int fd = dial(GRAPH);
+    for (unsigned turn = 0; turn < PATIENCE && !api.graph; turn++)
+        take_turn();
+    CHECK(api.graph);
+    return fd;
+}
+
+/* Until it is copied: it is the thread's to write. */
+static int dial_copied(void)
+{
+    int fd = dial_halfway();
+    for (unsigned turn = 0; turn < PATIENCE && api.graph; turn++)
+        take_turn();
+    CHECK(!api.graph);
+    return fd;
+}
+
+/* A large graph is copied in steps, with turns of the loop between them; when something happens
+ * there it is begun anew, and told as it is then. */
+static void check_steps(void)
+{
+    feed_many(200);
+    int reader = dial_halfway();
+    feed("request middle r0\n");
+    keep_all();
+    char *graph = hear_graph(reader), *expected = hear_graph(dial(GRAPH));
+    CHECK_MSG(strstr(graph, "\"middle\"") && strcmp(graph, expected) == 0, "%s", graph);
+    free(graph);
+    close(dial_halfway());
+    graph = hear_graph(dial(GRAPH));
+    CHECK(strcmp(graph, expected) == 0);
+    free(graph);
+    free(expected);
+    reader = dial_halfway();
+    char text[100] = "";
+    for (unsigned turn = 0; turn < PATIENCE && !*text; turn++) { /* something in every turn */
+        feed(turn % 2 ? "request middle r0\n" : "cancel middle\n");
+        keep_all();
+        take_turn();
+        if (recv(reader, text, sizeof text - 1, MSG_DONTWAIT) <= 0)
+            usleep(100);
+    }
+    CHECK_MSG(strncmp(text, "HTTP/1.1 200", 12) == 0, "%s", text);
+    close(reader);
+    feed("exit middle\n");
+    keep_all();
+}
+
+/* A long answer is made from what was there when it was asked for, by a thread: events, and short
+ * answers, do not wait for it. */
+static void check_apart(void)
+{
+    char *expected = hear_graph(dial(GRAPH)), *other; /* without the thread */
+    int fds[64];
+    bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    REQUIRE(questions_open(&api.writers, NULL, NULL, bell, NULL) == GORDIAN_OK);
+    struct question *shut = shut_gate();
+    int reader = dial_copied(), gone = dial_copied();
+    CHECK(!*hear(reader, NULL));
+    uint64_t before = api.service->systems[0]->seq;
+    feed("request late r0\n");
+    keep_all();
+    CHECK(api.service->systems[0]->seq == before + 1);
+    other = hear_graph(dial(GRAPH "?around=r0&depth=1"));
+    CHECK_MSG(strstr(other, "\"late\""), "%s", other);
+    free(other);
+    close(gone); /* while its answer is being made */
+    CHECK(!*hear(reader, NULL));
+
+    /* More than may be under way: who asks then has it written at once. */
+    for (size_t i = 0; i < 64; i++)
+        fds[i] = dial_copied();
+    for (size_t i = 0; i < 64; i++)
+        CHECK(i > 60 || !*hear(fds[i], NULL));
+    other = hear_graph(dial(GRAPH));
+    CHECK_MSG(strstr(other, "\"late\""), "%s", other);
+    free(other);
+    gate = true;
+    other = hear_graph(reader);
+    CHECK_MSG(strcmp(other, expected) == 0, "%s", other);
+    free(other);
+    for (size_t i = 0; i < 64; i++) {
+        other = hear_graph(fds[i]);
+        CHECK_MSG(strstr(other, "\"late\""), "%s", other);
+        free(other);
+    }
+    free(expected);
+    question_forget(shut);
+
+    /* Made, and of what is not kept yet. */
+    feed("cancel late\n");
+    reader = dial(GRAPH);
+    for (unsigned turn = 0; turn < PATIENCE && !api.held; turn++)
+        take_turn();
+    CHECK(api.held && !*hear(reader, NULL));
+    keep_all();
+    other = hear_graph(reader);
+    CHECK_MSG(*other && !strstr(other, "\"late\",\"waiting\":true"), "%s", other);
+    free(other);
+
+    shut = shut_gate(); /* and the end comes while one is being made */
+    close(dial_copied());
+    question_forget(shut);
+    gate = true;
+}
+
 int main(void)
 {
     char folder[SCRATCH_SIZE], command[SCRATCH_SIZE + 20];
@@ -192,6 +366,8 @@ int main(void)
     close(reader);
     close(stream);
     check_feed();
+    check_steps();
+    check_apart();
     close_world();
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     CHECK(system(command) == 0);

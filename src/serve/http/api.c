@@ -357,7 +357,7 @@ static void on_held_gone(void *context)
     held->connection = NULL;
 }
 
-static bool hold_back(struct api_call *call)
+static bool hold_back(struct api_call *call, uint64_t number)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct api *api = call->api;
@@ -368,10 +368,20 @@ static bool hold_back(struct api_call *call)
     held->connection = call->connection;
     held->out = call->out;
     memcpy(held->headers, call->headers, sizeof held->headers);
-    held->number = store_last(api->store);
+    held->number = number;
     *(api->held ? api->held_end : &api->held) = held;
     api->held_end = &held->next;
     http_wait(call->connection, on_held_gone, held);
+    return true;
+}
+
+bool api_reply_kept(struct api_call *call, int status, uint64_t number)
+{
+    const struct api *api = call->api;
+    bool kept = api_is_kept(api) || store_committed(api->store) >= number;
+    if (status == 200 && !kept && hold_back(call, number))
+        return false;
+    api_reply(call, status);
     return true;
 }
 
@@ -402,12 +412,14 @@ void api_flush(struct api *api)
     }
     followers_tell(api->followers);
     sse_release(api->sse, api_is_kept(api) ? UINT64_MAX : store_committed(api->store));
+    httpd_work(api->httpd);
 }
 
 void api_close(struct api *api)
 {
     while (api->held)
         drop_first(api);
+    api_drop_graph(api);
     api_past_close(api);
 }
 
@@ -415,10 +427,10 @@ static void reply_api(struct api_call *call)
 {
     output_open(&call->out, -1);
     int status = route_api(call);
-    if (status == API_LATER)
+    if (status == API_LATER || status == API_AGAIN)
         output_close(&call->out);
-    else if (status != 200 || api_is_kept(call->api) || !hold_back(call))
-        api_reply(call, status);
+    else
+        api_reply_kept(call, status, store_last(call->api->store));
 }
 
 static void handle_request(struct api *api, struct http_connection *connection,

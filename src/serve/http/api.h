@@ -23,8 +23,9 @@
  *
  * Times are ms since 1970. Everything runs in the loop's thread and must be quick: whatever grows
  * with a system has a limit, and a thread of its own looks into the history of incidents. An answer
- * is written into an `output` in memory with the one JSON writer; a handler returns the status, and
- * for one that is not 200 what went wrong, in words. docs/serve.md describes every answer.
+ * is written into an `output` in memory with the one JSON writer (a long one by a thread, from a
+ * copy: http/graph_copy.h); a handler returns the status, and for one that is not 200 what went
+ * wrong, in words. docs/serve.md describes every answer.
  */
 #ifndef GORDIAN_SERVE_HTTP_API_H
 #define GORDIAN_SERVE_HTTP_API_H
@@ -60,8 +61,10 @@ struct api {
     struct rates rates;
     struct blockers blockers;
     const char *address;               /* of this server, for other servers' clients; NULL: none */
+    struct questions *writers;         /* a thread for long answers; NULL: none */
     struct past_desk *past;            /* NULL: nobody has asked yet, or nothing is kept */
     struct api_held *held, **held_end; /* answers whose records are not kept yet */
+    struct graph_work *graph;          /* that is being copied; NULL: none */
     uint32_t looked;                   /* of a very large system: up to here, for the last graph */
     /* Are events taken and kept? */
     bool (*ready)(void *context, const char **why);
@@ -92,10 +95,13 @@ struct api_call {
     char headers[200];       /* more of them, each with CR LF */
 };
 
-#define API_LATER 0 /* a status: the answer will come from api_reply, and then http_go_on */
+#define API_LATER 0  /* a status: the answer will come from api_reply, and then http_go_on */
+#define API_AGAIN -1 /* another: the request will be handed over again, see http_again */
 
 /* Answers with what `call` has: its output, or its message. */
 void api_reply(struct api_call *call, int status);
+/* The same when this record is kept: false: that is yet to come, and is seen to. */
+bool api_reply_kept(struct api_call *call, int status, uint64_t number);
 /* Returns the status, with the message for one that is not 200. */
 int api_fail(struct api_call *call, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -116,6 +122,10 @@ bool api_flag(const struct api_call *call, const char *key);
 struct api_later;
 struct api_later *api_later_new(struct api_call *call, int missing, const char *said);
 void api_later_answer(void *later);
+/* It is made of what may not be kept yet, up to this record: it waits for that, too. */
+void api_later_hold(struct api_later *later, uint64_t number);
+/* Nothing was asked after all. NULL is fine. */
+void api_later_drop(struct api_later *later);
 /* The question was asked, or could not be (NULL). A status. */
 int api_later_begin(struct api_call *call, struct api_later *later, struct question *question);
 
@@ -138,6 +148,8 @@ int graph_write(const struct graph_ask *ask, struct json *json, char message[GRA
 
 int api_systems(struct api_call *call);
 int api_graph(struct api_call *call);
+/* Nobody goes on with the graph that was begun. */
+void api_drop_graph(struct api *api);
 int api_past_graph(struct api_call *call, const struct graph_ask *ask);
 int api_past(struct api_call *call);
 int api_cluster(struct api_call *call);

@@ -1,18 +1,25 @@
 /* A system's graph, or the part of it that was asked for: nodes are picked first, what matters most
- * before the rest, up to the limit; then the edges between them are written. */
+ * before the rest, up to the limit; they and the edges between them are copied, and the copy is
+ * written: by a thread, where it takes a while. */
 #include "serve/http/api.h"
 
 #include "base/bits.h"
+#include "base/error.h"
 #include "base/memory.h"
+#include "serve/http/graph_copy.h"
 #include "serve/http/sse.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define DEPTH     2
-#define DEPTH_MAX 1000
-#define LOOK_MAX  (1u << 17) /* processes or resources looked at for those that wait */
+#define DEPTH      2
+#define DEPTH_MAX  1000
+#define LOOK_MAX   (1u << 17) /* processes or resources looked at for those that wait */
+#define NODE_BYTES 50         /* of a copy, with edges, where names are short */
+#define AT_ONCE    100        /* nodes and edges: more are written by the thread, */
+#define APART_MAX  64         /* unless it has so many graphs to write already */
+#define TIMES_MOST 12 /* turns that copying one may take, begun anew or not: then in one go */
 
 struct list {
     uint64_t *set; /* of ids */
@@ -205,41 +212,46 @@ static bool pick_around(struct picker *picker, const char *name, uint64_t depth)
     return process != GORDIAN_NONE || resource != GORDIAN_NONE;
 }
 
-/* ------------------------------------------------------------------ writing */
+/* ------------------------------------------------------------------ copying */
 
-static void write_nodes(struct picker *picker, struct json *json)
+static void copy_processes(struct picker *picker, struct graph_copy *copy)
 {
-    json_open(json, "processes", '[');
     for (size_t i = 0; i < picker->processes.count; i++) {
+        struct process_node node;
         uint32_t id = picker->processes.ids[i];
-        service_process_node(json, picker->ask->service, picker->system, id, is_dead(picker, id));
+        node_of_process(&node, picker->ask->service, picker->system, id, is_dead(picker, id));
+        graph_copy_process(copy, &node);
     }
-    json_shut(json);
-    json_open(json, "resources", '[');
-    for (size_t i = 0; i < picker->resources.count; i++)
-        service_resource_node(json, picker->system, picker->resources.ids[i]);
-    json_shut(json);
 }
 
-static void write_edges(struct picker *picker, struct json *json)
+static void copy_resources(struct picker *picker, struct graph_copy *copy)
+{
+    for (size_t i = 0; i < picker->resources.count; i++) {
+        struct resource_node node;
+        node_of_resource(&node, picker->system, picker->resources.ids[i]);
+        graph_copy_resource(copy, &node);
+    }
+}
+
+static void copy_edges(struct picker *picker, struct graph_copy *copy)
 {
     static const enum served_side sides[] = {SERVED_WANTED, SERVED_HELD};
     size_t left = API_EDGES_MAX;
-    json_open(json, "edges", '[');
     for (size_t i = 0; i < 2 * picker->processes.count && left > 0; i++) {
         size_t count;
         const gordian_edge *edges =
             edges_of(picker, sides[i % 2], picker->processes.ids[i / 2], &count);
         for (size_t j = 0; j < count; j++) {
+            gordian_edge told;
             if (!bits_test(picker->resources.set, edges[j].resource) || left == 0) {
                 picker->full = true;
                 continue;
             }
             left--;
-            service_graph_edge(json, picker->system, &edges[j]);
+            if (node_edge(&told, picker->system, &edges[j]))
+                graph_copy_edge(copy, &told);
         }
     }
-    json_shut(json);
 }
 
 /* ------------------------------------------------------------------ the whole */
@@ -248,7 +260,6 @@ static bool open_picker(struct picker *picker)
 {
     size_t processes = bits_words(served_process_limit(picker->system)) + 1;
     size_t resources = bits_words(served_resource_limit(picker->system)) + 1;
-    picker->memory = memory_allocator(NULL);
     picker->processes.set = memory_zeroed(&picker->memory, processes * sizeof(uint64_t));
     picker->resources.set = memory_zeroed(&picker->memory, resources * sizeof(uint64_t));
     return picker->processes.set && picker->resources.set;
@@ -304,21 +315,133 @@ static int pick_nodes(struct picker *picker)
     return 200;
 }
 
+/* A graph that is being copied: in steps, between which events may come. */
+struct graph_work {
+    enum { STEP_PICK, STEP_PROCESSES, STEP_RESOURCES, STEP_EDGES, STEPS } step; /* the next one */
+    struct picker picker;
+    struct graph_copy copy;
+    const struct http_connection *connection; /* whose request it is, while that is handed over */
+    uint64_t version;                         /* of the state */
+};
+
+static struct graph_work *begin_work(const struct graph_ask *ask)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct graph_work *work = memory_zeroed(&memory, sizeof *work);
+    if (!work)
+        return NULL;
+    work->picker.system = ask->system;
+    work->picker.limit = (size_t)ask->limit;
+    work->picker.memory = memory;
+    graph_copy_init(&work->copy, ask->system);
+    return work;
+}
+
+static void drop_work(struct graph_work *work)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!work)
+        return;
+    close_picker(&work->picker);
+    graph_copy_free(&work->copy);
+    memory_free(&memory, work);
+}
+
+static int take_step(struct graph_work *work, const struct graph_ask *ask, char *message)
+{
+    struct picker *picker = &work->picker;
+    struct graph_copy *copy = &work->copy;
+    int status = 200;
+    picker->ask = ask;
+    picker->message = message;
+    switch (work->step++) {
+    case STEP_PICK:
+        status = open_picker(picker) ? pick_nodes(picker) : 503;
+        bytes_room(&copy->bytes, NODE_BYTES * (picker->processes.count + picker->resources.count));
+        break;
+    case STEP_PROCESSES:
+        copy_processes(picker, copy);
+        break;
+    case STEP_RESOURCES:
+        copy_resources(picker, copy);
+        break;
+    default:
+        copy_edges(picker, copy);
+        copy->truncated = picker->full || picker->partial;
+    }
+    if (picker->broken || copy->bytes.failed || status == 503)
+        status = refuse_graph(picker, 503, "out of memory");
+    return status;
+}
+
 int graph_write(const struct graph_ask *ask, struct json *json, char message[GRAPH_MESSAGE])
 {
-    struct picker picker = {
-        .ask = ask, .system = ask->system, .limit = (size_t)ask->limit, .message = message};
-    int status = open_picker(&picker) ? pick_nodes(&picker) : 503;
-    if (status == 200) {
-        json_key_text(json, "system", ask->system->name);
-        json_key_u64(json, "seq", ask->system->seq);
-        write_nodes(&picker, json);
-        write_edges(&picker, json);
-        json_key_bool(json, "truncated", picker.full || picker.partial);
+    struct graph_work *work = begin_work(ask);
+    int status = 200;
+    if (!work) {
+        snprintf(message, GRAPH_MESSAGE, "out of memory");
+        return 503;
     }
-    if (picker.broken || status == 503)
-        status = refuse_graph(&picker, 503, "out of memory");
-    close_picker(&picker);
+    while (status == 200 && work->step < STEPS)
+        status = take_step(work, ask, message);
+    if (status == 200)
+        graph_copy_write(&work->copy, json);
+    drop_work(work);
+    return status;
+}
+
+/* ------------------------------------------------------------------ answering */
+
+static gordian_status write_copy(void *job, struct output *out, gordian_error *error)
+{
+    struct json json;
+    json_begin(&json, out);
+    graph_copy_write(job, &json);
+    json_end(&json);
+    return out->failure ? fail_memory(error) : GORDIAN_OK;
+}
+
+static void drop_copy(void *job)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    graph_copy_free(job);
+    memory_free(&memory, job);
+}
+
+/* Takes the copy's bytes over. False, and they are there still: it is to be written at once. */
+static bool write_apart(struct api_call *call, struct graph_copy *copy, int *status)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct api *api = call->api;
+    if (!api->writers || copy->processes + copy->resources + copy->edges <= AT_ONCE)
+        return false;
+    struct graph_copy *job = memory_alloc(&memory, sizeof *job);
+    struct api_later *later = job ? api_later_new(call, 500, NULL) : NULL;
+    const struct question_work what = {write_copy, drop_copy, job};
+    struct question *question = NULL;
+    if (later) {
+        *job = *copy;
+        api_later_hold(later, store_last(api->store));
+        question = questions_run(api->writers, &what, APART_MAX, api_later_answer, later);
+    }
+    if (question) {
+        bytes_init(&copy->bytes, &memory);
+        *status = api_later_begin(call, later, question);
+        return true;
+    }
+    api_later_drop(later);
+    memory_free(&memory, job);
+    return false;
+}
+
+static int answer_copy(struct api_call *call, struct graph_copy *copy)
+{
+    int status = 200;
+    if (write_apart(call, copy, &status))
+        return status;
+    gordian_error error = {0};
+    if (write_copy(copy, &call->out, &error) != GORDIAN_OK)
+        status = api_broken(call, &error);
     return status;
 }
 
@@ -333,10 +456,65 @@ static bool graph_read(struct api_call *call, struct graph_ask *ask)
            api_number(call, "at", 0, INT64_MAX, &ask->at);
 }
 
+void api_drop_graph(struct api *api)
+{
+    drop_work(api->graph);
+    api->graph = NULL;
+}
+
+/* It changes with all that a graph tells. */
+static uint64_t state_version(const struct api_call *call)
+{
+    return store_last(call->api->store) + call->system->marked;
+}
+
+/* The graph that this request has begun, if nothing has happened since; or a new one. */
+static struct graph_work *find_work(struct api_call *call, const struct graph_ask *ask)
+{
+    struct api *api = call->api;
+    struct graph_work *work = api->graph;
+    if (work && http_times(call->connection) > 0 && work->connection == call->connection &&
+        work->version == state_version(call))
+        return work;
+    api_drop_graph(api);
+    work = begin_work(ask);
+    if (work) {
+        work->connection = call->connection;
+        work->version = state_version(call);
+    }
+    return api->graph = work;
+}
+
+/* May others have a turn before the next step? Not for ever: what comes then makes it begin anew.
+ */
+static bool may_pause(const struct api_call *call, const struct graph_work *work)
+{
+    return work->picker.processes.count + work->picker.resources.count > AT_ONCE &&
+           http_times(call->connection) < TIMES_MOST && !call->api->service->unkept;
+}
+
+static int answer_graph(struct api_call *call, const struct graph_ask *ask)
+{
+    struct graph_work *work = find_work(call, ask);
+    if (!work)
+        return api_fail(call, 503, "out of memory");
+    int status = take_step(work, ask, call->message);
+    while (status == 200 && work->step < STEPS) {
+        if (may_pause(call, work)) {
+            http_again(call->connection);
+            return API_AGAIN;
+        }
+        status = take_step(work, ask, call->message);
+    }
+    if (status == 200)
+        status = answer_copy(call, &work->copy);
+    api_drop_graph(call->api);
+    return status;
+}
+
 int api_graph(struct api_call *call)
 {
     struct graph_ask ask;
-    struct json json;
     if (!graph_read(call, &ask))
         return api_fail(call, 400, "'depth', 'limit' and 'at' are numbers");
     if (ask.at)
@@ -347,8 +525,5 @@ int api_graph(struct api_call *call)
     rates_dead(&call->api->rates, call->system, &ask.dead, &ask.dead_words);
     /* Watchers are brought up to here: what they get next begins where this graph ends. */
     sse_flush(call->api->sse, call->system);
-    json_begin(&json, &call->out);
-    int status = graph_write(&ask, &json, call->message);
-    json_end(&json);
-    return status;
+    return answer_graph(call, &ask);
 }

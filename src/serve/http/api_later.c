@@ -9,6 +9,7 @@ struct api_later {
     struct question *question;
     int missing; /* a status: there is no such thing */
     const char *said;
+    uint64_t number; /* the record that must be kept before it is told; 0: it is */
 };
 
 struct api_later *api_later_new(struct api_call *call, int missing, const char *said)
@@ -16,7 +17,7 @@ struct api_later *api_later_new(struct api_call *call, int missing, const char *
     gordian_allocator memory = memory_allocator(NULL);
     struct api_later *later = memory_alloc(&memory, sizeof *later);
     if (later)
-        *later = (struct api_later){call->api, call->connection, NULL, missing, said};
+        *later = (struct api_later){call->api, call->connection, NULL, missing, said, 0};
     return later;
 }
 
@@ -37,16 +38,23 @@ static int take_answer(struct api_call *call, const struct api_later *later)
     }
 }
 
-static void drop_later(struct api_later *later)
+void api_later_hold(struct api_later *later, uint64_t number)
+{
+    later->number = number;
+}
+
+void api_later_drop(struct api_later *later)
 {
     gordian_allocator memory = memory_allocator(NULL);
+    if (!later)
+        return;
     question_forget(later->question);
     memory_free(&memory, later);
 }
 
 static void on_gone(void *context)
 {
-    drop_later(context);
+    api_later_drop(context);
 }
 
 void api_later_answer(void *context)
@@ -54,9 +62,11 @@ void api_later_answer(void *context)
     struct api_later *later = context;
     struct http_connection *connection = later->connection;
     struct api_call call = {.api = later->api, .connection = connection, .out = {.fd = -1}};
-    api_reply(&call, take_answer(&call, later));
-    drop_later(later);
-    http_go_on(connection);
+    int status = take_answer(&call, later);
+    uint64_t number = later->number;
+    api_later_drop(later);
+    if (api_reply_kept(&call, status, number))
+        http_go_on(connection);
 }
 
 int api_later_begin(struct api_call *call, struct api_later *later, struct question *question)
@@ -70,6 +80,6 @@ int api_later_begin(struct api_call *call, struct api_later *later, struct quest
     if (status == API_LATER)
         http_wait(call->connection, on_gone, later);
     else
-        drop_later(later);
+        api_later_drop(later);
     return status;
 }

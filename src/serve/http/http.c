@@ -21,7 +21,8 @@
 #define SLOWLY_MS   1000
 #define PAUSE_MS    100          /* before accepting again when descriptors have run out */
 #define TIME_PART   5            /* of all time, requests may take this part, */
-#define TIME_MOST   2000000      /* and so much at once, ns: one that takes longer is the last */
+#define TIME_MOST   2000000      /* and that of so much at once, ns, when nobody asked before; */
+#define TIME_SLICE  50000        /* in one turn so much, ns: one that takes longer is the last */
 #define TIME_DEBT   50000000     /* one that took longer than that, ns, is not waited for longer */
 #define OUTPUT_HIGH (256u << 10) /* with so much on its way out the next request waits */
 
@@ -38,6 +39,12 @@ void httpd_limits_init(struct httpd_limits *limits)
     };
 }
 
+/* That is read of a connection and not handled. */
+static size_t input_most(const struct httpd *http)
+{
+    return HTTP_HEAD_MAX + 1 + http->options.limits.body_bytes;
+}
+
 static uint64_t now_ms(void)
 {
     return clock_ns() / 1000000;
@@ -51,9 +58,25 @@ static void set_timer(struct http_connection *connection, unsigned ms)
 
 /* ------------------------------------------------------------------ the end of a connection */
 
+/* It has waited long enough: see httpd_work. */
+static void leave_queue(struct http_connection *connection)
+{
+    struct httpd *http = connection->http;
+    if (!connection->ready_link)
+        return;
+    *connection->ready_link = connection->next_ready;
+    if (connection->next_ready)
+        connection->next_ready->ready_link = connection->ready_link;
+    else
+        http->ready_end = connection->ready_link;
+    connection->ready_link = NULL;
+    connection->next_ready = NULL;
+}
+
 static void connection_free(struct http_connection *connection)
 {
     struct httpd *http = connection->http;
+    leave_queue(connection);
     http->figures.streams -= connection->state == HTTP_STREAMING;
     if (connection->gone)
         connection->gone(connection->gone_context);
@@ -165,28 +188,6 @@ static bool have_head(struct http_connection *connection, struct evbuffer *in)
     return true;
 }
 
-/* However many readers there are, and whatever they ask, most of the loop's time is for events: who
- * asks too much waits. */
-static bool have_time(struct httpd *http)
-{
-    uint64_t now = clock_ns(), gained = (now - http->counted) / TIME_PART;
-    if (gained > 0)
-        http->counted = now;
-    http->time_left += (int64_t)(gained < TIME_MOST ? gained : TIME_MOST);
-    if (http->time_left > TIME_MOST)
-        http->time_left = TIME_MOST;
-    return http->time_left > 0;
-}
-
-static void rest_a_while(struct httpd *http)
-{
-    uint64_t us = (uint64_t)(1 - http->time_left) * TIME_PART / 1000 + 1;
-    struct timeval after = {.tv_sec = (time_t)(us / 1000000),
-                            .tv_usec = (suseconds_t)(us % 1000000)};
-    if (!evtimer_pending(http->rest, NULL))
-        evtimer_add(http->rest, &after);
-}
-
 /* Handles one request if it is there in full. */
 static bool next_request(struct http_connection *connection)
 {
@@ -207,13 +208,16 @@ static bool next_request(struct http_connection *connection)
     connection->keep_alive = http->request.keep_alive;
     connection->head_only = http->request.method == HTTP_HEAD;
     connection->answered = false;
-    uint64_t began = clock_ns();
     http->options.handle(http->options.context, connection, &http->request,
                          bytes + connection->head_length, (size_t)connection->body_length);
-    uint64_t took = clock_ns() - began;
-    http->time_left -= (int64_t)(took < TIME_DEBT ? took : TIME_DEBT);
     if (!connection->answered)
         http_reply_error(connection, 500, "no answer");
+    if (connection->again) {
+        connection->again = false;
+        connection->times++;
+        return true;
+    }
+    connection->times = 0;
     evbuffer_drain(in, total);
     connection->head_length = connection->seen = 0;
     connection->fresh = evbuffer_get_length(in) == 0;
@@ -221,20 +225,22 @@ static bool next_request(struct http_connection *connection)
     return true;
 }
 
-/* A clock that runs goes on until a request is complete. */
-static void process_input(struct http_connection *connection)
+/* ------------------------------------------------------------------ their turns */
+
+/* Something may be there to be handled: behind all who wait already, unless it has begun. */
+static void join_queue(struct http_connection *connection)
 {
-    struct evbuffer *out = bufferevent_get_output(connection->bev);
-    bool handled = false;
-    while (connection->state == HTTP_READING && !connection->doomed &&
-           evbuffer_get_length(out) < OUTPUT_HIGH && have_time(connection->http) &&
-           next_request(connection))
-        handled = true;
-    connection->queued = connection->http->time_left <= 0;
-    if (connection->queued)
-        rest_a_while(connection->http);
-    if (handled || connection->state != HTTP_READING)
-        http_rearm(connection);
+    struct httpd *http = connection->http;
+    if (connection->ready_link || connection->doomed || connection->state != HTTP_READING)
+        return;
+    struct http_connection **link = connection->times > 0 ? &http->ready : http->ready_end;
+    connection->next_ready = *link;
+    connection->ready_link = link;
+    if (*link)
+        (*link)->ready_link = &connection->next_ready;
+    else
+        http->ready_end = &connection->next_ready;
+    *link = connection;
 }
 
 void http_go_on(struct http_connection *connection)
@@ -244,24 +250,82 @@ void http_go_on(struct http_connection *connection)
         return;
     connection->since = now_ms();
     bufferevent_enable(connection->bev, EV_READ);
-    process_input(connection);
+    join_queue(connection);
     http_rearm(connection);
 }
 
-/* Those that waited longest first: the list has the newest at its head. */
+/* However many readers there are, and whatever they ask, most of the loop's time is for events: who
+ * asks too much waits. */
+static bool have_time(struct httpd *http)
+{
+    uint64_t now = clock_ns(), gained = (now - http->counted) / TIME_PART;
+    if (gained > 0)
+        http->counted = now;
+    http->time_left += (int64_t)(gained < TIME_MOST ? gained : TIME_MOST);
+    if (http->time_left > TIME_MOST)
+        http->time_left = TIME_MOST;
+    return http->time_left > 0;
+}
+
+/* Wakes the loop when there is time again. */
+static void wake_after(struct httpd *http, uint64_t us)
+{
+    struct timeval after = {.tv_sec = (time_t)(us / 1000000),
+                            .tv_usec = (suseconds_t)(us % 1000000)};
+    evtimer_add(http->rest, &after);
+}
+
+static void drop_input(struct http_connection *connection)
+{
+    struct evbuffer *in = bufferevent_get_input(connection->bev);
+    evbuffer_drain(in, evbuffer_get_length(in));
+}
+
+/* The first in the queue has one request handled, and stands behind the others with its next. A
+ * clock that runs goes on until a request is complete. */
+static void serve_first(struct httpd *http)
+{
+    struct http_connection *connection = http->ready;
+    const struct evbuffer *out = bufferevent_get_output(connection->bev);
+    leave_queue(connection);
+    if (connection->full)
+        bufferevent_enable(connection->bev, EV_READ);
+    connection->full = false;
+    bool handled = !connection->doomed && connection->state == HTTP_READING &&
+                   evbuffer_get_length(out) < OUTPUT_HIGH && next_request(connection);
+    if (handled)
+        join_queue(connection);
+    if (connection->state == HTTP_CLOSING)
+        drop_input(connection);
+    if (handled || connection->state != HTTP_READING)
+        http_rearm(connection);
+}
+
+void httpd_work(struct httpd *http)
+{
+    int64_t slice = TIME_SLICE;
+    bool worked = false;
+    for (; http->ready && slice > 0 && have_time(http); worked = true) {
+        uint64_t began = work_ns();
+        serve_first(http);
+        uint64_t took = work_ns() - began;
+        slice -= (int64_t)took;
+        if (http->ready && http->ready->times > 0)
+            slice = 0; /* one step of a long request a turn */
+        http->time_left -= (int64_t)(took < TIME_DEBT ? took : TIME_DEBT);
+    }
+    if (worked)
+        wake_after(http, 0); /* also for what was done: the end of a turn keeps and tells it */
+    else if (http->ready)
+        wake_after(http, (uint64_t)(1 - http->time_left) * TIME_PART / 1000 + 1);
+}
+
+/* The turn that this ends goes on in httpd_work. */
 static void on_rested(evutil_socket_t fd, short what, void *context)
 {
-    const struct httpd *http = context;
-    struct http_connection *each = http->newest;
     (void)fd;
     (void)what;
-    while (each && each->next)
-        each = each->next;
-    for (struct http_connection *previous; each; each = previous) {
-        previous = each->previous;
-        if (each->state == HTTP_READING)
-            process_input(each);
-    }
+    (void)context;
 }
 
 /* ------------------------------------------------------------------ events */
@@ -269,19 +333,23 @@ static void on_rested(evutil_socket_t fd, short what, void *context)
 static void on_read(struct bufferevent *bev, void *context)
 {
     struct http_connection *connection = context;
-    struct evbuffer *in = bufferevent_get_input(bev);
     if (connection->state == HTTP_WAITING)
         return; /* what comes behind the request waits, too */
     if (connection->state != HTTP_READING) {
-        evbuffer_drain(in, evbuffer_get_length(in));
+        drop_input(connection);
         return;
     }
+    /* What is not taken at once would be told again and again, and no turn would end. */
+    connection->full =
+        evbuffer_get_length(bufferevent_get_input(bev)) >= input_most(connection->http);
+    if (connection->full)
+        bufferevent_disable(bev, EV_READ);
     if (connection->fresh) {
         connection->fresh = false;
         connection->since = now_ms();
         http_rearm(connection);
     }
-    process_input(connection);
+    join_queue(connection);
 }
 
 /* Everything is out. */
@@ -289,9 +357,8 @@ static void on_write(struct bufferevent *bev, void *context)
 {
     struct http_connection *connection = context;
     (void)bev;
-    process_input(connection);
-    if (connection->state == HTTP_READING)
-        http_rearm(connection);
+    join_queue(connection);
+    http_rearm(connection);
 }
 
 static void on_event(struct bufferevent *bev, short what, void *context)
@@ -317,7 +384,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
         http_go_on(connection);
         return;
     }
-    if (connection->queued && !connection->doomed && connection->state == HTTP_READING) {
+    if (connection->ready_link && !connection->doomed && connection->state == HTTP_READING) {
         http_rearm(connection); /* it is not its fault */
         return;
     }
@@ -361,14 +428,12 @@ static bool start_connection(struct httpd *http, struct http_connection *connect
     struct timeval stuck = {.tv_sec = limits->idle_ms / 1000,
                             .tv_usec = (suseconds_t)(limits->idle_ms % 1000) * 1000};
     connection->timer = evtimer_new(base, on_timer, connection);
-    connection->bev =
-        http->options.tls
-            ? tls_accept(http->options.tls, base, fd, true)
-            : bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);
+    connection->bev = http->options.tls ? tls_accept(http->options.tls, base, fd, true)
+                                        : bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
     if (!connection->timer || !connection->bev)
         return false;
     bufferevent_setcb(connection->bev, on_read, on_write, on_event, connection);
-    bufferevent_setwatermark(connection->bev, EV_READ, 0, HTTP_HEAD_MAX + 1 + limits->body_bytes);
+    bufferevent_setwatermark(connection->bev, EV_READ, 0, input_most(http));
     bufferevent_set_timeouts(connection->bev, NULL, &stuck);
     return bufferevent_enable(connection->bev, EV_READ | EV_WRITE) == 0;
 }
@@ -570,6 +635,7 @@ gordian_status httpd_open(struct httpd **out, const struct httpd_options *option
     http->rest = evtimer_new(options->base, on_rested, http);
     http->time_left = TIME_MOST;
     http->counted = clock_ns();
+    http->ready_end = &http->ready;
     if (!http->pause || !http->rest) {
         httpd_close(http);
         return fail_memory(error);

@@ -48,6 +48,10 @@ gordian_status httpd_open(struct httpd **out, const struct httpd_options *option
 /* Cuts every connection off and frees everything. */
 void httpd_close(struct httpd *http);
 
+/* At the end of every turn of the loop, when all that is more urgent is done: handles requests that
+ * have come, for a short time. With more to do it sees to it that the loop comes back soon. */
+void httpd_work(struct httpd *http);
+
 /* ADDR:PORT, [ADDR]:PORT or PORT (on 127.0.0.1); port 0: any. *port (may be NULL) is what it got.
  */
 gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *port,
@@ -85,6 +89,11 @@ void http_reply_method(struct http_connection *connection, const char *allowed);
  * then nothing is read from the client. `gone` is called once if the connection is lost before. */
 void http_wait(struct http_connection *connection, void (*gone)(void *context), void *context);
 void http_go_on(struct http_connection *connection);
+
+/* Instead of an answer: what it takes is done in part, and the same request is handed over again in
+ * one of the next turns, before others. http_times tells how often it has been. */
+void http_again(struct http_connection *connection);
+unsigned http_times(const struct http_connection *connection);
 
 /* An error like that of http_reply_error, a second from now: who guesses has to wait. */
 void http_reply_slowly(struct http_connection *connection, int status, const char *message);

@@ -22,11 +22,14 @@ enum http_state {
 struct http_connection {
     struct httpd *http;
     struct http_connection *next, *previous;
+    struct http_connection *next_ready, **ready_link; /* NULL: it waits for nothing of ours */
     struct bufferevent *bev;
     struct event *timer;
     enum http_state state;
     bool fresh;           /* has not sent anything since the last answer, or at all */
-    bool queued;          /* something of it waits for us to have time: see have_time */
+    bool full;            /* it waits with so much that no more is read */
+    bool again;           /* the request being handled is to be handed over once more */
+    unsigned times;       /* ... as it has been so often */
     bool answered;        /* the request being handled */
     bool keep_alive;      /* ... and then go on */
     bool head_only;       /* HEAD: no body */
@@ -46,12 +49,13 @@ struct httpd {
     struct httpd_options options;
     struct evconnlistener *listeners[LISTENERS_MAX];
     size_t listener_count;
-    struct event *pause;            /* accepts again after descriptors ran out */
-    struct event *rest;             /* goes on with requests: see have_time */
-    int64_t time_left;              /* that requests may take now, ns */
-    uint64_t counted;               /* up to here: ns */
-    struct http_connection *newest; /* list of all */
-    struct http_request request;    /* the one being handled */
+    struct event *pause;                        /* accepts again after descriptors ran out */
+    struct event *rest;                         /* goes on with requests: see have_time */
+    struct http_connection *ready, **ready_end; /* who may have a request to be handled */
+    int64_t time_left;                          /* that requests may take now, ns */
+    uint64_t counted;                           /* up to here: ns */
+    struct http_connection *newest;             /* list of all */
+    struct http_request request;                /* the one being handled */
     struct httpd_figures figures;
 };
 

@@ -157,10 +157,11 @@ static bool make_set(struct rates *rates, struct rates_system *system, const str
     return true;
 }
 
-/* It changes with every event, and when more is known of who is in a deadlock. */
+/* It changes with every event that may change who is deadlocked, and when more is known of who is
+ * in a deadlock. */
 static uint64_t known_until(const struct served *served)
 {
-    return served->seq + served->marked;
+    return served->seq - served->calm + served->marked;
 }
 
 /* That others had the processor meanwhile makes nothing dear, and what is found some at a time is

@@ -179,6 +179,16 @@ void http_wait(struct http_connection *connection, void (*gone)(void *), void *c
     bufferevent_disable(connection->bev, EV_READ);
 }
 
+void http_again(struct http_connection *connection)
+{
+    connection->answered = connection->again = true;
+}
+
+unsigned http_times(const struct http_connection *connection)
+{
+    return connection->times;
+}
+
 void http_reply_slowly(struct http_connection *connection, int status, const char *message)
 {
     connection->slowly = status;

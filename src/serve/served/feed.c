@@ -241,6 +241,17 @@ static inline void note_effect(struct served *served, const gordian_event *event
     }
 }
 
+/* Whoever runs can end, and would give back all it has: whether it has more or less of it changes
+ * nothing for those who wait. (An act is told apart: one that waits may act.) */
+static bool is_calm(const struct served *served, const gordian_event *event,
+                    const struct served_result *result)
+{
+    bool granted = event->op == GORDIAN_OP_REQUEST && result->outcome == GORDIAN_OUTCOME_GRANTED;
+    bool released = event->op == GORDIAN_OP_RELEASE && result->outcome == GORDIAN_OUTCOME_RELEASED;
+    return (granted || released) && result->served == 0 && event->to == GORDIAN_NONE &&
+           event->process < served->process_room && !served->processes[event->process].since;
+}
+
 static gordian_status take_event(struct served *served, const gordian_event *event, uint64_t now,
                                  struct served_result *result, gordian_error *error)
 {
@@ -259,6 +270,7 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
     note_event(served, event, now, result->outcome);
     served_note_drops(served);
     note_effect(served, event, now, result, &leaving);
+    served->calm += is_calm(served, event, result);
     /* Before those whom that lets run are noted: they are members until then. */
     if (result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED)
         note_left(served, event->process);

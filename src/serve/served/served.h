@@ -142,6 +142,8 @@ struct served {
     uint32_t some_place;    /* of one that stood, perhaps */
     uint32_t cycles;        /* incidents that are */
     uint64_t marked;        /* times that more who are on them have been found */
+    uint64_t calm;          /* events of those that wait for nothing, and let nobody run: after them
+                               as before, the same can never run again */
     uint32_t left;          /* place of the incident that a process left with the last event */
 
     gordian_answer answer; /* of the bank's last call */

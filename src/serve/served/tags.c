@@ -237,15 +237,28 @@ uint32_t tags_users(const struct tags *tags, enum tags_of of, uint32_t number)
     return number == NOBODY ? 0 : tags->list[number].users[of];
 }
 
-void tags_json(struct json *json, const struct tags *tags, enum tags_of of, uint32_t id)
+void tags_look(struct tag_texts *texts, const struct tags *tags, enum tags_of of, uint32_t id)
 {
-    uint32_t count = tags_count(tags, of, id);
-    if (count == 0)
+    texts->count = tags_count(tags, of, id);
+    for (uint32_t i = 0; i < texts->count; i++)
+        texts->texts[i] = tags_text(tags, of, id, i);
+}
+
+void tag_texts_json(struct json *json, const struct tag_texts *texts)
+{
+    if (texts->count == 0)
         return;
     json_open(json, "labels", '[');
-    for (uint32_t i = 0; i < count; i++)
-        json_text(json, tags_text(tags, of, id, i));
+    for (uint32_t i = 0; i < texts->count; i++)
+        json_text(json, texts->texts[i]);
     json_shut(json);
+}
+
+void tags_json(struct json *json, const struct tags *tags, enum tags_of of, uint32_t id)
+{
+    struct tag_texts texts;
+    tags_look(&texts, tags, of, id);
+    tag_texts_json(json, &texts);
 }
 
 /* ------------------------------------------------------------------ snapshots */

@@ -65,8 +65,16 @@ bool tags_has(const struct tags *tags, enum tags_of of, uint32_t id, uint32_t nu
 const char *tags_label(const struct tags *tags, uint32_t number);
 /* How many have it. */
 uint32_t tags_users(const struct tags *tags, enum tags_of of, uint32_t number);
-/* "labels":[..], unless it has none. */
+/* All of one, valid until they change. */
+struct tag_texts {
+    uint32_t count;
+    const char *texts[TAGS_MAX];
+};
+
+void tags_look(struct tag_texts *texts, const struct tags *tags, enum tags_of of, uint32_t id);
+/* "labels":[..], unless there are none; the same of what has been looked up. */
 void tags_json(struct json *json, const struct tags *tags, enum tags_of of, uint32_t id);
+void tag_texts_json(struct json *json, const struct tag_texts *texts);
 
 /* For snapshots: of everything that has some, its id and their texts. What is loaded is told to
  * `take`, which calls tags_change; anything but GORDIAN_OK ends it. */

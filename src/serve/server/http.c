@@ -8,8 +8,11 @@
 #include "serve/http/follow.h"
 #include "serve/http/sse.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define TICK_MS 100
 
@@ -17,6 +20,8 @@ struct http_server {
     gordian_allocator memory;
     struct api api;
     struct event *timer;
+    int bell;             /* of the thread that writes long answers */
+    struct event *answer; /* it has rung */
 };
 
 static void on_tick(evutil_socket_t fd, short what, void *context)
@@ -28,6 +33,39 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     blockers_tick(&http->api.blockers);
     sse_tick(http->api.sse, rates_tick(&http->api.rates));
     metrics_span(&http->api.service->counters.spans, CAUSE_STREAM, began, clock_ns());
+}
+
+static void on_bell(evutil_socket_t fd, short what, void *context)
+{
+    struct http_server *http = context;
+    eventfd_t count;
+    (void)what;
+    if (eventfd_read(fd, &count) != 0) {
+        /* Somebody else's: there may be answers all the same. */
+    }
+    questions_poll(http->api.writers);
+}
+
+/* The thread that writes long answers. */
+static gordian_status start_writers(struct http_server *http, struct event_base *base,
+                                    gordian_error *error)
+{
+    http->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (http->bell < 0)
+        return fail(error, GORDIAN_STATUS_IO, "cannot make a descriptor: %s", strerror(errno));
+    http->answer = event_new(base, http->bell, EV_READ | EV_PERSIST, on_bell, http);
+    if (!http->answer || event_add(http->answer, NULL) != 0)
+        return fail_memory(error);
+    return questions_open(&http->api.writers, NULL, NULL, http->bell, error);
+}
+
+static void stop_writers(struct http_server *http)
+{
+    if (http->answer)
+        event_free(http->answer);
+    questions_close(http->api.writers);
+    if (http->bell >= 0)
+        close(http->bell);
 }
 
 static bool is_ready(void *context, const char **why)
@@ -51,6 +89,8 @@ static gordian_status open_parts(struct http_server *http, struct server *server
         status = sse_open(&http->api.sse, &http->api, error);
     if (status == GORDIAN_OK)
         status = followers_open(&http->api.followers, &http->api, error);
+    if (status == GORDIAN_OK)
+        status = start_writers(http, server->base, error);
     if (status != GORDIAN_OK)
         return status;
     struct timeval every = {.tv_usec = TICK_MS * 1000};
@@ -99,6 +139,7 @@ gordian_status http_open(struct http_server **out, struct server *server, const 
     if (!http)
         return fail_memory(error);
     http->memory = memory;
+    http->bell = -1;
     http->api = (struct api){
         .service = server->service,
         .store = server->store,
@@ -138,6 +179,7 @@ void http_close(struct http_server *http)
     sse_close(http->api.sse);
     httpd_close(http->api.httpd);
     api_close(&http->api);
+    stop_writers(http);
     rates_free(&http->api.rates);
     blockers_free(&http->api.blockers);
     memory_free(&memory, http);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/priority.h"
 #include "serve/server/parts.h"
 
 #include <errno.h>
@@ -303,6 +304,7 @@ gordian_status server_turn(struct server *server, gordian_error *error)
 gordian_status server_run(struct server *server, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
+    priority_soon(); /* everybody waits for the loop */
     systemd_say(&server->systemd, "READY=1");
     server_log(server, 6, "ready");
     while (status == GORDIAN_OK && !is_over(server))

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/priority.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -121,10 +122,18 @@ static void answer_one(struct questions *questions, struct incidents_db **db,
     }
 }
 
+static void ring_bell(const struct questions *questions)
+{
+    if (eventfd_write(questions->bell, 1) != 0) {
+        /* It is full: rung often enough. */
+    }
+}
+
 static void *answer_all(void *context)
 {
     struct questions *questions = context;
     struct incidents_db *db = NULL;
+    priority_late(); /* events come before readers */
     pthread_mutex_lock(&questions->mutex);
     while (!questions->stopping) {
         struct question *question = next_asked(questions);
@@ -137,9 +146,9 @@ static void *answer_all(void *context)
         answer_one(questions, &db, question);
         pthread_mutex_lock(&questions->mutex);
         question->state = QUESTION_ANSWERED;
-        if (eventfd_write(questions->bell, 1) != 0) {
-            /* It is full: rung often enough. */
-        }
+        pthread_mutex_unlock(&questions->mutex);
+        ring_bell(questions); /* whoever it wakes wants the mutex */
+        pthread_mutex_lock(&questions->mutex);
     }
     pthread_mutex_unlock(&questions->mutex);
     incidents_close(db);
