@@ -171,7 +171,7 @@ class Client:
 
     def __init__(self, scratch, *addresses):
         self.scratch = scratch
-        self.process = subprocess.Popen([sys.executable, f"{HERE}/client.py", *addresses], text=True,
+        self.process = subprocess.Popen([sys.executable, "-I", "-S", f"{HERE}/client.py", *addresses], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         scratch.running.append(self.process)
         self.waits = 0
