@@ -448,8 +448,8 @@ static void test_chains(void)
     blocks.tensor = true;
     test_chain(140, &blocks);
     test_chain_events(150);
-    /* More than one block of a row, of any width; in the emulator, which has narrow ones, that is also more than one
-     * directory of them. */
+    /* More than one block of a row, of any width; in the emulator, which has narrow ones, that is
+     * also more than one directory of them. */
     if (method == &cuda_lmdda_blocks)
         test_chain(small && scale < 100 ? 530 : 1300, &whole);
     if (!small) {

@@ -44,8 +44,8 @@ static void run_two(void *(*one)(void *), void *(*two)(void *))
     pthread_join(first, NULL);
 }
 
-/* The calling thread, which is about to work for nothing, leaves the processor to whoever looks at it, and to the
- * other tests. */
+/* The calling thread, which is about to work for nothing, leaves the processor to whoever looks at
+ * it, and to the other tests. */
 static void give_way(void)
 {
     errno = 0;
