@@ -20,6 +20,7 @@ const char *__asan_default_options(void)
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The blocks that there are: how many, and the sum of their addresses. Weak: one for all files of a
@@ -53,17 +54,31 @@ int __lsan_is_turned_off(void)
     return leaks_now.count == leaks_at_first.count && leaks_now.sum == leaks_at_first.sum;
 }
 
-/* What is printed is kept in a block for ever otherwise. */
+/* What is there by now is kept for ever by some library. */
+static inline void leaks_keep(void)
+{
+    leaks_at_first.count = leaks_now.count;
+    leaks_at_first.sum = leaks_now.sum;
+}
+
+/* What is printed, and the time zone, are kept in blocks for ever otherwise. */
 __attribute__((constructor, weak)) void leaks_begin(void);
 
 void leaks_begin(void)
 {
     static char printed[BUFSIZ];
     setvbuf(stdout, printed, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, sizeof printed);
-    leaks_at_first.count = leaks_now.count;
-    leaks_at_first.sum = leaks_now.sum;
+    tzset();
+    leaks_keep();
 }
+#define LEAKS_KEEP leaks_keep
 #endif
+#endif
+
+#ifndef LEAKS_KEEP
+static inline void leaks_keep(void)
+{
+}
 #endif
 
 #endif

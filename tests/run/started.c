@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "leaks.h" /* some of it starts with an empty environment, without ASAN_OPTIONS */
+
 extern char **environ;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 

@@ -2,6 +2,7 @@
 loopback, in a folder that goes away with them. Nobody waits a fixed time: every wait is for the thing itself.
 """
 import atexit
+import fcntl
 import glob
 import json
 import os
@@ -106,9 +107,30 @@ class PostgresServer:
         if template:
             scratch.run(["cp", "-r", template.data, self.data])
         else:
-            scratch.run([f"{self.bin}/initdb", "-D", self.data, "-A", "trust", "-U", "postgres",
-                         "--no-sync", "--no-instructions", "-E", "UTF8", "--locale", "C"])
+            self.make()
         self.process = None
+
+    def make(self):
+        """A new one; or the one that was made by the first test of a `make check`, again."""
+        templates = os.environ.get("GORDIAN_TEST_TEMPLATES")
+        if not templates:
+            self.initialise()
+            return
+        archive = os.path.join(templates, "postgres.tar")
+        with open(archive + ".lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.exists(archive):
+                self.initialise()
+                # By this process, not by the other one: it may not get at that folder.
+                subprocess.run(["tar", "-C", self.data, "-cf", archive + ".new", "."], check=True)
+                os.rename(archive + ".new", archive)
+                return
+        os.mkdir(self.data)
+        subprocess.run(["tar", "-C", self.data, "-xpf", archive], check=True)
+
+    def initialise(self):
+        self.scratch.run([f"{self.bin}/initdb", "-D", self.data, "-A", "trust", "-U", "postgres",
+                          "--no-sync", "--no-instructions", "-E", "UTF8", "--locale", "C"])
 
     def start(self):
         """The servers' own search for deadlocks is put off: what is there stays there."""
@@ -171,7 +193,7 @@ class Client:
 
     def __init__(self, scratch, *addresses):
         self.scratch = scratch
-        self.process = subprocess.Popen([sys.executable, f"{HERE}/client.py", *addresses], text=True,
+        self.process = subprocess.Popen([sys.executable, "-I", "-S", f"{HERE}/client.py", *addresses], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         scratch.running.append(self.process)
         self.waits = 0
