@@ -53,6 +53,14 @@ enter_scratch()
     trap leave_scratch EXIT
     trap 'exit 1' HUP INT TERM
     cd "$scratch" || exit 1
+    mpirun_apart "$scratch"
+}
+
+# Open MPI's runs make and remove one folder for all of a user's, and fail where two do at the same moment:
+# mpirun_apart FOLDER gives them one of their own.
+mpirun_apart()
+{
+    export OMPI_MCA_orte_tmpdir_base="$1" PRTE_MCA_prte_tmpdir_base="$1"
 }
 
 leave_scratch()

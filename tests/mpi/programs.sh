@@ -27,6 +27,7 @@ watched_there()
 {
     mkdir -p "there/$1"
     cd "there/$1" || exit 1
+    mpirun_apart "$PWD"
     watched "$@"
     echo $status >status
 }
