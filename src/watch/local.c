@@ -13,7 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define AGAIN_NS UINT64_C(1000000000)
+#define AGAIN_NS   UINT64_C(1000000000)
+#define READS_MOST 8 /* of the kernel's table */
 
 /* One end of a connection. */
 struct local_end {
@@ -183,14 +184,31 @@ static bool has_unknown(const struct locals *locals, struct source *const *sourc
     return false;
 }
 
-static void read_again(struct locals *locals, uint64_t now)
+/* Adds what the kernel's table has now, sorted. How many of them were not known? */
+static size_t read_tables(struct locals *locals)
 {
-    locals->count = 0;
-    locals->read = now;
+    size_t before = locals->count, kept = 0;
     read_table(locals, "/proc/net/tcp");
     read_table(locals, "/proc/net/tcp6");
     if (locals->count)
         qsort(locals->ends, locals->count, sizeof *locals->ends, compare_inodes);
+    for (size_t i = 0; i < locals->count; i++)
+        if (kept == 0 || locals->ends[i].inode != locals->ends[kept - 1].inode)
+            locals->ends[kept++] = locals->ends[i];
+    locals->count = kept;
+    return kept - before;
+}
+
+/* The kernel gives its table piece by piece, and leaves out some of it where connections come and
+ * go meanwhile: it is read until it has everybody, or nothing new. */
+static void read_again(struct locals *locals, uint64_t now, struct source *const *sources,
+                       size_t count)
+{
+    locals->count = 0;
+    locals->read = now;
+    for (unsigned i = 0; i < READS_MOST; i++)
+        if (read_tables(locals) == 0 || !has_unknown(locals, sources, count))
+            break;
     DIR *folder = opendir("/proc");
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
@@ -211,7 +229,7 @@ void locals_read(struct locals **locals, struct source *const *sources, size_t c
     }
     if (has_unknown(*locals, sources, count) &&
         (!(*locals)->read || now - (*locals)->read >= AGAIN_NS))
-        read_again(*locals, now);
+        read_again(*locals, now, sources, count);
 }
 
 void locals_close(struct locals *locals)
