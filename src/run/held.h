@@ -9,7 +9,7 @@
 /* Room for one more, in a larger array; false: there is none, or the watcher is off. */
 bool held_grow(struct thread *t);
 /* A hold that is not the one this place held last, or whose frames a signal handler has
- * overwritten: hashes, counts, and looks at the lock order. `at`: see held_at. */
+ * overwritten: hashes, counts, and looks at the lock order. `at`: see held_slot. */
 void held_new(struct thread *t, size_t at, uintptr_t lock, struct site site);
 /* The place that was meant for a hold is another's: a signal handler has left something held
  * meanwhile, or given something back. The same, at the place that is next by now. */
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) uint64_t held_what(uint32_t kind, u
 /* Where the next hold will be noted. */
 static inline __attribute__((always_inline)) struct held *hold_place(struct thread *t)
 {
-    return unlikely(t->used >= t->room) && !held_grow(t) ? NULL : held_at(t, t->used);
+    return unlikely(t->used >= t->room) && !held_grow(t) ? NULL : held_slot(t, t->used);
 }
 
 /* How noting a hold went. */
@@ -97,7 +97,7 @@ static inline void hold_lock(struct thread *t, const void *lock, uint32_t kind, 
 static inline __attribute__((always_inline)) bool unhold_lock(struct thread *t, const void *lock)
 {
     size_t used = t->used;
-    const struct held *last = held_at(t, used) - 1;
+    const struct held *last = held_slot(t, used) - 1;
     if (likely(used != 0 && last->lock == (uintptr_t)lock && last->units == 1)) {
         t->used = used - sizeof *last;
         return true;

@@ -84,7 +84,8 @@ int mutex_unlock_slow(pthread_mutex_t *mutex);
 int mutex_lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until,
                      struct site site, uint32_t through);
 
-/* What is left to do behind mutex_lock_quick, by mutex_lock_rest, and for which place (held_at). */
+/* What is left to do behind mutex_lock_quick, by mutex_lock_rest, and for which place (held_slot).
+ */
 struct lock_rest {
     enum { LOCK_DONE, LOCK_NEW, LOCK_ELSEWHERE, LOCK_ANEW, LOCK_SLOW } what;
     size_t place;
@@ -102,7 +103,7 @@ mutex_lock_quick(pthread_mutex_t *mutex, uint32_t through, uint32_t sites, struc
         return (struct lock_rest){LOCK_SLOW, 0};
     size_t at = t->used;
     uint32_t frames = 0;
-    struct held *h = held_at(t, at);
+    struct held *h = held_slot(t, at);
     if (sites)
         frames = anew ? walk_anew(t, h->frame, sites, caller) : walk_again(t, h->frame, caller);
     if (sites && unlikely(frames == 0))
@@ -126,7 +127,7 @@ static inline __attribute__((always_inline)) int mutex_unlock_as(pthread_mutex_t
     if (unlikely(t == NULL))
         return mutex_unlock_slow(mutex);
     size_t used = t->used;
-    const struct held *last = held_at(t, used) - 1;
+    const struct held *last = held_slot(t, used) - 1;
     if (unlikely(used == 0 || last->lock != (uintptr_t)mutex))
         return mutex_unlock_slow(mutex);
     enum give give = mutex_give(mutex);

@@ -145,7 +145,8 @@ static inline uint32_t holds_of(const struct thread *t)
 }
 
 /* The hold at this many bytes of `held`. */
-static inline __attribute__((always_inline)) struct held *held_at(const struct thread *t, size_t at)
+static inline __attribute__((always_inline)) struct held *held_slot(const struct thread *t,
+                                                                    size_t at)
 {
     return (struct held *)(void *)((char *)t->held + at);
 }
@@ -153,7 +154,7 @@ static inline __attribute__((always_inline)) struct held *held_at(const struct t
 /* What it took last; NULL: it holds nothing. */
 static inline struct held *held_last(const struct thread *t)
 {
-    return t->used ? held_at(t, t->used) - 1 : NULL;
+    return t->used ? held_slot(t, t->used) - 1 : NULL;
 }
 
 enum watch_state { WATCH_NEW, WATCH_STARTING, WATCH_ON, WATCH_OFF };
