@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/random.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -52,6 +53,23 @@ double bench_p99(double *samples, size_t count)
     return at_fraction(samples, count, 0.99);
 }
 
+/* One sample of each side, in an order drawn anew: whoever always came behind the same one would
+ * meet the caches, the clock rate and the core as that one leaves them. */
+static gordian_status measure_round(struct bench_side *sides, size_t count, double *samples,
+                                    size_t stride, struct random *random, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    size_t order[BENCH_SIDES_MOST];
+    for (size_t i = 0; i < count; i++) {
+        size_t j = random_below(random, i + 1);
+        order[i] = order[j];
+        order[j] = i;
+    }
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
+        status = sides[order[i]].run(sides[order[i]].context, &samples[order[i] * stride], error);
+    return status;
+}
+
 gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size_t count,
                              const struct bench_effort *effort)
 {
@@ -59,6 +77,8 @@ gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size
     if (!samples)
         return fail_memory(bench->error);
     gordian_status status = GORDIAN_OK;
+    struct random random;
+    random_seed(&random, count);
     double ns;
     for (unsigned i = 0; i < effort->warmups && status == GORDIAN_OK; i++)
         for (size_t s = 0; s < count && status == GORDIAN_OK; s++)
@@ -68,9 +88,7 @@ gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size
     while (status == GORDIAN_OK && taken < effort->most) {
         if (taken >= effort->least && (double)(clock_ns() - start) > effort->seconds * 1e9)
             break;
-        for (size_t s = 0; s < count && status == GORDIAN_OK; s++)
-            status =
-                sides[s].run(sides[s].context, &samples[s * effort->most + taken], bench->error);
+        status = measure_round(sides, count, &samples[taken], effort->most, &random, bench->error);
         taken++;
     }
     for (size_t s = 0; s < count && status == GORDIAN_OK; s++) {

@@ -1,14 +1,15 @@
 /*
- * What every bench is written with: rows, and measuring two sides in turn.
+ * What every bench is written with: rows, and measuring sides by turns.
  *
  * A bench is a function in the table of bench.c. It measures, and hands over rows; the harness
  * prints each as it comes, as a line of the table or as a JSON object, and keeps those that form
  * curves for the plot.
  *
- * Fairness. Both sides are warmed up, then run alternately, so that whatever else the machine
- * does hits both; each run gives one sample, and the median and the 99th percentile of the
- * samples are kept. A side times itself, so that setting up is left out, and checks or hands out
- * its answers, so that the compiler cannot drop the work.
+ * Fairness. All sides are warmed up, then run by turns, each round in an order drawn anew, so that
+ * whatever else the machine does, and whatever one leaves to the next, hits all. Each run gives one
+ * sample, and the median and the 99th percentile of the samples are kept. A side times itself, so
+ * that setting up is left out, and checks or hands out its answers, so that the compiler cannot drop
+ * the work.
  *
  * Clocks. What takes microseconds is timed with clock_ns. What takes long enough to be interrupted
  * is timed with work_ns, the time this thread had a core, so that other programs do not count.
@@ -87,7 +88,9 @@ struct bench_effort {
     double seconds;       /* stop in between once this much time is spent */
 };
 
-/* Measures the sides (1 to 4) in turn. */
+#define BENCH_SIDES_MOST 32
+
+/* Measures the sides, BENCH_SIDES_MOST at most, by turns. */
 gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size_t count,
                              const struct bench_effort *effort);
 

@@ -185,7 +185,7 @@ static gordian_status measure(struct bench *bench, const struct files *files,
 {
     struct job jobs[TOOL_HELGRIND];
     struct bench_side sides[TOOL_HELGRIND];
-    struct bench_effort effort = {1, 5, 41, bench->options->quick ? 2 : 12};
+    struct bench_effort effort = {1, 5, 101, bench->options->quick ? 2 : 20};
     size_t count = files->loop_tsan[0] ? TOOL_HELGRIND : TOOL_TSAN;
     bench_progress(bench, "run: %s", plan->what);
     for (size_t i = 0; i < count; i++) {
@@ -207,7 +207,7 @@ static gordian_status measure(struct bench *bench, const struct files *files,
 gordian_status bench_of_run(struct bench *bench)
 {
     static const struct plan plans[] = {
-        {"mutex", 1, 2000000, 20000, 1.20, 1.05},
+        {"mutex", 1, 1000000, 20000, 1.20, 1.05},
         {"nested", 1, 1000000, 10000, 0, 0},
         {"rwlock", 1, 2000000, 20000, 0, 0},
         {"contended", 8, 300000, 500, 1.5, 1.5},
