@@ -1,7 +1,7 @@
 /* The API against the truth. Random events go into a service; every graph it answers must be the
  * system's own state, every graph a client keeps up to date from the stream must be the graph it
- * would fetch, and wait chains and deadlocks must be those of the system. No threads: the server,
- * its clients and the events take turns. */
+ * would fetch, and wait chains and deadlocks must be those of the system. But for the one that
+ * writes long answers, no threads: the server, its clients and the events take turns. */
 #include "api_world.h"
 #include "test.h"
 
@@ -12,6 +12,7 @@
 #include <event2/event.h>
 #include <jansson.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -96,6 +97,8 @@ static void feed(const char *text)
 static void take_turn(void)
 {
     event_base_loop(base, EVLOOP_NONBLOCK);
+    if (api.writers)
+        questions_poll(api.writers);
     api_flush(&api);
 }
 
@@ -735,6 +738,39 @@ static void check_hub(void)
     CHECK(metrics_longest(&api.service->counters.spans, CAUSE_READER) > 0);
 }
 
+/* What came second by second, and by minutes; the same whoever writes it. */
+static void check_rates(void)
+{
+    static const char *const paths[] = {"/api/v1/rates", "/api/v1/rates?system=rated&seconds=60",
+                                        "/api/v1/rates?system=rated&minutes=4320"};
+    static const size_t points[] = {RATES_SECONDS, 60, 2}; /* of three days, six minutes each */
+    static const json_int_t events[] = {2, 2, 5 * 60 * 2}; /* of the second point */
+    gordian_error error;
+    int status, bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    struct questions *writers = NULL;
+    REQUIRE(bell >= 0 && questions_open(&writers, NULL, NULL, bell, &error) == GORDIAN_OK);
+    feed("open rated detect\nresource q\n");
+    for (unsigned i = 0; i < 11 * 60; i++) {
+        feed("request p q\nrelease p q\n");
+        now_ms += 1000;
+        REQUIRE(rates_tick(&api.rates));
+    }
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        json_t *plain = get(paths[i], &status);
+        const json_t *list = json_object_get(plain, "rates"), *second = json_array_get(list, 1);
+        CHECK(status == 200 && json_array_size(list) == points[i]);
+        CHECK(json_integer_value(json_object_get(second, "events")) == events[i]);
+        api.writers = writers;
+        json_t *apart = get(paths[i], &status);
+        CHECK(status == 200 && json_equal(plain, apart));
+        api.writers = NULL;
+        json_decref(plain);
+        json_decref(apart);
+    }
+    questions_close(writers);
+    close(bell);
+}
+
 int main(void)
 {
     unsigned rounds = 4u * test_scale();
@@ -756,6 +792,7 @@ int main(void)
     check_cycle("endless", 6000, 200, false);
     check_large();
     check_hub();
+    check_rates();
     close_world();
     return test_done();
 }

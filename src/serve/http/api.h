@@ -128,6 +128,9 @@ void api_later_hold(struct api_later *later, uint64_t number);
 void api_later_drop(struct api_later *later);
 /* The question was asked, or could not be (NULL). A status. */
 int api_later_begin(struct api_call *call, struct api_later *later, struct question *question);
+/* A long answer, from a copy of what it tells: the thread writes it, and drops the copy. False: the
+ * thread has enough to do, or there is none, and the copy is the caller's still. */
+bool api_write_apart(struct api_call *call, const struct question_work *what, int *status);
 
 /* A graph: of which system, and which part of it. */
 struct graph_ask {

@@ -17,8 +17,7 @@
 #define DEPTH_MAX  1000
 #define LOOK_MAX   (1u << 17) /* processes or resources looked at for those that wait */
 #define NODE_BYTES 50         /* of a copy, with edges, where names are short */
-#define AT_ONCE    100        /* nodes and edges: more are written by the thread, */
-#define APART_MAX  64         /* unless it has so many graphs to write already */
+#define AT_ONCE    100        /* nodes and edges: more are written by the thread */
 #define TIMES_MOST 12 /* turns that copying one may take, begun anew or not: then in one go */
 
 struct list {
@@ -412,26 +411,18 @@ static void drop_copy(void *job)
 static bool write_apart(struct api_call *call, struct graph_copy *copy, int *status)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    struct api *api = call->api;
-    if (!api->writers || copy->processes + copy->resources + copy->edges <= AT_ONCE)
+    if (copy->processes + copy->resources + copy->edges <= AT_ONCE)
         return false;
     struct graph_copy *job = memory_alloc(&memory, sizeof *job);
-    struct api_later *later = job ? api_later_new(call, 500, NULL) : NULL;
-    const struct question_work what = {write_copy, drop_copy, job};
-    struct question *question = NULL;
-    if (later) {
-        *job = *copy;
-        api_later_hold(later, store_last(api->store));
-        question = questions_run(api->writers, &what, APART_MAX, api_later_answer, later);
+    if (!job)
+        return false;
+    *job = *copy;
+    if (!api_write_apart(call, &(struct question_work){write_copy, drop_copy, job}, status)) {
+        memory_free(&memory, job);
+        return false;
     }
-    if (question) {
-        bytes_init(&copy->bytes, &memory);
-        *status = api_later_begin(call, later, question);
-        return true;
-    }
-    api_later_drop(later);
-    memory_free(&memory, job);
-    return false;
+    bytes_init(&copy->bytes, &memory);
+    return true;
 }
 
 static int answer_copy(struct api_call *call, struct graph_copy *copy)

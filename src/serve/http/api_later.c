@@ -3,6 +3,8 @@
 
 #include "base/memory.h"
 
+#define APART_MAX 64 /* long answers that the thread has to write: more are written by the loop */
+
 struct api_later {
     struct api *api;
     struct http_connection *connection;
@@ -82,4 +84,20 @@ int api_later_begin(struct api_call *call, struct api_later *later, struct quest
     else
         api_later_drop(later);
     return status;
+}
+
+bool api_write_apart(struct api_call *call, const struct question_work *what, int *status)
+{
+    struct api *api = call->api;
+    struct api_later *later = api->writers ? api_later_new(call, 500, NULL) : NULL;
+    struct question *question = NULL;
+    if (later) {
+        api_later_hold(later, store_last(api->store));
+        question = questions_run(api->writers, what, APART_MAX, api_later_answer, later);
+    }
+    if (question)
+        *status = api_later_begin(call, later, question);
+    else
+        api_later_drop(later);
+    return question != NULL;
 }

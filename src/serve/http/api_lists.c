@@ -1,13 +1,17 @@
 /* Lists: systems, incidents, rates. */
 #include "serve/http/api.h"
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "base/reader.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define INCIDENTS     50
 #define INCIDENTS_MAX 500
 #define RATE_POINTS   720
+#define AT_ONCE       50 /* points: more are written by the thread */
 
 /* ------------------------------------------------------------------ systems */
 
@@ -134,26 +138,73 @@ int api_incident(struct api_call *call, const char *id)
 
 /* ------------------------------------------------------------------ rates */
 
+/* Copied out of the rings, and written from there: by a thread, where they are many. */
+struct rate_points {
+    uint64_t interval_ms;
+    size_t count;
+    struct rate list[RATE_POINTS];
+};
+
+static_assert(RATE_POINTS >= RATES_SECONDS, "the seconds do not fit");
+
+static void copy_seconds(struct rate_points *points, const struct rate *seconds, uint64_t next,
+                         uint64_t wanted)
+{
+    points->interval_ms = 1000;
+    for (uint64_t i = next > wanted ? next - wanted : 0; i < next && seconds; i++)
+        if (seconds[i % RATES_SECONDS].at)
+            points->list[points->count++] = seconds[i % RATES_SECONDS];
+}
+
 /* Of many minutes, several make a point. */
-static int write_minutes(struct api_call *call, const struct rates_minutes *minutes, uint64_t past)
+static void copy_minutes(struct rate_points *points, const struct rates_minutes *minutes,
+                         uint64_t past)
 {
     uint64_t step = (past + RATE_POINTS - 1) / RATE_POINTS, next = minutes ? minutes->next : 0;
-    uint64_t first = next > past ? next - past : 0;
-    struct json json;
-    json_begin(&json, &call->out);
-    json_key_u64(&json, "interval_ms", 60000 * step);
-    json_open(&json, "rates", '[');
-    for (uint64_t i = first; minutes && minutes->list && i < next;) {
-        struct rate sum = {0};
+    points->interval_ms = 60000 * step;
+    for (uint64_t i = next > past ? next - past : 0; minutes && minutes->list && i < next;) {
+        struct rate *sum = &points->list[points->count++];
+        *sum = (struct rate){0};
         for (uint64_t end = i + step; i < end && i < next; i++)
-            rate_add(&sum, &minutes->list[i % RATES_MINUTES]);
+            rate_add(sum, &minutes->list[i % RATES_MINUTES]);
+    }
+}
+
+static gordian_status write_points(void *job, struct output *out, gordian_error *error)
+{
+    const struct rate_points *points = job;
+    struct json json;
+    json_begin(&json, out);
+    json_key_u64(&json, "interval_ms", points->interval_ms);
+    json_open(&json, "rates", '[');
+    for (size_t i = 0; i < points->count; i++) {
         json_open(&json, NULL, '{');
-        rate_json(&json, &sum);
+        rate_json(&json, &points->list[i]);
         json_shut(&json);
     }
     json_shut(&json);
     json_end(&json);
-    return 200;
+    return out->failure ? fail_memory(error) : GORDIAN_OK;
+}
+
+static void drop_points(void *job)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    memory_free(&memory, job);
+}
+
+/* The points are given back. */
+static int answer_points(struct api_call *call, struct rate_points *points)
+{
+    gordian_error error = {0};
+    int status = 200;
+    if (points->count > AT_ONCE &&
+        api_write_apart(call, &(struct question_work){write_points, drop_points, points}, &status))
+        return status;
+    if (write_points(points, &call->out, &error) != GORDIAN_OK)
+        status = api_broken(call, &error);
+    drop_points(points);
+    return status;
 }
 
 int api_rates(struct api_call *call)
@@ -162,6 +213,7 @@ int api_rates(struct api_call *call)
     const struct rate *seconds = rates->seconds;
     const struct rates_minutes *minutes = &rates->minutes;
     const char *name = http_query(call->request, "system");
+    gordian_allocator memory = memory_allocator(NULL);
     uint64_t wanted, past;
     if (!api_number(call, "seconds", RATES_SECONDS, RATES_SECONDS, &wanted) ||
         !api_number(call, "minutes", 0, RATES_MINUTES, &past))
@@ -174,22 +226,13 @@ int api_rates(struct api_call *call)
         seconds = system ? system->seconds : NULL;
         minutes = system ? &system->minutes : NULL;
     }
+    struct rate_points *points = memory_alloc(&memory, sizeof *points);
+    if (!points)
+        return api_fail(call, 503, "out of memory");
+    points->count = 0;
     if (past)
-        return write_minutes(call, minutes, past);
-    struct json json;
-    json_begin(&json, &call->out);
-    json_key_u64(&json, "interval_ms", 1000);
-    json_open(&json, "rates", '[');
-    uint64_t first = rates->next > wanted ? rates->next - wanted : 0;
-    for (uint64_t i = first; i < rates->next && seconds; i++) {
-        const struct rate *rate = &seconds[i % RATES_SECONDS];
-        if (!rate->at)
-            continue;
-        json_open(&json, NULL, '{');
-        rate_json(&json, rate);
-        json_shut(&json);
-    }
-    json_shut(&json);
-    json_end(&json);
-    return 200;
+        copy_minutes(points, minutes, past);
+    else
+        copy_seconds(points, seconds, rates->next, wanted);
+    return answer_points(call, points);
 }
