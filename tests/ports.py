@@ -3,6 +3,20 @@
 import random
 import socket
 
+_kept = []  # names of ports that are ours until this process ends
+
+
+def _reserve(port):
+    """No other test may take it while its server is restarted; load.h has the same name for it."""
+    name = socket.socket(socket.AF_UNIX)
+    try:
+        name.bind(f"\0gordian-test-port-{port}")
+    except OSError:
+        name.close()
+        return False
+    _kept.append(name)
+    return True
+
 
 def free_port():
     """Free now, and below those that the system gives to connections: another test's connection could get one of
@@ -12,9 +26,10 @@ def free_port():
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
-                return port
             except OSError:
-                pass  # somebody has it
+                continue  # somebody has it
+        if _reserve(port):
+            return port
 
 
 if __name__ == "__main__":

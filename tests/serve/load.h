@@ -13,7 +13,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -212,6 +214,21 @@ static inline void load_with_kills(struct running *service, const char *uri,
 
 /* ------------------------------------------------------------------ ports */
 
+/* No other test may take it while its server is restarted, not until this process ends; ports.py
+ * has the same name for it. */
+static inline bool reserve_port(unsigned port)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX}; /* abstract: it begins with a NUL */
+    int length =
+        snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "gordian-test-port-%u", port);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(fd, (struct sockaddr *)&name,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0)
+        return true;
+    close(fd);
+    return false;
+}
+
 /* A port that is free now, and below those that the kernel gives away by itself: it stays free. */
 static inline unsigned free_port(void)
 {
@@ -224,7 +241,7 @@ static inline unsigned free_port(void)
         at.sin_port = htons((uint16_t)port);
         bool good = bind(fd, (struct sockaddr *)&at, sizeof at) == 0;
         close(fd);
-        if (good)
+        if (good && reserve_port(port))
             return port;
     }
     REQUIRE(!"a free port");
