@@ -24,7 +24,7 @@
  * Times are ms since 1970. Everything runs in the loop's thread and must be quick: whatever grows
  * with a system has a limit, and a thread of its own looks into the history of incidents. An answer
  * is written into an `output` in memory with the one JSON writer (a long one by a thread, from a
- * copy: http/graph_copy.h); a handler returns the status, and for one that is not 200 what went
+ * copy: api_write_apart); a handler returns the status, and for one that is not 200 what went
  * wrong, in words. docs/serve.md describes every answer.
  */
 #ifndef GORDIAN_SERVE_HTTP_API_H
