@@ -763,6 +763,8 @@ static void check_rates(void)
         api.writers = writers;
         json_t *apart = get(paths[i], &status);
         CHECK(status == 200 && json_equal(plain, apart));
+        eventfd_t rung; /* by the thread, for every answer that it has written: the long ones */
+        CHECK((eventfd_read(bell, &rung) == 0) == (points[i] > 50));
         api.writers = NULL;
         json_decref(plain);
         json_decref(apart);
