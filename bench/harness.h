@@ -8,8 +8,8 @@
  * Fairness. All sides are warmed up, then run by turns, each round in an order drawn anew, so that
  * whatever else the machine does, and whatever one leaves to the next, hits all. Each run gives one
  * sample, and the median and the 99th percentile of the samples are kept. A side times itself, so
- * that setting up is left out, and checks or hands out its answers, so that the compiler cannot drop
- * the work.
+ * that setting up is left out, and checks or hands out its answers, so that the compiler cannot
+ * drop the work.
  *
  * Clocks. What takes microseconds is timed with clock_ns. What takes long enough to be interrupted
  * is timed with work_ns, the time this thread had a core, so that other programs do not count.
