@@ -516,10 +516,12 @@ static gordian_status core_list(struct target *target, gordian_error *error)
     return GORDIAN_OK; /* a core does not change */
 }
 
-static bool core_registers(struct target *target, struct target_thread *thread, unsigned stop_ms)
+static bool core_registers(struct target *target, struct target_thread *thread, unsigned stop_ms,
+                           struct stack_copy *stack)
 {
     (void)target;
     (void)stop_ms;
+    (void)stack; /* is in the core, and stays as it is */
     return thread->register_mask;
 }
 

@@ -75,7 +75,7 @@ static void put_thread(struct writer *writer, struct target_thread *thread, unsi
     unsigned char body[STATUS + TARGET_SET + 8] = {0};
     struct sleep_call call;
     bool sleeps = sleep_call(writer->target, thread, &call);
-    if ((sleeps && !call.restarts) || !target_registers(writer->target, thread, stop_ms))
+    if ((sleeps && !call.restarts) || !target_registers(writer->target, thread, stop_ms, NULL))
         guess_registers(writer->target, thread);
     memcpy(body + 32, &thread->tid, sizeof thread->tid);
     memcpy(body + STATUS, thread->set, thread->set_size);

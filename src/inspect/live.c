@@ -333,7 +333,8 @@ static bool would_notice(const struct target *target, const struct target_thread
            call->notices || (call->kind == CALL_READ && socket_is_timed(target, now->arguments[0]));
 }
 
-static bool live_registers(struct target *target, struct target_thread *thread, unsigned stop_ms)
+static bool live_registers(struct target *target, struct target_thread *thread, unsigned stop_ms,
+                           struct stack_copy *stack)
 {
     unsigned char set[STOP_SET];
     char text[256];
@@ -351,7 +352,7 @@ static bool live_registers(struct target *target, struct target_thread *thread, 
     bool by_itself = target->doomed || !sleeps || (call.restarts && !call.timed);
     uint64_t start = clock_ns();
     ssize_t size = stop_for_registers(target->through, thread->seen_tid,
-                                      stop_ms * UINT64_C(1000000), by_itself, set);
+                                      stop_ms * UINT64_C(1000000), by_itself, set, stack);
     if (size < 0)
         return false;
     if (size > 0)

@@ -86,7 +86,7 @@ static bool fetch_registers(struct sight *sight, struct sight_thread *thread)
 {
     struct target *target = sight->targets[thread->process];
     struct target_thread now = thread->is;
-    if (!target_registers(target, &now, sight->stop_ms) ||
+    if (!target_registers(target, &now, sight->stop_ms, NULL) ||
         !memory_grow(&sight->memory, &sight->memories, &sight->memory_room, sight->memory_count + 1,
                      sizeof *sight->memories))
         return false;

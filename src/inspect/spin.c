@@ -56,7 +56,7 @@ static uint64_t spins_at(struct sight *sight, uint32_t index)
     struct sight_thread *thread = &sight->threads[index];
     struct target *target = sight->targets[thread->process];
     struct target_thread now = thread->is;
-    if (!target_registers(target, &now, sight->stop_ms))
+    if (!target_registers(target, &now, sight->stop_ms, NULL))
         return 0;
     const struct unwound here = {now.counter, now.stack};
     const char *name = stack_function(sight, index, &here);

@@ -33,13 +33,14 @@ const char *stack_function(struct sight *sight, uint32_t thread, const struct un
 
 /* ------------------------------------------------------------------ unwinding */
 
-/* The stack from the thread's pointer up, as far as its mapping goes: how much. */
-static size_t copy_stack(struct target *target, const struct target_thread *thread, char *copy,
-                         size_t most)
+/* The stack from the thread's pointer up, as far as its mapping goes. */
+static void copy_stack(struct target *target, const struct target_thread *thread,
+                       struct stack_copy *copy)
 {
     const struct target_mapping *mapping = target_mapping(target, thread->stack);
-    uint64_t above = mapping ? mapping->high - thread->stack : most;
-    return target_read(target, thread->stack, copy, above < most ? (size_t)above : most);
+    uint64_t above = mapping ? mapping->high - thread->stack : copy->room;
+    size_t most = above < copy->room ? (size_t)above : copy->room;
+    copy->size = target_read(target, thread->stack, copy->bytes, most);
 }
 
 /* What is known of the registers without a stop. */
@@ -76,38 +77,13 @@ static bool is_beginning(struct sight *sight, uint32_t thread, const struct sigh
            strcmp(first.module, last.module) == 0;
 }
 
-/* Fills the frames; `most` of them at most. */
-static void unwind_thread(struct sight *sight, uint32_t index, size_t most)
+/* Stops the thread for its registers, and for its stack, which one that runs changes all the time.
+ */
+static bool fetch_registers(struct sight *sight, struct sight_thread *thread,
+                            struct stack_copy *copy)
 {
-    struct sight_thread *thread = &sight->threads[index];
-    struct target *target = sight->targets[thread->process];
-    struct symbols *symbols = sight_symbols(sight, thread->process);
-    size_t room = most > STACK_SHORT ? COPY_LONG : COPY_SHORT;
-    char *copy = symbols && thread->is.stack ? memory_alloc(&sight->memory, room) : NULL;
-    uint64_t registers[TARGET_REGISTERS];
-    struct stopped stopped = {.stack = copy, .stack_address = thread->is.stack};
-    if (!copy)
-        return;
-    struct unwound *frames = memory_alloc(&sight->memory, most * sizeof *frames);
-    stopped.stack_size = frames ? copy_stack(target, &thread->is, copy, room) : 0;
-    known_registers(target, &thread->is, &stopped, registers);
-    memory_free(&sight->memory, thread->stack.frames);
-    thread->stack.frames = frames;
-    thread->stack.count =
-        frames ? symbols_unwind(symbols, &stopped, frames, most, &thread->stack.whole) : 0;
-    thread->stack.whole = thread->stack.whole && is_beginning(sight, index, &thread->stack);
-    memory_free(&sight->memory, copy);
-}
-
-/* Stops the thread for its registers. */
-static bool fetch_registers(struct sight *sight, struct sight_thread *thread)
-{
-    bool doomed = sight->targets[thread->process]->doomed;
-    if (thread->stack.stopped || (thread->sleeps && thread->call.notices && !doomed))
-        return false;
-    thread->stack.stopped = true;
     struct target_thread now = thread->is;
-    if (!target_registers(sight->targets[thread->process], &now, sight->stop_ms))
+    if (!target_registers(sight->targets[thread->process], &now, sight->stop_ms, copy))
         return false;
     /* A thread that slept is still there; one that ran is now here. */
     if (thread->sleeps && now.stack != thread->is.stack)
@@ -116,16 +92,62 @@ static bool fetch_registers(struct sight *sight, struct sight_thread *thread)
     return true;
 }
 
+/* Fills the frames, `most` of them at most. */
+static void unwind_copy(struct sight *sight, uint32_t index, const struct stack_copy *copy,
+                        size_t most)
+{
+    struct sight_thread *thread = &sight->threads[index];
+    uint64_t registers[TARGET_REGISTERS];
+    struct stopped stopped = {
+        .stack = copy->bytes, .stack_address = thread->is.stack, .stack_size = copy->size};
+    struct unwound *frames = memory_alloc(&sight->memory, most * sizeof *frames);
+    struct sight_stack *stack = &thread->stack;
+    known_registers(sight->targets[thread->process], &thread->is, &stopped, registers);
+    memory_free(&sight->memory, stack->frames);
+    stack->frames = frames;
+    stack->count = frames ? symbols_unwind(sight_symbols(sight, thread->process), &stopped, frames,
+                                           most, &stack->whole)
+                          : 0;
+    stack->whole = stack->whole && is_beginning(sight, index, stack);
+}
+
+/* From what is known of it, or after a stop: then what was found before stays if it cannot be. */
+static void unwind_thread(struct sight *sight, uint32_t index, size_t most, bool stop)
+{
+    struct sight_thread *thread = &sight->threads[index];
+    struct stack_copy copy = {.room = most > STACK_SHORT ? COPY_LONG : COPY_SHORT};
+    if (!sight_symbols(sight, thread->process) || (!stop && !thread->is.stack))
+        return;
+    copy.bytes = memory_alloc(&sight->memory, copy.room);
+    if (!copy.bytes)
+        return;
+    if (!stop || fetch_registers(sight, thread, &copy)) {
+        if (copy.size == 0)
+            copy_stack(sight->targets[thread->process], &thread->is, &copy);
+        unwind_copy(sight, index, &copy, most);
+    }
+    memory_free(&sight->memory, copy.bytes);
+}
+
+/* A thread is stopped once, and not at all if it would notice. */
+static bool may_be_stopped(const struct sight *sight, const struct sight_thread *thread)
+{
+    bool notices = thread->sleeps && thread->call.notices;
+    return !thread->stack.stopped && (!notices || sight->targets[thread->process]->doomed);
+}
+
 const struct sight_stack *stack_of(struct sight *sight, uint32_t index, size_t most, bool may_stop)
 {
     struct sight_thread *thread = &sight->threads[index];
     struct sight_stack *stack = &thread->stack;
     bool cut = !stack->whole && stack->count < most && stack->count >= STACK_SHORT;
     if (!stack->tried || (most > STACK_SHORT && cut))
-        unwind_thread(sight, index, most);
+        unwind_thread(sight, index, most, false);
     stack->tried = true;
-    if (may_stop && !stack->whole && stack->count < most && fetch_registers(sight, thread))
-        unwind_thread(sight, index, most);
+    if (may_stop && !stack->whole && stack->count < most && may_be_stopped(sight, thread)) {
+        stack->stopped = true;
+        unwind_thread(sight, index, most, true);
+    }
     return stack;
 }
 

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -162,9 +163,27 @@ struct stop {
     pid_t tid;
     uint64_t most_ns;
     unsigned char *set;
-    ssize_t size; /* of the set; as stop_for_registers() says */
-    int failure;  /* errno, if it may not be stopped */
+    struct stack_copy *stack; /* or NULL */
+    ssize_t size;             /* of the set; as stop_for_registers() says */
+    int failure;              /* errno, if it may not be stopped */
 };
+
+static void copy_stack(const struct stop *stop)
+{
+    enum {
+#if defined(__x86_64__)
+        POINTER = 19
+#else
+        POINTER = 31
+#endif
+    };
+    uint64_t pointer;
+    memcpy(&pointer, stop->set + POINTER * sizeof pointer, sizeof pointer);
+    struct iovec local = {stop->stack->bytes, stop->stack->room};
+    struct iovec remote = {(void *)(uintptr_t)pointer, stop->stack->room};
+    ssize_t count = process_vm_readv((pid_t)stop->pid, &local, 1, &remote, 1, 0);
+    stop->stack->size = count > 0 ? (size_t)count : 0;
+}
 
 static void stop_now(struct stop *stop)
 {
@@ -179,6 +198,8 @@ static void stop_now(struct stop *stop)
     if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL) == 0 &&
         await_stop(stop->tid, until, &signal) && get_set(stop->tid, stop->set, &size))
         stop->size = (ssize_t)size;
+    if (stop->size > 0 && stop->stack)
+        copy_stack(stop);
     let_go(stop->pid, stop->tid, signal);
 }
 
@@ -214,9 +235,9 @@ static bool stop_by_another(struct stop *stop)
 }
 
 ssize_t stop_for_registers(uint32_t pid, uint32_t tid, uint64_t most_ns, bool by_itself,
-                           unsigned char *set)
+                           unsigned char *set, struct stack_copy *stack)
 {
-    struct stop stop = {pid, (pid_t)tid, most_ns, set, -1, 0};
+    struct stop stop = {pid, (pid_t)tid, most_ns, set, stack, -1, 0};
     bool by_another = stop_by_another(&stop);
     if (by_itself && (!by_another || stop.failure == EPERM)) {
         stop.failure = 0;

@@ -207,9 +207,10 @@ struct target_thread *target_thread(const struct target *target, uint32_t tid)
                : NULL;
 }
 
-bool target_registers(struct target *target, struct target_thread *thread, unsigned stop_ms)
+bool target_registers(struct target *target, struct target_thread *thread, unsigned stop_ms,
+                      struct stack_copy *stack)
 {
-    return target->ops->registers(target, thread, stop_ms);
+    return target->ops->registers(target, thread, stop_ms, stack);
 }
 
 bool target_remap(struct target *target, bool *other)

@@ -80,13 +80,21 @@ struct target {
     gordian_allocator memory;
 };
 
+/* A thread's stack from its pointer up. */
+struct stack_copy {
+    char *bytes;
+    size_t room, size; /* 0: it was not copied */
+};
+
 struct target_ops {
     /* Lists the threads anew. GORDIAN_STATUS_INPUT: it has ended. */
     gordian_status (*list)(struct target *target, gordian_error *error);
     /* How many bytes could be read, from the first on. */
     size_t (*read)(struct target *target, uint64_t address, void *to, size_t size);
-    /* Fills all registers of a thread; `stop_ms`: how long it may be stopped for that, 0: not. */
-    bool (*registers)(struct target *target, struct target_thread *thread, unsigned stop_ms);
+    /* Fills all registers of a thread; `stop_ms`: how long it may be stopped for that, 0: not.
+     * `stack`: NULL, or room for its stack at that moment. */
+    bool (*registers)(struct target *target, struct target_thread *thread, unsigned stop_ms,
+                      struct stack_copy *stack);
     /* Reads the mappings anew, if they can change. `other`: there is other code than before. */
     bool (*remap)(struct target *target, bool *other);
     /* What one thread does now, its number being known. False: it has ended, or this is a core. */
@@ -111,7 +119,8 @@ size_t target_read(struct target *target, uint64_t address, void *to, size_t siz
 bool target_read_all(struct target *target, uint64_t address, void *to, size_t size);
 bool target_read_u32(struct target *target, uint64_t address, uint32_t *value);
 bool target_read_u64(struct target *target, uint64_t address, uint64_t *value);
-bool target_registers(struct target *target, struct target_thread *thread, unsigned stop_ms);
+bool target_registers(struct target *target, struct target_thread *thread, unsigned stop_ms,
+                      struct stack_copy *stack);
 /* False: the process has ended, or memory has run out. */
 bool target_remap(struct target *target, bool *other);
 bool target_glance(struct target *target, struct target_thread *thread);

@@ -1,6 +1,7 @@
 /* A thread that is stopped for its registers does not notice: whatever it sleeps in, it sleeps in
  * still, with the same arguments, and no call has come back with EINTR, also if who stopped it was
- * killed in between. But a handler that was due runs, and then the call does come back. */
+ * killed in between. But a handler that was due runs, and then the call does come back. The stack
+ * of one that runs is as it was when it was stopped. */
 #define _GNU_SOURCE
 #include "inspect/proc.h"
 #include "inspect/stop.h"
@@ -34,7 +35,8 @@ enum { HOUR = 3600 };
 /* What both processes see of the one that sleeps. */
 struct seen {
     _Atomic int interrupted, handled, failed, stops;
-    int set; /* of semaphores, if there is one; it would outlive the processes */
+    _Atomic uint64_t slot; /* where on its stack one that counts does so */
+    int set;               /* of semaphores, if there is one; it would outlive the processes */
 };
 static struct seen *seen;
 
@@ -230,7 +232,7 @@ static bool is_same_call(const char *before, const char *after)
 static ssize_t stop_child(pid_t child, unsigned char *set)
 {
     uint32_t pid = (uint32_t)child;
-    return stop_for_registers(pid, pid, UINT64_C(60000000000), true, set);
+    return stop_for_registers(pid, pid, UINT64_C(60000000000), true, set, NULL);
 }
 
 static void stop_often(const struct sleeper *sleeper)
@@ -261,7 +263,7 @@ static _Noreturn void stop_for_ever(pid_t child)
 {
     unsigned char set[STOP_SET];
     uint32_t pid = (uint32_t)child;
-    while (stop_for_registers(pid, pid, UINT64_C(60000000000), false, set) >= 0)
+    while (stop_for_registers(pid, pid, UINT64_C(60000000000), false, set, NULL) >= 0)
         seen->stops++;
     _exit(0);
 }
@@ -300,7 +302,7 @@ static void leave_alone(const struct sleeper *sleeper, bool stops)
     pid_t child = start_sleeper(sleeper);
     await_sleep(child, line, sizeof line);
     REQUIRE(target_open_live(&target, (uint32_t)child, &error) == GORDIAN_OK);
-    bool stopped = target_registers(target, &target->threads[0], 60000);
+    bool stopped = target_registers(target, &target->threads[0], 60000, NULL);
     CHECK_MSG(stopped == stops, "%s: %d", sleeper->name, stopped);
     target_close(target);
     end_sleeper(child);
@@ -328,6 +330,63 @@ static void keep_signal(const struct sleeper *sleeper)
     end_sleeper(child);
 }
 
+/* Counts in a register and on its caller's stack, which is never more than one behind. */
+__attribute__((noinline, noreturn)) static void count_for_ever(uint64_t *slot)
+{
+#if defined(__x86_64__)
+    register uint64_t count __asm__("rbx") = 0;
+    for (;;)
+        __asm__ volatile("add $1, %0\n\tmov %0, %1" : "+r"(count), "=m"(*slot));
+#else
+    register uint64_t count __asm__("x19") = 0;
+    for (;;)
+        __asm__ volatile("add %0, %0, #1\n\tstr %0, %1" : "+r"(count), "=m"(*slot));
+#endif
+}
+
+/* The copy is of the moment that the registers are of. */
+static void stop_running(void)
+{
+    enum {
+#if defined(__x86_64__)
+        COUNT = 5,
+        POINTER = 19
+#else
+        COUNT = 19,
+        POINTER = 31
+#endif
+    };
+    static char bytes[64u << 10];
+    seen->slot = 0;
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        uint64_t slot = 0;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        seen->slot = (uintptr_t)&slot;
+        count_for_ever(&slot);
+    }
+    while (seen->slot == 0)
+        sched_yield();
+    for (int round = 0; round < 30;) {
+        uint64_t set[STOP_SET / sizeof(uint64_t)], counted = 0;
+        struct stack_copy stack = {.bytes = bytes, .room = sizeof bytes};
+        uint32_t pid = (uint32_t)child;
+        REQUIRE(stop_for_registers(pid, pid, UINT64_C(60000000000), true, (unsigned char *)set,
+                                   &stack) > 0);
+        uint64_t offset = seen->slot - set[POINTER];
+        REQUIRE(offset + sizeof counted <= stack.size);
+        memcpy(&counted, bytes + offset, sizeof counted);
+        if (counted == 0)
+            continue; /* it has not begun */
+        round++;
+        CHECK_MSG(set[COUNT] - counted <= 1, "%llu in the register, %llu on the stack",
+                  (unsigned long long)set[COUNT], (unsigned long long)counted);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
 int main(void)
 {
     seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -340,5 +399,6 @@ int main(void)
         leave_alone(&sleepers[i], !sleepers[i].left_alone);
     keep_signal(&sleepers[0]);
     keep_signal(&sleepers[1]);
+    stop_running();
     return test_done();
 }
