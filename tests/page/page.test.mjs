@@ -354,7 +354,8 @@ test('tabs, headings and names have room, and the overview tells of now', async 
     });
     assert.equal(await told.jsonValue(), '1');
 
-    // Names that were drawn in some frames, and the nodes whose middle they lie on.
+    // Names that were drawn in some frames, the nodes scattered anew in each, and the nodes in the picture whose middle
+    // they lie on.
     const covered = await page.evaluate(async () => {
         const { stage } = window.gordian;
         const { scene, camera } = stage;
@@ -366,8 +367,10 @@ test('tabs, headings and names have room, and the overview tells of now', async 
                 const half = this.measureText(text).width / 2;
                 const high = parseFloat(/[\d.]+px/.exec(this.font));
                 const node = scene.nodes.findIndex((one, i) => {
-                    const below = camera.toScreenY(scene.y[i]) - y;
-                    return one && Math.abs(camera.toScreenX(scene.x[i]) - x) < half && below > 0 && below < high;
+                    const across = camera.toScreenX(scene.x[i]);
+                    const down = camera.toScreenY(scene.y[i]);
+                    const inside = across >= 0 && across <= camera.width && down >= 0 && down <= camera.height;
+                    return one && inside && Math.abs(across - x) < half && down > y && down < y + high;
                 });
                 drawn++;
                 if (node >= 0) {
@@ -378,6 +381,12 @@ test('tabs, headings and names have room, and the overview tells of now', async 
         };
         camera.zoom(3);
         for (let frame = 0; frame < 30 || drawn === 0; frame++) {
+            for (let i = 0; i < scene.nodes.length; i++) {
+                const across = ((i + frame) * 0.7548) % 1;
+                const down = ((i + frame) * 0.5698) % 1;
+                scene.x[i] = camera.toWorldX(across * (camera.width + 400) - 200);
+                scene.y[i] = camera.toWorldY(down * (camera.height + 400) - 200);
+            }
             stage.invalidate();
             await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
         }
