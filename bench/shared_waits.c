@@ -51,7 +51,7 @@ void waits_close(struct waits *waits)
 {
     if (!waits)
         return;
-    for (uint32_t p = 0; p < waits->process_count; p++) {
+    for (uint32_t p = 0; waits->processes && p < waits->process_count; p++) {
         pthread_cond_destroy(&waits->processes[p].served);
         free(waits->processes[p].edges);
     }

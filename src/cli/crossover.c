@@ -27,8 +27,6 @@
 #define LONG_NS      UINT64_C(1500000000) /* no larger sizes for what takes so long */
 #define NO_TIME      UINT64_MAX           /* not measured */
 
-extern char **environ;
-
 /* A family's command, and what it is given. Of the words "#" is the size and "@" the file. */
 struct load {
     const char *family;

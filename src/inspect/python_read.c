@@ -191,7 +191,7 @@ static uint32_t line_of_pairs(struct cursor cursor, int64_t line, uint32_t instr
 {
     uint32_t at = 0;
     for (; cursor.end - cursor.at >= 2; cursor.at += 2) {
-        int change = (signed char)cursor.at[1];
+        int change = cursor.at[1] < 128 ? cursor.at[1] : cursor.at[1] - 256;
         at += cursor.at[0];
         line += change == -128 ? 0 : change;
         if (instruction < at)

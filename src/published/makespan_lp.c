@@ -144,7 +144,7 @@ static bool run_solver(const struct question *question)
     if (child == 0) {
         int log = open(question->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         int none = open("/dev/null", O_RDONLY);
-        if (log >= 0 && none >= 0 && dup2(none, STDIN_FILENO) >= 0 &&
+        if (words[0] && log >= 0 && none >= 0 && dup2(none, STDIN_FILENO) >= 0 &&
             dup2(log, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0)
             execvp(words[0], (char *const *)(uintptr_t)words);
         _exit(127);

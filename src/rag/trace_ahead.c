@@ -1,7 +1,8 @@
 #include "rag/trace_ahead.h"
 
 /* A verb of at most eight letters as a number. */
-#define LETTER(text, i) ((uint64_t)(i < sizeof text - 1 ? (unsigned char)(text)[i] : 0) << 8 * (i))
+#define LETTER(text, i)                                                                            \
+    ((uint64_t)((i) < sizeof(text) - 1 ? (unsigned char)(text)[i] : 0) << 8 * (i))
 #define VERB(text)                                                                                 \
     (LETTER(text, 0) | LETTER(text, 1) | LETTER(text, 2) | LETTER(text, 3) | LETTER(text, 4) |     \
      LETTER(text, 5) | LETTER(text, 6) | LETTER(text, 7))

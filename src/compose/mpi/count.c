@@ -82,7 +82,7 @@ gordian_status job_number(const struct job *job, uint64_t *states, size_t count,
     uint64_t *room = memory_alloc(&job->memory, 2 * told * sizeof *room);
     int fine = room != NULL, all;
     MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all) {
+    if (room && all) {
         if (job->rank == 0)
             memcpy(room, states, told * sizeof *room);
         MPI_Bcast(room, (int)told, MPI_UINT64_T, 0, MPI_COMM_WORLD);

@@ -422,12 +422,12 @@ static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, 
 
 #define CUDA_ENGINE(engine_name, what, opener)                                                     \
     {                                                                                              \
-        .about = {.name = engine_name,                                                             \
-                  .summary = what,                                                                 \
+        .about = {.name = (engine_name),                                                           \
+                  .summary = (what),                                                               \
                   .available = gpu_available,                                                      \
                   .supports = matrix_supports,                                                     \
                   .dense = true},                                                                  \
-        .open = opener, .note = cuda_note, .close = cuda_close, .prepare = cuda_prepare,           \
+        .open = (opener), .note = cuda_note, .close = cuda_close, .prepare = cuda_prepare,         \
         .grant = cuda_grant, .block = cuda_block, .release = cuda_release, .serve = cuda_serve,    \
         .awake = cuda_awake, .cancel = cuda_cancel, .settle = cuda_settle,                         \
         .deadlocked = cuda_deadlocked, .matrix_get = cuda_matrix_get,                              \

@@ -706,7 +706,7 @@ gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_e
 
 #define LMDDA_METHOD(opener)                                                                       \
     {                                                                                              \
-        .open = opener, .close = cuda_lmdda_close, .grow = cuda_lmdda_grow,                        \
+        .open = (opener), .close = cuda_lmdda_close, .grow = cuda_lmdda_grow,                      \
         .grant = cuda_lmdda_grant, .block = cuda_lmdda_block, .release = cuda_lmdda_release,       \
         .serve = cuda_lmdda_serve, .cancel = cuda_lmdda_cancel, .settle = cuda_lmdda_settle,       \
         .drain = cuda_lmdda_drain, .deadlocked = cuda_lmdda_deadlocked,                            \

@@ -482,7 +482,7 @@ static bool cuda_osdda_drain(void *state)
 
 #define OSDDA_METHOD(opener)                                                                       \
     {                                                                                              \
-        .open = opener, .close = cuda_osdda_close, .grow = cuda_osdda_grow,                        \
+        .open = (opener), .close = cuda_osdda_close, .grow = cuda_osdda_grow,                      \
         .pause = cuda_osdda_pause, .resume = cuda_osdda_resume, .grant = cuda_osdda_grant,         \
         .block = cuda_osdda_block, .release = cuda_osdda_release, .serve = cuda_osdda_serve,       \
         .cancel = cuda_osdda_cancel, .settle = cuda_osdda_settle, .drain = cuda_osdda_drain,       \

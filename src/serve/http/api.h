@@ -95,8 +95,8 @@ struct api_call {
     char headers[200];       /* more of them, each with CR LF */
 };
 
-#define API_LATER 0  /* a status: the answer will come from api_reply, and then http_go_on */
-#define API_AGAIN -1 /* another: the request will be handed over again, see http_again */
+#define API_LATER 0    /* a status: the answer will come from api_reply, and then http_go_on */
+#define API_AGAIN (-1) /* another: the request will be handed over again, see http_again */
 
 /* Answers with what `call` has: its output, or its message. */
 void api_reply(struct api_call *call, int status);

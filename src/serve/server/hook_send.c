@@ -1,5 +1,5 @@
 /* One notice to a URL or to a command. This may take long: a thread's. */
-#define _GNU_SOURCE /* pipe2 */
+#define _GNU_SOURCE /* pipe2, environ */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -23,8 +23,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-extern char **environ;
 
 #define COMMAND_MS (6 * HOOK_MS)
 #define GRACE_NS   UINT64_C(1000000000) /* for a command that was asked to end */

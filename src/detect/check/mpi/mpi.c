@@ -178,8 +178,10 @@ void check_mpi_serve(void)
     MPI_Bcast(sizes, 2, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     char *paths = memory_alloc(&memory, (size_t)sizes[1]);
     const char **files = memory_alloc(&memory, (size_t)sizes[0] * sizeof *files);
-    if (!paths || !files) /* some KB: nothing else will work either */
+    if (!paths || !files) { /* some KB: nothing else will work either */
         MPI_Abort(MPI_COMM_WORLD, 4);
+        return;
+    }
     MPI_Bcast(paths, (int)sizes[1], MPI_BYTE, 0, MPI_COMM_WORLD);
     const char *at = paths;
     for (uint64_t i = 0; i < sizes[0]; i++, at += strlen(at) + 1)
