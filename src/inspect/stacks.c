@@ -6,6 +6,7 @@
 #define COPY_SHORT (16u << 10)
 #define COPY_LONG  (256u << 10)
 #define INLINED    8
+#define STOPS_MOST 10 /* of a thread that runs */
 
 /* ------------------------------------------------------------------ functions */
 
@@ -111,29 +112,40 @@ static void unwind_copy(struct sight *sight, uint32_t index, const struct stack_
     stack->whole = stack->whole && is_beginning(sight, index, stack);
 }
 
-/* From what is known of it, or after a stop: then what was found before stays if it cannot be. */
-static void unwind_thread(struct sight *sight, uint32_t index, size_t most, bool stop)
+/* From what is known of it, or after a stop; false: what was found before stays. */
+static bool unwind_thread(struct sight *sight, uint32_t index, size_t most, bool stop)
 {
     struct sight_thread *thread = &sight->threads[index];
     struct stack_copy copy = {.room = most > STACK_SHORT ? COPY_LONG : COPY_SHORT};
     if (!sight_symbols(sight, thread->process) || (!stop && !thread->is.stack))
-        return;
+        return false;
     copy.bytes = memory_alloc(&sight->memory, copy.room);
-    if (!copy.bytes)
-        return;
-    if (!stop || fetch_registers(sight, thread, &copy)) {
-        if (copy.size == 0)
-            copy_stack(sight->targets[thread->process], &thread->is, &copy);
+    bool there = copy.bytes && (!stop || fetch_registers(sight, thread, &copy));
+    if (there && copy.size == 0)
+        copy_stack(sight->targets[thread->process], &thread->is, &copy);
+    if (there)
         unwind_copy(sight, index, &copy, most);
-    }
     memory_free(&sight->memory, copy.bytes);
+    return there;
 }
 
-/* A thread is stopped once, and not at all if it would notice. */
+/* For its stack a thread is stopped at one time only, and not at all if it would notice. */
 static bool may_be_stopped(const struct sight *sight, const struct sight_thread *thread)
 {
     bool notices = thread->sleeps && thread->call.notices;
     return !thread->stack.stopped && (!notices || sight->targets[thread->process]->doomed);
+}
+
+/* One that runs may be where no file says who called (on the way to a function of a library, in the
+ * kernel's own): the next time it is elsewhere. */
+static void unwind_stopped(struct sight *sight, uint32_t index, size_t most)
+{
+    struct sight_thread *thread = &sight->threads[index];
+    bool moves = !thread->sleeps && !sight->targets[thread->process]->core;
+    int left = moves ? STOPS_MOST : 1;
+    thread->stack.stopped = true;
+    while (left-- > 0 && unwind_thread(sight, index, most, true) && !thread->stack.whole)
+        ;
 }
 
 const struct sight_stack *stack_of(struct sight *sight, uint32_t index, size_t most, bool may_stop)
@@ -144,10 +156,8 @@ const struct sight_stack *stack_of(struct sight *sight, uint32_t index, size_t m
     if (!stack->tried || (most > STACK_SHORT && cut))
         unwind_thread(sight, index, most, false);
     stack->tried = true;
-    if (may_stop && !stack->whole && stack->count < most && may_be_stopped(sight, thread)) {
-        stack->stopped = true;
-        unwind_thread(sight, index, most, true);
-    }
+    if (may_stop && !stack->whole && stack->count < most && may_be_stopped(sight, thread))
+        unwind_stopped(sight, index, most);
     return stack;
 }
 

@@ -30,6 +30,7 @@
 #define RANKS_PAUSE    (250 * MS)
 #define RAN_ENOUGH     (20 * MS)
 #define STOP_MS        50
+#define LAST_STOP_MS   5000
 
 void hang_open(struct hang *hang, struct cli *cli, const struct run_settings *settings,
                const char *folder, pid_t root)
@@ -347,12 +348,13 @@ static void end_members(struct hang *hang, const struct finding *finding)
     tree_free(&members);
 }
 
-/* Who is about to be ended may be stopped for his stack whatever he does. */
+/* Who is about to be ended may be stopped for his stack whatever he does. One that runs stops when
+ * he has a processor, which may take long: that is waited for, he is told only once. */
 static void doom_members(struct hang *hang, const struct finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
         hang->sight.targets[hang->sight.threads[finding->members[i]].process]->doomed = true;
-    hang->sight.stop_ms = STOP_MS;
+    hang->sight.stop_ms = LAST_STOP_MS;
 }
 
 static void tell_finding(struct hang *hang, const struct finding *finding)
