@@ -58,14 +58,15 @@ for ranks in 1 3; do
 done
 
 # A rank that is killed ends the run: with a message, and soon.
-timeout $patience mpirun -n 3 "$gordian_mpi" compose "$circuits/chain.treo" --main 'chain<40>' \
+cp "$circuits/chain.treo" .
+timeout $patience mpirun -n 3 "$gordian_mpi" compose "$PWD/chain.treo" --main 'chain<40>' \
     --deadlocks >out 2>err &
 runner=$!
 # The last of the ranks, and it has been on a processor for a while.
 at_work()
 {
-    victim=$(ps -eo pid,args | awk -v program="$gordian_mpi" \
-        '$2 == program && /chain<40>/ { pid = $1 } END { print pid }')
+    victim=$(ps -eo pid,args | awk -v program="$gordian_mpi" -v circuit="$PWD/chain.treo" \
+        '$2 == program && index($0, circuit) { pid = $1 } END { print pid }')
     [ -n "$victim" ] && [ "$(awk '{ print $14 + $15 }' "/proc/$victim/stat")" -ge 50 ]
 }
 if wait_for 'a rank to kill' at_work; then
