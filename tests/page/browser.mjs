@@ -5,6 +5,8 @@ import { createRequire } from 'node:module';
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
+const patience = 600000; // ms: a busy machine takes its time
+
 export function findChromium() {
     for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
         for (const folder of (process.env.PATH ?? '').split(delimiter)) {
@@ -23,7 +25,7 @@ async function launch(packages) {
     const { chromium } = createRequire(join(packages, 'package.json'))('playwright-core');
     // As root, and in containers, there is no sandbox to be had; the only page it opens is ours.
     const args = ['--no-sandbox', '--disable-dev-shm-usage', '--font-render-hinting=none'];
-    return chromium.launch({ executablePath: findChromium(), args, timeout: 600000 });
+    return chromium.launch({ executablePath: findChromium(), args, timeout: patience });
 }
 
 let opened = null;
@@ -34,12 +36,17 @@ export function openBrowser(packages) {
     return opened;
 }
 
+/** A page with nothing in it yet, in a context of its own. */
+export async function blankPage(browser, options = {}) {
+    const context = await browser.newContext(options);
+    context.setDefaultTimeout(patience);
+    return context.newPage();
+}
+
 /** A page that looks at the service. `problems` fills with everything that went wrong in it. */
 export async function openPage(browser, url, options = {}) {
     const { expected = [], ...rest } = options;
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...rest });
-    const page = await context.newPage();
-    page.setDefaultTimeout(600000);
+    const page = await blankPage(browser, { viewport: { width: 1280, height: 800 }, ...rest });
     page.problems = [];
     const note = (text) => {
         if (!expected.some((pattern) => pattern.test(text))) {

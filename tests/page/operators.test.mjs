@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
-import { checkAxe, findChromium, openBrowser, openPage, picture } from './browser.mjs';
+import { blankPage, checkAxe, findChromium, openBrowser, openPage, picture } from './browser.mjs';
 import { serveFor, until } from './service.mjs';
 
 const { PAGE_WORK } = process.env;
@@ -164,8 +164,7 @@ test('who may only look cannot end anybody', async (t) => {
     const client = await service.client();
     t.after(() => client.close());
     await client.send(...knot);
-    const context = await browser.newContext();
-    const page = await context.newPage();
+    const page = await blankPage(browser);
     await page.goto(service.url);
     await page.locator('#token').fill('reader-0123456789abcdef');
     await page.keyboard.press('Enter');

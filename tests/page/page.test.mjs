@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { findChromium, openBrowser, openPage } from './browser.mjs';
+import { blankPage, findChromium, openBrowser, openPage } from './browser.mjs';
 import { serveFor, until } from './service.mjs';
 
 const { PAGE_WORK } = process.env;
@@ -570,8 +570,8 @@ test('the service goes and comes back', async (t) => {
 test('a token is asked for, and kept out of scripts', async (t) => {
     const token = 'a-token-of-more-than-sixteen-characters';
     const service = await serve(t, { token });
-    const context = await browser.newContext();
-    const page = await context.newPage();
+    const page = await blankPage(browser);
+    const context = page.context();
     await page.goto(service.url);
     await page.locator('#login[open]').waitFor();
     await page.getByLabel('Token', { exact: true }).fill('wrong-token-of-some-length');

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { checkAxe, findChromium, openBrowser, openPage, picture } from './browser.mjs';
+import { blankPage, checkAxe, findChromium, openBrowser, openPage, picture } from './browser.mjs';
 import { serveFor, until } from './service.mjs';
 
 const { PAGE_WORK } = process.env;
@@ -152,8 +152,8 @@ test('who leads is shown, and that a server only stands by', async (t) => {
     const client = await service.client();
     t.after(() => client.close());
     await client.send('resource a', 'request ann a');
-    const context = await browser.newContext();
-    const page = await context.newPage();
+    const page = await blankPage(browser);
+    const context = page.context();
     await page.route('**/api/v1/cluster', (route) =>
         route.fulfill({
             json: {
