@@ -1,7 +1,8 @@
 /* Who called whom. A sleeping thread is unwound from its stack pointer and program counter, which
  * the kernel tells without stopping it; where that does not reach the beginning (code that keeps
- * its frame in a register), the thread is stopped for the time it takes to read its registers, if
- * the sight allows that and the call it sleeps in can be interrupted unnoticed. */
+ * its frame in a register), or where it runs, the thread is stopped for the time it takes to read
+ * its registers and to copy its stack, if the sight allows that and the call it sleeps in can be
+ * interrupted unnoticed. */
 #ifndef GORDIAN_INSPECT_STACKS_H
 #define GORDIAN_INSPECT_STACKS_H
 

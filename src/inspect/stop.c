@@ -170,15 +170,13 @@ struct stop {
 
 static void copy_stack(const struct stop *stop)
 {
-    enum {
+    struct user_regs_struct registers;
+    memcpy(&registers, stop->set, sizeof registers);
 #if defined(__x86_64__)
-        POINTER = 19
+    uint64_t pointer = registers.rsp;
 #else
-        POINTER = 31
+    uint64_t pointer = registers.sp;
 #endif
-    };
-    uint64_t pointer;
-    memcpy(&pointer, stop->set + POINTER * sizeof pointer, sizeof pointer);
     struct iovec local = {stop->stack->bytes, stop->stack->room};
     struct iovec remote = {(void *)(uintptr_t)pointer, stop->stack->room};
     ssize_t count = process_vm_readv((pid_t)stop->pid, &local, 1, &remote, 1, 0);
