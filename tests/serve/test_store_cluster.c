@@ -47,6 +47,8 @@ static void test_cut(void)
             world_append(&world, store, (unsigned)random_below(&random, 20));
             store_seal(store);
         }
+        if (random_chance(&random, 50))
+            world_snapshot(&world, store, (size_t)random_below(&random, 3000000));
         world_ask(&world, "SELECT pg_terminate_backend(backend) FROM leader");
         uint64_t last = store_last(store);
         WORLD_WAIT(store, store_committed(store) == last);
@@ -124,6 +126,45 @@ static void test_two(void)
         worlds[leads].options.lead_ms = 0;
         REQUIRE(world_open(&worlds[leads], &stores[leads], NULL, &error) == GORDIAN_OK);
     }
+    store_close(stores[0]);
+    store_close(stores[1]);
+    world_remove(&worlds[0]);
+}
+
+/* Who leads next knows the snapshots of who led before: the newest is not written over, and of two
+ * one stays. */
+static void test_snapshots_of_another(void)
+{
+    struct world worlds[2];
+    struct store *stores[2];
+    struct store_figures figures;
+    gordian_error error = {0};
+    open_two(worlds, stores, 0);
+    world_keep(&worlds[0], stores[0], 10);
+    world_snapshot(&worlds[0], stores[0], 3000000);
+    WORLD_WAIT(stores[0], (store_figures(stores[0], &figures), figures.snapshots == 1));
+    store_hand_over(stores[0]);
+    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADS);
+    CHECK(follows_to(stores[1], &worlds[1], 10));
+    store_close(stores[0]);
+    world_snapshot(&worlds[1], stores[1], 2000000);
+    world_keep(&worlds[1], stores[1], 5);
+    CHECK((store_figures(stores[1], &figures), figures.failures == 0 && figures.snapshots == 0));
+    store_close(stores[1]);
+    REQUIRE(world_open(&worlds[0], &stores[0], NULL, &error) == GORDIAN_OK);
+    CHECK(worlds[0].number == 15 && worlds[0].records == 5);
+    worlds[1].options.lead_ms = 0;
+    REQUIRE(world_open(&worlds[1], &stores[1], NULL, &error) == GORDIAN_OK);
+    world_keep(&worlds[0], stores[0], 5);
+    world_snapshot(&worlds[0], stores[0], 100);
+    WORLD_WAIT(stores[0], world_ask(&worlds[0], "SELECT max(last) FROM snapshot") == 20);
+    store_hand_over(stores[0]);
+    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADS);
+    CHECK(follows_to(stores[1], &worlds[1], 20));
+    world_keep(&worlds[1], stores[1], 5);
+    world_snapshot(&worlds[1], stores[1], 100);
+    WORLD_WAIT(stores[1], world_ask(&worlds[1], "SELECT min(first) FROM journal") == 21);
+    CHECK(world_ask(&worlds[1], "SELECT min(last) FROM snapshot") == 20);
     store_close(stores[0]);
     store_close(stores[1]);
     world_remove(&worlds[0]);
@@ -212,6 +253,7 @@ int main(void)
     test_fenced();
     test_cut();
     test_two();
+    test_snapshots_of_another();
     test_rests();
     test_says_so();
     test_hangs();

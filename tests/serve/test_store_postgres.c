@@ -138,6 +138,27 @@ static void make_snapshots(struct world *world)
     store_close(store);
 }
 
+/* One that is not whole is written anew, and is whole then. */
+static void test_snapshot_anew(void)
+{
+    struct store_figures figures;
+    struct world world;
+    make_snapshots(&world);
+    for (uint64_t records = 0; records <= 10; records += 10) {
+        struct store *store = open_good(&world);
+        CHECK(world.number == 100 && world.records == 10);
+        world_snapshot(&world, store, 2500000 + (size_t)records);
+        WORLD_WAIT(store, (store_figures(store, &figures), figures.snapshots == 1));
+        CHECK(figures.failures == 0);
+        store_close(store);
+        store = open_good(&world);
+        CHECK(world.number == 100 && world.records == 0);
+        store_close(store);
+        world_ask(&world, "UPDATE snapshot SET crc = crc # 1 WHERE last = 100");
+    }
+    world_remove(&world);
+}
+
 /* The newest is not whole: the one before it, and the journal from there on. Neither is: refused.
  */
 static void test_damaged_snapshots(void)
@@ -337,6 +358,7 @@ int main(void)
     test_changed_row();
     test_changed_anywhere();
     test_damaged_snapshots();
+    test_snapshot_anew();
     test_versions();
     test_missing_tables();
     test_broken(FULL_DISK("journal"), "DROP TRIGGER full_disk ON journal", "No space left");

@@ -367,7 +367,7 @@ bool store_snapshot_due(const struct store *store)
         return false;
     store_lock(shared);
     bool due = store->role == STORE_LEADS && !store->job && !store->jobs_done &&
-               steady_ms() >= store->snapshot_retry;
+               store->last > store->newest && steady_ms() >= store->snapshot_retry;
     store_unlock(shared);
     return due;
 }

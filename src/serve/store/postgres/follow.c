@@ -108,6 +108,21 @@ static bool raise_epoch(struct store *store, uint64_t *until)
     return true;
 }
 
+/* What others have written since we have read everything is not to be written over. */
+static bool see_snapshots(struct store *store)
+{
+    PGresult *found =
+        pg_ask(store->pg, "SELECT last FROM snapshot ORDER BY last DESC LIMIT 2", 0, NULL);
+    if (!found)
+        return false;
+    store_lock(store);
+    store->newest = PQntuples(found) > 0 ? pg_u64(found, 0, 0) : 0;
+    store->older = PQntuples(found) > 1 ? pg_u64(found, 1, 0) : 0;
+    store_unlock(store);
+    PQclear(found);
+    return true;
+}
+
 static void take_lead(struct store *store)
 {
     store_lock(store);
@@ -193,7 +208,7 @@ static bool follow_once(struct store *store)
     if (!locked)
         pg_show_leader(store, PQgetvalue(seen, 0, 2));
     PQclear(seen);
-    if (locked && !raise_epoch(store, &until))
+    if (locked && !(raise_epoch(store, &until) && see_snapshots(store)))
         return false;
     if (!read_on(store, until))
         return false;

@@ -23,9 +23,11 @@ static const struct {
     {"notice", notice_put},
     {"told", notice_told},
     {"beat", "UPDATE leader SET beat = clock_timestamp() WHERE epoch = $1::bigint RETURNING 1"},
-    {"part", "INSERT INTO snapshot_part SELECT $2::bigint, $3::bigint, $4::bytea FROM leader"
-             " WHERE epoch = $1::bigint ON CONFLICT (last, part) DO UPDATE SET"
-             " bytes = excluded.bytes RETURNING 1"},
+    /* A snapshot that is written anew, because it was damaged, does not count meanwhile. */
+    {"part", "WITH again AS (DELETE FROM snapshot WHERE last = $2::bigint AND"
+             " EXISTS (SELECT FROM leader WHERE epoch = $1::bigint)) INSERT INTO snapshot_part"
+             " SELECT $2::bigint, $3::bigint, $4::bytea FROM leader WHERE epoch = $1::bigint"
+             " ON CONFLICT (last, part) DO UPDATE SET bytes = excluded.bytes RETURNING 1"},
     {"snapshot", "INSERT INTO snapshot SELECT $2::bigint, $3::bigint, $4::bigint, $5::bigint FROM"
                  " leader WHERE epoch = $1::bigint ON CONFLICT (last) DO NOTHING RETURNING 1"},
     {"trim0", "DELETE FROM snapshot WHERE last < $1::bigint AND last <> $2::bigint"},
@@ -360,6 +362,8 @@ static void end_flight(struct store *store)
     case FLIGHT_BEAT:
         break;
     }
+    if (!flight.counts && !pg->failing)
+        pg_failed(pg, "a write was not taken, without an error");
     pg->failing |= !flight.counts;
     if (flight.counts)
         note_health(store);
@@ -442,18 +446,29 @@ static void note_trouble(struct store *store)
     store_ring(store);
 }
 
+/* Does it count, although its answer was lost? */
+static bool has_snapshot(struct pg *pg, uint64_t number)
+{
+    PGresult *found = pg_ask_numbers(pg, "SELECT 1 FROM snapshot WHERE last = $1", 1, &number);
+    bool has = found && PQntuples(found) == 1;
+    PQclear(found);
+    return has;
+}
+
 /* Rows up to `batch` are kept: what of it is ours counts, the rest is sent again. */
 static void settle_flights(struct store *store, uint64_t batch)
 {
     struct pg *pg = store->pg;
+    bool all_sent = false; /* of a snapshot */
     for (; pg->flight_count > 0; pg->flight_count--) {
         const struct flight *flight = &pg->flights[pg->flight_first];
+        all_sent |= flight->kind == FLIGHT_SNAPSHOT;
         if (flight->kind == FLIGHT_APPEND && flight->batch <= batch)
             count_append(store, flight);
         pg->flight_first = (pg->flight_first + 1) % PG_FLIGHTS;
     }
     if (pg->part_under_way)
-        end_job(store, false);
+        end_job(store, all_sent && has_snapshot(pg, store->job->number));
     pg->sent = 0;
     pg->appending = 0;
     pg->trim_step = 0;
