@@ -36,7 +36,9 @@ def is_free(pid):
     return not [state for state, _ in target.threads_of(pid).values() if state in "tT"]
 
 
-def all_count(path, before):
+def all_count(program, path, before):
+    if program.poll() is not None:
+        sys.exit(f"failed: the busy program has ended: {program.returncode}")
     return all(now != then or now == SLEEPS for now, then in zip(counts_of(path)[1:], before[1:]))
 
 
@@ -75,7 +77,7 @@ def main():
             target.wait_for(f"look {number} (seed {seed}) to let go", lambda: is_free(program.pid))
             before = counts_of(path)
             target.wait_for(f"everybody to go on after look {number} (seed {seed})",
-                            lambda: all_count(path, before))
+                            lambda: all_count(program, path, before))
         interrupted = counts_of(path)[0]
         print(f"{number} looks, {cut} of them killed in the middle, {length * 1000:.0f} ms each; "
               f"{interrupted} calls interrupted")

@@ -160,6 +160,15 @@ static void ping_pong(struct worker *self)
     }
 }
 
+/* Where others have taken all the threads that there may be, it is tried until some are free. */
+static pthread_t go_at_last(void *(*run)(void *), void *argument)
+{
+    pthread_t thread;
+    while (pthread_create(&thread, NULL, run, argument) != 0)
+        rest(1000000);
+    return thread;
+}
+
 static void *end_soon(void *unused)
 {
     return unused;
@@ -170,7 +179,7 @@ static void start_and_join(struct worker *self)
     pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
     for (;; tick(self)) {
         pthread_mutex_lock(&own);
-        pthread_join(go(end_soon, NULL), NULL);
+        pthread_join(go_at_last(end_soon, NULL), NULL);
         pthread_mutex_unlock(&own);
         rest(500000);
     }
@@ -286,7 +295,7 @@ int main(int count, char **arguments)
         if (sorts[sort].only && numbers[sort] == sorts[sort].only)
             continue;
         starts[i] = (struct start){&sorts[sort], {numbers[sort]++, &counts[i + 1]}};
-        go(start_worker, &starts[i]);
+        go_at_last(start_worker, &starts[i]);
         i++;
     }
     ready(threads + 1, 1);
