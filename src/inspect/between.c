@@ -186,40 +186,24 @@ static bool explain_stream(struct wait_at *at, bool writes)
 
 /* ------------------------------------------------------------------ locks on files */
 
-/* The lock that this process waits for, on this file; NULL: none. */
-static const struct file_lock *find_blocked(const struct openings *openings, uint32_t pid,
-                                            uint64_t inode, bool posix)
-{
-    for (size_t i = 0; i < openings->lock_count; i++) {
-        const struct file_lock *lock = &openings->locks[i];
-        if (lock->waits && lock->pid == (int64_t)pid && lock->inode == inode &&
-            lock->posix == posix)
-            return lock;
-    }
-    return NULL;
-}
-
-static const struct file_lock *find_holder(const struct openings *openings,
-                                           const struct file_lock *blocked)
-{
-    for (size_t i = 0; i < openings->lock_count; i++)
-        if (!openings->locks[i].waits && openings->locks[i].number == blocked->number)
-            return &openings->locks[i];
-    return NULL;
-}
-
 /* A lock of flock belongs to an open file, which several processes may have from a fork. */
-static bool is_shared(const struct openings *openings, const struct file_lock *lock)
+static bool is_shared(const struct openings *openings, const struct file_wait *wait)
 {
     bool shared = openings->unreadable;
     DIR *folder = opendir("/proc");
     for (struct dirent *entry; folder && !shared && (entry = readdir(folder));) {
         uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        shared = pid && (int64_t)pid != lock->pid && opening_has_lock(pid, lock->inode);
+        shared = pid && (int64_t)pid != wait->holder && opening_has_lock(pid, wait->inode);
     }
     if (folder)
         closedir(folder);
     return shared || !folder;
+}
+
+/* What one process holds of one file is one thing to wait for. */
+static uint64_t name_wait(const struct file_wait *wait)
+{
+    return wait->inode << 22 ^ (uint64_t)wait->holder; /* there are 2^22 numbers of processes */
 }
 
 static bool explain_file(struct wait_at *at, bool posix)
@@ -227,22 +211,21 @@ static bool explain_file(struct wait_at *at, bool posix)
     struct sight *sight = at->sight;
     uint32_t fd = (uint32_t)at->waiter->is.arguments[0];
     uint64_t inode = opening_inode(at->pid, fd);
-    const struct openings *openings = inode ? sight_openings(sight) : NULL;
-    const struct file_lock *blocked =
-        openings ? find_blocked(openings, at->pid, inode, posix) : NULL;
-    const struct file_lock *holder = blocked ? find_holder(openings, blocked) : NULL;
+    struct openings *openings = inode ? sight_openings(sight) : NULL;
+    const struct file_wait *wait =
+        openings ? openings_wait(openings, &sight->memory, at->pid, inode, posix) : NULL;
     char link[512];
-    if (!holder)
+    if (!wait)
         return false;
     proc_descriptor(proc_living(at->pid), fd, link, sizeof link);
-    begin_wait(at, blocked->number, INCIDENT_FILE_LOCK, INCIDENT_EXCLUSIVE,
+    begin_wait(at, name_wait(wait), INCIDENT_FILE_LOCK, INCIDENT_EXCLUSIVE,
                sight_format(sight, "%s", link));
-    if (at->lock == SIGHT_NONE || holder->pid <= 0)
+    if (at->lock == SIGHT_NONE || wait->holder <= 0)
         return true;
-    uint32_t process = inspected(sight, (uint32_t)holder->pid);
+    uint32_t process = inspected(sight, (uint32_t)wait->holder);
     if (process == SIGHT_NONE)
-        say_outsider(at, (uint32_t)holder->pid, "holds the lock on the file");
-    else if (posix || !is_shared(openings, holder))
+        say_outsider(at, (uint32_t)wait->holder, "holds the lock on the file");
+    else if (posix || !is_shared(openings, wait))
         hold_all(at, process, INCIDENT_EXCLUSIVE, WORD_PROVED,
                  "the kernel names the process that holds it");
     else

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "inspect/openings.h"
 
+#include "base/bytes.h"
 #include "inspect/proc.h"
 
 #include <dirent.h>
@@ -199,13 +200,26 @@ static bool add_process(struct openings *openings, const gordian_allocator *memo
     return done;
 }
 
+/* ------------------------------------------------------------------ locks on files */
+
+#define LOCK_PIECE 16384
+#define LOCK_READS 32 /* of all of it, at most, for one that is not there */
+
+/* A line of /proc/locks. */
+struct lock_line {
+    uint64_t number; /* that of the holder, for those who wait, too */
+    uint64_t inode;
+    int64_t pid;
+    bool waits, posix;
+};
+
 /* "1: FLOCK  ADVISORY  WRITE 123 08:01:456 0 EOF", "1: -> POSIX  ..." */
-static bool parse_lock(const char *line, struct file_lock *lock)
+static bool parse_lock(const char *line, struct lock_line *lock)
 {
     char kind[16], advice[16], mode[16];
     unsigned major, minor;
     int used = 0;
-    *lock = (struct file_lock){0};
+    *lock = (struct lock_line){0};
     if (sscanf(line, "%" SCNu64 ":%n", &lock->number, &used) != 1 || !used)
         return false;
     line += used + strspn(line + used, " ");
@@ -218,24 +232,75 @@ static bool parse_lock(const char *line, struct file_lock *lock)
     return lock->posix || strcmp(kind, "FLOCK") == 0 || strcmp(kind, "OFDLCK") == 0;
 }
 
+/* All of /proc/locks, with a NUL behind it; in how many pieces it came. Each is of one moment. */
+static unsigned read_lock_lines(struct bytes *text)
+{
+    unsigned pieces = 0;
+    ssize_t got = 1;
+    int fd = open("/proc/locks", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && got > 0 && bytes_room(text, LOCK_PIECE)) {
+        got = read(fd, text->data + text->used, LOCK_PIECE);
+        text->used += got > 0 ? (size_t)got : 0;
+        pieces += got > 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    bytes_put(text, "", 1);
+    return pieces;
+}
+
+/* Who waits stands behind who holds. */
 static bool read_locks(struct openings *openings, const gordian_allocator *memory)
 {
-    char line[256];
-    bool done = true;
-    FILE *file = fopen("/proc/locks", "re");
-    while (done && file && fgets(line, sizeof line, file)) {
-        struct file_lock lock;
-        if (!parse_lock(line, &lock))
+    struct lock_line holder = {0}, line;
+    struct bytes text;
+    bytes_init(&text, memory);
+    openings->wait_count = 0;
+    openings->pieces = read_lock_lines(&text);
+    bool done = !text.failed;
+    for (char *at = (char *)text.data, *end; done && *at; at = end) {
+        end = at + strcspn(at, "\n");
+        end += *end == '\n';
+        if (!parse_lock(at, &line))
             continue;
-        done = memory_grow(memory, &openings->locks, &openings->lock_room, openings->lock_count + 1,
-                           sizeof lock);
+        if (!line.waits)
+            holder = line;
+        if (!line.waits || line.number != holder.number)
+            continue;
+        done = memory_grow(memory, &openings->waits, &openings->wait_room, openings->wait_count + 1,
+                           sizeof *openings->waits);
         if (done)
-            openings->locks[openings->lock_count++] = lock;
+            openings->waits[openings->wait_count++] =
+                (struct file_wait){line.inode, line.pid, holder.pid, line.posix};
     }
-    if (file)
-        fclose(file);
+    bytes_free(&text);
     return done;
 }
+
+static const struct file_wait *find_wait(const struct openings *openings, uint32_t pid,
+                                         uint64_t inode, bool posix)
+{
+    for (size_t i = 0; i < openings->wait_count; i++) {
+        const struct file_wait *wait = &openings->waits[i];
+        if (wait->waiter == (int64_t)pid && wait->inode == inode && wait->posix == posix)
+            return wait;
+    }
+    return NULL;
+}
+
+const struct file_wait *openings_wait(struct openings *openings, const gordian_allocator *memory,
+                                      uint32_t pid, uint64_t inode, bool posix)
+{
+    const struct file_wait *wait = find_wait(openings, pid, inode, posix);
+    for (unsigned i = 1; i < LOCK_READS && !wait && openings->pieces > 1; i++) {
+        if (!read_locks(openings, memory))
+            return NULL;
+        wait = find_wait(openings, pid, inode, posix);
+    }
+    return wait;
+}
+
+/* ------------------------------------------------------------------ all of them */
 
 static int compare_openings(const void *a, const void *b)
 {
@@ -268,7 +333,7 @@ void openings_close(struct openings *openings, const gordian_allocator *memory)
 {
     if (!openings)
         return;
-    memory_free_all(memory, openings->list, openings->locks);
+    memory_free_all(memory, openings->list, openings->waits);
     memory_free(memory, openings);
 }
 

@@ -17,20 +17,19 @@ struct opening {
     enum opening_kind kind;
 };
 
-/* A line of /proc/locks. */
-struct file_lock {
-    uint64_t number; /* that of the holder, for those who wait, too */
+/* Somebody waits for a lock on a file. */
+struct file_wait {
     uint64_t inode;
-    int64_t pid; /* -1: of no process, but of an open file */
-    bool waits;
-    bool posix; /* belongs to a process */
+    int64_t waiter, holder; /* processes; -1: of no process, but of an open file */
+    bool posix;             /* belongs to a process */
 };
 
 struct openings {
     struct opening *list; /* by inode */
     size_t count, room;
-    struct file_lock *locks;
-    size_t lock_count, lock_room;
+    struct file_wait *waits;
+    size_t wait_count, wait_room;
+    unsigned pieces; /* that /proc/locks was read in */
     bool unreadable; /* somebody's descriptors may not be looked at */
 };
 
@@ -44,6 +43,12 @@ void openings_close(struct openings *openings, const gordian_allocator *memory);
 /* The first one of an inode in the list; `count`: how many there are. */
 const struct opening *openings_of(const struct openings *openings, enum opening_kind kind,
                                   uint64_t inode, size_t *count);
+
+/* The lock on this file that the process waits for, as /proc/locks tells; NULL: it does not, or out
+ * of memory. The kernel gives that in pieces, and what slips from one to the next between two of
+ * them is told by neither: it is read again, then. */
+const struct file_wait *openings_wait(struct openings *openings, const gordian_allocator *memory,
+                                      uint32_t pid, uint64_t inode, bool posix);
 
 /* What a descriptor is: "pipe:[123]" gives the kind and 123. False: something else. */
 bool opening_at(uint32_t pid, uint32_t fd, enum opening_kind *kind, uint64_t *inode);
