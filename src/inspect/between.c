@@ -215,6 +215,7 @@ static bool explain_file(struct wait_at *at, bool posix)
     const struct file_wait *wait =
         openings ? openings_wait(openings, &sight->memory, at->pid, inode, posix) : NULL;
     char link[512];
+    sight->failed = sight->failed || (openings && openings->failed);
     if (!wait)
         return false;
     proc_descriptor(proc_living(at->pid), fd, link, sizeof link);

@@ -260,7 +260,8 @@ static bool read_locks(struct openings *openings, const gordian_allocator *memor
     bool done = !text.failed;
     for (char *at = (char *)text.data, *end; done && *at; at = end) {
         end = at + strcspn(at, "\n");
-        end += *end == '\n';
+        if (*end) /* sscanf looks for the end of all that it is given */
+            *end++ = '\0';
         if (!parse_lock(at, &line))
             continue;
         if (!line.waits)
@@ -292,10 +293,10 @@ const struct file_wait *openings_wait(struct openings *openings, const gordian_a
                                       uint32_t pid, uint64_t inode, bool posix)
 {
     const struct file_wait *wait = find_wait(openings, pid, inode, posix);
-    for (unsigned i = 1; i < LOCK_READS && !wait && openings->pieces > 1; i++) {
-        if (!read_locks(openings, memory))
-            return NULL;
-        wait = find_wait(openings, pid, inode, posix);
+    for (unsigned i = 1; i < LOCK_READS && !wait && openings->pieces > 1 && !openings->failed;
+         i++) {
+        openings->failed = !read_locks(openings, memory);
+        wait = openings->failed ? NULL : find_wait(openings, pid, inode, posix);
     }
     return wait;
 }

@@ -30,6 +30,7 @@ struct openings {
     struct file_wait *waits;
     size_t wait_count, wait_room;
     unsigned pieces; /* that /proc/locks was read in */
+    bool failed;     /* openings_wait was out of memory */
     bool unreadable; /* somebody's descriptors may not be looked at */
 };
 
@@ -44,8 +45,8 @@ void openings_close(struct openings *openings, const gordian_allocator *memory);
 const struct opening *openings_of(const struct openings *openings, enum opening_kind kind,
                                   uint64_t inode, size_t *count);
 
-/* The lock on this file that the process waits for, as /proc/locks tells; NULL: it does not, or out
- * of memory. The kernel gives that in pieces, and what slips from one to the next between two of
+/* The lock on this file that the process waits for, as /proc/locks tells; NULL: it does not, or it
+ * has failed. The kernel gives that in pieces, and what slips from one to the next between two of
  * them is told by neither: it is read again, then. */
 const struct file_wait *openings_wait(struct openings *openings, const gordian_allocator *memory,
                                       uint32_t pid, uint64_t inode, bool posix);
