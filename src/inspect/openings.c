@@ -232,21 +232,18 @@ static bool parse_lock(const char *line, struct lock_line *lock)
     return lock->posix || strcmp(kind, "FLOCK") == 0 || strcmp(kind, "OFDLCK") == 0;
 }
 
-/* All of /proc/locks, with a NUL behind it; in how many pieces it came. Each is of one moment. */
-static unsigned read_lock_lines(struct bytes *text)
+/* All of /proc/locks, with a NUL behind it. */
+static void read_lock_lines(struct bytes *text)
 {
-    unsigned pieces = 0;
     ssize_t got = 1;
     int fd = open("/proc/locks", O_RDONLY | O_CLOEXEC);
     while (fd >= 0 && got > 0 && bytes_room(text, LOCK_PIECE)) {
         got = read(fd, text->data + text->used, LOCK_PIECE);
         text->used += got > 0 ? (size_t)got : 0;
-        pieces += got > 0;
     }
     if (fd >= 0)
         close(fd);
     bytes_put(text, "", 1);
-    return pieces;
 }
 
 /* Who waits stands behind who holds. */
@@ -256,7 +253,7 @@ static bool read_locks(struct openings *openings, const gordian_allocator *memor
     struct bytes text;
     bytes_init(&text, memory);
     openings->wait_count = 0;
-    openings->pieces = read_lock_lines(&text);
+    read_lock_lines(&text);
     bool done = !text.failed;
     for (char *at = (char *)text.data, *end; done && *at; at = end) {
         end = at + strcspn(at, "\n");
@@ -293,8 +290,7 @@ const struct file_wait *openings_wait(struct openings *openings, const gordian_a
                                       uint32_t pid, uint64_t inode, bool posix)
 {
     const struct file_wait *wait = find_wait(openings, pid, inode, posix);
-    for (unsigned i = 1; i < LOCK_READS && !wait && openings->pieces > 1 && !openings->failed;
-         i++) {
+    for (unsigned i = 1; i < LOCK_READS && !wait && !openings->failed; i++) {
         openings->failed = !read_locks(openings, memory);
         wait = openings->failed ? NULL : find_wait(openings, pid, inode, posix);
     }

@@ -29,7 +29,6 @@ struct openings {
     size_t count, room;
     struct file_wait *waits;
     size_t wait_count, wait_room;
-    unsigned pieces; /* that /proc/locks was read in */
     bool failed;     /* openings_wait was out of memory */
     bool unreadable; /* somebody's descriptors may not be looked at */
 };
