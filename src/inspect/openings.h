@@ -1,5 +1,6 @@
 /* Who has which pipe, socket or file open, on the whole machine, as /proc tells it; and who waits
- * for whose lock on a file, as /proc/locks does. Read once a look, when first asked for. */
+ * for whose lock on a file, as /proc/locks does. Read once a look, when first asked for;
+ * the locks again for somebody who waits and is not there. */
 #ifndef GORDIAN_INSPECT_OPENINGS_H
 #define GORDIAN_INSPECT_OPENINGS_H
 

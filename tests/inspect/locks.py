@@ -20,15 +20,22 @@ FILES = 200  # of each: more than a piece has lines
 LOOKS = 40
 
 
+def lock_and_unlock(folder, number):
+    files = [os.open(os.path.join(folder, f"{number}-{i}"), os.O_RDWR | os.O_CREAT, 0o600) for i in range(FILES)]
+    while True:
+        for what in (fcntl.LOCK_EX, fcntl.LOCK_UN):
+            for file in random.sample(files, FILES):
+                fcntl.flock(file, what)
+
+
 def make_noise(folder, number):
     """A process that locks files of its own and lets them go, until it is killed."""
     pid = os.fork()
     if pid == 0:
-        files = [os.open(os.path.join(folder, f"{number}-{i}"), os.O_RDWR | os.O_CREAT, 0o600) for i in range(FILES)]
-        while True:
-            for what in (fcntl.LOCK_EX, fcntl.LOCK_UN):
-                for file in random.sample(files, FILES):
-                    fcntl.flock(file, what)
+        try:
+            lock_and_unlock(folder, number)
+        finally:
+            os._exit(1)
     return pid
 
 
@@ -40,7 +47,7 @@ def names_holder(gordian, pid):
 
 def main():
     gordian, program = (os.path.abspath(path) for path in sys.argv[1:])
-    makers = []
+    makers, ended = [], 0
     with tempfile.TemporaryDirectory() as folder:
         hung = subprocess.Popen([program, "posix-pipe"], cwd=folder, stdout=subprocess.DEVNULL, start_new_session=True)
         try:
@@ -50,9 +57,11 @@ def main():
         finally:
             for pid in makers:
                 os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
+                ended += os.WIFEXITED(os.waitpid(pid, 0)[1])
             os.killpg(hung.pid, signal.SIGKILL)
             hung.wait()
+    if ended:
+        sys.exit(f"failed: {ended} of {MAKERS} who should lock files have ended")
     if missed:
         sys.exit(f"failed: who waits for the lock was missed at {missed} of {LOOKS} looks")
     print(f"found at {LOOKS} looks")
