@@ -83,16 +83,9 @@ static void pause_longer(gordian_client *client, bool anew, uint32_t most)
         client->pause_ms = most;
 }
 
-void link_break(gordian_client *client, const char *why)
+/* No server is left to try now: later, or never. */
+static void give_attempt_up(gordian_client *client, bool was_up, const char *why)
 {
-    if (client->state == LINK_FAILED)
-        return;
-    bool was_up = client->state == LINK_UP;
-    hang_up(client);
-    if (client->epoch == 0 && servers_next(client)) { /* the first time, each is asked once */
-        link_start(client);
-        return;
-    }
     if (was_up)
         client->down_since = clock_ns();
     else if (client->epoch > 0)
@@ -107,6 +100,18 @@ void link_break(gordian_client *client, const char *why)
     client->retry_at = was_up ? clock_ns() : after_ms(clock_ns(), client->pause_ms);
     if (was_up)
         tell_link(client, false, why);
+}
+
+void link_break(gordian_client *client, const char *why)
+{
+    if (client->state == LINK_FAILED)
+        return;
+    bool was_up = client->state == LINK_UP;
+    hang_up(client);
+    if (client->epoch == 0 && servers_next(client)) /* the first time, each is asked once */
+        link_start(client);
+    else
+        give_attempt_up(client, was_up, why);
 }
 
 /* Chooses the one that was named: true; or the next one. Who has just let us go does not lead any
@@ -293,7 +298,7 @@ static void next_place(gordian_client *client, int why)
         return;
     }
     *client->code = -why;
-    link_break(client, strerror(why));
+    give_attempt_up(client, false, strerror(why));
 }
 
 void link_start(gordian_client *client)

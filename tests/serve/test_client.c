@@ -7,6 +7,7 @@
 
 #include <gordian/client.h>
 
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,7 +86,12 @@ static void test_servers(void)
     check_reaches(uri, &leads, leads.frames);
     check_bad_uri("gordian://", GORDIAN_STATUS_INPUT);
     check_bad_uri("gordian://127.0.0.1:1,127.0.0.1", GORDIAN_STATUS_INPUT);
+    /* nobody is there: each is asked once, and why the last was not reached is told */
     check_bad_uri("gordian://127.0.0.1:1,127.0.0.1:2", GORDIAN_STATUS_IO);
+    CHECK_MSG(strstr(error.message, strerror(ECONNREFUSED)), "%s", error.message);
+    check_bad_uri("unix:/nonexistent/a,unix:/nonexistent/b", GORDIAN_STATUS_IO);
+    CHECK_MSG(strstr(error.message, strerror(ENOENT)), "%s", error.message);
+    check_bad_uri("unix:/nonexistent/a,tcp://127.0.0.1:1,unix:/nonexistent/b", GORDIAN_STATUS_IO);
     /* nobody leads: that is waited for, but not for ever */
     gordian_client_options hurried;
     gordian_client *client;
