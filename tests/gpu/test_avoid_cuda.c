@@ -381,7 +381,7 @@ static void test_device_memory(void)
 static void test_host_memory(void)
 {
     struct world_shape shape = {12, 6, 5, 60, 40};
-    for (size_t at = 1;; at += device >= 0 ? 17 : 1) {
+    for (size_t at = 1;; at += device >= 0 ? 17 : test_stride()) {
         struct failing failing = {.fail_at = at};
         gordian_allocator memory = {failing_resize, &failing};
         struct world world;
