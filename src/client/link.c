@@ -83,15 +83,16 @@ static void pause_longer(gordian_client *client, bool anew, uint32_t most)
         client->pause_ms = most;
 }
 
-/* No server is left to try now: later, or never. */
-static void give_attempt_up(gordian_client *client, bool was_up, const char *why)
+/* No server is left to try now: later, or never. `last`: where the one is that was tried. */
+static void give_attempt_up(gordian_client *client, const struct address *last, bool was_up,
+                            const char *why)
 {
     if (was_up)
         client->down_since = clock_ns();
     else if (client->epoch > 0)
         servers_rotate(client);
     if (!may_resume(client)) {
-        link_fail(client, GORDIAN_STATUS_IO, "%.130s: %.260s", client->address->text, why);
+        link_fail(client, GORDIAN_STATUS_IO, "%.130s: %.260s", last->text, why);
         return;
     }
     client->state = LINK_DOWN;
@@ -107,11 +108,12 @@ void link_break(gordian_client *client, const char *why)
     if (client->state == LINK_FAILED)
         return;
     bool was_up = client->state == LINK_UP;
+    const struct address *last = client->address;
     hang_up(client);
     if (client->epoch == 0 && servers_next(client)) /* the first time, each is asked once */
         link_start(client);
     else
-        give_attempt_up(client, was_up, why);
+        give_attempt_up(client, last, was_up, why);
 }
 
 /* Chooses the one that was named: true; or the next one. Who has just let us go does not lead any
@@ -288,6 +290,7 @@ static void next_place(gordian_client *client, int why)
         return;
     }
     client->place = 0;
+    const struct address *last = client->address;
     if (client->server_count > 1 && servers_next(client)) {
         link_start(client);
         return;
@@ -298,7 +301,7 @@ static void next_place(gordian_client *client, int why)
         return;
     }
     *client->code = -why;
-    give_attempt_up(client, false, strerror(why));
+    give_attempt_up(client, last, false, strerror(why));
 }
 
 void link_start(gordian_client *client)

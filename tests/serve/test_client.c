@@ -91,7 +91,8 @@ static void test_servers(void)
     CHECK_MSG(strstr(error.message, strerror(ECONNREFUSED)), "%s", error.message);
     check_bad_uri("unix:/nonexistent/a,unix:/nonexistent/b", GORDIAN_STATUS_IO);
     CHECK_MSG(strstr(error.message, strerror(ENOENT)), "%s", error.message);
-    check_bad_uri("unix:/nonexistent/a,tcp://127.0.0.1:1,unix:/nonexistent/b", GORDIAN_STATUS_IO);
+    check_bad_uri("unix:/nonexistent/a,unix:/nonexistent/b,tcp://127.0.0.1:1", GORDIAN_STATUS_IO);
+    CHECK_MSG(strncmp(error.message, "tcp://127.0.0.1:1: ", 19) == 0, "%s", error.message);
     /* nobody leads: that is waited for, but not for ever */
     gordian_client_options hurried;
     gordian_client *client;
