@@ -23,6 +23,7 @@ enum exit_code {
     EXIT_MISUSE = 2,      /* bad use or bad input */
     EXIT_UNAVAILABLE = 3, /* an engine that was asked for is not here */
     EXIT_BROKEN = 4,      /* out of memory, or reading or writing failed */
+    EXIT_INCOMPLETE = 5,  /* nothing found, but not everything was seen */
 };
 
 struct cli;
