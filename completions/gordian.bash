@@ -7,14 +7,18 @@ _gordian_commands() {
     echo help
 }
 
+# Options of a command; without one, those that may stand before any command.
 _gordian_options() {
-    gordian help "$1" 2>/dev/null | sed -n 's/^  *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'
+    gordian help "${1:-info}" 2>/dev/null |
+        if [[ -n $1 ]]; then cat; else sed -n '/^Common options/,$p'; fi |
+        sed -n 's/^  *\(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'
 }
 
 # The long name of an option, and what --help calls its argument: "--output FILE"; nothing if it
 # takes none.
 _gordian_with_argument() {
-    gordian help "$1" 2>/dev/null |
+    gordian help "${1:-info}" 2>/dev/null |
+        if [[ -n $1 ]]; then cat; else sed -n '/^Common options/,$p'; fi |
         sed -n -E "s/^ +(-., )?($2 [A-Z][A-Z:]*)( .*)?\$/\\2/p; s/^ +$2, (--[a-z-]+ [A-Z][A-Z:]*)( .*)?\$/\\1/p" |
         head -n 1
 }
@@ -101,26 +105,44 @@ _gordian_operand() {
     esac
 }
 
-_gordian() {
-    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' option='' i
-    COMPREPLY=()
-    for ((i = 1; i < COMP_CWORD; i++)); do
-        if [[ ${COMP_WORDS[i]} != -* && ${COMP_WORDS[i]} != '=' ]]; then
-            command=${COMP_WORDS[i]}
-            break
-        fi
+# Is WORD the argument of the option before it? _gordian_takes COMMAND WORD-NUMBER.
+_gordian_takes() {
+    local option=${COMP_WORDS[$2 - 1]}
+    [[ $option == '=' ]] && return 0
+    [[ $option == -* && -n $(_gordian_with_argument "$1" "$option") ]]
+}
+
+# The number of the first word from FROM on that is neither an option nor the argument of one;
+# COMP_CWORD if there is none before the word that is completed: _gordian_first COMMAND FROM.
+_gordian_first() {
+    local i
+    for ((i = $2; i < COMP_CWORD; i++)); do
+        [[ ${COMP_WORDS[i]} == -* || ${COMP_WORDS[i]} == '=' ]] || _gordian_takes "$1" "$i" || break
     done
+    echo "$i"
+}
+
+_gordian() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' option='' first
+    COMPREPLY=()
+    first=$(_gordian_first '' 1)
+    ((first < COMP_CWORD)) && command=${COMP_WORDS[first]}
+    # After the program that `run` starts come the program's own arguments, not options of `run`.
+    if [[ $command == run && $(_gordian_first run $((first + 1))) -lt COMP_CWORD ]]; then
+        _gordian_files "$current"
+        return
+    fi
     # bash splits --name=value into three words.
     if [[ $current == '=' ]]; then
         current=''
     elif [[ $previous == '=' ]]; then
         previous=${COMP_WORDS[COMP_CWORD - 2]}
     fi
-    [[ $previous == -* ]] && option=$(_gordian_with_argument "${command:-detect}" "$previous")
+    [[ $previous == -* && $command != help ]] && option=$(_gordian_with_argument "$command" "$previous")
     if [[ -n $option ]]; then
         _gordian_argument "${option% *}" "$current" "$command" "${option#* }"
     elif [[ $current == -* ]]; then
-        _gordian_words "$(_gordian_options "${command:-info}")" "$current"
+        [[ $command == help ]] || _gordian_words "$(_gordian_options "$command")" "$current"
     else
         _gordian_operand "$command" "$current"
     fi

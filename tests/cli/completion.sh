@@ -32,6 +32,15 @@ expect "run inspect watch collectives detect check avoid compose makespan serve 
 expect "detect" help de
 expect "--recover" detect --r
 expect "--crossover --most --json --engine --quiet --verbose --color --help --version" info --
+# Only what is accepted there: the common options before a command, none of help, none of run's behind its program.
+expect "--json --engine --quiet --verbose --color --help --version" --
+expect "" help --
+expect "always" --color al
+expect "detect" --color never de
+expect "--recover" --color never detect --r
+is_built run && expect "" run ./program --
+is_built run && expect "" run --on-deadlock abort ./program --o
+is_built run && expect "first.trace" run ./program --recover f
 expect "youngest oldest cheapest priority fewest-held" detect --recover ""
 expect "oldest" detect --recover = o
 expect "deadlocks matrices all" detect --show ""
