@@ -13,6 +13,9 @@ struct papers_command {
     struct papers_run run;
     bool measure, markdown;
     const char *svg, *pictures, *results_path, *merge_path;
+    struct {
+        size_t runs, values, added;
+    } merged; /* by --merge */
     gordian_error error;
 };
 
@@ -47,6 +50,46 @@ static void take_measured(struct papers_command *command)
             command->items[command->item_count++] = &command->papers.items[i];
 }
 
+/* Adds the results of the other file, all of them or none. */
+static gordian_status merge_results(struct papers_command *command)
+{
+    struct results *results = &command->results;
+    const size_t runs = results->run_count, values = results->value_count;
+    gordian_status status = results_read_file(results, command->merge_path, false, &command->error);
+    if (status == GORDIAN_OK)
+        status = papers_check_results(&command->papers, results, runs, &command->error);
+    if (status != GORDIAN_OK)
+        return status;
+    for (size_t i = 0; i < results->value_count; i++)
+        command->merged.values += results->values[i].run >= runs;
+    command->merged.added = results->value_count - values;
+    command->merged.runs = results->run_count - runs;
+    if (command->merged.values == 0)
+        return fail(&command->error, GORDIAN_STATUS_INPUT, "no results in '%s'",
+                    command->merge_path);
+    return GORDIAN_OK;
+}
+
+static void report_merge(struct papers_command *command)
+{
+    struct cli *cli = command->cli;
+    const size_t replaced = command->merged.values - command->merged.added;
+    if (cli->json) {
+        struct json json;
+        json_begin(&json, &cli->out);
+        json_key_u64(&json, "merged_values", command->merged.values);
+        json_key_u64(&json, "added_values", command->merged.added);
+        json_key_u64(&json, "replaced_values", replaced);
+        json_key_u64(&json, "merged_runs", command->merged.runs);
+        json_end(&json);
+    } else if (!cli->quiet) {
+        cli_say(cli, "merged %zu value%s of %zu run%s from '%s': %zu new, %zu replaced",
+                command->merged.values, command->merged.values == 1 ? "" : "s",
+                command->merged.runs, command->merged.runs == 1 ? "" : "s", command->merge_path,
+                command->merged.added, replaced);
+    }
+}
+
 /* The recorded results, or those of the file, and the other ones over them. `file` gets the name of
  * the one that is wrong. */
 static gordian_status read_results(struct papers_command *command, const char **file)
@@ -59,10 +102,12 @@ static gordian_status read_results(struct papers_command *command, const char **
             results_read_file(&command->results, command->results_path, writes, &command->error);
     else
         status = results_read_recorded(&command->results, &command->error);
+    if (status == GORDIAN_OK)
+        status = papers_check_results(&command->papers, &command->results, 0, &command->error);
     if (status != GORDIAN_OK || !command->merge_path)
         return status;
     *file = command->merge_path;
-    return results_read_file(&command->results, command->merge_path, false, &command->error);
+    return merge_results(command);
 }
 
 /* ------------------------------------------------------------------ doing it */
@@ -138,6 +183,8 @@ static gordian_status do_rest(struct papers_command *command)
         status = measure_items(command);
     if (status == GORDIAN_OK && command->merge_path)
         status = write_results(command);
+    if (status == GORDIAN_OK && command->merge_path)
+        report_merge(command);
     if (status == GORDIAN_OK && command->svg)
         status = papers_draw(&command->papers, command->items[0], &command->results, command->svg,
                              &command->error);
@@ -145,6 +192,13 @@ static gordian_status do_rest(struct papers_command *command)
         status = papers_draw_all(&command->papers, &command->results, command->pictures,
                                  &command->error);
     return status == GORDIAN_OK ? print_all(command) : status;
+}
+
+/* Does anything come of the results: a file, a picture, a table? */
+static bool uses_results(const struct papers_command *command)
+{
+    return command->results_path || command->item_count || command->measure || command->markdown ||
+           command->svg || command->pictures;
 }
 
 static int run_papers(struct papers_command *command, char **names, int count)
@@ -157,6 +211,11 @@ static int run_papers(struct papers_command *command, char **names, int count)
     if (status == GORDIAN_OK && command->svg && command->item_count != 1) {
         papers_close(&command->papers);
         return cli_misuse(cli, "--svg draws one table or figure: name one");
+    }
+    if (status == GORDIAN_OK && command->merge_path && !uses_results(command)) {
+        papers_close(&command->papers);
+        return cli_misuse(cli, "--merge alone keeps nothing: give --results FILE to write to, or "
+                               "name a table to show");
     }
     if (status == GORDIAN_OK)
         status = read_results(command, &file);

@@ -139,8 +139,10 @@ static gordian_status put_values(struct json *json, const struct papers *papers,
     json_open(json, "series", '[');
     for (size_t c = 0; c < chart.curve_count; c++) {
         const struct papers_measure *measure = chart.curves[c].measure;
-        put_curve(json, &chart, c, results, key,
-                  measure && run ? papers_why_not(run, measure) : NULL);
+        char lacks[1024];
+        const bool missing =
+            measure && run && papers_unmeasured(run, measure, item, lacks, sizeof lacks);
+        put_curve(json, &chart, c, results, key, missing ? lacks : NULL);
     }
     json_shut(json);
     chart_close(&chart);

@@ -5,6 +5,7 @@
 #include "published/array_figure.h"
 #include "published/published.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct papers_measure papers_measures[] = {
@@ -223,6 +224,12 @@ static bool is_done(const struct papers_run *run, const struct papers_measure *m
     return value && value->run + 1 == run->results->run_count;
 }
 
+static bool is_left_out(const struct papers_run *run, const struct papers_measure *measure,
+                        const struct papers_point *point)
+{
+    return run->bench.options->quick && measure->quick_most > 0 && point->x > measure->quick_most;
+}
+
 static gordian_status measure_points(struct papers_run *run, const struct papers_measure *measure,
                                      const struct papers_item *item)
 {
@@ -231,9 +238,8 @@ static gordian_status measure_points(struct papers_run *run, const struct papers
     size_t count = 0;
     for (size_t i = 0; i < papers_point_count(item) && count < PAPERS_VALUES_MOST; i++) {
         points[count] = papers_point_at(item, i);
-        bool large = run->bench.options->quick && measure->quick_most > 0 &&
-                     points[count].x > measure->quick_most;
-        count += !large && !is_done(run, measure, &points[count]);
+        count +=
+            !is_left_out(run, measure, &points[count]) && !is_done(run, measure, &points[count]);
     }
     if (count == 0)
         return GORDIAN_OK;
@@ -247,6 +253,73 @@ static gordian_status measure_points(struct papers_run *run, const struct papers
             status = results_add(run->results, value, run->bench.error);
     }
     return status;
+}
+
+/* Appends as much as there is room for. */
+static void append_text(char *text, size_t size, const char *more)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s", more);
+}
+
+bool papers_unmeasured(const struct papers_run *run, const struct papers_measure *measure,
+                       const struct papers_item *item, char *text, size_t size)
+{
+    const char *why = papers_why_not(run, measure);
+    size_t missing = 0, large = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < papers_point_count(item); i++) {
+        struct papers_point point = papers_point_at(item, i);
+        if (is_done(run, measure, &point))
+            continue;
+        append_text(text, size, missing++ ? ", " : "");
+        append_text(text, size, point.text);
+        large += is_left_out(run, measure, &point);
+    }
+    if (!why)
+        why = large == missing ? "left out by --quick" : "it could not be measured";
+    append_text(text, size, ": ");
+    append_text(text, size, why);
+    return missing > 0;
+}
+
+static bool names_measure(const struct papers_item *item, const char *measure)
+{
+    for (size_t i = 0; i < item->measures.count; i++)
+        if (strcmp(item->measures.items[i], measure) == 0)
+            return true;
+    return false;
+}
+
+static bool has_point(const struct papers_item *item, const struct results_value *value)
+{
+    for (size_t i = 0; i < papers_point_count(item); i++) {
+        struct papers_point point = papers_point_at(item, i);
+        if (point.x == value->x && point.y == value->y)
+            return true;
+    }
+    return false;
+}
+
+gordian_status papers_check_results(const struct papers *papers, const struct results *results,
+                                    size_t first_run, gordian_error *error)
+{
+    for (size_t i = 0; i < results->value_count; i++) {
+        const struct results_value *value = &results->values[i];
+        bool known = value->run < first_run;
+        for (size_t k = 0; k < papers->item_count && !known; k++)
+            known = names_measure(&papers->items[k], value->measure) &&
+                    has_point(&papers->items[k], value);
+        if (known)
+            continue;
+        if (!papers_measure_named(value->measure))
+            return fail_at(error, GORDIAN_STATUS_INPUT, value->line, 1, "unknown measure '%s'",
+                           value->measure);
+        return fail_at(error, GORDIAN_STATUS_INPUT, value->line, 1,
+                       "no table or figure has '%s' at x %g, y %g", value->measure, value->x,
+                       value->y);
+    }
+    return GORDIAN_OK;
 }
 
 gordian_status papers_measure_item(struct papers_run *run, const struct papers_item *item)

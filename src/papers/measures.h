@@ -63,6 +63,16 @@ const char *papers_why_not(const struct papers_run *run, const struct papers_mea
  * and each for a shorter time. What cannot be measured here is passed over. */
 gordian_status papers_measure_item(struct papers_run *run, const struct papers_item *item);
 
+/* Does this run lack points of `item` that `measure` would have? If so `text` names the points and
+ * the reason: "4096x4096, 8192x8192: left out by --quick". */
+bool papers_unmeasured(const struct papers_run *run, const struct papers_measure *measure,
+                       const struct papers_item *item, char *text, size_t size);
+
+/* GORDIAN_STATUS_INPUT, with the line, if a value from run `first_run` on belongs to no table or
+ * figure: an unknown measure, or a point that none of them has. */
+gordian_status papers_check_results(const struct papers *papers, const struct results *results,
+                                    size_t first_run, gordian_error *error);
+
 void papers_run_open(struct papers_run *run, const struct bench_options *options,
                      struct results *results, gordian_error *error);
 void papers_run_close(struct papers_run *run);

@@ -38,6 +38,10 @@ typedef void papers_line(struct output *out, const char *text);
 gordian_status papers_tell_sources(const struct papers *papers, const struct papers_item *item,
                                    const struct results *results, const struct papers_run *run,
                                    struct output *out, papers_line *line, gordian_error *error);
+/* What this run did not measure of an item, a line each; `heading` comes before the first. */
+void papers_tell_unmeasured(const struct papers *papers, const struct papers_item *item,
+                            const struct papers_run *run, const char *heading, struct output *out,
+                            papers_line *line);
 /* "table 3.3", "figure 8", "figure without a number" */
 const char *papers_item_title(char *text, size_t size, const struct papers_item *item);
 /* "seconds": what the printed numbers are. */

@@ -161,6 +161,7 @@ static gordian_status keep_line(struct results *results, struct results_line *li
         return fail_at(error, GORDIAN_STATUS_INPUT, number, 1,
                        "a value needs x and y, and is above 0");
     line->value.run = first + (size_t)line->run_number - 1;
+    line->value.line = number;
     return put_value(results, &line->value, error);
 }
 

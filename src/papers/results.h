@@ -27,7 +27,8 @@ struct results_value {
     double value; /* nanoseconds, or cycles: as the measure has it */
     double p99;
     unsigned samples;
-    size_t run; /* its place in `runs` */
+    size_t run;    /* its place in `runs` */
+    uint64_t line; /* of the text it was read from; 0: it was measured */
 };
 
 struct results {

@@ -109,3 +109,31 @@ gordian_status papers_tell_sources(const struct papers *papers, const struct pap
     line(out, text);
     return GORDIAN_OK;
 }
+
+/* `heading` is printed once: before the first line of an item. */
+static void tell_unmeasured(const struct papers_item *item, const struct papers_run *run,
+                            const char **heading, struct output *out, papers_line *line)
+{
+    char which[1024], text[1280];
+    for (size_t i = 0; i < item->measures.count; i++) {
+        const struct papers_measure *measure = papers_measure_named(item->measures.items[i]);
+        if (!measure || !papers_unmeasured(run, measure, item, which, sizeof which))
+            continue;
+        output_text(out, *heading);
+        *heading = "";
+        snprintf(text, sizeof text, "%s, %s", measure->label, which);
+        line(out, text);
+    }
+}
+
+void papers_tell_unmeasured(const struct papers *papers, const struct papers_item *item,
+                            const struct papers_run *run, const char *heading, struct output *out,
+                            papers_line *line)
+{
+    tell_unmeasured(item, run, &heading, out, line);
+    for (size_t i = 0; i < item->from.count; i++) {
+        const struct papers_item *table = papers_named(papers, item->paper, item->from.items[i]);
+        if (table)
+            tell_unmeasured(table, run, &heading, out, line);
+    }
+}

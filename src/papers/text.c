@@ -116,6 +116,8 @@ gordian_status papers_item_text(const struct papers *papers, const struct papers
         output_text(out, "\nmeasured here\n");
         status = papers_tell_sources(papers, item, results, run, out, print_line, error);
     }
+    if (run)
+        papers_tell_unmeasured(papers, item, run, "\nnot measured in this run\n", out, print_line);
     print_slips(out, item);
     print_texts(out, "what differs", &item->differs);
     print_texts(out, "notes", &item->notes);
