@@ -22,7 +22,8 @@ static void print_usage(struct output *out)
                 "\n"
                 "'gordian help COMMAND' or 'gordian COMMAND --help' tells more; so does\n"
                 "man gordian. Exit status: 0 nothing found, 1 a deadlock was found, 2 bad use\n"
-                "or bad input, 3 something not available, 4 out of memory or I/O failure.\n");
+                "or bad input, 3 something not available, 4 out of memory or I/O failure, 5\n"
+                "nothing found, but not everything was seen.\n");
 }
 
 static const struct command *find_command(struct cli *cli, const char *name)
