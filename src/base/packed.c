@@ -269,7 +269,7 @@ bool unpack_look(struct unpack *unpack, enum packed_kind *kind)
     if (unpack->known)
         return !unpack->problem[0] && !unpack->no_memory;
     /* A byte at a time as long as it may be packed: text must not be waited for. */
-    while (have < PACKED_MAGIC_BYTES && count > 0 && memcmp(head, PACKED_MAGIC, have) == 0) {
+    while (count > 0 && magic_may_follow(head, have)) {
         count = take_some(unpack, head + have, 1);
         have += count > 0;
     }
@@ -277,8 +277,13 @@ bool unpack_look(struct unpack *unpack, enum packed_kind *kind)
         return false;
     unpack->known = true;
     unpack->plain_end = count == 0;
-    if (have < PACKED_MAGIC_BYTES || memcmp(head, PACKED_MAGIC, PACKED_MAGIC_BYTES) != 0) {
-        bytes_put(&unpack->text, head, have);
+    const struct magic *magic = magic_find(head, have);
+    if (magic->kind == MAGIC_COMPRESSED) {
+        unpack_problem(unpack, MAGIC_REFUSAL, magic->format, magic->command);
+        return false;
+    }
+    if (magic->kind != MAGIC_PACKED) {
+        bytes_put(&unpack->text, head + magic->length, have - magic->length);
         unpack->no_memory = unpack->text.failed;
         return !unpack->no_memory;
     }

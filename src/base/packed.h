@@ -10,11 +10,10 @@
 #define GORDIAN_BASE_PACKED_H
 
 #include "base/bytes.h"
+#include "base/magic.h"
 
-#define PACKED_MAGIC       "\x89GRD\r\n\x1a\n"
-#define PACKED_MAGIC_BYTES 8
-#define PACKED_VERSION     1
-#define PACKED_HEAD        16 /* bytes of a trace's header, and what all have in common */
+#define PACKED_VERSION 1
+#define PACKED_HEAD    16 /* bytes of a trace's header, and what all have in common */
 /* Bytes of a block: the longest line fits. */
 #define PACKED_BLOCK_MAX (64u << 20)
 #define PACKED_RENEW     (UINT32_C(1) << 31)

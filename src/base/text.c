@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include "base/magic.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -36,10 +38,12 @@ static gordian_status text_begin(struct text *text, const char *name,
 
 static gordian_status text_end(struct text *text, gordian_status status, gordian_error *error)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
-    const size_t width = sizeof mark - 1;
-    if (status == GORDIAN_OK && text->size >= width && memcmp(text->bytes, mark, width) == 0)
-        memmove(text->bytes, text->bytes + width, text->size -= width);
+    const struct magic *magic = magic_find(text->bytes, status == GORDIAN_OK ? text->size : 0);
+    if (magic->kind == MAGIC_BOM) /* some editors begin UTF-8 with it */
+        memmove(text->bytes, text->bytes + magic->length, text->size -= magic->length);
+    if (magic->kind == MAGIC_COMPRESSED)
+        status = fail_at(error, GORDIAN_STATUS_INPUT, 1, 1, MAGIC_REFUSAL, magic->format,
+                         magic->command);
     if (status == GORDIAN_OK) {
         text->bytes[text->size] = '\0';
         status = refuse_nul(text, error);
