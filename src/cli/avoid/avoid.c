@@ -32,6 +32,7 @@ static void count_step(struct avoid_tally *tally, const gordian_bank_step *step,
         break;
     case GORDIAN_VERDICT_REFUSED:
         tally->errors++;
+        tally->refused += step->kind == GORDIAN_LINE_EVENT;
         break;
     case GORDIAN_VERDICT_CANCELLED:
     case GORDIAN_VERDICT_EXITED:
@@ -160,6 +161,11 @@ static int run_avoid(struct avoid *avoid, const char *path)
     if (code == EXIT_NOTHING)
         code = avoid_replay(avoid, &avoid->input.source, avoid->input.name,
                             avoid->cli->json ? &avoid_json : &avoid_text);
+    if (code == EXIT_NOTHING && avoid_refused_all(&avoid->tally)) {
+        fail(&error, GORDIAN_STATUS_INPUT, "all events were refused (%llu): nothing is known",
+             (unsigned long long)avoid->tally.events);
+        code = cli_fail(avoid->cli, avoid->input.name, &error);
+    }
     if (code != EXIT_NOTHING)
         return code;
     return avoid->tally.unsafe ? EXIT_FOUND : EXIT_NOTHING;

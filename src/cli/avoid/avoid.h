@@ -11,9 +11,17 @@
 #define AVOID_NO_PATIENCE UINT64_MAX
 
 struct avoid_tally {
-    uint64_t events, granted, unsafe, unavailable, released, errors;
-    uint64_t served; /* waiting requests granted later */
+    uint64_t events, granted, unsafe, unavailable, released;
+    uint64_t errors;  /* events and declarations that were refused */
+    uint64_t refused; /* events alone */
+    uint64_t served;  /* waiting requests granted later */
 };
+
+/* Nothing is known of a trace whose events were all refused: it is bad input. */
+static inline bool avoid_refused_all(const struct avoid_tally *tally)
+{
+    return tally->events > 0 && tally->refused == tally->events;
+}
 
 struct avoid {
     struct cli *cli;

@@ -210,6 +210,11 @@ static int solve_plan(struct planning *planning)
     int code = take_lists(planning);
     if (code != EXIT_NOTHING)
         return code;
+    if (!gordian_plan_process_name(planning->plan, 0)) {
+        fail(&error, GORDIAN_STATUS_INPUT,
+             "an empty plan: declare resources and what each process claims of them");
+        return cli_fail(cli, planning->name, &error);
+    }
     if (gordian_plan_solve(planning->plan, &planning->answer, &error) != GORDIAN_OK)
         return cli_fail(cli, NULL, &error);
     return EXIT_NOTHING;

@@ -273,6 +273,8 @@ static void write_summary(struct avoid *avoid, const uint32_t *order, size_t cou
     progress_clear(&avoid->cli->progress);
     if (tally->unsafe)
         write_count(avoid, tally->unsafe, "denied as unsafe", "denied as unsafe", COLOR_BAD);
+    else if (avoid_refused_all(tally))
+        style_text(&avoid->style, out, COLOR_BAD, "nothing judged");
     else
         style_text(&avoid->style, out, COLOR_GOOD, "nothing unsafe");
     output_text(out, " in ");

@@ -259,10 +259,7 @@ static int detect_main(struct cli *cli, int argc, char **argv)
     if (operands > 1)
         return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
     if (detect.recover && !gordian_policy_parse(detect.recover, &detect.policy))
-        return cli_misuse(cli,
-                          "--recover: '%.40s' is none of youngest, oldest, cheapest, priority, "
-                          "fewest-held",
-                          detect.recover);
+        return refuse_policy(cli, detect.recover);
     detect.drawing = (struct drawing){cli_style(cli), &cli->out, &detect.labels, cli->verbose};
     code = run_detect(&detect, operands ? argv[0] : NULL);
     gordian_replay_close(detect.replay);

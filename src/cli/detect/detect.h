@@ -13,6 +13,12 @@ struct tally {
     uint64_t events, granted, blocked, deadlocks, doomed, errors;
 };
 
+/* Nothing is known of a trace whose events were all refused: it is bad input. */
+static inline bool detect_refused_all(const struct tally *tally)
+{
+    return tally->events > 0 && tally->errors == tally->events;
+}
+
 enum detect_show {
     DETECT_SHOW_DEADLOCKS,
     DETECT_SHOW_MATRICES, /* and the matrices at the end */
