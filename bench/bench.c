@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/machine.h"
+#include "base/nearest.h"
 #include "build-info.h"
 #include "harness.h"
 
@@ -110,13 +111,17 @@ static gordian_status check_engine(const char *name, gordian_error *error)
 static gordian_status check_name(const char *name, gordian_error *error)
 {
     char list[256] = "";
+    struct nearest nearest = {.typed = name, .length = name ? strlen(name) : 0};
     for (const struct bench_info *info = bench_list; info->name; info++) {
         if (!name || strcmp(info->name, name) == 0)
             return GORDIAN_OK;
+        nearest_offer(&nearest, info->name);
         strncat(list, info == bench_list ? "" : ", ", sizeof list - strlen(list) - 1);
         strncat(list, info->name, sizeof list - strlen(list) - 1);
     }
-    return fail(error, GORDIAN_STATUS_INPUT, "unknown bench '%s': one of %s", name, list);
+    const char *found = nearest_found(&nearest);
+    return fail(error, GORDIAN_STATUS_INPUT, "unknown bench '%.40s'%s%s%s", name,
+                found ? "; did you mean '" : ": one of ", found ? found : list, found ? "'?" : "");
 }
 
 static void print_score(struct bench *bench)

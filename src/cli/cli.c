@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "base/nearest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -246,6 +247,38 @@ static int parse_words(struct cli *cli, const struct option *own, int argc, char
     return operands;
 }
 
+/* A name that no engine of the command's family has is a mistake, unlike an engine that is not
+ * available. Commands without engines of their own take any name. */
+static bool check_engine(struct cli *cli, int *code)
+{
+    gordian_engine_info info;
+    struct nearest nearest = {.typed = cli->engine,
+                              .length = cli->engine ? strlen(cli->engine) : 0};
+    size_t engines = 0;
+    if (!cli->engine || strcmp(cli->engine, "auto") == 0)
+        return true;
+    for (size_t i = 0; gordian_engine(i, &info) == GORDIAN_OK; i++) {
+        if (strcmp(info.family, cli->command->name) != 0)
+            continue;
+        if (strcmp(info.name, cli->engine) == 0)
+            return true;
+        nearest_offer(&nearest, info.name);
+        engines++;
+    }
+    if (engines == 0)
+        return true;
+    if (strcmp(cli->engine, "mpi") == 0) {
+        cli_say(cli, "engine 'mpi' is not available: only gordian-mpi has it");
+        *code = EXIT_UNAVAILABLE;
+        return false;
+    }
+    const char *found = nearest_found(&nearest);
+    *code = cli_misuse(cli, "unknown engine '%.40s'%s%s%s", cli->engine,
+                       found ? "; did you mean '" : ": 'gordian info' lists them",
+                       found ? found : "", found ? "'?" : "");
+    return false;
+}
+
 static int parse_command(struct cli *cli, const struct option *own, int argc, char **argv,
                          bool leading, int *code)
 {
@@ -257,6 +290,8 @@ static int parse_command(struct cli *cli, const struct option *own, int argc, ch
         *code = EXIT_NOTHING;
         return -1;
     }
+    if (operands >= 0 && !check_engine(cli, code))
+        return -1;
     progress_start(&cli->progress, !cli->quiet && isatty(STDERR_FILENO));
     return operands;
 }

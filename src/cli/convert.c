@@ -35,6 +35,9 @@ static int convert_main(struct cli *cli, int argc, char **argv)
     int operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
+    if (cli->json)
+        return cli_misuse(cli, "--json: traces and snapshots are not written as JSON ('gordian "
+                               "detect --all --json' prints the events of a trace)");
     if (operands > 1)
         return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
     struct input input;

@@ -70,8 +70,9 @@ static const char *no_part(const char *built, const char *program)
     char path[4096];
     if (built[0] || part_find(program, path, sizeof path))
         return built;
-    return strcmp(program, "gordian-serve") == 0 ? "gordian-serve is not installed"
-                                                 : "gordian-watch is not installed";
+    return strcmp(program, "gordian-serve") == 0   ? "gordian-serve is not installed"
+           : strcmp(program, "gordian-watch") == 0 ? "gordian-watch is not installed"
+                                                   : "gordian-mpi is not installed";
 }
 
 static const char *no_stacks(struct features *features)
@@ -109,7 +110,8 @@ void features_list(struct features *features)
         {"page", no_part(GORDIAN_BUILD_NO_PAGE, "gordian-serve"), "of the service, for browsers"},
         {"tls", no_part(GORDIAN_BUILD_NO_TLS, "gordian-serve"),
          "tls:// for clients of the service"},
-        {"mpi", GORDIAN_BUILD_NO_MPI, cli_is_mpi() ? "this is gordian-mpi" : "as gordian-mpi"},
+        {"mpi", cli_is_mpi() ? "" : no_part(GORDIAN_BUILD_NO_MPI, "gordian-mpi"),
+         cli_is_mpi() ? "this is gordian-mpi" : "as gordian-mpi"},
         {"postgres", no_part(GORDIAN_BUILD_NO_POSTGRES, "gordian-watch"),
          "servers for gordian watch"},
         {"mariadb", no_part(GORDIAN_BUILD_NO_MARIADB, "gordian-watch"),

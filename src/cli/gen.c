@@ -159,6 +159,9 @@ static int gen_main(struct cli *cli, int argc, char **argv)
                         : cli_misuse(cli, "no KIND ('gordian gen --list' shows them)");
     gen.kind = argv[0];
     gen.json = cli->json && strcmp(gen.kind, "collectives") == 0;
+    if (cli->json && !gen.json)
+        return cli_misuse(cli, "--json: only --list and collectives have a JSON form ('gordian "
+                               "detect --all --json' prints the events of a trace)");
     if (strcmp(gen.kind, "collectives") == 0 && !gen.folder)
         return cli_misuse(cli, "collectives need a --folder for the dumps");
     return (binary ? generate_packed : generate_kind)(cli, &gen);

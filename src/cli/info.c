@@ -184,7 +184,7 @@ static int check_engine(struct cli *cli)
     if (found.name)
         cli_say(cli, "engine '%s' is not available: %s", found.name, found.reason);
     else
-        cli_say(cli, "there is no engine '%.40s': 'gordian info' lists them", cli->engine);
+        return cli_misuse(cli, "unknown engine '%.40s': 'gordian info' lists them", cli->engine);
     return EXIT_UNAVAILABLE;
 }
 

@@ -107,11 +107,17 @@ static bool take_choice(const struct option *option, const char *text)
 
 static bool bad_choice(struct parser *parser, const struct option *option, const char *text)
 {
+    struct nearest nearest = {.typed = text, .length = strlen(text)};
     int used =
         snprintf(parser->complaint, parser->size, "--%s: '%.40s' is none of", option->name, text);
-    for (size_t i = 0; option->choices[i] && used >= 0 && (size_t)used < parser->size; i++)
+    for (size_t i = 0; option->choices[i] && used >= 0 && (size_t)used < parser->size; i++) {
+        nearest_offer(&nearest, option->choices[i]);
         used += snprintf(parser->complaint + used, parser->size - (size_t)used, "%s %s",
                          i ? "," : "", option->choices[i]);
+    }
+    if (nearest_found(&nearest) && used >= 0 && (size_t)used < parser->size)
+        snprintf(parser->complaint + used, parser->size - (size_t)used, "; did you mean '%s'?",
+                 nearest_found(&nearest));
     return false;
 }
 

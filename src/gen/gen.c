@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/nearest.h"
 #include "gen/kinds.h"
 
 #include <stdlib.h>
@@ -84,12 +85,15 @@ static const struct gen_kind *find_kind(const char *name)
 static gordian_status unknown_kind(const char *name, gordian_error *error)
 {
     char list[400] = "";
+    struct nearest nearest = {.typed = name ? name : "", .length = name ? strlen(name) : 0};
     for (const struct gen_kind *kind = gen_kinds; kind->name; kind++) {
+        nearest_offer(&nearest, kind->name);
         strncat(list, kind == gen_kinds ? "" : ", ", sizeof list - strlen(list) - 1);
         strncat(list, kind->name, sizeof list - strlen(list) - 1);
     }
-    return fail(error, GORDIAN_STATUS_INPUT, "unknown kind '%s': one of %s", name ? name : "",
-                list);
+    const char *found = nearest_found(&nearest);
+    return fail(error, GORDIAN_STATUS_INPUT, "unknown kind '%.40s'%s%s%s", nearest.typed,
+                found ? "; did you mean '" : ": one of ", found ? found : list, found ? "'?" : "");
 }
 
 static bool kind_uses(const struct gen_kind *kind, const char *option)

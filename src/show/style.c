@@ -28,7 +28,7 @@ static bool locale_is_utf8(void)
 {
     const char *set = locale_set();
     if (!set)
-        return true;
+        return false; /* the C locale */
     if (setlocale(LC_CTYPE, ""))
         return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     /* Not installed here: all there is to go by is its name. */

@@ -2,6 +2,7 @@
 #include "cli/detect/detect.h"
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "cli/commands.h"
 
 #include <string.h>
@@ -198,10 +199,25 @@ static gordian_status write_picture(struct detect *detect, gordian_error *error)
 static gordian_status refuse_all(const struct detect *detect, gordian_error *error)
 {
     const struct tally *tally = &detect->tally;
-    if (tally->events == 0 || tally->errors < tally->events)
+    if (!detect_refused_all(tally))
         return GORDIAN_OK;
     return fail(error, GORDIAN_STATUS_INPUT, "all events were refused (%llu): nothing is known",
                 (unsigned long long)tally->events);
+}
+
+static int refuse_policy(struct cli *cli, const char *typed)
+{
+    static const char *const policies[] = {"youngest", "oldest", "cheapest", "priority",
+                                           "fewest-held"};
+    struct nearest nearest = {.typed = typed, .length = strlen(typed)};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
+        nearest_offer(&nearest, policies[i]);
+    const char *found = nearest_found(&nearest);
+    return cli_misuse(cli,
+                      "--recover: '%.40s' is none of youngest, oldest, cheapest, priority, "
+                      "fewest-held%s%s%s",
+                      typed, found ? "; did you mean '" : "", found ? found : "",
+                      found ? "'?" : "");
 }
 
 static int run_detect(struct detect *detect, const char *path)

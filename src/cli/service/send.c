@@ -105,7 +105,8 @@ static gordian_status read_open(struct send *send, gordian_error *error)
     else if (length == 5 && memcmp(send->open, "avoid", length) == 0)
         options->open = GORDIAN_SERVICE_KIND_AVOIDS;
     else
-        return fail(error, GORDIAN_STATUS_INPUT, "expected detect or avoid");
+        return fail(error, GORDIAN_STATUS_INPUT, "--open: '%.40s' is neither detect nor avoid",
+                    send->open);
     return GORDIAN_OK;
 }
 
