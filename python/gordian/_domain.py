@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import weakref
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from .errors import Deadlock, Place, Wait
 from .snapshot import Snapshot
@@ -86,6 +86,10 @@ def _goes_on(actor: Any) -> bool:
     return waiter is not None and waiter.done()
 
 
+# Called with every Deadlock of a lock just before it is raised, in the thread that gets it.
+deadlock_listeners: List[Callable[[Deadlock], None]] = []
+
+
 class Domain:
     """Locks that are judged together. There is one for all that do not ask for another."""
 
@@ -110,7 +114,10 @@ class Domain:
                 if cycle is not None:
                     self._forget(waiting)
         if cycle is not None:
-            raise Deadlock(cycle)
+            error = Deadlock(cycle)
+            for listener in list(deadlock_listeners):
+                listener(error)
+            raise error
 
     def leave(self, waiting: Waiting) -> None:
         """It waits no more."""

@@ -4,6 +4,11 @@
     @pytest.mark.gordian_timeout(5)      this one
     gordian_timeout = 30                 in pytest.ini
     pytest --gordian-locks               threading's locks raise Deadlock instead of hanging
+    @pytest.mark.gordian_deadlocks       this test raises Deadlock on purpose
+
+With --gordian-locks a test fails if a Deadlock was raised in any thread while it ran, even if the
+code under test has caught it: a thread that dies of it, or a future that nothing asks for, would
+turn the deadlock into a pass. A Deadlock that `pytest.raises` has caught is expected.
 
 The report has the waits for locks of this package, the Python lines of every thread, and what
 `gordian inspect` says of the process, where that command is there ($GORDIAN names another).
@@ -19,7 +24,7 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any, Iterator, List, Optional
+from typing import Any, Iterator, List, Optional, Tuple
 
 import pytest
 
@@ -48,6 +53,7 @@ def pytest_addoption(parser: Any) -> None:
 
 def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", "gordian_timeout(seconds): end the test when it takes longer")
+    config.addinivalue_line("markers", "gordian_deadlocks: the test raises Deadlock on purpose")
     config.pluginmanager.register(_Plugin(config), "gordian-hangs")
 
 
@@ -60,11 +66,13 @@ class _Plugin:
         self.watch: Optional[_Watch] = None
         self.stderr = os.dup(2)  # not yet captured
         self.patch: Any = None
+        self.deadlocks: Optional[_Deadlocks] = None
         if config.getoption("--gordian-locks"):
             from .locks import patched
 
             self.patch = patched()
             self.patch.__enter__()
+            self.deadlocks = _Deadlocks()
 
     def _limit(self, item: Any) -> float:
         mark = item.get_closest_marker("gordian_timeout")
@@ -99,6 +107,17 @@ class _Plugin:
         with _inside(self.watch):
             yield
 
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: Any) -> Iterator[None]:
+        outcome = yield
+        if self.deadlocks is None:
+            return
+        unexpected = self.deadlocks.take()
+        report = outcome.get_result()
+        if unexpected and report.passed and item.get_closest_marker("gordian_deadlocks") is None:
+            report.outcome = "failed"
+            report.longrepr = "\n\n".join(unexpected)
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: Any) -> None:
         self.status = int(exitstatus)
@@ -107,11 +126,66 @@ class _Plugin:
     def pytest_unconfigure(self) -> None:
         if self.patch is not None:
             self.patch.__exit__(None, None, None)
+        if self.deadlocks is not None:
+            self.deadlocks.close()
         if self.hung and _left_over():
             # The interpreter would wait for the threads that hang.
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(self.status)
+
+
+class _Deadlocks:
+    """Every Deadlock that locks raise, until a test's report takes them."""
+
+    def __init__(self) -> None:
+        from ._domain import deadlock_listeners
+
+        self._raised: List[Tuple[BaseException, str]] = []  # with thread and stack
+        self._listeners = deadlock_listeners
+        self._raises = pytest.raises
+        self._listeners.append(self._note)
+        setattr(pytest, "raises", self._raises_noted)
+
+    def close(self) -> None:
+        setattr(pytest, "raises", self._raises)
+        self._listeners.remove(self._note)
+
+    def take(self) -> List[str]:
+        """Reports of those that nothing expected, of all since the last call."""
+        raised, self._raised = self._raised, []
+        return [report for error, report in raised if not getattr(error, "_expected", False)]
+
+    def _note(self, error: BaseException) -> None:
+        stack = _lines(sys._getframe(1))
+        name = threading.current_thread().name
+        self._raised.append((error, f"Deadlock was raised in thread {name}: {error}\n{stack}"))
+
+    def _raises_noted(self, *arguments: Any, **options: Any) -> Any:
+        made = self._raises(*arguments, **options)
+        if hasattr(made, "__exit__"):
+            return _Raises(made)
+        setattr(made.value, "_expected", True)  # raises(Deadlock, function)
+        return made
+
+
+class _Raises:
+    """What pytest.raises returns, and a mark on what it has caught."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def __enter__(self) -> Any:
+        return self._inner.__enter__()
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
+        caught = self._inner.__exit__(kind, value, trace)
+        if caught and value is not None:
+            setattr(value, "_expected", True)
+        return caught
 
 
 def _left_over() -> List[threading.Thread]:

@@ -114,6 +114,71 @@ def test_it():
     assert done.returncode == 0, done.stdout
 
 
+ACROSS = """
+import threading, concurrent.futures, gordian, pytest
+
+def cross(run):
+    a, b = threading.Lock(), threading.Lock()
+    barrier = threading.Barrier(2)
+
+    def take(x, y):
+        with x:
+            barrier.wait()
+            with y:
+                pass
+
+    run(lambda: take(a, b), lambda: take(b, a))
+
+def in_threads(*calls):
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+def in_a_pool(*calls):
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+        for call in calls:
+            pool.submit(call)  # nothing asks for the result
+
+def test_threads():
+    cross(in_threads)
+
+def test_pool():
+    cross(in_a_pool)
+
+def test_caught():
+    lock = threading.Lock()
+    with lock:
+        try:
+            lock.acquire()
+        except Exception:
+            pass
+
+def test_sound():
+    lock = threading.Lock()
+    in_threads(*[lambda: lock.acquire() and lock.release()] * 4)
+
+def test_expected():
+    lock = threading.Lock()
+    with lock, pytest.raises(gordian.Deadlock):
+        lock.acquire()
+    with lock:
+        pytest.raises(gordian.Deadlock, lock.acquire)
+
+@pytest.mark.gordian_deadlocks
+def test_on_purpose():
+    cross(in_threads)
+"""
+
+
+def test_a_deadlock_in_any_thread_fails_the_test(tmp_path):
+    done = run_pytest(tmp_path, ACROSS, "--gordian-locks", "-rA", inspect=False)
+    assert "3 failed, 3 passed" in done.stdout, done.stdout
+    assert done.stdout.count("Deadlock was raised in thread") >= 3
+    assert "with y:" in done.stdout
+
+
 def test_ini_and_no_timeout(tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\ngordian_timeout = 1\n")
     content = """
