@@ -11,7 +11,6 @@ it, after a start, is kept as JSON: `check` compares with that.
 """
 import contextlib
 import glob
-import io
 import json
 import lzma
 import os

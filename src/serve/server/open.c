@@ -108,6 +108,7 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     options.durability = is_kept(server) ? server->options.durability : STORE_NONE;
     options.repair = server->options.repair;
     options.repair_from = server->senseless;
+    options.accept_loss = server->options.accept_loss;
     options.fresh = server->options.fresh && !server->senseless;
     options.keep_incidents_ms = server->options.keep_incidents_ms;
     options.keep_history_ms = server->options.keep_history_ms;

@@ -48,6 +48,14 @@ static void read_past(int fd, bool known, struct folder_past *past)
     past->synced = strcmp(durability, "full") == 0;
 }
 
+void folder_read_past(int folder, struct folder_past *past)
+{
+    int fd = openat(folder, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    read_past(fd, fd >= 0, past);
+    if (fd >= 0)
+        close(fd);
+}
+
 static gordian_status fail_locked(const struct folder *folder, gordian_error *error)
 {
     char line[LINE_MAX_];

@@ -61,6 +61,12 @@ struct folder_past {
     bool synced;    /* ... with durability full */
 };
 
+/* May the end of the journal never have reached the disk? */
+static inline bool past_has_power_cut(const struct folder_past *past)
+{
+    return past->killed && !past->same_boot && !past->synced;
+}
+
 struct folder {
     char *path;   /* of the folder; the caller's allocator */
     char *file;   /* of the database */
@@ -78,6 +84,8 @@ struct folder_contents {
     bool others;   /* that are none of ours */
 };
 
+/* The same of a folder that is only read. */
+void folder_read_past(int folder, struct folder_past *past);
 /* Makes the folder if need be and locks it. GORDIAN_STATUS_UNAVAILABLE: somebody else has it. It is
  * to be closed in any case. */
 gordian_status folder_open(struct folder *folder, const char *path, struct folder_past *past,
@@ -115,6 +123,7 @@ struct recovery {
     uint64_t frame;                    /* the last one */
     uint64_t applied;                  /* the last one that the history has */
     bool unapplied;                    /* there are others */
+    uint64_t lost;                     /* frames that the history has and the journal has lost */
     bool bad_snapshot;                 /* a newer snapshot was passed over */
     uint64_t senseless;                /* record that is damage, whatever its checksum; 0: none */
     bool damaged;                      /* behind what is good in `file`: */
@@ -130,6 +139,11 @@ gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t ap
                               uint64_t senseless, const gordian_allocator *memory,
                               gordian_error *error);
 void recovery_free(struct recovery *recovery, const gordian_allocator *memory);
+/* The history is written after the journal: if it is ahead of it, acknowledged records are lost,
+ * unless a power cut has cost the last moment, as promised. Sets recovery->lost. */
+void recovery_judge_loss(struct recovery *recovery, const struct folder_past *past);
+/* "acknowledged records are lost: ..." */
+void recovery_tell_loss(const struct recovery *recovery, char *text, size_t size);
 /* Gives the history the incidents of the journal that it does not have: a code of SQLite. */
 int recovery_apply(const struct recovery *recovery, struct history *history);
 gordian_status recovery_load(struct recovery *recovery, const struct store_loader *loader,

@@ -75,6 +75,7 @@ struct store_options {
     bool repair;                /* damaged: move it aside and go on from the last good record */
     uint64_t repair_from;       /* with `repair`: this record, and all behind it, make no sense;
                                    0: they do */
+    bool accept_loss;           /* acknowledged records are missing: go on without them */
     bool fresh;                 /* there must be no database, whatever else there is */
     uint64_t keep_incidents_ms; /* after they ended; 0: for ever */
     uint64_t keep_history_ms;   /* of the past, for store_load_past; 0: what recovery needs */
@@ -172,6 +173,8 @@ struct store_verdict {
     uint64_t last;      /* record */
     uint64_t incidents; /* kept */
     bool torn;          /* the last batch is unfinished, and was never acknowledged */
+    bool ahead;         /* after a power cut: there are incidents of batches that the journal does
+                           not have; a start drops them */
 };
 
 /* Is everything there, and whole by its checksums? The loader gets all of it. Nothing is changed.

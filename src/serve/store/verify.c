@@ -42,6 +42,25 @@ static gordian_status check_marker(int folder, const struct recovery *recovery, 
     return GORDIAN_OK;
 }
 
+/* Is the end of the journal where it was? */
+static gordian_status check_end(struct recovery *recovery, int folder, const char *path,
+                                gordian_error *error)
+{
+    struct folder_past past;
+    char loss[200];
+    folder_read_past(folder, &past);
+    if (recovery->end == JOURNAL_TORN && !past.killed)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%.200s: what follows record %llu fails its checksum, although the service was "
+                    "stopped in order",
+                    path, (unsigned long long)recovery->last);
+    recovery_judge_loss(recovery, &past);
+    if (!recovery->lost)
+        return GORDIAN_OK;
+    recovery_tell_loss(recovery, loss, sizeof loss);
+    return fail(error, GORDIAN_STATUS_INPUT, "%.200s: %s", path, loss);
+}
+
 static gordian_status check_journal(struct recovery *recovery, int folder, uint64_t applied,
                                     const char *path, gordian_error *error)
 {
@@ -61,7 +80,8 @@ static gordian_status check_journal(struct recovery *recovery, int folder, uint6
                     "%.200s: the newest snapshot is damaged; the one before it and the journal "
                     "have everything",
                     path);
-    return check_marker(folder, recovery, path, error);
+    status = check_end(recovery, folder, path, error);
+    return status == GORDIAN_OK ? check_marker(folder, recovery, path, error) : status;
 }
 
 gordian_status store_verify(const char *path, const struct store_loader *loader, void *context,
@@ -83,6 +103,7 @@ gordian_status store_verify(const char *path, const struct store_loader *loader,
     verdict->snapshot = recovery.snapshot;
     verdict->last = recovery.last;
     verdict->torn = recovery.end != JOURNAL_ENDS;
+    verdict->ahead = recovery.applied > recovery.frame;
     if (status == GORDIAN_OK)
         status = recovery_load(&recovery, loader, context, error);
     recovery_free(&recovery, &memory);

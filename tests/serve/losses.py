@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""What a service says of a folder in which something is lost, damaged or missing; and what --verify says of it.
+
+    losses.py GORDIAN
+"""
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from kept_service import Service, Session  # noqa: E402
+
+DEADLOCKS = 12
+failed = 0
+
+
+def check(good, what):
+    global failed
+    failed += not good
+    print(f"{'ok' if good else 'FAILED'}: {what}")
+
+
+class Folder:
+    """Folders of a service that was stopped or killed after some deadlocks, to be copied and damaged."""
+
+    def __init__(self, gordian, scratch):
+        self.gordian, self.scratch, self.copies = gordian, scratch, 0
+        self.killed = self.fill("killed", signal.SIGKILL)
+        self.stopped = self.fill("stopped", signal.SIGTERM)
+
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def fill(self, name, how):
+        service = Service(self.gordian, self.scratch, ["--data", self.path(name)], snapshot_bytes=1 << 30)
+        session = Session(service, "name=till")
+        for i in range(DEADLOCKS):
+            session.say(f"resource a{i}", f"resource b{i}", f"request x{i} a{i}", f"request y{i} b{i}",
+                        f"request x{i} b{i}", f"request y{i} a{i}", f"cancel y{i}")
+        session.close()
+        service.end(how)
+        return self.path(name)
+
+    def copy(self, of):
+        self.copies += 1
+        return shutil.copytree(of, self.path(f"copy{self.copies}"), symlinks=True)
+
+    def run(self, *options):
+        """A start that is to fail, or --verify: its exit status and what it says. One that goes on is ended: None."""
+        command = [self.gordian, "serve", *options, "--socket", self.path("refused"), "--http", "none"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            said = ""
+            for line in process.stdout:
+                said += line
+                if "listening on" in line:
+                    process.terminate()
+                    process.wait()
+                    return None, said
+            process.wait()
+            return process.returncode, said
+
+    def verify(self, copy):
+        done = subprocess.run([self.gordian, "serve", "--verify", copy], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        return done.returncode, done.stdout
+
+    def refused(self, copy, word, what):
+        """It does not start, and --verify says why."""
+        code, said = self.run("--data", copy)
+        check(code == 2 and word in said, f"{what}: a start is refused: {code}, {said.strip()}")
+        code, said = self.verify(copy)
+        check(code == 2 and "is whole" not in said, f"{what}: --verify finds it: {code}, {said.strip()}")
+
+    def serves(self, copy, what, *options, incidents=DEADLOCKS):
+        """It starts, has its incidents, takes events, and is whole after that."""
+        try:
+            service = Service(self.gordian, self.scratch, ["--data", copy, *options])
+        except AssertionError as error:
+            check(False, f"{what}: {error}")
+            return
+        said = service.said()
+        kept = service.ask("incidents?limit=500")["incidents"]
+        session = Session(service, "name=later")
+        answers = session.say("resource later", "request late later", "release late later")
+        session.close()
+        service.end()
+        check(len(kept) == incidents, f"{what}: {len(kept)} incidents")
+        check(answers[0].get("result") == "granted", f"{what}: it takes events")
+        code, said_then = self.verify(copy)
+        check(code == 0 and "is whole" in said_then, f"{what}: it is whole then: {code}, {said_then.strip()}")
+        return said
+
+
+def cut_journal(copy, part):
+    """Down to a part of its bytes that are not zeros; 0: its head."""
+    path = sorted(glob.glob(os.path.join(copy, "journal-0*")))[-1]
+    with open(path, "rb") as file:
+        used = len(file.read().rstrip(b"\0"))
+    os.truncate(path, max(32, int(used * part)))
+
+
+def write_lock(copy, boot, durability):
+    with open(os.path.join(copy, "lock"), "w", encoding="utf-8") as file:
+        file.write(f"1 {boot} {durability}\n")
+
+
+def check_losses(folder):
+    """The history has incidents of records that the journal has lost."""
+    for part in (0, 0.25, 0.5, 0.75):
+        what = f"the journal cut to {part or 'its head'}"
+        copy = folder.copy(folder.killed)
+        cut_journal(copy, part)
+        folder.refused(copy, "acknowledged records are lost", what)
+        said = folder.serves(copy, what + ", with --accept-loss", "--accept-loss") or ""
+        check("acknowledged records are lost" in said and "never acknowledged" not in said, f"{what}: it is logged")
+        folder.serves(copy, what + ", a start later")
+    copy = folder.copy(folder.killed)
+    cut_journal(copy, 0.5)
+    write_lock(copy, "11111111-2222-3333-4444-555555555555", "full")
+    folder.refused(copy, "acknowledged records are lost", "after a power cut, with durability full")
+    write_lock(copy, "11111111-2222-3333-4444-555555555555", "batch")
+    code, said = folder.verify(copy)
+    check(code == 0 and "that a power cut has undone" in said, f"after a power cut, with batch: {code}, {said.strip()}")
+    folder.serves(folder.copy(folder.killed), "killed, and nothing lost")
+    code, said = folder.run("--accept-loss")
+    check(code == 2 and "--data" in said, f"--accept-loss without --data: {code}, {said.strip()}")
+
+
+def main():
+    scratch = tempfile.mkdtemp(prefix="gl-")
+    try:
+        folder = Folder(os.path.abspath(sys.argv[1]), scratch)
+        check_losses(folder)
+    finally:
+        shutil.rmtree(scratch)
+    return 1 if failed else 0
+
+
+sys.exit(main())
