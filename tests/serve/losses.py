@@ -3,10 +3,12 @@
 
     losses.py GORDIAN
 """
+import contextlib
 import glob
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -130,11 +132,103 @@ def check_losses(folder):
     check(code == 2 and "--data" in said, f"--accept-loss without --data: {code}, {said.strip()}")
 
 
+# ---- the database of incidents
+
+def database(copy):
+    return os.path.join(copy, "gordian.db")
+
+
+def truncate_database(copy, part):
+    os.truncate(database(copy), int(os.path.getsize(database(copy)) * part) // 4096 * 4096)
+
+
+def overwrite_database(copy, at, length):
+    with open(database(copy), "r+b") as file:
+        file.seek(at)
+        file.write(b"\xa5" * length)
+
+
+def change_database(copy, sql):
+    with contextlib.closing(sqlite3.connect(database(copy))) as db:
+        db.executescript(sql)
+
+
+DAMAGES = {
+    "0 bytes": lambda copy: os.truncate(database(copy), 0),
+    "half of it": lambda copy: truncate_database(copy, 0.5),
+    "all but its last page": lambda copy: os.truncate(database(copy), os.path.getsize(database(copy)) - 4096),
+    "only its first page": lambda copy: os.truncate(database(copy), 4096),
+    "no header": lambda copy: overwrite_database(copy, 0, 100),
+    "a page of something else": lambda copy: overwrite_database(copy, 5 * 4096, 4096),
+    "another application_id": lambda copy: change_database(copy, "PRAGMA application_id = 7"),
+    "another version": lambda copy: change_database(copy, "PRAGMA user_version = 3"),
+    "no table incident": lambda copy: change_database(copy, "DROP TABLE incident"),
+    "no table applied": lambda copy: change_database(copy, "DROP TABLE applied"),
+    "no row in applied": lambda copy: change_database(copy, "DELETE FROM applied"),
+    "no view incidents": lambda copy: change_database(copy, "DROP VIEW incidents"),
+    "a database of nothing": lambda copy: (os.remove(database(copy)), change_database(copy, "VACUUM")),
+    "no file": lambda copy: os.remove(database(copy)),
+}
+
+
+# After a kill SQLite's log has these pages.
+IN_THE_LOG = "all but its last page", "only its first page", "no header", "a page of something else"
+
+
+def check_database(folder):
+    """A damaged database is refused, and left as it is."""
+    for of in folder.stopped, folder.killed:
+        for name, damage in DAMAGES.items():
+            copy = folder.copy(of)
+            if of == folder.killed and name in IN_THE_LOG:
+                continue  # nothing is lost
+            damage(copy)
+            folder.refused(copy, "gordian.db", f"{os.path.basename(of)}, gordian.db with {name}")
+    copy = folder.copy(folder.stopped)
+    os.truncate(database(copy), 0)
+    code, said = folder.run("--data", copy)
+    check(os.path.getsize(database(copy)) == 0, "a database that is refused stays as it is")
+    folder.serves(copy, "0 bytes, with --repair", "--repair")
+    check(len(glob.glob(database(copy) + ".damaged-*")) == 1, "what was there is kept")
+
+
+def check_first_start(folder):
+    """A first start that was killed has left an empty file: nothing was acknowledged."""
+    copy = folder.path("first")
+    os.mkdir(copy, 0o700)
+    open(database(copy), "w", encoding="utf-8").close()
+    folder.serves(copy, "a first start that was killed", incidents=0)
+
+
+def check_verify(folder):
+    """--verify does not call whole what it has not seen."""
+    empty = folder.path("empty")
+    os.mkdir(empty, 0o700)
+    code, said = folder.verify(empty)
+    check(code == 5 and "is empty" in said and not os.listdir(empty), f"an empty folder: {code}, {said.strip()}")
+    open(os.path.join(empty, "lock"), "w", encoding="utf-8").close()
+    code, said = folder.verify(empty)
+    check(code == 5 and "is empty" in said, f"a folder with a lock: {code}, {said.strip()}")
+    open(os.path.join(empty, "notes.txt"), "w", encoding="utf-8").close()
+    code, said = folder.verify(empty)
+    check(code == 2, f"a folder of something else: {code}, {said.strip()}")
+    for names in ["gordian.db"], ["gordian.db", "snapshot-*"], ["snapshot-*"], ["journal-0*"]:
+        part = folder.path("part-" + "-".join(name[:4] for name in names))
+        os.mkdir(part, 0o700)
+        for name in names:
+            for path in glob.glob(os.path.join(folder.stopped, name)):
+                shutil.copy(path, part)
+        folder.refused(part, "is missing", f"a copy of {names} only")
+
+
 def main():
     scratch = tempfile.mkdtemp(prefix="gl-")
     try:
         folder = Folder(os.path.abspath(sys.argv[1]), scratch)
         check_losses(folder)
+        check_database(folder)
+        check_first_start(folder)
+        check_verify(folder)
     finally:
         shutil.rmtree(scratch)
     return 1 if failed else 0

@@ -374,6 +374,11 @@ static int verify_folder(const struct serve *serve)
     gordian_status status = server_verify(serve->verify, &verdict, &error);
     if (status != GORDIAN_OK)
         return cli_fail(serve->cli, NULL, &error);
+    if (verdict.store.empty) {
+        output_format(&serve->cli->out, "%s is empty: there is no database to verify\n",
+                      serve->verify);
+        return EXIT_INCOMPLETE;
+    }
     output_format(
         &serve->cli->out,
         "%s is whole: %llu records (snapshot at %llu)%s%s, %u systems, %llu processes, %u "

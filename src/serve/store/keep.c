@@ -21,7 +21,8 @@ static gordian_status open_history(struct store *store, struct store_found *foun
 {
     gordian_error trouble = {0};
     bool damaged;
-    gordian_status status = history_open(&store->history, store->folder.file, &damaged, &trouble);
+    gordian_status status =
+        history_open(&store->history, store->folder.file, store->folder.blank, &damaged, &trouble);
     if (damaged && !store->options.repair)
         return refuse_folder(store, STORE_FILE, trouble.message, error);
     if (damaged) {
@@ -30,7 +31,7 @@ static gordian_status open_history(struct store *store, struct store_found *foun
         found->cut = true;
         status = repair_history(&store->folder, &trouble);
         if (status == GORDIAN_OK)
-            status = history_open(&store->history, store->folder.file, &damaged, &trouble);
+            status = history_open(&store->history, store->folder.file, false, &damaged, &trouble);
     }
     if (status != GORDIAN_OK)
         return fail(error, status, "%.200s: %.190s", store->folder.file, trouble.message);

@@ -72,6 +72,7 @@ struct folder {
     char *file;   /* of the database */
     int fd, lock; /* descriptors: of the folder, of the lock; -1: none */
     bool made;    /* just now */
+    bool blank;   /* the database is to be made: there was none */
     ino_t inode;  /* of the database */
     struct marker marker;
 };
@@ -79,10 +80,20 @@ struct folder {
 /* What is there before anything is made. */
 struct folder_contents {
     bool database; /* the history */
-    bool files;    /* of the journal, snapshots */
+    bool blank;    /* nothing was ever written to it */
+    bool journal;  /* a file of it */
+    bool snapshot; /* at least one */
     bool newest;   /* the file of the journal that the marker names, if it does */
     bool others;   /* that are none of ours */
 };
+
+gordian_status folder_list(int folder, const struct marker *marker,
+                           struct folder_contents *contents, gordian_error *error);
+/* Is there no database? A start that was killed may have left an empty file and a marker. */
+bool folder_is_empty(const struct folder_contents *contents, const struct marker *marker);
+/* What should be there and is not; "": nothing. */
+void folder_find_missing(const struct folder_contents *contents, const struct marker *marker,
+                         char *missing, size_t size);
 
 /* The same of a folder that is only read. */
 void folder_read_past(int folder, struct folder_past *past);

@@ -172,6 +172,7 @@ struct store_verdict {
     uint64_t snapshot;  /* record that the newest stands for; 0: none */
     uint64_t last;      /* record */
     uint64_t incidents; /* kept */
+    bool empty;         /* there is no database: nothing was looked at */
     bool torn;          /* the last batch is unfinished, and was never acknowledged */
     bool ahead;         /* after a power cut: there are incidents of batches that the journal does
                            not have; a start drops them */
