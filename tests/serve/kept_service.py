@@ -1,4 +1,5 @@
 """A service whose data is kept, and sessions with it in the form of lines, for tests in Python."""
+import atexit
 import json
 import os
 import signal
@@ -41,6 +42,7 @@ class Service:
             [gordian, "serve", *store, "--socket", self.socket, "--http", f"127.0.0.1:{self.http}", "--listen",
              f"127.0.0.1:{self.tcp}", "--token-file", self.tokens, "--keep-incidents", "0"],
             stdout=self.log, stderr=self.log, env={**os.environ, "GORDIAN_SNAPSHOT_BYTES": str(snapshot_bytes)}, **more)
+        atexit.register(self.process.kill)  # of a test that fails
         until(self.is_ready, "the service is ready")
 
     def is_ready(self):

@@ -142,6 +142,7 @@ struct server {
     bool more_to_do;             /* the loop should not sleep */
     bool tick;                   /* it is time for service_tick */
     bool was_healthy;            /* the store, when last looked at */
+    bool snapshots_fail;         /* as was logged last */
     uint64_t stalls, stalled_ms; /* of the service's, that have been told */
     uint64_t turn_ns;            /* when this turn began */
     uint64_t stop_at;            /* steady ms: connections are cut then; 0: not stopping */

@@ -51,6 +51,7 @@
 #define STORE_TRIM_MS    60000        /* between looks for incidents that are too old */
 #define STORE_WAL_PAGES  1000         /* in SQLite's log: time for a checkpoint */
 #define STORE_SPARE      4            /* batches kept for another use */
+#define STORE_RETRY_MAX  60000        /* ms, at most, until a snapshot that failed is tried again */
 
 /* ---- the folder */
 
@@ -230,9 +231,10 @@ struct store {
     struct questions *questions;
     struct questions *workers; /* a thread for what takes longer; NULL: nothing is kept */
     struct recovery recovery;
-    uint64_t journal_bytes; /* since the newest snapshot was begun */
-    uint64_t snapshot_size; /* of the newest */
-    char shown[256];        /* why it is not healthy; "" if it is */
+    uint64_t journal_bytes;   /* since the newest snapshot was begun */
+    uint64_t snapshot_size;   /* of the newest */
+    char shown[256];          /* why it is not healthy; "" if it is */
+    char snapshot_shown[200]; /* why snapshots fail; "": they do not */
     char leader_shown[STORE_ADDRESS];
     uint64_t followed;         /* number of the last row of the journal that the loop has taken */
     struct store_figures seen; /* records and bytes: the loop's part of the figures */
@@ -266,6 +268,8 @@ struct store {
     bool unsynced;           /* something has been committed since it was */
     bool checkpoint;         /* one is due */
     uint64_t snapshot_retry; /* steady ms: not before */
+    uint64_t snapshot_pause; /* ms, before that; 0: the last one was written */
+    char snapshot_why[200];  /* why it was not */
     uint64_t keep_ms;
     uint64_t newest, older; /* good snapshots; `older`: the journal up to here may go */
     struct store_figures figures;
@@ -303,8 +307,11 @@ size_t batch_bytes(const struct batch *batch);
 void store_note_commit(struct store *store, const struct batch *batch, size_t count, uint64_t ns);
 /* Takes so many off the queue after that. What is left waits no longer. */
 void store_drop_group(struct store *store, size_t count);
-/* The snapshot at hand is written, and what it makes superfluous can go; or it failed. Locked. */
-void store_end_job(struct store *store, bool written);
+/* The snapshot at hand is written, and what it makes superfluous can go; or it failed, and this is
+ * why. Locked. */
+void store_end_job(struct store *store, bool written, const char *why);
+/* One could not be made or written. Locked. */
+void store_note_snapshot(struct store *store, const char *why);
 /* A commit has failed: when to try again. */
 void store_note_failure(struct store *store, const char *why);
 

@@ -236,6 +236,11 @@ gordian_status store_snapshot_section(struct store *store, const char *name, con
                                       size_t length, gordian_error *error);
 void store_snapshot_end(struct store *store);
 void store_snapshot_drop(struct store *store);
+/* The same for one that could not be made: it counts as a failure. */
+void store_snapshot_fail(struct store *store, const char *why);
+/* Did the last one fail? *why, for people, is valid until the next store_poll. What is appended is
+ * kept all the same, but the journal grows, and a start takes longer. */
+bool store_snapshots_fail(const struct store *store, const char **why);
 
 /* ---- incidents and figures */
 
@@ -260,6 +265,7 @@ struct store_figures {
     uint64_t lag_records, lag_bytes; /* appended and not yet on their way to the disk's cache */
     uint64_t journal_bytes;          /* since the newest snapshot */
     uint64_t snapshots;              /* written */
+    uint64_t snapshot_failures;      /* not written; tried again later */
     uint64_t snapshot_at;            /* record number of the newest; 0: none */
     uint64_t wal_bytes;              /* of SQLite's write-ahead log, about */
     uint64_t incidents_dropped;      /* because they were too old */

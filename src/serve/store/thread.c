@@ -176,10 +176,10 @@ static bool checkpoint_journal(struct store *store)
 
 /* ---- snapshots */
 
-static void end_job(struct store *store, bool written)
+static void end_job(struct store *store, bool written, const char *why)
 {
     snapshot_end(store->job, store->folder.fd);
-    store_end_job(store, written);
+    store_end_job(store, written, why);
     store_ring(store);
 }
 
@@ -210,6 +210,7 @@ static void split_journal(struct store *store)
 static void step_job(struct store *store)
 {
     struct snapshot_job *job = store->job;
+    gordian_error error = {0};
     bool last = all_written(job);
     if (job->fd == 0)
         split_journal(store);
@@ -218,10 +219,13 @@ static void step_job(struct store *store)
     bool good = !last || !store->sync_failed;
     store_unlock(store);
     if (good)
-        good = (last ? snapshot_finish : snapshot_step)(job, store->folder.fd) == GORDIAN_OK;
+        good =
+            (last ? snapshot_finish : snapshot_step)(job, store->folder.fd, &error) == GORDIAN_OK;
+    else
+        fail(&error, GORDIAN_STATUS_IO, "the journal cannot be synced");
     store_lock(store);
     if (!good || last)
-        end_job(store, good);
+        end_job(store, good, error.message);
 }
 
 /* ---- what is not needed any more */
