@@ -221,6 +221,41 @@ def check_verify(folder):
         folder.refused(part, "is missing", f"a copy of {names} only")
 
 
+# ---- options that are wrong
+
+WRONG = {
+    "an address without tokens": ["--listen", "0.0.0.0:0"],
+    "no address": ["--listen", "127.0.0.1:http"],
+    "two addresses, one empty": ["--listen", "127.0.0.1:0,,127.0.0.1:0"],
+    "no such host": ["--listen", "no-such-host.invalid:7421"],
+    "HTTP without tokens": ["--http", "0.0.0.0:0"],
+    "HTTP without a port": ["--http", "127.0.0.1"],
+    "HTTP with a port that is none": ["--http", "127.0.0.1:x"],
+    "a socket that is a file": ["--socket", "/dev/null"],
+    "a socket in no folder": ["--socket", "/nowhere/at/all/socket"],
+    "a path that is too long": ["--socket", "/tmp/" + "x" * 200],
+    "no file of tokens": ["--token-file", "/nowhere/tokens"],
+    "no certificate": ["--tls-cert", "/nowhere/cert", "--tls-key", "/nowhere/key"],
+    "no such user": ["--allow-uid", "no-such-user-at-all"],
+    "no such secret": ["--on-deadlock", "true", "--on-deadlock-secret", "/nowhere/secret"],
+    "no such level": ["--durability", "some"],
+    "a time that is none": ["--keep-incidents", "soon"],
+    "--accept-loss with --store": ["--store", "host=nowhere", "--accept-loss"],
+}
+
+
+def check_options(folder):
+    """Options that are wrong are refused before anything is made."""
+    for what, options in WRONG.items():
+        data = folder.path("unmade")
+        usual = {"--socket": folder.path("unused"), "--http": "none"}
+        rest = [word for pair in usual.items() if pair[0] not in options for word in pair]
+        done = subprocess.run([folder.gordian, "serve", "--data", data, *rest, *options], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        check(done.returncode in (2, 4) and not os.path.exists(data), f"{what}: {done.returncode}, {done.stdout.strip()}")
+        shutil.rmtree(data, ignore_errors=True)
+
+
 def main():
     scratch = tempfile.mkdtemp(prefix="gl-")
     try:
@@ -229,6 +264,7 @@ def main():
         check_database(folder)
         check_first_start(folder)
         check_verify(folder)
+        check_options(folder)
     finally:
         shutil.rmtree(scratch)
     return 1 if failed else 0
