@@ -385,8 +385,8 @@ static int verify_folder(const struct serve *serve)
         "sessions, %llu deadlocks that stand, %llu incidents\n",
         serve->verify, (unsigned long long)verdict.store.last,
         (unsigned long long)verdict.store.snapshot,
-        verdict.store.torn ? " and an unfinished batch that was never acknowledged" : "",
-        verdict.store.ahead ? " and incidents of batches that a power cut has undone" : "",
+        verdict.store.torn ? " and an unfinished batch, as a kill leaves it" : "",
+        verdict.store.ahead ? " and notes of batches that a power cut has undone" : "",
         verdict.systems, (unsigned long long)verdict.processes, verdict.sessions,
         (unsigned long long)verdict.deadlocks, (unsigned long long)verdict.store.incidents);
     return EXIT_SUCCESS;

@@ -454,6 +454,11 @@ int history_write(struct history *history, const struct batch *batch, size_t cou
     return sqlite3_get_autocommit(history->db) ? code : end_transaction(history, code);
 }
 
+int history_note(struct history *history, uint64_t frame)
+{
+    return step_with(history, HISTORY_APPLIED, frame);
+}
+
 bool history_knows(struct history *history, uint64_t id)
 {
     sqlite3_stmt *statement = history->statements[HISTORY_KNOWN];

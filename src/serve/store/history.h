@@ -81,6 +81,8 @@ bool history_is_damage(int code);
 bool history_put(struct batch *batch, const struct incident *incident);
 /* Writes the incidents of `count` batches, from `batch` on, in one transaction. */
 int history_write(struct history *history, const struct batch *batch, size_t count);
+/* It has the incidents of all frames up to this one. */
+int history_note(struct history *history, uint64_t frame);
 /* Is there an incident of this id? */
 bool history_knows(struct history *history, uint64_t id);
 

@@ -68,7 +68,7 @@ static void judge_end(struct store *store, const struct folder_past *past,
         found->cut = true;
         if (!recovery->lost)
             store_note(found,
-                       "the last batch was unfinished and is left out: it was never acknowledged");
+                       "the last batch was unfinished, as a kill leaves it, and is left out");
     } else if (past_has_power_cut(past)) {
         found->cut = true;
         store_note(found,

@@ -266,6 +266,7 @@ struct store {
     struct snapshot_job *job, *jobs_done;
     bool syncing;            /* the journal is being synced: writing to it might wait */
     bool unsynced;           /* something has been committed since it was */
+    bool unnoted;            /* ... since the history noted how far the journal has come */
     bool checkpoint;         /* one is due */
     uint64_t snapshot_retry; /* steady ms: not before */
     uint64_t snapshot_pause; /* ms, before that; 0: the last one was written */
@@ -280,7 +281,7 @@ struct store {
     pthread_t thread;
     bool running;
     int doorbell;
-    uint64_t retry_at, sync_at, trim_at;
+    uint64_t retry_at, sync_at, note_at, trim_at;
     uint64_t checkpoint_at;      /* not before: a reader was in the way */
     uint64_t wall_at, steady_at; /* when it was opened */
     bool trimming;               /* there may be more to delete */

@@ -192,7 +192,7 @@ void recovery_tell_loss(const struct recovery *recovery, char *text, size_t size
 {
     snprintf(text, size,
              "acknowledged records are lost: the journal ends with record %llu in batch %llu, "
-             "but " STORE_FILE " has incidents of batch %llu",
+             "but " STORE_FILE " has noted batch %llu",
              (unsigned long long)recovery->last, (unsigned long long)recovery->frame,
              (unsigned long long)recovery->applied);
 }

@@ -83,6 +83,8 @@ struct store_options {
     uint64_t snapshot_bytes;    /* of journal, after which a snapshot is due; 0: 32 MiB,
                                    or what GORDIAN_SNAPSHOT_BYTES says */
     uint64_t retry_ms;          /* after a failure; 0: 250 */
+    uint64_t note_ms;           /* the history notes that often how far the journal has come;
+                                   0: 1000 */
     const gordian_allocator *allocator; /* NULL: the C library's */
 };
 
@@ -173,9 +175,9 @@ struct store_verdict {
     uint64_t last;      /* record */
     uint64_t incidents; /* kept */
     bool empty;         /* there is no database: nothing was looked at */
-    bool torn;          /* the last batch is unfinished, and was never acknowledged */
-    bool ahead;         /* after a power cut: there are incidents of batches that the journal does
-                           not have; a start drops them */
+    bool torn;          /* the last batch is unfinished, as a kill leaves it */
+    bool ahead; /* after a power cut: the history has noted batches that the journal does not
+                   have; a start drops their incidents */
 };
 
 /* Is everything there, and whole by its checksums? The loader gets all of it. Nothing is changed.

@@ -29,6 +29,7 @@ void store_give_files(struct store *store)
 static void note_pages(struct store *store)
 {
     store->unsynced = store->options.durability != STORE_FULL;
+    store->unnoted = true;
     store->figures.wal_bytes = (uint64_t)store->history.wal_pages * 4096;
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
 }
@@ -152,6 +153,23 @@ static void sync_journal(struct store *store)
     if (changed)
         store_ring(store);
     store->sync_at = steady_ms() + STORE_SYNC_MS;
+}
+
+/* The history notes how far the journal has come, once a second: a start that finds the journal
+ * shorter knows that something is lost. If a commit has failed there may be incidents in the
+ * journal that the history does not have. */
+static void note_progress(struct store *store)
+{
+    store_take_files(store);
+    bool may = !store->failed;
+    store->unnoted = !may;
+    store_unlock(store);
+    int code = may ? history_note(&store->history, store->journal.frame) : SQLITE_OK;
+    store_lock(store);
+    store_give_files(store);
+    store->unnoted |= code != SQLITE_OK;
+    store->note_at = steady_ms() + store->options.note_ms;
+    store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
 }
 
 /* ---- checkpoints */
@@ -368,6 +386,8 @@ static uint64_t next_due(const struct store *store)
     uint64_t due = queue_due(store);
     if (store->unsynced)
         due = earlier_of(due, store->sync_at);
+    if (store->unnoted)
+        due = earlier_of(due, store->note_at);
     if (store->checkpoint)
         due = earlier_of(due, store->checkpoint_at);
     return earlier_of(due, store->trimming ? 0 : store->trim_at);
@@ -401,6 +421,10 @@ static bool work_once(struct store *store)
         sync_journal(store);
         did = true;
     }
+    if (store->unnoted && store->note_at <= now) {
+        note_progress(store);
+        did = true;
+    }
     if (store->job && may_step(store)) {
         step_job(store);
         did = true;
@@ -416,6 +440,7 @@ void *store_thread(void *context)
     struct store *store = context;
     store_lock(store);
     store->trim_at = steady_ms();
+    store->note_at = steady_ms() + store->options.note_ms;
     while (!store->stopping || store->queue || store->job) {
         if (work_once(store)) {
             if (store->stopping && store->failed)
