@@ -137,6 +137,27 @@ def check_colors(text):
             fault(f"{os.path.relpath(path, SOURCE)} has colours of its own: show/style.h has them")
 
 
+# Limits of answers over HTTP, and where docs/serve.md and docs/page.md state them.
+LIMITS = {
+    "API_NODES_MAX": [("docs/serve.md", r"nodes of a graph \| ([\d ]+),"), ("docs/serve.md", r"`limit=N` \(([\d ]+) nodes"),
+                      ("docs/page.md", r"sends up to ([\d ]+) nodes")],
+    "API_EDGES_MAX": [("docs/serve.md", r"`limit=`; ([\d ]+) edges"), ("docs/serve.md", r"and ([\d ]+) edges: what a graph")],
+    "API_CHAIN_MAX": [("docs/serve.md", r"processes of a wait chain \| ([\d ]+);")],
+    "API_WITNESS_MAX": [("docs/serve.md", r"edges of its witness ([\d ]+),")],
+    "API_AHEAD_MAX": [("docs/serve.md", r"more than ([\d ]+) processes lie ahead")],
+}
+
+
+def check_limits():
+    source = read("src/serve/http/api.h")
+    for name, places in LIMITS.items():
+        limit = re.search(rf"#define {name} +(\d+)", source)[1]
+        for path, pattern in places:
+            stated = re.findall(pattern, read(path))
+            if not stated or any(one.replace(" ", "") != limit for one in stated):
+                fault(f"{path} states {stated} where {name} is {limit}")
+
+
 def main():
     text = read("docs/conventions.md")
     listed = dict(re.findall(r"^  ([a-z]+) +(.*)$", run("--help")[1].split("Commands:")[1], re.M))
@@ -151,6 +172,7 @@ def main():
         check_codes(command, told.get(command, ""))
     check_keys(text)
     check_colors(text)
+    check_limits()
     print(f"{len(listed)} commands, {len(faults)} faults")
     return 1 if faults else 0
 

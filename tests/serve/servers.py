@@ -261,6 +261,25 @@ def check(leader, other):
     return first, early
 
 
+def allow_connections(allowed):
+    """Whether the database takes new connections; those that stand go on."""
+    subprocess.run(["psql", os.environ["GORDIAN_TEST_POSTGRES"] + " dbname=template1", "-qc",
+                    f"ALTER DATABASE postgres ALLOW_CONNECTIONS {allowed}"], check=True)
+
+
+def check_refused(leader, other):
+    """Each server answers what it knows of the cluster while the database takes no new connection."""
+    allow_connections(False)
+    for server in leader, other:
+        status, told = server.ask("cluster")
+        assert status == 200 and told["leads"] == (server == leader) and told["leader"] == leader.address, (status, told)
+        assert [one["leads"] for one in told["servers"]] == [True] + [False] * (server == other), told
+        assert told["servers"][-1]["address"] == server.address and "PostgreSQL" in told["error"], told
+    allow_connections(True)
+    told = leader.answers("cluster")
+    assert len(told["servers"]) == 2 and "error" not in told, told
+
+
 def labels_of(server):
     return sorted(one["label"] for one in server.answers("systems/default/labels")["labels"])
 
@@ -274,6 +293,7 @@ def main():
             until(lambda: servers[0].answers("cluster")["leads"], "the first leads")
             servers.append(Server(gordian, folder, "second"))
             epoch, early = check(*servers)
+            check_refused(*servers)
             check_followers(gordian, *servers)
             told = until(lambda: (servers[1].answers("cluster") or {}).get("leads") and servers[1].answers("cluster"),
                          "the other leads")

@@ -106,6 +106,7 @@ static inline void world_make(struct world *world)
     store_options_init(&world->options);
     world->options.folder = world->folder;
     world->options.retry_ms = 5;
+    world->options.note_ms = 86400000; /* tests count writes and syncs */
     world->options.postgres = getenv("GORDIAN_TEST_POSTGRES");
     if (world->options.postgres) {
         snprintf(world->schema, sizeof world->schema, "%s", strrchr(world->folder, '/') + 1);

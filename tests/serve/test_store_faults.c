@@ -90,9 +90,13 @@ static void test_failing_snapshot(void)
     struct store_figures figures;
     struct store *store = open_failing(&world, 50);
     failing_write = ENOSPC;
+    const char *why;
     world_snapshot(&world, store, 5000000);
-    WORLD_WAIT(store, (store_figures(store, &figures), figures.failures > 0));
+    WORLD_WAIT(store, store_snapshots_fail(store, &why));
+    CHECK_MSG(strstr(why, "snapshot.new: No space left"), "%s", why);
     CHECK(store_healthy(store, NULL));
+    store_figures(store, &figures);
+    CHECK(figures.snapshot_failures == 1 && figures.snapshots == 0);
     failing_write = 0;
     world_keep(&world, store, 50);
     close_failing(&world, store, 100);

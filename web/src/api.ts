@@ -38,8 +38,10 @@ export interface Cluster {
     address: string;
     leader: string;
     fence: number;
-    epoch?: number;
-    servers?: { address: string; leads: boolean; since: number }[];
+    epoch?: number | null;
+    servers?: { address: string; leads: boolean; since: number | null }[];
+    /** The database could not be asked: other servers may be there. */
+    error?: string;
 }
 
 export interface ProcessData {

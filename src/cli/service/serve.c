@@ -374,15 +374,21 @@ static int verify_folder(const struct serve *serve)
     gordian_status status = server_verify(serve->verify, &verdict, &error);
     if (status != GORDIAN_OK)
         return cli_fail(serve->cli, NULL, &error);
-    output_format(&serve->cli->out,
-                  "%s is whole: %llu records (snapshot at %llu)%s, %u systems, %llu processes, %u "
-                  "sessions, %llu deadlocks that stand, %llu incidents\n",
-                  serve->verify, (unsigned long long)verdict.store.last,
-                  (unsigned long long)verdict.store.snapshot,
-                  verdict.store.torn ? " and an unfinished batch that was never acknowledged" : "",
-                  verdict.systems, (unsigned long long)verdict.processes, verdict.sessions,
-                  (unsigned long long)verdict.deadlocks,
-                  (unsigned long long)verdict.store.incidents);
+    if (verdict.store.empty) {
+        output_format(&serve->cli->out, "%s is empty: there is no database to verify\n",
+                      serve->verify);
+        return EXIT_INCOMPLETE;
+    }
+    output_format(
+        &serve->cli->out,
+        "%s is whole: %llu records (snapshot at %llu)%s%s, %u systems, %llu processes, %u "
+        "sessions, %llu deadlocks that stand, %llu incidents\n",
+        serve->verify, (unsigned long long)verdict.store.last,
+        (unsigned long long)verdict.store.snapshot,
+        verdict.store.torn ? " and an unfinished batch, as a kill leaves it" : "",
+        verdict.store.ahead ? " and notes of batches that a power cut has undone" : "",
+        verdict.systems, (unsigned long long)verdict.processes, verdict.sessions,
+        (unsigned long long)verdict.deadlocks, (unsigned long long)verdict.store.incidents);
     return EXIT_SUCCESS;
 }
 
@@ -422,6 +428,8 @@ static int start_given(struct serve *serve)
         return cli_misuse(serve->cli, "--tls-cert and --tls-key go together");
     if (serve->options.store && (serve->options.data || serve->options.repair))
         return cli_misuse(serve->cli, "--store goes without --data and --repair");
+    if (serve->options.accept_loss && !serve->options.data)
+        return cli_misuse(serve->cli, "--accept-loss needs --data");
     if (serve->hand_over)
         return ask_hand_over(serve);
     usual_socket(serve);
@@ -509,6 +517,8 @@ static size_t keeping_options(struct option *to, struct serve *serve)
          OPTION_FLAG, &o->fresh, NULL},
         {"repair", 0, NULL, "move a damaged journal aside and go on from the\nlast good record",
          OPTION_FLAG, &o->repair, NULL},
+        {"accept-loss", 0, NULL, "go on although acknowledged records are lost", OPTION_FLAG,
+         &o->accept_loss, NULL},
         {"verify", 0, "DIR",
          "look whether the folder of a service that has ended\nis whole, and end", OPTION_TEXT,
          &serve->verify, NULL},

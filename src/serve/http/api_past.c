@@ -230,6 +230,22 @@ static void write_cluster(struct json *json, const struct job *job)
     json_key_u64(json, "fence", job->fence);
 }
 
+/* Those that this server knows of when the database does not answer: the leader and itself. */
+static void write_known(struct json *json, const struct job *job)
+{
+    const char *known[] = {job->leads ? job->address : job->leader, job->address};
+    for (size_t i = job->leads ? 1 : 0; i < 2; i++) {
+        if (!known[i][0])
+            continue;
+        json_open(json, NULL, '{');
+        json_key_text(json, "address", known[i]);
+        json_key_bool(json, "leads", job->leads || i == 0);
+        json_key_null(json, "since");
+        json_shut(json);
+    }
+}
+
+/* A new connection may be refused while those that stand work: what is known is answered. */
 static gordian_status find_servers(void *context, struct output *out, gordian_error *error)
 {
     const struct job *job = context;
@@ -240,10 +256,18 @@ static gordian_status find_servers(void *context, struct output *out, gordian_er
     json_open(&json, "servers", '[');
     gordian_status status =
         store_servers(past_source(job->desk->past), &epoch, write_server, &json, error);
+    bool partial = status == GORDIAN_STATUS_IO;
+    if (partial)
+        write_known(&json, job);
     json_shut(&json);
-    json_key_u64(&json, "epoch", epoch);
+    if (partial) {
+        json_key_null(&json, "epoch");
+        json_key_text(&json, "error", error->message);
+    } else {
+        json_key_u64(&json, "epoch", epoch);
+    }
     json_end(&json);
-    return status;
+    return partial ? GORDIAN_OK : status;
 }
 
 static void tell_role(struct job *job, const struct api *api)

@@ -328,6 +328,8 @@ static void write_commits(const struct store_figures *figures, struct output *ou
 static void write_journal(const struct api *api, struct output *out)
 {
     struct store_figures figures;
+    const char *why;
+    bool failing = store_snapshots_fail(api->store, &why);
     store_figures(api->store, &figures);
     write_counter(out, "gordian_journal_records_total", "Records appended.", figures.records);
     write_counter(out, "gordian_journal_bytes_total", "Bytes of records appended.", figures.bytes);
@@ -335,6 +337,10 @@ static void write_journal(const struct api *api, struct output *out)
     write_counter(out, "gordian_journal_failures_total", "Commits that failed, retries included.",
                   figures.failures);
     write_counter(out, "gordian_journal_snapshots_total", "Snapshots written.", figures.snapshots);
+    write_counter(out, "gordian_journal_snapshot_failures_total",
+                  "Snapshots that could not be written.", figures.snapshot_failures);
+    write_gauge(out, "gordian_journal_snapshots_failing", "gauge",
+                "1: the last snapshot could not be written.", failing);
     write_counter(out, "gordian_incidents_expired_total",
                   "Incidents dropped because they were too old.", figures.incidents_dropped);
     write_gauge(out, "gordian_journal_lag_records", "gauge", "Records appended and not yet kept.",
@@ -345,8 +351,9 @@ static void write_journal(const struct api *api, struct output *out)
                 (double)figures.journal_bytes);
     write_gauge(out, "gordian_journal_wal_bytes", "gauge", "SQLite's write-ahead log.",
                 (double)figures.wal_bytes);
-    write_gauge(out, "gordian_journal_healthy", "gauge", "0: the disk does not take it.",
-                store_healthy(api->store, &(const char *){NULL}));
+    write_gauge(out, "gordian_journal_healthy", "gauge",
+                "0: the disk does not take the journal, or no snapshot of it.",
+                store_healthy(api->store, &why) && !failing);
     write_commits(&figures, out);
 }
 

@@ -108,6 +108,7 @@ static gordian_status open_store(struct server *server, gordian_error *error)
     options.durability = is_kept(server) ? server->options.durability : STORE_NONE;
     options.repair = server->options.repair;
     options.repair_from = server->senseless;
+    options.accept_loss = server->options.accept_loss;
     options.fresh = server->options.fresh && !server->senseless;
     options.keep_incidents_ms = server->options.keep_incidents_ms;
     options.keep_history_ms = server->options.keep_history_ms;
@@ -378,8 +379,6 @@ static gordian_status clear_path(const char *path, const struct sockaddr_un *add
     struct stat found;
     if (lstat(path, &found) != 0)
         return GORDIAN_OK;
-    if (!S_ISSOCK(found.st_mode))
-        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: exists and is no socket", path);
     int why = 0;
     for (int tries = 0; why == 0 && tries < LOCK_TRIES; tries++) {
         if (tries > 0)
@@ -428,11 +427,11 @@ static void remove_socket(const char *path, uint64_t inode)
 static gordian_status listen_unix(struct server *server, const char *path, gordian_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) == 0 || strlen(path) >= sizeof address.sun_path)
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.200s': a socket's path has 1 to %zu bytes",
-                    path, sizeof address.sun_path - 1);
+    gordian_status status = server_check_path(path, error);
+    if (status != GORDIAN_OK)
+        return status;
     strcpy(address.sun_path, path);
-    gordian_status status = clear_path(path, &address, error);
+    status = clear_path(path, &address, error);
     if (status != GORDIAN_OK)
         return status;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -461,29 +460,6 @@ static gordian_status listen_unix(struct server *server, const char *path, gordi
 }
 
 /* ------------------------------------------------------------------ TCP */
-
-/* ADDR:PORT, [ADDR]:PORT or PORT. */
-static gordian_status split_address(const char *text, char *host, size_t host_size, char *port,
-                                    size_t port_size, gordian_error *error)
-{
-    const char *colon = strrchr(text, ':');
-    size_t length = colon ? (size_t)(colon - text) : 0;
-    const char *start = text;
-    if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
-        start++;
-        length -= 2;
-    }
-    if (length >= host_size || strlen(colon ? colon + 1 : text) >= port_size)
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", text);
-    memcpy(host, start, length);
-    host[length] = '\0';
-    if (!colon)
-        strcpy(host, "127.0.0.1");
-    strcpy(port, colon ? colon + 1 : text);
-    if (port[0] == '\0' || strspn(port, "0123456789") != strlen(port) || atol(port) > 65535)
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", text);
-    return GORDIAN_OK;
-}
 
 static int bind_tcp(const struct addrinfo *place)
 {
@@ -533,7 +509,7 @@ static void tell_port(const struct server *server, int fd, const char *host)
 static gordian_status listen_tcp(struct server *server, const char *text, gordian_error *error)
 {
     char host[256], port[8];
-    gordian_status status = split_address(text, host, sizeof host, port, sizeof port, error);
+    gordian_status status = server_split_address(text, host, sizeof host, port, sizeof port, error);
     if (status == GORDIAN_OK)
         status = auth_check_address(server->auth, host, server->tls != NULL,
                                     server->options.insecure, error);
@@ -567,15 +543,11 @@ static gordian_status listen_all(struct server *server, const char *list, gordia
 {
     char one[300];
     for (const char *at = list; *at;) {
-        size_t length = strcspn(at, ",");
-        if (length == 0 || length >= sizeof one)
-            return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", list);
-        memcpy(one, at, length);
-        one[length] = '\0';
-        gordian_status status = listen_tcp(server, one, error);
+        gordian_status status = server_next_address(&at, one, sizeof one, error);
+        if (status == GORDIAN_OK)
+            status = listen_tcp(server, one, error);
         if (status != GORDIAN_OK)
             return status;
-        at += length + (at[length] == ',');
     }
     return GORDIAN_OK;
 }
@@ -698,7 +670,7 @@ gordian_status server_open(struct server **out, const struct server_options *opt
     server->silent_end = &server->silent;
     server->peers.socket_group = (gid_t)-1;
     server_name(server);
-    static step *const steps[] = {open_base, open_security, open_state};
+    static step *const steps[] = {open_base, open_security, server_check_options, open_state};
     gordian_status status = GORDIAN_OK;
     server->hook = options->hook; /* before it leads: there may be something to tell at once */
     if (options->systemd)

@@ -24,6 +24,18 @@ gordian_status server_inherit(const struct systemd *systemd, int fd, struct inhe
 /* The state is as it was last committed: this server leads from here on. */
 gordian_status server_resume(struct server *server, gordian_error *error);
 
+/* ---- check.c: options that are wrong, before anything is made */
+
+/* Addresses and the path of the socket; tokens and certificates have been read. */
+gordian_status server_check_options(struct server *server, gordian_error *error);
+/* ADDR:PORT, [ADDR]:PORT or PORT. */
+gordian_status server_split_address(const char *text, char *host, size_t host_size, char *port,
+                                    size_t port_size, gordian_error *error);
+/* The first address of a list with commas; *list: what is behind it. */
+gordian_status server_next_address(const char **list, char *one, size_t size, gordian_error *error);
+/* Can there be a socket at this path? */
+gordian_status server_check_path(const char *path, gordian_error *error);
+
 /* ---- cluster.c: several servers on one store */
 
 /* What clients shall call this one. */

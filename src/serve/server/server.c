@@ -85,6 +85,24 @@ static void watch_health(struct server *server)
         server_log(server, 3, "nothing is acknowledged: %s", why);
 }
 
+/* The same of snapshots. */
+static void watch_snapshots(struct server *server)
+{
+    const char *why;
+    bool fail = store_snapshots_fail(server->store, &why);
+    if (fail == server->snapshots_fail)
+        return;
+    server->snapshots_fail = fail;
+    if (fail)
+        server_log(
+            server, 3,
+            "no snapshot can be written: %s. Events are kept, but the journal grows until one "
+            "is written; it is tried again",
+            why);
+    else
+        server_log(server, 5, "snapshots are being written again");
+}
+
 static void watch_stalls(struct server *server)
 {
     const struct service_counters *counters = &server->service->counters;
@@ -272,6 +290,7 @@ static void end_turn(struct server *server)
     if (server->hand_over)
         server_hand_over(server);
     watch_health(server);
+    watch_snapshots(server);
     watch_stalls(server);
     watch_tokens(server);
     hook_release(server->hook, all_kept(server) ? UINT64_MAX : store_committed(server->store));

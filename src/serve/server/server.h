@@ -64,8 +64,9 @@ struct server_options {
     const char *socket_group, *allow_uid, *allow_group;
     const char *on_deadlock, *on_deadlock_secret; /* see hook.h; NULL: nobody is told */
     bool repair;
-    bool fresh;    /* --new: make a database, also beside files of others */
-    bool insecure; /* a token over TCP or HTTP without TLS, beyond this machine, is fine */
+    bool accept_loss; /* of acknowledged records */
+    bool fresh;       /* --new: make a database, also beside files of others */
+    bool insecure;    /* a token over TCP or HTTP without TLS, beyond this machine, is fine */
     enum store_durability durability;
     uint64_t keep_incidents_ms;
     uint64_t keep_history_ms, history_bytes; /* of the past: see store/store.h */
@@ -141,6 +142,7 @@ struct server {
     bool more_to_do;             /* the loop should not sleep */
     bool tick;                   /* it is time for service_tick */
     bool was_healthy;            /* the store, when last looked at */
+    bool snapshots_fail;         /* as was logged last */
     uint64_t stalls, stalled_ms; /* of the service's, that have been told */
     uint64_t turn_ns;            /* when this turn began */
     uint64_t stop_at;            /* steady ms: connections are cut then; 0: not stopping */

@@ -41,14 +41,11 @@ static gordian_status put_section(void *context, const char *name, const void *b
 static void save_now(struct server *server)
 {
     gordian_error error = {0};
-    if (store_snapshot_begin(server->store, &error))
-        return;
-    if (service_save(server->service, put_section, server->store, &error)) {
-        store_snapshot_drop(server->store);
-        server_log(server, 4, "no snapshot now: %s", error.message);
-        return;
-    }
-    store_snapshot_end(server->store);
+    if (store_snapshot_begin(server->store, &error) ||
+        service_save(server->service, put_section, server->store, &error))
+        store_snapshot_fail(server->store, error.message);
+    else
+        store_snapshot_end(server->store);
 }
 
 /* ------------------------------------------------------------------ the child */
@@ -161,8 +158,8 @@ static void finish_snapshot(struct server *server)
     int status = -1;
     bool whole = child->used == 0 && waitpid(child->pid, &status, 0) == child->pid && status == 0;
     if (!whole) {
-        server_log(server, 4, "no snapshot now: its child failed");
         server_snapshot_stop(server);
+        store_snapshot_fail(server->store, "the process that makes it has failed");
         return;
     }
     event_free(child->event);
@@ -172,6 +169,12 @@ static void finish_snapshot(struct server *server)
     store_snapshot_end(server->store);
 }
 
+static void drop_snapshot(struct server *server)
+{
+    server_snapshot_stop(server);
+    store_snapshot_fail(server->store, "no memory for what its process sends");
+}
+
 static void on_child(evutil_socket_t fd, short what, void *context)
 {
     struct server *server = context;
@@ -179,7 +182,7 @@ static void on_child(evutil_socket_t fd, short what, void *context)
     gordian_allocator memory = memory_allocator(NULL);
     (void)what;
     if (!memory_grow(&memory, &child->bytes, &child->room, child->used + READ_SIZE, 1)) {
-        server_snapshot_stop(server);
+        drop_snapshot(server);
         return;
     }
     ssize_t count = read(fd, child->bytes + child->used, READ_SIZE);
@@ -187,7 +190,7 @@ static void on_child(evutil_socket_t fd, short what, void *context)
         return;
     child->used += count > 0 ? (size_t)count : 0;
     if (count < 0 || !take_sections(server))
-        server_snapshot_stop(server);
+        drop_snapshot(server);
     else if (count == 0)
         finish_snapshot(server);
 }

@@ -48,6 +48,14 @@ static void read_past(int fd, bool known, struct folder_past *past)
     past->synced = strcmp(durability, "full") == 0;
 }
 
+void folder_read_past(int folder, struct folder_past *past)
+{
+    int fd = openat(folder, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    read_past(fd, fd >= 0, past);
+    if (fd >= 0)
+        close(fd);
+}
+
 static gordian_status fail_locked(const struct folder *folder, gordian_error *error)
 {
     char line[LINE_MAX_];
@@ -147,21 +155,24 @@ static bool is_nothing(const char *name)
            strcmp(name, MARKER_FILE) == 0 || strstr(name, ".damaged-");
 }
 
-static gordian_status list_contents(const struct folder *folder, struct folder_contents *contents,
-                                    gordian_error *error)
+gordian_status folder_list(int folder, const struct marker *marker,
+                           struct folder_contents *contents, gordian_error *error)
 {
-    uint64_t number, newest = folder->marker.newest;
-    DIR *list = files_list(folder->fd);
+    uint64_t number, newest = marker->newest;
+    struct stat there;
+    DIR *list = files_list(folder);
     if (!list)
         return fail_disk(error, errno);
-    *contents = (struct folder_contents){.database = file_exists(folder->fd, STORE_FILE),
-                                         .newest = newest == 0};
+    *contents = (struct folder_contents){.newest = newest == 0};
+    contents->database = fstatat(folder, STORE_FILE, &there, AT_SYMLINK_NOFOLLOW) == 0;
+    contents->blank =
+        contents->database && there.st_size == 0 && !file_exists(folder, STORE_FILE "-wal");
     for (const struct dirent *entry; (entry = readdir(list));)
         if (file_number(entry->d_name, "journal", &number)) {
-            contents->files = true;
+            contents->journal = true;
             contents->newest |= number == newest;
         } else if (file_number(entry->d_name, "snapshot", &number)) {
-            contents->files = true;
+            contents->snapshot = true;
         } else if (!is_nothing(entry->d_name)) {
             contents->others = true;
         }
@@ -169,15 +180,25 @@ static gordian_status list_contents(const struct folder *folder, struct folder_c
     return GORDIAN_OK;
 }
 
-/* What should be there and is not; "": nothing. */
-static void find_missing(const struct folder *folder, const struct folder_contents *contents,
+bool folder_is_empty(const struct folder_contents *contents, const struct marker *marker)
+{
+    if (contents->journal || contents->snapshot)
+        return false;
+    return contents->database ? contents->blank && marker->newest == 0 : marker->fd < 0;
+}
+
+/* Whoever has no marker is a copy, or old: it has a file of the journal, as every service has one
+ * before it acknowledges anything. */
+void folder_find_missing(const struct folder_contents *contents, const struct marker *marker,
                          char *missing, size_t size)
 {
     missing[0] = '\0';
     if (!contents->database)
         snprintf(missing, size, STORE_FILE);
     else if (!contents->newest)
-        file_name(missing, size, "journal", folder->marker.newest);
+        file_name(missing, size, "journal", marker->newest);
+    else if (!contents->journal && marker->fd < 0)
+        snprintf(missing, size, "journal-*");
 }
 
 static gordian_status check_contents(const struct folder *folder,
@@ -186,7 +207,7 @@ static gordian_status check_contents(const struct folder *folder,
                                      gordian_error *error)
 {
     char missing[JOURNAL_NAME];
-    found->made = folder->marker.fd < 0 && !contents->database && !contents->files;
+    found->made = folder_is_empty(contents, &folder->marker);
     if (options->fresh && !found->made)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%.200s: there is a database already; --new makes one where there is none",
@@ -196,7 +217,7 @@ static gordian_status check_contents(const struct folder *folder,
                     "%.200s: there is no database, but there are other files; name the folder of "
                     "the service, an empty one, or make a new database here with --new",
                     folder->path);
-    find_missing(folder, contents, missing, sizeof missing);
+    folder_find_missing(contents, &folder->marker, missing, sizeof missing);
     if (found->made || !missing[0])
         return GORDIAN_OK;
     if (!options->repair)
@@ -221,11 +242,12 @@ gordian_status folder_check(struct folder *folder, const struct store_options *o
         return fail(error, status,
                     "%.200s/" MARKER_FILE ": %.100s; with --repair it is written again",
                     folder->path, trouble.message);
-    status = list_contents(folder, &contents, error);
+    status = folder_list(folder->fd, &folder->marker, &contents, error);
     if (status == GORDIAN_OK)
         status = check_contents(folder, &contents, options, found, error);
     if (status != GORDIAN_OK)
         return status;
+    folder->blank = found->made || !contents.database;
     /* SQLite would let others read it. */
     int fd = openat(folder->fd, STORE_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)

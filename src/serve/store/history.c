@@ -129,8 +129,45 @@ static int make_schema(struct history *history)
     return code;
 }
 
-/* An empty file becomes one of ours; one of ours must be of this version. */
-static gordian_status check_schema(struct history *history, int *code, gordian_error *error)
+/* Parts of the schema that every database of this version has. */
+#define PARTS      "'applied', 'incident', 'incidents', 'open_incidents'"
+#define PART_COUNT 4
+
+int history_check_parts(sqlite3 *db, bool *damaged, gordian_error *error)
+{
+    int64_t there = 0, rows = 0;
+    int code =
+        history_ask(db, "SELECT count(*) FROM sqlite_schema WHERE name IN (" PARTS ")", &there);
+    if (!code && there == PART_COUNT)
+        code = history_ask(db, "SELECT count(*) FROM applied", &rows);
+    *damaged = !code && rows != 1;
+    if (*damaged)
+        fail(error, GORDIAN_STATUS_INPUT,
+             there == PART_COUNT ? "its table 'applied' has not one row"
+                                 : "tables or views are missing");
+    return code;
+}
+
+/* Every page, but not what it says: rows have sums. */
+static int check_pages(struct history *history, bool *damaged, gordian_error *error)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(history->db, "PRAGMA quick_check(1)", -1, &statement, NULL);
+    if (code)
+        return code;
+    code = sqlite3_step(statement);
+    const char *said = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    *damaged = said && strcmp(said, "ok") != 0;
+    sqlite3_finalize(statement);
+    if (*damaged)
+        fail(error, GORDIAN_STATUS_INPUT, "PRAGMA quick_check finds damaged pages");
+    return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* An empty file becomes one of ours if one is to be made; one of ours must be of this version, and
+ * whole. */
+static gordian_status check_schema(struct history *history, bool make, int *code, bool *damaged,
+                                   gordian_error *error)
 {
     int64_t application = 0, version = 0, tables = 0;
     *code = history_ask(history->db, "PRAGMA application_id", &application);
@@ -138,16 +175,27 @@ static gordian_status check_schema(struct history *history, int *code, gordian_e
         *code = history_ask(history->db, "PRAGMA user_version", &version);
     if (!*code)
         *code = history_ask(history->db, "SELECT count(*) FROM sqlite_schema", &tables);
-    if (!*code && tables == 0 && application == 0 && version == 0)
+    bool empty = !*code && tables == 0 && application == 0 && version == 0;
+    if (empty && make) {
         *code = make_schema(history);
-    else if (!*code && application != HISTORY_APPLICATION)
+        return GORDIAN_OK;
+    }
+    if (empty) {
+        *damaged = true;
+        return fail(error, GORDIAN_STATUS_INPUT, "it is empty");
+    }
+    if (!*code && application != HISTORY_APPLICATION)
         return fail(error, GORDIAN_STATUS_INPUT, "a database, but not one of gordian serve");
-    else if (!*code && version != STORE_SCHEMA)
+    if (!*code && version != STORE_SCHEMA)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "made by another version of gordian serve: it has version %lld, this program "
                     "reads %d; use the program that made it, or another folder",
                     (long long)version, STORE_SCHEMA);
-    return GORDIAN_OK;
+    if (!*code)
+        *code = history_check_parts(history->db, damaged, error);
+    if (!*code && !*damaged)
+        *code = check_pages(history, damaged, error);
+    return *damaged ? GORDIAN_STATUS_INPUT : GORDIAN_OK;
 }
 
 static int note_pages(void *context, sqlite3 *db, const char *name, int pages)
@@ -244,9 +292,10 @@ static int set_up(struct history *history)
     return code;
 }
 
-gordian_status history_open(struct history *history, const char *path, bool *damaged,
+gordian_status history_open(struct history *history, const char *path, bool make, bool *damaged,
                             gordian_error *error)
 {
+    *damaged = false;
     *history = (struct history){.in_memory = !path};
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     int code = sqlite3_open_v2(path ? path : ":memory:", &history->db, flags, NULL);
@@ -254,11 +303,11 @@ gordian_status history_open(struct history *history, const char *path, bool *dam
     if (!code) {
         sqlite3_extended_result_codes(history->db, 1);
         sqlite3_busy_timeout(history->db, 5000); /* readers may be recovering the log */
-        status = check_schema(history, &code, error);
+        status = check_schema(history, make || !path, &code, damaged, error);
     }
     if (!code && status == GORDIAN_OK)
         code = set_up(history);
-    *damaged = history_is_damage(code);
+    *damaged |= history_is_damage(code);
     if (code)
         status = history_explain(history, code, error);
     if (status != GORDIAN_OK)
@@ -403,6 +452,11 @@ int history_write(struct history *history, const struct batch *batch, size_t cou
     if (!code && frame)
         code = step_with(history, HISTORY_APPLIED, frame);
     return sqlite3_get_autocommit(history->db) ? code : end_transaction(history, code);
+}
+
+int history_note(struct history *history, uint64_t frame)
+{
+    return step_with(history, HISTORY_APPLIED, frame);
 }
 
 bool history_knows(struct history *history, uint64_t id)

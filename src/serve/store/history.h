@@ -50,10 +50,10 @@ struct history {
     bool in_memory;
 };
 
-/* Opens or makes the database; NULL: one in memory. GORDIAN_STATUS_INPUT: not one of ours, of
- * another version, or *damaged, which is set in any case. Messages leave it to the caller to name
- * the file. */
-gordian_status history_open(struct history *history, const char *path, bool *damaged,
+/* Opens the database, or makes it if there is none and `make` is set; NULL: one in memory.
+ * GORDIAN_STATUS_INPUT: not one of ours, of another version, or *damaged, which is set in any case:
+ * every page is checked. Messages leave it to the caller to name the file. */
+gordian_status history_open(struct history *history, const char *path, bool make, bool *damaged,
                             gordian_error *error);
 void history_close(struct history *history);
 /* The same, but for the database itself, which is the caller's from here on. */
@@ -61,6 +61,10 @@ sqlite3 *history_leave(struct history *history);
 
 /* The number that a question gives. */
 int history_ask(sqlite3 *db, const char *sql, int64_t *number);
+
+/* Is everything there that a database of this version has? Otherwise *damaged, and `error` says
+ * what is missing. A code of SQLite. */
+int history_check_parts(sqlite3 *db, bool *damaged, gordian_error *error);
 
 /* Checksums of rows: of what they are about (without the replay, which goes earlier), in a table
  * of their own. The same of a value more; SQL has it as row_sum(...). */
@@ -77,6 +81,8 @@ bool history_is_damage(int code);
 bool history_put(struct batch *batch, const struct incident *incident);
 /* Writes the incidents of `count` batches, from `batch` on, in one transaction. */
 int history_write(struct history *history, const struct batch *batch, size_t count);
+/* It has the incidents of all frames up to this one. */
+int history_note(struct history *history, uint64_t frame);
 /* Is there an incident of this id? */
 bool history_knows(struct history *history, uint64_t id);
 

@@ -569,6 +569,16 @@ static gordian_status check_sums(struct incidents_db *db, gordian_error *error)
                              (long long)wrong);
 }
 
+static gordian_status check_parts(struct incidents_db *db, gordian_error *error)
+{
+    gordian_error trouble = {0};
+    bool damaged;
+    int code = history_check_parts(db->db, &damaged, &trouble);
+    return code || damaged ? fail(error, GORDIAN_STATUS_INPUT, STORE_FILE " is damaged: %.200s",
+                                  code ? sqlite3_errmsg(db->db) : trouble.message)
+                           : GORDIAN_OK;
+}
+
 gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64_t *applied,
                                 gordian_error *error)
 {
@@ -582,6 +592,8 @@ gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64
         status = fail(error, GORDIAN_STATUS_INPUT, STORE_FILE " is damaged: %.200s",
                       said ? said : sqlite3_errmsg(db->db));
     sqlite3_finalize(statement);
+    if (status == GORDIAN_OK)
+        status = check_parts(db, error);
     if (status == GORDIAN_OK)
         status = check_sums(db, error);
     int code = history_ask(db->db, "SELECT count(*) FROM incident", &number);

@@ -21,7 +21,8 @@ static gordian_status open_history(struct store *store, struct store_found *foun
 {
     gordian_error trouble = {0};
     bool damaged;
-    gordian_status status = history_open(&store->history, store->folder.file, &damaged, &trouble);
+    gordian_status status =
+        history_open(&store->history, store->folder.file, store->folder.blank, &damaged, &trouble);
     if (damaged && !store->options.repair)
         return refuse_folder(store, STORE_FILE, trouble.message, error);
     if (damaged) {
@@ -30,7 +31,7 @@ static gordian_status open_history(struct store *store, struct store_found *foun
         found->cut = true;
         status = repair_history(&store->folder, &trouble);
         if (status == GORDIAN_OK)
-            status = history_open(&store->history, store->folder.file, &damaged, &trouble);
+            status = history_open(&store->history, store->folder.file, false, &damaged, &trouble);
     }
     if (status != GORDIAN_OK)
         return fail(error, status, "%.200s: %.190s", store->folder.file, trouble.message);
@@ -61,14 +62,14 @@ static void judge_end(struct store *store, const struct folder_past *past,
                       struct store_found *found)
 {
     struct recovery *recovery = &store->recovery;
-    bool power_cut = past->killed && !past->same_boot && !past->synced;
     if (recovery->damaged || recovery->end == JOURNAL_ENDS)
         return;
     if (recovery->end == JOURNAL_TORN && past->killed) {
         found->cut = true;
-        store_note(found,
-                   "the last batch was unfinished and is left out: it was never acknowledged");
-    } else if (power_cut) {
+        if (!recovery->lost)
+            store_note(found,
+                       "the last batch was unfinished, as a kill leaves it, and is left out");
+    } else if (past_has_power_cut(past)) {
         found->cut = true;
         store_note(found,
                    "the power was cut: %llu bytes that had not all reached the disk are left out",
@@ -83,6 +84,17 @@ static void judge_end(struct store *store, const struct folder_past *past,
     }
 }
 
+/* The history must not know more than the journal. After a power cut what it knows has never been;
+ * otherwise it happened, and its incidents stay. */
+static gordian_status take_history_back(struct store *store, bool never_was, gordian_error *error)
+{
+    const struct recovery *recovery = &store->recovery;
+    int code = recovery->applied > recovery->frame
+                   ? history_go_back(&store->history, recovery->frame, never_was)
+                   : SQLITE_OK;
+    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+}
+
 static gordian_status repair_files(struct store *store, struct store_found *found,
                                    gordian_error *error)
 {
@@ -90,6 +102,9 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
     memcpy(what, store->recovery.what, sizeof what);
     /* The file that it names may be moved aside now. */
     gordian_status status = marker_note(&store->folder.marker, 0, true, error);
+    /* Before the journal is cut: a repair that is killed in between is not taken for a loss. */
+    if (status == GORDIAN_OK)
+        status = take_history_back(store, false, error);
     if (status == GORDIAN_OK)
         status = repair_journal(&store->folder, &store->recovery, error);
     store->options.repair_from = 0; /* it is left out now */
@@ -105,16 +120,33 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
     return GORDIAN_OK;
 }
 
-/* The history must not know more than the journal, nor less. */
-static gordian_status match_history(struct store *store, bool power_cut, gordian_error *error)
+/* Nor must it know less. */
+static gordian_status match_history(struct store *store, bool never_was, gordian_error *error)
+{
+    gordian_status status = take_history_back(store, never_was, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int code = recovery_apply(&store->recovery, &store->history);
+    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+}
+
+/* A journal that is whole and still too short is not damaged, but what was acknowledged is gone. */
+static gordian_status judge_loss(struct store *store, struct store_found *found,
+                                 gordian_error *error)
 {
     const struct recovery *recovery = &store->recovery;
-    int code = SQLITE_OK;
-    if (recovery->applied > recovery->frame)
-        code = history_go_back(&store->history, recovery->frame, power_cut);
-    if (!code)
-        code = recovery_apply(recovery, &store->history);
-    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+    char loss[200];
+    if (!recovery->lost || recovery->damaged)
+        return GORDIAN_OK;
+    recovery_tell_loss(recovery, loss, sizeof loss);
+    if (!store->options.accept_loss && !store->options.repair)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%.100s: %.180s. Restore a backup, or start once with --accept-loss: it goes "
+                    "on from that record",
+                    store->folder.path, loss);
+    found->cut = true;
+    store_note(found, "%s; it goes on from there", loss);
+    return GORDIAN_OK;
 }
 
 static gordian_status open_journal(struct store *store, const struct folder_past *past,
@@ -124,7 +156,11 @@ static gordian_status open_journal(struct store *store, const struct folder_past
     gordian_status status = check_files(store, error);
     if (status != GORDIAN_OK)
         return status;
+    recovery_judge_loss(recovery, past);
     judge_end(store, past, found);
+    status = judge_loss(store, found, error);
+    if (status != GORDIAN_OK)
+        return status;
     bool repaired = recovery->damaged;
     if (repaired && store->options.repair) {
         status = repair_files(store, found, error);
@@ -139,7 +175,7 @@ static gordian_status open_journal(struct store *store, const struct folder_past
                    "the newest snapshot is damaged: went back to the one before, nothing is lost");
     }
     if (status == GORDIAN_OK)
-        status = match_history(store, past->killed && !past->same_boot && !repaired, error);
+        status = match_history(store, past_has_power_cut(past) && !repaired, error);
     if (status != GORDIAN_OK)
         return status;
     store->journal.folder = store->folder.fd;

@@ -6,7 +6,7 @@ static gordian_status open_memory(struct store *store, struct store_found *found
 {
     bool damaged;
     (void)found;
-    gordian_status status = history_open(&store->history, NULL, &damaged, error);
+    gordian_status status = history_open(&store->history, NULL, true, &damaged, error);
     if (status == GORDIAN_OK)
         status = incidents_share(&store->reader, store->history.db, &store->memory, error);
     return status;

@@ -86,6 +86,8 @@ static gordian_status make_store(struct store **out, const struct store_options 
         store->options.snapshot_bytes = usual_snapshot_bytes();
     if (store->options.retry_ms == 0)
         store->options.retry_ms = 250;
+    if (store->options.note_ms == 0)
+        store->options.note_ms = 1000;
     store->keeper = options->postgres ? &keeper_postgres
                     : options->folder ? &keeper_files
                                       : &keeper_memory;

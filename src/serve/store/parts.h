@@ -51,6 +51,7 @@
 #define STORE_TRIM_MS    60000        /* between looks for incidents that are too old */
 #define STORE_WAL_PAGES  1000         /* in SQLite's log: time for a checkpoint */
 #define STORE_SPARE      4            /* batches kept for another use */
+#define STORE_RETRY_MAX  60000        /* ms, at most, until a snapshot that failed is tried again */
 
 /* ---- the folder */
 
@@ -61,11 +62,18 @@ struct folder_past {
     bool synced;    /* ... with durability full */
 };
 
+/* May the end of the journal never have reached the disk? */
+static inline bool past_has_power_cut(const struct folder_past *past)
+{
+    return past->killed && !past->same_boot && !past->synced;
+}
+
 struct folder {
     char *path;   /* of the folder; the caller's allocator */
     char *file;   /* of the database */
     int fd, lock; /* descriptors: of the folder, of the lock; -1: none */
     bool made;    /* just now */
+    bool blank;   /* the database is to be made: there was none */
     ino_t inode;  /* of the database */
     struct marker marker;
 };
@@ -73,11 +81,23 @@ struct folder {
 /* What is there before anything is made. */
 struct folder_contents {
     bool database; /* the history */
-    bool files;    /* of the journal, snapshots */
+    bool blank;    /* nothing was ever written to it */
+    bool journal;  /* a file of it */
+    bool snapshot; /* at least one */
     bool newest;   /* the file of the journal that the marker names, if it does */
     bool others;   /* that are none of ours */
 };
 
+gordian_status folder_list(int folder, const struct marker *marker,
+                           struct folder_contents *contents, gordian_error *error);
+/* Is there no database? A start that was killed may have left an empty file and a marker. */
+bool folder_is_empty(const struct folder_contents *contents, const struct marker *marker);
+/* What should be there and is not; "": nothing. */
+void folder_find_missing(const struct folder_contents *contents, const struct marker *marker,
+                         char *missing, size_t size);
+
+/* The same of a folder that is only read. */
+void folder_read_past(int folder, struct folder_past *past);
 /* Makes the folder if need be and locks it. GORDIAN_STATUS_UNAVAILABLE: somebody else has it. It is
  * to be closed in any case. */
 gordian_status folder_open(struct folder *folder, const char *path, struct folder_past *past,
@@ -115,6 +135,7 @@ struct recovery {
     uint64_t frame;                    /* the last one */
     uint64_t applied;                  /* the last one that the history has */
     bool unapplied;                    /* there are others */
+    uint64_t lost;                     /* frames that the history has and the journal has lost */
     bool bad_snapshot;                 /* a newer snapshot was passed over */
     uint64_t senseless;                /* record that is damage, whatever its checksum; 0: none */
     bool damaged;                      /* behind what is good in `file`: */
@@ -130,6 +151,11 @@ gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t ap
                               uint64_t senseless, const gordian_allocator *memory,
                               gordian_error *error);
 void recovery_free(struct recovery *recovery, const gordian_allocator *memory);
+/* The history is written after the journal: if it is ahead of it, acknowledged records are lost,
+ * unless a power cut has cost the last moment, as promised. Sets recovery->lost. */
+void recovery_judge_loss(struct recovery *recovery, const struct folder_past *past);
+/* "acknowledged records are lost: ..." */
+void recovery_tell_loss(const struct recovery *recovery, char *text, size_t size);
 /* Gives the history the incidents of the journal that it does not have: a code of SQLite. */
 int recovery_apply(const struct recovery *recovery, struct history *history);
 gordian_status recovery_load(struct recovery *recovery, const struct store_loader *loader,
@@ -205,9 +231,10 @@ struct store {
     struct questions *questions;
     struct questions *workers; /* a thread for what takes longer; NULL: nothing is kept */
     struct recovery recovery;
-    uint64_t journal_bytes; /* since the newest snapshot was begun */
-    uint64_t snapshot_size; /* of the newest */
-    char shown[256];        /* why it is not healthy; "" if it is */
+    uint64_t journal_bytes;   /* since the newest snapshot was begun */
+    uint64_t snapshot_size;   /* of the newest */
+    char shown[256];          /* why it is not healthy; "" if it is */
+    char snapshot_shown[200]; /* why snapshots fail; "": they do not */
     char leader_shown[STORE_ADDRESS];
     uint64_t followed;         /* number of the last row of the journal that the loop has taken */
     struct store_figures seen; /* records and bytes: the loop's part of the figures */
@@ -239,8 +266,11 @@ struct store {
     struct snapshot_job *job, *jobs_done;
     bool syncing;            /* the journal is being synced: writing to it might wait */
     bool unsynced;           /* something has been committed since it was */
+    bool unnoted;            /* ... since the history noted how far the journal has come */
     bool checkpoint;         /* one is due */
     uint64_t snapshot_retry; /* steady ms: not before */
+    uint64_t snapshot_pause; /* ms, before that; 0: the last one was written */
+    char snapshot_why[200];  /* why it was not */
     uint64_t keep_ms;
     uint64_t newest, older; /* good snapshots; `older`: the journal up to here may go */
     struct store_figures figures;
@@ -251,7 +281,7 @@ struct store {
     pthread_t thread;
     bool running;
     int doorbell;
-    uint64_t retry_at, sync_at, trim_at;
+    uint64_t retry_at, sync_at, note_at, trim_at;
     uint64_t checkpoint_at;      /* not before: a reader was in the way */
     uint64_t wall_at, steady_at; /* when it was opened */
     bool trimming;               /* there may be more to delete */
@@ -278,8 +308,11 @@ size_t batch_bytes(const struct batch *batch);
 void store_note_commit(struct store *store, const struct batch *batch, size_t count, uint64_t ns);
 /* Takes so many off the queue after that. What is left waits no longer. */
 void store_drop_group(struct store *store, size_t count);
-/* The snapshot at hand is written, and what it makes superfluous can go; or it failed. Locked. */
-void store_end_job(struct store *store, bool written);
+/* The snapshot at hand is written, and what it makes superfluous can go; or it failed, and this is
+ * why. Locked. */
+void store_end_job(struct store *store, bool written, const char *why);
+/* One could not be made or written. Locked. */
+void store_note_snapshot(struct store *store, const char *why);
 /* A commit has failed: when to try again. */
 void store_note_failure(struct store *store, const char *why);
 

@@ -64,7 +64,19 @@ static void put_aside(struct store *store, struct batch *batch)
     store->spent_count++;
 }
 
-void store_end_job(struct store *store, bool written)
+/* The next try comes later and later: each one costs as much as a snapshot that is written. */
+void store_note_snapshot(struct store *store, const char *why)
+{
+    uint64_t pause =
+        store->snapshot_pause ? 2 * store->snapshot_pause : 4 * store->options.retry_ms;
+    store->snapshot_pause = pause < STORE_RETRY_MAX ? pause : STORE_RETRY_MAX;
+    store->snapshot_retry = steady_ms() + store->snapshot_pause;
+    store->figures.snapshot_failures++;
+    store->figures.failures++;
+    snprintf(store->snapshot_why, sizeof store->snapshot_why, "%.180s", why);
+}
+
+void store_end_job(struct store *store, bool written, const char *why)
 {
     struct snapshot_job *job = store->job;
     store->job = NULL;
@@ -75,9 +87,9 @@ void store_end_job(struct store *store, bool written)
         store->newest = job->number;
         store->figures.snapshots++;
         store->trimming = true;
+        store->snapshot_pause = 0;
     } else {
-        store->snapshot_retry = steady_ms() + 60000;
-        store->figures.failures++;
+        store_note_snapshot(store, why);
     }
 }
 

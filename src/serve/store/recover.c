@@ -182,6 +182,21 @@ gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t ap
     return status;
 }
 
+void recovery_judge_loss(struct recovery *recovery, const struct folder_past *past)
+{
+    bool ahead = recovery->applied > recovery->frame && !past_has_power_cut(past);
+    recovery->lost = ahead ? recovery->applied - recovery->frame : 0;
+}
+
+void recovery_tell_loss(const struct recovery *recovery, char *text, size_t size)
+{
+    snprintf(text, size,
+             "acknowledged records are lost: the journal ends with record %llu in batch %llu, "
+             "but " STORE_FILE " has noted batch %llu",
+             (unsigned long long)recovery->last, (unsigned long long)recovery->frame,
+             (unsigned long long)recovery->applied);
+}
+
 void recovery_free(struct recovery *recovery, const gordian_allocator *memory)
 {
     for (size_t i = 0; recovery->files && i < recovery->numbers.count; i++)

@@ -125,7 +125,7 @@ static gordian_status build_history(const struct folder *folder, const char *pat
     struct history fresh;
     sqlite3 *old = NULL;
     bool damaged;
-    gordian_status status = history_open(&fresh, path, &damaged, error);
+    gordian_status status = history_open(&fresh, path, true, &damaged, error);
     if (status != GORDIAN_OK)
         return status;
     int code = sqlite3_exec(fresh.db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);

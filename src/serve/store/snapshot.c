@@ -1,46 +1,59 @@
 #include "serve/store/snapshot.h"
 
 #include "base/crc.h"
+#include "base/error.h"
 #include "serve/store/files.h"
 #include "serve/store/journal.h"
 #include "wire/wire.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #define NEW "snapshot.new"
 
-static bool begin_file(struct snapshot_job *job, int folder)
+/* A full disk may lack inodes, not bytes: what failed is said with it. */
+static gordian_status fail_snapshot(const char *what, gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_IO, "%s: %s", what, strerror(errno));
+}
+
+static bool begin_file(struct snapshot_job *job)
 {
     uint8_t head[SNAPSHOT_HEAD] = "GRDS";
-    job->fd = file_make(folder, NEW);
     wire_store32(head + 4, SNAPSHOT_VERSION);
     wire_store64(head + 8, job->number);
     wire_store64(head + 16, job->at);
     wire_store64(head + 24, job->body.used);
     wire_store32(head + 32, crc32c(0, job->body.data, job->body.used));
     wire_store32(head + 36, crc32c(0, head, 36));
-    return job->fd > 0 && file_write_bytes(job->fd, head, sizeof head, 0);
+    return file_write_bytes(job->fd, head, sizeof head, 0);
 }
 
-gordian_status snapshot_step(struct snapshot_job *job, int folder)
+gordian_status snapshot_step(struct snapshot_job *job, int folder, gordian_error *error)
 {
     size_t left = job->body.used - job->written;
     size_t part = left < SNAPSHOT_PART ? left : SNAPSHOT_PART;
-    if ((job->fd == 0 && !begin_file(job, folder)) ||
+    bool first = job->fd == 0;
+    if (first && (job->fd = file_make(folder, NEW)) < 0)
+        return fail_snapshot("cannot make " NEW, error);
+    if ((first && !begin_file(job)) ||
         !file_write_bytes(job->fd, job->body.data + job->written, part,
                           SNAPSHOT_HEAD + job->written) ||
         fdatasync(job->fd) != 0)
-        return GORDIAN_STATUS_IO;
+        return fail_snapshot("cannot write " NEW, error);
     job->written += part;
     return GORDIAN_OK;
 }
 
-gordian_status snapshot_finish(struct snapshot_job *job, int folder)
+gordian_status snapshot_finish(struct snapshot_job *job, int folder, gordian_error *error)
 {
     char name[JOURNAL_NAME];
     file_name(name, sizeof name, "snapshot", job->number);
-    return fsync(job->fd) == 0 && file_rename(folder, NEW, name) ? GORDIAN_OK : GORDIAN_STATUS_IO;
+    return fsync(job->fd) == 0 && file_rename(folder, NEW, name)
+               ? GORDIAN_OK
+               : fail_snapshot("cannot rename " NEW, error);
 }
 
 void snapshot_end(struct snapshot_job *job, int folder)

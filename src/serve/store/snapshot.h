@@ -28,9 +28,9 @@ struct snapshot_job {
 };
 
 /* Writes the next part, and syncs it; the first begins the file. */
-gordian_status snapshot_step(struct snapshot_job *job, int folder);
+gordian_status snapshot_step(struct snapshot_job *job, int folder, gordian_error *error);
 /* All of it is written: now it counts. */
-gordian_status snapshot_finish(struct snapshot_job *job, int folder);
+gordian_status snapshot_finish(struct snapshot_job *job, int folder, gordian_error *error);
 /* Nothing of it stays, unless it was finished. */
 void snapshot_end(struct snapshot_job *job, int folder);
 

@@ -156,6 +156,8 @@ static void show_health(struct store *store)
                  store->pg ? "database" : "disk");
     else
         store->shown[0] = '\0';
+    snprintf(store->snapshot_shown, sizeof store->snapshot_shown, "%s",
+             store->snapshot_pause ? store->snapshot_why : "");
 }
 
 /* Under the mutex, which is let go of for the commit; true: the batch is committed. */
@@ -427,6 +429,21 @@ void store_snapshot_drop(struct store *store)
 {
     store_free_jobs(store, store->building);
     store->building = NULL;
+}
+
+void store_snapshot_fail(struct store *store, const char *why)
+{
+    store_snapshot_drop(store);
+    store_lock(store);
+    store_note_snapshot(store, why);
+    show_health(store);
+    store_unlock(store);
+}
+
+bool store_snapshots_fail(const struct store *store, const char **why)
+{
+    *why = store->snapshot_shown;
+    return store->snapshot_shown[0] != '\0';
 }
 
 /* ---- figures */

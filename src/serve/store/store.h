@@ -75,6 +75,7 @@ struct store_options {
     bool repair;                /* damaged: move it aside and go on from the last good record */
     uint64_t repair_from;       /* with `repair`: this record, and all behind it, make no sense;
                                    0: they do */
+    bool accept_loss;           /* acknowledged records are missing: go on without them */
     bool fresh;                 /* there must be no database, whatever else there is */
     uint64_t keep_incidents_ms; /* after they ended; 0: for ever */
     uint64_t keep_history_ms;   /* of the past, for store_load_past; 0: what recovery needs */
@@ -82,6 +83,8 @@ struct store_options {
     uint64_t snapshot_bytes;    /* of journal, after which a snapshot is due; 0: 32 MiB,
                                    or what GORDIAN_SNAPSHOT_BYTES says */
     uint64_t retry_ms;          /* after a failure; 0: 250 */
+    uint64_t note_ms;           /* the history notes that often how far the journal has come;
+                                   0: 1000 */
     const gordian_allocator *allocator; /* NULL: the C library's */
 };
 
@@ -171,7 +174,10 @@ struct store_verdict {
     uint64_t snapshot;  /* record that the newest stands for; 0: none */
     uint64_t last;      /* record */
     uint64_t incidents; /* kept */
-    bool torn;          /* the last batch is unfinished, and was never acknowledged */
+    bool empty;         /* there is no database: nothing was looked at */
+    bool torn;          /* the last batch is unfinished, as a kill leaves it */
+    bool ahead; /* after a power cut: the history has noted batches that the journal does not
+                   have; a start drops their incidents */
 };
 
 /* Is everything there, and whole by its checksums? The loader gets all of it. Nothing is changed.
@@ -232,6 +238,11 @@ gordian_status store_snapshot_section(struct store *store, const char *name, con
                                       size_t length, gordian_error *error);
 void store_snapshot_end(struct store *store);
 void store_snapshot_drop(struct store *store);
+/* The same for one that could not be made: it counts as a failure. */
+void store_snapshot_fail(struct store *store, const char *why);
+/* Did the last one fail? *why, for people, is valid until the next store_poll. What is appended is
+ * kept all the same, but the journal grows, and a start takes longer. */
+bool store_snapshots_fail(const struct store *store, const char **why);
 
 /* ---- incidents and figures */
 
@@ -256,6 +267,7 @@ struct store_figures {
     uint64_t lag_records, lag_bytes; /* appended and not yet on their way to the disk's cache */
     uint64_t journal_bytes;          /* since the newest snapshot */
     uint64_t snapshots;              /* written */
+    uint64_t snapshot_failures;      /* not written; tried again later */
     uint64_t snapshot_at;            /* record number of the newest; 0: none */
     uint64_t wal_bytes;              /* of SQLite's write-ahead log, about */
     uint64_t incidents_dropped;      /* because they were too old */

@@ -29,6 +29,7 @@ void store_give_files(struct store *store)
 static void note_pages(struct store *store)
 {
     store->unsynced = store->options.durability != STORE_FULL;
+    store->unnoted = true;
     store->figures.wal_bytes = (uint64_t)store->history.wal_pages * 4096;
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
 }
@@ -154,6 +155,23 @@ static void sync_journal(struct store *store)
     store->sync_at = steady_ms() + STORE_SYNC_MS;
 }
 
+/* The history notes how far the journal has come, once a second: a start that finds the journal
+ * shorter knows that something is lost. If a commit has failed there may be incidents in the
+ * journal that the history does not have. */
+static void note_progress(struct store *store)
+{
+    store_take_files(store);
+    bool may = !store->failed;
+    store->unnoted = !may;
+    store_unlock(store);
+    int code = may ? history_note(&store->history, store->journal.frame) : SQLITE_OK;
+    store_lock(store);
+    store_give_files(store);
+    store->unnoted |= code != SQLITE_OK;
+    store->note_at = steady_ms() + store->options.note_ms;
+    store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
+}
+
 /* ---- checkpoints */
 
 /* Moves SQLite's log into the database; the next commit then starts the log from its beginning,
@@ -176,10 +194,10 @@ static bool checkpoint_journal(struct store *store)
 
 /* ---- snapshots */
 
-static void end_job(struct store *store, bool written)
+static void end_job(struct store *store, bool written, const char *why)
 {
     snapshot_end(store->job, store->folder.fd);
-    store_end_job(store, written);
+    store_end_job(store, written, why);
     store_ring(store);
 }
 
@@ -210,6 +228,7 @@ static void split_journal(struct store *store)
 static void step_job(struct store *store)
 {
     struct snapshot_job *job = store->job;
+    gordian_error error = {0};
     bool last = all_written(job);
     if (job->fd == 0)
         split_journal(store);
@@ -218,10 +237,13 @@ static void step_job(struct store *store)
     bool good = !last || !store->sync_failed;
     store_unlock(store);
     if (good)
-        good = (last ? snapshot_finish : snapshot_step)(job, store->folder.fd) == GORDIAN_OK;
+        good =
+            (last ? snapshot_finish : snapshot_step)(job, store->folder.fd, &error) == GORDIAN_OK;
+    else
+        fail(&error, GORDIAN_STATUS_IO, "the journal cannot be synced");
     store_lock(store);
     if (!good || last)
-        end_job(store, good);
+        end_job(store, good, error.message);
 }
 
 /* ---- what is not needed any more */
@@ -364,6 +386,8 @@ static uint64_t next_due(const struct store *store)
     uint64_t due = queue_due(store);
     if (store->unsynced)
         due = earlier_of(due, store->sync_at);
+    if (store->unnoted)
+        due = earlier_of(due, store->note_at);
     if (store->checkpoint)
         due = earlier_of(due, store->checkpoint_at);
     return earlier_of(due, store->trimming ? 0 : store->trim_at);
@@ -397,6 +421,10 @@ static bool work_once(struct store *store)
         sync_journal(store);
         did = true;
     }
+    if (store->unnoted && store->note_at <= now) {
+        note_progress(store);
+        did = true;
+    }
     if (store->job && may_step(store)) {
         step_job(store);
         did = true;
@@ -412,6 +440,7 @@ void *store_thread(void *context)
     struct store *store = context;
     store_lock(store);
     store->trim_at = steady_ms();
+    store->note_at = steady_ms() + store->options.note_ms;
     while (!store->stopping || store->queue || store->job) {
         if (work_once(store)) {
             if (store->stopping && store->failed)

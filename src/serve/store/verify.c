@@ -21,25 +21,50 @@ static gordian_status open_for_reading(const char *path, int *folder, gordian_er
                 "%.200s: a gordian serve works here: verify a copy, or when it has ended", path);
 }
 
-/* The file that the marker names must be there. Who may not open it for writing does not learn. */
-static gordian_status check_marker(int folder, const struct recovery *recovery, const char *path,
-                                   gordian_error *error)
+/* Is there a database, and all of its files? A marker that may not be opened for writing is not
+ * read. */
+static gordian_status check_contents(int folder, const char *path, bool *empty,
+                                     gordian_error *error)
 {
     struct marker marker;
+    struct folder_contents contents = {0};
     gordian_error trouble = {0};
+    char missing[JOURNAL_NAME];
     gordian_status status = marker_open(&marker, folder, &trouble);
-    bool there = marker.newest == 0;
-    for (size_t i = 0; i < recovery->numbers.count; i++)
-        there |= recovery->numbers.items[i] == marker.newest;
-    uint64_t newest = marker.newest;
-    marker_close(&marker);
     if (status == GORDIAN_STATUS_INPUT)
-        return fail(error, status, "%.200s/" MARKER_FILE ": %.100s", path, trouble.message);
-    if (status == GORDIAN_OK && !there)
+        fail(error, status, "%.200s/" MARKER_FILE ": %.100s", path, trouble.message);
+    else
+        status = folder_list(folder, &marker, &contents, error);
+    if (status == GORDIAN_OK) {
+        *empty = folder_is_empty(&contents, &marker);
+        folder_find_missing(&contents, &marker, missing, sizeof missing);
+        if (*empty && contents.others)
+            status = fail(error, GORDIAN_STATUS_INPUT,
+                          "%.200s: no database of gordian serve is here, only other files", path);
+        else if (!*empty && missing[0])
+            status = fail(error, GORDIAN_STATUS_INPUT, "%.200s: %.40s is missing", path, missing);
+    }
+    marker_close(&marker);
+    return status;
+}
+
+/* Is the end of the journal where it was? */
+static gordian_status check_end(struct recovery *recovery, int folder, const char *path,
+                                gordian_error *error)
+{
+    struct folder_past past;
+    char loss[200];
+    folder_read_past(folder, &past);
+    if (recovery->end == JOURNAL_TORN && !past.killed)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "%.200s: the newest file of the journal, number %llu, is missing", path,
-                    (unsigned long long)newest);
-    return GORDIAN_OK;
+                    "%.200s: what follows record %llu fails its checksum, although the service was "
+                    "stopped in order",
+                    path, (unsigned long long)recovery->last);
+    recovery_judge_loss(recovery, &past);
+    if (!recovery->lost)
+        return GORDIAN_OK;
+    recovery_tell_loss(recovery, loss, sizeof loss);
+    return fail(error, GORDIAN_STATUS_INPUT, "%.200s: %s", path, loss);
 }
 
 static gordian_status check_journal(struct recovery *recovery, int folder, uint64_t applied,
@@ -61,21 +86,18 @@ static gordian_status check_journal(struct recovery *recovery, int folder, uint6
                     "%.200s: the newest snapshot is damaged; the one before it and the journal "
                     "have everything",
                     path);
-    return check_marker(folder, recovery, path, error);
+    return check_end(recovery, folder, path, error);
 }
 
-gordian_status store_verify(const char *path, const struct store_loader *loader, void *context,
-                            struct store_verdict *verdict, gordian_error *error)
+static gordian_status verify_files(const char *path, int folder, const struct store_loader *loader,
+                                   void *context, struct store_verdict *verdict,
+                                   gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct incidents_db *db = NULL;
     struct recovery recovery = {0};
-    int folder;
     uint64_t applied = 0;
-    *verdict = (struct store_verdict){0};
-    gordian_status status = open_for_reading(path, &folder, error);
-    if (status == GORDIAN_OK)
-        status = incidents_open(&db, path, NULL, error);
+    gordian_status status = incidents_open(&db, path, NULL, error);
     if (status == GORDIAN_OK)
         status = incidents_verify(db, &verdict->incidents, &applied, error);
     if (status == GORDIAN_OK)
@@ -83,10 +105,24 @@ gordian_status store_verify(const char *path, const struct store_loader *loader,
     verdict->snapshot = recovery.snapshot;
     verdict->last = recovery.last;
     verdict->torn = recovery.end != JOURNAL_ENDS;
+    verdict->ahead = recovery.applied > recovery.frame;
     if (status == GORDIAN_OK)
         status = recovery_load(&recovery, loader, context, error);
     recovery_free(&recovery, &memory);
     incidents_close(db);
+    return status;
+}
+
+gordian_status store_verify(const char *path, const struct store_loader *loader, void *context,
+                            struct store_verdict *verdict, gordian_error *error)
+{
+    int folder;
+    *verdict = (struct store_verdict){0};
+    gordian_status status = open_for_reading(path, &folder, error);
+    if (status == GORDIAN_OK)
+        status = check_contents(folder, path, &verdict->empty, error);
+    if (status == GORDIAN_OK && !verdict->empty)
+        status = verify_files(path, folder, loader, context, verdict, error);
     if (folder >= 0)
         close(folder);
     return status;

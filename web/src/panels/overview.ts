@@ -122,18 +122,18 @@ export class Overview {
         if (!cluster?.shared) {
             return;
         }
-        const key = JSON.stringify([cluster.servers, cluster.epoch, cluster.leader, cluster.leads]);
+        const key = JSON.stringify([cluster.servers, cluster.epoch, cluster.leader, cluster.leads, cluster.error]);
         if (this.cluster.dataset.key === key) {
             return;
         }
         this.cluster.dataset.key = key;
-        const server = ({ address, leads, since }: { address: string; leads: boolean; since: number }) =>
+        const server = ({ address, leads, since }: { address: string; leads: boolean; since: number | null }) =>
             h(
                 'tr',
                 {},
                 h('th', { scope: 'row' }, shown(address) + (address === cluster.address ? ' (this one)' : '')),
                 h('td', {}, leads ? 'leads' : 'stands by'),
-                h('td', {}, when(since)),
+                h('td', {}, since === null ? '' : when(since)),
             );
         replace(
             this.cluster,
@@ -151,8 +151,10 @@ export class Overview {
             h(
                 'p',
                 { class: 'muted' },
-                `${cluster.leader ? `${shown(cluster.leader)} leads` : 'Nobody is known to lead'}, ` +
-                    `as leader number ${(cluster.epoch ?? 0).toLocaleString('en')} (the epoch). ` +
+                (cluster.leader ? `${shown(cluster.leader)} leads` : 'Nobody is known to lead') +
+                    (cluster.error
+                        ? `. Other servers are not listed: ${cluster.error}. `
+                        : `, as leader number ${(cluster.epoch ?? 0).toLocaleString('en')} (the epoch). `) +
                     `Newest fencing number: ${cluster.fence}.`,
             ),
         );

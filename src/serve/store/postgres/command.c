@@ -100,7 +100,7 @@ gordian_status store_read_incidents(const struct store_options *options, bool re
     *out = NULL;
     gordian_status status = init_pg(&pg, options, error);
     if (status == GORDIAN_OK)
-        status = history_open(&store.history, NULL, &damaged, error);
+        status = history_open(&store.history, NULL, true, &damaged, error);
     if (status == GORDIAN_OK)
         status = read_history(&store, replays, error);
     pg_disconnect(&pg);

@@ -73,7 +73,7 @@ static gordian_status make_pg(struct store *store, gordian_error *error)
 static gordian_status open_history(struct store *store, gordian_error *error)
 {
     bool damaged;
-    gordian_status status = history_open(&store->history, NULL, &damaged, error);
+    gordian_status status = history_open(&store->history, NULL, true, &damaged, error);
     if (status == GORDIAN_OK)
         status = incidents_share(&store->reader, store->history.db, &store->memory, error);
     store->told_end = &store->told;
@@ -198,7 +198,7 @@ static gordian_status open_past(struct store **out, const struct store_options *
     store->options = *options;
     gordian_status status = make_pg(store, error);
     if (status == GORDIAN_OK)
-        status = history_open(&store->history, NULL, &damaged, error);
+        status = history_open(&store->history, NULL, true, &damaged, error);
     if (status == GORDIAN_OK && !pg_connect(store->pg))
         status = fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", store->pg->why);
     if (status == GORDIAN_OK)

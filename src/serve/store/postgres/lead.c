@@ -247,9 +247,11 @@ static bool step_snapshot(struct store *store)
 
 static void end_job(struct store *store, bool written)
 {
+    char why[sizeof store->pg->why + 20];
+    snprintf(why, sizeof why, "PostgreSQL: %s", store->pg->why);
     store_lock(store);
     if (store->job)
-        store_end_job(store, written);
+        store_end_job(store, written, why);
     store->pg->part_under_way = false;
     store_unlock(store);
     store_ring(store);
