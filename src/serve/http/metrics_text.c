@@ -291,6 +291,13 @@ static void write_service(const struct api *api, struct output *out)
                   counters->hooks_failed);
     write_counter(out, "gordian_notices_dropped_total", "Deadlocks it could not tell of.",
                   counters->hooks_dropped);
+    begin_metric(out, "gordian_log_lines_suppressed_total", "counter",
+                 "Log lines left out: over a rate limit, or because the log's queue was full.");
+    output_format(out,
+                  "gordian_log_lines_suppressed_total{reason=\"rate\"} %llu\n"
+                  "gordian_log_lines_suppressed_total{reason=\"queue\"} %llu\n",
+                  (unsigned long long)counters->log_suppressed,
+                  (unsigned long long)counters->log_dropped);
     write_counter(out, "gordian_frames_total", "Frames taken in the binary form.",
                   counters->frames);
     write_counter(out, "gordian_lines_total", "Lines taken in the line form.", counters->lines);

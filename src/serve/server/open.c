@@ -730,6 +730,8 @@ void server_close(struct server *server)
     while (server->connections)
         connection_close(server->connections);
     http_close(server->http);
+    if (server->service)
+        server_report_left_out(server, true);
     for (size_t i = 0; i < server->listener_count; i++) {
         evconnlistener_free(server->listeners[i].event);
         if (server->listeners[i].is_unix && !server->listeners[i].inherited)

@@ -190,7 +190,9 @@ struct service_counters {
     uint64_t stalls, stalled_ms; /* of the service itself: given back to leases */
     uint64_t turns;              /* of the loop */
     uint64_t hooks_told, hooks_failed, hooks_dropped; /* the server's: of --on-deadlock */
-    struct metrics_spans spans;                       /* of the loop */
+    uint64_t log_suppressed, log_dropped; /* the server's: lines over a rate limit; lines for which
+                                             the log's queue was full */
+    struct metrics_spans spans;           /* of the loop */
     struct metrics_histogram latency; /* from the arrival of an event to its answer's departure */
 };
 
