@@ -156,8 +156,10 @@ static void on_doorbell(evutil_socket_t fd, short what, void *context)
     struct server *server = context;
     (void)fd;
     (void)what;
+    uint64_t began = clock_ns();
     store_poll(server->store);
     server_follow(server);
+    metrics_span(&server->service->counters.spans, CAUSE_STORE, began, clock_ns());
 }
 
 static void on_signal(evutil_socket_t fd, short what, void *context)

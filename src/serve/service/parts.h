@@ -3,6 +3,8 @@
  *
  *     service/binary.c, service/lines.c   the two forms: commands in, answers out
  *     service/apply.c                     commands: check, apply, append the record
+ *     service/events.c                    events, the command that must be fast
+ *     service/slices.c                    a frame of events that takes long, in slices
  *     service/replay.c                    records applied again; snapshots
  *     session.c, incident.c               sessions and incidents
  *     lease.c                             the clock of leases, and whose is over
@@ -56,7 +58,9 @@ enum record_kind {
 #define RECORD_HEAD 9 /* kind, system, session */
 
 struct service_work {
-    uint64_t began;  /* service_take: ns */
+    uint64_t began; /* service_take: ns */
+    uint64_t slice; /* ns of processor time: a slice of events goes on from here; 0: not measured */
+    uint32_t closer; /* likewise: events at which a feed has stopped */
     uint64_t now;    /* of the current command: ms since 1970 */
     uint64_t steady; /* likewise */
     uint64_t lease;  /* likewise: the clock of leases, see lease.c */
@@ -273,10 +277,16 @@ struct apply_events {
     void *context;        /* of the caller's */
     struct json *victims; /* unless NULL: gets whom recovery has ended */
     const char *how; /* incidents end like this when a member leaves; NULL: as the event says */
+    /* Slices: it may stop when it has taken long. Then `yields` is set, `list` and `first` are
+     * those of the rest, and the results so far stay in work->results. `resumed`: they are those
+     * of the slices before. */
+    bool sliced, resumed, yields;
 };
 
 gordian_status apply_events(struct service *service, struct apply_events *events,
                             gordian_error *error);
+/* The rest of the list is not applied: WIRE_NOT_TAKEN for each. */
+void apply_not_taken(struct service *service, struct apply_events *events);
 /* The same for an event that is at hand. */
 gordian_status apply_event(struct service *service, struct apply_events *events,
                            const gordian_event *event, gordian_error *error);
@@ -297,6 +307,19 @@ void record_take_body(struct service *service, size_t frame_size);
 uint64_t fence_next(struct service *service);
 /* FENCE, if the client wants it. */
 void fence_put(struct client *client, uint64_t fence);
+
+/* ---- slices.c */
+
+/* After a slice: the rest comes when the same frame is taken again. `list`: all of its events. */
+void frame_yield(struct client *client, const struct apply_events *events,
+                 const struct wire_list *list);
+/* Before the next one: what there was. False: not now. *cut: the rest must not be applied. */
+bool frame_resume(struct client *client, struct apply_events *events, bool *cut);
+/* It has been answered: the notices that waited for that. Fine without slices. */
+void frame_end(struct client *client);
+void frame_free(struct client *client);
+/* Around a notice: it goes into `out`, or waits for the answer to a frame. */
+void frame_swap_output(struct client *client);
 
 /* ---- incident.c */
 

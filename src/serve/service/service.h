@@ -115,6 +115,26 @@ enum client_form {
     CLIENT_LINES,
 };
 
+/* An EVENTS frame that is applied in slices, so that it never holds the loop for long: see
+ * service/slices.c. */
+struct wire_result;
+
+struct client_frame {
+    bool begun;      /* a slice was applied, and the rest was not */
+    bool waits;      /* ... for the journal to take records again */
+    size_t at;       /* bytes of its list of events that are done with */
+    uint32_t left;   /* events that are not */
+    uint64_t first;  /* the number of the next one; 0: they are not numbered */
+    uint64_t now;    /* ms since 1970: when the frame began */
+    uint64_t newest; /* service->fence behind the last slice */
+    uint64_t fence;  /* of the first event that was applied */
+    struct wire_result *results;
+    size_t result_room, result_count;
+    uint32_t *served;
+    size_t served_room, served_count;
+    struct output notices; /* they come behind the answer */
+};
+
 struct client {
     struct service *service;
     struct client *next, *prev; /* of all clients */
@@ -134,8 +154,9 @@ struct client {
     size_t answer_at;           /* where the answer to a LINE begins in `out`, behind notices */
     bool erred;                 /* it was an error instead */
     struct question *question;  /* that it waits for the answer of; NULL: none */
-    size_t buffered;            /* the server's: bytes it keeps for this client beside `out` */
-    char label[64];             /* for the log: "unix uid 1000", "10.0.0.1:4711" */
+    struct client_frame frame;
+    size_t buffered; /* the server's: bytes it keeps for this client beside `out` */
+    char label[64];  /* for the log: "unix uid 1000", "10.0.0.1:4711" */
 
     /* The bucket of events: how many may come now, in thousandths, below 0 after a large frame. */
     int64_t allowance;

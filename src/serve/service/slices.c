@@ -1,0 +1,101 @@
+/*
+ * A frame of events that takes long is applied in slices: the loop does everything else in between.
+ *
+ * A slice is a command of its own for the journal: its record has the events that it applied, and
+ * the session's last number counts them. So a client that is lost between two slices, or a service
+ * that is killed, leaves a prefix of the frame behind; whoever sends numbered events again goes on
+ * from there. The frame has one answer, behind the last slice, which waits for the last record.
+ *
+ * What others do in between is not shown to the client before that answer: a notice that a request
+ * was granted must not overtake the result that it waits. The notices are collected and follow the
+ * answer.
+ *
+ * Fencing tokens of a frame follow one another without a gap, and a later grant has a greater one.
+ * With events of others in between that cannot hold: the rest of the frame is then answered
+ * WIRE_NOT_TAKEN, if the client wants these tokens, and is to be sent again. The tokens follow the
+ * time, so such a frame keeps the time at which it began.
+ */
+#include "serve/service/parts.h"
+
+#include <string.h>
+
+#define SWAP(type, a, b)                                                                           \
+    do {                                                                                           \
+        type swapped = (a);                                                                        \
+        (a) = (b);                                                                                 \
+        (b) = swapped;                                                                             \
+    } while (0)
+
+/* The results of the frame change places with those of whatever the service works on. */
+static void swap_results(struct client_frame *frame, struct service_work *work)
+{
+    SWAP(struct wire_result *, frame->results, work->results);
+    SWAP(size_t, frame->result_room, work->result_room);
+    SWAP(size_t, frame->result_count, work->result_count);
+    SWAP(uint32_t *, frame->served, work->served);
+    SWAP(size_t, frame->served_room, work->served_room);
+    SWAP(size_t, frame->served_count, work->served_count);
+    SWAP(uint64_t, frame->fence, work->fence);
+}
+
+void frame_yield(struct client *client, const struct apply_events *events,
+                 const struct wire_list *list)
+{
+    struct service *service = client->service;
+    struct client_frame *frame = &client->frame;
+    if (!frame->begun)
+        frame->notices = (struct output){.fd = -1};
+    if (!frame->begun)
+        frame->now = service->work->now;
+    frame->begun = true;
+    frame->at = (size_t)(events->list.at - list->at);
+    frame->left = events->list.left;
+    frame->first = events->first;
+    frame->newest = service->fence;
+    swap_results(frame, service->work);
+}
+
+bool frame_resume(struct client *client, struct apply_events *events, bool *cut)
+{
+    struct service *service = client->service;
+    struct client_frame *frame = &client->frame;
+    const char *why;
+    frame->waits = !service_may_change(service, &why);
+    if (frame->waits)
+        return false;
+    swap_results(frame, service->work);
+    events->list.at += frame->at;
+    events->list.left = frame->left;
+    events->first = frame->first;
+    events->resumed = true;
+    *cut = !events->served || (client->fences && service->fence != frame->newest);
+    if (client->fences)
+        service->work->now = frame->now;
+    return true;
+}
+
+void frame_swap_output(struct client *client)
+{
+    if (client->frame.begun)
+        SWAP(struct output, client->out, client->frame.notices);
+}
+
+void frame_free(struct client *client)
+{
+    struct client_frame *frame = &client->frame;
+    gordian_allocator memory = memory_allocator(NULL); /* as all that is put into an output */
+    memory_free(&client->service->memory, frame->results);
+    memory_free(&client->service->memory, frame->served);
+    memory_free(&memory, frame->notices.buffer);
+    *frame = (struct client_frame){0};
+}
+
+void frame_end(struct client *client)
+{
+    const struct output *notices = &client->frame.notices;
+    if (!client->frame.begun)
+        return;
+    if (notices->used > 0 && !notices->failure)
+        client_put(client, notices->buffer, notices->used);
+    frame_free(client);
+}
