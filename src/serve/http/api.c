@@ -448,10 +448,19 @@ static void handle_request(struct api *api, struct http_connection *connection,
         http_reply_method(connection, "GET, HEAD, POST");
         return;
     }
+    if (!is_api && !is_metrics && request->method != HTTP_POST &&
+        reply_health(api, connection, request))
+        return;
+    if (http_is_reserved(connection) && !is_metrics) {
+        http_reply_error(connection, 503,
+                         "too many connections are open: only /healthz, /readyz "
+                         "and /metrics are answered");
+        return;
+    }
     if (!is_api && !is_metrics) {
         if (request->method == HTTP_POST)
             http_reply_method(connection, "GET, HEAD");
-        else if (!reply_health(api, connection, request))
+        else
             reply_page(connection, request);
         return;
     }
@@ -466,6 +475,8 @@ static void handle_request(struct api *api, struct http_connection *connection,
         http_reply_error(connection, status, "%s", call.message);
         return;
     }
+    if (!is_login)
+        http_permit(connection);
     if (!reply_other(&call, connection))
         reply_api(&call);
 }

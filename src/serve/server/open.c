@@ -315,6 +315,7 @@ static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct s
     name_peer(address, length, label, sizeof label);
     connection_open(server, fd, FROM_TCP, label,
                     auth_required(server->auth) ? SERVICE_NOTHING : SERVICE_WRITE);
+    server_watch_places(server);
 }
 
 static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
@@ -334,6 +335,22 @@ static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct 
     }
     snprintf(label, sizeof label, "uid-%ld", (long)uid);
     connection_open(server, fd, FROM_UNIX, label, SERVICE_WRITE);
+}
+
+/* Nobody is accepted only to be dropped for the next one: whoever comes waits for a place. */
+void server_watch_places(struct server *server)
+{
+    bool crowded = !server->stop_at && !connections_have_place(server);
+    if (crowded == server->crowded || !server->accepting || server->stop_at)
+        return;
+    server->crowded = crowded;
+    for (size_t i = 0; i < server->listener_count; i++)
+        if (server->listeners[i].is_unix)
+            continue;
+        else if (crowded)
+            evconnlistener_disable(server->listeners[i].event);
+        else
+            evconnlistener_enable(server->listeners[i].event);
 }
 
 /* Out of descriptors, most likely: rests until the next tick. */

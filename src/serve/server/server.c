@@ -284,6 +284,7 @@ static void tick_clock(struct server *server)
         begin_stop(server);
     if (!server->accepting && !server->stop_at) {
         server->accepting = true;
+        server->crowded = false;
         for (size_t i = 0; i < server->listener_count; i++)
             evconnlistener_enable(server->listeners[i].event);
     }
@@ -314,6 +315,8 @@ static void end_turn(struct server *server)
     watch_tokens(server);
     hook_release(server->hook, all_kept(server) ? UINT64_MAX : store_committed(server->store));
     connections_flush(server);
+    if (server->crowded)
+        server_watch_places(server);
     http_flush(server->http);
     if (store_snapshot_due(server->store)) {
         began = clock_ns();

@@ -159,6 +159,7 @@ struct server {
     uint64_t turn_ns;            /* when this turn began */
     uint64_t stop_at;            /* steady ms: connections are cut then; 0: not stopping */
     bool accepting;              /* descriptors are not used up */
+    bool crowded;                /* nobody is accepted over TCP: see connections_have_place */
     bool reload;                 /* SIGHUP came */
     bool hand_over;              /* SIGUSR2 came */
     bool leads; /* of several servers on one store; always, if it is the only one */
@@ -230,6 +231,9 @@ void connection_close(struct connection *connection);
 void connections_flush(struct server *server);
 /* Once in a while: cuts off those that do not read, or do not say who they are. */
 void connections_tick(struct server *server);
+/* May another one be accepted over TCP now? False: all places are taken by those that have just
+ * come and have not had the time to say who they are. */
+bool connections_have_place(const struct server *server);
 /* Does a connection without a session wait to be read that has not been since this moment? */
 bool connections_unheard(const struct server *server, uint64_t since);
 
