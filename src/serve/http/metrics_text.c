@@ -254,7 +254,7 @@ static void write_service(const struct api *api, struct output *out)
     write_gauge(out, "gordian_ready", "gauge", "1: events are taken and kept.",
                 api->ready(api->ready_context, &why));
     write_gauge(out, "gordian_leads", "gauge", "1: of all servers on its store, this one leads.",
-                !service->standing_by[0]);
+                !service->standing_by[0] && store_leads_surely(api->store));
     write_gauge(out, "gordian_systems", "gauge", "Systems.", service->system_count);
     write_gauge(out, "gordian_sessions", "gauge", "Sessions, connected or on their lease.",
                 service->session_count);

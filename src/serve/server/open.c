@@ -58,6 +58,11 @@ static bool journal_healthy(void *context, const char **why)
     return store_healthy(context, why);
 }
 
+static bool journal_sure(void *context)
+{
+    return store_leads_surely(context);
+}
+
 static uint64_t journal_last(void *context)
 {
     return store_last(context);
@@ -155,6 +160,7 @@ static gordian_status open_service(struct server *server, gordian_error *error)
         .healthy = journal_healthy,
         .last = journal_last,
         .history = journal_history,
+        .sure = journal_sure,
     };
     options.authorise = ask_token;
     options.fits = auth_fits;

@@ -98,7 +98,10 @@ bool server_ready(const struct server *server, const char **why)
         *why = "no memory for the journal";
         return false;
     }
-    return store_healthy(server->store, why);
+    if (!store_healthy(server->store, why))
+        return false;
+    *why = "the database has not confirmed for a lease that this server leads";
+    return store_leads_surely(server->store);
 }
 
 /* Says once that the store has failed, and once that it is well again. */

@@ -118,7 +118,7 @@ static inline void text_clear(struct output *text)
 bool service_may_change(struct service *service, const char **why);
 /* Nobody waits for its answer any more. */
 void client_drop_question(struct client *client);
-/* Can nothing be kept just now? */
+/* Can nothing be kept just now, or may another server lead meanwhile? */
 bool service_is_cut_off(const struct service *service);
 /* Starts a command: the time. */
 void service_begin(struct service *service);

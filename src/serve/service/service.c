@@ -85,7 +85,8 @@ bool service_is_cut_off(const struct service *service)
     const struct service_journal *journal = &service->options.journal;
     const char *why;
     return service->standing_by[0] || service->unkept ||
-           (journal->healthy && !journal->healthy(journal->context, &why));
+           (journal->healthy && !journal->healthy(journal->context, &why)) ||
+           (journal->sure && !journal->sure(journal->context));
 }
 
 void service_stand_by(struct service *service, const char *leader)

@@ -52,6 +52,7 @@ struct service_journal {
     bool (*healthy)(void *context, const char **why);
     uint64_t (*last)(void *context);             /* number of the last record appended */
     struct questions *(*history)(void *context); /* for who asks about incidents */
+    bool (*sure)(void *context); /* can no other server have taken the lead? NULL: none can */
 };
 
 enum service_rights {

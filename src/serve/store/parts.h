@@ -248,6 +248,8 @@ struct store {
     struct store_figures figures;
     _Atomic uint64_t committed;
     _Atomic uint64_t turned; /* steady ms: when the loop was heard of last */
+    /* ms of boot_ns: no other server can take the lead before that; see store_leads_surely */
+    _Atomic uint64_t leads_until;
 
     /* The thread's own. */
     pthread_t thread;

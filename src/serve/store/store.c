@@ -342,6 +342,14 @@ enum store_role store_role(const struct store *store)
     return role;
 }
 
+bool store_leads_surely(const struct store *store)
+{
+    if (!store->pg)
+        return true;
+    return store_role(store) == STORE_LEADS &&
+           boot_ns() / 1000000 < atomic_load_explicit(&store->leads_until, memory_order_acquire);
+}
+
 const char *store_leader(const struct store *store)
 {
     return store->leader_shown;
