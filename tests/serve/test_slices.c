@@ -236,8 +236,48 @@ static void nothing_is_applied_twice(bool lost)
     storm_close(&storm);
 }
 
+#define NAMES 60000 /* of one frame; they take far longer than a slice may */
+
+/* The same for declarations: one answer with all ids, and what was declared is there. */
+static void declarations_yield(void)
+{
+    struct storm storm;
+    storm_open(&storm, 0, 0);
+    struct wire_declaration *list = calloc(NAMES, sizeof *list);
+    char(*names)[8] = calloc(NAMES, sizeof *names);
+    REQUIRE(list && names);
+    for (unsigned i = 0; i < NAMES; i++) {
+        snprintf(names[i], sizeof names[i], "%x", i);
+        list[i] = (struct wire_declaration){
+            .what = WIRE_RESOURCE, .name = {names[i], strlen(names[i])}, .units = 1};
+    }
+    free(storm.bytes);
+    storm.size = wire_put_declare(NULL, 0, list, NAMES);
+    storm.bytes = malloc(storm.size);
+    REQUIRE(storm.bytes && storm.size <= WIRE_FRAME_MAX);
+    wire_put_declare(storm.bytes, storm.size, list, NAMES);
+    forget(storm.ann);
+    CHECK(take_slice(&storm, storm.ann));
+    CHECK(send_event(storm.bob, 1, GORDIAN_OP_REQUEST, storm.r, storm.c) ==
+          GORDIAN_OUTCOME_GRANTED);
+    while (take_slice(&storm, storm.ann))
+        ;
+    struct wire_frame frame = next_frame(storm.ann);
+    struct wire_list ids;
+    uint32_t id, count = 0;
+    bool good = frame.kind == WIRE_DECLARED && wire_get_declared(&frame, &ids);
+    for (; good && wire_next_id(&ids, &id); count++)
+        good = id == served_find_resource(storm.world.service->systems[0], names[count],
+                                          strlen(names[count]));
+    CHECK(good && count == NAMES);
+    free(list);
+    free(names);
+    storm_close(&storm);
+}
+
 int main(void)
 {
+    declarations_yield();
     others_go_between(0);
     others_go_between(1);
     notices_come_behind();

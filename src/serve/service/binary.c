@@ -167,29 +167,43 @@ static void take_close(struct client *client, const struct wire_frame *frame)
         put_done(client);
 }
 
-static void take_declare(struct client *client, const struct wire_frame *frame)
+static void put_declared(struct client *client, size_t count)
 {
-    struct service *service = client->service;
-    struct served *served;
-    struct wire_list list;
-    gordian_error error = {0};
-    size_t count;
-    if (!wire_get_declare(frame, &list)) {
-        frame_malformed(client, "a malformed DECLARE");
-        return;
-    }
-    if (!may_change(client) || !(served = system_of(client)))
-        return;
-    if (apply_declare(service, served, client->session, &list, &count, &error)) {
-        client_fail(client, &error);
-        return;
-    }
-    size_t size = wire_put_declared(NULL, 0, service->work->ids, count);
+    struct service_work *work = client->service->work;
+    size_t size = wire_put_declared(NULL, 0, work->ids, count);
     unsigned char *to = client_room(client, size);
     if (to)
-        wire_put_declared(to, size, service->work->ids, count);
-    service->work->code = 0; /* of those that were refused */
-    service->work->retry_ms = 0;
+        wire_put_declared(to, size, work->ids, count);
+    work->code = 0; /* of those that were refused */
+    work->retry_ms = 0;
+}
+
+/* False: not now, come again with the same frame; a slice of it may have been applied. */
+static bool take_declare(struct client *client, const struct wire_frame *frame)
+{
+    struct service *service = client->service;
+    struct wire_list list;
+    gordian_error error = {0};
+    if (!wire_get_declare(frame, &list)) {
+        frame_malformed(client, "a malformed DECLARE");
+        return true;
+    }
+    if (!client->frame.begun && !may_change(client))
+        return true;
+    struct served *served = system_of(client);
+    if (!served)
+        return true;
+    struct apply_declare declare = {
+        .served = served, .session = client->session, .list = list, .sliced = true};
+    if (client->frame.begun && !frame_resume_declare(client, &declare))
+        return false;
+    if (apply_declare(service, &declare, &error))
+        client_fail(client, &error);
+    else if (declare.yields)
+        frame_yield_declare(client, &declare, &list);
+    else
+        put_declared(client, declare.count);
+    return !declare.yields;
 }
 
 /* RESULTS of the whole frame. */
@@ -237,7 +251,7 @@ static bool take_events(struct client *client, const struct wire_frame *frame)
         .sliced = true,
     };
     uint64_t now = service->work->now;
-    if (client->frame.begun && !frame_resume(client, &events, &cut))
+    if (client->frame.begun && !frame_resume_events(client, &events, &cut))
         return false;
     if (cut)
         apply_not_taken(service, &events);
@@ -246,7 +260,7 @@ static bool take_events(struct client *client, const struct wire_frame *frame)
     if (status != GORDIAN_OK)
         client_fail(client, &error);
     else if (events.yields)
-        frame_yield(client, &events, &frame_events.list);
+        frame_yield_events(client, &events, &frame_events.list);
     else
         put_results(client, frame_events.first);
     service->work->now = now;
@@ -461,16 +475,20 @@ static bool is_welcome(struct client *client, uint8_t kind)
 static bool take_frame(struct client *client, const struct wire_frame *frame)
 {
     static void (*const commands[])(struct client *, const struct wire_frame *) = {
-        [WIRE_HELLO] = take_hello,     [WIRE_USE] = take_use,     [WIRE_OPEN] = take_open,
-        [WIRE_DECLARE] = take_declare, [WIRE_ASK] = take_ask,     [WIRE_SUBSCRIBE] = take_subscribe,
-        [WIRE_STATE] = take_state,     [WIRE_PING] = take_ping,   [WIRE_REMOVE] = take_remove,
-        [WIRE_WEIGH] = take_weigh,     [WIRE_CLOSE] = take_close, [WIRE_LABEL] = take_label,
+        [WIRE_HELLO] = take_hello,         [WIRE_USE] = take_use,
+        [WIRE_OPEN] = take_open,           [WIRE_ASK] = take_ask,
+        [WIRE_SUBSCRIBE] = take_subscribe, [WIRE_STATE] = take_state,
+        [WIRE_PING] = take_ping,           [WIRE_REMOVE] = take_remove,
+        [WIRE_WEIGH] = take_weigh,         [WIRE_CLOSE] = take_close,
+        [WIRE_LABEL] = take_label,
     };
     client->service->counters.frames += !client->frame.begun;
     if (!is_welcome(client, frame->kind))
         return true;
     if (frame->kind == WIRE_EVENTS)
         return take_events(client, frame);
+    if (frame->kind == WIRE_DECLARE)
+        return take_declare(client, frame);
     if (frame->kind == WIRE_LINE)
         return lines_take_frame(client, frame);
     if (frame->kind == WIRE_BYE) {

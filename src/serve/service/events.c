@@ -7,9 +7,6 @@
 #define FENCE_SHIFT 10 /* so many numbers, as a power of 2, there are for the events of a ms */
 #define NOBODY      GORDIAN_NONE
 #define LOOK_EVERY  8 /* events that are fed one by one, between looks at the clock */
-/* Deadlocks that begin or end in a slice: each costs the store some 10 us later on, in the loop as
- * well. */
-#define SLICE_INCIDENTS 256
 
 /* ------------------------------------------------------------------ recovery */
 
@@ -139,20 +136,6 @@ static void adapt_step(struct served *served, size_t taken, uint64_t ns)
         served->step = taken > 4 ? (uint32_t)taken / 4 : 1;
     else if (served->step < CHUNK && ns < TAKE_NS_MAX / 8)
         served->step = served->step < CHUNK / 2 ? served->step * 2 : CHUNK;
-}
-
-/* Has the slice taken its time? Others may have had the processor meanwhile: beyond TAKE_NS_MAX by
- * the clock it goes on for as much processor time. */
-static bool slice_is_over(struct service_work *work, uint64_t now)
-{
-    if (work->closer >= SLICE_INCIDENTS)
-        return true;
-    if (now - work->began < TAKE_NS_MAX)
-        return false;
-    uint64_t worked = work_ns();
-    if (work->slice == 0)
-        work->slice = worked;
-    return worked - work->slice > TAKE_NS_MAX;
 }
 
 /* Behind a feed of `taken` events, of which `left` were not: is that enough for now? */
@@ -317,8 +300,7 @@ static gordian_status reserve_frame(struct service *service, const struct apply_
                                     size_t bytes, gordian_error *error)
 {
     struct service_work *work = service->work;
-    work->slice = 0;
-    work->closer = 0;
+    slice_begin(service);
     if (!events->resumed) {
         work->result_count = work->served_count = 0;
         work->fence = 0;

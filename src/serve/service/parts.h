@@ -245,10 +245,19 @@ void service_close_served(struct served *served); /* and its meter */
 void service_add_system(struct service *service, uint32_t slot, struct served *served);
 void service_drop_system(struct service *service, struct served *served);
 gordian_status apply_close(struct service *service, struct served *served, gordian_error *error);
-/* The declarations of a frame: one id for each in work->ids, *count of them; GORDIAN_NONE for one
- * that was refused. Fails if all of them were, the last for a quota. */
-gordian_status apply_declare(struct service *service, struct served *served, uint32_t session,
-                             struct wire_list *list, size_t *count, gordian_error *error);
+/* The declarations of a frame: one id for each in work->ids; GORDIAN_NONE for one that was refused.
+ * Fails if all of them were, the last for a quota. */
+struct apply_declare {
+    struct served *served;
+    uint32_t session;
+    struct wire_list list;
+    size_t count;        /* of the ids: not 0 before a slice that is not the first */
+    bool accepted;       /* one of them, at least */
+    bool sliced, yields; /* as those of apply_events */
+};
+
+gordian_status apply_declare(struct service *service, struct apply_declare *declare,
+                             gordian_error *error);
 /* The same for one that is at hand; fails if it is refused. */
 gordian_status apply_declaration(struct service *service, struct served *served, uint32_t session,
                                  const struct wire_declaration *declaration, uint32_t *id,
@@ -310,11 +319,18 @@ void fence_put(struct client *client, uint64_t fence);
 
 /* ---- slices.c */
 
-/* After a slice: the rest comes when the same frame is taken again. `list`: all of its events. */
-void frame_yield(struct client *client, const struct apply_events *events,
-                 const struct wire_list *list);
+/* Before something that may be applied in slices. */
+void slice_begin(struct service *service);
+/* Has it taken its time by now (clock_ns)? */
+bool slice_is_over(struct service_work *work, uint64_t now);
+/* After a slice: the rest comes when the same frame is taken again. `list`: all of the frame. */
+void frame_yield_events(struct client *client, const struct apply_events *events,
+                        const struct wire_list *list);
+void frame_yield_declare(struct client *client, const struct apply_declare *declare,
+                         const struct wire_list *list);
 /* Before the next one: what there was. False: not now. *cut: the rest must not be applied. */
-bool frame_resume(struct client *client, struct apply_events *events, bool *cut);
+bool frame_resume_events(struct client *client, struct apply_events *events, bool *cut);
+bool frame_resume_declare(struct client *client, struct apply_declare *declare);
 /* It has been answered: the notices that waited for that. Fine without slices. */
 void frame_end(struct client *client);
 void frame_free(struct client *client);

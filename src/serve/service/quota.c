@@ -159,7 +159,8 @@ static uint64_t client_bytes(const struct client *client)
 {
     const struct client_frame *frame = &client->frame;
     return client->out.room + client->buffered + frame->notices.room +
-           frame->result_room * sizeof *frame->results + frame->served_room * sizeof *frame->served;
+           frame->result_room * sizeof *frame->results +
+           frame->served_room * sizeof *frame->served + frame->id_room * sizeof *frame->ids;
 }
 
 uint64_t session_memory(const struct service *service, uint32_t session)

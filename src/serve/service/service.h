@@ -116,15 +116,15 @@ enum client_form {
     CLIENT_LINES,
 };
 
-/* An EVENTS frame that is applied in slices, so that it never holds the loop for long: see
- * service/slices.c. */
+/* A frame of events or declarations that is applied in slices, so that it never holds the loop for
+ * long: see service/slices.c. */
 struct wire_result;
 
 struct client_frame {
     bool begun;      /* a slice was applied, and the rest was not */
     bool waits;      /* ... for the journal to take records again */
-    size_t at;       /* bytes of its list of events that are done with */
-    uint32_t left;   /* events that are not */
+    size_t at;       /* bytes of its list that are done with */
+    size_t left;     /* events or declarations that are not */
     uint64_t first;  /* the number of the next one; 0: they are not numbered */
     uint64_t now;    /* ms since 1970: when the frame began */
     uint64_t newest; /* service->fence behind the last slice */
@@ -133,6 +133,9 @@ struct client_frame {
     size_t result_room, result_count;
     uint32_t *served;
     size_t served_room, served_count;
+    uint32_t *ids; /* of declarations */
+    size_t id_room, id_count;
+    bool accepted;         /* one of these, at least */
     struct output notices; /* they come behind the answer */
 };
 
