@@ -117,9 +117,12 @@ static void set_reading(struct connection *connection, bool on)
     if (on == connection->reading)
         return;
     connection->reading = on;
-    if (connection->tls && on)
+    if (connection->tls && on) {
         bufferevent_enable(connection->tls, EV_READ);
-    else if (connection->tls)
+        /* what is decrypted already comes without anything new from the socket */
+        if (evbuffer_get_length(bufferevent_get_input(connection->tls)) > 0)
+            bufferevent_trigger(connection->tls, EV_READ, BEV_OPT_DEFER_CALLBACKS);
+    } else if (connection->tls)
         bufferevent_disable(connection->tls, EV_READ);
     else if (on)
         event_add(connection->readable, NULL);
