@@ -57,33 +57,66 @@ static void name_program(const struct cli *cli, FILE *to)
         fputs(cli->command->name, to);
 }
 
-static void say_line(struct cli *cli, const char *format, va_list arguments)
+/* A message under way: to standard error, or into memory for cli->take_message. */
+struct message {
+    FILE *to;
+    char *text;
+    size_t length;
+};
+
+static void begin_message(struct cli *cli, struct message *message)
+{
+    *message = (struct message){.to = stderr};
+    keep_order(cli);
+    if (cli->take_message)
+        message->to = open_memstream(&message->text, &message->length);
+}
+
+/* Without memory there is no message. */
+static void end_message(struct cli *cli, struct message *message)
+{
+    if (!cli->take_message || !message->to)
+        return;
+    if (fclose(message->to) == 0)
+        cli->take_message(cli->message_context, message->text, message->length);
+    free(message->text);
+}
+
+static void write_line(const struct cli *cli, FILE *to, const char *format, va_list arguments)
 {
     char message[1024];
+    if (!to)
+        return;
     vsnprintf(message, sizeof message, format, arguments);
-    keep_order(cli);
-    name_program(cli, stderr);
-    fputs(": ", stderr);
-    print_safely(stderr, message);
-    fputc('\n', stderr);
+    name_program(cli, to);
+    fputs(": ", to);
+    print_safely(to, message);
+    fputc('\n', to);
 }
 
 void cli_say(struct cli *cli, const char *format, ...)
 {
+    struct message message;
     va_list arguments;
     va_start(arguments, format);
-    say_line(cli, format, arguments);
+    begin_message(cli, &message);
+    write_line(cli, message.to, format, arguments);
+    end_message(cli, &message);
     va_end(arguments);
 }
 
-void cli_say_at(struct cli *cli, const char *file, uint64_t line, uint64_t column,
-                const char *message)
+void cli_say_at(struct cli *cli, const char *file, uint64_t line, uint64_t column, const char *text)
 {
-    keep_order(cli);
-    print_safely(stderr, file);
-    fprintf(stderr, ":%llu:%llu: error: ", (unsigned long long)line, (unsigned long long)column);
-    print_safely(stderr, message);
-    fputc('\n', stderr);
+    struct message message;
+    begin_message(cli, &message);
+    if (message.to) {
+        print_safely(message.to, file);
+        fprintf(message.to, ":%llu:%llu: error: ", (unsigned long long)line,
+                (unsigned long long)column);
+        print_safely(message.to, text);
+        fputc('\n', message.to);
+    }
+    end_message(cli, &message);
 }
 
 static bool wants_color(const struct cli *cli)
@@ -102,13 +135,18 @@ struct style cli_style(const struct cli *cli)
 
 int cli_misuse(struct cli *cli, const char *format, ...)
 {
+    struct message message;
     va_list arguments;
     va_start(arguments, format);
-    say_line(cli, format, arguments);
+    begin_message(cli, &message);
+    write_line(cli, message.to, format, arguments);
     va_end(arguments);
-    fputs("try '", stderr);
-    name_program(cli, stderr);
-    fputs(" --help'\n", stderr);
+    if (message.to) {
+        fputs("try '", message.to);
+        name_program(cli, message.to);
+        fputs(" --help'\n", message.to);
+    }
+    end_message(cli, &message);
     return EXIT_MISUSE;
 }
 

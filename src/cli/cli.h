@@ -59,6 +59,11 @@ struct cli {
     bool pipe_was_ignored;   /* SIGPIPE */
     unsigned streams_filled; /* bit fd: the standard stream was closed, and is filled now */
     char **words;            /* its arguments, all of them */
+
+    /* Where messages go instead of standard error, a text of whole lines each: the log of a
+     * service must never wait for whatever reads its standard error. NULL: standard error. */
+    void (*take_message)(void *context, const char *text, size_t length);
+    void *message_context;
 };
 
 void cli_init(struct cli *cli);

@@ -29,6 +29,9 @@ static atomic_uint refused, connections; /* the server's figures */
 static struct http_connection *the_stream, *the_waiting;
 static unsigned long_requests;
 static char long_order[64]; /* by whom they were sent */
+static atomic_uint held;    /* requests that are not answered */
+static struct http_connection *the_held[8];
+static atomic_bool let_go; /* now they are */
 static atomic_bool is_over;
 
 /* ------------------------------------------------------------------ the server */
@@ -58,6 +61,14 @@ static void answer_waiting(void)
     output_text(&out, "at last");
     http_reply(waiting, 200, "text/plain", NULL, &out);
     http_go_on(waiting);
+}
+
+static void answer_held(void)
+{
+    for (unsigned i = 0; let_go && held > 0; i++, held--) {
+        http_reply_error(the_held[i], 404, "never mind");
+        http_go_on(the_held[i]);
+    }
 }
 
 static void take_long(const char *who)
@@ -92,6 +103,11 @@ static void handle(void *context, struct http_connection *connection,
         http_wait(connection, on_waiting_gone, NULL);
         return;
     }
+    if (strcmp(request->path, "/held") == 0) {
+        http_wait(connection, NULL, NULL);
+        the_held[held++ % 8] = connection;
+        return;
+    }
     if (strcmp(request->path, "/slowly") == 0) {
         http_reply_slowly(connection, 401, "guess again");
         return;
@@ -102,6 +118,8 @@ static void handle(void *context, struct http_connection *connection,
     if (strcmp(request->path, "/big") == 0) {
         for (size_t i = 0; i < BIG / 16; i++)
             output_text(&out, "0123456789abcdef");
+    } else if (strcmp(request->path, "/place") == 0) {
+        output_text(&out, http_is_reserved(connection) ? "reserved" : "usual");
     } else {
         output_format(&out, "%s %zu ", request->path, length);
         output_bytes(&out, body, length);
@@ -122,6 +140,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     connections = figures.connections;
     memset(text, 'x', sizeof text);
     answer_waiting();
+    answer_held();
     if (the_stream)
         http_stream_write(the_stream, text, sizeof text);
 }
@@ -388,6 +407,46 @@ static void test_crowd(void)
     CHECK(refused > 0 && connections <= 8);
 }
 
+/* Nor does a wrong token keep a place while its answer waits. */
+static void test_guesses(void)
+{
+    int fds[30];
+    for (size_t i = 0; i < 30; i++) {
+        fds[i] = dial();
+        say(fds[i], "GET /slowly HTTP/1.1\r\nHost: h\r\n\r\n");
+        if (i % 10 == 9)
+            ask("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", "/a 0 ");
+    }
+    for (size_t i = 0; i < 30; i++)
+        close(fds[i]);
+    wait_for(&connections, 0);
+}
+
+/* All places are taken by those that never make room: there is a reserve. */
+static void test_reserve(void)
+{
+    static const char place[] = "GET /place HTTP/1.1\r\nHost: h\r\n\r\n";
+    int fds[8], half[20];
+    for (size_t i = 0; i < 8; i++) {
+        fds[i] = dial();
+        say(fds[i], "GET /held HTTP/1.1\r\nHost: h\r\n\r\n");
+    }
+    wait_for(&held, 8);
+    ask(place, "reserved");           /* and it ends with the answer, whatever was asked */
+    for (size_t i = 0; i < 20; i++) { /* more than the reserve has */
+        half[i] = dial();
+        say(half[i], "GET /pl");
+    }
+    ask(place, "reserved");
+    for (size_t i = 0; i < 20; i++)
+        close(half[i]);
+    let_go = true;
+    for (size_t i = 0; i < 8; i++)
+        close(fds[i]);
+    wait_for(&connections, 0);
+    ask("GET /place HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", "usual");
+}
+
 /* ------------------------------------------------------------------ streams */
 
 static void test_streams(void)
@@ -482,6 +541,8 @@ int main(void)
     test_oversized();
     test_read();
     test_crowd();
+    test_guesses();
+    test_reserve();
     test_streams();
     test_later();
     int last = dial(); /* open when the server ends */

@@ -29,7 +29,7 @@ struct model {
     gordian_system *system;
     gordian_bank *bank;
     gordian_answer answer;
-    uint8_t outcomes[4096]; /* of the last record's events */
+    uint8_t outcomes[4096]; /* of the events since catch_up was called, the last 4096 */
     uint32_t served[4096];
     size_t count;
 };
@@ -117,7 +117,6 @@ static void model_record(struct model *models, size_t count, const struct record
     if (slot >= count || (!models[slot].system && !models[slot].bank))
         return;
     struct model *model = &models[slot];
-    model->count = 0;
     if (kind == 6) {
         struct wire_events events;
         gordian_event event;
@@ -125,6 +124,7 @@ static void model_record(struct model *models, size_t count, const struct record
         CHECK(wire_get_events(&frame, &events));
         while (events.list.left && !bad) {
             CHECK(wire_next_events(&events.list, &event, 1, wants, 1 << 16, &bad) == 1);
+            model->count %= sizeof model->outcomes;
             model_event(model, &event);
         }
         CHECK(!bad);
@@ -164,8 +164,10 @@ struct trial {
 
 static const char *const system_names[] = {"default", "bank", "auto"};
 
+/* A frame may be several records: it is applied in slices. */
 static void catch_up(struct trial *trial)
 {
+    trial->models[0].count = trial->models[1].count = 0;
     for (; trial->modelled < trial->world.record_count; trial->modelled++)
         model_record(trial->models, 2, &trial->world.records[trial->modelled]);
 }

@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "cli/commands.h"
 #include "cli/hide.h"
+#include "serve/server/log.h"
 #include "serve/server/server.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@
 #define CONFIG_WORDS 128
 #define OPTIONS      56   /* at most */
 #define REST_MS      3000 /* who has handed the lead over lets others take it */
+#define LOG_END_MS   500  /* at the end, for the last lines of the log to be taken */
 /* Below that not even the messages of an ordinary client would fit. */
 #define CLIENT_MEMORY_MIN (1u << 20)
 
@@ -344,11 +346,9 @@ static gordian_status run_once(struct serve *serve, bool *again, gordian_error *
     return status;
 }
 
-static int run_server(struct serve *serve)
+static int run_servers(struct serve *serve)
 {
     gordian_error error = {0};
-    signal(SIGXFSZ, SIG_IGN); /* a limit on a file's size is an error, as a full disk is */
-    raise_descriptors();
     bool again = false;
     gordian_status status = GORDIAN_OK;
     do {
@@ -364,6 +364,37 @@ static int run_server(struct serve *serve)
     } while (again && (status == GORDIAN_OK || status == GORDIAN_STATUS_IO));
     hook_close(serve->options.hook);
     return status != GORDIAN_OK ? cli_fail(serve->cli, NULL, &error) : EXIT_NOTHING;
+}
+
+/* Messages come in whole lines; the log takes them one by one. */
+static void queue_message(void *context, const char *text, size_t length)
+{
+    while (length > 0) {
+        const char *end = memchr(text, '\n', length);
+        size_t line = end ? (size_t)(end - text) : length, step = line + (end != NULL);
+        log_put(context, text, line);
+        text += step;
+        length -= step;
+    }
+}
+
+/* From here on everything that is written to standard error goes through the log's queue: a
+ * standard error that takes nothing must not hold up the service, nor its end. */
+static int run_server(struct serve *serve)
+{
+    gordian_error error = {0};
+    struct log_queue *log;
+    signal(SIGXFSZ, SIG_IGN); /* a limit on a file's size is an error, as a full disk is */
+    raise_descriptors();
+    if (log_open(&log, STDERR_FILENO, "gordian serve: ", &error) != GORDIAN_OK)
+        return cli_fail(serve->cli, NULL, &error);
+    serve->options.log_queue = log;
+    serve->cli->message_context = log;
+    serve->cli->take_message = queue_message;
+    int code = run_servers(serve);
+    serve->cli->take_message = NULL;
+    log_close(log, LOG_END_MS);
+    return code;
 }
 
 /* The folder, without a service. */

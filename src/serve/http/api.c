@@ -23,6 +23,9 @@
     "Cross-Origin-Resource-Policy: same-origin\r\n"                                                \
     "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
 
+/* Of a leader that may have been replaced: what it shows was kept, and may be old. */
+#define API_STALE "Warning: 110 gordian \"Response is Stale\"\r\n"
+
 /* ------------------------------------------------------------------ helpers */
 
 int api_fail(struct api_call *call, int status, const char *format, ...)
@@ -314,9 +317,16 @@ static bool reply_other(struct api_call *call, struct http_connection *connectio
     return true;
 }
 
+/* May another server lead by now, although this one has led? One that stands by knows its place. */
+static bool may_be_deposed(const struct api *api)
+{
+    return store_is_shared(api->store) && !store_leads_surely(api->store) &&
+           store_role(api->store) != STORE_FOLLOWS;
+}
+
 void api_reply(struct api_call *call, int status)
 {
-    char headers[sizeof call->headers + sizeof API_HEADERS];
+    char headers[sizeof call->headers + sizeof API_HEADERS + sizeof API_STALE];
     if (status != 200) {
         output_close(&call->out);
         if (status == 405)
@@ -327,7 +337,8 @@ void api_reply(struct api_call *call, int status)
             http_reply_error(call->connection, status, "%s", call->message);
         return;
     }
-    snprintf(headers, sizeof headers, "%s%s", API_HEADERS, call->headers);
+    snprintf(headers, sizeof headers, "%s%s%s", API_HEADERS, call->headers,
+             may_be_deposed(call->api) ? API_STALE : "");
     http_reply(call->connection, 200, "application/json", headers, &call->out);
 }
 
@@ -344,11 +355,23 @@ struct api_held {
     uint64_t number;
 };
 
+/* A store that is shared can have another leader meanwhile, which never saw what is not kept: only
+ * where there is none, what cannot be kept just now is shown all the same. */
 bool api_is_kept(const struct api *api)
 {
     const char *why;
-    return api->service->unkept || !store_healthy(api->store, &why) ||
-           store_committed(api->store) >= store_last(api->store);
+    bool kept = store_committed(api->store) >= store_last(api->store);
+    if (store_is_shared(api->store))
+        return kept && !api->service->unkept;
+    return kept || api->service->unkept || !store_healthy(api->store, &why);
+}
+
+/* Instead of an answer that may show what was never kept. */
+static int fail_doubtful(struct api_call *call)
+{
+    return api_fail(call, 503,
+                    "this server may not lead any more, and what it would show may never have been "
+                    "kept: ask again, or ask another server");
 }
 
 static void on_held_gone(void *context)
@@ -379,7 +402,9 @@ bool api_reply_kept(struct api_call *call, int status, uint64_t number)
 {
     const struct api *api = call->api;
     bool kept = api_is_kept(api) || store_committed(api->store) >= number;
-    if (status == 200 && !kept && hold_back(call, number))
+    if (status == 200 && !kept && may_be_deposed(api))
+        status = fail_doubtful(call);
+    else if (status == 200 && !kept && hold_back(call, number))
         return false;
     api_reply(call, status);
     return true;
@@ -394,21 +419,30 @@ static void drop_first(struct api *api)
     memory_free(&memory, held);
 }
 
+/* The first of them leaves, or something else in its place. */
+static void reply_held(struct api *api, bool kept)
+{
+    struct api_held *held = api->held;
+    struct http_connection *connection = held->connection;
+    struct api_call call = {.api = api, .connection = connection, .out = held->out};
+    memcpy(call.headers, held->headers, sizeof call.headers);
+    held->out = (struct output){.fd = -1};
+    if (connection)
+        api_reply(&call, kept ? 200 : fail_doubtful(&call));
+    else
+        output_close(&call.out);
+    drop_first(api);
+    if (connection)
+        http_go_on(connection);
+}
+
 void api_flush(struct api *api)
 {
-    while (api->held && (api_is_kept(api) || store_committed(api->store) >= api->held->number)) {
-        struct api_held *held = api->held;
-        struct http_connection *connection = held->connection;
-        struct api_call call = {.api = api, .connection = connection, .out = held->out};
-        memcpy(call.headers, held->headers, sizeof call.headers);
-        held->out = (struct output){.fd = -1};
-        if (connection)
-            api_reply(&call, 200);
-        else
-            output_close(&call.out);
-        drop_first(api);
-        if (connection)
-            http_go_on(connection);
+    while (api->held) {
+        bool kept = api_is_kept(api) || store_committed(api->store) >= api->held->number;
+        if (!kept && !may_be_deposed(api))
+            break;
+        reply_held(api, kept);
     }
     followers_tell(api->followers);
     sse_release(api->sse, api_is_kept(api) ? UINT64_MAX : store_committed(api->store));
@@ -448,10 +482,19 @@ static void handle_request(struct api *api, struct http_connection *connection,
         http_reply_method(connection, "GET, HEAD, POST");
         return;
     }
+    if (!is_api && !is_metrics && request->method != HTTP_POST &&
+        reply_health(api, connection, request))
+        return;
+    if (http_is_reserved(connection) && !is_metrics) {
+        http_reply_error(connection, 503,
+                         "too many connections are open: only /healthz, /readyz "
+                         "and /metrics are answered");
+        return;
+    }
     if (!is_api && !is_metrics) {
         if (request->method == HTTP_POST)
             http_reply_method(connection, "GET, HEAD");
-        else if (!reply_health(api, connection, request))
+        else
             reply_page(connection, request);
         return;
     }
@@ -466,6 +509,8 @@ static void handle_request(struct api *api, struct http_connection *connection,
         http_reply_error(connection, status, "%s", call.message);
         return;
     }
+    if (!is_login)
+        http_permit(connection);
     if (!reply_other(&call, connection))
         reply_api(&call);
 }

@@ -273,9 +273,10 @@ static gordian_status find_servers(void *context, struct output *out, gordian_er
 static void tell_role(struct job *job, const struct api *api)
 {
     job->shared = store_is_shared(api->store);
-    job->leads = store_role(api->store) == STORE_LEADS;
+    job->leads = store_leads_surely(api->store);
     job->fence = api->service->fence;
-    keep_text(job->leader, sizeof job->leader, store_leader(api->store));
+    bool doubtful = !job->leads && store_role(api->store) == STORE_LEADS;
+    keep_text(job->leader, sizeof job->leader, doubtful ? "" : store_leader(api->store));
     keep_text(job->address, sizeof job->address, api->address);
 }
 

@@ -20,6 +20,8 @@
 #define LINGER_MS   2000
 #define SLOWLY_MS   1000
 #define PAUSE_MS    100          /* before accepting again when descriptors have run out */
+#define PLACE_MS    5            /* the same when all places are taken */
+#define GRACE_MS    250          /* so long an unfinished request may keep its place */
 #define TIME_PART   5            /* of all time, requests may take this part, */
 #define TIME_MOST   2000000      /* and that of so much at once, ns, when nobody asked before; */
 #define TIME_SLICE  50000        /* in one turn so much, ns: one that takes longer is the last */
@@ -30,6 +32,7 @@ void httpd_limits_init(struct httpd_limits *limits)
 {
     *limits = (struct httpd_limits){
         .connections = 256,
+        .reserved = 16,
         .streams = 64,
         .body_bytes = 64u << 10,
         .stream_bytes = 1u << 20,
@@ -87,6 +90,7 @@ static void connection_free(struct http_connection *connection)
     if (connection->next)
         connection->next->previous = connection->previous;
     http->figures.connections--;
+    http->reserved -= connection->reserved;
     event_free(connection->timer);
     bufferevent_free(connection->bev);
     memory_free(&http->memory, connection);
@@ -205,7 +209,7 @@ static bool next_request(struct http_connection *connection)
     }
     /* Again: others may have used the server's one request in the meantime. */
     http_parse(&http->request, bytes, connection->head_length);
-    connection->keep_alive = http->request.keep_alive;
+    connection->keep_alive = http->request.keep_alive && !connection->reserved;
     connection->head_only = http->request.method == HTTP_HEAD;
     connection->answered = false;
     http->options.handle(http->options.context, connection, &http->request,
@@ -403,21 +407,71 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 
 /* ------------------------------------------------------------------ accepting */
 
-/* Makes room for one more: whoever has been at an unfinished request longest has to go. */
-static bool make_room(struct httpd *http)
+/* How soon a connection makes room for another, the first ones first. */
+enum give_way {
+    WAY_AT_ONCE,   /* it is over, or waits for the answer to a wrong token */
+    WAY_UNKNOWN,   /* has kept its request unfinished, or its answer unread, and shown no token */
+    WAY_PERMITTED, /* the same, and has shown one */
+    WAY_SOON,      /* its request waits for us, or has had no time to come */
+    WAY_NEVER,
+};
+
+static enum give_way give_way(const struct http_connection *connection, uint64_t now)
 {
-    struct http_connection *oldest = NULL;
-    if (http->figures.connections < http->options.limits.connections)
-        return true;
-    for (struct http_connection *each = http->newest; each; each = each->next)
-        if (each->state == HTTP_LINGERING ||
-            (each->state == HTTP_READING && (!oldest || each->since <= oldest->since)))
-            oldest = each;
-    if (!oldest)
-        return false;
-    http->figures.refused++;
-    connection_free(oldest);
-    return true;
+    bool idle = connection->state == HTTP_READING;
+    bool leaving = connection->state == HTTP_CLOSING && !connection->permitted;
+    if (connection->state == HTTP_LINGERING || connection->slowly)
+        return WAY_AT_ONCE;
+    if (!idle && !leaving)
+        return WAY_NEVER;
+    if (connection->ready_link || now - connection->since < GRACE_MS)
+        return WAY_SOON;
+    return connection->permitted ? WAY_PERMITTED : WAY_UNKNOWN;
+}
+
+/* The first to make room, of equals the one that has been there longest; NULL: none ever does.
+ * `reserved`: of the reserve, or of all others. */
+static struct http_connection *find_victim(const struct httpd *http, bool reserved,
+                                           enum give_way *way)
+{
+    struct http_connection *victim = NULL;
+    uint64_t now = now_ms();
+    *way = WAY_NEVER;
+    for (struct http_connection *each = http->newest; each; each = each->next) {
+        enum give_way its = each->reserved == reserved ? give_way(each, now) : WAY_NEVER;
+        if (its < *way || (victim && its == *way && each->since <= victim->since)) {
+            victim = each;
+            *way = its;
+        }
+    }
+    return victim;
+}
+
+enum place {
+    PLACE_FREE,     /* or of one that makes room */
+    PLACE_RESERVED, /* of the reserve: all others are taken by those that never make room */
+    PLACE_NONE,     /* not yet */
+};
+
+/* Is there a place for one more? *victim: who has it; NULL: nobody. */
+static enum place find_place(const struct httpd *http, struct http_connection **victim)
+{
+    const struct httpd_limits *limits = &http->options.limits;
+    enum give_way way;
+    *victim = NULL;
+    if (http->figures.connections - http->reserved < limits->connections)
+        return PLACE_FREE;
+    struct http_connection *first = find_victim(http, false, &way);
+    if (way < WAY_SOON)
+        *victim = first;
+    if (way < WAY_NEVER)
+        return way < WAY_SOON ? PLACE_FREE : PLACE_NONE;
+    if (http->reserved < limits->reserved)
+        return PLACE_RESERVED;
+    first = find_victim(http, true, &way);
+    if (way < WAY_SOON)
+        *victim = first;
+    return way < WAY_SOON ? PLACE_RESERVED : PLACE_NONE;
 }
 
 static bool start_connection(struct httpd *http, struct http_connection *connection,
@@ -438,6 +492,60 @@ static bool start_connection(struct httpd *http, struct http_connection *connect
     return bufferevent_enable(connection->bev, EV_READ | EV_WRITE) == 0;
 }
 
+/* Takes the place that was found for it. */
+static void add_connection(struct httpd *http, struct http_connection *connection)
+{
+    connection->next = http->newest;
+    if (http->newest)
+        http->newest->previous = connection;
+    http->newest = connection;
+    http->figures.connections++;
+    http->reserved += connection->reserved;
+    http_rearm(connection);
+}
+
+static void set_accepting(struct httpd *http, bool on)
+{
+    for (size_t i = 0; i < http->listener_count; i++)
+        if (on)
+            evconnlistener_enable(http->listeners[i]);
+        else
+            evconnlistener_disable(http->listeners[i]);
+}
+
+static void pause_accepting(struct httpd *http, unsigned ms)
+{
+    struct timeval after = {.tv_usec = (suseconds_t)ms * 1000};
+    set_accepting(http, false);
+    evtimer_add(http->pause, &after);
+}
+
+/* Nobody is accepted only to be dropped: whoever comes waits until there is a place. */
+static void consider_accepting(struct httpd *http)
+{
+    struct http_connection *victim;
+    if (find_place(http, &victim) == PLACE_NONE)
+        pause_accepting(http, PLACE_MS);
+    else
+        set_accepting(http, true);
+}
+
+static struct http_connection *new_connection(struct httpd *http)
+{
+    struct http_connection *victim;
+    enum place place = find_place(http, &victim);
+    if (place == PLACE_NONE)
+        return NULL;
+    struct http_connection *connection = memory_zeroed(&http->memory, sizeof *connection);
+    if (connection && victim) {
+        http->figures.refused++;
+        connection_free(victim);
+    }
+    if (connection)
+        connection->reserved = place == PLACE_RESERVED;
+    return connection;
+}
+
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
                       int length, void *context)
 {
@@ -446,8 +554,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     (void)address;
     (void)length;
     http->figures.accepted++;
-    struct http_connection *connection =
-        make_room(http) ? memory_zeroed(&http->memory, sizeof *connection) : NULL;
+    struct http_connection *connection = new_connection(http);
     if (!connection) {
         http->figures.refused++;
         close(fd);
@@ -467,38 +574,22 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         memory_free(&http->memory, connection);
         return;
     }
-    connection->next = http->newest;
-    if (http->newest)
-        http->newest->previous = connection;
-    http->newest = connection;
-    http->figures.connections++;
-    http_rearm(connection);
-}
-
-static void set_accepting(struct httpd *http, bool on)
-{
-    for (size_t i = 0; i < http->listener_count; i++)
-        if (on)
-            evconnlistener_enable(http->listeners[i]);
-        else
-            evconnlistener_disable(http->listeners[i]);
+    add_connection(http, connection);
+    consider_accepting(http);
 }
 
 static void on_pause_over(evutil_socket_t fd, short what, void *context)
 {
     (void)fd;
     (void)what;
-    set_accepting(context, true);
+    consider_accepting(context);
 }
 
 /* Out of descriptors or memory: trying again at once would only burn time. */
 static void on_accept_error(struct evconnlistener *listener, void *context)
 {
-    struct httpd *http = context;
-    struct timeval after = {.tv_usec = PAUSE_MS * 1000};
     (void)listener;
-    set_accepting(http, false);
-    evtimer_add(http->pause, &after);
+    pause_accepting(context, PAUSE_MS);
 }
 
 /* ------------------------------------------------------------------ listening */

@@ -4,9 +4,11 @@
  *
  * Everything a client can make it keep has a limit: connections, bytes of head and body, bytes that
  * wait to be written, and the time a request and its answer may take *in all* (a client that sends
- * or reads one byte now and then gains nothing). When all connections are in use, the one that has
- * kept its request unfinished longest makes room. libevent's own evhttp can limit neither that time
- * nor that number, nor can it tell a client what was too much: hence this.
+ * or reads one byte now and then gains nothing). When all connections are in use, one that waits
+ * for the answer to a wrong token makes room, or the one that has kept its request unfinished
+ * longest; those that have shown a token go last. If none can, connections above that number are
+ * accepted for what must always be answered (http_is_reserved). libevent's own evhttp can limit
+ * neither that time nor that number, nor can it tell a client what was too much: hence this.
  */
 #ifndef GORDIAN_SERVE_HTTP_HTTP_H
 #define GORDIAN_SERVE_HTTP_HTTP_H
@@ -23,6 +25,7 @@ struct http_connection;
 
 struct httpd_limits {
     unsigned connections; /* at once */
+    unsigned reserved;    /* more of them, for liveness and metrics alone */
     unsigned streams;     /* of these */
     size_t body_bytes;
     size_t stream_bytes; /* that a stream's client has not read yet: beyond, it is cut off */
@@ -94,6 +97,11 @@ void http_go_on(struct http_connection *connection);
  * one of the next turns, before others. http_times tells how often it has been. */
 void http_again(struct http_connection *connection);
 unsigned http_times(const struct http_connection *connection);
+
+/* A request on this connection was permitted: it is the last to make room for others. */
+void http_permit(struct http_connection *connection);
+/* Is it one above the limit? Only liveness and metrics are for it; it ends with the answer. */
+bool http_is_reserved(const struct http_connection *connection);
 
 /* An error like that of http_reply_error, a second from now: who guesses has to wait. */
 void http_reply_slowly(struct http_connection *connection, int status, const char *message);

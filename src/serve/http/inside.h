@@ -34,6 +34,8 @@ struct http_connection {
     bool keep_alive;      /* ... and then go on */
     bool head_only;       /* HEAD: no body */
     bool doomed;          /* to be freed when the timer fires, at once */
+    bool permitted;       /* see http_permit */
+    bool reserved;        /* see http_is_reserved */
     uint64_t since;       /* when it was accepted, or its request began: ms */
     size_t seen;          /* of the head, while looking for its end */
     size_t head_length;   /* 0: not known yet */
@@ -49,7 +51,8 @@ struct httpd {
     struct httpd_options options;
     struct evconnlistener *listeners[LISTENERS_MAX];
     size_t listener_count;
-    struct event *pause;                        /* accepts again after descriptors ran out */
+    struct event *pause;                        /* accepts again: descriptors, or places, ran out */
+    unsigned reserved;                          /* connections that are */
     struct event *rest;                         /* goes on with requests: see have_time */
     struct http_connection *ready, **ready_end; /* who may have a request to be handled */
     int64_t time_left;                          /* that requests may take now, ns */

@@ -254,7 +254,7 @@ static void write_service(const struct api *api, struct output *out)
     write_gauge(out, "gordian_ready", "gauge", "1: events are taken and kept.",
                 api->ready(api->ready_context, &why));
     write_gauge(out, "gordian_leads", "gauge", "1: of all servers on its store, this one leads.",
-                !service->standing_by[0]);
+                !service->standing_by[0] && store_leads_surely(api->store));
     write_gauge(out, "gordian_systems", "gauge", "Systems.", service->system_count);
     write_gauge(out, "gordian_sessions", "gauge", "Sessions, connected or on their lease.",
                 service->session_count);
@@ -291,6 +291,13 @@ static void write_service(const struct api *api, struct output *out)
                   counters->hooks_failed);
     write_counter(out, "gordian_notices_dropped_total", "Deadlocks it could not tell of.",
                   counters->hooks_dropped);
+    begin_metric(out, "gordian_log_lines_suppressed_total", "counter",
+                 "Log lines left out: over a rate limit, or because the log's queue was full.");
+    output_format(out,
+                  "gordian_log_lines_suppressed_total{reason=\"rate\"} %llu\n"
+                  "gordian_log_lines_suppressed_total{reason=\"queue\"} %llu\n",
+                  (unsigned long long)counters->log_suppressed,
+                  (unsigned long long)counters->log_dropped);
     write_counter(out, "gordian_frames_total", "Frames taken in the binary form.",
                   counters->frames);
     write_counter(out, "gordian_lines_total", "Lines taken in the line form.", counters->lines);

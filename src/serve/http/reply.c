@@ -189,6 +189,16 @@ unsigned http_times(const struct http_connection *connection)
     return connection->times;
 }
 
+void http_permit(struct http_connection *connection)
+{
+    connection->permitted = true;
+}
+
+bool http_is_reserved(const struct http_connection *connection)
+{
+    return connection->reserved;
+}
+
 void http_reply_slowly(struct http_connection *connection, int status, const char *message)
 {
     connection->slowly = status;

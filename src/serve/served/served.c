@@ -161,6 +161,7 @@ gordian_status served_open(struct served **out, const char *name, size_t length,
     served->config = *config;
     served->opener.session = GORDIAN_NONE;
     served->incident_free = GORDIAN_NONE;
+    served->step = UINT32_MAX;
     tags_init(&served->tags, &served->memory);
     memcpy(served->name, name, length);
     gordian_answer_init(&served->answer, GORDIAN_DETAIL_VERDICT);

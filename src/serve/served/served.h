@@ -130,7 +130,8 @@ struct served {
     uint64_t *const *accounts; /* by session: what it makes the service keep; NULL: not counted */
     struct meter *meter;       /* counts what the system takes; NULL: nobody does */
 
-    uint64_t seq; /* events so far */
+    uint64_t seq;  /* events so far */
+    uint32_t step; /* the service's: events it feeds at once, by what they cost */
     struct served_counters counters;
     struct recent recent;
     struct tags tags; /* labels: see tags.h */

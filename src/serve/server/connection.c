@@ -25,6 +25,7 @@
 
 #define KEEP_ROOM  (256u << 10) /* an empty buffer above this is given back */
 #define PARTIAL_MS 60000        /* for the rest of a frame that has begun */
+#define GRACE_MS   250          /* so long a connection may take to say who it is */
 #define RETRY_MS   10           /* to look again whether answers have been read */
 
 /* Answers up to `end` may leave when record `number` is kept. */
@@ -116,9 +117,12 @@ static void set_reading(struct connection *connection, bool on)
     if (on == connection->reading)
         return;
     connection->reading = on;
-    if (connection->tls && on)
+    if (connection->tls && on) {
         bufferevent_enable(connection->tls, EV_READ);
-    else if (connection->tls)
+        /* what is decrypted already comes without anything new from the socket */
+        if (evbuffer_get_length(bufferevent_get_input(connection->tls)) > 0)
+            bufferevent_trigger(connection->tls, EV_READ, BEV_OPT_DEFER_CALLBACKS);
+    } else if (connection->tls)
         bufferevent_disable(connection->tls, EV_READ);
     else if (on)
         event_add(connection->readable, NULL);
@@ -601,22 +605,50 @@ static void join_server(struct server *server, struct connection *connection)
     server->connection_count++;
 }
 
-/* Is there room for one more? Some is kept for the Unix socket. Whoever has not said who it is has
- * no right to a place: the one that has been silent for longest makes room. */
-static bool make_room(struct server *server, enum connection_from from)
+/* Some places are kept for the Unix socket. */
+static bool has_place(const struct server *server, enum connection_from from)
 {
     uint32_t limit = server->options.limits.clients, local = limit / 16 + (limit > 1);
-    struct connection *oldest = server->silent;
-    if (server->service->client_count < (from == FROM_TCP ? limit - local : limit))
+    return server->service->client_count < (from == FROM_TCP ? limit - local : limit);
+}
+
+/* Whoever has not said who it is has no right to a place. The first to make room is one that has
+ * shown a wrong token, then the one that has been silent for longest. NULL: there is none; *soon:
+ * not yet, they have just come. */
+static struct connection *find_victim(const struct server *server, enum connection_from from,
+                                      bool *soon)
+{
+    struct connection *oldest = NULL;
+    *soon = false;
+    for (struct connection *each = server->silent; each; each = each->next_silent) {
+        if (from == FROM_TCP && each->from == FROM_UNIX)
+            continue;
+        if (each->client.guessed)
+            return each;
+        oldest = oldest ? oldest : each;
+    }
+    *soon = oldest && from == FROM_TCP && steady_ms() - oldest->opened < GRACE_MS;
+    return *soon ? NULL : oldest;
+}
+
+bool connections_have_place(const struct server *server)
+{
+    bool soon;
+    return has_place(server, FROM_TCP) || find_victim(server, FROM_TCP, &soon) || !soon;
+}
+
+static bool make_room(struct server *server, enum connection_from from)
+{
+    bool soon;
+    if (has_place(server, from))
         return true;
-    while (oldest && from == FROM_TCP && oldest->from == FROM_UNIX)
-        oldest = oldest->next_silent;
-    if (!oldest)
+    struct connection *victim = find_victim(server, from, &soon);
+    if (!victim)
         return false;
     server->service->counters.cut_off++;
     server_log_rarely(server, RARE_CUT, 5, "%s has not said who it is, and others want its place",
-                      oldest->client.label);
-    connection_close(oldest);
+                      victim->client.label);
+    connection_close(victim);
     return true;
 }
 

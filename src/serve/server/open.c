@@ -58,6 +58,11 @@ static bool journal_healthy(void *context, const char **why)
     return store_healthy(context, why);
 }
 
+static bool journal_sure(void *context)
+{
+    return store_leads_surely(context);
+}
+
 static uint64_t journal_last(void *context)
 {
     return store_last(context);
@@ -156,6 +161,7 @@ static gordian_status open_service(struct server *server, gordian_error *error)
         .healthy = journal_healthy,
         .last = journal_last,
         .history = journal_history,
+        .sure = journal_sure,
     };
     options.authorise = ask_token;
     options.fits = auth_fits;
@@ -316,6 +322,7 @@ static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct s
     name_peer(address, length, label, sizeof label);
     connection_open(server, fd, FROM_TCP, label,
                     auth_required(server->auth) ? SERVICE_NOTHING : SERVICE_WRITE);
+    server_watch_places(server);
 }
 
 static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
@@ -335,6 +342,22 @@ static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct 
     }
     snprintf(label, sizeof label, "uid-%ld", (long)uid);
     connection_open(server, fd, FROM_UNIX, label, SERVICE_WRITE);
+}
+
+/* Nobody is accepted only to be dropped for the next one: whoever comes waits for a place. */
+void server_watch_places(struct server *server)
+{
+    bool crowded = !server->stop_at && !connections_have_place(server);
+    if (crowded == server->crowded || !server->accepting || server->stop_at)
+        return;
+    server->crowded = crowded;
+    for (size_t i = 0; i < server->listener_count; i++)
+        if (server->listeners[i].is_unix)
+            continue;
+        else if (crowded)
+            evconnlistener_disable(server->listeners[i].event);
+        else
+            evconnlistener_enable(server->listeners[i].event);
 }
 
 /* Out of descriptors, most likely: rests until the next tick. */
@@ -702,6 +725,8 @@ void server_close(struct server *server)
     while (server->connections)
         connection_close(server->connections);
     http_close(server->http);
+    if (server->service)
+        server_report_left_out(server, true);
     for (size_t i = 0; i < server->listener_count; i++) {
         evconnlistener_free(server->listeners[i].event);
         if (server->listeners[i].is_unix && !server->listeners[i].inherited)

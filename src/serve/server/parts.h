@@ -58,6 +58,8 @@ void server_keep_told(struct server *server);
 /* The same once in a while, and what there is to say about it. */
 void server_watch_hook(struct server *server);
 
+/* Accepts over TCP as long as there is a place. */
+void server_watch_places(struct server *server);
 gordian_status server_add_events(struct server *server, gordian_error *error);
 void server_remove_events(struct server *server);
 /* Begins a snapshot, unless one is being made. `now`: it must be whole when this returns. */

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/priority.h"
+#include "serve/server/log.h"
 #include "serve/server/parts.h"
 
 #include <errno.h>
@@ -38,6 +39,7 @@ void server_log_rarely(struct server *server, enum server_rare kind, int level, 
     va_list arguments;
     if (rarely->told_at && now - rarely->told_at < 60000) {
         rarely->left_out++;
+        server->service->counters.log_suppressed++;
         return;
     }
     va_start(arguments, format);
@@ -49,6 +51,37 @@ void server_log_rarely(struct server *server, enum server_rare kind, int level, 
     server_log(server, level, "%s%s", text, more);
     rarely->told_at = now;
     rarely->left_out = 0;
+}
+
+bool server_may_log_deadlock(struct server *server)
+{
+    struct server_log_limit *limit = &server->deadlock_lines;
+    uint64_t now = service_steady(server->service), most = SERVER_DEADLOCK_LINES * 1000;
+    uint64_t gained = limit->refilled ? (now - limit->refilled) * SERVER_DEADLOCK_RATE : most;
+    limit->refilled = now;
+    limit->allowance += gained < most ? gained : most;
+    limit->allowance = limit->allowance < most ? limit->allowance : most;
+    if (limit->allowance >= 1000) {
+        limit->allowance -= 1000;
+        return true;
+    }
+    limit->left_out++;
+    server->service->counters.log_suppressed++;
+    return false;
+}
+
+void server_report_left_out(struct server *server, bool at_once)
+{
+    struct server_log_limit *limit = &server->deadlock_lines;
+    uint64_t now = service_steady(server->service);
+    if (limit->left_out == 0 || (!at_once && now - limit->reported_at < SERVER_LEFT_OUT_EVERY_MS))
+        return;
+    server_log(server, 6,
+               "%llu lines about deadlocks were left out: there were more than %d a second; "
+               "'gordian incidents' and the API list all deadlocks",
+               (unsigned long long)limit->left_out, SERVER_DEADLOCK_RATE);
+    limit->left_out = 0;
+    limit->reported_at = now;
 }
 
 bool server_ready(const struct server *server, const char **why)
@@ -65,7 +98,10 @@ bool server_ready(const struct server *server, const char **why)
         *why = "no memory for the journal";
         return false;
     }
-    return store_healthy(server->store, why);
+    if (!store_healthy(server->store, why))
+        return false;
+    *why = "the database has not confirmed for a lease that this server leads";
+    return store_leads_surely(server->store);
 }
 
 /* Says once that the store has failed, and once that it is well again. */
@@ -141,8 +177,10 @@ static void on_doorbell(evutil_socket_t fd, short what, void *context)
     struct server *server = context;
     (void)fd;
     (void)what;
+    uint64_t began = clock_ns();
     store_poll(server->store);
     server_follow(server);
+    metrics_span(&server->service->counters.spans, CAUSE_STORE, began, clock_ns());
 }
 
 static void on_signal(evutil_socket_t fd, short what, void *context)
@@ -258,12 +296,16 @@ static void tick_clock(struct server *server)
 {
     server->tick = false;
     connections_tick(server);
+    server_report_left_out(server, false);
+    if (server->options.log_queue)
+        server->service->counters.log_dropped = log_dropped(server->options.log_queue);
     if (server->reload)
         reload_files(server);
     if (server->stop_signal && !server->stop_at)
         begin_stop(server);
     if (!server->accepting && !server->stop_at) {
         server->accepting = true;
+        server->crowded = false;
         for (size_t i = 0; i < server->listener_count; i++)
             evconnlistener_enable(server->listeners[i].event);
     }
@@ -295,6 +337,8 @@ static void end_turn(struct server *server)
     watch_tokens(server);
     hook_release(server->hook, all_kept(server) ? UINT64_MAX : store_committed(server->store));
     connections_flush(server);
+    if (server->crowded)
+        server_watch_places(server);
     http_flush(server->http);
     if (store_snapshot_due(server->store)) {
         began = clock_ns();

@@ -34,6 +34,7 @@ struct event_base;
 struct evconnlistener;
 struct connection;
 struct http_server; /* http/http.h */
+struct log_queue;   /* server/log.h */
 
 #define SERVER_READ         (64u << 10) /* bytes read from a connection in one turn */
 #define SERVER_OUT_PAUSE    (1u << 20)  /* unsent bytes: nothing more is read from it */
@@ -79,6 +80,7 @@ struct server_options {
     /* A line for the operator: 3 error, 4 warning, 6 info, 7 debug (as syslog has them). */
     void (*log)(void *context, int level, const char *text);
     void *log_context;
+    struct log_queue *log_queue; /* where `log` puts its lines, for the metrics; NULL: none */
 };
 
 void server_options_init(struct server_options *options);
@@ -93,6 +95,12 @@ enum server_rare {
     RARE_HOOK,   /* --on-deadlock failed */
     RARE_KINDS,
 };
+
+/* Lines about deadlocks: so many at once, then so many a second. One client can cause any number.
+ */
+#define SERVER_DEADLOCK_LINES    100
+#define SERVER_DEADLOCK_RATE     10
+#define SERVER_LEFT_OUT_EVERY_MS 10000 /* between reports how many lines were left out */
 
 struct server {
     struct server_options options;
@@ -123,6 +131,12 @@ struct server {
         uint64_t told_at; /* steady ms; 0: never */
         uint64_t left_out;
     } rarely[RARE_KINDS];
+    struct server_log_limit {
+        uint64_t allowance;   /* thousandths of a line */
+        uint64_t refilled;    /* steady ms; 0: never */
+        uint64_t left_out;    /* since the last report */
+        uint64_t reported_at; /* steady ms */
+    } deadlock_lines;
     uint64_t wrong_tokens; /* of the service's, that have been told */
     char guesser[64];      /* who showed the last one over the protocol; "": HTTP */
     struct service_watcher watcher;
@@ -147,6 +161,7 @@ struct server {
     uint64_t turn_ns;            /* when this turn began */
     uint64_t stop_at;            /* steady ms: connections are cut then; 0: not stopping */
     bool accepting;              /* descriptors are not used up */
+    bool crowded;                /* nobody is accepted over TCP: see connections_have_place */
     bool reload;                 /* SIGHUP came */
     bool hand_over;              /* SIGUSR2 came */
     bool leads; /* of several servers on one store; always, if it is the only one */
@@ -187,6 +202,10 @@ void server_log(const struct server *server, int level, const char *format, ...)
 /* The same, at most once a minute of each kind; how many were left out is said with the next. */
 void server_log_rarely(struct server *server, enum server_rare kind, int level, const char *format,
                        ...) __attribute__((format(printf, 4, 5)));
+/* May a line about a deadlock be logged now? Otherwise it is counted. */
+bool server_may_log_deadlock(struct server *server);
+/* Reports how many were not, if it is time for that, or at once. */
+void server_report_left_out(struct server *server, bool at_once);
 
 /* ---- the HTTP part (http.c), as the server calls it */
 
@@ -214,6 +233,9 @@ void connection_close(struct connection *connection);
 void connections_flush(struct server *server);
 /* Once in a while: cuts off those that do not read, or do not say who they are. */
 void connections_tick(struct server *server);
+/* May another one be accepted over TCP now? False: all places are taken by those that have just
+ * come and have not had the time to say who they are. */
+bool connections_have_place(const struct server *server);
 /* Does a connection without a session wait to be read that has not been since this moment? */
 bool connections_unheard(const struct server *server, uint64_t since);
 

@@ -47,8 +47,9 @@ static void keep_notice(const struct server *server, uint64_t id, bool ended, bo
 
 static void tell_deadlock(void *context, const struct incident *incident)
 {
-    const struct server *server = context;
-    log_deadlock(server, incident->ended ? "a deadlock has ended:" : "a deadlock:", incident);
+    struct server *server = context;
+    if (server_may_log_deadlock(server))
+        log_deadlock(server, incident->ended ? "a deadlock has ended:" : "a deadlock:", incident);
     if (!server->hook)
         return;
     keep_notice(server, incident->id, incident->ended > 0, false);

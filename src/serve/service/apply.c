@@ -1,10 +1,12 @@
 /* Commands: checked, applied, and written into the journal. */
+#include "base/clock.h"
 #include "serve/service/parts.h"
 #include "show/graph.h"
 
 #include <string.h>
 
-#define NOBODY GORDIAN_NONE
+#define NOBODY       GORDIAN_NONE
+#define DECLARE_LOOK 16 /* declarations between two looks at the clock */
 
 /* ------------------------------------------------------------------ records */
 
@@ -352,48 +354,83 @@ static void tell_served(struct service *service, struct served *served)
     served->served_count = 0;
 }
 
-gordian_status apply_declare(struct service *service, struct served *served, uint32_t session,
-                             struct wire_list *list, size_t *count, gordian_error *error)
+/* Room for all that is left of the frame. */
+static gordian_status reserve_declare(struct service *service, const struct apply_declare *declare,
+                                      gordian_error *error)
 {
+    const struct wire_list *list = &declare->list;
     struct service_work *work = service->work;
-    struct bytes *record = &work->record;
-    uint32_t kept = 0;
-    bool accepted = false;
-    size_t total = list->left, done = 0;
-    gordian_status status = check_memory(service, error);
-    if (status != GORDIAN_OK)
-        return status;
-    if (total > WIRE_FRAME_MAX / 12)
+    slice_begin(service);
+    if (list->left > WIRE_FRAME_MAX / 12)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "a frame cannot hold that many");
-    if (!memory_grow(&service->memory, &work->ids, &work->id_room, total, sizeof *work->ids) ||
-        !record_begin(service, RECORD_DECLARE, served->slot, session,
+    if (!memory_grow(&service->memory, &work->ids, &work->id_room, declare->count + list->left,
+                     sizeof *work->ids) ||
+        !record_begin(service, RECORD_DECLARE, declare->served->slot, declare->session,
                       4 + (size_t)(list->end - list->at)))
         return fail_memory(error);
-    record->used += 4; /* how many they are */
+    work->record.used += 4; /* how many they are */
+    return GORDIAN_OK;
+}
+
+/* The next one of the list; true: it changed something, and belongs into the record. */
+static bool take_declaration(struct service *service, struct apply_declare *declare,
+                             const struct wire_declaration *declaration, gordian_error *error)
+{
+    bool changed = false;
+    uint32_t id = NOBODY;
+    if (declare_one(service, declare->served, declare->session, declaration, &changed, &id,
+                    error)) {
+        id = NOBODY;
+        changed = false;
+    }
+    declare->accepted |= id != NOBODY;
+    tell_served(service, declare->served);
+    service->work->ids[declare->count++] = id;
+    return changed;
+}
+
+/* The slices before were applied: that is to be answered. There is room for the ids since then. */
+static gordian_status refuse_rest(struct service *service, struct apply_declare *declare)
+{
+    for (; declare->list.left > 0; declare->list.left--)
+        service->work->ids[declare->count++] = NOBODY;
+    return GORDIAN_OK;
+}
+
+gordian_status apply_declare(struct service *service, struct apply_declare *declare,
+                             gordian_error *error)
+{
+    struct service_work *work = service->work;
+    struct wire_list *list = &declare->list;
     struct wire_declaration declaration;
+    uint32_t kept = 0;
+    gordian_status status = check_memory(service, error);
+    if (status == GORDIAN_OK)
+        status = reserve_declare(service, declare, error);
+    if (status != GORDIAN_OK && declare->count > 0)
+        return refuse_rest(service, declare);
+    if (status != GORDIAN_OK)
+        return status;
     const unsigned char *start = list->at;
-    while (wire_next_declaration(list, &declaration, work->wants, WANTS)) {
-        bool changed = false;
-        uint32_t id = NOBODY;
-        if (declare_one(service, served, session, &declaration, &changed, &id, error))
-            id = NOBODY;
-        else if (changed) {
-            bytes_put(record, start, (size_t)(list->at - start));
+    while (!declare->yields && wire_next_declaration(list, &declaration, work->wants, WANTS)) {
+        if (take_declaration(service, declare, &declaration, error)) {
+            bytes_put(&work->record, start, (size_t)(list->at - start));
             kept++;
         }
-        accepted |= id != NOBODY;
-        tell_served(service, served);
-        work->ids[done++] = id;
         start = list->at;
+        declare->yields = declare->sliced && list->left > 0 && declare->count % DECLARE_LOOK == 0 &&
+                          slice_is_over(work, clock_ns());
     }
-    wire_store32(record->data + RECORD_HEAD, kept);
+    wire_store32(work->record.data + RECORD_HEAD, kept);
     if (kept > 0)
         record_append(service);
-    *count = done;
+    if (declare->yields)
+        return GORDIAN_OK;
     if (list->left > 0)
-        return FAIL_WITH(service, WIRE_MALFORMED, error, "declaration %zu is malformed", done + 1);
+        return FAIL_WITH(service, WIRE_MALFORMED, error, "declaration %zu is malformed",
+                         declare->count + 1);
     /* A quota is no fault of the names: that is to be told, if it can be. */
-    return !accepted && work->code == WIRE_QUOTA ? GORDIAN_STATUS_INPUT : GORDIAN_OK;
+    return !declare->accepted && work->code == WIRE_QUOTA ? GORDIAN_STATUS_INPUT : GORDIAN_OK;
 }
 
 gordian_status apply_declaration(struct service *service, struct served *served, uint32_t session,

@@ -167,67 +167,104 @@ static void take_close(struct client *client, const struct wire_frame *frame)
         put_done(client);
 }
 
-static void take_declare(struct client *client, const struct wire_frame *frame)
+static void put_declared(struct client *client, size_t count)
 {
-    struct service *service = client->service;
-    struct served *served;
-    struct wire_list list;
-    gordian_error error = {0};
-    size_t count;
-    if (!wire_get_declare(frame, &list)) {
-        frame_malformed(client, "a malformed DECLARE");
-        return;
-    }
-    if (!may_change(client) || !(served = system_of(client)))
-        return;
-    if (apply_declare(service, served, client->session, &list, &count, &error)) {
-        client_fail(client, &error);
-        return;
-    }
-    size_t size = wire_put_declared(NULL, 0, service->work->ids, count);
+    struct service_work *work = client->service->work;
+    size_t size = wire_put_declared(NULL, 0, work->ids, count);
     unsigned char *to = client_room(client, size);
     if (to)
-        wire_put_declared(to, size, service->work->ids, count);
-    service->work->code = 0; /* of those that were refused */
-    service->work->retry_ms = 0;
+        wire_put_declared(to, size, work->ids, count);
+    work->code = 0; /* of those that were refused */
+    work->retry_ms = 0;
 }
 
-/* False: not now, come again with the same frame. */
+/* False: not now, come again with the same frame; a slice of it may have been applied. */
+static bool take_declare(struct client *client, const struct wire_frame *frame)
+{
+    struct service *service = client->service;
+    struct wire_list list;
+    gordian_error error = {0};
+    if (!wire_get_declare(frame, &list)) {
+        frame_malformed(client, "a malformed DECLARE");
+        return true;
+    }
+    if (!client->frame.begun && !may_change(client))
+        return true;
+    struct served *served = system_of(client);
+    if (!served)
+        return true;
+    struct apply_declare declare = {
+        .served = served, .session = client->session, .list = list, .sliced = true};
+    if (client->frame.begun && !frame_resume_declare(client, &declare))
+        return false;
+    if (apply_declare(service, &declare, &error))
+        client_fail(client, &error);
+    else if (declare.yields)
+        frame_yield_declare(client, &declare, &list);
+    else
+        put_declared(client, declare.count);
+    return !declare.yields;
+}
+
+/* RESULTS of the whole frame. */
+static void put_results(struct client *client, uint64_t first)
+{
+    const struct service_work *work = client->service->work;
+    size_t size = wire_put_results(NULL, 0, first, work->results, work->result_count, work->served);
+    fence_put(client, work->fence);
+    unsigned char *to = client_room(client, size);
+    if (to)
+        wire_put_results(to, size, first, work->results, work->result_count, work->served);
+}
+
+/* May the frame begin? *later: not now, come again with the same frame. */
+static bool begin_events(struct client *client, const struct wire_events *frame, bool *later)
+{
+    if (!may_change(client) || !system_of(client))
+        return false;
+    *later = !client_may_spend(client);
+    if (!*later)
+        client_spend(client, frame->list.left);
+    return !*later;
+}
+
+/* False: not now, come again with the same frame; a slice of it may have been applied. */
 static bool take_events(struct client *client, const struct wire_frame *frame)
 {
     struct service *service = client->service;
     struct wire_events frame_events;
     gordian_error error = {0};
+    gordian_status status = GORDIAN_OK;
+    bool later = false, cut = false;
     if (!wire_get_events(frame, &frame_events)) {
         frame_malformed(client, "a malformed EVENTS");
         return true;
     }
-    struct served *served;
-    if (!may_change(client) || !(served = system_of(client)))
-        return true;
-    if (!client_may_spend(client))
-        return false;
+    if (!client->frame.begun && !begin_events(client, &frame_events, &later))
+        return !later;
     struct apply_events events = {
-        .served = served,
+        .served = service_system(service, client->system),
         .session = client->session,
         .client = client,
         .first = frame_events.first,
         .list = frame_events.list,
+        .sliced = true,
     };
-    client_spend(client, events.list.left);
-    if (apply_events(service, &events, &error)) {
+    uint64_t now = service->work->now;
+    if (client->frame.begun && !frame_resume_events(client, &events, &cut))
+        return false;
+    if (cut)
+        apply_not_taken(service, &events);
+    else
+        status = apply_events(service, &events, &error);
+    if (status != GORDIAN_OK)
         client_fail(client, &error);
-        return true;
-    }
-    const struct service_work *work = service->work;
-    size_t size = wire_put_results(NULL, 0, frame_events.first, work->results, work->result_count,
-                                   work->served);
-    fence_put(client, work->fence);
-    unsigned char *to = client_room(client, size);
-    if (to)
-        wire_put_results(to, size, frame_events.first, work->results, work->result_count,
-                         work->served);
-    return true;
+    else if (events.yields)
+        frame_yield_events(client, &events, &frame_events.list);
+    else
+        put_results(client, frame_events.first);
+    service->work->now = now;
+    return !events.yields;
 }
 
 static void take_ask(struct client *client, const struct wire_frame *frame)
@@ -438,16 +475,20 @@ static bool is_welcome(struct client *client, uint8_t kind)
 static bool take_frame(struct client *client, const struct wire_frame *frame)
 {
     static void (*const commands[])(struct client *, const struct wire_frame *) = {
-        [WIRE_HELLO] = take_hello,     [WIRE_USE] = take_use,     [WIRE_OPEN] = take_open,
-        [WIRE_DECLARE] = take_declare, [WIRE_ASK] = take_ask,     [WIRE_SUBSCRIBE] = take_subscribe,
-        [WIRE_STATE] = take_state,     [WIRE_PING] = take_ping,   [WIRE_REMOVE] = take_remove,
-        [WIRE_WEIGH] = take_weigh,     [WIRE_CLOSE] = take_close, [WIRE_LABEL] = take_label,
+        [WIRE_HELLO] = take_hello,         [WIRE_USE] = take_use,
+        [WIRE_OPEN] = take_open,           [WIRE_ASK] = take_ask,
+        [WIRE_SUBSCRIBE] = take_subscribe, [WIRE_STATE] = take_state,
+        [WIRE_PING] = take_ping,           [WIRE_REMOVE] = take_remove,
+        [WIRE_WEIGH] = take_weigh,         [WIRE_CLOSE] = take_close,
+        [WIRE_LABEL] = take_label,
     };
-    client->service->counters.frames++;
+    client->service->counters.frames += !client->frame.begun;
     if (!is_welcome(client, frame->kind))
         return true;
     if (frame->kind == WIRE_EVENTS)
         return take_events(client, frame);
+    if (frame->kind == WIRE_DECLARE)
+        return take_declare(client, frame);
     if (frame->kind == WIRE_LINE)
         return lines_take_frame(client, frame);
     if (frame->kind == WIRE_BYE) {
@@ -481,6 +522,7 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
         }
         if (!take_frame(client, &frame))
             return used;
+        frame_end(client);
         used += size;
         if (used < count && client_had_enough(client))
             break;

@@ -1,10 +1,12 @@
 /* Events: the one command that must be fast. */
+#include "base/clock.h"
 #include "serve/service/parts.h"
 
 #include <string.h>
 
 #define FENCE_SHIFT 10 /* so many numbers, as a power of 2, there are for the events of a ms */
 #define NOBODY      GORDIAN_NONE
+#define LOOK_EVERY  8 /* events that are fed one by one, between looks at the clock */
 
 /* ------------------------------------------------------------------ recovery */
 
@@ -44,6 +46,7 @@ static void look_closer(struct service *service, struct apply_events *events,
 {
     struct served *served = events->served;
     const char *how = events->how;
+    service->work->closer++;
     switch ((gordian_outcome)result->outcome) {
     case GORDIAN_OUTCOME_DEADLOCK:
     case GORDIAN_OUTCOME_DOOMED:
@@ -125,17 +128,42 @@ static void take_served(struct service *service, const struct apply_events *even
     notify_granted(service, events->served, list + told, count - told, events->client);
 }
 
-/* Feeds work->events[0..count). How many were taken: all of them, unless memory is out. */
-static size_t feed_chunk(struct service *service, struct apply_events *events, size_t count)
+/* How many events are fed between two looks at the clock, by what the last ones took: where one
+ * costs much it is one at a time. */
+static void adapt_step(struct served *served, size_t taken, uint64_t ns)
+{
+    if (ns > TAKE_NS_MAX / 2)
+        served->step = taken > 4 ? (uint32_t)taken / 4 : 1;
+    else if (served->step < CHUNK && ns < TAKE_NS_MAX / 8)
+        served->step = served->step < CHUNK / 2 ? served->step * 2 : CHUNK;
+}
+
+/* Behind a feed of `taken` events, of which `left` were not: is that enough for now? */
+static bool must_yield(struct service *service, struct apply_events *events, size_t taken,
+                       size_t left, uint64_t *looked)
+{
+    uint64_t now = clock_ns();
+    adapt_step(events->served, taken, now - *looked);
+    *looked = now;
+    events->yields = left + events->list.left > 0 && slice_is_over(service->work, now);
+    return events->yields;
+}
+
+/* Feeds work->events[0..count). How many were taken: all of them, unless memory is out or the slice
+ * is over. `look`: at the clock. */
+static size_t feed_chunk(struct service *service, struct apply_events *events, size_t count,
+                         bool look)
 {
     struct service_work *work = service->work;
     struct served *served = events->served;
     gordian_status status = GORDIAN_OK;
+    look &= events->sliced && count + events->list.left > 1;
+    uint64_t looked = look ? clock_ns() : 0;
     size_t done = 0;
     while (status == GORDIAN_OK && done < count && reserve_served(service, served)) {
-        size_t taken;
-        status = served_feed(served, work->events + done, count - done, work->now,
-                             work->taken + done, &taken, NULL);
+        size_t taken, step = count - done < served->step ? count - done : served->step;
+        status = served_feed(served, work->events + done, step, work->now, work->taken + done,
+                             &taken, NULL);
         take_results(service, events, done, taken);
         done += taken;
         if (taken > 0 && served->system) {
@@ -145,6 +173,8 @@ static size_t feed_chunk(struct service *service, struct apply_events *events, s
                 (uint32_t)(served->served_count - before);
         }
         take_served(service, events, done - taken, taken);
+        if (look && must_yield(service, events, taken, count - done, &looked))
+            break;
     }
     return done;
 }
@@ -155,6 +185,12 @@ static void put_results(struct service_work *work, uint8_t outcome, size_t count
 {
     for (size_t i = 0; i < count; i++)
         work->results[work->result_count++] = (struct wire_result){.outcome = outcome};
+}
+
+void apply_not_taken(struct service *service, struct apply_events *events)
+{
+    put_results(service->work, WIRE_NOT_TAKEN, events->list.left);
+    events->list.left = 0;
 }
 
 /* Moves behind `count` events. */
@@ -233,24 +269,28 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
     bool near =
         quota_is_near(service, events->session, (size_t)(events->list.end - events->list.at)) ||
         (events->client && !(events->client->rights & SERVICE_END_OTHERS));
-    while (events->list.left > 0 && !*bad) {
+    while (events->list.left > 0 && !*bad && !events->yields) {
         struct wire_list before = events->list;
         const unsigned char *start = events->list.at;
         size_t count = wire_next_events(&events->list, work->events, near ? 1 : CHUNK, work->wants,
                                         WANTS, bad);
         uint8_t refused = near && count > 0 ? refuse_event(service, events) : 0;
-        size_t taken = feed_chunk(service, events, count);
+        size_t taken = feed_chunk(service, events, count, !near || done % LOOK_EVERY == 0);
         done += taken;
         if (taken == count && refused) {
             work->results[work->result_count - 1].reason = refused;
             record_refused(service);
         } else if (taken == count) {
             bytes_put(&work->record, start, (size_t)(events->list.at - start));
+            events->yields &= !*bad;
         } else {
             skip_events(work, &before, taken);
             bytes_put(&work->record, start, (size_t)(before.at - start));
-            put_results(work, WIRE_NOT_TAKEN, count - taken + events->list.left);
-            break;
+            events->list = before;
+            if (events->yields)
+                *bad = false; /* it is found again behind the rest of the chunk */
+            else
+                apply_not_taken(service, events);
         }
     }
     return done;
@@ -260,10 +300,13 @@ static gordian_status reserve_frame(struct service *service, const struct apply_
                                     size_t bytes, gordian_error *error)
 {
     struct service_work *work = service->work;
-    work->result_count = work->served_count = 0;
-    work->fence = 0;
-    if (!memory_grow(&service->memory, &work->results, &work->result_room, events->list.left,
-                     sizeof *work->results) ||
+    slice_begin(service);
+    if (!events->resumed) {
+        work->result_count = work->served_count = 0;
+        work->fence = 0;
+    }
+    if (!memory_grow(&service->memory, &work->results, &work->result_room,
+                     work->result_count + events->list.left, sizeof *work->results) ||
         !session_reserve(service, events->session) ||
         !record_begin(service, RECORD_EVENTS, events->served->slot, events->session, 12 + bytes))
         return fail_memory(error);
@@ -300,6 +343,8 @@ gordian_status apply_events(struct service *service, struct apply_events *events
     wire_store32(work->record.data + head + 8, (uint32_t)count);
     if (count > 0)
         record_append(service);
+    if (events->first)
+        events->first += count;
     if (events->session != NOBODY)
         service->sessions[events->session].record = service_last(service);
     if (bad)

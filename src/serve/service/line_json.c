@@ -206,16 +206,18 @@ static void write_system(struct json *json, const struct served *served)
 }
 
 /* While the journal cannot be written what is known is told at once, and that it may be lost. */
-static void tell_unkept(struct json *json, struct client *client)
+static bool tell_unkept(struct json *json, struct client *client)
 {
-    if (service_is_cut_off(client->service))
+    bool unkept = service_is_cut_off(client->service);
+    if (unkept)
         json_key_bool(json, "kept", false);
+    return unkept;
 }
 
-static void end_unkept(struct json *json, struct client *client, size_t start)
+static void end_unkept(struct json *json, struct client *client, size_t start, bool unkept)
 {
     json_end(json);
-    if (service_is_cut_off(client->service))
+    if (unkept)
         client_sure(client, start, 0);
 }
 
@@ -230,7 +232,7 @@ void line_state(struct client *client, struct served *served, const gordian_word
         return;
     }
     json_begin(&json, &client->out);
-    tell_unkept(&json, client);
+    bool unkept = tell_unkept(&json, client);
     json_open(&json, "state", '{');
     if (process != NOBODY)
         write_process(&json, client, served, process);
@@ -245,7 +247,7 @@ void line_state(struct client *client, struct served *served, const gordian_word
             served_processes_json(&json, "deadlocked", served, dead, count < NAMED ? count : NAMED);
         }
     }
-    end_unkept(&json, client, start);
+    end_unkept(&json, client, start, unkept);
 }
 
 void line_systems(struct client *client)
@@ -254,7 +256,7 @@ void line_systems(struct client *client)
     struct json json;
     size_t start = client->out.used;
     json_begin(&json, &client->out);
-    tell_unkept(&json, client);
+    bool unkept = tell_unkept(&json, client);
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i] &&
@@ -263,7 +265,7 @@ void line_systems(struct client *client)
             write_system(&json, service->systems[i]);
             json_shut(&json);
         }
-    end_unkept(&json, client, start);
+    end_unkept(&json, client, start, unkept);
 }
 
 void line_stats(struct client *client)

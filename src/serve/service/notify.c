@@ -49,7 +49,7 @@ static bool may_tell(struct client *client)
 {
     if (client->closing)
         return false;
-    if (client->out.used <= quota_notices(client))
+    if (client->out.used + client->frame.notices.used <= quota_notices(client))
         return true;
     client_error(client, WIRE_TOO_SLOW, 0, 0, "more was to be told than was read");
     client->service->counters.cut_off++;
@@ -201,6 +201,7 @@ static void write_granted(struct json *json, const struct served *served, uint32
 static void tell_granted(struct client *client, const struct served *served, uint32_t process)
 {
     uint64_t fence = client->service->fence;
+    frame_swap_output(client);
     if (client->form == CLIENT_BINARY) {
         fence_put(client, fence);
         unsigned char *to = client_room(client, WIRE_HEAD_SIZE + 4);
@@ -216,6 +217,7 @@ static void tell_granted(struct client *client, const struct served *served, uin
             json_key_u64(&json, "fence", fence);
         json_end(&json);
     }
+    frame_swap_output(client);
     client_wake(client);
 }
 
@@ -237,6 +239,7 @@ void notify_granted(struct service *service, struct served *served, const uint32
 /* JSON, in the client's form. */
 static void tell_text(struct client *client, uint8_t kind, const struct output *text)
 {
+    frame_swap_output(client);
     if (client->form == CLIENT_BINARY) {
         size_t size = WIRE_HEAD_SIZE + text->used - 1; /* without the newline */
         unsigned char *to = client_room(client, size);
@@ -245,6 +248,7 @@ static void tell_text(struct client *client, uint8_t kind, const struct output *
     } else {
         client_put(client, text->buffer, text->used);
     }
+    frame_swap_output(client);
     client_wake(client);
 }
 

@@ -3,6 +3,8 @@
  *
  *     service/binary.c, service/lines.c   the two forms: commands in, answers out
  *     service/apply.c                     commands: check, apply, append the record
+ *     service/events.c                    events, the command that must be fast
+ *     service/slices.c                    a frame of events that takes long, in slices
  *     service/replay.c                    records applied again; snapshots
  *     session.c, incident.c               sessions and incidents
  *     lease.c                             the clock of leases, and whose is over
@@ -56,7 +58,9 @@ enum record_kind {
 #define RECORD_HEAD 9 /* kind, system, session */
 
 struct service_work {
-    uint64_t began;  /* service_take: ns */
+    uint64_t began; /* service_take: ns */
+    uint64_t slice; /* ns of processor time: a slice of events goes on from here; 0: not measured */
+    uint32_t closer; /* likewise: events at which a feed has stopped */
     uint64_t now;    /* of the current command: ms since 1970 */
     uint64_t steady; /* likewise */
     uint64_t lease;  /* likewise: the clock of leases, see lease.c */
@@ -114,7 +118,7 @@ static inline void text_clear(struct output *text)
 bool service_may_change(struct service *service, const char **why);
 /* Nobody waits for its answer any more. */
 void client_drop_question(struct client *client);
-/* Can nothing be kept just now? */
+/* Can nothing be kept just now, or may another server lead meanwhile? */
 bool service_is_cut_off(const struct service *service);
 /* Starts a command: the time. */
 void service_begin(struct service *service);
@@ -241,10 +245,19 @@ void service_close_served(struct served *served); /* and its meter */
 void service_add_system(struct service *service, uint32_t slot, struct served *served);
 void service_drop_system(struct service *service, struct served *served);
 gordian_status apply_close(struct service *service, struct served *served, gordian_error *error);
-/* The declarations of a frame: one id for each in work->ids, *count of them; GORDIAN_NONE for one
- * that was refused. Fails if all of them were, the last for a quota. */
-gordian_status apply_declare(struct service *service, struct served *served, uint32_t session,
-                             struct wire_list *list, size_t *count, gordian_error *error);
+/* The declarations of a frame: one id for each in work->ids; GORDIAN_NONE for one that was refused.
+ * Fails if all of them were, the last for a quota. */
+struct apply_declare {
+    struct served *served;
+    uint32_t session;
+    struct wire_list list;
+    size_t count;        /* of the ids: not 0 before a slice that is not the first */
+    bool accepted;       /* one of them, at least */
+    bool sliced, yields; /* as those of apply_events */
+};
+
+gordian_status apply_declare(struct service *service, struct apply_declare *declare,
+                             gordian_error *error);
 /* The same for one that is at hand; fails if it is refused. */
 gordian_status apply_declaration(struct service *service, struct served *served, uint32_t session,
                                  const struct wire_declaration *declaration, uint32_t *id,
@@ -273,10 +286,16 @@ struct apply_events {
     void *context;        /* of the caller's */
     struct json *victims; /* unless NULL: gets whom recovery has ended */
     const char *how; /* incidents end like this when a member leaves; NULL: as the event says */
+    /* Slices: it may stop when it has taken long. Then `yields` is set, `list` and `first` are
+     * those of the rest, and the results so far stay in work->results. `resumed`: they are those
+     * of the slices before. */
+    bool sliced, resumed, yields;
 };
 
 gordian_status apply_events(struct service *service, struct apply_events *events,
                             gordian_error *error);
+/* The rest of the list is not applied: WIRE_NOT_TAKEN for each. */
+void apply_not_taken(struct service *service, struct apply_events *events);
 /* The same for an event that is at hand. */
 gordian_status apply_event(struct service *service, struct apply_events *events,
                            const gordian_event *event, gordian_error *error);
@@ -297,6 +316,26 @@ void record_take_body(struct service *service, size_t frame_size);
 uint64_t fence_next(struct service *service);
 /* FENCE, if the client wants it. */
 void fence_put(struct client *client, uint64_t fence);
+
+/* ---- slices.c */
+
+/* Before something that may be applied in slices. */
+void slice_begin(struct service *service);
+/* Has it taken its time by now (clock_ns)? */
+bool slice_is_over(struct service_work *work, uint64_t now);
+/* After a slice: the rest comes when the same frame is taken again. `list`: all of the frame. */
+void frame_yield_events(struct client *client, const struct apply_events *events,
+                        const struct wire_list *list);
+void frame_yield_declare(struct client *client, const struct apply_declare *declare,
+                         const struct wire_list *list);
+/* Before the next one: what there was. False: not now. *cut: the rest must not be applied. */
+bool frame_resume_events(struct client *client, struct apply_events *events, bool *cut);
+bool frame_resume_declare(struct client *client, struct apply_declare *declare);
+/* It has been answered: the notices that waited for that. Fine without slices. */
+void frame_end(struct client *client);
+void frame_free(struct client *client);
+/* Around a notice: it goes into `out`, or waits for the answer to a frame. */
+void frame_swap_output(struct client *client);
 
 /* ---- incident.c */
 

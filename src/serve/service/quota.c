@@ -154,6 +154,15 @@ static uint64_t dense_bytes(const struct service *service, uint32_t session,
     return bytes;
 }
 
+/* Of its connection: answers, notices, and what is kept of a frame between two slices. */
+static uint64_t client_bytes(const struct client *client)
+{
+    const struct client_frame *frame = &client->frame;
+    return client->out.room + client->buffered + frame->notices.room +
+           frame->result_room * sizeof *frame->results +
+           frame->served_room * sizeof *frame->served + frame->id_room * sizeof *frame->ids;
+}
+
 uint64_t session_memory(const struct service *service, uint32_t session)
 {
     const struct session *its = &service->sessions[session];
@@ -161,7 +170,7 @@ uint64_t session_memory(const struct service *service, uint32_t session)
     if (its->systems > 0)
         bytes += dense_bytes(service, session, NULL);
     if (its->client)
-        bytes += its->client->out.room + its->client->buffered;
+        bytes += client_bytes(its->client);
     return bytes;
 }
 

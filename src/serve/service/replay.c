@@ -67,14 +67,13 @@ static gordian_status replay_events(struct service *service, const struct record
 static gordian_status replay_declare(struct service *service, const struct record *record,
                                      struct served *served, gordian_error *error)
 {
-    struct wire_list list;
-    size_t count;
-    if (!wire_get_declare(&record->frame, &list))
+    struct apply_declare declare = {.served = served, .session = record->session};
+    if (!wire_get_declare(&record->frame, &declare.list))
         return record_damaged(record, error);
-    gordian_status status = apply_declare(service, served, record->session, &list, &count, error);
+    gordian_status status = apply_declare(service, &declare, error);
     if (status != GORDIAN_OK)
         return status == GORDIAN_STATUS_MEMORY ? status : record_damaged(record, error);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < declare.count; i++)
         if (service->work->ids[i] == NOBODY)
             return record_damaged(record, error);
     return GORDIAN_OK;

@@ -9,7 +9,8 @@
 #include <time.h>
 
 #define NOBODY      GORDIAN_NONE
-#define QUESTION_MS 2 /* to look again whether it has been answered */
+#define QUESTION_MS 2  /* to look again whether it has been answered */
+#define KEPT_MS     10 /* ... whether the journal takes records again */
 
 /* ------------------------------------------------------------------ options */
 
@@ -84,7 +85,8 @@ bool service_is_cut_off(const struct service *service)
     const struct service_journal *journal = &service->options.journal;
     const char *why;
     return service->standing_by[0] || service->unkept ||
-           (journal->healthy && !journal->healthy(journal->context, &why));
+           (journal->healthy && !journal->healthy(journal->context, &why)) ||
+           (journal->sure && !journal->sure(journal->context));
 }
 
 void service_stand_by(struct service *service, const char *leader)
@@ -271,6 +273,7 @@ void service_detach(struct client *client)
     if (client->next)
         client->next->prev = client->prev;
     service->client_count--;
+    frame_free(client);
     client_drop_question(client);
     gordian_allocator memory = memory_allocator(NULL);
     memory_free(&memory, client->out.buffer);
@@ -487,6 +490,8 @@ uint32_t service_pause_ms(const struct client *client)
     const struct holder *holder = limited_holder(client);
     uint32_t ms = bucket_pause(client->allowance, client->service->options.limits.events_a_second);
     uint32_t shared = holder ? bucket_pause(holder->allowance, holder->max_events) : 0;
+    if (client->frame.begun) /* the quota has counted all of it */
+        return client->frame.waits ? KEPT_MS : 0;
     if (ms == 0 && shared == 0)
         return client->question ? QUESTION_MS : 0;
     return ms > shared ? ms : shared;

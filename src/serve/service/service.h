@@ -52,6 +52,7 @@ struct service_journal {
     bool (*healthy)(void *context, const char **why);
     uint64_t (*last)(void *context);             /* number of the last record appended */
     struct questions *(*history)(void *context); /* for who asks about incidents */
+    bool (*sure)(void *context); /* can no other server have taken the lead? NULL: none can */
 };
 
 enum service_rights {
@@ -115,6 +116,29 @@ enum client_form {
     CLIENT_LINES,
 };
 
+/* A frame of events or declarations that is applied in slices, so that it never holds the loop for
+ * long: see service/slices.c. */
+struct wire_result;
+
+struct client_frame {
+    bool begun;      /* a slice was applied, and the rest was not */
+    bool waits;      /* ... for the journal to take records again */
+    size_t at;       /* bytes of its list that are done with */
+    size_t left;     /* events or declarations that are not */
+    uint64_t first;  /* the number of the next one; 0: they are not numbered */
+    uint64_t now;    /* ms since 1970: when the frame began */
+    uint64_t newest; /* service->fence behind the last slice */
+    uint64_t fence;  /* of the first event that was applied */
+    struct wire_result *results;
+    size_t result_room, result_count;
+    uint32_t *served;
+    size_t served_room, served_count;
+    uint32_t *ids; /* of declarations */
+    size_t id_room, id_count;
+    bool accepted;         /* one of these, at least */
+    struct output notices; /* they come behind the answer */
+};
+
 struct client {
     struct service *service;
     struct client *next, *prev; /* of all clients */
@@ -134,8 +158,9 @@ struct client {
     size_t answer_at;           /* where the answer to a LINE begins in `out`, behind notices */
     bool erred;                 /* it was an error instead */
     struct question *question;  /* that it waits for the answer of; NULL: none */
-    size_t buffered;            /* the server's: bytes it keeps for this client beside `out` */
-    char label[64];             /* for the log: "unix uid 1000", "10.0.0.1:4711" */
+    struct client_frame frame;
+    size_t buffered; /* the server's: bytes it keeps for this client beside `out` */
+    char label[64];  /* for the log: "unix uid 1000", "10.0.0.1:4711" */
 
     /* The bucket of events: how many may come now, in thousandths, below 0 after a large frame. */
     int64_t allowance;
@@ -190,7 +215,9 @@ struct service_counters {
     uint64_t stalls, stalled_ms; /* of the service itself: given back to leases */
     uint64_t turns;              /* of the loop */
     uint64_t hooks_told, hooks_failed, hooks_dropped; /* the server's: of --on-deadlock */
-    struct metrics_spans spans;                       /* of the loop */
+    uint64_t log_suppressed, log_dropped; /* the server's: lines over a rate limit; lines for which
+                                             the log's queue was full */
+    struct metrics_spans spans;           /* of the loop */
     struct metrics_histogram latency; /* from the arrival of an event to its answer's departure */
 };
 

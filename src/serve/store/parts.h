@@ -45,6 +45,7 @@
 #define STORE_INLINE_MAX (256u << 10) /* bytes: larger batches are left to the thread */
 #define STORE_QUEUE_MAX  (64u << 20)  /* bytes that wait: no more events, please */
 #define STORE_GROUP_MAX  (8u << 20)   /* bytes in one commit of the thread */
+#define STORE_TOLD_NS    2000000      /* for the history of the loop's own, in one turn */
 #define STORE_BEHIND_MS  100          /* `none`: so long a batch may wait for others */
 #define STORE_BEHIND_MAX (1u << 20)   /* bytes: then it does not */
 #define STORE_SYNC_MS    1000         /* between syncs of the journal, except with `full` */
@@ -257,6 +258,7 @@ struct store {
     uint64_t queued_at;  /* steady ms: when the first of them came */
     struct batch *spent; /* to be used again, or freed by the loop */
     size_t spent_count;
+    bool untrimmed;                 /* the loop's: that history has more than it should */
     struct batch *told, **told_end; /* committed, with incidents that the loop writes into a history
                                        of its own */
     enum store_role role;
@@ -276,6 +278,8 @@ struct store {
     struct store_figures figures;
     _Atomic uint64_t committed;
     _Atomic uint64_t turned; /* steady ms: when the loop was heard of last */
+    /* ms of boot_ns: no other server can take the lead before that; see store_leads_surely */
+    _Atomic uint64_t leads_until;
 
     /* The thread's own. */
     pthread_t thread;

@@ -1,6 +1,7 @@
 /* What the loop calls. */
 #include "serve/store/store.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "serve/store/parts.h"
 
@@ -259,25 +260,42 @@ void store_free_jobs(struct store *store, struct snapshot_job *job)
     }
 }
 
-/* Incidents that have been committed, where the loop has a history of its own. */
-static void take_told(struct store *store)
+/* The first batch whose incidents were committed and are not in the history yet; NULL: none. */
+static struct batch *next_told(struct store *store)
 {
-    uint64_t dropped;
-    bool more = true;
     store_lock(store);
-    struct batch *told = store->told;
-    store->told = NULL;
-    if (store->told_end)
+    struct batch *batch = store->told;
+    if (batch)
+        store->told = batch->next;
+    if (batch && !store->told)
         store->told_end = &store->told;
     store_unlock(store);
-    if (!told)
+    if (batch)
+        batch->next = NULL;
+    return batch;
+}
+
+/* Incidents that have been committed, where the loop has a history of its own. There may be tens of
+ * thousands of them: what takes longer than STORE_TOLD_NS is done in the next turns. */
+static void take_told(struct store *store)
+{
+    if (!store->pg)
         return;
-    for (const struct batch *batch = told; batch; batch = batch->next)
+    uint64_t dropped, began = work_ns();
+    bool late = false, more = false;
+    struct batch *batch;
+    while (!late && (batch = next_told(store))) {
         history_write(&store->history, batch, 1);
-    while (more && history_trim(&store->history, 0, &dropped, &more) == SQLITE_OK) {
-        /* the newest ones stay; the database has them all */
+        store_free_batches(store, batch);
+        more = true;
+        late = work_ns() - began > STORE_TOLD_NS;
     }
-    store_free_batches(store, told);
+    more |= store->untrimmed;
+    while (more && history_trim(&store->history, 0, &dropped, &more) == SQLITE_OK && !late)
+        late = work_ns() - began > STORE_TOLD_NS; /* the database has them all */
+    store->untrimmed = more;
+    if (late)
+        store_ring(store);
 }
 
 void store_poll(struct store *store)
@@ -324,6 +342,14 @@ enum store_role store_role(const struct store *store)
     enum store_role role = store->role;
     store_unlock(shared);
     return role;
+}
+
+bool store_leads_surely(const struct store *store)
+{
+    if (!store->pg)
+        return true;
+    return store_role(store) == STORE_LEADS &&
+           boot_ns() / 1000000 < atomic_load_explicit(&store->leads_until, memory_order_acquire);
 }
 
 const char *store_leader(const struct store *store)

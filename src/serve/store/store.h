@@ -135,6 +135,12 @@ gordian_status store_load(struct store *store, const struct store_loader *loader
  * again: what it has appended since its last commit was never acknowledged, and is gone. */
 
 enum store_role store_role(const struct store *store);
+/* Can no other server have taken the lead? True for as long as a lease after the last commit or
+ * heartbeat that the database has confirmed, counted from when it was sent, by a clock that goes on
+ * while this process is stopped and the machine sleeps. A leader without it may have been replaced,
+ * and not know it. Always true where the store is not shared; false for one that does not lead. Any
+ * thread. */
+bool store_leads_surely(const struct store *store);
 /* Who leads, as it wants to be called; "": nobody, or nobody knows. Valid until the next
  * store_poll. */
 const char *store_leader(const struct store *store);

@@ -93,6 +93,7 @@ static bool raise_epoch(struct store *store, uint64_t *until)
     struct pg *pg = store->pg;
     char lease[PG_NUMBER];
     const char *values[] = {pg->address, pg_number(lease, pg->lease_ms)};
+    uint64_t sent = boot_ns() / 1000000;
     PGresult *raised = pg_ask(pg,
                               "UPDATE leader SET epoch = epoch + 1, address = $1, lease_ms = $2,"
                               " backend = pg_backend_pid(), beat = clock_timestamp()"
@@ -104,6 +105,7 @@ static bool raise_epoch(struct store *store, uint64_t *until)
     *until = pg_u64(raised, 0, 1);
     pg->backend = (int)pg_u64(raised, 0, 2);
     pg->beat_at = steady_ms() + pg->lease_ms / 4;
+    pg_renewed(store, sent);
     PQclear(raised);
     return true;
 }

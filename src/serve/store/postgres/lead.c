@@ -109,8 +109,15 @@ static bool end_pipeline(struct pg *pg)
 static struct flight *add_flight(struct pg *pg, enum flight_kind kind)
 {
     struct flight *flight = &pg->flights[(pg->flight_first + pg->flight_count++) % PG_FLIGHTS];
-    *flight = (struct flight){.kind = kind, .start = clock_ns()};
+    bool renews = kind == FLIGHT_APPEND || kind == FLIGHT_BEAT;
+    *flight = (struct flight){
+        .kind = kind, .start = clock_ns(), .beat = renews ? boot_ns() / 1000000 : 0};
     return flight;
+}
+
+void pg_renewed(struct store *store, uint64_t sent)
+{
+    atomic_store_explicit(&store->leads_until, sent + store->pg->lease_ms, memory_order_release);
 }
 
 static bool send_off(struct pg *pg, const char *name, int count, const char *const *values,
@@ -344,6 +351,8 @@ static void end_flight(struct store *store)
     struct flight flight = pg->flights[pg->flight_first];
     pg->flight_first = (pg->flight_first + 1) % PG_FLIGHTS;
     pg->flight_count--;
+    if (flight.counts && flight.beat)
+        pg_renewed(store, flight.beat);
     switch (flight.kind) {
     case FLIGHT_APPEND:
         pg->appending--;
@@ -525,6 +534,7 @@ static bool lead_again(struct store *store)
     PQclear(tried);
     if (!tried)
         return false;
+    uint64_t sent = boot_ns() / 1000000;
     if (!locked) {
         PGresult *ended = pg_ask_numbers(pg, end_ghost, 3, keys);
         PGresult *found = ended ? pg_ask(pg, "SELECT epoch FROM leader", 0, NULL) : NULL;
@@ -543,6 +553,7 @@ static bool lead_again(struct store *store)
     if (!raised)
         return false;
     if (still_leads(store, raised, 0)) {
+        pg_renewed(store, sent);
         pg->epoch++;
         pg->backend = (int)pg_u64(raised, 0, 2);
         settle_flights(store, pg_u64(raised, 0, 1));

@@ -16,8 +16,12 @@ static bool stay_alive(struct store *store)
     struct pg *pg = store->pg;
     if (store->role != STORE_LEADS || steady_ms() < pg->beat_at)
         return true;
+    uint64_t sent = boot_ns() / 1000000;
     PGresult *done = pg_ask_numbers(
-        pg, "UPDATE leader SET beat = clock_timestamp() WHERE epoch = $1", 1, &pg->epoch);
+        pg, "UPDATE leader SET beat = clock_timestamp() WHERE epoch = $1 RETURNING 1", 1,
+        &pg->epoch);
+    if (done && PQntuples(done) == 1)
+        pg_renewed(store, sent);
     PQclear(done);
     pg->beat_at = steady_ms() + pg->lease_ms / 4;
     return done != NULL;

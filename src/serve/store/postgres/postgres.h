@@ -56,6 +56,7 @@ struct flight {
     uint64_t batch; /* APPEND: number of its row */
     size_t count;   /* ... and of batches in it */
     uint64_t start; /* ns */
+    uint64_t beat;  /* ms of boot_ns: the lease counts from here; 0: it renews none */
     bool counts;    /* the first answer was a row: it was done */
     uint64_t rows;  /* TRIM: deleted */
 };
@@ -169,6 +170,9 @@ gordian_status pg_follow(struct store *store, const struct store_loader *loader,
                          gordian_error *error);
 
 /* ---- lead.c */
+
+/* What was sent at this moment, by boot_ns in ms, and renews the lease was confirmed. */
+void pg_renewed(struct store *store, uint64_t sent);
 
 void pg_lead_turn(struct store *store);
 /* Is there nothing that was not kept? */
