@@ -97,11 +97,11 @@ static void write_witness(struct json *json, const struct telling *telling,
 static void write_sql(struct json *json, const struct telling *telling, struct member victim,
                       const char *key, enum remedy remedy)
 {
-    char text[128];
+    char text[256];
     struct output sql;
     if (!output_open(&sql, OUTPUT_MEMORY))
         return;
-    telling->sources[victim.source]->dialect->remedy(
+    telling->sources[victim.source]->dialect->advise(
         remedy, member_session(telling->sources, victim), &sql);
     size_t length = sql.used < sizeof text ? sql.used : sizeof text - 1;
     memcpy(text, sql.buffer, length);

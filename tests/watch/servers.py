@@ -132,14 +132,15 @@ class PostgresServer:
         self.scratch.run([f"{self.bin}/initdb", "-D", self.data, "-A", "trust", "-U", "postgres",
                           "--no-sync", "--no-instructions", "-E", "UTF8", "--locale", "C"])
 
-    def start(self):
+    def start(self, **settings):
         """The servers' own search for deadlocks is put off: what is there stays there."""
+        more = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         self.process = self.scratch.start(
             [f"{self.bin}/postgres", "-D", self.data, "-k", self.scratch.folder, "-p", str(self.port),
              "-c", "listen_addresses=127.0.0.1", "-c", f"cluster_name={self.name}", "-c", "fsync=off",
              "-c", "deadlock_timeout=600s", "-c", "max_connections=240", "-c", "shared_buffers=16MB",
              "-c", "max_prepared_transactions=4", "-c", "autovacuum=off", "-c",
-             "postgres_fdw.application_name=" + ("fdw %c" if self.name == "pgb" else "fdw:%C:%p")],
+             "postgres_fdw.application_name=" + ("fdw %c" if self.name == "pgb" else "fdw:%C:%p"), *more],
             self.name + ".log")
         wait_until(self.name, self.answers)
 
