@@ -380,7 +380,8 @@ static bool is_settled(const struct act *act, struct source *const *sources, uin
 {
     for (size_t i = 0; i < act->cycle_count; i++) {
         const struct source *source = sources[act->cycle[i].source];
-        if (source_is_up(source) && (!source->look.whole || source->look.asked <= since))
+        if (source_is_up(source) && !source->parked &&
+            (!source->look.whole || source->look.asked <= since))
             return false;
     }
     return true;

@@ -141,6 +141,7 @@ static void give_up(struct source *source, const char *why, uint64_t now)
     if (source->order.pending)
         finish_order(source, source->state == SOURCE_ACTING ? OUTCOME_UNKNOWN : OUTCOME_UNREACHABLE,
                      why);
+    source->parked = false;
     source->backoff_ns = source->backoff_ns ? 2 * source->backoff_ns : BACKOFF_LEAST;
     if (source->backoff_ns > BACKOFF_MOST)
         source->backoff_ns = BACKOFF_MOST;
@@ -220,7 +221,7 @@ static void count_look(struct source *source, uint64_t now)
 static void after_gate(struct source *source, const struct answer *answer, uint64_t now)
 {
     uint64_t asked = source->asked;
-    if (answer_rows(answer) > 0) {
+    if (answer_rows(answer) > 0 && !source->parked) {
         look_clear(&source->next);
         source->next.asked = asked;
         source->part = 0;

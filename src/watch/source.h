@@ -7,6 +7,9 @@
  * that is slow, or has many who wait, is asked less often. An answer that is late because others
  * were served first has cost no more than usual: the price of a question is the shortest time that
  * one of its kind has taken lately.
+ *
+ * Several addresses of one server. Only one of them is watched: the others are `parked`, ask the
+ * gate alone, and take over when it is gone (servers.c).
  */
 #ifndef GORDIAN_WATCH_SOURCE_H
 #define GORDIAN_WATCH_SOURCE_H
@@ -50,6 +53,7 @@ struct source {
     struct server_facts facts;
     char label[80]; /* for people, unique among the servers of a watch */
     bool named;     /* the label is the final one */
+    bool parked;    /* another source watches the same server */
     bool hurried;   /* the look under way is for an act, and not paid from the account */
     enum source_state state;
     uint64_t due;        /* AWAY and RESTING: when something is to be done */

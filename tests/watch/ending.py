@@ -271,6 +271,54 @@ def own_detector_first(world):
 
 
 @case
+def same_server_twice(world):
+    """Two databases of it, a socket and a port: one finding, one action, said once."""
+    crosswise(world)
+    other = world.a.address().replace("dbname=postgres", "dbname=other")
+    addresses = [world.a.address() + " options='-c deadlock_timeout=100ms'", other, world.a.address(tcp=True)]
+    watch = Watch(GORDIAN, "--once", *addresses, world.b.address())
+    check(len(watch.deadlocks) == 1 and watch.code == 1, "one finding", watch.text)
+    check(watch.said.count("the same server as pga") == 2, "said", watch.said)
+    check([server["waits"] for server in watch.summary["servers"]].count(2) == 1, "watched once", watch.summary)
+    check("same_as" in watch.summary["servers"][1] and "same_as" not in watch.summary["servers"][3], "which", watch.summary)
+    watch = Watch(GORDIAN, "--once", "--act", "cancel", addresses[0], addresses[0].replace("dbname=postgres", "dbname=other"))
+    check(watch.said.count("cancel sent") == 1 and len(watch.deadlocks) == 1, "one action", watch.said)
+
+
+@case
+def one_client_seen_twice(world):
+    """A client of two servers, of which one is given twice: its session there is one, not two that wait."""
+    one, two = (world.client(world.a.address(application=f"shop-{i}"), world.b.address(application=f"shop-{i}"))
+                for i in (1, 2))
+    for client in (one, two):
+        client.run("BEGIN", 0)
+        client.run("BEGIN", 1)
+    one.run("UPDATE t SET v = 1 WHERE id = 1", 0)
+    two.run("UPDATE t SET v = 1 WHERE id = 1", 1)
+    one.send("UPDATE t SET v = 2 WHERE id = 1", 1)
+    two.send("UPDATE t SET v = 2 WHERE id = 1", 0)
+    world.await_waits(1, world.a)
+    world.await_waits(1, world.b)
+    watch = Watch(GORDIAN, "--once", "--link", "^shop-(.*)$", world.a.address(), world.a.address(tcp=True),
+                  world.b.address())
+    check(watch.code == 1 and len(watch.deadlocks) == 1, "found", watch.code, watch.text, watch.said)
+
+
+@case
+def one_address_goes(world):
+    """The other address of the same server takes over."""
+    relay = Relay(world.a)
+    watch = world.watch(relay.address("postgres"), world.a.address().replace("dbname=postgres", "dbname=other"))
+    watch.await_text("the same server as")
+    relay.listener.close()
+    world.admins[world.a].run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres' "
+                              "AND application_name = 'gordian watch'")
+    crosswise(world)
+    watch.await_text("deadlock 1: 2 sessions wait for each other")
+    watch.stop()
+
+
+@case
 def soak(world):
     """Many deadlocks at a time, most of them across the servers: all are resolved, and nothing is hit but
     waiting members of standing cycles. All 2 000 of them with GORDIAN_TEST_SCALE=1000."""

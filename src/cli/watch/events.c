@@ -1,5 +1,6 @@
 /* What is told once and not again. */
 #include "cli/watch/watch.h"
+#include "watch/duplicates.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -229,6 +230,14 @@ void tell_servers(struct watching *watching)
         if (source_is_up(source) && *source->facts.lacks && !told->lacks && !cli->quiet)
             cli_say(cli, "%s: %s", source->label, source->facts.lacks);
         told->lacks = told->lacks || (source_is_up(source) && *source->facts.lacks);
+        const struct source *same =
+            source->parked && source->named && !told->parked
+                ? duplicates_watcher(watching->servers.sources, watching->servers.count, source)
+                : NULL;
+        if (same)
+            cli_say(cli, "%s: the same server as %s: watched there only", source->label,
+                    same->label);
+        told->parked = told->parked || same;
     }
     watching->failed = watching->failed || !watching->told;
 }

@@ -1,6 +1,8 @@
 /* Looks, judges, tells, acts: once, or until it is interrupted. */
 #include "cli/watch/watch.h"
 
+#include "watch/duplicates.h"
+
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -85,7 +87,8 @@ static void tell_nothing(struct watching *watching)
     struct telling telling = watching_telling(watching);
     const struct overview *overview = &watching->overview;
     const struct verdict *verdict = &watching->servers.verdict;
-    size_t seen = watching->servers.count - count_unseen(&watching->servers);
+    size_t seen = duplicates_distinct(watching->servers.sources, watching->servers.count) -
+                  count_unseen(&watching->servers);
     if (verdict->deadlock_count == 0)
         style_text(&telling.style, telling.out, COLOR_GOOD, "no deadlock");
     else

@@ -57,7 +57,7 @@ struct told_stall {
 /* A server, as it was last told of. */
 struct told_server {
     uint64_t trouble_no;
-    bool away, lacks;
+    bool away, lacks, parked;
 };
 
 struct watching {
