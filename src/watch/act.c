@@ -256,22 +256,36 @@ static size_t list_edges(const struct deadlock *deadlock, struct member victim, 
     return count;
 }
 
-static bool send_order(const struct acts *acts, struct act *act, const struct deadlock *deadlock,
-                       const struct advice *advice, struct source *const *sources)
+/* After a cancel that did not help, its session: the statement is the same, so it is in the cycle.
+ * Otherwise the one that is advised. */
+static struct member choose_victim(const struct acts *acts, const struct act *act,
+                                   const struct deadlock *deadlock, const struct advice *advice,
+                                   struct source *const *sources)
 {
-    struct source *source = sources[advice->victim.source];
+    for (size_t i = 0; i < deadlock->cycle_count && act->remedy != acts->first; i++) {
+        struct member member = deadlock->cycle[i].from;
+        if (member.source == act->source && member_session(sources, member)->pid == act->pid)
+            return member;
+    }
+    return advice->victim;
+}
+
+static bool send_order(const struct acts *acts, struct act *act, const struct deadlock *deadlock,
+                       struct member victim, struct source *const *sources)
+{
+    struct source *source = sources[victim.source];
     uint32_t *edges = memory_alloc(&acts->memory, (deadlock->cycle_count + 1) * sizeof *edges);
-    act->source = advice->victim.source;
-    act->pid = member_session(sources, advice->victim)->pid;
-    if (!edges || !copy_waiters(acts, act, &source->look, advice->victim.session)) {
+    act->source = victim.source;
+    act->pid = member_session(sources, victim)->pid;
+    if (!edges || !copy_waiters(acts, act, &source->look, victim.session)) {
         memory_free(&acts->memory, edges);
         return false;
     }
     const struct remedy_condition condition = {
         .look = &source->look,
-        .session = advice->victim.session,
+        .session = victim.session,
         .edges = edges,
-        .edge_count = list_edges(deadlock, advice->victim, edges),
+        .edge_count = list_edges(deadlock, victim, edges),
     };
     source_order(source, act->remedy, &condition);
     act->state = ACT_ORDERED;
@@ -320,16 +334,20 @@ bool acts_review(struct acts *acts, const struct deadlock *deadlock, const struc
         *event = go_further(acts, act, deadlock, sources, now);
     if (act->state != ACT_WAITING)
         return true;
-    if (act->request != request && !take_deadlock(acts, act, deadlock, sources, request, now))
-        return false;
+    if (act->request != request) { /* another cycle of the same sessions: it begins anew */
+        act->remedy = acts->first;
+        if (!take_deadlock(acts, act, deadlock, sources, request, now))
+            return false;
+    }
     if (now < act->due)
         return true;
     if (!is_fresh(deadlock, sources, act->due)) {
         hurry_servers(deadlock, sources, act->due, now);
         return true;
     }
-    return !is_free(acts, sources[advice->victim.source], advice->victim.source) ||
-           send_order(acts, act, deadlock, advice, sources);
+    struct member victim = choose_victim(acts, act, deadlock, advice, sources);
+    return !is_free(acts, sources[victim.source], victim.source) ||
+           send_order(acts, act, deadlock, victim, sources);
 }
 
 /* ------------------------------------------------------------------ what has become of it */
@@ -387,6 +405,14 @@ static bool is_settled(const struct act *act, struct source *const *sources, uin
     return true;
 }
 
+static bool all_are_up(const struct act *act, struct source *const *sources)
+{
+    for (size_t i = 0; i < act->cycle_count; i++)
+        if (!source_is_up(sources[act->cycle[i].source]))
+            return false;
+    return true;
+}
+
 static size_t count_left(const struct act *act, const struct look *look)
 {
     size_t left = 0;
@@ -420,7 +446,7 @@ enum act_event act_step(const struct acts *acts, struct act *act, struct source 
         return ACT_NOTHING;
     if (act->state == ACT_AWAITING)
         return after_signal(acts, act, sources, now);
-    if (act->state == ACT_WAITING && is_settled(act, sources, act->seen))
-        return end_act(act, ACT_OVER);
-    return ACT_NOTHING;
+    if (act->state != ACT_WAITING || !is_settled(act, sources, act->seen))
+        return ACT_NOTHING;
+    return end_act(act, all_are_up(act, sources) ? ACT_OVER : ACT_UNREACHABLE);
 }

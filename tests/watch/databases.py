@@ -23,7 +23,7 @@ import urllib.error
 import urllib.request
 
 sys.dont_write_bytecode = True
-from servers import (Client, MariaServer, PostgresServer, Scratch, Watch, free_port, mariadb_program,
+from servers import (Client, MariaServer, PostgresServer, Relay, Scratch, Watch, free_port, mariadb_program,
                      postgres_folder, wait_until)
 
 GORDIAN, POOL = (os.path.abspath(path) for path in sys.argv[1:3])
@@ -603,6 +603,56 @@ def maria_rows(world):
     watch = world.once("--act", "cancel", servers=[world.maria])
     check("cancel sent" in watch.said and "the cycle is gone" in watch.said, "resolved", watch.said)
     check("terminate sent" not in watch.said, "the transaction is its client's", watch.said)
+
+
+@case
+def maria_order_that_comes_late(world):
+    """The order is on its way while the deadlock ends otherwise, and the victim goes on: by the number of the
+    statement nothing is hit."""
+    one, two = (world.client(world.maria.address()) for _ in range(2))
+    for client, row in ((one, 1), (two, 2)):
+        client.run("BEGIN")
+        client.run(f"UPDATE t1 SET v = 1 WHERE id = {row}")
+    numbers = [client.run("SELECT CONNECTION_ID()") for client in (one, two)]
+    one.send("UPDATE t1 SET v = 1 WHERE id = 2")
+    two.send("UPDATE t1 SET v = 1 WHERE id = 1")
+    world.await_waits(2, world.maria)
+    relay = Relay(world.maria, b"KILL QUERY")
+    log = os.path.join(world.scratch.folder, "late.log")
+    with open(log, "wb") as out:
+        watch = subprocess.Popen([GORDIAN, "watch", "--act", "cancel", f"mysql://root@127.0.0.1:{relay.port}"],
+                                 stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+    world.scratch.running.append(watch)
+    wait_until("the order", relay.kept.is_set)
+    with open(log, encoding="utf-8") as file:
+        victim = 0 if f"victim: 127.0.0.1:{relay.port}/{numbers[0]}:" in file.read() else 1
+    world.admins["maria"].run(f"KILL {numbers[1 - victim]}")
+    check((one, two)[victim].answer().startswith("ok"), "the victim goes on")
+    (one, two)[victim].send("SELECT SLEEP(1)")
+    wait_until("its next statement", lambda: world.admins["maria"].run(
+        f"SELECT STATE FROM information_schema.PROCESSLIST WHERE ID = {numbers[victim]}") == "User sleep")
+    relay.go.set()
+    answer = (one, two)[victim].answer()
+    check(answer == "ok 0", "it sleeps to the end", answer)
+    wait_until("what happened", lambda: "no longer waits in the cycle: nothing was done" in open(log).read())
+    watch.terminate()
+    watch.wait()
+    world.scratch.running.remove(watch)
+
+
+@case
+def maria_twice(world):
+    """By its port and by its socket: one finding."""
+    one, two = (world.client(world.maria.address()) for _ in range(2))
+    for client, row in ((one, 1), (two, 2)):
+        client.run("BEGIN")
+        client.run(f"UPDATE t1 SET v = 1 WHERE id = {row}")
+    one.send("UPDATE t1 SET v = 1 WHERE id = 2")
+    two.send("UPDATE t1 SET v = 1 WHERE id = 1")
+    world.await_waits(2, world.maria)
+    watch = Watch(GORDIAN, "--once", world.maria.uri(), f"mysql://root@/?socket={world.maria.socket}")
+    must_find(watch, 2)
+    check(watch.said.count("the same server as") == 1, "said once", watch.said)
 
 
 @case

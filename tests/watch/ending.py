@@ -8,15 +8,13 @@ Cases that make one situation each, and a soak (see soak.py). Skipped (77) where
 import os
 import re
 import select
-import socket
 import subprocess
 import sys
-import threading
 import time
 import traceback
 
 sys.dont_write_bytecode = True
-from servers import Client, PostgresServer, Scratch, Watch, free_port, postgres_folder, wait_until
+from servers import Client, PostgresServer, Relay, Scratch, Watch, postgres_folder, wait_until
 from soak import Soak
 
 GORDIAN = os.path.abspath(sys.argv[1])
@@ -117,40 +115,8 @@ class Background:
         return self.said()
 
 
-class Relay:
-    """A way to a server that keeps back the first order to end a session, until it is let go."""
-
-    def __init__(self, server):
-        self.server, self.port = server, free_port()
-        self.kept, self.go = threading.Event(), threading.Event()
-        self.listener = socket.create_server(("127.0.0.1", self.port))
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                near, _ = self.listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(("127.0.0.1", self.server.port))
-            threading.Thread(target=self.relay, args=(near, far), daemon=True).start()
-
-    def relay(self, near, far):
-        ends = {near: far, far: near}
-        while True:
-            for end in select.select(list(ends), [], [])[0]:
-                data = end.recv(65536)
-                if not data:
-                    near.close()
-                    far.close()
-                    return
-                if end is near and b"pg_cancel_backend" in data and not self.kept.is_set():
-                    self.kept.set()
-                    self.go.wait()
-                ends[end].sendall(data)
-
-    def address(self, user):
-        return f"host=127.0.0.1 port={self.port} user={user} dbname=postgres sslmode=disable gssencmode=disable"
+def relayed(relay, user):
+    return f"host=127.0.0.1 port={relay.port} user={user} dbname=postgres sslmode=disable gssencmode=disable"
 
 
 def crosswise(world, **how):
@@ -184,8 +150,8 @@ def order_that_comes_late(world):
     """The order is on its way while the deadlock ends otherwise, and the victim goes on: nothing may be hit.
     By a role that may signal but is no superuser."""
     one, third, pid = client_cycle(world)
-    relay = Relay(world.a)
-    watch = world.watch("--act", "cancel", "--prefer", "app0", "--link", "^shop-(.*)$", relay.address("watcher"))
+    relay = Relay(world.a, b"pg_cancel_backend")
+    watch = world.watch("--act", "cancel", "--prefer", "app0", "--link", "^shop-(.*)$", relayed(relay, "watcher"))
     wait_until("the order", relay.kept.is_set)
     third.run("ROLLBACK")
     check(one.answer().startswith("ok"), "the victim goes on")
@@ -307,8 +273,8 @@ def one_client_seen_twice(world):
 @case
 def one_address_goes(world):
     """The other address of the same server takes over."""
-    relay = Relay(world.a)
-    watch = world.watch(relay.address("postgres"), world.a.address().replace("dbname=postgres", "dbname=other"))
+    relay = Relay(world.a, b"pg_cancel_backend")
+    watch = world.watch(relayed(relay, "postgres"), world.a.address().replace("dbname=postgres", "dbname=other"))
     watch.await_text("the same server as")
     relay.listener.close()
     world.admins[world.a].run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres' "

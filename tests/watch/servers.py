@@ -7,11 +7,14 @@ import glob
 import json
 import os
 import pwd
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -228,6 +231,39 @@ class Client:
         self.process.stdin.close()
         self.process.stdout.close()
         self.scratch.running.remove(self.process)
+
+
+class Relay:
+    """A way to a server that keeps back the first message with a word in it, until it is let go."""
+
+    def __init__(self, server, word):
+        self.server, self.word, self.port = server, word, free_port()
+        self.kept, self.go = threading.Event(), threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self.server.port))
+            threading.Thread(target=self.relay, args=(near, far), daemon=True).start()
+
+    def relay(self, near, far):
+        ends = {near: far, far: near}
+        while True:
+            for end in select.select(list(ends), [], [])[0]:
+                data = end.recv(65536)
+                if not data:
+                    near.close()
+                    far.close()
+                    return
+                if end is near and self.word in data and not self.kept.is_set():
+                    self.kept.set()
+                    self.go.wait()
+                ends[end].sendall(data)
 
 
 class Watch:

@@ -52,7 +52,8 @@ static void report_act(struct watching *watching, const struct act *act, enum ac
                 act->why);
         break;
     case ACT_UNREACHABLE:
-        cli_say(cli, "%s: the server is unreachable: nothing was done", name);
+        cli_say(cli, "%s: unreachable: nothing was done",
+                act->pid ? name : "a server of the cycle");
         break;
     case ACT_UNKNOWN:
         cli_say(cli,
