@@ -44,6 +44,7 @@ struct server_facts {
     bool mends_soft_waits; /* by letting somebody pass */
     bool identifies;       /* has a further question for its identity */
     char identity[200];    /* the same for all addresses of one running server; "": not known */
+    char system[32];       /* its system identifier, where this role may ask for it; "" */
     bool detects;          /* ends cycles of its own locks itself, */
     uint64_t detects_ns;   /* that long after the last wait has begun */
 };

@@ -92,10 +92,7 @@ static void write_identify(struct output *sql)
 static void identified_postgres(const struct answer *answer, struct server_facts *facts)
 {
     const char *number = answer_rows(answer) > 0 ? answer_value(answer, 0, 0) : NULL;
-    size_t used = strlen(facts->identity);
-    if (number)
-        snprintf(facts->identity + used, sizeof facts->identity - used, ", system identifier %s",
-                 number);
+    snprintf(facts->system, sizeof facts->system, "%s", number ? number : "");
 }
 
 /* The view pg_stat_activity joins and formats what nobody asks for here: these functions under it

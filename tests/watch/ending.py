@@ -246,7 +246,12 @@ def same_server_twice(world):
     check(len(watch.deadlocks) == 1 and watch.code == 1, "one finding", watch.text)
     check(watch.said.count("the same server as pga") == 2, "said", watch.said)
     check([server["waits"] for server in watch.summary["servers"]].count(2) == 1, "watched once", watch.summary)
-    check("same_as" in watch.summary["servers"][1] and "same_as" not in watch.summary["servers"][3], "which", watch.summary)
+    world.admins[world.a].run("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+    watch = Watch(GORDIAN, "--once", addresses[0], world.a.address(user="watcher"), world.b.address())
+    check(len(watch.deadlocks) == 1 and watch.said.count("the same server as pga") == 1, "by a role without the right",
+          watch.text, watch.said)
+    check(["same_as" in server for server in watch.summary["servers"]].count(True) == 1 and
+          "same_as" not in watch.summary["servers"][2], "which", watch.summary)
     watch = Watch(GORDIAN, "--once", "--act", "cancel", addresses[0], addresses[0].replace("dbname=postgres", "dbname=other"))
     check(watch.said.count("cancel sent") == 1 and len(watch.deadlocks) == 1, "one action", watch.said)
 

@@ -18,9 +18,10 @@ and a client that loses does one of these:
 The winner goes on working, and commits; the loser then does its transaction again, and waits in that for the winner.
 
 What was hit is taken from the servers' logs: every statement that was cancelled and every session that was ended, and
-every order of the watcher, with the time that it took. What was hit must be a statement that waits in a cycle, and
-the statement of the other client must wait from before that order until after its beginning. All times are of one
-machine.
+every order of the watcher, with its beginning and its end. What was hit must be a statement that waits in a cycle,
+and the statement of the other client must wait from before that order until after its beginning. All times are of
+one machine, and only the order of events that cause each other counts: a server logs a statement before it runs it,
+and an error before it releases the locks.
 """
 import ctypes
 import csv
@@ -204,7 +205,7 @@ class Side(threading.Thread):
 
 
 class Order:
-    """Of the watcher, as the server has logged it: between `began` and `ended` it was checked, and sent."""
+    """Of the watcher, as the server has logged it: its condition was checked between `began` and `ended`."""
 
     def __init__(self, how, pid, began, ended):
         self.how, self.pid, self.began, self.ended = how, pid, began, ended
@@ -239,7 +240,7 @@ class Soak:
         self.deadlocks = {deadlock.number: deadlock for deadlock in deadlocks}
         pairs = min(PAIRS, self.wanted)
         sides = [Side(self, pair, side, deadlocks[pair::pairs]) for pair in range(pairs) for side in (0, 1)]
-        options = " options='-c log_min_duration_statement=0'"
+        options = " options='-c log_min_duration_statement=0 -c log_statement=all'"
         watch = self.world.watch(*self.watch_arguments, *(server.address() + options
                                                           for server in (self.world.a, self.world.b)))
         began = time.monotonic()
@@ -264,7 +265,7 @@ class Soak:
                  for side in (0, 1) for wait in deadlock.waits[side]}
         logs = {server: self.read_log(server) for server in (self.world.a, self.world.b)}
         for server, rows in logs.items():
-            orders = [order for row in rows for order in find_orders(row)]
+            orders = find_orders(rows)
             self.count("cancel orders", sum(order.how == "cancel" for order in orders))
             self.count("terminate orders", sum(order.how == "terminate" for order in orders))
             for row in rows:
@@ -280,14 +281,12 @@ class Soak:
 
     def judge_hit(self, server, row, orders, waits):
         name = re.search(r"/\* (wait [0-9.]+) \*/", row["query"])
-        if row["application"] == "gordian watch" or row["message"] == "terminating connection due to unexpected postmaster exit":
-            return
         what = f"{server.name}/{row['pid']} {row['state']} {row['time']:.3f} {row['query'][:80]!r}"
         self.count("statements cancelled" if row["state"] == CANCELLED else "sessions terminated")
         if not name:
             self.fault(f"not a wait: {what}")
             return
-        before = [order for order in orders if order.pid == row["pid"] and order.began <= row["time"] + 0.001
+        before = [order for order in orders if order.pid == row["pid"] and order.began <= row["time"]
                   and order.how == ("cancel" if row["state"] == CANCELLED else "terminate")]
         if not before:
             self.fault(f"nobody ordered it: {what}")
@@ -296,19 +295,21 @@ class Soak:
         deadlock, side, wait = waits[name[1]]
         if wait.sent > order.ended:
             self.fault(f"it did not wait yet: {what}")
-        # The other one must wait at the time: sent before, and ended after the order was begun.
-        others = [other for other in deadlock.waits[1 - side]
-                  if other.sent <= order.ended and (other.ended is None or self.end_of(other) >= order.began)]
+        others = [other for other in deadlock.waits[1 - side] if self.waited(other, order, row)]
         if not others:
             self.fault(f"no cycle: {what}, ordered {order.began:.4f} to {order.ended:.4f}; the other: " +
                        str([(other.name, other.sent, other.ended, other.state) for other in deadlock.waits[1 - side]]))
-        elif not any(not other.state or self.end_of(other) >= order.ended for other in others):
+        elif not any(not other.state or self.errors[other.name] >= row["time"] for other in others):
             self.count("ended otherwise while the order was under way")
         self.times.append(order.ended - order.began)
 
-    def end_of(self, wait):
-        """The server knew of an error before the client did."""
-        return self.errors.get(wait.name, wait.ended)
+    def waited(self, other, order, row):
+        """Did it wait when the order was checked? One that was granted its lock waited until the one that was hit
+        had released it, which is after its error was logged. One that failed waited until its own error, or a
+        moment less."""
+        if other.sent > order.ended or other.ended is None:
+            return other.ended is None
+        return other.ended >= row["time"] if not other.state else self.errors[other.name] >= order.began
 
     def read_log(self, server):
         path = os.path.join(server.data, "log", "all.csv")
@@ -317,7 +318,7 @@ class Soak:
                      "message": row[13], "query": row[19], "application": row[22]} for row in csv.reader(file)]
         for row in rows:
             name = re.search(r"/\* (wait [0-9.]+) \*/", row["query"])
-            if name and row["severity"] == "ERROR":
+            if name and row["severity"] in ("ERROR", "FATAL"):
                 self.errors[name[1]] = row["time"] + 0.001  # the log has milliseconds
         return [row for row in rows if row["time"] >= self.began - 0.001]
 
@@ -332,9 +333,14 @@ def read_time(text):
         tzinfo=datetime.timezone.utc).timestamp()
 
 
-def find_orders(row):
-    """Of a line "duration: 1.2 ms  statement: ..."."""
-    found = re.match(r"duration: ([0-9.]+) ms.*pg_(cancel|terminate)_backend\((\d+)\)", row["message"], re.S)
-    if found:
-        # The log has milliseconds, cut off.
-        yield Order(found[2], int(found[3]), row["time"] - float(found[1]) / 1000, row["time"] + 0.001)
+def find_orders(rows):
+    """By the line that is written before a statement runs, and the line with its duration."""
+    orders, running = [], {}
+    for row in rows:
+        found = re.match(r"statement: .*pg_(cancel|terminate)_backend\((\d+)\)", row["message"], re.S)
+        if found:
+            running[row["pid"]] = Order(found[1], int(found[2]), row["time"], None)
+            orders.append(running[row["pid"]])
+        elif row["message"].startswith("duration: ") and row["pid"] in running:
+            running.pop(row["pid"]).ended = row["time"] + 0.001  # the log has milliseconds, cut off
+    return [order for order in orders if order.ended]
