@@ -166,6 +166,19 @@ def order_that_comes_late(world):
 
 
 @case
+def order_that_is_lost(world):
+    """The connection breaks under the order: what came of it is not known, and said so; then it is tried again."""
+    client_cycle(world)
+    relay = Relay(world.a, b"pg_cancel_backend")
+    relay.drop = True
+    relay.go.set()
+    watch = world.watch("--act", "cancel", "--link", "^shop-(.*)$", relayed(relay, "watcher"))
+    watch.await_text("the connection broke: it is not known whether cancel was sent")
+    watch.await_text("its statement was cancelled; the cycle is gone")
+    check(watch.stop().count("cancel sent") == 1, "once", watch.said())
+
+
+@case
 def order_by_a_role(world):
     """A role that may signal, and no more, ends a session of another role; one that may not, does not."""
     client_cycle(world)

@@ -239,6 +239,7 @@ class Relay:
     def __init__(self, server, word):
         self.server, self.word, self.port = server, word, free_port()
         self.kept, self.go = threading.Event(), threading.Event()
+        self.drop = False  # the message, and its connection
         self.listener = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -256,13 +257,14 @@ class Relay:
         while True:
             for end in select.select(list(ends), [], [])[0]:
                 data = end.recv(65536)
-                if not data:
+                first = end is near and self.word in data and not self.kept.is_set()
+                if first:
+                    self.kept.set()
+                    self.go.wait()
+                if not data or (first and self.drop):
                     near.close()
                     far.close()
                     return
-                if end is near and self.word in data and not self.kept.is_set():
-                    self.kept.set()
-                    self.go.wait()
                 ends[end].sendall(data)
 
 
