@@ -275,6 +275,7 @@ class Soak:
                     self.count("by the server's own detector")
         for deadlock in self.deadlocks.values():
             self.count(deadlock.kind)
+        self.count("orders that came too late, and did nothing", self.said.count("no longer waits in the cycle"))
 
     def count(self, what, by=1):
         self.counts[what] = self.counts.get(what, 0) + by
