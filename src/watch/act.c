@@ -224,7 +224,7 @@ static bool is_free(const struct acts *acts, const struct source *source, uint32
     return source_is_up(source) && !source->order.pending;
 }
 
-/* All who wait for the victim, in the cycle or not. */
+/* All edges to the victim, in the cycle or not. */
 static bool copy_waiters(const struct acts *acts, struct act *act, const struct look *look,
                          uint32_t victim)
 {

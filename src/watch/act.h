@@ -47,7 +47,7 @@ struct act {
     struct act_edge *cycle;   /* its locks */
     struct act_edge *waiters; /* of the victim, when the signal was sent */
     size_t member_count, cycle_count, waiter_count;
-    size_t held;   /* ACT_GONE: of those, so many still wait for it */
+    size_t held;   /* ACT_GONE: how many of those still wait for it */
     uint64_t due;  /* not before then; and by looks that were asked for then or later */
     uint64_t seen; /* when it was last among the deadlocks */
     uint64_t sent; /* the signal, and how many looks there had been at that server */

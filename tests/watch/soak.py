@@ -86,7 +86,7 @@ class Session:
 
 
 class Wait:
-    """A statement that waits in a cycle: who, and from when to when as its client knows."""
+    """A statement that waits in a cycle, and from when to when, as its client knows."""
 
     def __init__(self, name):
         self.name, self.sent, self.ended, self.state = name, time.time(), None, None
@@ -156,7 +156,7 @@ class Side(threading.Thread):
         return wait.state
 
     def work(self, deadlock):
-        """What nobody may end: in both sessions, some of it waiting for nothing but time."""
+        """Statements that must not be hit, in both sessions."""
         for session in self.sessions:
             session.run(f"/* work {deadlock.number} */ UPDATE t SET v = v + 1 WHERE id = {self.private}")
             session.run(f"/* work {deadlock.number} */ SELECT pg_sleep({deadlock.pause})")
@@ -290,7 +290,7 @@ class Soak:
         before = [order for order in orders if order.pid == row["pid"] and order.began <= row["time"]
                   and order.how == ("cancel" if row["state"] == CANCELLED else "terminate")]
         if not before:
-            self.fault(f"nobody ordered it: {what}")
+            self.fault(f"no order for it: {what}")
             return
         order = before[-1]
         deadlock, side, wait = waits[name[1]]
