@@ -1,5 +1,5 @@
 /* PostgreSQL 10 and later: what to ask, and what the answers mean. Measured on 15. */
-#include "watch/dialect.h"
+#include "watch/remedy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,19 @@ enum {
     HELLO_SUPER,
     HELLO_NEAR,
     HELLO_PORT,
+    HELLO_STARTED,
+    HELLO_CONTROL,
+    HELLO_DETECTS,
 };
+
+/* Milliseconds after which a session looks for a deadlock, the longest that can be known: of this
+ * session, and as set for roles and databases. What a session has set for itself is not visible. */
+#define DEADLOCK_TIMEOUT                                                                           \
+    "SELECT max(ms) FROM (SELECT setting::numeric AS ms FROM pg_settings WHERE name = "            \
+    "'deadlock_timeout' UNION ALL SELECT extract(epoch FROM (m[1] || coalesce(m[2], "              \
+    "'ms'))::interval)::numeric * 1000 FROM (SELECT regexp_match(item, "                           \
+    "'^deadlock_timeout=([0-9.]+) *(us|ms|s|min|h|d)?$') AS m FROM pg_db_role_setting, "           \
+    "unnest(setconfig) AS item) AS given WHERE m IS NOT NULL) AS known"
 
 /* Whatever the watcher itself should have to wait for, it does not wait long. */
 static void write_hello(unsigned version, struct output *sql)
@@ -30,7 +42,9 @@ static void write_hello(unsigned version, struct output *sql)
                 "pg_has_role(current_user, 'pg_signal_backend', 'usage') OR r.rolsuper, "
                 "r.rolsuper, coalesce(inet_client_addr() <<= '127.0.0.0/8' OR "
                 "inet_client_addr() = '::1' OR inet_client_addr() = inet_server_addr(), true), "
-                "current_setting('port') FROM pg_roles r WHERE r.rolname = current_user");
+                "current_setting('port'), extract(epoch FROM pg_postmaster_start_time()), "
+                "has_function_privilege('pg_control_system()', 'execute'), (" DEADLOCK_TIMEOUT
+                ") FROM pg_roles r WHERE r.rolname = current_user");
 }
 
 static bool is_true(const char *value)
@@ -59,6 +73,26 @@ static void greet_postgres(const struct answer *answer, struct server_facts *fac
     facts->near = is_true(answer_value(answer, 0, HELLO_NEAR));
     const char *port = answer_value(answer, 0, HELLO_PORT);
     facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
+    const char *started = answer_value(answer, 0, HELLO_STARTED);
+    snprintf(facts->identity, sizeof facts->identity, "PostgreSQL, port %u, started %s",
+             facts->port, started ? started : "?");
+    facts->identifies = is_true(answer_value(answer, 0, HELLO_CONTROL));
+    const char *detects = answer_value(answer, 0, HELLO_DETECTS);
+    facts->detects = true;
+    facts->detects_ns = detects ? (uint64_t)(strtod(detects, NULL) * 1e6) : UINT64_C(1000000000);
+}
+
+/* A question of its own, since a role without the right to it would get an error. A standby has its
+ * primary's number: with the start of the server it says which of them this is. */
+static void write_identify(struct output *sql)
+{
+    output_text(sql, "SELECT system_identifier FROM pg_control_system()");
+}
+
+static void identified_postgres(const struct answer *answer, struct server_facts *facts)
+{
+    const char *number = answer_rows(answer) > 0 ? answer_value(answer, 0, 0) : NULL;
+    snprintf(facts->system, sizeof facts->system, "%s", number ? number : "");
 }
 
 /* The view pg_stat_activity joins and formats what nobody asks for here: these functions under it
@@ -84,6 +118,7 @@ enum {
     EDGE_ROW,
     EDGE_BEGAN,
     EDGE_AGE,
+    EDGE_LOCK,
 };
 
 /* One row for each that waits, with the array of those in its way: a row for each pair would be
@@ -136,7 +171,7 @@ static void write_edges(const struct server_facts *facts, struct output *sql)
         "WHEN w.locktype = 'transactionid' AND t.pid IS NOT NULL THEN format('%%s(%%s,%%s)', "
         "CASE WHEN t.database = d.oid THEN t.relation::regclass::text ELSE t.relation::text END, "
         "t.page, t.tuple) END, "
-        "%s, extract(epoch FROM clock_timestamp() - %s) "
+        "%s, extract(epoch FROM clock_timestamp() - %s), w.tag "
         "FROM w CROSS JOIN d LEFT JOIN h ON h.tag = w.tag LEFT JOIN t ON t.pid = w.pid "
         "ORDER BY %s NULLS LAST",
         began, began, began);
@@ -325,6 +360,11 @@ static bool read_edges(const struct answer *answer, struct look *look)
         if (!add_blockers(look, answer, row, number))
             return false;
         tell_apart(look, first, answer, row);
+        const char *lock = look_text(look, answer_value(answer, row, EDGE_LOCK));
+        const char *began = look_text(look, answer_value(answer, row, EDGE_BEGAN));
+        if (!lock || !began)
+            return false;
+        look_identify(look, first, lock, began);
     }
     return true;
 }
@@ -347,6 +387,8 @@ enum {
     SESSION_SUPER,
     SESSION_WORK,
     SESSION_ID,
+    SESSION_TRANSACTION_START,
+    SESSION_STATEMENT_START,
 };
 
 /* All with a transaction, since they may be linked to others elsewhere, and all who were named. */
@@ -361,7 +403,8 @@ static void write_sessions(const struct server_facts *facts, const struct look *
         "extract(epoch FROM statement_timestamp() - a.state_change), r.rolsuper, "
         "CASE WHEN a.wait_event_type = 'Lock' THEN (SELECT count(*) FROM pg_locks l "
         "WHERE l.pid = a.pid AND l.granted) ELSE 0 END, "
-        "to_hex(trunc(extract(epoch FROM a.backend_start))::bigint) || '.' || to_hex(a.pid) "
+        "to_hex(trunc(extract(epoch FROM a.backend_start))::bigint) || '.' || to_hex(a.pid), "
+        "a.xact_start, a.query_start "
         "FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid = a.usesysid "
         "WHERE a.pid <> pg_backend_pid() AND %s AND (a.xact_start IS NOT NULL OR a.pid = ANY('{",
         facts->version >= 130000 ? "a.leader_pid IS NULL" : "true");
@@ -398,6 +441,8 @@ static bool read_session(const struct answer *answer, size_t row, struct look *l
         {&session->query, SESSION_QUERY},
         {&session->changed, SESSION_CHANGED},
         {&session->id, SESSION_ID},
+        {&session->transaction, SESSION_TRANSACTION_START},
+        {&session->statement, SESSION_STATEMENT_START},
     };
     for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!(*texts[i].text = look_text(look, answer_value(answer, row, texts[i].column))))
@@ -436,17 +481,6 @@ static bool read_part(unsigned part, const struct server_facts *facts, const str
     return true;
 }
 
-static void write_remedy(enum remedy remedy, const struct session *session, struct output *sql)
-{
-    output_format(sql, "SELECT pg_%s_backend(%lld)",
-                  remedy == REMEDY_CANCEL ? "cancel" : "terminate", (long long)session->pid);
-}
-
-static bool obeyed_remedy(const struct answer *answer)
-{
-    return answer_rows(answer) > 0 && is_true(answer_value(answer, 0, 0));
-}
-
 static const char *hint_postgres(const char *why)
 {
     if (strstr(why, "must be a superuser to terminate") || strstr(why, "superuser process"))
@@ -461,10 +495,14 @@ const struct dialect dialect_postgres = {
     .parts = PARTS,
     .hello = write_hello,
     .greet = greet_postgres,
+    .identify = write_identify,
+    .identified = identified_postgres,
     .gate = write_gate,
     .part = write_part,
     .read = read_part,
-    .remedy = write_remedy,
-    .obeyed = obeyed_remedy,
+    .advise = remedy_postgres_advise,
+    .remedy = remedy_postgres_write,
+    .outcome = remedy_postgres_outcome,
+    .refusal = remedy_postgres_refusal,
     .hint = hint_postgres,
 };

@@ -1,50 +1,11 @@
 /* Looks, judges, tells, acts: once, or until it is interrupted. */
 #include "cli/watch/watch.h"
 
-#include "base/clock.h"
+#include "watch/duplicates.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-
-/* ------------------------------------------------------------------ acts */
-
-static void say_act(struct watching *watching, const struct act *act, enum act_event event)
-{
-    struct cli *cli = watching->cli;
-    const struct source *source = watching->servers.sources[act->source];
-    long long pid = (long long)act->pid;
-    switch (event) {
-    case ACT_ORDERED:
-        cli_say(cli, "%s/%lld: cancelling it was not enough; ending its session", source->label,
-                pid);
-        break;
-    case ACT_REFUSED:
-        cli_say(cli, "%s/%lld could not be ended: %s", source->label, pid,
-                *source->trouble ? source->trouble : "the server refused");
-        break;
-    case ACT_FREED:
-        cli_say(cli, "%s/%lld: %s, and what it held is free", source->label, pid,
-                act->remedy == REMEDY_CANCEL ? "cancelled" : "ended");
-        break;
-    case ACT_STAYED:
-        cli_say(cli, "%s/%lld: ended, and still waited for; given up", source->label, pid);
-        break;
-    case ACT_NOTHING:
-        break;
-    }
-}
-
-static void step_acts(struct watching *watching)
-{
-    for (size_t i = 0; i < watching->acts.count; i++) {
-        struct act *act = &watching->acts.list[i];
-        enum act_event event =
-            act_step(&watching->acts, act, watching->servers.sources, clock_ns());
-        say_act(watching, act, event);
-        watching->ended += event == ACT_FREED;
-    }
-}
 
 /* ------------------------------------------------------------------ turns */
 
@@ -88,7 +49,8 @@ static gordian_status take_turn(struct watching *watching, gordian_error *error)
         listener_step(&watching->listener, polls, count, write_metrics, watching);
     if (status == GORDIAN_OK)
         status = judge_news(watching, error);
-    step_acts(watching);
+    if (status == GORDIAN_OK)
+        act_on_deadlocks(watching, !watching->settings->once);
     tell_servers(watching);
     return status;
 }
@@ -125,7 +87,8 @@ static void tell_nothing(struct watching *watching)
     struct telling telling = watching_telling(watching);
     const struct overview *overview = &watching->overview;
     const struct verdict *verdict = &watching->servers.verdict;
-    size_t seen = watching->servers.count - count_unseen(&watching->servers);
+    size_t seen = duplicates_distinct(watching->servers.sources, watching->servers.count) -
+                  count_unseen(&watching->servers);
     if (verdict->deadlock_count == 0)
         style_text(&telling.style, telling.out, COLOR_GOOD, "no deadlock");
     else
@@ -149,6 +112,7 @@ static int report_once(struct watching *watching)
     bool found = servers->verdict.deadlock_count > 0;
     tell_deadlocks(watching);
     tell_stalls(watching);
+    act_on_deadlocks(watching, true);
     if (!overview_take(&watching->overview, servers->sources, servers->count))
         watching->failed = true;
     if (watching->cli->json)

@@ -3,6 +3,7 @@
  *     watch.c     the options
  *     top.c       the live view (terminal.c)
  *     loop.c      looks, judges, tells, acts: once, or until it is interrupted
+ *     acts.c      ends deadlocks, and reports what came of it
  *     events.c    what is told once and not again: deadlocks, stalls, servers that come and go
  */
 #ifndef GORDIAN_CLI_WATCH_WATCH_H
@@ -56,7 +57,7 @@ struct told_stall {
 /* A server, as it was last told of. */
 struct told_server {
     uint64_t trouble_no;
-    bool away, lacks;
+    bool away, lacks, parked;
 };
 
 struct watching {
@@ -73,7 +74,7 @@ struct watching {
     struct listener listener; /* if settings->listen */
     struct feed feed;         /* if settings->reach.to */
     uint64_t found;           /* deadlocks so far */
-    uint64_t ended;           /* sessions */
+    uint64_t ended;           /* statements cancelled and sessions terminated */
     bool failed;              /* out of memory, or a file could not be written */
     gordian_allocator memory;
 };
@@ -84,6 +85,10 @@ void tell_deadlocks(struct watching *watching);
 void tell_stalls(struct watching *watching);
 void tell_servers(struct watching *watching);
 void watching_free(struct watching *watching);
+
+/* acts.c: goes on with what --act asks for, by the latest judgement. `begin`: acts on deadlocks
+ * that are new. */
+void act_on_deadlocks(struct watching *watching, bool begin);
 
 /* loop.c: the exit code. */
 int watch_loop(struct watching *watching);
