@@ -79,7 +79,7 @@ static bool add_links(struct verdict *verdict, const struct links *links,
             .any = link->any,
             .unlikely = link->unlikely,
         };
-        if (from->asked >= at && to->asked >= at &&
+        if (from->asked >= at && to->asked >= at && link->since <= at &&
             from->sessions[link->from.session].since <= at && !add_arrow(verdict, arrow))
             return false;
     }

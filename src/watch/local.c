@@ -5,12 +5,9 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define AGAIN_NS   UINT64_C(1000000000)
@@ -21,7 +18,8 @@ struct local_end {
     char address[INET6_ADDRSTRLEN];
     uint32_t port, peer_port; /* its own, and that at the other end */
     uint64_t inode;
-    uint32_t pid; /* 0: not found, or it has threads */
+    uint32_t pid; /* 0: not found */
+    bool shared;  /* by several processes */
     bool stale;   /* perhaps another one's by now */
 };
 
@@ -126,47 +124,48 @@ bool local_address(uint64_t inode, char *address, size_t size, uint32_t *port, u
     return found;
 }
 
-static bool has_one_thread(const char *pid)
-{
-    char path[64];
-    size_t count = 0;
-    snprintf(path, sizeof path, "/proc/%.20s/task", pid);
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        count += entry->d_name[0] != '.';
-    if (folder)
-        closedir(folder);
-    return count == 1;
-}
-
 static int compare_inodes(const void *left, const void *right)
 {
     const struct local_end *one = left, *other = right;
     return (one->inode > other->inode) - (one->inode < other->inode);
 }
 
-/* All ends that it has. The ends are sorted. */
-static void match_process(struct locals *locals, const char *pid)
+/* Notes all ends that this process has. The ends are sorted. */
+static void match_process(struct locals *locals, const char *name)
 {
     char path[128], link[64];
-    int alone = -1; /* not known yet */
-    snprintf(path, sizeof path, "/proc/%.20s/fd", pid);
+    uint32_t pid = (uint32_t)strtoul(name, NULL, 10);
+    snprintf(path, sizeof path, "/proc/%.20s/fd", name);
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         unsigned long long inode;
-        snprintf(path, sizeof path, "/proc/%.20s/fd/%.20s", pid, entry->d_name);
+        snprintf(path, sizeof path, "/proc/%.20s/fd/%.20s", name, entry->d_name);
         ssize_t length = readlink(path, link, sizeof link - 1);
         link[length > 0 ? length : 0] = '\0';
-        if (locals->count == 0 || sscanf(link, "socket:[%llu]", &inode) != 1)
+        if (sscanf(link, "socket:[%llu]", &inode) != 1)
             continue;
         const struct local_end wanted = {.inode = inode};
         struct local_end *end =
             bsearch(&wanted, locals->ends, locals->count, sizeof wanted, compare_inodes);
-        if (end && alone < 0)
-            alone = has_one_thread(pid);
-        if (end && alone)
-            end->pid = (uint32_t)strtoul(pid, NULL, 10);
+        if (end && end->pid && end->pid != pid)
+            end->shared = true;
+        if (end)
+            end->pid = pid;
     }
+    if (folder)
+        closedir(folder);
+}
+
+void locals_recount(struct locals *locals)
+{
+    for (size_t i = 0; i < locals->count; i++) {
+        locals->ends[i].pid = 0;
+        locals->ends[i].shared = false;
+    }
+    DIR *folder = locals->count ? opendir("/proc") : NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            match_process(locals, entry->d_name);
     if (folder)
         closedir(folder);
 }
@@ -209,12 +208,7 @@ static void read_again(struct locals *locals, uint64_t now, struct source *const
     for (unsigned i = 0; i < READS_MOST; i++)
         if (read_tables(locals) == 0 || !has_unknown(locals, sources, count))
             break;
-    DIR *folder = opendir("/proc");
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-            match_process(locals, entry->d_name);
-    if (folder)
-        closedir(folder);
+    locals_recount(locals);
 }
 
 void locals_read(struct locals **locals, struct source *const *sources, size_t count)
@@ -241,65 +235,19 @@ void locals_close(struct locals *locals)
 }
 
 uint32_t locals_process(const struct locals *locals, const struct session *session,
-                        const struct server_facts *facts)
+                        const struct server_facts *facts, uint64_t *inode)
 {
     const struct local_end *end = find_end(locals, session, facts);
-    return end ? end->pid : 0;
+    if (!end || end->shared)
+        return 0;
+    *inode = end->inode;
+    return end->pid;
 }
 
-/* ------------------------------------------------------------------ what a client is in */
-
-/* Of poll(2) on one socket; -1: it is not that. */
-static int polled_socket(uint32_t pid, uint64_t list)
+void locals_forget(struct locals *locals, const struct session *session,
+                   const struct server_facts *facts)
 {
-    char path[64];
-    struct pollfd poll;
-    snprintf(path, sizeof path, "/proc/%u/mem", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool whole = fd >= 0 && pread(fd, &poll, sizeof poll, (off_t)list) == (ssize_t)sizeof poll;
-    if (fd >= 0)
-        close(fd);
-    return whole ? poll.fd : -1;
-}
-
-/* The one descriptor that a process with one thread waits for without end; -1: it does something
- * else, waits for several, or may not be looked at. */
-static int waited_for(uint32_t pid)
-{
-    char path[64];
-    long call = -1;
-    unsigned long long words[3] = {0};
-    snprintf(path, sizeof path, "/proc/%u/syscall", pid);
-    FILE *file = fopen(path, "re");
-    bool known =
-        file && fscanf(file, "%ld %llx %llx %llx", &call, &words[0], &words[1], &words[2]) == 4;
-    if (file)
-        fclose(file);
-    if (!known)
-        return -1;
-    if (call == SYS_read || call == SYS_recvfrom || call == SYS_recvmsg)
-        return (int)words[0];
-#ifdef SYS_poll
-    if (call == SYS_poll && words[1] == 1 && (int32_t)words[2] < 0)
-        return polled_socket(pid, words[0]);
-#endif
-    if (call == SYS_ppoll && words[1] == 1 && words[2] == 0)
-        return polled_socket(pid, words[0]);
-    return -1;
-}
-
-bool locals_waits(struct locals *locals, const struct session *session,
-                  const struct server_facts *facts)
-{
-    char path[64], link[64] = "", wanted[64];
     struct local_end *end = find_end(locals, session, facts);
-    int fd = end && end->pid ? waited_for(end->pid) : -1;
-    if (fd < 0)
-        return false;
-    snprintf(path, sizeof path, "/proc/%u/fd/%d", end->pid, fd);
-    snprintf(wanted, sizeof wanted, "socket:[%llu]", (unsigned long long)end->inode);
-    ssize_t length = readlink(path, link, sizeof link - 1);
-    bool same = length > 0 && strcmp(link, wanted) == 0;
-    end->stale = !same; /* then it is looked up again */
-    return same;
+    if (end)
+        end->stale = true;
 }

@@ -1,5 +1,6 @@
-/* Clients that are processes of this machine: which one has the other end of a TCP connection. Only
- * processes with one thread are told: another thread of theirs could do something else meanwhile.
+/* Clients that are processes of this machine: which one has the other end of a TCP connection. A
+ * socket that several processes have open, as after a fork, belongs to none of them. How many
+ * threads the process has, and what it does, changes: sleeper.h looks at that when it is needed.
  */
 #ifndef GORDIAN_WATCH_LOCAL_H
 #define GORDIAN_WATCH_LOCAL_H
@@ -12,14 +13,15 @@ struct locals;
  * nothing can be known (no memory, no /proc), nothing is. */
 void locals_read(struct locals **locals, struct source *const *sources, size_t count);
 void locals_close(struct locals *locals);
-/* The process that is this session's client; 0: none of this machine, or one that cannot be told.
- */
+/* Looks again which processes have the sockets open: a process may have forked since. */
+void locals_recount(struct locals *locals);
+/* The process that is this session's client, and the inode of its socket; 0: none of this machine,
+ * several processes, or one that cannot be told. */
 uint32_t locals_process(const struct locals *locals, const struct session *session,
-                        const struct server_facts *facts);
-/* Does it sleep until this session answers? A pooler, or whoever serves several at a time, waits
- * for all its connections together, and what one of them does says nothing about the others. */
-bool locals_waits(struct locals *locals, const struct session *session,
-                  const struct server_facts *facts);
+                        const struct server_facts *facts, uint64_t *inode);
+/* The socket of this session's client was closed or is another one's: the table is read again. */
+void locals_forget(struct locals *locals, const struct session *session,
+                   const struct server_facts *facts);
 
 /* The address and port of a TCP socket of this machine, and the port at its other end; false: it is
  * none. */

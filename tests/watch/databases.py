@@ -987,6 +987,11 @@ def stopped_server(world):
     check(watch.code == 4 and "127.0.0.1:1: " in watch.said, "a server that is not there", watch.code, watch.said)
 
 
+# Cases in files of their own, which use the servers and the helpers of this one.
+sys.modules["databases"] = sys.modules[__name__]
+import clients  # noqa: E402,F401
+
+
 def main():
     if not postgres_folder():
         print("skipped: PostgreSQL is not installed")

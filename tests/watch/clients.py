@@ -1,0 +1,82 @@
+"""Cases of databases.py: which client a session has, and what that says about its other sessions."""
+import os
+import re
+import subprocess
+import urllib.request
+
+from databases import GORDIAN, UPDATE, case, check, must_find, must_not_find
+from servers import wait_until
+
+
+class Live:
+    """`gordian watch` that goes on, with its metrics."""
+
+    def __init__(self, world, *arguments):
+        self.world = world
+        self.log = os.path.join(world.scratch.folder, "live.log")
+        with open(self.log, "wb") as out:
+            self.process = subprocess.Popen([GORDIAN, "watch", "--listen", "0", *arguments], stdout=out, stderr=out,
+                                            stdin=subprocess.DEVNULL)
+        world.scratch.running.append(self.process)
+        self.place = wait_until("the metrics", lambda: re.search(r"http://\S+", self.said()))[0]
+
+    def said(self):
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
+    def value(self, name):
+        text = urllib.request.urlopen(self.place).read().decode()
+        values = [line.rsplit(" ", 1) for line in text.splitlines() if line.startswith(name)]
+        return sum(float(value) for _, value in values)
+
+    def looks_again(self, times=3):
+        """Something that is there now has been looked at, and judged, after this."""
+        until = self.value("gordian_watch_looks_total") + times
+        wait_until("looks", lambda: self.value("gordian_watch_looks_total") >= until)
+
+    def close(self):
+        self.process.terminate()
+        code = self.process.wait()
+        self.world.scratch.running.remove(self.process)
+        return code
+
+
+@case
+def shared_socket(world):
+    """After a fork two processes have the connections. While one waits in one of them, the other can go on."""
+    client = world.client(world.a.address(tcp=True), world.a.address(tcp=True))
+    client.run("BEGIN", 0)
+    client.run(UPDATE, 0)
+    client.run("!" + UPDATE, 1)  # the child waits
+    world.await_waits(1)
+    must_not_find(world.once())
+    # Without the parent the child alone has them, and waits for itself.
+    client.close()
+    world.clients.remove(client)
+    must_find(world.once(), 2)
+
+
+@case
+def client_with_new_thread(world):
+    """A client that was seen with one thread has two when it waits: the other one can go on."""
+    fifo = os.path.join(world.scratch.folder, "fifo")
+    os.mkfifo(fifo)
+    holder, waiter = world.sessions(2)
+    client = world.client(world.a.address(tcp=True), world.a.address(tcp=True))
+    client.run("BEGIN", 0)
+    client.run(UPDATE, 0)
+    live = Live(world, world.a.address())
+    holder.run("UPDATE t2 SET v = 1 WHERE id = 1")
+    waiter.send("UPDATE t2 SET v = 1 WHERE id = 1")
+    world.await_waits(1)
+    live.looks_again()
+    client.run("+" + fifo)
+    with open(fifo, "wb"):  # the thread reads it
+        client.send(UPDATE, 1)
+        world.await_waits(2)
+        live.looks_again(4)
+        check("deadlock" not in live.said(), "another thread can go on", live.said())
+    # The thread has ended: the client waits for itself.
+    wait_until("the deadlock", lambda: "deadlock 1: 2 sessions" in live.said())
+    check(live.close() == 1, "exit status", live.said())
+    os.unlink(fifo)
