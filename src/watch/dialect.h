@@ -53,7 +53,8 @@ struct dialect {
     const char *kind; /* "PostgreSQL" */
     unsigned parts;
     uint64_t pause_ns; /* after an answer, before the server would show something new */
-    void (*hello)(unsigned version, struct output *sql);
+    /* `pid`: of our session, as the connection knows it; a pooler makes one up. */
+    void (*hello)(unsigned version, int64_t pid, struct output *sql);
     void (*greet)(const struct answer *answer, struct server_facts *facts);
     /* Does somebody wait? Then the answer has a row. */
     void (*gate)(const struct server_facts *facts, struct output *sql);

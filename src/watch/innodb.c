@@ -24,9 +24,10 @@ enum {
     HELLO_METADATA,
 };
 
-static void write_hello(unsigned version, struct output *sql)
+static void write_hello(unsigned version, int64_t pid, struct output *sql)
 {
     (void)version;
+    (void)pid;
     output_text(sql, "SELECT CURRENT_USER(), @@performance_schema, "
                      "EXISTS(SELECT 1 FROM information_schema.USER_PRIVILEGES "
                      "WHERE PRIVILEGE_TYPE = 'PROCESS'), "

@@ -87,8 +87,9 @@ static void drop_notice(void *context, const PGresult *result)
 static enum driver_progress connect_pq(void *connection)
 {
     struct pq *pq = connection;
-    const char *const keys[] = {"dbname", "fallback_application_name", NULL};
-    const char *const values[] = {pq->address, "gordian watch", NULL};
+    /* No application_name: a pooler would leave it to the next client of its connection. */
+    const char *const keys[] = {"dbname", NULL};
+    const char *const values[] = {pq->address, NULL};
     pq->conn = PQconnectStartParams(keys, values, 1);
     if (!pq->conn)
         return fail_pq(pq, "out of memory");
@@ -220,6 +221,12 @@ static void place_pq(const void *connection, char *text, size_t size)
     snprintf(text, size, "%s:%s", host[0] && host[0] != '/' ? host : "local", port);
 }
 
+static int64_t pid_pq(const void *connection)
+{
+    const struct pq *pq = connection;
+    return PQbackendPID(pq->conn);
+}
+
 static const struct dialect *dialect_pq(const void *connection, unsigned *version)
 {
     const struct pq *pq = connection;
@@ -240,5 +247,6 @@ const struct driver driver_libpq = {
     .value = value_pq,
     .why = why_pq,
     .place = place_pq,
+    .pid = pid_pq,
     .dialect = dialect_pq,
 };

@@ -311,6 +311,12 @@ static void place_maria(const void *connection, char *text, size_t size)
         snprintf(text, size, "local:%u", maria->port ? maria->port : 3306);
 }
 
+static int64_t pid_maria(const void *connection)
+{
+    const struct maria *maria = connection;
+    return (int64_t)mysql_thread_id(maria->mysql);
+}
+
 /* MySQL 8 has other tables than MariaDB. */
 static const struct dialect *dialect_maria(const void *connection, unsigned *version)
 {
@@ -333,5 +339,6 @@ const struct driver driver_mariadb = {
     .value = value_maria,
     .why = why_maria,
     .place = place_maria,
+    .pid = pid_maria,
     .dialect = dialect_maria,
 };

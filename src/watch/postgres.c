@@ -18,13 +18,26 @@ enum {
     HELLO_PORT,
 };
 
-/* Whatever the watcher itself should have to wait for, it does not wait long. */
-static void write_hello(unsigned version, struct output *sql)
+/* The watcher never waits long for a lock of its own. Behind a pooler the next transaction of this
+ * server connection is another client's: the settings are those of one question, which is one
+ * transaction, and end with it. */
+static void write_settings(unsigned version, struct output *sql)
 {
     if (version >= 110000)
-        output_text(sql, "SET jit = off; ");
+        output_text(sql, "SET LOCAL jit = off; ");
+    output_text(sql, "SET LOCAL lock_timeout = 1000; SET LOCAL statement_timeout = 30000; ");
+}
+
+/* The session is named, for those who look at it, if it is ours alone. Behind a pooler its number
+ * is not the one that the connection has. */
+static void write_hello(unsigned version, int64_t pid, struct output *sql)
+{
+    write_settings(version, sql);
+    output_format(sql,
+                  "SELECT set_config('application_name', 'gordian watch', false) WHERE "
+                  "pg_backend_pid() = %lld AND current_setting('application_name') = ''; ",
+                  (long long)pid);
     output_text(sql,
-                "SET lock_timeout = 1000; SET statement_timeout = 30000; "
                 "SELECT current_setting('cluster_name'), current_user, "
                 "pg_has_role(current_user, 'pg_read_all_stats', 'usage') OR r.rolsuper, "
                 "pg_has_role(current_user, 'pg_signal_backend', 'usage') OR r.rolsuper, "
@@ -419,6 +432,7 @@ enum { PART_EDGES, PART_SESSIONS, PARTS };
 static void write_part(unsigned part, const struct server_facts *facts, const struct look *look,
                        struct output *sql)
 {
+    write_settings(facts->version, sql);
     if (part == PART_EDGES)
         write_edges(facts, sql);
     else

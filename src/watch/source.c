@@ -179,7 +179,7 @@ static void after_connecting(struct source *source, uint64_t now)
     source->dialect = source->driver->dialect(source->connection, &version);
     source->facts = (struct server_facts){.version = version};
     source->sql.used = 0;
-    source->dialect->hello(version, &source->sql);
+    source->dialect->hello(version, source->driver->pid(source->connection), &source->sql);
     ask_server(source, SOURCE_GREETING, now);
 }
 

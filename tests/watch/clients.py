@@ -4,8 +4,8 @@ import re
 import subprocess
 import urllib.request
 
-from databases import GORDIAN, UPDATE, case, check, must_find, must_not_find
-from servers import wait_until
+from databases import GORDIAN, UPDATE, case, check, crosswise, must_find, must_not_find
+from servers import Pooler, Watch, pooler_program, wait_until
 
 
 class Live:
@@ -80,3 +80,27 @@ def client_with_new_thread(world):
     wait_until("the deadlock", lambda: "deadlock 1: 2 sessions" in live.said())
     check(live.close() == 1, "exit status", live.said())
     os.unlink(fifo)
+
+
+@case
+def through_a_pooler(world):
+    """What the watcher sets for its questions stays with them: the pooler gives the connection to others."""
+    if not pooler_program():
+        print("through_a_pooler: skipped, pgbouncer is not installed")
+        return
+    pooler = Pooler(world.scratch, world.a)
+    settings = ("SELECT coalesce(string_agg(name || ' = ' || setting, ', ' ORDER BY name), '') FROM pg_settings "
+                "WHERE source = 'session' OR name = 'application_name'")
+    other = world.client(pooler.address())
+    before = other.run(settings)
+    crosswise(world, "UPDATE t1 SET v = 1 WHERE id = 1", "UPDATE t1 SET v = 1 WHERE id = 2")
+    must_find(Watch(GORDIAN, "--once", pooler.address()), 2)
+    check(other.run("SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                    "AND application_name = 'gordian watch'") == "0", "one connection for all")
+    check(other.run(settings) == before, "settings of another client", before, other.run(settings))
+    live = Live(world, pooler.address())
+    live.looks_again()
+    check(other.run(settings) == before, "settings, meanwhile", before, other.run(settings))
+    check(world.client(pooler.address()).run(settings) == before, "settings of a new client")
+    check(live.close() == 1, "exit status", live.said())
+    pooler.stop(world.scratch)

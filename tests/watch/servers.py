@@ -9,6 +9,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,10 @@ def postgres_folder():
 
 def mariadb_program():
     return find("mariadbd", "/usr/sbin/mariadbd", "/usr/sbin/mysqld")
+
+
+def pooler_program():
+    return find("pgbouncer", "/usr/sbin/pgbouncer")
 
 
 def wait_until(what, condition, pause=0.02):
@@ -156,6 +161,33 @@ class PostgresServer:
         host = "127.0.0.1" if tcp else self.scratch.folder
         name = f" application_name='{application}'" if application else ""
         return f"host='{host}' port={self.port} user={user} dbname=postgres{name}"
+
+
+class Pooler:
+    """pgbouncer in front of a PostgreSQL, in transaction mode: all clients share one connection to it."""
+
+    def __init__(self, scratch, server):
+        self.port = free_port()
+        config = os.path.join(scratch.folder, "pooler.ini")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f"[databases]\npostgres = host={scratch.folder} port={server.port} user=postgres\n"
+                       f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\n"
+                       "auth_type = any\npool_mode = transaction\ndefault_pool_size = 1\n"
+                       "min_pool_size = 0\nreserve_pool_size = 0\n")
+        self.process = scratch.start([pooler_program(), config], "pooler.log")
+        wait_until("the pooler", self.answers)
+
+    def answers(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def address(self):
+        return f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
+
+    def stop(self, scratch):
+        self.process.terminate()
+        self.process.wait()
+        scratch.running.remove(self.process)
 
 
 class MariaServer:
