@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define AGAIN_NS   UINT64_C(1000000000)
-#define READS_MOST 8 /* of the kernel's table */
+#define COST_SHARE 20 /* one part in this many of the time is spent on reading the tables */
+#define READS_MOST 8  /* of the kernel's table */
 
 /* One end of a connection. */
 struct local_end {
@@ -26,7 +26,7 @@ struct local_end {
 struct locals {
     struct local_end *ends;
     size_t count, room;
-    uint64_t read; /* when */
+    uint64_t read, cost_ns; /* when the tables were read, and what that took */
     gordian_allocator memory;
 };
 
@@ -204,11 +204,12 @@ static void read_again(struct locals *locals, uint64_t now, struct source *const
                        size_t count)
 {
     locals->count = 0;
-    locals->read = now;
     for (unsigned i = 0; i < READS_MOST; i++)
         if (read_tables(locals) == 0 || !has_unknown(locals, sources, count))
             break;
     locals_recount(locals);
+    locals->read = clock_ns();
+    locals->cost_ns = locals->read - now;
 }
 
 void locals_read(struct locals **locals, struct source *const *sources, size_t count)
@@ -222,7 +223,7 @@ void locals_read(struct locals **locals, struct source *const *sources, size_t c
         (*locals)->memory = memory;
     }
     if (has_unknown(*locals, sources, count) &&
-        (!(*locals)->read || now - (*locals)->read >= AGAIN_NS))
+        now - (*locals)->read >= COST_SHARE * (*locals)->cost_ns)
         read_again(*locals, now, sources, count);
 }
 

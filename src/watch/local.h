@@ -9,8 +9,8 @@
 
 struct locals;
 
-/* Looks the clients of all sessions up, if some of them are new; not more than once a second. Where
- * nothing can be known (no memory, no /proc), nothing is. */
+/* Looks the clients of all sessions up, if some of them are new and that was not done just before.
+ * Where nothing can be known (no memory, no /proc), nothing is. */
 void locals_read(struct locals **locals, struct source *const *sources, size_t count);
 void locals_close(struct locals *locals);
 /* Looks again which processes have the sockets open: a process may have forked since. */

@@ -6,7 +6,11 @@
  * and holds a tenth of a second at most: a deadlock that is new is looked at at once, and a server
  * that is slow, or has many who wait, is asked less often. An answer that is late because others
  * were served first has cost no more than usual: the price of a question is the shortest time that
- * one of its kind has taken lately.
+ * one of its kind with about as many rows has taken lately. The first of its size costs what it
+ * took.
+ *
+ * Debt is limited, so that a watcher of a crowded server does not go blind: it pauses three seconds
+ * at most, or, where a question takes longer than 300 ms, ten times as long as that.
  */
 #ifndef GORDIAN_WATCH_SOURCE_H
 #define GORDIAN_WATCH_SOURCE_H
@@ -19,6 +23,7 @@
 /* What questions of a kind have taken lately. */
 struct source_price {
     uint64_t times[SOURCE_PRICES];
+    uint64_t rows[SOURCE_PRICES]; /* of their answers */
     uint64_t count;
 };
 

@@ -990,6 +990,7 @@ def stopped_server(world):
 # Cases in files of their own, which use the servers and the helpers of this one.
 sys.modules["databases"] = sys.modules[__name__]
 import clients  # noqa: E402,F401
+import storms  # noqa: E402,F401
 
 
 def main():

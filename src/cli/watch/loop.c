@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #define CLIENTS_MOST_NS UINT64_C(10000000000)
+#define LOOKS_MOST      4 /* at a server, once */
 
 /* ------------------------------------------------------------------ acts */
 
@@ -106,6 +107,24 @@ static bool has_clients(const struct sleepers *sleepers, uint64_t first, uint64_
     return last >= sleepers->latest && !sleepers_pending(sleepers);
 }
 
+/* Is there something that only the latest look has, and that one more could confirm? */
+static bool has_fresh(const struct servers *servers, uint64_t last)
+{
+    for (size_t i = 0; i < servers->count; i++) {
+        const struct source *source = servers->sources[i];
+        for (size_t k = 0; k < source->look.edge_count && source->looks < LOOKS_MOST; k++)
+            if (source->look.edges[k].since > last)
+                return true;
+    }
+    for (size_t i = 0; i < servers->links.count; i++) {
+        const struct member from = servers->links.list[i].from;
+        const struct source *source = servers->sources[from.source];
+        if (source->looks < LOOKS_MOST && source->look.sessions[from.session].since > last)
+            return true;
+    }
+    return false;
+}
+
 /* Have all servers been looked at twice, with a moment between the looks that they share? Those
  * that cannot be reached are left out. */
 static bool is_confirmed(const struct servers *servers)
@@ -120,7 +139,8 @@ static bool is_confirmed(const struct servers *servers)
         first = source->first > first ? source->first : first;
         last = source->look.asked < last ? source->look.asked : last;
     }
-    return last >= first && has_clients(&servers->links.sleepers, first, last);
+    return last >= first && has_clients(&servers->links.sleepers, first, last) &&
+           !has_fresh(servers, last);
 }
 
 static size_t count_unseen(const struct servers *servers)
