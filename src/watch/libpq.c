@@ -61,17 +61,21 @@ static void close_pq(void *connection)
     memory_free_all(&memory, pq->address, pq);
 }
 
-/* libpq's lines as one. */
+/* libpq's lines as one, without the tabs that it indents some with. */
 static enum driver_progress fail_pq(struct pq *pq, const char *message)
 {
     size_t length = 0;
     for (const char *at = message; *at && length + 3 < sizeof pq->why; at++) {
-        if (*at != '\n') {
+        size_t blanks = strspn(at, " \t\r\n");
+        if (!blanks) {
             pq->why[length++] = *at;
-        } else if (at[1]) {
-            pq->why[length++] = ';';
-            pq->why[length++] = ' ';
+            continue;
         }
+        if (memchr(at, '\n', blanks) && at[blanks])
+            pq->why[length++] = ';';
+        if (at[blanks])
+            pq->why[length++] = ' ';
+        at += blanks - 1;
     }
     pq->why[length] = '\0';
     return DRIVER_FAILED;

@@ -32,6 +32,8 @@ struct session {
     bool spared;                   /* may not be ended: a superuser's, and we are none */
     bool thread;                   /* of an inspected process: see inspector.h */
     bool linked;                   /* a session of the same client waits for it: links.h */
+    bool calls;                    /* waits, by what it runs, for an answer from elsewhere */
+    const char *unseen;            /* why what it waits for cannot be seen; NULL: it can */
     bool joins;                    /* a thread that waits for the end of another one */
     int64_t peer;                  /* of a thread: whose answer it waits for, a process; 0 */
     uint32_t wait;                 /* LOOK_NONE: it waits for no lock */

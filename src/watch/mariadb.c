@@ -173,6 +173,9 @@ static void close_maria(void *connection)
 static enum driver_progress fail_maria(struct maria *maria, const char *message)
 {
     snprintf(maria->why, sizeof maria->why, "%s", message);
+    for (char *at = maria->why; *at; at++)
+        if (strchr("\t\r\n", *at))
+            *at = ' ';
     maria->phase = PHASE_NONE;
     return DRIVER_FAILED;
 }

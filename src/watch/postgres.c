@@ -17,6 +17,7 @@ enum {
     HELLO_SUPER,
     HELLO_NEAR,
     HELLO_PORT,
+    HELLO_STANDBY,
 };
 
 /* The watcher never waits long for a lock of its own. Behind a pooler the next transaction of this
@@ -44,7 +45,8 @@ static void write_hello(unsigned version, int64_t pid, struct output *sql)
                 "pg_has_role(current_user, 'pg_signal_backend', 'usage') OR r.rolsuper, "
                 "r.rolsuper, coalesce(inet_client_addr() <<= '127.0.0.0/8' OR "
                 "inet_client_addr() = '::1' OR inet_client_addr() = inet_server_addr(), true), "
-                "current_setting('port') FROM pg_roles r WHERE r.rolname = current_user");
+                "current_setting('port'), pg_is_in_recovery() "
+                "FROM pg_roles r WHERE r.rolname = current_user");
 }
 
 static bool is_true(const char *value)
@@ -73,7 +75,11 @@ static void greet_postgres(const struct answer *answer, struct server_facts *fac
     facts->near = is_true(answer_value(answer, 0, HELLO_NEAR));
     const char *port = answer_value(answer, 0, HELLO_PORT);
     facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
+    facts->standby = is_true(answer_value(answer, 0, HELLO_STANDBY));
 }
+
+/* Wait events of replay on a standby that waits for sessions there to let go of something. */
+#define REPLAY_WAITS "'RecoveryConflictSnapshot', 'RecoveryConflictTablespace', 'BufferPin'"
 
 /* The view pg_stat_activity joins and formats what nobody asks for here: these functions under it
  * take a third of its time. Without the right to see other sessions, their locks can still be
@@ -82,8 +88,11 @@ static void write_gate(const struct server_facts *facts, struct output *sql)
 {
     output_text(sql, facts->sees_activity
                          ? "SELECT 1 FROM pg_stat_get_backend_idset() AS backend WHERE "
-                           "pg_stat_get_backend_wait_event_type(backend) = 'Lock' LIMIT 1"
-                         : "SELECT 1 FROM pg_locks WHERE NOT granted LIMIT 1");
+                           "pg_stat_get_backend_wait_event_type(backend) = 'Lock' "
+                         : "SELECT 1 FROM pg_locks WHERE NOT granted ");
+    if (facts->sees_activity && facts->standby)
+        output_text(sql, "OR pg_stat_get_backend_wait_event(backend) IN (" REPLAY_WAITS ") ");
+    output_text(sql, "LIMIT 1");
 }
 
 /* ------------------------------------------------------------------ the locks */
@@ -221,6 +230,7 @@ enum {
     SESSION_WORK,
     SESSION_ID,
     SESSION_AHEAD,
+    SESSION_OUTSIDE,
 };
 
 /* The sessions whose place in a queue is asked for. */
@@ -247,11 +257,16 @@ static void write_sessions(const struct server_facts *facts, const struct look *
     write_checks(look, sql);
     output_format(
         sql,
-        "}'::int[]) THEN pg_blocking_pids(a.pid) END "
+        "}'::int[]) THEN pg_blocking_pids(a.pid) END, "
+        "CASE WHEN a.backend_type = 'startup' THEN a.wait_event "
+        "WHEN a.state <> 'active' THEN NULL "
+        "WHEN a.wait_event_type = 'Extension' THEN 'Extension' "
+        "WHEN a.wait_event IS NULL AND a.query ILIKE '%%dblink%%' THEN 'Extension' END "
         "FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid = a.usesysid "
         "LEFT JOIN (SELECT pid, count(*) AS locks FROM pg_locks WHERE granted GROUP BY pid) l "
         "ON l.pid = a.pid AND a.wait_event_type = 'Lock' "
-        "WHERE a.pid <> pg_backend_pid() AND %s AND (a.xact_start IS NOT NULL OR a.pid = ANY('{",
+        "WHERE a.pid <> pg_backend_pid() AND %s AND (a.xact_start IS NOT NULL OR "
+        "(a.backend_type = 'startup' AND a.wait_event IN (" REPLAY_WAITS ")) OR a.pid = ANY('{",
         facts->version >= 130000 ? "a.leader_pid IS NULL" : "true");
     for (size_t i = 0, written = 0; i < look->session_count; i++)
         if (look->sessions[i].pid > 0)
@@ -263,6 +278,25 @@ static void take_port(struct session *session, const char *port)
 {
     long number = port ? strtol(port, NULL, 10) : 0;
     session->port = number > 0 && number < 65536 ? (uint32_t)number : 0;
+}
+
+/* What it waits for besides locks: an answer from elsewhere; or, for replay on a standby, that
+ * sessions let go of something. A standby's lock that replay waits for is one like others. */
+static void take_outside(struct session *session, const char *event)
+{
+    if (!event)
+        return;
+    session->calls = strcmp(event, "Extension") == 0;
+    if (session->calls || session->wait != LOOK_NONE)
+        return;
+    session->state = "replay";
+    session->unseen =
+        strcmp(event, "BufferPin") == 0
+            ? "replays changes from the primary, and waits for a session that uses a page; which "
+              "one is not visible: look for old queries in pg_stat_activity"
+            : "replays changes from the primary, and waits for sessions that may still need what "
+              "was removed there; which ones is not visible: look for the oldest backend_xmin in "
+              "pg_stat_activity, or lower max_standby_streaming_delay";
 }
 
 static bool read_session(const struct answer *answer, size_t row, struct look *look,
@@ -297,6 +331,7 @@ static bool read_session(const struct answer *answer, size_t row, struct look *l
     session->active = strcmp(session->state, "active") == 0;
     session->idle = strncmp(session->state, "idle", 4) == 0;
     session->spared = !facts->superuser && is_true(answer_value(answer, row, SESSION_SUPER));
+    take_outside(session, answer_value(answer, row, SESSION_OUTSIDE));
     const char *ahead = answer_value(answer, row, SESSION_AHEAD);
     return !ahead || queues_ahead(look->queues, session->pid, ahead);
 }

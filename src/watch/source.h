@@ -18,7 +18,7 @@
 #include "watch/dialect.h"
 
 #define SOURCE_PRICES 8 /* so many of a kind are remembered */
-#define SOURCE_KINDS  4 /* gates, other questions, and the parts of looks */
+#define SOURCE_KINDS  6 /* gates, other questions, and the parts of looks */
 
 /* What questions of a kind have taken lately. */
 struct source_price {

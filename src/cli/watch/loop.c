@@ -70,6 +70,7 @@ static gordian_status judge_news(struct watching *watching, gordian_error *error
     if (status == GORDIAN_OK && !watching->settings->once) {
         tell_deadlocks(watching);
         tell_stalls(watching);
+        tell_unseen(watching);
     }
     return status;
 }
@@ -143,12 +144,28 @@ static bool is_confirmed(const struct servers *servers)
            !has_fresh(servers, last);
 }
 
-static size_t count_unseen(const struct servers *servers)
+static size_t count_seen(const struct servers *servers)
 {
-    size_t unseen = 0;
+    size_t seen = 0;
     for (size_t i = 0; i < servers->count; i++)
-        unseen += !servers->sources[i]->look.whole;
-    return unseen;
+        seen += servers->sources[i]->look.whole;
+    return seen;
+}
+
+static void tell_verdict(struct watching *watching, size_t seen)
+{
+    struct telling telling = watching_telling(watching);
+    const struct verdict *verdict = &watching->servers.verdict;
+    if (verdict->deadlock_count)
+        output_format(telling.out, "%zu %s, %zu more %s behind", verdict->deadlock_count,
+                      verdict->deadlock_count == 1 ? "deadlock" : "deadlocks", verdict->behind,
+                      verdict->behind == 1 ? "waits" : "wait");
+    else if (!seen)
+        output_text(telling.out, "nothing was seen");
+    else if (watching->unseen.count)
+        output_text(telling.out, "nothing found, but not everything was seen");
+    else
+        style_text(&telling.style, telling.out, COLOR_GOOD, "no deadlock");
 }
 
 static void tell_nothing(struct watching *watching)
@@ -156,20 +173,19 @@ static void tell_nothing(struct watching *watching)
     struct telling telling = watching_telling(watching);
     const struct overview *overview = &watching->overview;
     const struct verdict *verdict = &watching->servers.verdict;
-    size_t seen = watching->servers.count - count_unseen(&watching->servers);
-    if (verdict->deadlock_count == 0)
-        style_text(&telling.style, telling.out, COLOR_GOOD, "no deadlock");
+    size_t all = watching->servers.count, seen = count_seen(&watching->servers);
+    tell_verdict(watching, seen);
+    output_format(telling.out, "; %zu %s for a lock on ", overview->waiting,
+                  overview->waiting == 1 ? "session waits" : "sessions wait");
+    if (seen < all)
+        output_format(telling.out, "%zu of %zu %s\n", seen, all, all == 1 ? "server" : "servers");
     else
-        output_format(telling.out, "%zu %s, %zu more %s behind", verdict->deadlock_count,
-                      verdict->deadlock_count == 1 ? "deadlock" : "deadlocks", verdict->behind,
-                      verdict->behind == 1 ? "waits" : "wait");
-    output_format(telling.out, "; %zu %s for a lock on %zu %s\n", overview->waiting,
-                  overview->waiting == 1 ? "session waits" : "sessions wait", seen,
-                  seen == 1 ? "server" : "servers");
+        output_format(telling.out, "%zu %s\n", seen, seen == 1 ? "server" : "servers");
     if (verdict->mended)
         output_format(telling.out,
                       "  %zu %s through places in a queue, which the server mends itself\n",
                       verdict->mended, verdict->mended == 1 ? "cycle goes" : "cycles go");
+    tell_unseen_once(watching);
     tell_overview(&telling, overview);
 }
 
@@ -177,18 +193,16 @@ static int report_once(struct watching *watching)
 {
     const struct servers *servers = &watching->servers;
     struct telling telling = watching_telling(watching);
-    bool found = servers->verdict.deadlock_count > 0;
     tell_deadlocks(watching);
     tell_stalls(watching);
-    if (!overview_take(&watching->overview, servers->sources, servers->count))
+    if (!overview_take(&watching->overview, servers->sources, servers->count) ||
+        !take_unseen(watching))
         watching->failed = true;
     if (watching->cli->json)
-        tell_summary_json(&telling, &servers->verdict, &watching->overview);
+        tell_summary_json(&telling, &servers->verdict, &watching->overview, &watching->unseen);
     else if (!watching->cli->quiet)
         tell_nothing(watching);
-    if (watching->failed)
-        return EXIT_BROKEN;
-    return found ? EXIT_FOUND : count_unseen(servers) ? EXIT_BROKEN : EXIT_NOTHING;
+    return watching_code(watching);
 }
 
 static int watch_once(struct watching *watching)
@@ -254,5 +268,5 @@ int watch_loop(struct watching *watching)
     }
     if (status != GORDIAN_OK)
         return cli_fail(watching->cli, NULL, &error);
-    return watching->failed ? EXIT_BROKEN : watching->found ? EXIT_FOUND : EXIT_NOTHING;
+    return watching_code(watching);
 }
