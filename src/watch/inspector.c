@@ -79,6 +79,11 @@ void inspector_close(struct inspector *inspector)
 
 /* ------------------------------------------------------------------ connections */
 
+uint64_t inspector_peer(uint64_t inode)
+{
+    return opening_peer(inode);
+}
+
 /* The process that has the other end of a Unix socket; one that has it from a fork does not count.
  */
 static uint32_t peer_process(const struct openings *openings, uint64_t inode, uint32_t own)

@@ -173,12 +173,14 @@ static bool seat_by_name(struct links *links, struct member member, const struct
     return add_seat(links, member, client_name(links, "client %s", name), false);
 }
 
-/* A process of this machine. */
+/* A process of this machine, by its address and port. */
 static bool seat_by_process(struct links *links, struct source *const *sources,
                             struct member member)
 {
     char name[64];
     uint64_t inode;
+    if (!session_of(sources, member)->port)
+        return true;
     uint32_t pid = locals_process(links->locals, session_of(sources, member),
                                   &sources[member.source]->facts, &inode);
     if (!pid)
@@ -187,7 +189,7 @@ static bool seat_by_process(struct links *links, struct source *const *sources,
     return add_seat(links, member, client_name(links, "%s", name), true);
 }
 
-/* ------------------------------------------------------------------ postgres_fdw */
+/* ------------------------------------------------------------------ postgres_fdw, dblink */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -222,13 +224,16 @@ static bool link_call(struct links *links, struct source *const *sources, struct
 {
     const struct session *one = session_of(sources, caller), *other = session_of(sources, remote);
     bool busy = one->wait != LOOK_NONE, remote_busy = other->wait != LOOK_NONE;
+    bool here = caller.source == remote.source;
     if (one->active && !busy && remote_busy)
-        return add_link(links, caller, remote, true, "its query on the other server", 0);
+        return add_link(links, caller, remote, true,
+                        here ? "its query in another session" : "its query on the other server", 0);
     if (busy && other->idle)
         return add_link(links, remote, caller, false, "the session that has called it", 0);
     return true;
 }
 
+/* The server may be the same: a foreign server can be the one that it is on. */
 static bool find_callers(struct links *links, struct source *const *sources, size_t count,
                          struct member remote)
 {
@@ -238,13 +243,61 @@ static bool find_callers(struct links *links, struct source *const *sources, siz
         return true;
     for (uint32_t i = 0; i < count; i++) {
         const struct look *look = &sources[i]->look;
-        for (uint32_t k = 0; k < look->session_count && i != remote.source; k++)
-            if (look->sessions[k].pid > 0 &&
+        for (uint32_t k = 0; k < look->session_count; k++)
+            if (look->sessions[k].pid > 0 && (i != remote.source || k != remote.session) &&
                 is_caller(sources[i], &look->sessions[k], application) &&
                 !link_call(links, sources, (struct member){i, k}, remote))
                 return false;
     }
     return true;
+}
+
+/* dblink, and postgres_fdw without a name: the client of the remote session is a process of this
+ * machine that is itself a session of a server here. */
+static bool link_backend(struct links *links, struct source *const *sources, struct member caller,
+                         struct member remote)
+{
+    const struct session *one = session_of(sources, caller), *other = session_of(sources, remote);
+    bool busy = one->wait != LOOK_NONE, remote_busy = other->wait != LOOK_NONE;
+    if (one->active && !busy && remote_busy) {
+        uint64_t since = asleep_since(links, sources, remote, SLEEPER_BACKEND);
+        return !since ||
+               add_link(links, caller, remote, true, "its query in another session", since);
+    }
+    if (busy && other->idle) {
+        uint64_t since = asleep_since(links, sources, remote, SLEEPER_OWNER);
+        return !since ||
+               add_link(links, remote, caller, false, "the session that has called it", since);
+    }
+    return true;
+}
+
+static bool find_backend(struct links *links, struct source *const *sources, size_t count,
+                         struct member remote)
+{
+    uint64_t inode;
+    size_t before = links->count;
+    uint32_t pid = locals_process(links->locals, session_of(sources, remote),
+                                  &sources[remote.source]->facts, &inode);
+    for (uint32_t i = 0; i < count && pid && links->count == before; i++) {
+        const struct source *source = sources[i];
+        if (source->inspector || !source->facts.near || !source->facts.mends_soft_waits)
+            continue;
+        uint32_t number = look_find(&source->look, pid, NULL);
+        if (number != LOOK_NONE && local_started(pid, source->look.sessions[number].id) &&
+            !link_backend(links, sources, (struct member){i, number}, remote))
+            return false;
+    }
+    return true;
+}
+
+/* By name, if it has one; otherwise by the process. */
+static bool find_remote(struct links *links, struct source *const *sources, size_t count,
+                        struct member remote)
+{
+    size_t before = links->count;
+    return find_callers(links, sources, count, remote) &&
+           (links->count > before || find_backend(links, sources, count, remote));
 }
 
 /* ------------------------------------------------------------------ inspected processes */
@@ -305,7 +358,7 @@ static bool seat_session(struct links *links, struct source *const *sources, siz
     const struct session *session = session_of(sources, member);
     return session->pid <= 0 || session->thread ||
            (seat_by_name(links, member, session) && seat_by_process(links, sources, member) &&
-            find_callers(links, sources, count, member) &&
+            find_remote(links, sources, count, member) &&
             link_inspected(links, sources, count, member));
 }
 

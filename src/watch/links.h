@@ -2,6 +2,8 @@
  * in one of them, it does nothing in the others.
  *
  *     postgres_fdw    the remote session's application_name has who called: `%c`, or `%C` and `%p`
+ *     a local session the remote session's client is a process of this machine that is a session of
+ *                     PostgreSQL itself (postgres_fdw, dblink), and sleeps until it answers
  *     --link REGEX    the application_name's first group is the same
  *     a local client  address and port of both belong to one process of this machine, which sleeps
  *                     until one of them answers (sleeper.h)

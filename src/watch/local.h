@@ -1,6 +1,7 @@
-/* Clients that are processes of this machine: which one has the other end of a TCP connection. A
- * socket that several processes have open, as after a fork, belongs to none of them. How many
- * threads the process has, and what it does, changes: sleeper.h looks at that when it is needed.
+/* Clients that are processes of this machine: which one has the other end of a TCP connection, or
+ * of one to the Unix socket of a PostgreSQL. A socket that several processes have open, as after a
+ * fork, belongs to none of them. How many threads the process has, and what it does, changes:
+ * sleeper.h looks at that when it is needed.
  */
 #ifndef GORDIAN_WATCH_LOCAL_H
 #define GORDIAN_WATCH_LOCAL_H
@@ -26,6 +27,9 @@ void locals_forget(struct locals *locals, const struct session *session,
 /* The address and port of a TCP socket of this machine, and the port at its other end; false: it is
  * none. */
 bool local_address(uint64_t inode, char *address, size_t size, uint32_t *port, uint32_t *peer_port);
+/* Is this process the session with this number ("65a1b2c3.4d2", PostgreSQL's %c)? Processes of
+ * another machine, or of a container, may have the same pid. */
+bool local_started(uint32_t pid, const char *id);
 /* Could a connection from this address of ours be one to that server? Ports alone do not say so:
  * connections to different servers may share one, and on another machine the same loopback address
  * is somebody else. */

@@ -104,3 +104,99 @@ def through_a_pooler(world):
     check(world.client(pooler.address()).run(settings) == before, "settings of a new client")
     check(live.close() == 1, "exit status", live.said())
     pooler.stop(world.scratch)
+
+
+def await_call(world, text):
+    """Until the session that runs something with this in it sleeps, and waits for no lock."""
+    def sleeps():
+        pid = world.admins["pga"].run(
+            f"SELECT pid FROM pg_stat_activity WHERE query LIKE '%{text}%' AND state = 'active' "
+            "AND pid <> pg_backend_pid() AND wait_event_type IS DISTINCT FROM 'Lock'")
+        if not pid:
+            return False
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] == "S"
+    wait_until("the caller to sleep", sleeps)
+
+
+@case
+def loopback(world):
+    """A session that reaches its own server through postgres_fdw waits for itself."""
+    admin = world.admins["pga"]
+    for sql in (f"CREATE SERVER same FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '127.0.0.1', "
+                f"port '{world.a.port}', dbname 'postgres')",
+                "CREATE USER MAPPING FOR PUBLIC SERVER same OPTIONS (user 'postgres')",
+                "CREATE FOREIGN TABLE near(id int, v int) SERVER same OPTIONS (table_name 't1')"):
+        admin.run(sql)
+    try:
+        caller = world.sessions(1)[0]
+        caller.run("UPDATE t1 SET v = 1 WHERE id = 7")
+        caller.send("UPDATE near SET v = 2 WHERE id = 7")
+        world.await_waits(1)
+        found = must_find(world.once(), 2)
+        check(sorted(edge["kind"] for edge in found["edges"]) == ["call", "hard"], "edges", found)
+        world.clean()
+        # Without a name: by the process, which is a session itself.
+        caller = world.sessions(1)[0]
+        caller.run("SET postgres_fdw.application_name = 'none'")
+        caller.run("UPDATE t1 SET v = 1 WHERE id = 7")
+        caller.send("UPDATE near SET v = 2 WHERE id = 7")
+        world.await_waits(1)
+        await_call(world, "near")
+        found = must_find(world.once(), 2)
+        check(sorted(edge["kind"] for edge in found["edges"]) == ["call", "hard"], "edges", found)
+    finally:
+        world.clean()
+        admin.run("DROP SERVER same CASCADE")
+
+
+@case
+def dblink(world):
+    """A session that waits for a query of its own in another one, over TCP and a Unix socket; by dblink, and by
+    dblink_send_query and dblink_get_result."""
+    change = "UPDATE t1 SET v = v + 1 WHERE id = 8"
+    for host in ("127.0.0.1", world.scratch.folder):
+        address = f"host={host} port={world.a.port} user=postgres dbname=postgres"
+        caller = world.sessions(1)[0]
+        caller.run(change)
+        caller.send(f"SELECT dblink_exec('{address}', '{change}')")
+        world.await_waits(1)
+        await_call(world, "dblink_exec")
+        found = must_find(world.once(), 2)
+        check(sorted(edge["kind"] for edge in found["edges"]) == ["call", "hard"], "edges", found)
+        world.clean()
+
+        caller = world.sessions(1)[0]
+        caller.run(change)
+        caller.run(f"SELECT dblink_connect('c', '{address}')")
+        caller.run(f"SELECT dblink_send_query('c', '{change}')")
+        world.await_waits(1)
+        # It does something else, and will end its transaction.
+        caller.send("SELECT pg_sleep(600) /* not dblink */")
+        await_call(world, "pg_sleep")
+        watch = world.once()
+        check(watch.code != 1 and not watch.deadlocks, "it can go on", watch.text)
+        world.clean()
+
+        caller = world.sessions(1)[0]
+        caller.run(change)
+        caller.run(f"SELECT dblink_connect('c', '{address}')")
+        caller.run(f"SELECT dblink_send_query('c', '{change}')")
+        caller.send("SELECT * FROM dblink_get_result('c') AS t(x text)")
+        world.await_waits(1)
+        await_call(world, "dblink_get_result")
+        must_find(world.once(), 2)
+        world.clean()
+
+        # The other way round: its session there is idle, and holds what another one waits for.
+        caller, other = world.sessions(2)
+        caller.run(f"SELECT dblink_connect('{address}')")
+        caller.run("SELECT dblink_exec('BEGIN')")
+        caller.run(f"SELECT dblink_exec('{change}')")
+        other.run("UPDATE t2 SET v = 1 WHERE id = 8")
+        other.send(change)
+        caller.send("UPDATE t2 SET v = 1 WHERE id = 8")
+        world.await_waits(2)
+        found = must_find(world.once(), 3)
+        check(sorted(edge["kind"] for edge in found["edges"]) == ["client", "hard", "hard"], "edges", found)
+        world.clean()
