@@ -287,7 +287,10 @@ static void take_outside(struct session *session, const char *event)
     if (!event)
         return;
     session->calls = strcmp(event, "Extension") == 0;
-    if (session->calls || session->wait != LOOK_NONE)
+    if (session->calls)
+        return;
+    session->spared = true;
+    if (session->wait != LOOK_NONE)
         return;
     session->state = "replay";
     session->unseen =

@@ -104,12 +104,14 @@ class Scratch:
 
 
 class PostgresServer:
-    def __init__(self, scratch, name, template=None):
+    def __init__(self, scratch, name, template=None, primary=None):
         self.scratch, self.name = scratch, name
         self.bin = postgres_folder()
         self.data = os.path.join(scratch.folder, name)
         self.port = free_port()
-        if template:
+        if primary:
+            self.follow(primary)
+        elif template:
             scratch.run(["cp", "-r", template.data, self.data])
         else:
             self.make()
@@ -132,6 +134,13 @@ class PostgresServer:
                 return
         os.mkdir(self.data)
         subprocess.run(["tar", "-C", self.data, "-xpf", archive], check=True)
+
+    def follow(self, primary):
+        """A standby, whose replay waits for sessions as long as it takes."""
+        self.scratch.run([f"{self.bin}/pg_basebackup", "-D", self.data, "-h", self.scratch.folder, "-p",
+                          str(primary.port), "-U", "postgres", "-R", "-X", "stream", "-c", "fast", "--no-sync"])
+        with open(os.path.join(self.data, "postgresql.auto.conf"), "a", encoding="utf-8") as file:
+            file.write("max_standby_streaming_delay = -1\nmax_standby_archive_delay = -1\n")
 
     def initialise(self):
         self.scratch.run([f"{self.bin}/initdb", "-D", self.data, "-A", "trust", "-U", "postgres",

@@ -2,7 +2,7 @@
 import subprocess
 
 from databases import GORDIAN, UPDATE, case, check, must_find, must_not_find
-from servers import Watch, free_port, wait_until
+from servers import Client, PostgresServer, Watch, free_port, wait_until
 
 
 def must_miss(watch, reason):
@@ -59,6 +59,41 @@ def call_from_elsewhere(world):
     world.await_waits(1)
     must_miss(world.once(), "waits for an answer from elsewhere")
     must_not_find(world.once(servers=[world.a, world.b]))
+
+
+@case
+def standby_replay(world):
+    """Replay on a standby waits for a lock of a session there: that is seen. It waits for a session that may still need
+    rows: that there is a wait is seen, and not whose."""
+    world.admins["pga"].run("CREATE TABLE replayed AS SELECT * FROM t1")
+    standby = PostgresServer(world.scratch, "standby", primary=world.a)
+    standby.start()
+    admin, reader = Client(world.scratch, standby.address()), world.client(standby.address(application="reader"))
+    primary = world.admins["pga"]
+
+    def await_replay(event):
+        wait_until(event, lambda: admin.run("SELECT wait_event FROM pg_stat_activity WHERE backend_type = 'startup'")
+                   == event)
+
+    reader.run("BEGIN")
+    reader.run("SELECT * FROM replayed")
+    primary.run("BEGIN")
+    primary.run("LOCK TABLE replayed")
+    primary.run("COMMIT")
+    await_replay("relation")
+    summary = must_not_find(Watch(GORDIAN, "--once", standby.address()))
+    check([root["root"]["application"] for root in summary["roots"]] == ["reader"], "the root", summary)
+    reader.run("COMMIT")
+    reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    reader.run("SELECT * FROM replayed")
+    primary.run("UPDATE replayed SET v = v + 1")
+    primary.run("VACUUM replayed")
+    await_replay("RecoveryConflictSnapshot")
+    must_miss(Watch(GORDIAN, "--once", standby.address()), "replays changes from the primary")
+    reader.run("COMMIT")
+    admin.close()
+    standby.stop()
+    primary.run("DROP TABLE replayed")
 
 
 @case
