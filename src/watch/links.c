@@ -281,7 +281,7 @@ static bool find_backend(struct links *links, struct source *const *sources, siz
                                   &sources[remote.source]->facts, &inode);
     for (uint32_t i = 0; i < count && pid && links->count == before; i++) {
         const struct source *source = sources[i];
-        if (source->inspector || !source->facts.near || !source->facts.mends_soft_waits)
+        if (source->dialect != &dialect_postgres || !source->facts.near)
             continue;
         uint32_t number = look_find(&source->look, pid, NULL);
         if (number != LOOK_NONE && local_started(pid, source->look.sessions[number].id) &&

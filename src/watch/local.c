@@ -232,7 +232,7 @@ void locals_recount(struct locals *locals)
  * only those count that wait, or are idle and may hold something. */
 static bool can_be_local(const struct source *source, const struct session *session)
 {
-    return session->port || (source->facts.near && source->facts.mends_soft_waits &&
+    return session->port || (source->dialect == &dialect_postgres && source->facts.near &&
                              session->pid > 0 && (session->wait != LOOK_NONE || session->idle));
 }
 

@@ -237,7 +237,7 @@ enum {
 static void write_checks(const struct look *look, struct output *sql)
 {
     int64_t pids[QUEUES_CHECKS];
-    size_t left, count = queues_check(look->queues, pids, &left);
+    size_t count = queues_check(look->queues, pids);
     for (size_t i = 0; i < count; i++)
         output_format(sql, "%s%lld", i ? "," : "", (long long)pids[i]);
 }

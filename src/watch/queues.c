@@ -3,6 +3,10 @@
 #include <stdlib.h>
 
 #define NONE UINT32_MAX
+#define UNPLACED                                                                                   \
+    "waits in a queue in which its place decides, and more sessions do so than the server is "     \
+    "asked "                                                                                       \
+    "about at a time: look again when fewer wait"
 
 /* ------------------------------------------------------------------ modes */
 
@@ -340,10 +344,9 @@ static unsigned rank_of(const struct queues *queues, const struct waiter *waiter
     return queues->blocks[waiter->session] ? 1 : 2;
 }
 
-size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS], size_t *left)
+size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS])
 {
     size_t count = 0;
-    *left = 0;
     for (unsigned rank = 0; rank < 3; rank++)
         for (uint32_t i = 0; i < queues->waiter_count; i++) {
             const struct waiter *waiter = &queues->waiters[i];
@@ -351,8 +354,8 @@ size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS], size_t *
                 continue;
             if (count < QUEUES_CHECKS)
                 pids[count++] = waiter->leader;
-            else
-                *left += rank < 2;
+            else if (rank < 2)
+                queues->look->sessions[waiter->session].unseen = UNPLACED;
         }
     return count;
 }

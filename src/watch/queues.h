@@ -41,8 +41,8 @@ bool queues_wait(struct queues *queues, const char *tag, const struct queue_wait
 /* All rows are there: the sessions in somebody's way become sessions of the look. */
 bool queues_settle(struct queues *queues);
 /* Sessions whose place in a queue matters, those first that could be part of a deadlock. How many
- * were written. `left`: of these, how many were not. */
-size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS], size_t *left);
+ * were written; those that were left out and could be part of one are marked (unseen.h). */
+size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS]);
 /* What pg_blocking_pids says of a session: "{12,7}". */
 bool queues_ahead(struct queues *queues, int64_t leader, const char *blockers);
 /* Adds all edges to the look. */
