@@ -18,7 +18,7 @@ class Live:
             self.process = subprocess.Popen([GORDIAN, "watch", "--listen", "0", *arguments], stdout=out, stderr=out,
                                             stdin=subprocess.DEVNULL)
         world.scratch.running.append(self.process)
-        self.place = wait_until("the metrics", lambda: re.search(r"http://\S+", self.said()))[0]
+        self.place = wait_until("the metrics", lambda: re.search(r"http://\S+/metrics(?=\n)", self.said()))[0]
 
     def said(self):
         with open(self.log, encoding="utf-8") as file:
