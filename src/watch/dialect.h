@@ -33,13 +33,14 @@ struct server_facts {
     unsigned version;   /* 150019, 101119: as its kind counts */
     char name[64];      /* as the server calls itself; "": it does not */
     char user[64];      /* who we are there */
-    char lacks[320];    /* what this role may not see, and which grant is missing; "" */
+    char lacks[400];    /* what this role may not see, and which grant is missing; "" */
     bool sees_activity; /* of other users' sessions */
     bool signals;       /* may end other users' sessions */
     bool superuser;
     bool sees_definitions; /* waits for metadata locks */
     bool near;             /* we came to it from its own machine */
     uint32_t port;         /* it listens on; 0: not known */
+    bool standby;          /* replays the changes of another */
     bool names_programs;   /* sessions tell which application they are */
     bool mends_soft_waits; /* by letting somebody pass */
     bool identifies;       /* has a further question for its identity */
@@ -75,7 +76,8 @@ struct dialect {
     const char *kind; /* "PostgreSQL" */
     unsigned parts;
     uint64_t pause_ns; /* after an answer, before the server would show something new */
-    void (*hello)(unsigned version, struct output *sql);
+    /* `pid`: of our session, as the connection knows it; a pooler makes one up. */
+    void (*hello)(unsigned version, int64_t pid, struct output *sql);
     void (*greet)(const struct answer *answer, struct server_facts *facts);
     /* Does somebody wait? Then the answer has a row. */
     void (*gate)(const struct server_facts *facts, struct output *sql);

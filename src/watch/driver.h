@@ -47,6 +47,8 @@ struct driver {
     const char *(*why)(const void *connection);
     /* Where it is, for people: "db1:5432". */
     void (*place)(const void *connection, char *text, size_t size);
+    /* Once it is connected: the number of our session there, as it was given to us. */
+    int64_t (*pid)(const void *connection);
     /* Once it is connected: what to ask this server. */
     const struct dialect *(*dialect)(const void *connection, unsigned *version);
 };

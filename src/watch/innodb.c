@@ -34,7 +34,9 @@ enum {
 /* `number`: SQL for what the server is known by. */
 static void write_hello(const char *number, struct output *sql)
 {
-    output_text(sql, "SELECT CURRENT_USER(), @@performance_schema, "
+    output_text(sql, "SELECT CURRENT_USER(), @@performance_schema AND "
+                     "EXISTS(SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = "
+                     "'performance_schema' AND TABLE_NAME = 'session_connect_attrs'), "
                      "EXISTS(SELECT 1 FROM information_schema.USER_PRIVILEGES "
                      "WHERE PRIVILEGE_TYPE = 'PROCESS'), "
                      "EXISTS(SELECT 1 FROM information_schema.USER_PRIVILEGES "
@@ -45,16 +47,18 @@ static void write_hello(const char *number, struct output *sql)
                   number);
 }
 
-static void write_maria_hello(unsigned version, struct output *sql)
+static void write_maria_hello(unsigned version, int64_t pid, struct output *sql)
 {
+    (void)pid;
     (void)version;
     write_hello("(SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_VARIABLES WHERE "
                 "VARIABLE_NAME = 'SERVER_UID')",
                 sql);
 }
 
-static void write_mysql_hello(unsigned version, struct output *sql)
+static void write_mysql_hello(unsigned version, int64_t pid, struct output *sql)
 {
+    (void)pid;
     (void)version;
     write_hello("@@server_uuid", sql);
 }
@@ -84,9 +88,10 @@ static void greet_innodb(const struct answer *answer, struct server_facts *facts
     facts->lacks[0] = '\0';
     if (!facts->sees_definitions)
         snprintf(facts->lacks, sizeof facts->lacks,
-                 "waits for definitions of tables (metadata locks) are not seen: that takes "
-                 "performance_schema=ON and its instrument wait/lock/metadata/sql/mdl in the "
-                 "server's configuration, and GRANT SELECT ON *.* TO %s",
+                 "holders of metadata locks (definitions of tables, GET_LOCK, FLUSH TABLES WITH "
+                 "READ LOCK) are not seen: that takes performance_schema=ON and its instrument "
+                 "wait/lock/metadata/sql/mdl in the server's configuration, and GRANT SELECT ON "
+                 "performance_schema.* TO %s",
                  facts->user);
     if (!facts->sees_activity)
         snprintf(facts->lacks, sizeof facts->lacks,
@@ -96,11 +101,10 @@ static void greet_innodb(const struct answer *answer, struct server_facts *facts
 
 static void write_gate(const struct server_facts *facts, struct output *sql)
 {
+    (void)facts;
     output_text(sql, "SELECT 1 FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' ");
-    if (facts->sees_definitions)
-        output_text(sql, "UNION ALL SELECT 1 FROM information_schema.PROCESSLIST WHERE "
-                         "STATE = 'Waiting for table metadata lock' ");
-    output_text(sql, "LIMIT 1");
+    output_text(sql, "UNION ALL SELECT 1 FROM information_schema.PROCESSLIST "
+                     "WHERE " METADATA_BLOCKED " LIMIT 1");
 }
 
 /* ------------------------------------------------------------------ the sessions */
@@ -319,7 +323,7 @@ static bool read_wait(const struct answer *answer, size_t row, struct look *look
 
 /* ------------------------------------------------------------------ parts and remedies */
 
-enum { PART_SESSIONS, PART_WAITS, PART_METADATA, PARTS };
+enum { PART_SESSIONS, PART_WAITS, PART_METADATA, PART_BLOCKED, PARTS };
 
 /* A part has an answer in any case. */
 static void write_metadata(const struct server_facts *facts, bool has_numbers, struct output *sql)
@@ -338,8 +342,10 @@ static void write_maria_part(unsigned part, const struct server_facts *facts,
         write_sessions(facts, true, sql);
     else if (part == PART_WAITS)
         write_maria_waits(sql);
-    else
+    else if (part == PART_METADATA)
         write_metadata(facts, true, sql);
+    else
+        metadata_write_blocked(true, sql);
 }
 
 static void write_mysql_part(unsigned part, const struct server_facts *facts,
@@ -350,16 +356,19 @@ static void write_mysql_part(unsigned part, const struct server_facts *facts,
         write_sessions(facts, false, sql);
     else if (part == PART_WAITS)
         write_mysql_waits(sql);
-    else
+    else if (part == PART_METADATA)
         write_metadata(facts, false, sql);
+    else
+        metadata_write_blocked(false, sql);
 }
 
 static bool read_part(unsigned part, const struct server_facts *facts, const struct answer *answer,
                       struct look *look)
 {
-    (void)facts;
     if (part == PART_METADATA)
         return metadata_read(answer, look);
+    if (part == PART_BLOCKED)
+        return metadata_read_blocked(facts, answer, look);
     for (size_t row = 0; row < answer_rows(answer); row++)
         if (!(part == PART_WAITS ? read_wait : read_session)(answer, row, look))
             return false;

@@ -79,6 +79,11 @@ void inspector_close(struct inspector *inspector)
 
 /* ------------------------------------------------------------------ connections */
 
+uint64_t inspector_peer(uint64_t inode)
+{
+    return opening_peer(inode);
+}
+
 /* The process that has the other end of a Unix socket; one that has it from a fork does not count.
  */
 static uint32_t peer_process(const struct openings *openings, uint64_t inode, uint32_t own)
@@ -93,6 +98,17 @@ static uint32_t peer_process(const struct openings *openings, uint64_t inode, ui
     return 0;
 }
 
+/* A socket that another process has as well, after a fork, is no way to either of them. */
+static bool is_shared(const struct openings *openings, uint64_t inode, uint32_t own)
+{
+    size_t count = 0;
+    const struct opening *list = openings_of(openings, OPENING_SOCKET, inode, &count);
+    for (size_t i = 0; i < count; i++)
+        if (list[i].pid != own)
+            return true;
+    return false;
+}
+
 static bool list_ends(struct inspector *inspector)
 {
     uint32_t pid = inspector->sight.targets[0]->seen_pid;
@@ -101,7 +117,8 @@ static bool list_ends(struct inspector *inspector)
     inspector->end_count = 0;
     for (size_t i = 0; done && i < openings->count; i++) {
         const struct opening *opening = &openings->list[i];
-        if (opening->pid != pid || opening->kind != OPENING_SOCKET)
+        if (opening->pid != pid || opening->kind != OPENING_SOCKET ||
+            is_shared(openings, opening->inode, pid))
             continue;
         done = memory_grow(&inspector->memory, &inspector->ends, &inspector->end_room,
                            inspector->end_count + 1, sizeof *inspector->ends);

@@ -29,4 +29,7 @@ void inspector_look(struct source *source, bool needed);
 bool inspector_owns(const struct inspector *inspector, const struct session *session,
                     const struct server_facts *facts);
 
+/* The other end of a Unix socket, by inode; 0: not known. */
+uint64_t inspector_peer(uint64_t inode);
+
 #endif

@@ -57,7 +57,7 @@ static bool add_edges(struct verdict *verdict, const struct look *look, uint32_t
             .soft = edge->soft,
             .any = look->waits[edge->wait].any,
         };
-        if (edge->since <= at && !add_arrow(verdict, arrow))
+        if (edge->since <= at && !edge->guessed && !add_arrow(verdict, arrow))
             return false;
     }
     return true;
@@ -79,7 +79,7 @@ static bool add_links(struct verdict *verdict, const struct links *links,
             .any = link->any,
             .unlikely = link->unlikely,
         };
-        if (from->asked >= at && to->asked >= at &&
+        if (from->asked >= at && to->asked >= at && link->since <= at &&
             from->sessions[link->from.session].since <= at && !add_arrow(verdict, arrow))
             return false;
     }
@@ -437,6 +437,8 @@ gordian_status judge_looks(struct verdict *verdict, struct links *links,
     verdict->arrow_count = 0;
     if (status == GORDIAN_OK)
         status = links_find(links, sources, count, error);
+    for (size_t i = 0; i < links->count && status == GORDIAN_OK; i++)
+        sources[links->list[i].to.source]->look.sessions[links->list[i].to.session].linked = true;
     for (size_t i = 0; i < count; i++) {
         const struct look *look = &sources[i]->look;
         if (look->whole && look->edge_count && look->asked < earliest)

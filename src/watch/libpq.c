@@ -62,17 +62,21 @@ static void close_pq(void *connection)
     memory_free_all(&memory, pq->address, pq);
 }
 
-/* libpq's lines as one. */
+/* libpq's lines as one, without the tabs that it indents some with. */
 static enum driver_progress fail_pq(struct pq *pq, const char *message)
 {
     size_t length = 0;
     for (const char *at = message; *at && length + 3 < sizeof pq->why; at++) {
-        if (*at != '\n') {
+        size_t blanks = strspn(at, " \t\r\n");
+        if (!blanks) {
             pq->why[length++] = *at;
-        } else if (at[1]) {
-            pq->why[length++] = ';';
-            pq->why[length++] = ' ';
+            continue;
         }
+        if (memchr(at, '\n', blanks) && at[blanks])
+            pq->why[length++] = ';';
+        if (at[blanks])
+            pq->why[length++] = ' ';
+        at += blanks - 1;
     }
     pq->why[length] = '\0';
     return DRIVER_FAILED;
@@ -88,8 +92,9 @@ static void drop_notice(void *context, const PGresult *result)
 static enum driver_progress connect_pq(void *connection)
 {
     struct pq *pq = connection;
-    const char *const keys[] = {"dbname", "fallback_application_name", NULL};
-    const char *const values[] = {pq->address, "gordian watch", NULL};
+    /* No application_name: a pooler would leave it to the next client of its connection. */
+    const char *const keys[] = {"dbname", NULL};
+    const char *const values[] = {pq->address, NULL};
     pq->conn = PQconnectStartParams(keys, values, 1);
     if (!pq->conn)
         return fail_pq(pq, "out of memory");
@@ -228,6 +233,12 @@ static void place_pq(const void *connection, char *text, size_t size)
     snprintf(text, size, "%s:%s", host[0] && host[0] != '/' ? host : "local", port);
 }
 
+static int64_t pid_pq(const void *connection)
+{
+    const struct pq *pq = connection;
+    return PQbackendPID(pq->conn);
+}
+
 static const struct dialect *dialect_pq(const void *connection, unsigned *version)
 {
     const struct pq *pq = connection;
@@ -249,5 +260,6 @@ const struct driver driver_libpq = {
     .survives = survives_pq,
     .why = why_pq,
     .place = place_pq,
+    .pid = pid_pq,
     .dialect = dialect_pq,
 };

@@ -11,7 +11,7 @@
 
 void links_open(struct links *links, const gordian_allocator *memory)
 {
-    *links = (struct links){.memory = *memory};
+    *links = (struct links){.memory = *memory, .sleepers = {.memory = *memory}};
     arena_init(&links->arena, memory);
 }
 
@@ -20,6 +20,7 @@ void links_close(struct links *links)
     if (links->has_pattern)
         regfree(&links->pattern);
     locals_close(links->locals);
+    sleepers_close(&links->sleepers);
     arena_free(&links->arena);
     memory_free_all(&links->memory, links->list, links->seats);
     *links = (struct links){.memory = links->memory};
@@ -57,9 +58,10 @@ static bool push_link(struct links *links, const struct link *link)
 }
 
 static bool add_link(struct links *links, struct member from, struct member to, bool caller,
-                     const char *client)
+                     const char *client, uint64_t since)
 {
-    const struct link link = {.from = from, .to = to, .caller = caller, .client = client};
+    const struct link link = {
+        .from = from, .to = to, .caller = caller, .client = client, .since = since};
     return push_link(links, &link);
 }
 
@@ -99,34 +101,48 @@ static int compare_seats(const void *left, const void *right)
     return strcmp(one->client, other->client);
 }
 
-/* The one that waits for a lock, if it is one only and its client waits for it; NULL: none, or the
- * client does several things at a time. */
-static const struct seat *busy_seat(struct links *links, const struct seat *seats, size_t count,
+/* The one that waits for a lock, if it is one only; NULL: none, or the client does several things
+ * at a time. */
+static const struct seat *busy_seat(const struct seat *seats, size_t count,
                                     struct source *const *sources)
 {
     const struct seat *busy = NULL;
-    for (size_t i = 0; i < count; i++)
-        if (session_of(sources, seats[i].member)->wait != LOOK_NONE) {
-            if (busy)
-                return NULL;
-            busy = &seats[i];
-        }
-    if (busy && busy->process &&
-        !locals_waits(links->locals, session_of(sources, busy->member),
-                      &sources[busy->member.source]->facts))
-        return NULL;
-    return busy;
+    size_t idle = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct session *session = session_of(sources, seats[i].member);
+        idle += session->idle;
+        if (session->wait == LOOK_NONE)
+            continue;
+        if (busy)
+            return NULL;
+        busy = &seats[i];
+    }
+    return idle ? busy : NULL;
+}
+
+/* Since when a client of this machine sleeps until this session answers; 0: it does not. */
+static uint64_t asleep_since(struct links *links, struct source *const *sources,
+                             struct member member, enum sleeper_kind kind)
+{
+    return sleeper_since(&links->sleepers, links->locals, kind, session_of(sources, member),
+                         &sources[member.source]->facts);
 }
 
 /* Those of one client: the idle ones wait for it, and it waits in the busy one. */
 static bool link_group(struct links *links, const struct seat *seats, size_t count,
                        struct source *const *sources)
 {
-    const struct seat *busy = busy_seat(links, seats, count, sources);
+    const struct seat *busy = busy_seat(seats, count, sources);
+    uint64_t since = 0;
+    if (busy && busy->process) {
+        since = asleep_since(links, sources, busy->member, SLEEPER_CLIENT);
+        if (!since)
+            return true;
+    }
     for (size_t i = 0; i < count && busy; i++) {
         if (&seats[i] == busy || !session_of(sources, seats[i].member)->idle)
             continue;
-        if (!add_link(links, seats[i].member, busy->member, false, seats[i].client))
+        if (!add_link(links, seats[i].member, busy->member, false, seats[i].client, since))
             return false;
     }
     return true;
@@ -134,9 +150,6 @@ static bool link_group(struct links *links, const struct seat *seats, size_t cou
 
 static bool link_seats(struct links *links, struct source *const *sources)
 {
-    if (links->seat_count == 0)
-        return true;
-    qsort(links->seats, links->seat_count, sizeof *links->seats, compare_seats);
     for (size_t i = 0, end; i < links->seat_count; i = end) {
         end = i + 1;
         while (end < links->seat_count && !compare_seats(&links->seats[i], &links->seats[end]))
@@ -160,20 +173,23 @@ static bool seat_by_name(struct links *links, struct member member, const struct
     return add_seat(links, member, client_name(links, "client %s", name), false);
 }
 
-/* A process of this machine with one thread. */
+/* A process of this machine, by its address and port. */
 static bool seat_by_process(struct links *links, struct source *const *sources,
                             struct member member)
 {
     char name[64];
-    uint32_t pid =
-        locals_process(links->locals, session_of(sources, member), &sources[member.source]->facts);
+    uint64_t inode;
+    if (!session_of(sources, member)->port)
+        return true;
+    uint32_t pid = locals_process(links->locals, session_of(sources, member),
+                                  &sources[member.source]->facts, &inode);
     if (!pid)
         return true;
     snprintf(name, sizeof name, "process %u", pid);
     return add_seat(links, member, client_name(links, "%s", name), true);
 }
 
-/* ------------------------------------------------------------------ postgres_fdw */
+/* ------------------------------------------------------------------ postgres_fdw, dblink */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -208,13 +224,16 @@ static bool link_call(struct links *links, struct source *const *sources, struct
 {
     const struct session *one = session_of(sources, caller), *other = session_of(sources, remote);
     bool busy = one->wait != LOOK_NONE, remote_busy = other->wait != LOOK_NONE;
+    bool here = caller.source == remote.source;
     if (one->active && !busy && remote_busy)
-        return add_link(links, caller, remote, true, "its query on the other server");
+        return add_link(links, caller, remote, true,
+                        here ? "its query in another session" : "its query on the other server", 0);
     if (busy && other->idle)
-        return add_link(links, remote, caller, false, "the session that has called it");
+        return add_link(links, remote, caller, false, "the session that has called it", 0);
     return true;
 }
 
+/* The server may be the same: a foreign server can be the one that it is on. */
 static bool find_callers(struct links *links, struct source *const *sources, size_t count,
                          struct member remote)
 {
@@ -224,13 +243,61 @@ static bool find_callers(struct links *links, struct source *const *sources, siz
         return true;
     for (uint32_t i = 0; i < count; i++) {
         const struct look *look = &sources[i]->look;
-        for (uint32_t k = 0; k < look->session_count && i != remote.source; k++)
-            if (look->sessions[k].pid > 0 &&
+        for (uint32_t k = 0; k < look->session_count; k++)
+            if (look->sessions[k].pid > 0 && (i != remote.source || k != remote.session) &&
                 is_caller(sources[i], &look->sessions[k], application) &&
                 !link_call(links, sources, (struct member){i, k}, remote))
                 return false;
     }
     return true;
+}
+
+/* dblink, and postgres_fdw without a name: the client of the remote session is a process of this
+ * machine that is itself a session of a server here. */
+static bool link_backend(struct links *links, struct source *const *sources, struct member caller,
+                         struct member remote)
+{
+    const struct session *one = session_of(sources, caller), *other = session_of(sources, remote);
+    bool busy = one->wait != LOOK_NONE, remote_busy = other->wait != LOOK_NONE;
+    if (one->active && !busy && remote_busy) {
+        uint64_t since = asleep_since(links, sources, remote, SLEEPER_BACKEND);
+        return !since ||
+               add_link(links, caller, remote, true, "its query in another session", since);
+    }
+    if (busy && other->idle) {
+        uint64_t since = asleep_since(links, sources, remote, SLEEPER_OWNER);
+        return !since ||
+               add_link(links, remote, caller, false, "the session that has called it", since);
+    }
+    return true;
+}
+
+static bool find_backend(struct links *links, struct source *const *sources, size_t count,
+                         struct member remote)
+{
+    uint64_t inode;
+    size_t before = links->count;
+    uint32_t pid = locals_process(links->locals, session_of(sources, remote),
+                                  &sources[remote.source]->facts, &inode);
+    for (uint32_t i = 0; i < count && pid && links->count == before; i++) {
+        const struct source *source = sources[i];
+        if (source->dialect != &dialect_postgres || !source->facts.near)
+            continue;
+        uint32_t number = look_find(&source->look, pid, NULL);
+        if (number != LOOK_NONE && local_started(pid, source->look.sessions[number].id) &&
+            !link_backend(links, sources, (struct member){i, number}, remote))
+            return false;
+    }
+    return true;
+}
+
+/* By name, if it has one; otherwise by the process. */
+static bool find_remote(struct links *links, struct source *const *sources, size_t count,
+                        struct member remote)
+{
+    size_t before = links->count;
+    return find_callers(links, sources, count, remote) &&
+           (links->count > before || find_backend(links, sources, count, remote));
 }
 
 /* ------------------------------------------------------------------ inspected processes */
@@ -246,7 +313,7 @@ static bool link_thread(struct links *links, struct source *const *sources, stru
             ? waiter->port == session->port && strcmp(waiter->address, session->address) == 0 &&
                   local_leads_to(waiter->address, waiter->peer_port, &sources[member.source]->facts)
             : waiter->peer && !session->port && waiter->peer == session->pid;
-    return !same || add_link(links, thread, member, true, "its query");
+    return !same || add_link(links, thread, member, true, "its query", 0);
 }
 
 /* A session that is idle waits for its client: any thread could go on with it. One that waits for
@@ -291,7 +358,7 @@ static bool seat_session(struct links *links, struct source *const *sources, siz
     const struct session *session = session_of(sources, member);
     return session->pid <= 0 || session->thread ||
            (seat_by_name(links, member, session) && seat_by_process(links, sources, member) &&
-            find_callers(links, sources, count, member) &&
+            find_remote(links, sources, count, member) &&
             link_inspected(links, sources, count, member));
 }
 
@@ -305,17 +372,37 @@ static bool anybody_waits(struct source *const *sources, size_t count)
     return false;
 }
 
+static bool seat_all(struct links *links, struct source *const *sources, size_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < sources[i]->look.session_count; k++)
+            if (!seat_session(links, sources, count, (struct member){i, k}))
+                return false;
+    return true;
+}
+
+/* Clients of this machine are looked at twice: before and after the other processes are. */
 gordian_status links_find(struct links *links, struct source *const *sources, size_t count,
                           gordian_error *error)
 {
     bool done = true;
-    links->count = links->seat_count = 0;
-    arena_free(&links->arena);
-    if (!anybody_waits(sources, count))
-        return GORDIAN_OK;
-    locals_read(&links->locals, sources, count);
-    for (uint32_t i = 0; i < count && done; i++)
-        for (uint32_t k = 0; k < sources[i]->look.session_count && done; k++)
-            done = seat_session(links, sources, count, (struct member){i, k});
-    return done && link_seats(links, sources) ? GORDIAN_OK : fail_memory(error);
+    sleepers_begin(&links->sleepers);
+    for (unsigned pass = 0; pass < 2 && done; pass++) {
+        links->count = links->seat_count = 0;
+        arena_free(&links->arena);
+        if (!anybody_waits(sources, count))
+            break;
+        if (pass == 0)
+            locals_read(&links->locals, sources, count);
+        else
+            sleepers_recount(&links->sleepers, links->locals);
+        done = seat_all(links, sources, count);
+        if (done && links->seat_count)
+            qsort(links->seats, links->seat_count, sizeof *links->seats, compare_seats);
+        done = done && link_seats(links, sources);
+        if (!sleepers_pending(&links->sleepers))
+            break;
+    }
+    sleepers_end(&links->sleepers);
+    return done ? GORDIAN_OK : fail_memory(error);
 }

@@ -2,9 +2,11 @@
  * in one of them, it does nothing in the others.
  *
  *     postgres_fdw    the remote session's application_name has who called: `%c`, or `%C` and `%p`
+ *     a local session the remote session's client is a process of this machine that is a session of
+ *                     PostgreSQL itself (postgres_fdw, dblink), and sleeps until it answers
  *     --link REGEX    the application_name's first group is the same
  *     a local client  address and port of both belong to one process of this machine, which sleeps
- * until one of them answers
+ *                     until one of them answers (sleeper.h)
  *
  * A link is an edge from a session that does nothing, or waits for a remote one, to the session in
  * which its client waits. If two sessions of a client wait for locks at the same time, it has
@@ -13,6 +15,7 @@
 #ifndef GORDIAN_WATCH_LINKS_H
 #define GORDIAN_WATCH_LINKS_H
 
+#include "watch/sleeper.h"
 #include "watch/source.h"
 
 #include <regex.h>
@@ -27,9 +30,10 @@ struct seat;
 
 struct link {
     struct member from, to;
-    bool any;      /* `to` is one of several, of which one is enough: see inspector.h */
-    bool unlikely; /* and hardly the one */
-    bool caller;   /* `from` is the client itself, and waits for what it has called */
+    bool any;       /* `to` is one of several, of which one is enough: see inspector.h */
+    bool unlikely;  /* and hardly the one */
+    bool caller;    /* `from` is the client itself, and waits for what it has called */
+    uint64_t since; /* when it was first seen to be so; 0: it always is */
     const char
         *client; /* what the two have in common: "client orders-17"; lives as long as the links */
 };
@@ -42,6 +46,7 @@ struct links {
     struct seat *seats; /* links.c: sessions and their clients */
     size_t seat_count, seat_room;
     struct locals *locals; /* local.h: NULL until it is needed */
+    struct sleepers sleepers;
     struct arena arena;
     gordian_allocator memory;
 };

@@ -2,18 +2,20 @@
 #include "watch/local.h"
 
 #include "base/clock.h"
+#include "watch/inspector.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#define AGAIN_NS   UINT64_C(1000000000)
+#define COST_SHARE 20 /* one part in this many of the time is spent on reading the tables */
+#define STARTED_WITHIN                                                                             \
+    3                /* seconds: both clocks are coarse, and a session begins a little later       \
+                      */
+#define CONNECTED  3 /* a state in /proc/net/unix */
 #define READS_MOST 8 /* of the kernel's table */
 
 /* One end of a connection. */
@@ -21,14 +23,23 @@ struct local_end {
     char address[INET6_ADDRSTRLEN];
     uint32_t port, peer_port; /* its own, and that at the other end */
     uint64_t inode;
-    uint32_t pid; /* 0: not found, or it has threads */
+    uint32_t pid; /* 0: not found */
+    bool shared;  /* by several processes */
     bool stale;   /* perhaps another one's by now */
+    uint64_t far; /* the client's end of a Unix socket: the inode of the server's; 0: TCP */
+};
+
+/* A server's process with one end of a Unix socket, and the client's end. */
+struct backend {
+    uint32_t pid, end;
 };
 
 struct locals {
     struct local_end *ends;
     size_t count, room;
-    uint64_t read; /* when */
+    struct backend *backends; /* sorted */
+    size_t backend_count, backend_room;
+    uint64_t read, cost_ns; /* when the tables were read, and what that took */
     gordian_allocator memory;
 };
 
@@ -38,13 +49,49 @@ bool local_leads_to(const char *address, uint32_t peer_port, const struct server
     return (!facts->port || facts->port == peer_port) && (facts->near || !loopback);
 }
 
+static int compare_inodes(const void *left, const void *right)
+{
+    const struct local_end *one = left, *other = right;
+    return (one->inode > other->inode) - (one->inode < other->inode);
+}
+
+/* The ends are sorted. */
+static struct local_end *find_inode(const struct locals *locals, uint64_t inode)
+{
+    const struct local_end wanted = {.inode = inode};
+    return locals->count
+               ? bsearch(&wanted, locals->ends, locals->count, sizeof wanted, compare_inodes)
+               : NULL;
+}
+
+static int compare_backends(const void *left, const void *right)
+{
+    const struct backend *one = left, *other = right;
+    return (one->pid > other->pid) - (one->pid < other->pid);
+}
+
+/* The client's end of a Unix socket whose other end the session's process has. */
+static struct local_end *find_unix(const struct locals *locals, const struct session *session,
+                                   const struct server_facts *facts)
+{
+    const struct backend wanted = {.pid = (uint32_t)session->pid};
+    if (!facts->near || session->pid <= 0 || !locals->backend_count)
+        return NULL;
+    const struct backend *found =
+        bsearch(&wanted, locals->backends, locals->backend_count, sizeof wanted, compare_backends);
+    struct local_end *end = found ? &locals->ends[found->end] : NULL;
+    return end && end->peer_port == facts->port ? end : NULL;
+}
+
 /* The client's end. Connections to different servers may share a port: of several that could be it,
  * none is. */
 static struct local_end *find_end(const struct locals *locals, const struct session *session,
                                   const struct server_facts *facts)
 {
     struct local_end *found = NULL;
-    for (size_t i = 0; locals && session->port && i < locals->count; i++) {
+    if (locals && !session->port)
+        return find_unix(locals, session, facts);
+    for (size_t i = 0; locals && i < locals->count; i++) {
         struct local_end *end = &locals->ends[i];
         if (end->port != session->port || strcmp(end->address, session->address) != 0 ||
             !local_leads_to(end->address, end->peer_port, facts))
@@ -126,49 +173,92 @@ bool local_address(uint64_t inode, char *address, size_t size, uint32_t *port, u
     return found;
 }
 
-static bool has_one_thread(const char *pid)
-{
-    char path[64];
-    size_t count = 0;
-    snprintf(path, sizeof path, "/proc/%.20s/task", pid);
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        count += entry->d_name[0] != '.';
-    if (folder)
-        closedir(folder);
-    return count == 1;
-}
-
-static int compare_inodes(const void *left, const void *right)
-{
-    const struct local_end *one = left, *other = right;
-    return (one->inode > other->inode) - (one->inode < other->inode);
-}
-
-/* All ends that it has. The ends are sorted. */
-static void match_process(struct locals *locals, const char *pid)
+/* Notes all ends that this process has. The ends are sorted. */
+static void match_process(struct locals *locals, const char *name)
 {
     char path[128], link[64];
-    int alone = -1; /* not known yet */
-    snprintf(path, sizeof path, "/proc/%.20s/fd", pid);
+    uint32_t pid = (uint32_t)strtoul(name, NULL, 10);
+    snprintf(path, sizeof path, "/proc/%.20s/fd", name);
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         unsigned long long inode;
-        snprintf(path, sizeof path, "/proc/%.20s/fd/%.20s", pid, entry->d_name);
+        snprintf(path, sizeof path, "/proc/%.20s/fd/%.20s", name, entry->d_name);
         ssize_t length = readlink(path, link, sizeof link - 1);
         link[length > 0 ? length : 0] = '\0';
-        if (locals->count == 0 || sscanf(link, "socket:[%llu]", &inode) != 1)
+        if (sscanf(link, "socket:[%llu]", &inode) != 1)
             continue;
-        const struct local_end wanted = {.inode = inode};
-        struct local_end *end =
-            bsearch(&wanted, locals->ends, locals->count, sizeof wanted, compare_inodes);
-        if (end && alone < 0)
-            alone = has_one_thread(pid);
-        if (end && alone)
-            end->pid = (uint32_t)strtoul(pid, NULL, 10);
+        struct local_end *end = find_inode(locals, inode);
+        if (end && end->pid && end->pid != pid)
+            end->shared = true;
+        if (end)
+            end->pid = pid;
     }
     if (folder)
         closedir(folder);
+}
+
+static void list_backends(struct locals *locals)
+{
+    locals->backend_count = 0;
+    for (uint32_t i = 0; i < locals->count; i++) {
+        const struct local_end *far =
+            locals->ends[i].far ? find_inode(locals, locals->ends[i].far) : NULL;
+        if (!far || !far->pid || far->shared ||
+            !memory_grow(&locals->memory, &locals->backends, &locals->backend_room,
+                         locals->backend_count + 1, sizeof *locals->backends))
+            continue;
+        locals->backends[locals->backend_count++] = (struct backend){far->pid, i};
+    }
+    if (locals->backend_count)
+        qsort(locals->backends, locals->backend_count, sizeof *locals->backends, compare_backends);
+}
+
+void locals_recount(struct locals *locals)
+{
+    for (size_t i = 0; i < locals->count; i++) {
+        locals->ends[i].pid = 0;
+        locals->ends[i].shared = false;
+    }
+    DIR *folder = locals->count ? opendir("/proc") : NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            match_process(locals, entry->d_name);
+    if (folder)
+        closedir(folder);
+    list_backends(locals);
+}
+
+/* Could its client be found? Without a port: by the socket of a PostgreSQL of this machine; then
+ * only those count that wait, or are idle and may hold something. */
+static bool can_be_local(const struct source *source, const struct session *session)
+{
+    return session->port || (source->dialect == &dialect_postgres && source->facts.near &&
+                             session->pid > 0 && (session->wait != LOOK_NONE || session->idle));
+}
+
+/* Both ends of the connections to the Unix socket of a PostgreSQL. */
+static void read_unix(struct locals *locals)
+{
+    char line[512], path[256];
+    unsigned long long inode;
+    unsigned state, port;
+    FILE *file = fopen("/proc/net/unix", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *name = NULL;
+        if (sscanf(line, "%*[^:]: %*x %*x %*x %*x %x %llu %255s", &state, &inode, path) == 3)
+            name = strstr(path, "/.s.PGSQL.");
+        if (!name || state != CONNECTED || sscanf(name, "/.s.PGSQL.%u", &port) != 1)
+            continue;
+        uint64_t peer = inspector_peer(inode);
+        if (!peer || !memory_grow(&locals->memory, &locals->ends, &locals->room, locals->count + 2,
+                                  sizeof *locals->ends))
+            continue;
+        locals->ends[locals->count++] = (struct local_end){.inode = inode};
+        locals->ends[locals->count++] =
+            (struct local_end){.inode = peer, .far = inode, .peer_port = port};
+    }
+    if (file)
+        fclose(file);
 }
 
 /* Are there clients of sessions that were not there when the table was read? */
@@ -178,7 +268,7 @@ static bool has_unknown(const struct locals *locals, struct source *const *sourc
         for (size_t k = 0; k < sources[i]->look.session_count; k++) {
             const struct session *session = &sources[i]->look.sessions[k];
             const struct local_end *end = find_end(locals, session, &sources[i]->facts);
-            if (session->port && (!end || end->stale))
+            if (can_be_local(sources[i], session) && (!end || end->stale))
                 return true;
         }
     return false;
@@ -190,6 +280,7 @@ static size_t read_tables(struct locals *locals)
     size_t before = locals->count, kept = 0;
     read_table(locals, "/proc/net/tcp");
     read_table(locals, "/proc/net/tcp6");
+    read_unix(locals);
     if (locals->count)
         qsort(locals->ends, locals->count, sizeof *locals->ends, compare_inodes);
     for (size_t i = 0; i < locals->count; i++)
@@ -204,17 +295,13 @@ static size_t read_tables(struct locals *locals)
 static void read_again(struct locals *locals, uint64_t now, struct source *const *sources,
                        size_t count)
 {
-    locals->count = 0;
-    locals->read = now;
+    locals->count = locals->backend_count = 0;
     for (unsigned i = 0; i < READS_MOST; i++)
         if (read_tables(locals) == 0 || !has_unknown(locals, sources, count))
             break;
-    DIR *folder = opendir("/proc");
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-            match_process(locals, entry->d_name);
-    if (folder)
-        closedir(folder);
+    locals_recount(locals);
+    locals->read = clock_ns();
+    locals->cost_ns = locals->read - now;
 }
 
 void locals_read(struct locals **locals, struct source *const *sources, size_t count)
@@ -228,7 +315,7 @@ void locals_read(struct locals **locals, struct source *const *sources, size_t c
         (*locals)->memory = memory;
     }
     if (has_unknown(*locals, sources, count) &&
-        (!(*locals)->read || now - (*locals)->read >= AGAIN_NS))
+        now - (*locals)->read >= COST_SHARE * (*locals)->cost_ns)
         read_again(*locals, now, sources, count);
 }
 
@@ -237,69 +324,60 @@ void locals_close(struct locals *locals)
     if (!locals)
         return;
     gordian_allocator memory = locals->memory;
-    memory_free_all(&memory, locals->ends, locals);
+    memory_free_all(&memory, locals->ends, locals->backends, locals);
 }
 
 uint32_t locals_process(const struct locals *locals, const struct session *session,
-                        const struct server_facts *facts)
+                        const struct server_facts *facts, uint64_t *inode)
 {
     const struct local_end *end = find_end(locals, session, facts);
-    return end ? end->pid : 0;
+    if (!end || end->shared)
+        return 0;
+    *inode = end->inode;
+    return end->pid;
 }
 
-/* ------------------------------------------------------------------ what a client is in */
-
-/* Of poll(2) on one socket; -1: it is not that. */
-static int polled_socket(uint32_t pid, uint64_t list)
+void locals_forget(struct locals *locals, const struct session *session,
+                   const struct server_facts *facts)
 {
-    char path[64];
-    struct pollfd poll;
-    snprintf(path, sizeof path, "/proc/%u/mem", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool whole = fd >= 0 && pread(fd, &poll, sizeof poll, (off_t)list) == (ssize_t)sizeof poll;
-    if (fd >= 0)
-        close(fd);
-    return whole ? poll.fd : -1;
+    struct local_end *end = find_end(locals, session, facts);
+    if (end)
+        end->stale = true;
 }
 
-/* The one descriptor that a process with one thread waits for without end; -1: it does something
- * else, waits for several, or may not be looked at. */
-static int waited_for(uint32_t pid)
+/* ------------------------------------------------------------------ sessions that are processes */
+
+/* When the machine was started, in seconds since 1970; 0: not known. */
+static long long boot_time(void)
 {
-    char path[64];
-    long call = -1;
-    unsigned long long words[3] = {0};
-    snprintf(path, sizeof path, "/proc/%u/syscall", pid);
-    FILE *file = fopen(path, "re");
-    bool known =
-        file && fscanf(file, "%ld %llx %llx %llx", &call, &words[0], &words[1], &words[2]) == 4;
+    char line[256];
+    long long seconds = 0;
+    FILE *file = fopen("/proc/stat", "re");
+    while (file && !seconds && fgets(line, sizeof line, file))
+        if (sscanf(line, "btime %lld", &seconds) != 1)
+            seconds = 0;
     if (file)
         fclose(file);
-    if (!known)
-        return -1;
-    if (call == SYS_read || call == SYS_recvfrom || call == SYS_recvmsg)
-        return (int)words[0];
-#ifdef SYS_poll
-    if (call == SYS_poll && words[1] == 1 && (int32_t)words[2] < 0)
-        return polled_socket(pid, words[0]);
-#endif
-    if (call == SYS_ppoll && words[1] == 1 && words[2] == 0)
-        return polled_socket(pid, words[0]);
-    return -1;
+    return seconds;
 }
 
-bool locals_waits(struct locals *locals, const struct session *session,
-                  const struct server_facts *facts)
+bool local_started(uint32_t pid, const char *id)
 {
-    char path[64], link[64] = "", wanted[64];
-    struct local_end *end = find_end(locals, session, facts);
-    int fd = end && end->pid ? waited_for(end->pid) : -1;
-    if (fd < 0)
+    char path[64], line[1024];
+    unsigned long long ticks = 0;
+    long long session = strtoll(id, NULL, 16), boot = boot_time();
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    FILE *file = fopen(path, "re");
+    bool whole = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    const char *rest = whole ? strrchr(line, ')') : NULL; /* the name may have anything in it */
+    if (!boot || !rest ||
+        sscanf(rest,
+               ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+               "%*d %llu",
+               &ticks) != 1)
         return false;
-    snprintf(path, sizeof path, "/proc/%u/fd/%d", end->pid, fd);
-    snprintf(wanted, sizeof wanted, "socket:[%llu]", (unsigned long long)end->inode);
-    ssize_t length = readlink(path, link, sizeof link - 1);
-    bool same = length > 0 && strcmp(link, wanted) == 0;
-    end->stale = !same; /* then it is looked up again */
-    return same;
+    long long started = boot + (long long)(ticks / (unsigned long long)sysconf(_SC_CLK_TCK));
+    return started - session <= STARTED_WITHIN && session - started <= STARTED_WITHIN;
 }

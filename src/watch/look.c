@@ -24,6 +24,7 @@ void look_clear(struct look *look)
     look->session_count = look->wait_count = look->edge_count = 0;
     look->asked = look->answered = 0;
     look->whole = false;
+    look->queues = NULL;
 }
 
 const char *look_text(struct look *look, const char *text)
@@ -99,14 +100,18 @@ struct wait *look_wait(struct look *look, uint32_t session)
                      sizeof *look->waits))
         return NULL;
     struct wait *wait = &look->waits[look->wait_count];
-    *wait = (struct wait){.session = session,
-                          .mode = "",
-                          .object = "",
-                          .row = "",
-                          .began = "",
-                          .first_edge = look->edge_count};
+    *wait = (struct wait){.session = session, .mode = "", .object = "", .row = "", .began = ""};
     look->sessions[session].wait = (uint32_t)look->wait_count++;
     return wait;
+}
+
+bool look_push(struct look *look, const struct edge *edge)
+{
+    if (!memory_grow(&look->memory, &look->edges, &look->edge_room, look->edge_count + 1,
+                     sizeof *look->edges))
+        return false;
+    look->edges[look->edge_count++] = *edge;
+    return true;
 }
 
 bool look_edge(struct look *look, uint32_t wait, uint32_t holder, bool soft, const char *mode)
@@ -116,12 +121,9 @@ bool look_edge(struct look *look, uint32_t wait, uint32_t holder, bool soft, con
     for (size_t i = look->edge_count; i > 0 && look->edges[i - 1].wait == wait; i--)
         if (look->edges[i - 1].holder == holder)
             return true;
-    if (!memory_grow(&look->memory, &look->edges, &look->edge_room, look->edge_count + 1,
-                     sizeof *look->edges))
-        return false;
-    look->edges[look->edge_count++] = (struct edge){
+    const struct edge edge = {
         .wait = wait, .holder = holder, .soft = soft, .mode = mode, .lock = "", .began = ""};
-    return true;
+    return look_push(look, &edge);
 }
 
 void look_identify(struct look *look, size_t first, const char *lock, const char *began)
@@ -157,7 +159,7 @@ static uint64_t edge_key(const struct look *look, const struct edge *edge)
     uint64_t key = look_identity(&look->sessions[wait->session]);
     key = stir_text(stir_text(stir_text(key, wait->began), wait->object), wait->mode);
     return hash_stir(hash_stir(key, edge->own),
-                     look_identity(&look->sessions[edge->holder]) + edge->soft);
+                     look_identity(&look->sessions[edge->holder]) + edge->soft + 2 * edge->guessed);
 }
 
 static uint64_t request_key(const struct look *look, const struct edge *edge)

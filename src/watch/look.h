@@ -33,6 +33,9 @@ struct session {
     bool idle;                     /* waits for its client, with a transaction open */
     bool spared;                   /* may not be ended: a superuser's, and we are none */
     bool thread;                   /* of an inspected process: see inspector.h */
+    bool linked;                   /* a session of the same client waits for it: links.h */
+    bool calls;                    /* waits, by what it runs, for an answer from elsewhere */
+    const char *unseen;            /* why what it waits for cannot be seen; NULL: it can */
     bool joins;                    /* a thread that waits for the end of another one */
     int64_t peer;                  /* of a thread: whose answer it waits for, a process; 0 */
     uint32_t wait;                 /* LOOK_NONE: it waits for no lock */
@@ -46,13 +49,13 @@ struct wait {
     const char *row;    /* "accounts(0,3)", or "" */
     const char *began;  /* as the server writes it */
     double age_s;
-    bool any;          /* one of those in the way is enough to end it */
-    size_t first_edge; /* those of the row that it was read from follow each other */
+    bool any; /* one of those in the way is enough to end it */
 };
 
 struct edge {
     uint32_t wait, holder; /* holder: session */
     bool soft;             /* it only stands ahead in the queue */
+    bool guessed;          /* soft, and the server was not asked: counts for nothing but display */
     const char *mode;      /* that it holds, or wants; "" if that is not known */
     uint64_t own;          /* tells edges of one wait apart that came with several rows; 0 */
     const char *lock;      /* identity of the lock, as the server writes it; "": not known */
@@ -63,8 +66,10 @@ struct edge {
 };
 
 struct look {
-    uint64_t asked, answered; /* 0: there has been none */
-    bool whole;               /* everything that was asked for came */
+    uint64_t asked, answered;  /* 0: there has been none */
+    bool whole;                /* everything that was asked for came */
+    const struct look *before; /* while it is made: the look before */
+    struct queues *queues;     /* while it is made: locks of PostgreSQL */
     struct session *sessions;
     size_t session_count, session_room;
     struct wait *waits;
@@ -92,6 +97,8 @@ struct wait *look_wait(struct look *look, uint32_t session);
 /* One more edge, once each; false: out of memory. */
 bool look_edge(struct look *look, uint32_t wait, uint32_t holder, bool soft, const char *mode);
 
+/* The same without looking whether it is there. */
+bool look_push(struct look *look, const struct edge *edge);
 /* Identifies the lock of all edges from `first` on. */
 void look_identify(struct look *look, size_t first, const char *lock, const char *began);
 

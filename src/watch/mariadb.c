@@ -173,6 +173,9 @@ static void close_maria(void *connection)
 static enum driver_progress fail_maria(struct maria *maria, const char *message)
 {
     snprintf(maria->why, sizeof maria->why, "%s", message);
+    for (char *at = maria->why; *at; at++)
+        if (strchr("\t\r\n", *at))
+            *at = ' ';
     maria->phase = PHASE_NONE;
     return DRIVER_FAILED;
 }
@@ -319,6 +322,12 @@ static void place_maria(const void *connection, char *text, size_t size)
         snprintf(text, size, "local:%u", maria->port ? maria->port : 3306);
 }
 
+static int64_t pid_maria(const void *connection)
+{
+    const struct maria *maria = connection;
+    return (int64_t)mysql_thread_id(maria->mysql);
+}
+
 /* MySQL 8 has other tables than MariaDB. */
 static const struct dialect *dialect_maria(const void *connection, unsigned *version)
 {
@@ -342,5 +351,6 @@ const struct driver driver_mariadb = {
     .survives = survives_maria,
     .why = why_maria,
     .place = place_maria,
+    .pid = pid_maria,
     .dialect = dialect_maria,
 };

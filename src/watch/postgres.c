@@ -1,4 +1,5 @@
 /* PostgreSQL 10 and later: what to ask, and what the answers mean. Measured on 15. */
+#include "watch/queues.h"
 #include "watch/remedy.h"
 
 #include <stdio.h>
@@ -16,6 +17,7 @@ enum {
     HELLO_SUPER,
     HELLO_NEAR,
     HELLO_PORT,
+    HELLO_STANDBY,
     HELLO_STARTED,
     HELLO_CONTROL,
     HELLO_DETECTS,
@@ -30,19 +32,33 @@ enum {
     "'^deadlock_timeout=([0-9.]+) *(us|ms|s|min|h|d)?$') AS m FROM pg_db_role_setting, "           \
     "unnest(setconfig) AS item) AS given WHERE m IS NOT NULL) AS known"
 
-/* Whatever the watcher itself should have to wait for, it does not wait long. */
-static void write_hello(unsigned version, struct output *sql)
+/* The watcher never waits long for a lock of its own. Behind a pooler the next transaction of this
+ * server connection is another client's: the settings are those of one question, which is one
+ * transaction, and end with it. */
+static void write_settings(unsigned version, struct output *sql)
 {
     if (version >= 110000)
-        output_text(sql, "SET jit = off; ");
+        output_text(sql, "SET LOCAL jit = off; ");
+    output_text(sql, "SET LOCAL lock_timeout = 1000; SET LOCAL statement_timeout = 30000; ");
+}
+
+/* The session is named, for those who look at it, if it is ours alone. Behind a pooler its number
+ * is not the one that the connection has. */
+static void write_hello(unsigned version, int64_t pid, struct output *sql)
+{
+    write_settings(version, sql);
+    output_format(sql,
+                  "SELECT set_config('application_name', 'gordian watch', false) WHERE "
+                  "pg_backend_pid() = %lld AND current_setting('application_name') = ''; ",
+                  (long long)pid);
     output_text(sql,
-                "SET lock_timeout = 1000; SET statement_timeout = 30000; "
                 "SELECT current_setting('cluster_name'), current_user, "
                 "pg_has_role(current_user, 'pg_read_all_stats', 'usage') OR r.rolsuper, "
                 "pg_has_role(current_user, 'pg_signal_backend', 'usage') OR r.rolsuper, "
                 "r.rolsuper, coalesce(inet_client_addr() <<= '127.0.0.0/8' OR "
                 "inet_client_addr() = '::1' OR inet_client_addr() = inet_server_addr(), true), "
-                "current_setting('port'), extract(epoch FROM pg_postmaster_start_time()), "
+                "current_setting('port'), pg_is_in_recovery(), "
+                "extract(epoch FROM pg_postmaster_start_time()), "
                 "has_function_privilege('pg_control_system()', 'execute'), (" DEADLOCK_TIMEOUT
                 ") FROM pg_roles r WHERE r.rolname = current_user");
 }
@@ -73,6 +89,7 @@ static void greet_postgres(const struct answer *answer, struct server_facts *fac
     facts->near = is_true(answer_value(answer, 0, HELLO_NEAR));
     const char *port = answer_value(answer, 0, HELLO_PORT);
     facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
+    facts->standby = is_true(answer_value(answer, 0, HELLO_STANDBY));
     const char *started = answer_value(answer, 0, HELLO_STARTED);
     snprintf(facts->identity, sizeof facts->identity, "PostgreSQL, port %u, started %s",
              facts->port, started ? started : "?");
@@ -95,6 +112,9 @@ static void identified_postgres(const struct answer *answer, struct server_facts
     snprintf(facts->system, sizeof facts->system, "%s", number ? number : "");
 }
 
+/* Wait events of replay on a standby that waits for sessions there to let go of something. */
+#define REPLAY_WAITS "'RecoveryConflictSnapshot', 'RecoveryConflictTablespace', 'BufferPin'"
+
 /* The view pg_stat_activity joins and formats what nobody asks for here: these functions under it
  * take a third of its time. Without the right to see other sessions, their locks can still be
  * seen. */
@@ -102,219 +122,88 @@ static void write_gate(const struct server_facts *facts, struct output *sql)
 {
     output_text(sql, facts->sees_activity
                          ? "SELECT 1 FROM pg_stat_get_backend_idset() AS backend WHERE "
-                           "pg_stat_get_backend_wait_event_type(backend) = 'Lock' LIMIT 1"
-                         : "SELECT 1 FROM pg_locks WHERE NOT granted LIMIT 1");
+                           "pg_stat_get_backend_wait_event_type(backend) = 'Lock' "
+                         : "SELECT 1 FROM pg_locks WHERE NOT granted ");
+    if (facts->sees_activity && facts->standby)
+        output_text(sql, "OR pg_stat_get_backend_wait_event(backend) IN (" REPLAY_WAITS ") ");
+    output_text(sql, "LIMIT 1");
 }
 
-/* ------------------------------------------------------------------ the waits */
+/* ------------------------------------------------------------------ the locks */
 
 enum {
-    EDGE_WAITER,
-    EDGE_BLOCKERS,
-    EDGE_HELD,
-    EDGE_GIDS,
-    EDGE_MODE,
-    EDGE_OBJECT,
-    EDGE_ROW,
-    EDGE_BEGAN,
-    EDGE_AGE,
-    EDGE_LOCK,
+    LOCK_LEADER,
+    LOCK_GRANTED,
+    LOCK_MODE,
+    LOCK_TAG,
+    LOCK_GID,
+    LOCK_OBJECT,
+    LOCK_ROW,
+    LOCK_BEGAN,
+    LOCK_AGE,
 };
 
-/* One row for each that waits, with the array of those in its way: a row for each pair would be
- * quadratic for a row that everybody wants. */
-static void write_edges(const struct server_facts *facts, struct output *sql)
+/* What is waited for, and in which row. */
+static void write_names(struct output *sql)
+{
+    output_text(
+        sql,
+        "CASE WHEN l.granted THEN NULL "
+        "WHEN l.locktype = 'advisory' AND l.objsubid = 1 THEN 'advisory lock ' || "
+        "((l.classid::bigint << 32) | l.objid::bigint) "
+        "WHEN l.locktype = 'advisory' THEN format('advisory lock (%s,%s)', "
+        "l.classid::bigint::bit(32)::int, l.objid::bigint::bit(32)::int) "
+        "WHEN l.locktype = 'relation' THEN 'table ' || CASE WHEN l.database IN (0, d.oid) "
+        "THEN l.relation::regclass::text ELSE format('%s of database %s', l.relation, "
+        "l.database) "
+        "END WHEN l.locktype = 'tuple' THEN 'row of ' || CASE WHEN l.database IN (0, d.oid) "
+        "THEN l.relation::regclass::text ELSE format('%s of database %s', l.relation, "
+        "l.database) "
+        "END WHEN l.locktype = 'transactionid' THEN 'transaction ' || l.transactionid "
+        "WHEN l.locktype = 'virtualxid' THEN 'transaction ' || l.virtualxid "
+        "ELSE format('%s %s/%s', l.locktype, l.classid, l.objid) END, "
+        "CASE WHEN l.granted THEN NULL "
+        "WHEN l.locktype = 'tuple' THEN format('%s(%s,%s)', CASE WHEN l.database = d.oid "
+        "THEN l.relation::regclass::text ELSE l.relation::text END, l.page, l.tuple) "
+        "WHEN l.locktype = 'transactionid' AND t.pid IS NOT NULL THEN format('%s(%s,%s)', "
+        "CASE WHEN t.database = d.oid THEN t.relation::regclass::text ELSE t.relation::text END, "
+        "t.page, t.tuple) END, ");
+}
+
+/* The rows of all locks that sessions wait for: granted ones first, rows of one session together;
+ * then those that wait, in the order in which they began. See queues.h. */
+static void write_locks(const struct server_facts *facts, struct output *sql)
 {
     const char *kept = facts->version >= 120000 ? "MATERIALIZED" : "";
     const char *leader = facts->version >= 130000 ? "leader_pid" : "NULL::int AS leader_pid";
-    const char *began = facts->version >= 140000 ? "w.waitstart" : "w.query_start";
+    const char *began = facts->version >= 140000 ? "l.waitstart" : "a.query_start";
     output_format(
         sql,
         "WITH a AS %s (SELECT pid, %s, backend_type, query_start FROM pg_stat_activity), "
         "l AS %s (SELECT *, ROW(locktype, database, relation, page, tuple, virtualxid, "
         "transactionid, classid, objid, objsubid)::text AS tag FROM pg_locks "
         "WHERE mode <> 'SIReadLock'), "
-        "w AS %s (SELECT l.*, coalesce(a.leader_pid, l.pid) AS waiter, a.query_start, "
-        "pg_blocking_pids(l.pid) AS blockers FROM l JOIN a USING (pid) WHERE NOT l.granted "
-        "AND l.locktype NOT IN ('extend', 'page', 'spectoken') "
-        "AND a.backend_type IS DISTINCT FROM 'autovacuum worker'), "
+        "w AS %s (SELECT DISTINCT tag FROM l WHERE NOT granted "
+        "AND locktype NOT IN ('extend', 'page', 'spectoken')), "
         /* The lock on its own number says which prepared transaction a holder without a pid is. */
         "x AS (SELECT l.virtualtransaction, p.gid FROM l JOIN pg_prepared_xacts p "
         "ON l.transactionid = p.transaction WHERE l.pid IS NULL AND l.granted), "
-        "h AS (SELECT l.tag, array_agg(coalesce(a.leader_pid, l.pid, 0) || ':' || l.mode) AS held, "
-        "string_agg(l.mode || ':' || encode(convert_to(x.gid, 'UTF8'), 'hex'), ',') AS gids FROM l "
-        "LEFT JOIN a USING (pid) LEFT JOIN x "
-        "ON l.pid IS NULL AND x.virtualtransaction = l.virtualtransaction "
-        "WHERE l.granted AND l.tag IN (SELECT tag FROM w) GROUP BY l.tag), "
         "t AS (SELECT DISTINCT ON (pid) pid, database, relation, page, tuple FROM l "
         "WHERE locktype = 'tuple' AND granted ORDER BY pid), "
-        "d AS (SELECT oid FROM pg_database WHERE datname = current_database()) ",
+        "d AS (SELECT oid FROM pg_database WHERE datname = current_database()) "
+        "SELECT coalesce(a.leader_pid, l.pid, 0) AS leader, l.granted, l.mode, l.tag, x.gid, ",
         kept, leader, kept, kept);
-    output_format(
-        sql,
-        "SELECT w.waiter, w.blockers, h.held, h.gids, w.mode, CASE "
-        "WHEN w.locktype = 'advisory' AND w.objsubid = 1 THEN 'advisory lock ' || "
-        "((w.classid::bigint << 32) | w.objid::bigint) "
-        "WHEN w.locktype = 'advisory' THEN format('advisory lock (%%s,%%s)', "
-        "w.classid::bigint::bit(32)::int, w.objid::bigint::bit(32)::int) "
-        "WHEN w.locktype = 'relation' THEN 'table ' || CASE WHEN w.database IN (0, d.oid) "
-        "THEN w.relation::regclass::text ELSE format('%%s of database %%s', w.relation, "
-        "w.database) "
-        "END WHEN w.locktype = 'tuple' THEN 'row of ' || CASE WHEN w.database IN (0, d.oid) "
-        "THEN w.relation::regclass::text ELSE format('%%s of database %%s', w.relation, "
-        "w.database) "
-        "END WHEN w.locktype = 'transactionid' THEN 'transaction ' || w.transactionid "
-        "WHEN w.locktype = 'virtualxid' THEN 'transaction ' || w.virtualxid "
-        "ELSE format('%%s %%s/%%s', w.locktype, w.classid, w.objid) END, "
-        "CASE WHEN w.locktype = 'tuple' THEN format('%%s(%%s,%%s)', CASE WHEN w.database = d.oid "
-        "THEN w.relation::regclass::text ELSE w.relation::text END, w.page, w.tuple) "
-        "WHEN w.locktype = 'transactionid' AND t.pid IS NOT NULL THEN format('%%s(%%s,%%s)', "
-        "CASE WHEN t.database = d.oid THEN t.relation::regclass::text ELSE t.relation::text END, "
-        "t.page, t.tuple) END, "
-        "%s, extract(epoch FROM clock_timestamp() - %s), w.tag "
-        "FROM w CROSS JOIN d LEFT JOIN h ON h.tag = w.tag LEFT JOIN t ON t.pid = w.pid "
-        "ORDER BY %s NULLS LAST",
-        began, began, began);
-}
-
-/* Which modes keep each other out: bit m of a mode's word. */
-enum { MODES = 8 };
-static const char *const modes[MODES] = {
-    "AccessShareLock", "RowShareLock",          "RowExclusiveLock", "ShareUpdateExclusiveLock",
-    "ShareLock",       "ShareRowExclusiveLock", "ExclusiveLock",    "AccessExclusiveLock",
-};
-static const unsigned char conflicts[MODES] = {
-    1 << 7, 0xC0, 0xF0, 0xF8, 0xEC, 0xFC, 0xFE, 0xFF,
-};
-
-static int mode_number(const char *mode)
-{
-    for (int i = 0; i < MODES; i++)
-        if (strncmp(modes[i], mode, strlen(modes[i])) == 0)
-            return i;
-    return -1;
-}
-
-static bool modes_conflict(const char *wanted, const char *held)
-{
-    int one = mode_number(wanted), other = mode_number(held);
-    return one >= 0 && other >= 0 && conflicts[one] >> other & 1;
-}
-
-/* In "{12:ShareLock,7:ExclusiveLock}": does this one hold what is in the way of `wanted`? The mode
- * that it holds; NULL: none. */
-static const char *held_mode(const char *held, int64_t pid, const char *wanted)
-{
-    for (const char *at = held ? held : ""; *at;) {
-        char *end;
-        at += strspn(at, "{},\"");
-        int64_t holder = strtoll(at, &end, 10);
-        if (*end != ':')
-            break;
-        int number = mode_number(end + 1);
-        if (holder == pid && number >= 0 && modes_conflict(wanted, modes[number]))
-            return modes[number];
-        at = end + strcspn(end, ",}");
-    }
-    return NULL;
-}
-
-/* Those ahead of it in the queue: each of them waits for those before it, so the last who does is
- * enough. Is `earlier` in the way of `later`, by the waits that were read before? */
-static bool is_behind(const struct look *look, uint32_t later, uint32_t earlier)
-{
-    uint32_t wait = look->sessions[later].wait;
-    size_t i = wait == LOOK_NONE ? look->edge_count : look->waits[wait].first_edge;
-    for (; i < look->edge_count && look->edges[i].wait == wait; i++)
-        if (look->edges[i].holder == earlier)
-            return true;
-    return false;
-}
-
-static bool add_soft(struct look *look, uint32_t wait, uint32_t holder, uint32_t *last)
-{
-    if (*last != LOOK_NONE && is_behind(look, holder, *last)) {
-        /* The edge to the one before is the last of the list: this one stands for both. */
-        struct edge *edge = &look->edges[look->edge_count - 1];
-        if (edge->wait == wait && edge->soft && edge->holder == *last)
-            look->edge_count--;
-    }
-    *last = holder;
-    const char *mode = look->sessions[holder].wait == LOOK_NONE
-                           ? ""
-                           : look->waits[look->sessions[holder].wait].mode;
-    return look_edge(look, wait, holder, true, mode);
-}
-
-/* "7472616e73": text, two digits a byte. */
-static void decode_hex(char *text, size_t size, const char *digits, size_t length)
-{
-    size_t used = 0;
-    for (size_t i = 0; i + 1 < length && used + 1 < size; i += 2) {
-        char byte[3] = {digits[i], digits[i + 1], '\0'};
-        text[used++] = (char)strtoul(byte, NULL, 16);
-    }
-    text[used] = '\0';
-}
-
-static bool add_prepared(struct look *look, uint32_t wait, const char *gid, const char *mode)
-{
-    uint32_t holder = look_session(look, 0, gid);
-    if (holder == LOOK_NONE)
-        return false;
-    look->sessions[holder].state = "prepared transaction";
-    return look_edge(look, wait, holder, false, mode);
-}
-
-/* The prepared transactions among the holders, "ShareLock:7472616e73,...": those whose modes are in
- * the way. A name has 200 bytes at most. */
-static bool add_all_prepared(struct look *look, uint32_t wait, const char *list)
-{
-    char gid[256];
-    bool any = false;
-    for (const char *at = list ? list : ""; *at;) {
-        size_t length = strcspn(at, ","), colon = strcspn(at, ":");
-        int number = mode_number(at);
-        if (colon < length && number >= 0 &&
-            modes_conflict(look->waits[wait].mode, modes[number])) {
-            decode_hex(gid, sizeof gid, at + colon + 1, length - colon - 1);
-            if (!add_prepared(look, wait, gid, modes[number]))
-                return false;
-            any = true;
-        }
-        at += length + (at[length] == ',');
-    }
-    return any || add_prepared(look, wait, "?", "");
-}
-
-/* All in the way of one wait: "{12,7}". */
-static bool add_blockers(struct look *look, const struct answer *answer, size_t row, uint32_t wait)
-{
-    const char *held = answer_value(answer, row, EDGE_HELD);
-    const char *list = answer_value(answer, row, EDGE_BLOCKERS);
-    uint32_t last = LOOK_NONE;
-    for (const char *at = list ? list : ""; *at;) {
-        char *end;
-        at += strspn(at, "{},");
-        int64_t pid = strtoll(at, &end, 10);
-        if (end == at)
-            break;
-        at = end;
-        const char *mode = held_mode(held, pid, look->waits[wait].mode);
-        bool added;
-        if (pid == 0) {
-            added = add_all_prepared(look, wait, answer_value(answer, row, EDGE_GIDS));
-        } else {
-            uint32_t holder = look_session(look, pid, NULL);
-            if (holder == LOOK_NONE)
-                return false;
-            added = mode ? look_edge(look, wait, holder, false, mode)
-                         : add_soft(look, wait, holder, &last);
-        }
-        if (!added)
-            return false;
-    }
-    return true;
+    write_names(sql);
+    output_format(sql,
+                  "CASE WHEN NOT l.granted THEN %s END AS began, "
+                  "CASE WHEN NOT l.granted THEN extract(epoch FROM clock_timestamp() - %s) END "
+                  "FROM l JOIN w USING (tag) CROSS JOIN d LEFT JOIN a USING (pid) "
+                  "LEFT JOIN t ON t.pid = l.pid LEFT JOIN x "
+                  "ON l.pid IS NULL AND x.virtualtransaction = l.virtualtransaction "
+                  "WHERE l.granted OR (a.pid IS NOT NULL AND "
+                  "a.backend_type IS DISTINCT FROM 'autovacuum worker') "
+                  "ORDER BY l.granted DESC, began NULLS LAST, leader, x.gid",
+                  began, began);
 }
 
 static double number_of(const char *value)
@@ -322,51 +211,38 @@ static double number_of(const char *value)
     return value ? strtod(value, NULL) : -1;
 }
 
-/* Workers of one query wait for several things: each edge is that of its own wait. */
-static void tell_apart(struct look *look, size_t first, const struct answer *answer, size_t row)
+static const char *text_of(const struct answer *answer, size_t row, unsigned column)
 {
-    static const unsigned columns[] = {EDGE_MODE, EDGE_OBJECT, EDGE_BEGAN};
-    uint64_t own = 0;
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        const char *value = answer_value(answer, row, columns[i]);
-        own = hash_stir(own, hash_bytes(value ? value : "", value ? strlen(value) : 0));
-    }
-    for (size_t i = first; i < look->edge_count; i++)
-        look->edges[i].own = own;
+    const char *value = answer_value(answer, row, column);
+    return value ? value : "";
 }
 
-static bool read_edges(const struct answer *answer, struct look *look)
+/* The texts of a wait are the answer's, and are copied when its session is known. */
+static bool take_lock(struct queues *queues, const struct answer *answer, size_t row)
 {
-    for (size_t row = 0; row < answer_rows(answer); row++) {
-        const char *pid = answer_value(answer, row, EDGE_WAITER);
-        uint32_t session = look_session(look, pid ? strtoll(pid, NULL, 10) : -1, NULL);
-        if (session == LOOK_NONE)
-            return false;
-        uint32_t number = look->sessions[session].wait;
-        if (number == LOOK_NONE) { /* workers of one query: the one that waits longest */
-            struct wait *wait = look_wait(look, session);
-            if (!wait)
-                return false;
-            number = (uint32_t)(wait - look->waits);
-            wait->mode = look_text(look, answer_value(answer, row, EDGE_MODE));
-            wait->object = look_text(look, answer_value(answer, row, EDGE_OBJECT));
-            wait->row = look_text(look, answer_value(answer, row, EDGE_ROW));
-            wait->began = look_text(look, answer_value(answer, row, EDGE_BEGAN));
-            wait->age_s = number_of(answer_value(answer, row, EDGE_AGE));
-            if (!wait->mode || !wait->object || !wait->row || !wait->began)
-                return false;
-        }
-        size_t first = look->edge_count;
-        if (!add_blockers(look, answer, row, number))
-            return false;
-        tell_apart(look, first, answer, row);
-        const char *lock = look_text(look, answer_value(answer, row, EDGE_LOCK));
-        const char *began = look_text(look, answer_value(answer, row, EDGE_BEGAN));
-        if (!lock || !began)
-            return false;
-        look_identify(look, first, lock, began);
-    }
-    return true;
+    const char *tag = text_of(answer, row, LOCK_TAG), *mode = text_of(answer, row, LOCK_MODE);
+    int64_t leader = strtoll(text_of(answer, row, LOCK_LEADER), NULL, 10);
+    if (is_true(answer_value(answer, row, LOCK_GRANTED)))
+        return queues_hold(queues, tag, leader, answer_value(answer, row, LOCK_GID), mode);
+    const struct queue_wait wait = {
+        .leader = leader,
+        .mode = mode,
+        .object = text_of(answer, row, LOCK_OBJECT),
+        .row = text_of(answer, row, LOCK_ROW),
+        .began = text_of(answer, row, LOCK_BEGAN),
+        .age_s = number_of(answer_value(answer, row, LOCK_AGE)),
+    };
+    return queues_wait(queues, tag, &wait);
+}
+
+static bool read_locks(const struct answer *answer, struct look *look)
+{
+    size_t rows = answer_rows(answer);
+    bool done = true;
+    look->queues = queues_open(look, rows);
+    for (size_t row = 0; row < rows && look->queues && done; row++)
+        done = take_lock(look->queues, answer, row);
+    return look->queues && queues_settle(look->queues) && done;
 }
 
 /* ------------------------------------------------------------------ the sessions */
@@ -389,24 +265,44 @@ enum {
     SESSION_ID,
     SESSION_TRANSACTION_START,
     SESSION_STATEMENT_START,
+    SESSION_AHEAD,
+    SESSION_OUTSIDE,
 };
+
+/* The sessions whose place in a queue is asked for. */
+static void write_checks(const struct look *look, struct output *sql)
+{
+    int64_t pids[QUEUES_CHECKS];
+    size_t count = queues_check(look->queues, pids);
+    for (size_t i = 0; i < count; i++)
+        output_format(sql, "%s%lld", i ? "," : "", (long long)pids[i]);
+}
 
 /* All with a transaction, since they may be linked to others elsewhere, and all who were named. */
 static void write_sessions(const struct server_facts *facts, const struct look *look,
                            struct output *sql)
 {
+    output_text(
+        sql, "SELECT a.pid, a.backend_start, a.usename, a.application_name, a.datname, "
+             "host(a.client_addr), a.client_port, a.state, left(a.query, 400), a.state_change, "
+             "extract(epoch FROM statement_timestamp() - a.xact_start), "
+             "extract(epoch FROM statement_timestamp() - a.state_change), r.rolsuper, "
+             "coalesce(l.locks, 0), "
+             "to_hex(trunc(extract(epoch FROM a.backend_start))::bigint) || '.' || to_hex(a.pid), "
+             "a.xact_start, a.query_start, CASE WHEN a.pid = ANY('{");
+    write_checks(look, sql);
     output_format(
         sql,
-        "SELECT a.pid, a.backend_start, a.usename, a.application_name, a.datname, "
-        "host(a.client_addr), a.client_port, a.state, left(a.query, 400), a.state_change, "
-        "extract(epoch FROM statement_timestamp() - a.xact_start), "
-        "extract(epoch FROM statement_timestamp() - a.state_change), r.rolsuper, "
-        "CASE WHEN a.wait_event_type = 'Lock' THEN (SELECT count(*) FROM pg_locks l "
-        "WHERE l.pid = a.pid AND l.granted) ELSE 0 END, "
-        "to_hex(trunc(extract(epoch FROM a.backend_start))::bigint) || '.' || to_hex(a.pid), "
-        "a.xact_start, a.query_start "
+        "}'::int[]) THEN pg_blocking_pids(a.pid) END, "
+        "CASE WHEN a.backend_type = 'startup' THEN a.wait_event "
+        "WHEN a.state <> 'active' THEN NULL "
+        "WHEN a.wait_event_type = 'Extension' THEN 'Extension' "
+        "WHEN a.wait_event IS NULL AND a.query ILIKE '%%dblink%%' THEN 'Extension' END "
         "FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid = a.usesysid "
-        "WHERE a.pid <> pg_backend_pid() AND %s AND (a.xact_start IS NOT NULL OR a.pid = ANY('{",
+        "LEFT JOIN (SELECT pid, count(*) AS locks FROM pg_locks WHERE granted GROUP BY pid) l "
+        "ON l.pid = a.pid AND a.wait_event_type = 'Lock' "
+        "WHERE a.pid <> pg_backend_pid() AND %s AND (a.xact_start IS NOT NULL OR "
+        "(a.backend_type = 'startup' AND a.wait_event IN (" REPLAY_WAITS ")) OR a.pid = ANY('{",
         facts->version >= 130000 ? "a.leader_pid IS NULL" : "true");
     for (size_t i = 0, written = 0; i < look->session_count; i++)
         if (look->sessions[i].pid > 0)
@@ -418,6 +314,28 @@ static void take_port(struct session *session, const char *port)
 {
     long number = port ? strtol(port, NULL, 10) : 0;
     session->port = number > 0 && number < 65536 ? (uint32_t)number : 0;
+}
+
+/* What it waits for besides locks: an answer from elsewhere; or, for replay on a standby, that
+ * sessions let go of something. A standby's lock that replay waits for is one like others. */
+static void take_outside(struct session *session, const char *event)
+{
+    if (!event)
+        return;
+    session->calls = strcmp(event, "Extension") == 0;
+    if (session->calls)
+        return;
+    session->spared = true;
+    if (session->wait != LOOK_NONE)
+        return;
+    session->state = "replay";
+    session->unseen =
+        strcmp(event, "BufferPin") == 0
+            ? "replays changes from the primary, and waits for a session that uses a page; which "
+              "one is not visible: look for old queries in pg_stat_activity"
+            : "replays changes from the primary, and waits for sessions that may still need what "
+              "was removed there; which ones is not visible: look for the oldest backend_xmin in "
+              "pg_stat_activity, or lower max_standby_streaming_delay";
 }
 
 static bool read_session(const struct answer *answer, size_t row, struct look *look,
@@ -454,18 +372,21 @@ static bool read_session(const struct answer *answer, size_t row, struct look *l
     session->active = strcmp(session->state, "active") == 0;
     session->idle = strncmp(session->state, "idle", 4) == 0;
     session->spared = !facts->superuser && is_true(answer_value(answer, row, SESSION_SUPER));
-    return true;
+    take_outside(session, answer_value(answer, row, SESSION_OUTSIDE));
+    const char *ahead = answer_value(answer, row, SESSION_AHEAD);
+    return !ahead || queues_ahead(look->queues, session->pid, ahead);
 }
 
 /* ------------------------------------------------------------------ parts and remedies */
 
-enum { PART_EDGES, PART_SESSIONS, PARTS };
+enum { PART_LOCKS, PART_SESSIONS, PARTS };
 
 static void write_part(unsigned part, const struct server_facts *facts, const struct look *look,
                        struct output *sql)
 {
-    if (part == PART_EDGES)
-        write_edges(facts, sql);
+    write_settings(facts->version, sql);
+    if (part == PART_LOCKS)
+        write_locks(facts, sql);
     else
         write_sessions(facts, look, sql);
 }
@@ -473,12 +394,12 @@ static void write_part(unsigned part, const struct server_facts *facts, const st
 static bool read_part(unsigned part, const struct server_facts *facts, const struct answer *answer,
                       struct look *look)
 {
-    if (part == PART_EDGES)
-        return read_edges(answer, look);
+    if (part == PART_LOCKS)
+        return read_locks(answer, look);
     for (size_t row = 0; row < answer_rows(answer); row++)
         if (!read_session(answer, row, look, facts))
             return false;
-    return true;
+    return queues_edges(look->queues);
 }
 
 static const char *hint_postgres(const char *why)

@@ -12,9 +12,9 @@
 #define BACKOFF_LEAST (100 * MILLISECOND)
 #define BACKOFF_MOST  (10000 * MILLISECOND)
 #define CREDIT_MOST   ((int64_t)(100 * MILLISECOND))
-#define UNSURE        4 /* so few of a kind say little */
-#define UNSURE_MOST   (10 * MILLISECOND)
 #define CREDIT_SHARE  100 /* one part in so many of the time */
+#define PAUSE_MOST    (3000 * MILLISECOND)
+#define PAUSE_TIMES   10 /* a pause is this many times what a question took, if that is more */
 
 gordian_status source_open(struct source **out, const char *address, const struct source_pace *pace,
                            const gordian_allocator *memory, gordian_error *error)
@@ -92,18 +92,30 @@ static struct source_price *price_of(struct source *source)
     return &source->prices[kind < SOURCE_KINDS ? kind : SOURCE_KINDS - 1];
 }
 
-static void pay_question(struct source *source, uint64_t now)
+/* The shortest time that a question of this kind took lately whose answer had at least half as many
+ * rows. */
+static uint64_t find_price(struct source_price *price, uint64_t took, uint64_t rows)
 {
-    struct source_price *price = price_of(source);
-    uint64_t took = now - source->asked, least = took;
-    price->times[price->count++ % SOURCE_PRICES] = took;
+    uint64_t least = took, place = price->count++ % SOURCE_PRICES;
+    price->times[place] = took;
+    price->rows[place] = rows;
     for (uint64_t i = 0; i < price->count && i < SOURCE_PRICES; i++)
-        least = price->times[i] < least ? price->times[i] : least;
-    if (price->count < UNSURE && least > UNSURE_MOST)
-        least = UNSURE_MOST;
+        if (price->rows[i] >= rows / 2 && price->times[i] < least)
+            least = price->times[i];
+    return least;
+}
+
+static void pay_question(struct source *source, uint64_t rows, uint64_t now)
+{
+    uint64_t took = now - source->asked;
+    uint64_t cost = find_price(price_of(source), took, rows);
+    uint64_t pause = PAUSE_TIMES * cost > PAUSE_MOST ? PAUSE_TIMES * cost : PAUSE_MOST;
+    int64_t lowest = -(int64_t)(pause / CREDIT_SHARE);
     fill_account(source, now);
-    if (!source->hurried && source->state != SOURCE_ACTING)
-        source->credit_ns -= (int64_t)least;
+    if (!source->hurried && source->state != SOURCE_ACTING && source->credit_ns > lowest) {
+        source->credit_ns -= (int64_t)cost;
+        source->credit_ns = source->credit_ns > lowest ? source->credit_ns : lowest;
+    }
     source->spent_ns += took;
 }
 
@@ -206,7 +218,7 @@ static void after_connecting(struct source *source, uint64_t now)
     source->dialect = source->driver->dialect(source->connection, &version);
     source->facts = (struct server_facts){.version = version};
     source->sql.used = 0;
-    source->dialect->hello(version, &source->sql);
+    source->dialect->hello(version, source->driver->pid(source->connection), &source->sql);
     ask_server(source, SOURCE_GREETING, now);
 }
 
@@ -224,6 +236,7 @@ static void after_gate(struct source *source, const struct answer *answer, uint6
     if (answer_rows(answer) > 0 && !source->parked) {
         look_clear(&source->next);
         source->next.asked = asked;
+        source->next.before = &source->look;
         source->part = 0;
         ask_part(source, now);
         return;
@@ -277,7 +290,7 @@ static void after_answer(struct source *source, uint64_t now)
 {
     const struct answer answer = {source->driver, source->connection};
     if (source->state != SOURCE_CONNECTING)
-        pay_question(source, now);
+        pay_question(source, answer_rows(&answer), now);
     switch (source->state) {
     case SOURCE_CONNECTING:
         after_connecting(source, now);

@@ -6,7 +6,11 @@
  * and holds a tenth of a second at most: a deadlock that is new is looked at at once, and a server
  * that is slow, or has many who wait, is asked less often. An answer that is late because others
  * were served first has cost no more than usual: the price of a question is the shortest time that
- * one of its kind has taken lately.
+ * one of its kind with about as many rows has taken lately. The first of its size costs what it
+ * took.
+ *
+ * Debt is limited, so that a watcher of a crowded server does not go blind: it pauses three seconds
+ * at most, or, where a question takes longer than 300 ms, ten times as long as that.
  *
  * Several addresses of one server. Only one of them is watched: the others are `parked`, ask the
  * gate alone, and take over when it is gone (servers.c).
@@ -17,11 +21,12 @@
 #include "watch/dialect.h"
 
 #define SOURCE_PRICES 8 /* so many of a kind are remembered */
-#define SOURCE_KINDS  4 /* gates, other questions, and the parts of looks */
+#define SOURCE_KINDS  6 /* gates, other questions, and the parts of looks */
 
 /* What questions of a kind have taken lately. */
 struct source_price {
     uint64_t times[SOURCE_PRICES];
+    uint64_t rows[SOURCE_PRICES]; /* of their answers */
     uint64_t count;
 };
 

@@ -13,6 +13,7 @@
 #include "show/style.h"
 #include "watch/advice.h"
 #include "watch/overview.h"
+#include "watch/unseen.h"
 
 struct telling {
     struct source *const *sources;
@@ -44,7 +45,7 @@ void tell_stall(const struct telling *telling, struct member member);
 bool tell_deadlock_json(const struct telling *telling, const struct deadlock *deadlock,
                         const struct advice *advice, uint64_t number);
 void tell_summary_json(const struct telling *telling, const struct verdict *verdict,
-                       const struct overview *overview);
+                       const struct overview *overview, const struct unseen_list *unseen);
 void tell_stall_json(const struct telling *telling, struct member member);
 
 /* tell_picture.c. */

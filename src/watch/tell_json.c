@@ -196,8 +196,27 @@ static void write_server(struct json *json, const struct telling *telling,
     json_shut(json);
 }
 
+static void write_unseen(struct json *json, const struct telling *telling,
+                         const struct unseen_list *unseen)
+{
+    json_key_bool(json, "complete", unseen->count == 0);
+    json_open(json, "unseen", '[');
+    for (size_t i = 0; i < unseen->count; i++) {
+        const struct unseen *one = &unseen->list[i];
+        json_open(json, NULL, '{');
+        json_key_text(json, "server", telling->sources[one->source]->label);
+        if (one->sessions) {
+            json_key_u64(json, "sessions", one->sessions);
+            key_name(json, "session", telling, (struct member){one->source, one->session});
+        }
+        json_key_text(json, "reason", one->reason);
+        json_shut(json);
+    }
+    json_shut(json);
+}
+
 void tell_summary_json(const struct telling *telling, const struct verdict *verdict,
-                       const struct overview *overview)
+                       const struct overview *overview, const struct unseen_list *unseen)
 {
     struct json json;
     json_begin(&json, telling->out);
@@ -209,6 +228,7 @@ void tell_summary_json(const struct telling *telling, const struct verdict *verd
     json_key_u64(&json, "waiting", overview->waiting);
     json_key_number(&json, "oldest_wait_seconds", overview->oldest_s);
     json_key_text(&json, "engine", verdict->engine ? verdict->engine : "");
+    write_unseen(&json, telling, unseen);
     json_open(&json, "servers", '[');
     for (size_t i = 0; i < telling->count; i++)
         write_server(&json, telling, telling->sources[i]);

@@ -9,6 +9,7 @@
  *     duplicates.h several addresses of one server, of which one is watched
  *     source.h    a server: connects, asks, rests, comes back with patience when it is gone
  *     links.h     sessions of several servers that are one client
+ *     local.h     processes of this machine that are clients; sleeper.h: what they do
  *     inspector.h a process of this machine among the servers: its threads and locks
  *     judge.h     from the latest looks to deadlocks, by libgordian's engine
  *     overview.h  what holds others up, deadlock or not: roots, chains, waits that last

@@ -5,11 +5,15 @@
 
 An address is a connection string of libpq, or mysql:SOCKET:USER, or mysql:PORT:USER. Commands come on
 standard input, `NUMBER SQL` a line; the connection runs it, and the process answers `ok VALUE`, with the
-first value of the first row, or `error TEXT`. `NUMBER &SQL` sends it and does not wait (libpq only). No
+first value of the first row, or `error TEXT`. `NUMBER &SQL` sends it and does not wait (libpq only).
+`NUMBER !SQL` runs it in a child that shares all connections; `NUMBER +PATH` starts a thread that reads the FIFO
+at PATH and ends with it. No
 module but those of Python itself is needed: the libraries are called directly.
 """
 import ctypes
+import os
 import sys
+import threading
 
 PQ = None
 MARIA = None
@@ -76,6 +80,11 @@ class Maria:
         return "ok " + value
 
 
+def read_fifo(path):
+    with open(path, "rb") as file:
+        file.read()
+
+
 def main():
     connections = [(Maria if a.startswith("mysql:") else Postgres)(a) for a in sys.argv[1:]]
     print("ready", flush=True)
@@ -83,6 +92,14 @@ def main():
         number, sql = line.rstrip("\n").split(" ", 1)
         if sql.startswith("&"):
             connections[int(number)].send(sql[1:])
+            print("ok ", flush=True)
+        elif sql.startswith("!"):
+            if os.fork() == 0:
+                connections[int(number)].run(sql[1:])
+                os._exit(0)
+            print("ok ", flush=True)
+        elif sql.startswith("+"):
+            threading.Thread(target=read_fifo, args=(sql[1:],), daemon=True).start()
             print("ok ", flush=True)
         else:
             print(connections[int(number)].run(sql), flush=True)

@@ -43,6 +43,10 @@ def mariadb_program():
     return find("mariadbd", "/usr/sbin/mariadbd", "/usr/sbin/mysqld")
 
 
+def pooler_program():
+    return find("pgbouncer", "/usr/sbin/pgbouncer")
+
+
 def wait_until(what, condition, pause=0.02):
     until = time.monotonic() + PATIENCE
     while True:
@@ -102,12 +106,14 @@ class Scratch:
 
 
 class PostgresServer:
-    def __init__(self, scratch, name, template=None):
+    def __init__(self, scratch, name, template=None, primary=None):
         self.scratch, self.name = scratch, name
         self.bin = postgres_folder()
         self.data = os.path.join(scratch.folder, name)
         self.port = free_port()
-        if template:
+        if primary:
+            self.follow(primary)
+        elif template:
             scratch.run(["cp", "-r", template.data, self.data])
         else:
             self.make()
@@ -130,6 +136,13 @@ class PostgresServer:
                 return
         os.mkdir(self.data)
         subprocess.run(["tar", "-C", self.data, "-xpf", archive], check=True)
+
+    def follow(self, primary):
+        """A standby, whose replay waits for sessions as long as it takes."""
+        self.scratch.run([f"{self.bin}/pg_basebackup", "-D", self.data, "-h", self.scratch.folder, "-p",
+                          str(primary.port), "-U", "postgres", "-R", "-X", "stream", "-c", "fast", "--no-sync"])
+        with open(os.path.join(self.data, "postgresql.auto.conf"), "a", encoding="utf-8") as file:
+            file.write("max_standby_streaming_delay = -1\nmax_standby_archive_delay = -1\n")
 
     def initialise(self):
         self.scratch.run([f"{self.bin}/initdb", "-D", self.data, "-A", "trust", "-U", "postgres",
@@ -160,6 +173,33 @@ class PostgresServer:
         host = "127.0.0.1" if tcp else self.scratch.folder
         name = f" application_name='{application}'" if application else ""
         return f"host='{host}' port={self.port} user={user} dbname=postgres{name}"
+
+
+class Pooler:
+    """pgbouncer in front of a PostgreSQL, in transaction mode: all clients share one connection to it."""
+
+    def __init__(self, scratch, server):
+        self.port = free_port()
+        config = os.path.join(scratch.folder, "pooler.ini")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f"[databases]\npostgres = host={scratch.folder} port={server.port} user=postgres\n"
+                       f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\n"
+                       "auth_type = any\npool_mode = transaction\ndefault_pool_size = 1\n"
+                       "min_pool_size = 0\nreserve_pool_size = 0\n")
+        self.process = scratch.start([pooler_program(), config], "pooler.log")
+        wait_until("the pooler", self.answers)
+
+    def answers(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def address(self):
+        return f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
+
+    def stop(self, scratch):
+        self.process.terminate()
+        self.process.wait()
+        scratch.running.remove(self.process)
 
 
 class MariaServer:

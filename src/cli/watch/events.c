@@ -22,7 +22,9 @@ void watching_free(struct watching *watching)
 {
     for (size_t i = 0; i < watching->deadlock_count; i++)
         memory_free(&watching->memory, watching->deadlocks[i].keys);
-    memory_free_all(&watching->memory, watching->deadlocks, watching->stalls, watching->told);
+    memory_free_all(&watching->memory, watching->deadlocks, watching->stalls, watching->told,
+                    watching->unseen_told);
+    unseen_close(&watching->unseen);
     acts_close(&watching->acts);
     feed_close(&watching->feed);
     if (watching->settings->listen)

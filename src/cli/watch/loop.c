@@ -7,6 +7,9 @@
 #include <signal.h>
 #include <stdio.h>
 
+#define CLIENTS_MOST_NS UINT64_C(10000000000)
+#define LOOKS_MOST      4 /* at a server, once */
+
 /* ------------------------------------------------------------------ turns */
 
 /* A service that cannot be reached is no reason to stop watching. */
@@ -28,6 +31,7 @@ static gordian_status judge_news(struct watching *watching, gordian_error *error
     if (status == GORDIAN_OK && !watching->settings->once) {
         tell_deadlocks(watching);
         tell_stalls(watching);
+        tell_unseen(watching);
     }
     return status;
 }
@@ -57,6 +61,33 @@ static gordian_status take_turn(struct watching *watching, gordian_error *error)
 
 /* ------------------------------------------------------------------ once */
 
+/* Clients of this machine must be seen asleep before the second look. Some may always be new: after
+ * a while that is enough. */
+static bool has_clients(const struct sleepers *sleepers, uint64_t first, uint64_t last)
+{
+    if (last - first >= CLIENTS_MOST_NS)
+        return true;
+    return last >= sleepers->latest && !sleepers_pending(sleepers);
+}
+
+/* Is there something that only the latest look has, and that one more could confirm? */
+static bool has_fresh(const struct servers *servers, uint64_t last)
+{
+    for (size_t i = 0; i < servers->count; i++) {
+        const struct source *source = servers->sources[i];
+        for (size_t k = 0; k < source->look.edge_count && source->looks < LOOKS_MOST; k++)
+            if (source->look.edges[k].since > last)
+                return true;
+    }
+    for (size_t i = 0; i < servers->links.count; i++) {
+        const struct member from = servers->links.list[i].from;
+        const struct source *source = servers->sources[from.source];
+        if (source->looks < LOOKS_MOST && source->look.sessions[from.session].since > last)
+            return true;
+    }
+    return false;
+}
+
 /* Have all servers been looked at twice, with a moment between the looks that they share? Those
  * that cannot be reached are left out. */
 static bool is_confirmed(const struct servers *servers)
@@ -71,15 +102,32 @@ static bool is_confirmed(const struct servers *servers)
         first = source->first > first ? source->first : first;
         last = source->look.asked < last ? source->look.asked : last;
     }
-    return last >= first;
+    return last >= first && has_clients(&servers->links.sleepers, first, last) &&
+           !has_fresh(servers, last);
 }
 
-static size_t count_unseen(const struct servers *servers)
+static size_t count_seen(const struct servers *servers)
 {
-    size_t unseen = 0;
+    size_t seen = 0;
     for (size_t i = 0; i < servers->count; i++)
-        unseen += !servers->sources[i]->look.whole;
-    return unseen;
+        seen += servers->sources[i]->look.whole && !servers->sources[i]->parked;
+    return seen;
+}
+
+static void tell_verdict(struct watching *watching, size_t seen)
+{
+    struct telling telling = watching_telling(watching);
+    const struct verdict *verdict = &watching->servers.verdict;
+    if (verdict->deadlock_count)
+        output_format(telling.out, "%zu %s, %zu more %s behind", verdict->deadlock_count,
+                      verdict->deadlock_count == 1 ? "deadlock" : "deadlocks", verdict->behind,
+                      verdict->behind == 1 ? "waits" : "wait");
+    else if (!seen)
+        output_text(telling.out, "nothing was seen");
+    else if (watching->unseen.count)
+        output_text(telling.out, "nothing found, but not everything was seen");
+    else
+        style_text(&telling.style, telling.out, COLOR_GOOD, "no deadlock");
 }
 
 static void tell_nothing(struct watching *watching)
@@ -87,21 +135,20 @@ static void tell_nothing(struct watching *watching)
     struct telling telling = watching_telling(watching);
     const struct overview *overview = &watching->overview;
     const struct verdict *verdict = &watching->servers.verdict;
-    size_t seen = duplicates_distinct(watching->servers.sources, watching->servers.count) -
-                  count_unseen(&watching->servers);
-    if (verdict->deadlock_count == 0)
-        style_text(&telling.style, telling.out, COLOR_GOOD, "no deadlock");
+    size_t all = duplicates_distinct(watching->servers.sources, watching->servers.count);
+    size_t seen = count_seen(&watching->servers);
+    tell_verdict(watching, seen);
+    output_format(telling.out, "; %zu %s for a lock on ", overview->waiting,
+                  overview->waiting == 1 ? "session waits" : "sessions wait");
+    if (seen < all)
+        output_format(telling.out, "%zu of %zu %s\n", seen, all, all == 1 ? "server" : "servers");
     else
-        output_format(telling.out, "%zu %s, %zu more %s behind", verdict->deadlock_count,
-                      verdict->deadlock_count == 1 ? "deadlock" : "deadlocks", verdict->behind,
-                      verdict->behind == 1 ? "waits" : "wait");
-    output_format(telling.out, "; %zu %s for a lock on %zu %s\n", overview->waiting,
-                  overview->waiting == 1 ? "session waits" : "sessions wait", seen,
-                  seen == 1 ? "server" : "servers");
+        output_format(telling.out, "%zu %s\n", seen, seen == 1 ? "server" : "servers");
     if (verdict->mended)
         output_format(telling.out,
                       "  %zu %s through places in a queue, which the server mends itself\n",
                       verdict->mended, verdict->mended == 1 ? "cycle goes" : "cycles go");
+    tell_unseen_once(watching);
     tell_overview(&telling, overview);
 }
 
@@ -109,19 +156,17 @@ static int report_once(struct watching *watching)
 {
     const struct servers *servers = &watching->servers;
     struct telling telling = watching_telling(watching);
-    bool found = servers->verdict.deadlock_count > 0;
     tell_deadlocks(watching);
     tell_stalls(watching);
     act_on_deadlocks(watching, true);
-    if (!overview_take(&watching->overview, servers->sources, servers->count))
+    if (!overview_take(&watching->overview, servers->sources, servers->count) ||
+        !take_unseen(watching))
         watching->failed = true;
     if (watching->cli->json)
-        tell_summary_json(&telling, &servers->verdict, &watching->overview);
+        tell_summary_json(&telling, &servers->verdict, &watching->overview, &watching->unseen);
     else if (!watching->cli->quiet)
         tell_nothing(watching);
-    if (watching->failed)
-        return EXIT_BROKEN;
-    return found ? EXIT_FOUND : count_unseen(servers) ? EXIT_BROKEN : EXIT_NOTHING;
+    return watching_code(watching);
 }
 
 static int watch_once(struct watching *watching)
@@ -187,5 +232,5 @@ int watch_loop(struct watching *watching)
     }
     if (status != GORDIAN_OK)
         return cli_fail(watching->cli, NULL, &error);
-    return watching->failed ? EXIT_BROKEN : watching->found ? EXIT_FOUND : EXIT_NOTHING;
+    return watching_code(watching);
 }

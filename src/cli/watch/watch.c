@@ -57,6 +57,7 @@ static int watch_servers(struct cli *cli, const struct watch_settings *settings,
     servers_open(&watching.servers);
     watching.servers.pace.interval_ns = UINT64_C(1000000) * settings->interval_ms;
     overview_open(&watching.overview, &watching.memory);
+    unseen_open(&watching.unseen, &watching.memory);
     acts_open(&watching.acts, &watching.memory);
     watching.acts.first = settings->act == ACT_CHOICE_CANCEL ? REMEDY_CANCEL : REMEDY_TERMINATE;
     gordian_status status = add_servers(&watching.servers, operands, count, &error);

@@ -3,6 +3,7 @@
  *     watch.c     the options
  *     top.c       the live view (terminal.c)
  *     loop.c      looks, judges, tells, acts: once, or until it is interrupted
+ *     incomplete.c  what could not be seen
  *     acts.c      ends deadlocks, and reports what came of it
  *     events.c    what is told once and not again: deadlocks, stalls, servers that come and go
  */
@@ -16,6 +17,7 @@
 #include "watch/listen.h"
 #include "watch/metrics.h"
 #include "watch/tell.h"
+#include "watch/unseen.h"
 #include "watch/watch.h"
 
 #include <signal.h>
@@ -73,9 +75,13 @@ struct watching {
     struct told_server *told;
     struct listener listener; /* if settings->listen */
     struct feed feed;         /* if settings->reach.to */
-    uint64_t found;           /* deadlocks so far */
-    uint64_t ended;           /* statements cancelled and sessions terminated */
-    bool failed;              /* out of memory, or a file could not be written */
+    struct unseen_list unseen;
+    uint64_t *unseen_told; /* keys of reasons */
+    size_t unseen_told_count, unseen_told_room;
+    bool incomplete; /* at some time not everything was seen */
+    uint64_t found;  /* deadlocks so far */
+    uint64_t ended;  /* statements cancelled and sessions terminated */
+    bool failed;     /* out of memory, or a file could not be written */
     gordian_allocator memory;
 };
 
@@ -85,6 +91,14 @@ void tell_deadlocks(struct watching *watching);
 void tell_stalls(struct watching *watching);
 void tell_servers(struct watching *watching);
 void watching_free(struct watching *watching);
+
+/* incomplete.c. What cannot be seen now; false: out of memory. */
+bool take_unseen(struct watching *watching);
+/* All of it, with --once; what is new, otherwise. */
+void tell_unseen_once(struct watching *watching);
+void tell_unseen(struct watching *watching);
+/* The exit code, by what was found and what was not seen. */
+int watching_code(struct watching *watching);
 
 /* acts.c: goes on with what --act asks for, by the latest judgement. `begin`: acts on deadlocks
  * that are new. */
