@@ -1,6 +1,7 @@
 /* pthread_create and the ways to join. */
 #include "run/chain.h"
 #include "run/export.h"
+#include "run/guard.h"
 #include "run/judge.h"
 #include "run/leave.h"
 #include "run/order.h"
@@ -34,8 +35,8 @@ static void *start_pthread(void *record)
     void *value;
     pthread_cleanup_push(thread_leave, t);
     value = t->start(t->argument);
+    thread_leave(t); /* cancelled in it, it is done again */
     pthread_cleanup_pop(0);
-    thread_leave(t);
     return value;
 }
 
@@ -47,18 +48,22 @@ static int start_c11(void *record)
     int value;
     pthread_cleanup_push(thread_leave, t);
     value = t->start_c11(t->argument);
-    pthread_cleanup_pop(0);
     thread_leave(t);
+    pthread_cleanup_pop(0);
     return value;
 }
 
-/* A record for the thread that `creator` is about to create; NULL: unwatched. */
+/* A record for the thread that `creator` is about to create; NULL: unwatched. With a record, the
+ * creator is not cancelled asynchronously until it sets its cancellation type back to *type. A
+ * shield would block signals in the new thread as well. */
 static struct thread *thread_prepare(struct thread *creator, const pthread_attr_t *attributes,
-                                     struct site site)
+                                     struct site site, int *type)
 {
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, type);
     order_frame(creator, site.frame);
     order_begin();
-    creator->inside++;
+    struct shield shield;
+    work_begin(creator, &shield);
     struct thread *t = table_reserve();
     if (t) {
         size_t size = 0;
@@ -72,7 +77,9 @@ static struct thread *thread_prepare(struct thread *creator, const pthread_attr_
         t->stack_low = size;
         t->create_frames = walk(creator, t->create_frame, watch.sites, site);
     }
-    inside_leave(creator);
+    work_end(creator, &shield);
+    if (!t)
+        pthread_setcanceltype(*type, NULL);
     return t;
 }
 
@@ -81,7 +88,8 @@ WRAPPER(int, pthread_create,
          void *argument))
 {
     struct thread *creator = thread_enter();
-    struct thread *t = creator ? thread_prepare(creator, attributes, SITE_HERE) : NULL;
+    int type = PTHREAD_CANCEL_DEFERRED;
+    struct thread *t = creator ? thread_prepare(creator, attributes, SITE_HERE, &type) : NULL;
     if (!t)
         return real.pthread_create(handle, attributes, run, argument);
     t->start = run;
@@ -89,6 +97,7 @@ WRAPPER(int, pthread_create,
     int result = real.pthread_create(handle, attributes, start_pthread, t);
     if (result != 0)
         table_release(t);
+    pthread_setcanceltype(type, NULL);
     return result;
 }
 EXPORT2(pthread_create, V_2_34, V_OLDEST);
@@ -96,7 +105,8 @@ EXPORT2(pthread_create, V_2_34, V_OLDEST);
 WRAPPER(int, thrd_create, (thrd_t * handle, thrd_start_t run, void *argument))
 {
     struct thread *creator = thread_enter();
-    struct thread *t = creator ? thread_prepare(creator, NULL, SITE_HERE) : NULL;
+    int type = PTHREAD_CANCEL_DEFERRED;
+    struct thread *t = creator ? thread_prepare(creator, NULL, SITE_HERE, &type) : NULL;
     if (!t)
         return real.thrd_create(handle, run, argument);
     t->start_c11 = run;
@@ -104,6 +114,7 @@ WRAPPER(int, thrd_create, (thrd_t * handle, thrd_start_t run, void *argument))
     int result = real.thrd_create(handle, start_c11, t);
     if (result != thrd_success)
         table_release(t);
+    pthread_setcanceltype(type, NULL);
     return result;
 }
 EXPORT2(thrd_create, V_2_34, V_2_28);
@@ -129,11 +140,6 @@ WRAPPER(int, clone, (int (*run)(void *), void *stack, int flags, void *argument,
 EXPORT(clone, V_OLDEST);
 
 /* ------------------------------------------------------------------ joining */
-
-static void wait_over(void *thread)
-{
-    wait_end(thread);
-}
 
 /* What a join of any kind does once it is clear that it may wait. */
 struct join {
@@ -201,14 +207,12 @@ static __attribute__((noinline)) int join_thread(const struct join *join, struct
         return join->join(join);
     if (libc_refuses(t, join->thread))
         return join->join(join);
-    int result;
+    struct undo undo;
     order_frame(t, site.frame);
-    WAIT_BEGIN(t, (void *)join->thread, INCIDENT_THREAD_END, INCIDENT_END,
+    WAIT_BEGIN(t, &undo, (void *)join->thread, INCIDENT_THREAD_END, INCIDENT_END,
                (join->until ? (uint32_t)INCIDENT_TIMED : 0) | join->through, site);
-    pthread_cleanup_push(wait_over, t);
-    result = wait_for(t, join);
-    pthread_cleanup_pop(0);
-    wait_end(t);
+    int result = wait_for(t, join);
+    WAIT_END(t, &undo);
     return result;
 }
 

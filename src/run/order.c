@@ -9,7 +9,6 @@
 #include "run/real.h"
 
 #include <malloc.h>
-#include <signal.h>
 #include <string.h>
 
 #define CACHE 1024u
@@ -39,12 +38,12 @@ void order_fork(void)
 
 bool order_stop(void)
 {
-    return guard_lock_soon(&guard);
+    return guard_take_soon(&guard);
 }
 
 void order_go_on(void)
 {
-    guard_unlock(&guard);
+    guard_drop(&guard);
 }
 
 /* ------------------------------------------------------------------ telling */
@@ -142,11 +141,10 @@ static __attribute__((noinline)) void learn_order(struct thread *t, uint32_t pla
     struct notice notice;
     struct order_cycle cycle;
     uint32_t index;
-    sigset_t old;
-    guard_enter(t, &guard, &old);
+    guard_enter(t, &guard, NULL);
     int news = graph_learn(t, t->held, place, &index);
     bool found = news > 0 && graph_search(index, &cycle) && write_notice(t, &cycle, &notice);
-    guard_leave(t, &guard, &old);
+    guard_leave(t, &guard, NULL);
     if (news < 0)
         stop_ordering();
     if (found)
@@ -159,12 +157,11 @@ void order_begin(void)
     if (*watch.single)
         atomic_fetch_add(&watch.order_epoch, 1);
     if (unlikely(forked)) {
-        sigset_t old;
-        guard_enter(self, &guard, &old);
+        guard_enter(self, &guard, NULL);
         if (watch.potential && forked)
             graph_clear();
         forked = false;
-        guard_leave(self, &guard, &old);
+        guard_leave(self, &guard, NULL);
         atomic_fetch_add(&watch.order_epoch, 1);
     }
 }
@@ -201,25 +198,23 @@ void order_forget(uintptr_t low, size_t size)
     if (!watch.potential || size == 0 || !graph_may_have(low, size))
         return;
     struct thread *t = self;
-    sigset_t old;
     int saved = errno;
-    guard_enter(t, &guard, &old);
+    guard_enter(t, &guard, NULL);
     if (graph_forget(low, size))
         atomic_fetch_add(&watch.order_epoch, 1);
-    guard_leave(t, &guard, &old);
+    guard_leave(t, &guard, NULL);
     errno = saved;
 }
 
 void order_unwind(struct thread *t, uintptr_t frame)
 {
     uintptr_t lowest = atomic_load(&t->lowest_lock);
-    sigset_t old;
     int saved = errno;
-    guard_enter(t, &guard, &old);
+    guard_enter(t, &guard, NULL);
     if (lowest >= t->stack_low && graph_forget(lowest, frame - lowest))
         atomic_fetch_add(&watch.order_epoch, 1);
     atomic_store(&t->lowest_lock, graph_lowest(frame, t->stack_high));
-    guard_leave(t, &guard, &old);
+    guard_leave(t, &guard, NULL);
     errno = saved;
 }
 

@@ -104,6 +104,9 @@ struct real {
 #undef REAL
     __typeof__(execveat) *execveat;
     start_main_function *libc_start_main, *oldest_start_main;
+    void (*cleanup_push)(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
+                         void *argument);
+    void (*cleanup_pop)(struct _pthread_cleanup_buffer *buffer, int execute);
     void (*call_tls_dtors)(void); /* libc's own; NULL: it has none of that name */
 #if defined(__x86_64__)
     /* Condition variables of programs linked before glibc 2.3.2. */

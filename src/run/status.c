@@ -3,6 +3,7 @@
 #include "run/status.h"
 
 #include "run/export.h"
+#include "run/guard.h"
 #include "run/launch.h"
 #include "run/real.h"
 #include "run/settings.h"
@@ -83,16 +84,15 @@ static int open_asker(uint32_t pid, int fd)
 static void answer_status(uint32_t pid, int fd)
 {
     struct thread *t = self;
+    struct shield shield;
+    work_begin(t, &shield);
     int to = fd >= 0 ? open_asker(pid, fd) : TO_STDERR;
     if (fd >= 0 && to < 0)
         to = TO_MEMORY;
-    if (t)
-        t->inside++;
     write_status(to);
-    if (t)
-        inside_leave(t);
     if (to >= 0)
         sys_close(to);
+    work_end(t, &shield);
 }
 
 static _Atomic uint32_t asker_pid;
