@@ -80,6 +80,8 @@
     REAL(tss_delete)                                                                               \
     REAL(sigaction)                                                                                \
     REAL(signal)                                                                                   \
+    REAL(__sysv_signal)                                                                            \
+    REAL(sysv_signal)                                                                              \
     REAL(free)                                                                                     \
     REAL(realloc)                                                                                  \
     REAL(malloc_usable_size)                                                                       \
@@ -103,6 +105,7 @@ struct real {
     REAL_FUNCTIONS(REAL)
 #undef REAL
     __typeof__(execveat) *execveat;
+    __typeof__(signal) *sigset; /* declared as deprecated */
     start_main_function *libc_start_main, *oldest_start_main;
     void (*cleanup_push)(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
                          void *argument);

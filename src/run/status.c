@@ -199,16 +199,29 @@ WRAPPER(int, sigaction, (int number, const struct sigaction *action, struct siga
 }
 EXPORT(sigaction, V_OLDEST);
 
-WRAPPER(sighandler_t, signal, (int number, sighandler_t action))
+/* The program has set a handler; what it is told was there before. */
+static sighandler_t handler_set(int number, sighandler_t action, sighandler_t old)
 {
-    thread_enter();
-    sighandler_t old = real.signal(number, action);
-    if (old != SIG_ERR)
-        note_handler(number, action);
-    if (old != SIG_ERR && number == watch.status_signal && number > 0) {
-        give_up(number);
-        return SIG_DFL;
-    }
-    return old;
+    if (old == SIG_ERR)
+        return old;
+    note_handler(number, action);
+    if (number != watch.status_signal || number <= 0)
+        return old;
+    give_up(number);
+    return SIG_DFL;
 }
-EXPORT(signal, V_OLDEST);
+
+/* All that libc has for it: programs that ask for strict standards get signal() as __sysv_signal().
+ */
+#define SIGNAL_WRAPPER(name)                                                                       \
+    WRAPPER(sighandler_t, name, (int number, sighandler_t action))                                 \
+    {                                                                                              \
+        thread_enter();                                                                            \
+        return handler_set(number, action, real.name(number, action));                             \
+    }                                                                                              \
+    EXPORT(name, V_OLDEST)
+
+SIGNAL_WRAPPER(signal);
+SIGNAL_WRAPPER(__sysv_signal);
+SIGNAL_WRAPPER(sysv_signal);
+SIGNAL_WRAPPER(sigset);
