@@ -61,7 +61,6 @@ static struct thread *thread_prepare(struct thread *creator, const pthread_attr_
 {
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, type);
     order_frame(creator, site.frame);
-    order_begin();
     struct shield shield;
     work_begin(creator, &shield);
     struct thread *t = table_reserve();
@@ -83,22 +82,31 @@ static struct thread *thread_prepare(struct thread *creator, const pthread_attr_
     return t;
 }
 
+/* Passes on the answer of a call that was to make a thread. */
+static int thread_made(int result, int success)
+{
+    if (result != success)
+        order_joined();
+    return result;
+}
+
 WRAPPER(int, pthread_create,
         (pthread_t * handle, const pthread_attr_t *attributes, void *(*run)(void *),
          void *argument))
 {
     struct thread *creator = thread_enter();
     int type = PTHREAD_CANCEL_DEFERRED;
+    order_begin(creator);
     struct thread *t = creator ? thread_prepare(creator, attributes, SITE_HERE, &type) : NULL;
     if (!t)
-        return real.pthread_create(handle, attributes, run, argument);
+        return thread_made(real.pthread_create(handle, attributes, run, argument), 0);
     t->start = run;
     t->argument = argument;
     int result = real.pthread_create(handle, attributes, start_pthread, t);
     if (result != 0)
         table_release(t);
     pthread_setcanceltype(type, NULL);
-    return result;
+    return thread_made(result, 0);
 }
 EXPORT2(pthread_create, V_2_34, V_OLDEST);
 
@@ -106,16 +114,17 @@ WRAPPER(int, thrd_create, (thrd_t * handle, thrd_start_t run, void *argument))
 {
     struct thread *creator = thread_enter();
     int type = PTHREAD_CANCEL_DEFERRED;
+    order_begin(creator);
     struct thread *t = creator ? thread_prepare(creator, NULL, SITE_HERE, &type) : NULL;
     if (!t)
-        return real.thrd_create(handle, run, argument);
+        return thread_made(real.thrd_create(handle, run, argument), thrd_success);
     t->start_c11 = run;
     t->argument = argument;
     int result = real.thrd_create(handle, start_c11, t);
     if (result != thrd_success)
         table_release(t);
     pthread_setcanceltype(type, NULL);
-    return result;
+    return thread_made(result, thrd_success);
 }
 EXPORT2(thrd_create, V_2_34, V_2_28);
 
@@ -153,24 +162,36 @@ struct join {
     int deadlock; /* the answer that stands for EDEADLK */
 };
 
+/* Passes on the answer of a call that was to join a thread. */
+static int thread_joined(int result)
+{
+    if (result == 0)
+        order_joined();
+    return result;
+}
+
 static int real_join(const struct join *join)
 {
-    return real.pthread_join(join->thread, join->value);
+    return thread_joined(real.pthread_join(join->thread, join->value));
 }
 
 static int real_join_timed(const struct join *join)
 {
-    return real.pthread_timedjoin_np(join->thread, join->value, join->until);
+    return thread_joined(real.pthread_timedjoin_np(join->thread, join->value, join->until));
 }
 
 static int real_join_clock(const struct join *join)
 {
-    return real.pthread_clockjoin_np(join->thread, join->value, join->clock, join->until);
+    return thread_joined(
+        real.pthread_clockjoin_np(join->thread, join->value, join->clock, join->until));
 }
 
 static int real_join_c11(const struct join *join)
 {
-    return real.thrd_join(join->thread, join->status);
+    int result = real.thrd_join(join->thread, join->status);
+    if (result == thrd_success)
+        order_joined();
+    return result;
 }
 
 /* Joining oneself, or one who is joining us: libc answers EDEADLK by itself. */
@@ -196,7 +217,7 @@ static int wait_for(struct thread *t, const struct join *join)
         struct timespec until = sys_soon(LOOK_AGAIN_NS);
         int result = real.pthread_clockjoin_np(join->thread, join->value, CLOCK_MONOTONIC, &until);
         if (result != ETIMEDOUT)
-            return result;
+            return thread_joined(result);
     }
 }
 
@@ -246,6 +267,13 @@ WRAPPER(int, pthread_clockjoin_np,
     return join_thread(&join, SITE_HERE);
 }
 EXPORT2(pthread_clockjoin_np, V_2_34, V_2_31);
+
+WRAPPER(int, pthread_tryjoin_np, (pthread_t thread, void **value))
+{
+    thread_enter();
+    return thread_joined(real.pthread_tryjoin_np(thread, value));
+}
+EXPORT2(pthread_tryjoin_np, V_2_34, V_TIMED);
 
 WRAPPER(int, thrd_join, (thrd_t thread, int *status))
 {

@@ -21,6 +21,11 @@ struct order_cache {
 };
 
 static struct guard guard;
+/* Threads that were made and not joined yet, ended or not. While there is none, the process has one
+ * thread, and had others only before: what it does can meet nobody. A thread that has ended without
+ * being joined may have met it, had it been slower. */
+static _Atomic uint32_t unjoined;
+
 static _Atomic bool full;
 static _Atomic bool forked; /* and no thread made since: what is in the graph is the parent's */
 
@@ -33,6 +38,7 @@ bool order_start(void)
 void order_fork(void)
 {
     atomic_store(&guard.word, 0);
+    atomic_store(&unjoined, 0);
     forked = true;
 }
 
@@ -151,25 +157,41 @@ static __attribute__((noinline)) void learn_order(struct thread *t, uint32_t pla
         finding_tell(t, &notice);
 }
 
-/* What was done alone is looked at when it is done again. */
-void order_begin(void)
+void order_found(void)
 {
-    if (*watch.single)
+    if (atomic_fetch_add(&unjoined, 1) == 0)
         atomic_fetch_add(&watch.order_epoch, 1);
-    if (unlikely(forked)) {
-        guard_enter(self, &guard, NULL);
+}
+
+void order_joined(void)
+{
+    uint32_t seen = atomic_load(&unjoined);
+    while (seen && !atomic_compare_exchange_weak(&unjoined, &seen, seen - 1))
+        ;
+}
+
+void order_begin(struct thread *creator)
+{
+    order_found();
+    if (unlikely(forked) && creator) {
+        guard_enter(creator, &guard, NULL);
         if (watch.potential && forked)
             graph_clear();
         forked = false;
-        guard_leave(self, &guard, NULL);
+        guard_leave(creator, &guard, NULL);
         atomic_fetch_add(&watch.order_epoch, 1);
     }
+}
+
+static bool is_alone(void)
+{
+    return *watch.single || atomic_load_explicit(&unjoined, memory_order_relaxed) == 0;
 }
 
 void order_look(struct thread *t, uint32_t place)
 {
     struct order_cache *cache = t->orders;
-    if (*watch.single || forked ||
+    if (is_alone() || forked ||
         atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
         return;
     if (unlikely(!cache)) {

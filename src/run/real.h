@@ -3,6 +3,7 @@
 #ifndef GORDIAN_RUN_REAL_H
 #define GORDIAN_RUN_REAL_H
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -61,6 +62,7 @@
     REAL(pthread_barrier_wait)                                                                     \
     REAL(pthread_create)                                                                           \
     REAL(pthread_join)                                                                             \
+    REAL(pthread_tryjoin_np)                                                                       \
     REAL(pthread_timedjoin_np)                                                                     \
     REAL(pthread_clockjoin_np)                                                                     \
     REAL(mtx_init)                                                                                 \
@@ -86,6 +88,7 @@
     REAL(realloc)                                                                                  \
     REAL(malloc_usable_size)                                                                       \
     REAL(munmap)                                                                                   \
+    REAL(dlclose)                                                                                  \
     REAL(prctl)                                                                                    \
     REAL(syscall)                                                                                  \
     REAL(execve)                                                                                   \

@@ -259,6 +259,8 @@ static struct thread *enrol_thread(void)
         table_adopt(t);
         t->unseen = !t->is_main;
         atomic_fetch_add(&watch.unseen, t->unseen);
+        if (t->unseen)
+            order_found();
     }
     aside = false;
     shield_lower(&shield);
