@@ -36,6 +36,7 @@ extern const struct expert expert_stdio;    /* stdio.c: streams */
 extern const struct expert expert_malloc;   /* stdio.c */
 extern const struct expert expert_futex;    /* futex.c: other words in memory, C++20's */
 extern const struct expert expert_spin;     /* spin.c: threads that do not sleep */
+extern const struct expert expert_watcher;  /* watcher.c: words of libgordian-run.so */
 extern const struct expert expert_evidence; /* evidence.c: holders that no lock names */
 
 /* mpi.c: ranks of MPI programs, which wait without sleeping and so come before all others. */

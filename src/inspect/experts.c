@@ -2,9 +2,9 @@
 
 /* The more particular first. */
 static const struct expert *const experts[] = {
-    &expert_python, &expert_rust,     &expert_between,  &expert_ipc,
-    &expert_glibc,  &expert_stdio,    &expert_malloc,   &expert_futex,
-    &expert_spin,   &expert_evidence, &expert_runtimes,
+    &expert_watcher, &expert_python, &expert_rust,     &expert_between,
+    &expert_ipc,     &expert_glibc,  &expert_stdio,    &expert_malloc,
+    &expert_futex,   &expert_spin,   &expert_evidence, &expert_runtimes,
 };
 
 #define EXPERTS (sizeof experts / sizeof *experts)

@@ -10,10 +10,11 @@ WRAPPER(int, pthread_barrier_wait, (pthread_barrier_t * barrier))
     if (!t)
         return real.pthread_barrier_wait(barrier);
     struct site site = SITE_HERE;
-    WAIT_BEGIN(t, barrier, INCIDENT_BARRIER, INCIDENT_ARRIVAL, 0, site);
+    struct undo undo;
+    WAIT_BEGIN(t, &undo, barrier, INCIDENT_BARRIER, INCIDENT_ARRIVAL, 0, site);
     judge_wait(t, 0);
     int result = real.pthread_barrier_wait(barrier);
-    wait_end(t);
+    WAIT_END(t, &undo);
     return result;
 }
 EXPORT2(pthread_barrier_wait, V_2_34, V_OLDEST);

@@ -189,6 +189,16 @@ static bool thread_runs(struct thread *t)
     return thread_is_live(t) && (!look_at(t, &look) || (look.flags & INCIDENT_TIMED));
 }
 
+/* Where this library is mapped, its guards included; the linker says so. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+/* A word of this library's: a thread that sleeps on it is at work here. */
+static bool is_own_word(uintptr_t address)
+{
+    return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end;
+}
+
 /* Is the futex a thread sleeps on a part of what it says it waits for? A handler that runs on top
  * of the wait may sleep elsewhere. What a join sleeps on is libc's own. */
 static bool is_its_wait(const struct thread *t, uintptr_t address)
@@ -201,6 +211,8 @@ static bool is_its_wait(const struct thread *t, uintptr_t address)
         [INCIDENT_BARRIER] = sizeof(pthread_barrier_t),
     };
     uint32_t kind = t->wait.kind;
+    if (is_own_word(address))
+        return false;
     if (kind == INCIDENT_THREAD_END)
         return true;
     if (t->wait.outer && address - t->wait.outer < sizeof(pthread_mutex_t))

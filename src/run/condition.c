@@ -13,18 +13,20 @@
 /* What must be put back after the wait, whichever way it ends. */
 struct waiter {
     struct thread *thread;
-    bool held;
+    volatile bool held;
     struct held hold;
 };
 
-/* However the wait ends, by a signal, in time or by cancellation, the mutex is taken again. */
+/* However the wait ends, by a signal, in time, by cancellation or by a jump, the mutex is taken
+ * again. */
 static void take_back(void *context)
 {
     struct waiter *waiter = context;
     struct thread *t = waiter->thread;
-    wait_end(t);
+    wait_left(t);
     if (!waiter->held)
         return;
+    waiter->held = false; /* once: it may be left from here, too */
     struct held *h = hold_place(t);
     if (!h)
         return;
@@ -70,7 +72,7 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
     if (!t)
         return call->wait(call);
     struct waiter waiter;
-    int result;
+    struct undo undo;
     give_back(t, call->mutex, &waiter);
     t->woke_somebody =
         woke_somebody(t, &waiter, call->mutex) || hands_over(t, &waiter, call->mutex);
@@ -78,13 +80,13 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
     wait_fill(t, call->condition, INCIDENT_CONDITION, INCIDENT_SIGNAL,
               (call->until ? (uint32_t)INCIDENT_TIMED : 0) | call->through, site);
     t->wait.outer = (uintptr_t)call->mutex;
+    undo_push(&undo, take_back, &waiter);
     capture_wait(&t->wait);
     wait_publish(t);
-    pthread_cleanup_push(take_back, &waiter);
     judge_wait(t, 0);
-    result = call->wait(call);
-    pthread_cleanup_pop(0);
+    int result = call->wait(call);
     take_back(&waiter);
+    undo_pop(&undo);
     return result;
 }
 

@@ -1,6 +1,7 @@
 /* pthread_create and the ways to join. */
 #include "run/chain.h"
 #include "run/export.h"
+#include "run/guard.h"
 #include "run/judge.h"
 #include "run/leave.h"
 #include "run/order.h"
@@ -34,8 +35,8 @@ static void *start_pthread(void *record)
     void *value;
     pthread_cleanup_push(thread_leave, t);
     value = t->start(t->argument);
+    thread_leave(t); /* cancelled in it, it is done again */
     pthread_cleanup_pop(0);
-    thread_leave(t);
     return value;
 }
 
@@ -47,18 +48,21 @@ static int start_c11(void *record)
     int value;
     pthread_cleanup_push(thread_leave, t);
     value = t->start_c11(t->argument);
-    pthread_cleanup_pop(0);
     thread_leave(t);
+    pthread_cleanup_pop(0);
     return value;
 }
 
-/* A record for the thread that `creator` is about to create; NULL: unwatched. */
+/* A record for the thread that `creator` is about to create; NULL: unwatched. With a record, the
+ * creator is not cancelled asynchronously until it sets its cancellation type back to *type. A
+ * shield would block signals in the new thread as well. */
 static struct thread *thread_prepare(struct thread *creator, const pthread_attr_t *attributes,
-                                     struct site site)
+                                     struct site site, int *type)
 {
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, type);
     order_frame(creator, site.frame);
-    order_begin();
-    creator->inside++;
+    struct shield shield;
+    work_begin(creator, &shield);
     struct thread *t = table_reserve();
     if (t) {
         size_t size = 0;
@@ -72,8 +76,18 @@ static struct thread *thread_prepare(struct thread *creator, const pthread_attr_
         t->stack_low = size;
         t->create_frames = walk(creator, t->create_frame, watch.sites, site);
     }
-    inside_leave(creator);
+    work_end(creator, &shield);
+    if (!t)
+        pthread_setcanceltype(*type, NULL);
     return t;
+}
+
+/* Passes on the answer of a call that was to make a thread. */
+static int thread_made(int result, int success)
+{
+    if (result != success)
+        order_joined();
+    return result;
 }
 
 WRAPPER(int, pthread_create,
@@ -81,30 +95,36 @@ WRAPPER(int, pthread_create,
          void *argument))
 {
     struct thread *creator = thread_enter();
-    struct thread *t = creator ? thread_prepare(creator, attributes, SITE_HERE) : NULL;
+    int type = PTHREAD_CANCEL_DEFERRED;
+    order_begin(creator);
+    struct thread *t = creator ? thread_prepare(creator, attributes, SITE_HERE, &type) : NULL;
     if (!t)
-        return real.pthread_create(handle, attributes, run, argument);
+        return thread_made(real.pthread_create(handle, attributes, run, argument), 0);
     t->start = run;
     t->argument = argument;
     int result = real.pthread_create(handle, attributes, start_pthread, t);
     if (result != 0)
         table_release(t);
-    return result;
+    pthread_setcanceltype(type, NULL);
+    return thread_made(result, 0);
 }
 EXPORT2(pthread_create, V_2_34, V_OLDEST);
 
 WRAPPER(int, thrd_create, (thrd_t * handle, thrd_start_t run, void *argument))
 {
     struct thread *creator = thread_enter();
-    struct thread *t = creator ? thread_prepare(creator, NULL, SITE_HERE) : NULL;
+    int type = PTHREAD_CANCEL_DEFERRED;
+    order_begin(creator);
+    struct thread *t = creator ? thread_prepare(creator, NULL, SITE_HERE, &type) : NULL;
     if (!t)
-        return real.thrd_create(handle, run, argument);
+        return thread_made(real.thrd_create(handle, run, argument), thrd_success);
     t->start_c11 = run;
     t->argument = argument;
     int result = real.thrd_create(handle, start_c11, t);
     if (result != thrd_success)
         table_release(t);
-    return result;
+    pthread_setcanceltype(type, NULL);
+    return thread_made(result, thrd_success);
 }
 EXPORT2(thrd_create, V_2_34, V_2_28);
 
@@ -130,11 +150,6 @@ EXPORT(clone, V_OLDEST);
 
 /* ------------------------------------------------------------------ joining */
 
-static void wait_over(void *thread)
-{
-    wait_end(thread);
-}
-
 /* What a join of any kind does once it is clear that it may wait. */
 struct join {
     pthread_t thread;
@@ -147,24 +162,36 @@ struct join {
     int deadlock; /* the answer that stands for EDEADLK */
 };
 
+/* Passes on the answer of a call that was to join a thread. */
+static int thread_joined(int result)
+{
+    if (result == 0)
+        order_joined();
+    return result;
+}
+
 static int real_join(const struct join *join)
 {
-    return real.pthread_join(join->thread, join->value);
+    return thread_joined(real.pthread_join(join->thread, join->value));
 }
 
 static int real_join_timed(const struct join *join)
 {
-    return real.pthread_timedjoin_np(join->thread, join->value, join->until);
+    return thread_joined(real.pthread_timedjoin_np(join->thread, join->value, join->until));
 }
 
 static int real_join_clock(const struct join *join)
 {
-    return real.pthread_clockjoin_np(join->thread, join->value, join->clock, join->until);
+    return thread_joined(
+        real.pthread_clockjoin_np(join->thread, join->value, join->clock, join->until));
 }
 
 static int real_join_c11(const struct join *join)
 {
-    return real.thrd_join(join->thread, join->status);
+    int result = real.thrd_join(join->thread, join->status);
+    if (result == thrd_success)
+        order_joined();
+    return result;
 }
 
 /* Joining oneself, or one who is joining us: libc answers EDEADLK by itself. */
@@ -190,7 +217,7 @@ static int wait_for(struct thread *t, const struct join *join)
         struct timespec until = sys_soon(LOOK_AGAIN_NS);
         int result = real.pthread_clockjoin_np(join->thread, join->value, CLOCK_MONOTONIC, &until);
         if (result != ETIMEDOUT)
-            return result;
+            return thread_joined(result);
     }
 }
 
@@ -201,14 +228,12 @@ static __attribute__((noinline)) int join_thread(const struct join *join, struct
         return join->join(join);
     if (libc_refuses(t, join->thread))
         return join->join(join);
-    int result;
+    struct undo undo;
     order_frame(t, site.frame);
-    WAIT_BEGIN(t, (void *)join->thread, INCIDENT_THREAD_END, INCIDENT_END,
+    WAIT_BEGIN(t, &undo, (void *)join->thread, INCIDENT_THREAD_END, INCIDENT_END,
                (join->until ? (uint32_t)INCIDENT_TIMED : 0) | join->through, site);
-    pthread_cleanup_push(wait_over, t);
-    result = wait_for(t, join);
-    pthread_cleanup_pop(0);
-    wait_end(t);
+    int result = wait_for(t, join);
+    WAIT_END(t, &undo);
     return result;
 }
 
@@ -242,6 +267,13 @@ WRAPPER(int, pthread_clockjoin_np,
     return join_thread(&join, SITE_HERE);
 }
 EXPORT2(pthread_clockjoin_np, V_2_34, V_2_31);
+
+WRAPPER(int, pthread_tryjoin_np, (pthread_t thread, void **value))
+{
+    thread_enter();
+    return thread_joined(real.pthread_tryjoin_np(thread, value));
+}
+EXPORT2(pthread_tryjoin_np, V_2_34, V_TIMED);
 
 WRAPPER(int, thrd_join, (thrd_t thread, int *status))
 {

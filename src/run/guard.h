@@ -1,8 +1,10 @@
-/* The library's own locks: a word and a futex. They are held for short whiles, with signals blocked
- * where a handler could leave by a jump, and never while calling into the program. */
+/* The library's own locks: a word and a futex. They are held for short whiles, under a shield, so
+ * that no thread ends or jumps away with one, and never while calling into the program. No other
+ * process and no other part of the program knows them: a thread that sleeps on one is running. */
 #ifndef GORDIAN_RUN_GUARD_H
 #define GORDIAN_RUN_GUARD_H
 
+#include "run/shield.h"
 #include "run/sys.h"
 #include "run/watch.h"
 
@@ -11,9 +13,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct guard {
     _Atomic uint32_t word; /* 0 free, 1 taken, 2 taken and waited for */
+    struct shield shield;  /* of the thread that has it */
 };
 
 static inline bool guard_try(struct guard *guard)
@@ -23,7 +27,7 @@ static inline bool guard_try(struct guard *guard)
                                                    memory_order_relaxed);
 }
 
-static inline void guard_lock(struct guard *guard)
+static inline void guard_take(struct guard *guard)
 {
     if (guard_try(guard))
         return;
@@ -35,9 +39,30 @@ static inline void guard_lock(struct guard *guard)
             return;
 }
 
+static inline void guard_drop(struct guard *guard)
+{
+    if (atomic_exchange_explicit(&guard->word, 0, memory_order_release) == 2)
+        sys_call(SYS_futex, &guard->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static inline void guard_lock(struct guard *guard)
+{
+    struct shield shield;
+    shield_raise(&shield);
+    guard_take(guard);
+    guard->shield = shield;
+}
+
+static inline void guard_unlock(struct guard *guard)
+{
+    struct shield shield = guard->shield;
+    guard_drop(guard);
+    shield_lower(&shield);
+}
+
 /* For fork, which wants the child to find things whole: whoever has it gives it back soon, unless a
- * handler that interrupted this very thread forks. Then it goes without. */
-static inline bool guard_lock_soon(struct guard *guard)
+ * handler that interrupted this very thread forks. Then it goes without. Callers have a shield. */
+static inline bool guard_take_soon(struct guard *guard)
 {
     for (int tries = 0; tries < 100; tries++) {
         if (guard_try(guard))
@@ -47,30 +72,47 @@ static inline bool guard_lock_soon(struct guard *guard)
     return false;
 }
 
-static inline void guard_unlock(struct guard *guard)
-{
-    if (atomic_exchange_explicit(&guard->word, 0, memory_order_release) == 2)
-        sys_call(SYS_futex, &guard->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
-/* The same by a thread that works on something for longer: with signals blocked, since a handler
- * could leave by a jump, and `inside`. `t` may be NULL. */
+/* The same by a thread that works on something for longer: `inside`. `t` may be NULL. `old`: the
+ * thread's own signal mask, for a caller that wants to know. */
 static inline void guard_enter(struct thread *t, struct guard *guard, sigset_t *old)
 {
-    sigset_t all;
-    sigfillset(&all);
+    struct shield shield;
+    if (old) {
+        shield_raise_mask(&shield);
+        memcpy(old, &shield.mask, sizeof shield.mask);
+    } else {
+        shield_raise(&shield);
+    }
     if (t)
         t->inside++;
-    sys_call(SYS_rt_sigprocmask, SIG_BLOCK, &all, old, 8);
-    guard_lock(guard);
+    guard_take(guard);
+    guard->shield = shield;
 }
 
 static inline void guard_leave(struct thread *t, struct guard *guard, const sigset_t *old)
 {
-    guard_unlock(guard);
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
+    struct shield shield = guard->shield;
+    (void)old;
+    guard_drop(guard);
     if (t)
         inside_leave(t);
+    shield_lower(&shield);
+}
+
+/* Work of a thread that must not be left, on its own record or on what has guards of its own. `t`
+ * may be NULL. */
+static inline void work_begin(struct thread *t, struct shield *shield)
+{
+    shield_raise(shield);
+    if (t)
+        t->inside++;
+}
+
+static inline void work_end(struct thread *t, const struct shield *shield)
+{
+    if (t)
+        inside_leave(t);
+    shield_lower(shield);
 }
 
 #endif

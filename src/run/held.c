@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "run/arena.h"
+#include "run/guard.h"
 #include "run/locks.h"
 #include "run/order.h"
 #include "run/sys.h"
@@ -56,13 +57,15 @@ static uint32_t drop_stale(struct thread *t, uint32_t place, uintptr_t lock)
 void held_new(struct thread *t, size_t at, uintptr_t lock, struct site site)
 {
     uint32_t place = (uint32_t)(at / sizeof(struct held));
+    bool other = t->held[place].lock != lock;
+    if (other)
+        t->held[place].lock = lock; /* at once: it says that the last one of this place is held */
     if (unlikely(atomic_load_explicit(&watch.strays, memory_order_relaxed)) && place)
         place = drop_stale(t, place, lock);
     struct held *h = &t->held[place];
     if (watch.sites && h->frame[0] != site.caller)
         h->frames = (uint8_t)walk_anew(t, h->frame, watch.sites, site_of_caller(site));
-    if (h->lock != lock) {
-        h->lock = lock;
+    if (other) {
         locks_count(lock);
         order_frame(t, site.frame);
     }
@@ -95,29 +98,53 @@ uint32_t held_find(const struct thread *t, uintptr_t lock)
     return UINT32_MAX;
 }
 
+/* Taking a hold out of the list. */
+struct drop {
+    struct thread *thread;
+    volatile uint32_t at; /* the place that is being filled from the next one */
+    uint32_t last;
+    uint32_t inside; /* before */
+};
+
+/* Also when it is left in the middle: each step may be done twice. */
+static void finish_drop(void *context)
+{
+    struct drop *drop = context;
+    struct thread *t = drop->thread;
+    for (; drop->at < drop->last; drop->at++) {
+        struct held *h = &t->held[drop->at];
+        memcpy(h, h + 1, offsetof(struct held, frame) + h[1].frames * sizeof *h->frame);
+        h->below = drop->at ? h[-1].chain : 0;
+        h->chain = mix_signature(h->below, h->lock + h->mode);
+    }
+    t->used = drop->last * sizeof(struct held);
+    t->inside = drop->inside;
+}
+
 /* What was taken later moves down and is, from now on, held under less. A handler's post must not
  * meet holds that are being moved: it passes through. */
 void held_drop(struct thread *t, uint32_t i)
 {
-    t->inside++;
-    uint32_t last = holds_of(t) - 1;
-    for (; i < last; i++) {
-        struct held *h = &t->held[i];
-        memcpy(h, h + 1, offsetof(struct held, frame) + h[1].frames * sizeof *h->frame);
-        h->below = i ? h[-1].chain : 0;
-        h->chain = mix_signature(h->below, h->lock + h->mode);
+    struct drop drop = {t, i, holds_of(t) - 1, t->inside};
+    struct undo undo;
+    if (i == drop.last) {
+        t->used -= sizeof(struct held);
+        return;
     }
-    t->used = last * sizeof(struct held);
-    inside_leave(t);
+    undo_push(&undo, finish_drop, &drop);
+    t->inside++;
+    finish_drop(&drop);
+    undo_pop(&undo);
+    if (t->inside == 0 &&
+        unlikely(atomic_load_explicit(&watch.status_wanted, memory_order_relaxed)))
+        status_pending();
 }
 
 /* Semaphores that have been posted where none could be moved (semaphore.c). */
 static void drop_posted(struct thread *t)
 {
-    t->inside++;
     for (const struct held *last; (last = held_last(t)) && last->units == 0;)
         t->used -= sizeof *last;
-    inside_leave(t);
 }
 
 bool held_drop_below(struct thread *t, uintptr_t lock)
@@ -135,13 +162,14 @@ bool held_drop_below(struct thread *t, uintptr_t lock)
 
 void held_stray(struct thread *t, uintptr_t lock)
 {
-    t->inside++;
+    struct shield shield;
+    work_begin(t, &shield);
     atomic_store_explicit(&watch.strays, true, memory_order_relaxed);
     if (!(lock_flags(lock) & LOCK_STRAY)) {
         lock_mark(lock, INCIDENT_MUTEX, LOCK_STRAY);
         order_forget(lock, 1);
     }
-    inside_leave(t);
+    work_end(t, &shield);
 }
 
 /* ------------------------------------------------------------------ waits */
@@ -178,4 +206,12 @@ void wait_end(struct thread *t)
         return;
     atomic_store_explicit(&t->generation, generation + 1, memory_order_release);
     waiters_drop(t);
+}
+
+void wait_left(void *thread)
+{
+    struct thread *t = thread;
+    t->inside = 0;
+    atomic_store(&t->looking, LOOKING_DONE);
+    wait_end(t);
 }

@@ -2,6 +2,7 @@
 #ifndef GORDIAN_RUN_HELD_H
 #define GORDIAN_RUN_HELD_H
 
+#include "run/shield.h"
 #include "run/walk.h"
 
 #include <errno.h>
@@ -155,13 +156,23 @@ void wait_fill(struct thread *t, const void *lock, uint32_t kind, uint32_t mode,
                struct site site);
 void wait_publish(struct thread *t);
 void wait_end(struct thread *t);
+/* An undo: the function that waits is left. `thread`: struct thread, which is not inside any more.
+ */
+void wait_left(void *thread);
 
-/* In a function that stays on the stack until wait_end. */
-#define WAIT_BEGIN(t, lock, kind, mode, flags, site)                                               \
+/* In a function that stays on the stack until WAIT_END. `undo` is its own. */
+#define WAIT_BEGIN(t, undo, lock, kind, mode, flags, site)                                         \
     do {                                                                                           \
+        undo_push(undo, wait_left, t);                                                             \
         wait_fill(t, lock, kind, mode, flags, site);                                               \
         capture_wait(&(t)->wait);                                                                  \
         wait_publish(t);                                                                           \
+    } while (0)
+
+#define WAIT_END(t, undo)                                                                          \
+    do {                                                                                           \
+        wait_end(t);                                                                               \
+        undo_pop(undo);                                                                            \
     } while (0)
 
 #endif

@@ -66,6 +66,13 @@ enum verdict {
 
 #define PATIENCE_NS 2000000u /* with the guard held */
 
+/* A thread that spins shows that it still does: a signal that has been sent to it has reached it
+ * then, and has not made it leave. */
+static enum sleep still_spins(const struct thread *t, uint64_t spun)
+{
+    return atomic_load(&t->spun) - spun >= 2 ? SLEEP_YES : SLEEP_NO;
+}
+
 /* Every one of them still in the same wait, and asleep. Somebody who has just said that he will
  * wait may need a moment to get there. */
 static enum verdict settled_verdict(const struct look *looks, size_t count)
@@ -74,13 +81,14 @@ static enum verdict settled_verdict(const struct look *looks, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct thread *t = looks[i].thread;
         uint32_t kind = looks[i].kind;
+        uint64_t spun = atomic_load(&t->spun);
         enum sleep sleep = SLEEP_NO;
         while (t != self && sleep != SLEEP_YES) {
             if (!look_holds(&looks[i]))
                 return VERDICT_AGAIN;
             if (atomic_load(&t->looking) != LOOKING_DONE)
                 return relies_on(t) ? VERDICT_NOTHING : VERDICT_AGAIN;
-            sleep = kind == INCIDENT_SPIN ? SLEEP_YES : is_asleep(t, NULL);
+            sleep = kind == INCIDENT_SPIN ? still_spins(t, spun) : is_asleep(t, NULL);
             if (sleep == SLEEP_UNKNOWN) {
                 if (kind != INCIDENT_MUTEX && kind != INCIDENT_RWLOCK)
                     return VERDICT_NOTHING;
@@ -280,23 +288,25 @@ static void forget_notice(void *notice)
 
 /* One who has been cancelled and is about to reach a cancellation point does not wait. There is no
  * way to ask but to act on it, as the wait itself would at once. */
-static void end_if_cancelled(const struct thread *t, struct notice *notice)
+static void end_if_cancelled(const struct thread *t)
 {
-    if (t->wait.kind != INCIDENT_SEMAPHORE && t->wait.kind != INCIDENT_CONDITION &&
-        t->wait.kind != INCIDENT_THREAD_END)
-        return;
-    pthread_cleanup_push(forget_notice, notice);
-    pthread_testcancel();
-    pthread_cleanup_pop(0);
+    if (t->wait.kind == INCIDENT_SEMAPHORE || t->wait.kind == INCIDENT_CONDITION ||
+        t->wait.kind == INCIDENT_THREAD_END)
+        pthread_testcancel();
 }
 
+/* A thread that leaves the wait before its finding is told has found nothing. */
 static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
 {
-    struct notice notice;
+    struct notice notice = {.fd = -1};
+    struct undo undo;
+    undo_push(&undo, forget_notice, &notice);
     enum verdict verdict = find_notice(t, t, NULL, &notice);
+    if (verdict == VERDICT_FOUND)
+        end_if_cancelled(t);
+    undo_pop(&undo);
     if (verdict != VERDICT_FOUND)
         return verdict == VERDICT_DOUBTED ? JUDGE_AGAIN : JUDGE_WAIT;
-    end_if_cancelled(t, &notice);
     return finding_tell(t, &notice) ? JUDGE_BREAK : JUDGE_WAIT;
 }
 

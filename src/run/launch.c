@@ -7,6 +7,7 @@
 #include "run/mailbox.h"
 #include "run/maps.h"
 #include "run/settings.h"
+#include "run/shield.h"
 #include "run/sys.h"
 
 #include <errno.h>
@@ -198,9 +199,12 @@ static enum incident_answer report_mailbox(const struct notice *notice)
 enum incident_answer launch_report(struct notice *notice)
 {
     int saved = errno;
+    struct shield shield;
+    shield_raise(&shield);
     bool boxed = notice->fd == NOTICE_IN_MAILBOX;
     enum incident_answer answer = boxed ? report_mailbox(notice) : report_file(notice);
     notice->fd = -1;
+    shield_lower(&shield);
     errno = saved;
     return answer == INCIDENT_FAILED ? INCIDENT_REPORTED : answer;
 }

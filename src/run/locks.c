@@ -66,12 +66,12 @@ void locks_fork(void)
 
 bool locks_stop(void)
 {
-    return guard_lock_soon(&guard);
+    return guard_take_soon(&guard);
 }
 
 void locks_go_on(void)
 {
-    guard_unlock(&guard);
+    guard_drop(&guard);
 }
 
 static inline uint32_t hash_of(uintptr_t lock)
@@ -207,7 +207,8 @@ void lock_born(struct thread *t, const void *lock, uint32_t kind, uint32_t units
                struct site site)
 {
     uintptr_t address = (uintptr_t)lock;
-    t->inside++;
+    struct shield shield;
+    work_begin(t, &shield);
     uint32_t i =
         held_find(t, address); /* initialised while held: that is how some survive a fork */
     if (i != UINT32_MAX)
@@ -224,12 +225,13 @@ void lock_born(struct thread *t, const void *lock, uint32_t kind, uint32_t units
     }
     guard_unlock(&guard);
     order_forget(address, 1);
-    inside_leave(t);
+    work_end(t, &shield);
 }
 
 void lock_gone(struct thread *t, const void *lock, size_t size)
 {
-    t->inside++;
+    struct shield shield;
+    work_begin(t, &shield);
     guard_lock(&guard);
     uint32_t *link = find_lock((uintptr_t)lock);
     if (*link)
@@ -237,7 +239,7 @@ void lock_gone(struct thread *t, const void *lock, size_t size)
     orphans_forget((uintptr_t)lock, size);
     guard_unlock(&guard);
     order_forget((uintptr_t)lock, size);
-    inside_leave(t);
+    work_end(t, &shield);
 }
 
 void lock_mark(uintptr_t lock, uint32_t kind, uint32_t flags)
@@ -292,8 +294,8 @@ bool lock_look(uintptr_t lock, struct lock_info *info)
 void lock_name(const void *lock, const char *name)
 {
     struct thread *t = self;
-    if (t)
-        t->inside++;
+    struct shield shield;
+    work_begin(t, &shield);
     guard_lock(&guard);
     struct lock_info *info = need_entry((uintptr_t)lock);
     if (info) {
@@ -302,8 +304,7 @@ void lock_name(const void *lock, const char *name)
         info->name[length] = '\0';
     }
     guard_unlock(&guard);
-    if (t)
-        inside_leave(t);
+    work_end(t, &shield);
 }
 
 /* ------------------------------------------------------------------ orphans */

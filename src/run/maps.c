@@ -1,15 +1,32 @@
 #include "run/maps.h"
 
+#include "run/shield.h"
 #include "run/sys.h"
 
 #include <string.h>
 
-/* Reads a file byte by byte through a small buffer. */
+/* Reads a file byte by byte through a small buffer. No thread ends with one that is open. */
 struct stream {
+    struct shield shield;
     int fd;
     long at, end;
     char buffer[1024];
 };
+
+static bool open_stream(struct stream *stream, const char *path)
+{
+    shield_raise(&stream->shield);
+    stream->fd = sys_open(path, O_RDONLY);
+    if (stream->fd < 0)
+        shield_lower(&stream->shield);
+    return stream->fd >= 0;
+}
+
+static void close_stream(const struct stream *stream)
+{
+    sys_close(stream->fd);
+    shield_lower(&stream->shield);
+}
 
 static int next_byte(struct stream *stream)
 {
@@ -67,13 +84,13 @@ static bool read_region(struct stream *stream, struct region *region)
 
 bool maps_find(uintptr_t address, struct region *region)
 {
-    struct stream stream = {.fd = sys_open("/proc/self/maps", O_RDONLY)};
-    if (stream.fd < 0)
+    struct stream stream = {.fd = -1};
+    if (!open_stream(&stream, "/proc/self/maps"))
         return false;
     bool found = false;
     while (!found && read_region(&stream, region))
         found = address >= region->low && address < region->high;
-    sys_close(stream.fd);
+    close_stream(&stream);
     return found;
 }
 
@@ -85,8 +102,8 @@ bool maps_shared(uintptr_t address)
 
 static bool read_line(const char *path, const char *word, unsigned base, uint64_t *value)
 {
-    struct stream stream = {.fd = sys_open(path, O_RDONLY)};
-    if (stream.fd < 0)
+    struct stream stream = {.fd = -1};
+    if (!open_stream(&stream, path))
         return false;
     size_t matched = 0;
     bool start = true;
@@ -104,7 +121,7 @@ static bool read_line(const char *path, const char *word, unsigned base, uint64_
             break;
         *value = *value * base + digit;
     }
-    sys_close(stream.fd);
+    close_stream(&stream);
     return found;
 }
 
@@ -120,11 +137,13 @@ bool read_line_number(const char *path, const char *word, uint64_t *value)
 
 long read_small(const char *path, char *buffer, size_t room)
 {
+    struct shield shield;
+    shield_raise(&shield);
     int fd = sys_open(path, O_RDONLY);
-    if (fd < 0)
-        return -1;
-    long length = sys_read(fd, buffer, room - 1);
-    sys_close(fd);
+    long length = fd < 0 ? -1 : sys_read(fd, buffer, room - 1);
+    if (fd >= 0)
+        sys_close(fd);
+    shield_lower(&shield);
     if (length >= 0)
         buffer[length] = '\0';
     return length;

@@ -60,9 +60,10 @@ static __attribute__((noinline)) int mutex_lock_slow(pthread_mutex_t *mutex, str
         return mutex_taken(t, mutex, result, through, site);
     if (result != EBUSY || libc_refuses(t, mutex))
         return mutex_taken(t, mutex, real.pthread_mutex_lock(mutex), through, site);
-    WAIT_BEGIN(t, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, site);
+    struct undo undo;
+    WAIT_BEGIN(t, &undo, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, site);
     result = wait_for(t, mutex);
-    wait_end(t);
+    WAIT_END(t, &undo);
     return mutex_taken(t, mutex, result, through, site);
 }
 
@@ -179,10 +180,11 @@ __attribute__((noinline)) int mutex_lock_until(pthread_mutex_t *mutex, clockid_t
     if (result == 0 || result == EOWNERDEAD)
         return mutex_taken(t, mutex, result, INCIDENT_TRIED | through, site);
     /* A wait that ends by itself closes no deadlock, but others see what is waited for. */
-    WAIT_BEGIN(t, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, INCIDENT_TIMED | through, site);
+    struct undo undo;
+    WAIT_BEGIN(t, &undo, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, INCIDENT_TIMED | through, site);
     result = clock == CLOCK_REALTIME ? real.pthread_mutex_timedlock(mutex, until)
                                      : real.pthread_mutex_clocklock(mutex, clock, until);
-    wait_end(t);
+    WAIT_END(t, &undo);
     return mutex_taken(t, mutex, result, INCIDENT_TRIED | through, site);
 }
 

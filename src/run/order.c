@@ -9,7 +9,6 @@
 #include "run/real.h"
 
 #include <malloc.h>
-#include <signal.h>
 #include <string.h>
 
 #define CACHE 1024u
@@ -22,6 +21,11 @@ struct order_cache {
 };
 
 static struct guard guard;
+/* Threads that were made and not joined yet, ended or not. While there is none, the process has one
+ * thread, and had others only before: what it does can meet nobody. A thread that has ended without
+ * being joined may have met it, had it been slower. */
+static _Atomic uint32_t unjoined;
+
 static _Atomic bool full;
 static _Atomic bool forked; /* and no thread made since: what is in the graph is the parent's */
 
@@ -34,17 +38,18 @@ bool order_start(void)
 void order_fork(void)
 {
     atomic_store(&guard.word, 0);
+    atomic_store(&unjoined, 0);
     forked = true;
 }
 
 bool order_stop(void)
 {
-    return guard_lock_soon(&guard);
+    return guard_take_soon(&guard);
 }
 
 void order_go_on(void)
 {
-    guard_unlock(&guard);
+    guard_drop(&guard);
 }
 
 /* ------------------------------------------------------------------ telling */
@@ -142,37 +147,51 @@ static __attribute__((noinline)) void learn_order(struct thread *t, uint32_t pla
     struct notice notice;
     struct order_cycle cycle;
     uint32_t index;
-    sigset_t old;
-    guard_enter(t, &guard, &old);
+    guard_enter(t, &guard, NULL);
     int news = graph_learn(t, t->held, place, &index);
     bool found = news > 0 && graph_search(index, &cycle) && write_notice(t, &cycle, &notice);
-    guard_leave(t, &guard, &old);
+    guard_leave(t, &guard, NULL);
     if (news < 0)
         stop_ordering();
     if (found)
         finding_tell(t, &notice);
 }
 
-/* What was done alone is looked at when it is done again. */
-void order_begin(void)
+void order_found(void)
 {
-    if (*watch.single)
+    if (atomic_fetch_add(&unjoined, 1) == 0)
         atomic_fetch_add(&watch.order_epoch, 1);
-    if (unlikely(forked)) {
-        sigset_t old;
-        guard_enter(self, &guard, &old);
+}
+
+void order_joined(void)
+{
+    uint32_t seen = atomic_load(&unjoined);
+    while (seen && !atomic_compare_exchange_weak(&unjoined, &seen, seen - 1))
+        ;
+}
+
+void order_begin(struct thread *creator)
+{
+    order_found();
+    if (unlikely(forked) && creator) {
+        guard_enter(creator, &guard, NULL);
         if (watch.potential && forked)
             graph_clear();
         forked = false;
-        guard_leave(self, &guard, &old);
+        guard_leave(creator, &guard, NULL);
         atomic_fetch_add(&watch.order_epoch, 1);
     }
+}
+
+static bool is_alone(void)
+{
+    return *watch.single || atomic_load_explicit(&unjoined, memory_order_relaxed) == 0;
 }
 
 void order_look(struct thread *t, uint32_t place)
 {
     struct order_cache *cache = t->orders;
-    if (*watch.single || forked ||
+    if (is_alone() || forked ||
         atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
         return;
     if (unlikely(!cache)) {
@@ -201,25 +220,23 @@ void order_forget(uintptr_t low, size_t size)
     if (!watch.potential || size == 0 || !graph_may_have(low, size))
         return;
     struct thread *t = self;
-    sigset_t old;
     int saved = errno;
-    guard_enter(t, &guard, &old);
+    guard_enter(t, &guard, NULL);
     if (graph_forget(low, size))
         atomic_fetch_add(&watch.order_epoch, 1);
-    guard_leave(t, &guard, &old);
+    guard_leave(t, &guard, NULL);
     errno = saved;
 }
 
 void order_unwind(struct thread *t, uintptr_t frame)
 {
     uintptr_t lowest = atomic_load(&t->lowest_lock);
-    sigset_t old;
     int saved = errno;
-    guard_enter(t, &guard, &old);
+    guard_enter(t, &guard, NULL);
     if (lowest >= t->stack_low && graph_forget(lowest, frame - lowest))
         atomic_fetch_add(&watch.order_epoch, 1);
     atomic_store(&t->lowest_lock, graph_lowest(frame, t->stack_high));
-    guard_leave(t, &guard, &old);
+    guard_leave(t, &guard, NULL);
     errno = saved;
 }
 

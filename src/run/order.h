@@ -8,8 +8,14 @@
  * same before. */
 void order_look(struct thread *t, uint32_t place);
 
-/* There will be a second thread: until now orders did not matter. */
-void order_begin(void);
+/* A thread is about to be made: what its creator did alone until now did not matter, and does when
+ * it is done again. `creator`: NULL, if that one is not watched. */
+void order_begin(struct thread *creator);
+/* It was not made after all; or it has ended, and been joined: nothing that it did can meet what is
+ * done from now on by the thread that has joined it. */
+void order_joined(void);
+/* A thread that is there was not seen to be made. */
+void order_found(void);
 
 /* These bytes are no locks any more, or other ones. */
 void order_forget(uintptr_t low, size_t size);

@@ -19,6 +19,9 @@ static const struct symbol symbols[] = {
     REAL_FUNCTIONS(REAL)
 #undef REAL
         {"execveat", NULL, offsetof(struct real, execveat), true},
+    {"sigset", NULL, offsetof(struct real, sigset), false},
+    {"_pthread_cleanup_push", NULL, offsetof(struct real, cleanup_push), false},
+    {"_pthread_cleanup_pop", NULL, offsetof(struct real, cleanup_pop), false},
     {"__libc_start_main", V_2_34, offsetof(struct real, libc_start_main), true},
     {"__libc_start_main", V_OLDEST, offsetof(struct real, oldest_start_main), true},
     {"__call_tls_dtors", "GLIBC_PRIVATE", offsetof(struct real, call_tls_dtors), true},

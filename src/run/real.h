@@ -3,6 +3,7 @@
 #ifndef GORDIAN_RUN_REAL_H
 #define GORDIAN_RUN_REAL_H
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -61,6 +62,7 @@
     REAL(pthread_barrier_wait)                                                                     \
     REAL(pthread_create)                                                                           \
     REAL(pthread_join)                                                                             \
+    REAL(pthread_tryjoin_np)                                                                       \
     REAL(pthread_timedjoin_np)                                                                     \
     REAL(pthread_clockjoin_np)                                                                     \
     REAL(mtx_init)                                                                                 \
@@ -80,10 +82,13 @@
     REAL(tss_delete)                                                                               \
     REAL(sigaction)                                                                                \
     REAL(signal)                                                                                   \
+    REAL(__sysv_signal)                                                                            \
+    REAL(sysv_signal)                                                                              \
     REAL(free)                                                                                     \
     REAL(realloc)                                                                                  \
     REAL(malloc_usable_size)                                                                       \
     REAL(munmap)                                                                                   \
+    REAL(dlclose)                                                                                  \
     REAL(prctl)                                                                                    \
     REAL(syscall)                                                                                  \
     REAL(execve)                                                                                   \
@@ -103,7 +108,11 @@ struct real {
     REAL_FUNCTIONS(REAL)
 #undef REAL
     __typeof__(execveat) *execveat;
+    __typeof__(signal) *sigset; /* declared as deprecated */
     start_main_function *libc_start_main, *oldest_start_main;
+    void (*cleanup_push)(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
+                         void *argument);
+    void (*cleanup_pop)(struct _pthread_cleanup_buffer *buffer, int execute);
     void (*call_tls_dtors)(void); /* libc's own; NULL: it has none of that name */
 #if defined(__x86_64__)
     /* Condition variables of programs linked before glibc 2.3.2. */

@@ -72,9 +72,10 @@ static inline __attribute__((always_inline)) int rwlock_lock(pthread_rwlock_t *l
         return rwlock_taken(t, lock, 0, mode, 0, site);
     if (rwlock_writer(lock) == t->tid)
         return real_lock(lock, mode); /* libc answers EDEADLK */
-    WAIT_BEGIN(t, lock, INCIDENT_RWLOCK, mode, 0, site);
+    struct undo undo;
+    WAIT_BEGIN(t, &undo, lock, INCIDENT_RWLOCK, mode, 0, site);
     result = wait_for(t, lock, mode);
-    wait_end(t);
+    WAIT_END(t, &undo);
     return rwlock_taken(t, lock, result, mode, 0, site);
 }
 
@@ -116,9 +117,10 @@ static __attribute__((noinline)) int lock_until(pthread_rwlock_t *lock, uint32_t
         return real_until(lock, mode, clock, until);
     if (try_lock(lock, mode) == 0)
         return rwlock_taken(t, lock, 0, mode, INCIDENT_TRIED, site);
-    WAIT_BEGIN(t, lock, INCIDENT_RWLOCK, mode, INCIDENT_TIMED, site);
+    struct undo undo;
+    WAIT_BEGIN(t, &undo, lock, INCIDENT_RWLOCK, mode, INCIDENT_TIMED, site);
     int result = real_until(lock, mode, clock, until);
-    wait_end(t);
+    WAIT_END(t, &undo);
     return rwlock_taken(t, lock, result, mode, INCIDENT_TRIED, site);
 }
 

@@ -2,6 +2,7 @@
  * a lock with several units; the first post by a thread that holds none makes it a signal, for
  * good, and nobody can say any more who would post it. Before any post it may be either. */
 #include "run/export.h"
+#include "run/guard.h"
 #include "run/judge.h"
 #include "run/locks.h"
 #include "run/real.h"
@@ -34,23 +35,16 @@ static int semaphore_taken(struct thread *t, sem_t *sem, int result, uint32_t fl
     return 0;
 }
 
-/* The wait may end in a cancellation. */
-static void wait_over(void *thread)
-{
-    wait_end(thread);
-}
-
 static __attribute__((noinline)) int sem_wait_slow(struct thread *t, sem_t *sem, struct site site)
 {
-    WAIT_BEGIN(t, sem, INCIDENT_SEMAPHORE, INCIDENT_UNIT, 0, site);
+    struct undo undo;
+    WAIT_BEGIN(t, &undo, sem, INCIDENT_SEMAPHORE, INCIDENT_UNIT, 0, site);
     int result = -1;
-    pthread_cleanup_push(wait_over, t);
     if (judge_wait(t, 0) == JUDGE_BREAK)
         errno = EDEADLK;
     else
         result = real.sem_wait(sem);
-    pthread_cleanup_pop(0);
-    wait_end(t);
+    WAIT_END(t, &undo);
     return result;
 }
 
@@ -85,12 +79,10 @@ static __attribute__((noinline)) int wait_until(sem_t *sem, clockid_t clock, boo
     struct thread *t = thread_enter_slow();
     if (!t)
         return clocked ? real.sem_clockwait(sem, clock, until) : real.sem_timedwait(sem, until);
-    int result;
-    WAIT_BEGIN(t, sem, INCIDENT_SEMAPHORE, INCIDENT_UNIT, INCIDENT_TIMED, site);
-    pthread_cleanup_push(wait_over, t);
-    result = clocked ? real.sem_clockwait(sem, clock, until) : real.sem_timedwait(sem, until);
-    pthread_cleanup_pop(0);
-    wait_end(t);
+    struct undo undo;
+    WAIT_BEGIN(t, &undo, sem, INCIDENT_SEMAPHORE, INCIDENT_UNIT, INCIDENT_TIMED, site);
+    int result = clocked ? real.sem_clockwait(sem, clock, until) : real.sem_timedwait(sem, until);
+    WAIT_END(t, &undo);
     return semaphore_taken(t, sem, result, INCIDENT_TRIED, site);
 }
 
@@ -129,9 +121,10 @@ WRAPPER(int, sem_post, (sem_t * sem))
     if (t) {
         uint32_t mark = unit_given(t, sem) ? LOCK_POSTED : LOCK_SIGNALS;
         if (!(lock_flags(lock) & mark)) {
-            t->inside++;
+            struct shield shield;
+            work_begin(t, &shield);
             lock_mark(lock, INCIDENT_SEMAPHORE, mark);
-            inside_leave(t);
+            work_end(t, &shield);
         }
     } else if (self && self->inside) {
         atomic_store_explicit(&watch.handlers_post, true, memory_order_relaxed);

@@ -35,17 +35,19 @@ static __attribute__((noinline)) int spin_slow(struct thread *t, pthread_spinloc
 {
     if (spin_some(lock))
         return 0;
-    WAIT_BEGIN(t, (void *)lock, INCIDENT_SPIN, INCIDENT_EXCLUSIVE, 0, site);
+    struct undo undo;
+    WAIT_BEGIN(t, &undo, (void *)lock, INCIDENT_SPIN, INCIDENT_EXCLUSIVE, 0, site);
     enum judgement judgement = JUDGE_AGAIN;
     uint64_t next = 0;
     uint32_t look = 0;
     do {
+        atomic_fetch_add_explicit(&t->spun, 1, memory_order_relaxed);
         if (judgement == JUDGE_AGAIN && sys_now() >= next) {
             judgement = judge_wait(t, look++);
             next = sys_now() + LOOK_AGAIN_NS;
         }
     } while (judgement != JUDGE_BREAK && !spin_some(lock));
-    wait_end(t);
+    WAIT_END(t, &undo);
     return judgement == JUDGE_BREAK ? EDEADLK : 0;
 }
 

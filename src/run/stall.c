@@ -9,8 +9,6 @@
 #include "run/sys.h"
 #include "run/text.h"
 
-#include <signal.h>
-
 static _Atomic uint32_t watching;
 
 void stall_fork(void)
@@ -111,24 +109,30 @@ static void *stall_watcher(void *unused)
     return unused;
 }
 
-void stall_wake(void)
+/* With all signals blocked, as its creator has them. */
+static void make_watcher(void)
 {
-    uint32_t none = 0;
-    if (atomic_load_explicit(&watching, memory_order_relaxed) || watch.sandboxed ||
-        !atomic_compare_exchange_strong(&watching, &none, 1))
-        return;
-    struct thread *t = self;
     pthread_t thread;
     pthread_attr_t attributes;
-    uint64_t all = ~(uint64_t)0, old;
-    t->inside++;
     atomic_fetch_add(&watch.helpers, 1);
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8);
     bool made = pthread_attr_init(&attributes) == 0 &&
                 pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
                 real.pthread_create(&thread, &attributes, stall_watcher, NULL) == 0;
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, 8);
     if (!made)
         atomic_fetch_sub(&watch.helpers, 1);
+}
+
+void stall_wake(void)
+{
+    uint32_t none = 0;
+    if (atomic_load_explicit(&watching, memory_order_relaxed) || watch.sandboxed)
+        return;
+    struct thread *t = self;
+    struct shield shield;
+    shield_raise_mask(&shield);
+    t->inside++;
+    if (atomic_compare_exchange_strong(&watching, &none, 1))
+        make_watcher();
     inside_leave(t);
+    shield_lower(&shield);
 }

@@ -13,6 +13,7 @@
 #include "run/rwlock.h"
 #include "run/sandbox.h"
 #include "run/settings.h"
+#include "run/shield.h"
 #include "run/stall.h"
 #include "run/status.h"
 #include "run/summary.h"
@@ -114,11 +115,15 @@ void watch_note(const char *text)
 
 /* ------------------------------------------------------------------ setting up */
 
+/* From the first handler to the last: what is stopped must go on. */
+static __thread struct shield forking __attribute__((tls_model("initial-exec")));
+
 static void before_fork(void)
 {
     struct thread *t = self;
     if (!t)
         return;
+    shield_raise(&forking);
     t->inside++;
     t->stopped_orders = order_stop();
     t->stopped_locks = locks_stop();
@@ -134,6 +139,7 @@ static void in_parent(void)
     if (t->stopped_orders)
         order_go_on();
     inside_leave(t);
+    shield_lower(&forking);
 }
 
 static void in_child(void)
@@ -146,6 +152,8 @@ static void in_child(void)
     order_fork();
     stall_fork();
     __atomic_fetch_add(&watch.tally->processes, 1, __ATOMIC_RELAXED);
+    if (self)
+        shield_lower(&forking);
 }
 
 static void map_tally(const char *path)

@@ -3,6 +3,7 @@
 #include "run/status.h"
 
 #include "run/export.h"
+#include "run/guard.h"
 #include "run/launch.h"
 #include "run/real.h"
 #include "run/settings.h"
@@ -83,16 +84,15 @@ static int open_asker(uint32_t pid, int fd)
 static void answer_status(uint32_t pid, int fd)
 {
     struct thread *t = self;
+    struct shield shield;
+    work_begin(t, &shield);
     int to = fd >= 0 ? open_asker(pid, fd) : TO_STDERR;
     if (fd >= 0 && to < 0)
         to = TO_MEMORY;
-    if (t)
-        t->inside++;
     write_status(to);
-    if (t)
-        inside_leave(t);
     if (to >= 0)
         sys_close(to);
+    work_end(t, &shield);
 }
 
 static _Atomic uint32_t asker_pid;
@@ -199,16 +199,29 @@ WRAPPER(int, sigaction, (int number, const struct sigaction *action, struct siga
 }
 EXPORT(sigaction, V_OLDEST);
 
-WRAPPER(sighandler_t, signal, (int number, sighandler_t action))
+/* The program has set a handler; what it is told was there before. */
+static sighandler_t handler_set(int number, sighandler_t action, sighandler_t old)
 {
-    thread_enter();
-    sighandler_t old = real.signal(number, action);
-    if (old != SIG_ERR)
-        note_handler(number, action);
-    if (old != SIG_ERR && number == watch.status_signal && number > 0) {
-        give_up(number);
-        return SIG_DFL;
-    }
-    return old;
+    if (old == SIG_ERR)
+        return old;
+    note_handler(number, action);
+    if (number != watch.status_signal || number <= 0)
+        return old;
+    give_up(number);
+    return SIG_DFL;
 }
-EXPORT(signal, V_OLDEST);
+
+/* All that libc has for it: programs that ask for strict standards get signal() as __sysv_signal().
+ */
+#define SIGNAL_WRAPPER(name)                                                                       \
+    WRAPPER(sighandler_t, name, (int number, sighandler_t action))                                 \
+    {                                                                                              \
+        thread_enter();                                                                            \
+        return handler_set(number, action, real.name(number, action));                             \
+    }                                                                                              \
+    EXPORT(name, V_OLDEST)
+
+SIGNAL_WRAPPER(signal);
+SIGNAL_WRAPPER(__sysv_signal);
+SIGNAL_WRAPPER(sysv_signal);
+SIGNAL_WRAPPER(sigset);

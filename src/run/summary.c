@@ -1,6 +1,7 @@
 #include "run/summary.h"
 
 #include "run/draft.h"
+#include "run/guard.h"
 #include "run/launch.h"
 
 #define MOST_FOLDS 1024u
@@ -16,8 +17,8 @@ void summary_tell(void)
     if (!fold_any() || !arena_open(&arena))
         return;
     struct thread *t = self;
-    if (t)
-        t->inside++;
+    struct shield shield;
+    work_begin(t, &shield);
     struct incident_fold *folds = arena_take(&arena, MOST_FOLDS * sizeof *folds);
     size_t count = folds ? fold_list(folds, MOST_FOLDS) : 0;
     struct draft draft;
@@ -29,7 +30,6 @@ void summary_tell(void)
         struct notice notice = {.fd = draft_write(&draft), .kind = INCIDENT_SUMMARY};
         launch_report(&notice);
     }
-    if (t)
-        inside_leave(t);
     arena_close(&arena);
+    work_end(t, &shield);
 }

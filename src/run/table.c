@@ -6,6 +6,7 @@
 #include "run/locks.h"
 #include "run/maps.h"
 #include "run/order.h"
+#include "run/shield.h"
 #include "run/start.h"
 #include "run/sys.h"
 #include "run/waiters.h"
@@ -91,15 +92,22 @@ static struct thread *take_free(void)
     return t;
 }
 
-struct thread *table_reserve(void)
+static struct thread *find_record(void)
 {
     guard_lock(&table_guard);
     struct thread *t = take_free();
     guard_unlock(&table_guard);
-    if (!t) {
+    if (!t)
         watch_off("too many threads at a time");
+    return t;
+}
+
+/* Callers have a shield: a record that is reserved and not used counts as a thread that starts. */
+struct thread *table_reserve(void)
+{
+    struct thread *t = find_record();
+    if (!t)
         return NULL;
-    }
     if (!t->held) {
         t->held = t->first;
         t->room = sizeof t->first;
@@ -203,6 +211,8 @@ static void find_stack(struct thread *t)
 
 void table_adopt(struct thread *t)
 {
+    struct shield shield;
+    shield_raise(&shield);
     t->tid = sys_gettid();
     t->is_main = t->tid == watch.pid;
     t->handle = (uintptr_t)pthread_self();
@@ -217,10 +227,11 @@ void table_adopt(struct thread *t)
     atomic_fetch_sub(&watch.starting, 1);
     __atomic_fetch_add(&watch.tally->threads, 1, __ATOMIC_RELAXED);
     self = t;
+    shield_lower(&shield);
 }
 
-/* A wait slot is filled already. Either a signal handler runs on top of that wait, or a jump has
- * left it: then the frame that waited is gone. */
+/* A wait slot is filled already. Mostly a signal handler runs on top of that wait. But it may have
+ * been left in a way that libc does not tell (an undo): then the frame that waited is gone. */
 static struct thread *find_interrupted(struct thread *t)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -233,21 +244,26 @@ static struct thread *find_interrupted(struct thread *t)
                 waited < t->stack_high;
     if (!both || here < waited)
         return NULL;
-    wait_end(t);
+    wait_left(t);
     return t;
 }
 
 static struct thread *enrol_thread(void)
 {
     int saved = errno;
+    struct shield shield;
+    shield_raise(&shield);
     aside = true;
     struct thread *t = table_reserve();
     if (t) {
         table_adopt(t);
         t->unseen = !t->is_main;
         atomic_fetch_add(&watch.unseen, t->unseen);
+        if (t->unseen)
+            order_found();
     }
     aside = false;
+    shield_lower(&shield);
     errno = saved;
     return t;
 }
@@ -256,7 +272,7 @@ struct thread *thread_enter_slow(void)
 {
     struct thread *t = self;
     if (t)
-        return t->inside ? NULL : is_waiting(t) ? find_interrupted(t) : t;
+        return is_waiting(t) ? find_interrupted(t) : t->inside ? NULL : t;
     uint32_t state = atomic_load_explicit(&watch.state, memory_order_acquire);
     if (unlikely(state != WATCH_ON) && !watch_start())
         return NULL;
@@ -273,6 +289,8 @@ void thread_stay_aside(void)
 void table_leave(struct thread *t, bool last)
 {
     int saved = errno;
+    struct shield shield;
+    shield_raise(&shield);
     aside = true;
     t->inside++;
     self = NULL;
@@ -290,6 +308,7 @@ void table_leave(struct thread *t, bool last)
     if (t->is_main)
         atomic_fetch_add(&watch.helpers, 1); /* the kernel lists the first thread to the end */
     table_release(t);
+    shield_lower(&shield);
     errno = saved;
 }
 

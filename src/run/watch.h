@@ -111,6 +111,7 @@ struct thread {
     _Atomic uint32_t looking;  /* enum looking: where it is between saying so and doing so */
     uint32_t slept;            /* how often it had slept when it had done looking */
     _Atomic uint64_t retaking; /* the wait on a condition in which it was seen to be woken */
+    _Atomic uint64_t spun;     /* rounds of spinning for a spin lock */
     struct wait wait;
 
     _Atomic uint32_t state; /* enum thread_state */

@@ -2,7 +2,10 @@
 #include "matrix.h"
 
 #include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t b = PTHREAD_MUTEX_INITIALIZER;
@@ -215,11 +218,44 @@ static void queued_readers(void)
     in_turn(read_q_read_r, read_r_read_q);
 }
 
-/* Once before there are others, which does not count, and once again. */
+/* Once before there are others, which does not count, and once again while there is one. */
+static pthread_barrier_t twice;
+
+static void *b_then_a_and_stay(void *unused)
+{
+    nest(&b, &a);
+    pthread_barrier_wait(&twice);
+    pthread_barrier_wait(&twice);
+    return unused;
+}
+
 static void after_threads(void)
 {
+    pthread_barrier_init(&twice, NULL, 2);
     nest(&a, &b);
-    finish(go(b_then_a, NULL));
+    pthread_t thread = go(b_then_a_and_stay, NULL);
+    pthread_barrier_wait(&twice);
+    nest(&a, &b);
+    pthread_barrier_wait(&twice);
+    finish(thread);
+}
+
+/* A thread that has ended, but was not joined, might have been slower. */
+static atomic_bool detached_done;
+
+static void *b_then_a_detached(void *unused)
+{
+    nest(&b, &a);
+    atomic_store(&detached_done, true);
+    return unused;
+}
+
+static void after_detached(void)
+{
+    pthread_t thread = go(b_then_a_detached, NULL);
+    pthread_detach(thread);
+    while (!atomic_load(&detached_done))
+        usleep(100);
     nest(&a, &b);
 }
 
@@ -338,6 +374,7 @@ const struct matrix_case matrix_potentials[] = {
     {"order-read-gated", "potential", read_gated},
     {"order-queued-readers", "potential", queued_readers},
     {"order-after-threads", "potential", after_threads},
+    {"order-after-detached", "potential", after_detached},
     {"order-posted-gate", "potential", posted_gate},
     {"order-philosophers", "potential", philosophers},
     {"order-tried-first", "potential", tried_first},

@@ -132,6 +132,19 @@ static void before_threads(void)
     finish(go(nest_ba, NULL));
 }
 
+/* Nor can who is alone again. */
+static void after_joins(void)
+{
+    finish(go(nest_ba, NULL));
+    nest(&a, &b);
+    finish(go(nest_ba, NULL));
+    void *value;
+    pthread_t thread = go(nest_ba, NULL);
+    while (pthread_tryjoin_np(thread, &value) != 0)
+        usleep(100);
+    nest(&a, &b);
+}
+
 static void *nest_ab(void *unused)
 {
     nest(&a, &b);
@@ -712,6 +725,7 @@ const struct matrix_case matrix_quiet[] = {
     {"quiet-same-thread", "quiet", same_thread},
     {"quiet-gated", "quiet", gated},
     {"quiet-before-threads", "quiet", before_threads},
+    {"order-after-joins", "quiet", after_joins},
     {"quiet-forked-order", "quiet", forked_order},
     {"quiet-semaphore-gated", "quiet", semaphore_gated},
     {"quiet-gated-many", "quiet", gated_many},

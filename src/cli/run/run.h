@@ -6,6 +6,7 @@
  *     run/filters.c  whether a sandbox around this command lets the library work
  *     run/mailbox.c  incidents that watched processes cannot have reported themselves
  *     run/start.c    the environment, the child, its signals and its end
+ *     run/survivors.c  processes that outlive the program
  *     run/hang.c     hangs that the library does not see, looked for from outside
  *     run/second.c   the second judge, where only the command may look
  *     run/ranks.c    ranks of MPI programs, which poll: do they come further?

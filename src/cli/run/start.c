@@ -2,10 +2,13 @@
 #define _GNU_SOURCE
 #include "base/beside.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "cli/run/hang.h"
 #include "cli/run/run.h"
 #include "cli/run/second.h"
+#include "cli/run/survivors.h"
 #include "cli/run/target.h"
+#include "cli/run/tell.h"
 #include "cli/run/unbuffered.h"
 #include "report/session.h"
 #include "report/suppress.h"
@@ -347,10 +350,11 @@ static void tell_ignored(void *context, unsigned line, uint64_t count)
             (unsigned long long)count, plural_ending(count));
 }
 
-/* How it ended, and what was found from outside. */
+/* How it ended, what was found from outside, and what lives on. */
 struct ending {
     int status; /* of waitpid */
     const struct hang *hang;
+    struct survivors survivors;
 };
 
 /* "2 deadlocks, 1 likely deadlock"; "": nothing. */
@@ -386,10 +390,17 @@ static bool is_own_end(const struct ending *ending)
     return WIFEXITED(ending->status) && !signal && !ending->hang->hung;
 }
 
-/* "no deadlock" is said only of a program that was watched whole and came to its own end. */
+/* Was something not seen? */
+static bool is_incomplete(const struct incident_tally *tally, const struct ending *ending)
+{
+    return tally->off || tally->unwatched || tally->sandboxed || ending->survivors.count;
+}
+
+/* "no deadlock" is said only of a program that was watched whole and came to its own end, as did
+ * all that it started. */
 static bool is_known(const struct incident_tally *tally, const struct ending *ending)
 {
-    return is_own_end(ending) && tally->off == 0 && tally->unwatched == 0 && tally->sandboxed == 0;
+    return is_own_end(ending) && !is_incomplete(tally, ending);
 }
 
 /* Who stood still when it was ended, if nobody was found to blame. */
@@ -429,6 +440,48 @@ static void tell_unwatched(const struct start *start, const struct incident_tall
     }
 }
 
+static void say_survivors(const struct start *start, const struct survivors *survivors)
+{
+    bool one = survivors->count == 1;
+    if (survivors->count)
+        cli_say(start->cli, "%zu process%s that it started still run%s, and what %s not seen:",
+                survivors->count, one ? "" : "es", one ? "s" : "",
+                one ? "becomes of it is" : "becomes of them is");
+    for (size_t i = 0; i < survivors->count; i++)
+        cli_say(start->cli, "  process %u, '%s'%s", survivors->list[i].pid,
+                survivors->list[i].command,
+                survivors->list[i].watched ? ": its reports go to its standard error"
+                                           : ": it is not watched");
+}
+
+/* What was not seen, as a line of the reports. */
+static void write_incomplete(const struct start *start, const struct incident_tally *tally,
+                             const struct ending *ending)
+{
+    struct output text;
+    struct json json;
+    if (!is_incomplete(tally, ending) || !start->settings->json || !output_open(&text, -1))
+        return;
+    json_begin(&json, &text);
+    json_key_text(&json, "report", "incomplete");
+    json_key_u64(&json, "off", tally->off);
+    json_key_u64(&json, "unwatched", tally->unwatched);
+    json_key_u64(&json, "sandboxed", tally->sandboxed);
+    json_open(&json, "running", '[');
+    for (size_t i = 0; i < ending->survivors.count; i++) {
+        const struct survivor *survivor = &ending->survivors.list[i];
+        json_open(&json, NULL, '{');
+        json_key_u64(&json, "pid", survivor->pid);
+        json_key_text(&json, "command", survivor->command);
+        json_key_bool(&json, "watched", survivor->watched);
+        json_shut(&json);
+    }
+    json_shut(&json);
+    json_end(&json);
+    tell_line(start->cli, start->settings->json, &text);
+    output_close(&text);
+}
+
 /* Never a bare "no deadlock": what was watched is part of the answer. */
 static void tell_totals(const struct start *start, const struct incident_tally *tally,
                         const struct ending *ending)
@@ -462,15 +515,17 @@ static void tell_totals(const struct start *start, const struct incident_tally *
         cli_say(start->cli, "in %llu process%s that forbade system calls, mutexes only were judged",
                 (unsigned long long)tally->sandboxed, tally->sandboxed == 1 ? "" : "es");
     tell_unwatched(start, tally);
+    say_survivors(start, &ending->survivors);
 }
 
 /* What it came to: the exit code, or -1: the program's own. */
 static int conclude_run(const struct start *start, const struct hang *hang, int status)
 {
     struct session_totals totals = {0};
-    const struct ending ending = {status, hang};
+    struct ending ending = {.status = status, .hang = hang};
     if (start->folder[0]) {
         session_settle(start->folder, PATIENCE_MS);
+        survivors_find(&ending.survivors, start->folder);
         session_totals(start->folder, &totals);
     }
     totals.tally.deadlocks += hang->proved;
@@ -481,6 +536,8 @@ static int conclude_run(const struct start *start, const struct hang *hang, int 
         unbuffered_tell(start->cli, start->folder);
         tell_totals(start, &totals.tally, &ending);
     }
+    write_incomplete(start, &totals.tally, &ending);
+    survivors_free(&ending.survivors);
     if (start->folder[0])
         session_remove(start->folder);
     return totals.tally.deadlocks > 0 ? INCIDENT_EXIT_CODE : hang->hung ? (int)RUN_HUNG : -1;

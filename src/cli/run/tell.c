@@ -99,6 +99,12 @@ static void make_file(struct cli *cli, const char *path, int fd, struct output *
         close(fd);
 }
 
+void tell_line(struct cli *cli, const char *path, struct output *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    make_file(cli, path, fd, text);
+}
+
 void tell_files(struct cli *cli, const struct report *report, const struct products *products,
                 const struct session_number *number)
 {
@@ -107,8 +113,7 @@ void tell_files(struct cli *cli, const struct report *report, const struct produ
         return;
     if (products->json) {
         report_json(report, number->ordinal, &text);
-        int fd = open(products->json, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-        make_file(cli, products->json, fd, &text);
+        tell_line(cli, products->json, &text);
     }
     if (products->dot && !number->again) {
         report_dot(report, &text);

@@ -23,6 +23,9 @@ bool tell_text(struct cli *cli, const struct report *report, const struct produc
 void tell_files(struct cli *cli, const struct report *report, const struct products *products,
                 const struct session_number *number);
 
+/* One more line of a file that has a report a line. */
+void tell_line(struct cli *cli, const char *path, struct output *text);
+
 /* Tells it everywhere it is to be told: false if that failed. A hook sees an actual deadlock while
  * it stands: `answer` (NULL: none) is called behind it then. */
 bool tell_report(struct cli *cli, const struct report *report, struct session *session,

@@ -1,0 +1,165 @@
+#define _GNU_SOURCE
+#include "cli/run/survivors.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOMENT_NS 200000000u /* for those that end at about the same time as the program */
+
+/* ------------------------------------------------------------------ one process */
+
+/* From /proc/PID/stat. */
+struct vital {
+    char state;
+    unsigned long long threads, started;
+};
+
+static bool read_vital(const char *folder, struct vital *vital)
+{
+    char path[PATH_MAX], text[1024];
+    snprintf(path, sizeof path, "%.200s/stat", folder);
+    FILE *file = fopen(path, "re");
+    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[size] = '\0';
+    const char *name = strrchr(text, ')');
+    return name && sscanf(name + 1,
+                          " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                          "%llu %*d %llu",
+                          &vital->state, &vital->threads, &vital->started) == 3;
+}
+
+/* A process lives on when its first thread has ended and others have not; what it has is seen
+ * through one of those. False: it has ended. */
+static bool living_folder(uint32_t pid, unsigned long long since, char *folder, size_t size)
+{
+    struct vital vital;
+    char tasks[64];
+    snprintf(folder, size, "/proc/%u", pid);
+    if (!read_vital(folder, &vital) || vital.started < since)
+        return false;
+    bool ended = vital.state == 'Z' || vital.state == 'X';
+    if (!ended || vital.threads < 2)
+        return !ended;
+    snprintf(tasks, sizeof tasks, "/proc/%u/task", pid);
+    DIR *list = opendir(tasks);
+    bool found = false;
+    for (struct dirent *entry; list && !found && (entry = readdir(list));) {
+        snprintf(folder, size, "%s/%.20s", tasks, entry->d_name);
+        found = entry->d_name[0] != '.' && read_vital(folder, &vital) && vital.state != 'Z' &&
+                vital.state != 'X';
+    }
+    if (list)
+        closedir(list);
+    return found;
+}
+
+/* Is there a piece of the file, up to `end`, that has `text` in it? */
+static bool has_piece(const char *folder, const char *name, int end, const char *text)
+{
+    char path[PATH_MAX], *piece = NULL;
+    size_t room = 0;
+    bool found = false;
+    snprintf(path, sizeof path, "%.200s/%s", folder, name);
+    FILE *file = fopen(path, "re");
+    while (file && !found && getdelim(&piece, &room, end, file) > 0)
+        found = strstr(piece, text);
+    free(piece);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static void read_command(const char *folder, char *command, size_t size)
+{
+    char path[PATH_MAX];
+    size_t used = 0;
+    for (int i = 0; i < 2 && used == 0; i++) {
+        snprintf(path, sizeof path, "%.200s/%s", folder, i == 0 ? "cmdline" : "comm");
+        FILE *file = fopen(path, "re");
+        used = file ? fread(command, 1, size - 1, file) : 0;
+        if (file)
+            fclose(file);
+    }
+    while (used > 0 && (command[used - 1] == '\0' || command[used - 1] == '\n'))
+        used--;
+    for (size_t i = 0; i < used; i++)
+        if ((unsigned char)command[i] < ' ' || command[i] == 127)
+            command[i] = ' ';
+    command[used] = '\0';
+}
+
+/* Reporters and hooks of this very session are the command's own. */
+static bool is_own(const char *folder)
+{
+    return has_piece(folder, "cmdline", '\0', "--report-incident") ||
+           has_piece(folder, "environ", '\0', "GORDIAN_REPORT_KIND=");
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static void look_at_process(struct survivors *survivors, uint32_t pid, unsigned long long since,
+                            const char *session)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    char folder[128], variable[PATH_MAX + 32], tally[PATH_MAX + 32];
+    snprintf(variable, sizeof variable, "GORDIAN_SESSION=%s", session);
+    snprintf(tally, sizeof tally, "%s/tally", session);
+    if (!living_folder(pid, since, folder, sizeof folder))
+        return;
+    bool watched = has_piece(folder, "maps", '\n', tally);
+    if ((!watched && !has_piece(folder, "environ", '\0', variable)) || is_own(folder))
+        return;
+    if (!memory_grow(&memory, &survivors->list, &survivors->room, survivors->count + 1,
+                     sizeof *survivors->list))
+        return;
+    struct survivor *survivor = &survivors->list[survivors->count++];
+    *survivor = (struct survivor){.pid = pid, .watched = watched};
+    read_command(folder, survivor->command, sizeof survivor->command);
+}
+
+/* Only processes that were started after this one. */
+static void list_survivors(struct survivors *survivors, const char *session)
+{
+    struct vital own;
+    if (!read_vital("/proc/self", &own))
+        return;
+    survivors->count = 0;
+    DIR *list = opendir("/proc");
+    for (struct dirent *entry; list && (entry = readdir(list));) {
+        unsigned long pid = strtoul(entry->d_name, NULL, 10);
+        if (pid > 0 && (pid_t)pid != getpid())
+            look_at_process(survivors, (uint32_t)pid, own.started, session);
+    }
+    if (list)
+        closedir(list);
+}
+
+void survivors_find(struct survivors *survivors, const char *folder)
+{
+    *survivors = (struct survivors){0};
+    if (!*folder)
+        return;
+    uint64_t until = clock_ns() + MOMENT_NS;
+    list_survivors(survivors, folder);
+    while (survivors->count && clock_ns() < until) {
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+        list_survivors(survivors, folder);
+    }
+}
+
+void survivors_free(struct survivors *survivors)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    memory_free(&memory, survivors->list);
+    *survivors = (struct survivors){0};
+}
