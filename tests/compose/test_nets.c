@@ -253,9 +253,56 @@ static void check_refused(void)
         {"<pnml><net><place id='p'><initialMarking><text>2</text></initialMarking></place></net>"
          "</pnml>",
          "0 or 1 tokens", 1},
+        {"<pnml><net><place id='p'><initialMarking><text>x</text></initialMarking></place></net>"
+         "</pnml>",
+         "no number of tokens", 1},
+        {"<pnml><net><place id='p'><initialMarking>\n<graphics><offset x='1'/></graphics>"
+         "<text>2</text></initialMarking></place></net></pnml>",
+         "begins with 2 tokens", 2},
+        {"<pnml><net><place id='p'><initialMarking><text>1<!-- x -->2</text></initialMarking>"
+         "</place></net></pnml>",
+         "begins with 12 tokens", 1},
+        {"<pnml><net><place id='p'><initialMarking><value>Default,0,Red,1</value>"
+         "</initialMarking></place></net></pnml>",
+         "no number of tokens", 1},
         {"<pnml><net><place id='p'/><transition id='t'/>\n<arc source='p' target='t'>"
          "<inscription><text>3</text></inscription></arc></net></pnml>",
-         "no other weights", 2},
+         "an arc of weight 3", 2},
+        {"<pnml><net><place id='p'/><transition id='t'/>\n<arc source='p' target='t'>"
+         "<inscription><graphics><offset x='1' y='2'/></graphics><text>3</text></inscription></arc>"
+         "</net></pnml>",
+         "an arc of weight 3", 2},
+        {"<pnml><net><place id='p'/><transition id='t'/>\n<arc source='p' target='t'/>\n"
+         "<arc source='p' target='t'/></net></pnml>",
+         "second arc", 3},
+        {"<pnml><net><place id='p'/><transition id='t'/><arc source='p' target='t' "
+         "type='inhibitor'/></net></pnml>",
+         "type 'inhibitor'", 1},
+        {"<pnml><net><place id='p'/><transition id='t'/><arc source='p' target='t'><type "
+         "value='reset'/></arc></net></pnml>",
+         "type 'reset'", 1},
+        {"<pnml><net><place id='p'/><transition id='t'/><arc source='p' target='t'><type><text>"
+         "read</text></type></arc></net></pnml>",
+         "type 'read'", 1},
+        {"<pnml><net><place id='p'/><transition id='t'/><arc source='p' target='t' "
+         "type='transport'/></net></pnml>",
+         "type 'transport'", 1},
+        {"<pnml><net><place id='p' initialMarking='1'/></net></pnml>", "TAPAAL", 1},
+        {"<pnml><net><place id='p'/><inputArc source='p' target='t'/></net></pnml>", "<inputArc>",
+         1},
+        {"<pnml><net><shared-place/></net></pnml>", "<shared-place>", 1},
+        {"<pnml><net><place id='p'><capacity><value>1</value></capacity></place></net></pnml>",
+         "<capacity>", 1},
+        {"<pnml><net><transition id='t'><priority><value>3</value></priority></transition></net>"
+         "</pnml>",
+         "<priority>", 1},
+        {"<pnml><net><place id='p'><type><structure/></type></place></net></pnml>", "coloured", 1},
+        {"<pnml><net><place id='p'><hlinitialMarking/></place></net></pnml>", "coloured", 1},
+        {"<pnml><net><declaration/></net></pnml>", "coloured", 1},
+        {"<pnml><net type='http://www.pnml.org/version-2009/grammar/highlevelnet'/></pnml>",
+         "coloured", 1},
+        {"<pnml><net type='http://www.pnml.org/version-2009/grammar/pt-hlpng'/></pnml>", "coloured",
+         1},
         {"<pnml><net><place id='p'/><transition id='t'/>\n\n<arc source='p' target='q'/></net>"
          "</pnml>",
          "from a place", 3},
@@ -309,9 +356,51 @@ static void check_refused(void)
     output_close(&out);
 }
 
+/* ------------------------------------------------------------------ what other tools write */
+
+/* Two steps in a row: 3 states and one deadlock, however it is written. */
+static void check_read(void)
+{
+    static const char *const texts[] = {
+        "<pnml xmlns='u'><net id='n' type='http://www.pnml.org/version-2009/grammar/ptnet'>"
+        "<name><text>9</text></name><page id='g'><name><text>8</text></name>"
+        "<place id='p'><name><graphics><offset x='0' y='0'/></graphics><text>7</text></name>"
+        "<initialMarking><graphics><offset x='0' y='0'/></graphics><text>1</text>"
+        "</initialMarking></place><page id='h'><place id='q'/></page>"
+        "<place id='r'><initialMarking><text>0</text></initialMarking></place>"
+        "<transition id='a'/><transition id='b'/>"
+        "<arc id='1' source='p' target='a'/><arc id='2' source='a' target='q'><inscription>"
+        "<graphics/><text>1</text></inscription></arc>"
+        "<arc id='3' source='q' target='b' type='normal'><type value='normal'/></arc>"
+        "<arc id='4' source='b' target='r'/></page></net></pnml>",
+        "<pnml><net id='n'><toolspecific tool='x' version='1'><place id='z'/><initialMarking><text>"
+        "5</text></initialMarking></toolspecific><token id='Default'/>"
+        "<place id='p'><initialMarking><toolspecific tool='x' version='1'><text>5</text>"
+        "</toolspecific><wrapped><text>1</text></wrapped></initialMarking><capacity><value>0"
+        "</value></capacity></place>"
+        "<place id='q'><initialMarking><value>Default,0</value></initialMarking></place>"
+        "<place id='r'><initialMarking/></place>"
+        "<transition id='a'><rate><value>1.0</value></rate><timed><value>false</value></timed>"
+        "<priority><value>1</value></priority></transition><transition id='b'/>"
+        "<arc id='1' source='p' target='a'><arcpath/><type value='normal'/></arc>"
+        "<arc id='2' source='a' target='q'><inscription><value>Default,1</value></inscription>"
+        "</arc><arc id='3' source='q' target='b'/><arc id='4' source='b' target='r'/></net></pnml>",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        uint64_t states = 0, dead = 0;
+        gordian_circuit *circuit = read_pnml(texts[i], strlen(texts[i]));
+        if (circuit)
+            count_circuit(circuit, &states, &dead);
+        CHECK_MSG(states == 3 && dead == 1, "text %zu: %d states, %d deadlocks", i, (int)states,
+                  (int)dead);
+        gordian_circuit_close(circuit);
+    }
+}
+
 int main(void)
 {
     check_nets();
+    check_read();
     check_processes("main(a[0]?,a[2]!) { fifo1(a[0],a[1]) fifo1(a[1],a[2]) }", false);
     check_processes("main(a?,b!) { lossysync(a,x) fifo1(x,b) }", true);
     check_processes("main() { fifofull<0>(a,b) fifo1(b,c) sync(c,d) syncdrain(d,a) }", false);
