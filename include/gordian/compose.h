@@ -214,6 +214,9 @@ typedef enum gordian_compose_stop {
     GORDIAN_COMPOSE_STOP_MEMORY,  /* max_memory, or no more memory to be had */
     GORDIAN_COMPOSE_STOP_TIME,    /* max_ns */
     GORDIAN_COMPOSE_STOP_STOPPED, /* go_on said so */
+    GORDIAN_COMPOSE_STOP_UNSAFE,  /* a net is not 1-safe and cannot be composed: its first steps in
+                                     found[0] put a second token into a place, which `note` names;
+                                     there is nothing to say about deadlocks */
 } gordian_compose_stop;
 
 /* A state that can be reached and that nothing leads out of, and a shortest way there from an

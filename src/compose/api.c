@@ -10,6 +10,7 @@
 #include "compose/format/pnml.h"
 #include "compose/format/process.h"
 #include "compose/reduce.h"
+#include "compose/safety.h"
 #include "compose/treo/treo.h"
 
 #include <string.h>
@@ -109,12 +110,50 @@ static gordian_status begin_nothing(void *context, const gordian_circuit *circui
     return GORDIAN_OK;
 }
 
+static gordian_status run_engine(const gordian_circuit *circuit,
+                                 const gordian_compose_options *options,
+                                 const gordian_compose_sink *sink, gordian_compose_result *result,
+                                 gordian_error *error)
+{
+    const struct compose_engine *engine;
+    /* Engines find both functions there. */
+    gordian_compose_sink both = sink ? *sink : (gordian_compose_sink){0};
+    both.begin = both.begin ? both.begin : begin_nothing;
+    if (options->reduce)
+        return compose_reduced(circuit, options, result, error);
+    gordian_status status = compose_choose(circuit, options, &engine, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return engine->run(circuit, options, sink ? &both : NULL, result, error);
+}
+
+/* Nets that may not be 1-safe: looks into that first, in short unless the product is delivered, and
+ * after the run again, if it takes more. */
+static gordian_status run_watched(const gordian_circuit *circuit,
+                                  const gordian_compose_options *options,
+                                  const gordian_compose_sink *sink, gordian_compose_result *result,
+                                  gordian_error *error)
+{
+    gordian_compose_stop stop;
+    gordian_status status = safety_search(circuit, options, sink != NULL, result, &stop, error);
+    if (status != GORDIAN_OK || stop == GORDIAN_COMPOSE_STOP_UNSAFE)
+        return status;
+    status = run_engine(circuit, options, sink, result, error);
+    if (status == GORDIAN_OK)
+        status = safety_review(circuit, result, error);
+    if (status == GORDIAN_OK && result->stop == GORDIAN_COMPOSE_STOP_COMPLETE && !sink &&
+        stop != GORDIAN_COMPOSE_STOP_COMPLETE)
+        status = safety_search(circuit, options, true, result, &stop, error);
+    if (result->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
+        result->stop = stop;
+    return status;
+}
+
 gordian_status gordian_compose(const gordian_circuit *circuit,
                                const gordian_compose_options *options,
                                const gordian_compose_sink *sink, gordian_compose_result *result,
                                gordian_error *error)
 {
-    const struct compose_engine *engine;
     gordian_compose_options own;
     gordian_compose_options_init(&own);
     own = options ? *options : own;
@@ -124,19 +163,13 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
         own.context = &limit;
     }
     *result = (gordian_compose_result){.allocator = memory_allocator(own.allocator)};
-    gordian_status status = GORDIAN_OK;
     if (own.reduce && (sink || own.full))
         return fail(error, GORDIAN_STATUS_INPUT,
                     "a search that leaves states out has no product to deliver");
-    if (own.reduce)
-        status = compose_reduced(circuit, &own, result, error);
-    else
-        status = compose_choose(circuit, &own, &engine, error);
-    /* Engines find both functions there. */
-    gordian_compose_sink both = sink ? *sink : (gordian_compose_sink){0};
-    both.begin = both.begin ? both.begin : begin_nothing;
-    if (status == GORDIAN_OK && !own.reduce)
-        status = engine->run(circuit, &own, sink ? &both : NULL, result, error);
+    gordian_status status =
+        (circuit->safety_count ? run_watched : run_engine)(circuit, &own, sink, result, error);
+    if (status != GORDIAN_OK)
+        gordian_compose_result_free(result);
     if (result->stop == GORDIAN_COMPOSE_STOP_STOPPED && limit.over)
         result->stop = GORDIAN_COMPOSE_STOP_TIME;
     return status;

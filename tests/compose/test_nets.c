@@ -1,5 +1,5 @@
-/* Nets and processes: random nets against a plain reachability, what is written against what is
- * read back, and hostile XML. */
+/* Nets and processes: random nets against a plain reachability, nets that are not 1-safe, what is
+ * written against what is read back, what other tools write, and hostile XML. */
 #include "compose.h"
 
 #include "base/output.h"
@@ -37,14 +37,19 @@ static struct plain_net random_net(struct random *random)
     return net;
 }
 
-/* A second token does not fit. */
-static bool can_fire(const struct plain_net *net, unsigned t, unsigned marking)
+static bool is_enabled(const struct plain_net *net, unsigned t, unsigned marking)
 {
-    return (marking & net->takes[t]) == net->takes[t] &&
-           (marking & net->puts[t] & ~net->takes[t]) == 0;
+    return (marking & net->takes[t]) == net->takes[t];
 }
 
-static void plain_reach(const struct plain_net *net, size_t *states, size_t *dead)
+/* Of a transition that is enabled: would it put a second token into a place? */
+static bool overflows(const struct plain_net *net, unsigned t, unsigned marking)
+{
+    return (marking & net->puts[t] & ~net->takes[t]) != 0;
+}
+
+/* *safe: no place ever gets a second token; otherwise the counts mean nothing. */
+static void plain_reach(const struct plain_net *net, size_t *states, size_t *dead, bool *safe)
 {
     static bool seen[1u << PLACES];
     static unsigned queue[1u << PLACES];
@@ -53,11 +58,13 @@ static void plain_reach(const struct plain_net *net, size_t *states, size_t *dea
     seen[net->marking] = true;
     queue[0] = net->marking;
     *dead = 0;
-    for (size_t at = 0; at < found; at++) {
+    *safe = true;
+    for (size_t at = 0; at < found && *safe; at++) {
         bool any = false;
         for (unsigned t = 0; t < net->transitions; t++) {
-            if (!can_fire(net, t, queue[at]))
+            if (!is_enabled(net, t, queue[at]))
                 continue;
+            *safe = *safe && !overflows(net, t, queue[at]);
             unsigned next = (queue[at] & ~net->takes[t]) | net->puts[t];
             any = true;
             if (!seen[next])
@@ -116,44 +123,100 @@ static gordian_circuit *read_pnml(const char *bytes, size_t size)
     return circuit;
 }
 
-static void count_circuit(const gordian_circuit *circuit, uint64_t *states, uint64_t *dead)
+static gordian_compose_result compose_net(const gordian_circuit *circuit, const char *engine)
 {
     gordian_compose_options options;
     gordian_compose_result result;
     gordian_compose_options_init(&options);
-    options.engine = "dense"; /* no threads: thousands of small runs */
+    options.engine = engine;
     options.threads = 1;
     options.count_transitions = false;
     CHECK(gordian_compose(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
+    return result;
+}
+
+static void count_circuit(const gordian_circuit *circuit, uint64_t *states, uint64_t *dead)
+{
+    /* no threads: thousands of small runs */
+    gordian_compose_result result = compose_net(circuit, "dense");
+    CHECK(result.stop == GORDIAN_COMPOSE_STOP_COMPLETE);
     *states = result.states;
     *dead = result.deadlocks;
     gordian_compose_result_free(&result);
 }
 
+/* Fires the way that was found, one transition after the other; the last one, and no other, puts a
+ * second token into a place. */
+static bool shows_second_token(const struct plain_net *net, const gordian_circuit *circuit,
+                               const gordian_compose_deadlock *way)
+{
+    gordian_circuit_info info;
+    unsigned marking = net->marking;
+    bool fine = way->labels != NULL, second = false;
+    gordian_circuit_describe(circuit, &info);
+    for (size_t i = 0; i < way->step_count && fine; i++)
+        for (uint32_t n = 0; n < info.name_count && fine; n++) {
+            if (!(way->labels[i * info.label_words + n / 64] >> n % 64 & 1))
+                continue;
+            unsigned t = (unsigned)atoi(gordian_circuit_name(circuit, n) + 1);
+            fine = !second && is_enabled(net, t, marking);
+            second = overflows(net, t, marking);
+            marking = (marking & ~net->takes[t]) | net->puts[t];
+        }
+    return fine && second;
+}
+
+static void check_unsafe(const struct plain_net *net, const gordian_circuit *circuit,
+                         uint64_t number)
+{
+    gordian_compose_result result = compose_net(circuit, number % 2 ? "cpu" : "dense");
+    CHECK_MSG(result.stop == GORDIAN_COMPOSE_STOP_UNSAFE && result.deadlocks == 0 &&
+                  result.found_count == 1 && strstr(result.note, "second token"),
+              "net %llu: stop %d", (unsigned long long)number, (int)result.stop);
+    if (result.found_count == 1)
+        CHECK_MSG(shows_second_token(net, circuit, &result.found[0]), "net %llu",
+                  (unsigned long long)number);
+    gordian_compose_result_free(&result);
+}
+
+/* Written as a net of its automata, which is 1-safe if each has one state at a time. */
+static void check_again(const gordian_circuit *circuit, size_t states, size_t dead, uint64_t number)
+{
+    struct output out;
+    gordian_error error = {0};
+    uint64_t found, stuck;
+    REQUIRE(output_open(&out, OUTPUT_MEMORY));
+    CHECK(pnml_write_circuit(circuit, &out, &error) == GORDIAN_OK);
+    gordian_circuit *again = read_pnml(out.buffer, out.used);
+    count_circuit(again, &found, &stuck);
+    CHECK_MSG(found == states && stuck == dead, "net %llu again", (unsigned long long)number);
+    gordian_circuit_close(again);
+    output_close(&out);
+}
+
 /* Read, composed, written as a net of its automata, read again. */
-static void check_net(struct random *random, uint64_t number)
+static void check_net(struct random *random, uint64_t number, uint64_t *unsafe)
 {
     struct plain_net net = random_net(random);
     struct output out;
-    gordian_error error = {0};
     size_t states, dead;
     uint64_t found, stuck;
-    plain_reach(&net, &states, &dead);
+    bool safe;
+    plain_reach(&net, &states, &dead, &safe);
     REQUIRE(output_open(&out, OUTPUT_MEMORY));
     write_net(&net, random, &out);
     gordian_circuit *circuit = read_pnml(out.buffer, out.used);
     REQUIRE(circuit);
-    count_circuit(circuit, &found, &stuck);
-    CHECK_MSG(found == states && stuck == dead, "net %llu: %llu/%llu, not %zu/%zu",
-              (unsigned long long)number, (unsigned long long)found, (unsigned long long)stuck,
-              states, dead);
-    if (number % 16 == 0 && net.places < 4) {
-        out.used = 0;
-        CHECK(pnml_write_circuit(circuit, &out, &error) == GORDIAN_OK);
-        gordian_circuit *again = read_pnml(out.buffer, out.used);
-        count_circuit(again, &found, &stuck);
-        CHECK_MSG(found == states && stuck == dead, "net %llu again", (unsigned long long)number);
-        gordian_circuit_close(again);
+    *unsafe += !safe;
+    if (!safe) {
+        check_unsafe(&net, circuit, number);
+    } else {
+        count_circuit(circuit, &found, &stuck);
+        CHECK_MSG(found == states && stuck == dead, "net %llu: %llu/%llu, not %zu/%zu",
+                  (unsigned long long)number, (unsigned long long)found, (unsigned long long)stuck,
+                  states, dead);
+        if (net.places < 5)
+            check_again(circuit, states, dead, number);
     }
     output_close(&out);
     gordian_circuit_close(circuit);
@@ -163,9 +226,10 @@ static void check_nets(void)
 {
     struct random random;
     random_seed(&random, 23);
-    uint64_t count = test_scaled(100000);
+    uint64_t count = test_scaled(100000), unsafe = 0;
     for (uint64_t i = 0; i < count; i++)
-        check_net(&random, i);
+        check_net(&random, i, &unsafe);
+    CHECK(unsafe > 0 && unsafe < count);
 }
 
 /* ------------------------------------------------------------------ graphs written for others */

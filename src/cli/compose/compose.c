@@ -86,6 +86,18 @@ static int code_for(const struct compose *compose, const struct composed *compos
     return complete ? EXIT_NOTHING : EXIT_BROKEN;
 }
 
+int compose_refuse_net(struct compose *compose, const struct composed *composed)
+{
+    const struct compose_reporter *reporter = compose->cli->json ? &compose_json : &compose_text;
+    gordian_error error = {0};
+    if (!compose->dot && reporter->unsafe(compose, composed, &error) != GORDIAN_OK)
+        return cli_fail(compose->cli, NULL, &error);
+    fail(&error, GORDIAN_STATUS_INPUT,
+         "the net is not 1-safe%s%s: only nets whose places never have two tokens are composed",
+         composed->result.note[0] ? ": " : "", composed->result.note);
+    return cli_fail(compose->cli, composed->subject->path, &error);
+}
+
 /* ------------------------------------------------------------------ one subject */
 
 static gordian_status write_result(const struct composed *composed, const struct product_file *to,
@@ -168,15 +180,18 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
     bool dropped = drop_data(compose, &subject);
     gordian_status status = compose_subject(compose, &subject, &to, &composed, &error);
     composed.one_datum = dropped;
-    if (status == GORDIAN_OK)
+    bool unsafe = status == GORDIAN_OK && composed.result.stop == GORDIAN_COMPOSE_STOP_UNSAFE;
+    if (unsafe)
+        code = compose_refuse_net(compose, &composed);
+    if (status == GORDIAN_OK && !unsafe)
         status = write_result(&composed, &to, &error);
-    if (status == GORDIAN_OK)
+    if (status == GORDIAN_OK && !unsafe)
         status = report_result(compose, &composed, &error);
-    if (status == GORDIAN_OK) {
+    if (status == GORDIAN_OK && !unsafe) {
         say_notes(compose, &composed);
         say_initial(compose, &composed);
         code = code_for(compose, &composed);
-    } else if (!(status == GORDIAN_STATUS_IO && to.failure)) {
+    } else if (!unsafe && !(status == GORDIAN_STATUS_IO && to.failure)) {
         const char *where = !compose->question.formula || !error.line ? subject.path
                             : compose->ltl                            ? "--ltl"
                             : compose->best                           ? "--best"

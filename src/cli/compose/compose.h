@@ -158,6 +158,9 @@ struct compose_reporter {
     gordian_status (*deadlock)(struct compose *compose, const struct composed *composed,
                                size_t number, const gordian_compose_deadlock *deadlock,
                                gordian_error *error);
+    /* The net is not 1-safe: how it gets a second token. Nothing else is reported. */
+    gordian_status (*unsafe)(struct compose *compose, const struct composed *composed,
+                             gordian_error *error);
     gordian_status (*livelock)(struct compose *compose, const struct composed *composed,
                                gordian_error *error);
     gordian_status (*check)(struct compose *compose, const struct composed *composed,
@@ -169,6 +172,9 @@ struct compose_reporter {
 };
 
 extern const struct compose_reporter compose_json, compose_text;
+
+/* Reports that the net is not 1-safe, and how; the exit code. */
+int compose_refuse_net(struct compose *compose, const struct composed *composed);
 
 /* "max-states" and so on, as the summary has it; NULL: the run was complete. */
 const char *compose_stop_text(gordian_compose_stop stop);

@@ -148,6 +148,28 @@ static gordian_status write_deadlock(struct compose *compose, const struct compo
     return GORDIAN_OK;
 }
 
+static gordian_status write_unsafe(struct compose *compose, const struct composed *composed,
+                                   gordian_error *error)
+{
+    const gordian_compose_deadlock *way = composed_nearest(composed);
+    struct route trace;
+    struct json json;
+    bool described = way && way->labels;
+    if (!route_open(&trace) || (described && !route_of(&trace, composed, way))) {
+        route_close(&trace);
+        return fail_memory(error);
+    }
+    json_begin(&json, &compose->cli->out);
+    json_key_text(&json, "main", subject_title(composed->subject));
+    json_key_text(&json, "stopped", compose_stop_text(composed->result.stop));
+    json_key_text(&json, "message", composed->result.note);
+    if (described)
+        write_steps(&json, "trace", &trace);
+    json_end(&json);
+    route_close(&trace);
+    return GORDIAN_OK;
+}
+
 /* "trace" and "cycle": a way, and what goes on for ever after it. */
 struct lasso {
     struct route way, cycle;
@@ -328,6 +350,6 @@ static gordian_status write_difference(struct compose *compose, const struct com
 }
 
 const struct compose_reporter compose_json = {
-    write_explanation, write_statistics, write_deadlock,   write_livelock,
-    write_check,       write_summary,    write_difference,
+    write_explanation, write_statistics, write_deadlock, write_unsafe,
+    write_livelock,    write_check,      write_summary,  write_difference,
 };

@@ -427,6 +427,8 @@ const char *compose_stop_text(gordian_compose_stop stop)
         return "time";
     case GORDIAN_COMPOSE_STOP_STOPPED:
         return "interrupted";
+    case GORDIAN_COMPOSE_STOP_UNSAFE:
+        return "not-1-safe";
     case GORDIAN_COMPOSE_STOP_COMPLETE:
         break;
     }

@@ -243,6 +243,27 @@ static gordian_status print_deadlock(struct compose *compose, const struct compo
     return status;
 }
 
+static gordian_status print_unsafe(struct compose *compose, const struct composed *composed,
+                                   gordian_error *error)
+{
+    const gordian_compose_deadlock *way = composed_nearest(composed);
+    struct output *out = &compose->cli->out;
+    struct route trace;
+    if (!way || !way->labels)
+        return GORDIAN_OK;
+    if (!route_open(&trace) || !route_of(&trace, composed, way)) {
+        route_close(&trace);
+        return fail_memory(error);
+    }
+    style_text(&compose->style, out, COLOR_BAD, "not 1-safe");
+    output_format(out, ", after %zu %s:\n", trace.steps,
+                  plural_ending(trace.steps, "step", "steps"));
+    write_steps(compose, &trace);
+    output_format(out, "  %s\n\n", composed->result.note);
+    route_close(&trace);
+    return GORDIAN_OK;
+}
+
 static gordian_status print_livelock(struct compose *compose, const struct composed *composed,
                                      gordian_error *error)
 {
@@ -424,6 +445,6 @@ static gordian_status print_difference(struct compose *compose, const struct com
 }
 
 const struct compose_reporter compose_text = {
-    print_explanation, print_statistics, print_deadlock,   print_livelock,
-    print_check,       print_summary,    print_difference,
+    print_explanation, print_statistics, print_deadlock, print_unsafe,
+    print_livelock,    print_check,      print_summary,  print_difference,
 };

@@ -55,7 +55,7 @@ static gordian_status write_net(const struct net *net, struct output *out, gordi
     return write_free(net, out, error);
 }
 
-gordian_status net_circuit(gordian_circuit **out, const struct net *net,
+gordian_status net_circuit(gordian_circuit **out, struct net *net,
                            const gordian_circuit_options *options, gordian_error *error)
 {
     struct output text;
@@ -74,5 +74,11 @@ gordian_status net_circuit(gordian_circuit **out, const struct net *net,
     text_free(&made);
     if (status == GORDIAN_OK)
         status = circuit_title(*out, net->title, error);
+    if (status == GORDIAN_OK)
+        status = net_watch(net, *out, error);
+    if (status != GORDIAN_OK) {
+        gordian_circuit_close(*out);
+        *out = NULL;
+    }
     return status;
 }

@@ -30,8 +30,13 @@ struct net {
 };
 
 void net_free(struct net *net);
-/* The circuit of a net whose arcs are sorted. */
-gordian_status net_circuit(gordian_circuit **out, const struct net *net,
+/* The circuit of a net whose arcs are sorted. What watches over it may take the net's names. */
+gordian_status net_circuit(gordian_circuit **out, struct net *net,
                            const gordian_circuit_options *options, gordian_error *error);
+
+/* Sets safe[place] of places that are proved never to have two tokens. */
+gordian_status net_prove(const struct net *net, uint8_t *safe, gordian_error *error);
+/* Gives the circuit what finds out about a second token (safety.h), unless there is a proof. */
+gordian_status net_watch(struct net *net, gordian_circuit *circuit, gordian_error *error);
 
 #endif

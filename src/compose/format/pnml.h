@@ -13,7 +13,8 @@
 
 struct output;
 
-/* GORDIAN_STATUS_INPUT, with a place in the text: no such net. */
+/* GORDIAN_STATUS_INPUT, with a place in the text: no such net. Whether a place gets a second token
+ * is found out while it is composed (safety.h). */
 gordian_status pnml_read(gordian_circuit **out, const struct text *text,
                          const gordian_circuit_options *options, gordian_fault *fault,
                          gordian_error *error);
