@@ -20,7 +20,8 @@ _STOPS = ("complete", "states", "memory", "time", "stopped", "unsafe")
 @dataclass(frozen=True)
 class ProductDeadlock:
     """A state that nothing leads out of: in which state each automaton is, and the names that fire
-    together in each step of a shortest way there."""
+    together in each step of a shortest way there. Of a run that was stopped the number may be
+    2**64 - 1, which is not known, and then there may be no steps."""
 
     number: int
     states: Tuple[str, ...]
@@ -29,7 +30,8 @@ class ProductDeadlock:
 
 @dataclass(frozen=True)
 class Product:
-    """What a circuit comes to. `deadlocks` counts all, `found` describes the nearest."""
+    """What a circuit comes to. `deadlocks` counts all, `found` describes the nearest. Of a net that
+    is not 1-safe (`stop` is "unsafe") `found` has the way to a second token instead."""
 
     states: int
     transitions: int

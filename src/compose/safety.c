@@ -238,7 +238,7 @@ static gordian_status search_net(const gordian_circuit *circuit, const struct sa
     if (status != GORDIAN_OK)
         return status;
     *stop = found.deadlocks > 0 ? GORDIAN_COMPOSE_STOP_UNSAFE : found.stop;
-    if (found.found_count > 0)
+    if (found.found_count > 0 && found.found[0].labels)
         status = convert_way(circuit, safety, &found.found[0], result, error);
     else if (found.deadlocks > 0) /* interrupted before the way was known */
         drop_found(result);

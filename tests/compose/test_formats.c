@@ -229,7 +229,7 @@ static void check_aut(size_t which)
     out.used = 0;
     aut_sink_open(&sink, &out);
     CHECK(!sink.in_place && send(circuit, &sink.sink, 0, UINT32_MAX) == GORDIAN_OK);
-    CHECK(aut_sink_close(&sink));
+    CHECK(aut_sink_close(&sink, false));
     CHECK_MSG(out.used == size && memcmp(out.buffer, copy, size) == 0, "%.*s", (int)out.used,
               out.buffer);
     free(copy);
@@ -273,7 +273,7 @@ static void check_in_place(void)
         if (killed) /* what the buffer holds is lost */
             out.used = 0;
         else
-            CHECK(aut_sink_close(&sink));
+            CHECK(aut_sink_close(&sink, false));
         size_t size = slurp(path, bytes, sizeof bytes);
         gordian_graph *graph = read_aut_bytes(bytes, size, &cut);
         CHECK(graph && cut == (killed || !known)); /* padding stays where nothing was known */
