@@ -49,7 +49,8 @@ static gordian_status report_result(struct compose *compose, const struct compos
         status = report_deadlocks(compose, composed, reporter, error);
     if (status == GORDIAN_OK && compose->livelock && composed_graph(composed))
         status = reporter->livelock(compose, composed, error);
-    if (status == GORDIAN_OK && compose->question.formula && composed_graph(composed))
+    if (status == GORDIAN_OK && compose->question.formula && composed_graph(composed) &&
+        composed_is_complete(composed))
         status = reporter->check(compose, composed, error);
     if (status == GORDIAN_OK && (compose->cli->json || !compose->cli->quiet))
         status = reporter->summary(compose, composed, error);
@@ -69,21 +70,27 @@ static void say_notes(struct compose *compose, const struct composed *composed)
     if (result->note[0] && !compose->cli->quiet)
         cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
     if (result->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
-        cli_say(compose->cli, "stopped: %s; what is told is what was found until then%s",
+        cli_say(compose->cli, "stopped: %s; the report has what was found until then%s",
                 why[result->stop],
-                compose_needs_graph(compose) ? ", and nothing is hidden or minimised" : "");
+                compose->question.formula      ? ", and the question is not answered"
+                : compose_needs_graph(compose) ? ", and nothing is hidden or minimised"
+                                               : "");
+    if (composed->subject->cut && compose->question.formula)
+        cli_say(compose->cli, "the end of the file is missing: the question is not answered");
     if (composed->one_datum && !compose->cli->quiet)
         cli_say(compose->cli, "the data make no difference here: composed with one of them");
 }
 
 static int code_for(const struct compose *compose, const struct composed *composed)
 {
-    bool complete = composed->result.stop == GORDIAN_COMPOSE_STOP_COMPLETE;
+    bool complete = composed_is_complete(composed);
     if (compose->question.formula && complete) /* that is what was asked, and nothing else */
         return composed->check.holds ? EXIT_NOTHING : EXIT_FOUND;
+    if (compose->question.formula)
+        return EXIT_INCOMPLETE;
     if (composed->result.deadlocks > 0 || (compose->livelock && composed->livelock.states > 0))
         return EXIT_FOUND;
-    return complete ? EXIT_NOTHING : EXIT_BROKEN;
+    return complete ? EXIT_NOTHING : EXIT_INCOMPLETE;
 }
 
 int compose_refuse_net(struct compose *compose, const struct composed *composed)
@@ -197,6 +204,8 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
                             : compose->best                           ? "--best"
                                                                       : "--check";
         code = cli_fail(compose->cli, status == GORDIAN_STATUS_INPUT ? where : NULL, &error);
+        if (status == GORDIAN_STATUS_MEMORY && compose->max_memory)
+            code = EXIT_INCOMPLETE; /* the limit was asked for */
     }
     code = product_file_close(&to, compose, code);
     composed_free(&composed);

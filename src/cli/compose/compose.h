@@ -25,6 +25,7 @@ struct subject {
     gordian_circuit *circuit; /* or NULL */
     gordian_circuit_info info;
     gordian_graph *graph; /* or NULL */
+    bool cut;             /* the end of the graph's file is missing */
 };
 
 /* Firings one after another: label texts, each with a NUL behind it. */
@@ -108,6 +109,8 @@ void composed_free(struct composed *composed);
 bool compose_needs_graph(const struct compose *compose);
 /* The graph that the options ask for in the end, or NULL. */
 const gordian_graph *composed_graph(const struct composed *composed);
+/* Was everything seen: no limit, no ctrl-C, no file without its end? */
+bool composed_is_complete(const struct composed *composed);
 /* Is there a deadlock that is described? */
 bool composed_describes(const struct composed *composed);
 /* The described deadlock that is nearest; NULL: none is described, or it is one of a graph. */

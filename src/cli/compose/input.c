@@ -57,13 +57,12 @@ static gordian_status read_subject(struct compose *compose, struct subject *subj
                                    const gordian_source *source, const char *main, const char *data,
                                    gordian_fault *fault, gordian_error *error)
 {
-    bool cut = false;
     gordian_circuit *circuit;
     gordian_circuit_options options;
     if (subject->format == GORDIAN_FORMAT_AUT) {
-        gordian_status status =
-            gordian_graph_read(&subject->graph, subject->path, source, NULL, &cut, fault, error);
-        if (cut && !compose->cli->quiet)
+        gordian_status status = gordian_graph_read(&subject->graph, subject->path, source, NULL,
+                                                   &subject->cut, fault, error);
+        if (subject->cut && !compose->cli->quiet)
             cli_say(compose->cli, "%s: the end is missing; taking what there is", subject->path);
         return status;
     }

@@ -138,8 +138,10 @@ static gordian_status write_deadlock(struct compose *compose, const struct compo
     }
     json_begin(&json, &compose->cli->out);
     json_key_u64(&json, "deadlock", number);
-    json_key_u64(&json, "state", described ? described->number : composed->deadlocks.state);
-    write_steps(&json, "trace", &trace);
+    if (!described || described->number != UINT64_MAX)
+        json_key_u64(&json, "state", described ? described->number : composed->deadlocks.state);
+    if (!described || described->labels)
+        write_steps(&json, "trace", &trace);
     if (described)
         write_locals(&json, composed->subject->circuit, composed->subject->info.automaton_count,
                      described->state);
@@ -286,9 +288,9 @@ static gordian_status write_summary(struct compose *compose, const struct compos
     const gordian_compose_result *result = &composed->result;
     struct route trace;
     struct json json;
-    bool described = composed_describes(composed);
-    if (!route_open(&trace) ||
-        (described && !route_of(&trace, composed, composed_nearest(composed)))) {
+    const gordian_compose_deadlock *nearest = composed_nearest(composed);
+    bool described = composed_describes(composed) && (!nearest || nearest->labels);
+    if (!route_open(&trace) || (described && !route_of(&trace, composed, nearest))) {
         route_close(&trace);
         return fail_memory(error);
     }
@@ -306,6 +308,8 @@ static gordian_status write_summary(struct compose *compose, const struct compos
         json_key_u64(&json, "livelocks", composed->livelock.states);
     if (compose_stop_text(result->stop))
         json_key_text(&json, "stopped", compose_stop_text(result->stop));
+    else if (composed->subject->cut)
+        json_key_text(&json, "stopped", "file-cut");
     json_key_text(&json, "engine", result->engine);
     json_key_number(&json, "seconds", composed->seconds);
     if (compose->cli->verbose)

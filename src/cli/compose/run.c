@@ -236,8 +236,10 @@ static gordian_status look_at_graph(const struct compose *compose, struct compos
     result->engine = "graph";
     result->states = compose->full ? gordian_graph_states(graph) : found->states;
     result->transitions = compose->full ? gordian_graph_transitions(graph) : found->transitions;
+    if (composed->subject->cut) /* a state without transitions may have lost them */
+        found->deadlocks = 0;
     result->deadlocks = found->deadlocks;
-    if (status == GORDIAN_OK && compose->question.formula)
+    if (status == GORDIAN_OK && compose->question.formula && !composed->subject->cut)
         status = gordian_graph_check(graph, &compose->question, &composed->check, error);
     return status;
 }
@@ -331,6 +333,11 @@ void composed_free(struct composed *composed)
 const gordian_compose_deadlock *composed_nearest(const struct composed *composed)
 {
     return composed->result.found_count ? &composed->result.found[0] : NULL;
+}
+
+bool composed_is_complete(const struct composed *composed)
+{
+    return composed->result.stop == GORDIAN_COMPOSE_STOP_COMPLETE && !composed->subject->cut;
 }
 
 bool composed_describes(const struct composed *composed)
