@@ -133,7 +133,7 @@ static void say_initial(struct compose *compose, const struct composed *composed
 }
 
 /* With --quick, a circuit whose data make no difference is composed with one datum only. */
-static bool drop_data(const struct compose *compose, struct subject *subject)
+static bool drop_data(struct compose *compose, struct subject *subject)
 {
     gordian_circuit *lean;
     const gordian_circuit *circuit = subject->circuit;
@@ -142,7 +142,8 @@ static bool drop_data(const struct compose *compose, struct subject *subject)
         return false;
     char first[GORDIAN_NAME_MAX + 3];
     snprintf(first, sizeof first, "\"%s\"", gordian_circuit_datum(circuit, 0));
-    if (gordian_circuit_join(&lean, &circuit, 1, first, NULL, NULL) != GORDIAN_OK)
+    if (gordian_circuit_join(&lean, &circuit, 1, first, &compose->reading.memory, NULL) !=
+        GORDIAN_OK)
         return false;
     subject_take(subject, lean);
     return true;
@@ -322,8 +323,10 @@ static int dispatch_mode(struct compose *compose, int operands, char **argv)
     if (code != EXIT_NOTHING)
         return code;
     compose->defines = defines;
+    meter_open(&compose->reading, NULL, compose->max_memory);
     code = compose->equal ? compose_equal(compose, argv[0], argv[1])
                           : compose_all(compose, argv, (size_t)operands);
+    meter_close(&compose->reading);
     free(defines);
     return code;
 }

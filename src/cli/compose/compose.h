@@ -62,7 +62,8 @@ struct compose {
     struct cli *cli;
     struct style style;
 
-    bool interrupted; /* by ctrl-C */
+    bool interrupted;     /* by ctrl-C */
+    struct meter reading; /* what the files take */
 
     /* options */
     const char *main, *other, *data, *keep, *order, *file, *folder, *define, *check, *ltl, *fair,

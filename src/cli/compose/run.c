@@ -185,6 +185,15 @@ static gordian_status explain_circuit(struct compose *compose, const struct subj
     return status;
 }
 
+/* What --max-memory leaves once the files are read; 0: there is no limit. */
+static uint64_t memory_left(struct compose *compose)
+{
+    uint64_t used = meter_now(&compose->reading);
+    if (!compose->max_memory)
+        return 0;
+    return used < compose->max_memory ? compose->max_memory - used : 1;
+}
+
 static gordian_status run_circuit(struct compose *compose, struct composed *composed,
                                   struct product_file *to, gordian_error *error)
 {
@@ -203,7 +212,7 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
     options.reduce = compose->reduce;
     options.count_transitions = composed->counted = !compose->quick;
     options.max_states = compose->max_states;
-    options.max_memory = compose->max_memory;
+    options.max_memory = memory_left(compose);
     options.max_deadlocks = compose->trace ? COMPOSE_TRACES : 1;
     options.threads = compose->threads;
     options.go_on = go_on;
@@ -300,7 +309,7 @@ gordian_status compose_subject(struct compose *compose, const struct subject *su
 {
     *composed = (struct composed){.subject = subject};
     uint64_t start = clock_ns();
-    meter_open(&composed->meter, NULL, compose->max_memory);
+    meter_open(&composed->meter, NULL, memory_left(compose));
     gordian_status status = subject->circuit ? run_circuit(compose, composed, to, error)
                                              : look_at_graph(compose, composed, error);
     if (status == GORDIAN_OK && compose_needs_graph(compose) &&

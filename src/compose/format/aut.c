@@ -11,8 +11,11 @@
 #define PADDING '\t'
 /* The last line of a file whose run was stopped: to others it is a blank line. */
 #define STOPPED_LINE "\t\n"
-/* States that no line mentions, and that a header may promise: they take memory all the same. */
-#define UNMENTIONED_MOST (UINT64_C(1) << 20)
+/* A graph has an array over its states. So that no header, and no number in a line, makes that far
+ * larger than the file, there may be this many states, and this many more for each byte. Every
+ * transition takes more than a byte, so files that are whole have no more than that. */
+#define STATES_ANYWAY   (UINT64_C(1) << 20)
+#define STATES_PER_BYTE 16u
 
 /* ------------------------------------------------------------------ reading */
 
@@ -184,25 +187,23 @@ static bool ends_stopped(const struct text_scan *reader)
            memcmp(reader->end - length, STOPPED_LINE, length) == 0;
 }
 
-/* The states that there are. A header alone must not make the graph large: of a file that was cut
- * short only the states that are mentioned count. */
+/* Of a file that was cut short only the states that are mentioned count. */
 static gordian_status settle_states(struct text_scan *reader, struct aut_lines *lines)
 {
+    uint64_t bytes = (uint64_t)(reader->end - reader->text->bytes);
     if (lines->mentioned <= lines->first)
         lines->mentioned = lines->first + 1;
-    if (lines->states - lines->mentioned <= UNMENTIONED_MOST)
+    if (lines->states <= STATES_ANYWAY + STATES_PER_BYTE * bytes)
         return GORDIAN_OK;
-    if (!lines->unfinished) {
-        char what[160];
-        snprintf(what, sizeof what,
-                 "the header says %llu states, and no transition has one from %llu on",
-                 (unsigned long long)lines->states, (unsigned long long)lines->mentioned);
-        reader->at = reader->line_start = reader->text->bytes;
-        reader->line = 1;
-        return scan_complain(reader, reader->at, what);
+    if (lines->unfinished && lines->mentioned <= STATES_ANYWAY + STATES_PER_BYTE * bytes) {
+        lines->states = lines->mentioned;
+        return GORDIAN_OK;
     }
-    lines->states = lines->mentioned;
-    return GORDIAN_OK;
+    char what[160];
+    snprintf(what, sizeof what, "the header says %llu states: too many for a file of %llu bytes",
+             (unsigned long long)lines->states, (unsigned long long)bytes);
+    struct text_scan start = scan_begin(reader->text, reader->fault, reader->error);
+    return scan_complain(&start, start.at, what);
 }
 
 /* The lines the header promises. What comes after them, a line that a killed run had begun, does

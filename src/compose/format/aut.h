@@ -23,8 +23,8 @@
 
 /* A file cut short is read as far as its header and its lines go; *cut tells: there are fewer lines
  * than the header says, or it is one that a run was killed at (padding, lines that do not count) or
- * stopped at (a last line with a tab). A header that promises many states more than lines mention
- * is GORDIAN_STATUS_INPUT.
+ * stopped at (a last line with a tab). Far more states than the file has bytes
+ * are GORDIAN_STATUS_INPUT.
  */
 gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
                         const gordian_allocator *memory, gordian_fault *fault,
