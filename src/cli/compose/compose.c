@@ -333,7 +333,7 @@ static int dispatch_mode(struct compose *compose, int operands, char **argv)
 
 static int compose_main(struct cli *cli, int argc, char **argv)
 {
-    struct compose c = {.cli = cli};
+    struct compose c = {.cli = cli, .folders = {.between = ':'}, .define = {.between = ';'}};
     const struct option options[] = {
         {"main", 'm', "NAME", "the component to compose, as it is used: main,\n'chain<3>'",
          OPTION_TEXT, &c.main, NULL},
@@ -341,10 +341,11 @@ static int compose_main(struct cli *cli, int argc, char **argv)
          OPTION_TEXT, &c.data, NULL},
         {"define", 0, "TEXT",
          "functions that the text only names: 'f={[0,1] [1,0]}',\n'f=FILE', or a FILE of such "
-         "lines",
-         OPTION_TEXT, &c.define, NULL},
-        {"include", 'I', "FOLDERS", "where to look for imported files, ':' between", OPTION_TEXT,
-         &c.folder, NULL},
+         "lines; may be repeated",
+         OPTION_LIST, &c.define, NULL},
+        {"include", 'I', "FOLDERS",
+         "where to look for imported files, ':' between; may be\nrepeated", OPTION_LIST, &c.folders,
+         NULL},
         {"hide", 0, NULL, "hide all names but the ports of the main component", OPTION_FLAG,
          &c.hide, NULL},
         {"keep", 'k', "NAMES", "hide all names but these: 'a,b'", OPTION_TEXT, &c.keep, NULL},
@@ -400,7 +401,11 @@ static int compose_main(struct cli *cli, int argc, char **argv)
     };
     int code;
     int operands = cli_parse(cli, options, argc, argv, &code);
-    return operands < 0 ? code : dispatch_mode(&c, operands, argv);
+    if (operands >= 0)
+        code = dispatch_mode(&c, operands, argv);
+    free(c.folders.text);
+    free(c.define.text);
+    return code;
 }
 
 const struct command command_compose = {

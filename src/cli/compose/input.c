@@ -78,7 +78,7 @@ static gordian_status read_subject(struct compose *compose, struct subject *subj
     options.main = main;
     options.data = data;
     options.files = true;
-    options.folders = compose->folder;
+    options.folders = compose->folders.text;
     options.define = compose->defines;
     options.allocator = &compose->reading.memory;
     bool known = subject->format == GORDIAN_FORMAT_CA || subject->format == GORDIAN_FORMAT_PNML;
