@@ -232,6 +232,76 @@ static void check_nets(void)
     CHECK(unsafe > 0 && unsafe < count);
 }
 
+/* ------------------------------------------------------------------ a second token far away */
+
+#define DIGITS 15u
+
+/* A counter of so many bits. When all are 1 it puts a token into a place that has one, unless that
+ * is `safe`; with `rest` something else can fire there as well. The structure proves nothing. */
+static gordian_circuit *read_counter(bool safe, bool rest)
+{
+    struct output out;
+    REQUIRE(output_open(&out, OUTPUT_MEMORY));
+    output_format(&out, "<pnml><net id='n'><place id='full'>%s</place><transition id='over'/>",
+                  safe ? "" : "<initialMarking><text>1</text></initialMarking>");
+    output_format(&out, "%s<arc source='over' target='full'/>",
+                  safe ? "<transition id='out'/><arc source='full' target='out'/>" : "");
+    for (unsigned i = 0; i < DIGITS; i++) {
+        output_format(&out,
+                      "<place id='z%u'><initialMarking><text>1</text></initialMarking></place>"
+                      "<place id='o%u'/><transition id='t%u'/><arc source='z%u' target='t%u'/>"
+                      "<arc source='t%u' target='o%u'/><arc source='o%u' target='over'/>",
+                      i, i, i, i, i, i, i, i);
+        output_format(
+            &out, safe ? "<arc source='over' target='z%u'/>" : "<arc source='over' target='o%u'/>",
+            i);
+        for (unsigned j = 0; j < i; j++)
+            output_format(&out, "<arc source='o%u' target='t%u'/><arc source='t%u' target='z%u'/>",
+                          j, i, i, j);
+    }
+    if (rest)
+        output_text(&out, "<transition id='rest'/><arc source='o0' target='rest'/>"
+                          "<arc source='rest' target='o0'/>");
+    output_text(&out, "</net></pnml>");
+    gordian_circuit *circuit = read_pnml(out.buffer, out.used);
+    output_close(&out);
+    REQUIRE(circuit);
+    return circuit;
+}
+
+static void check_counter(bool rest)
+{
+    gordian_circuit *circuit = read_counter(false, rest);
+    gordian_compose_options options;
+    gordian_compose_result result;
+    gordian_compose_options_init(&options);
+    options.count_transitions = false;
+    options.threads = 1;
+    REQUIRE(gordian_compose(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
+    CHECK_MSG(result.stop == GORDIAN_COMPOSE_STOP_UNSAFE && result.deadlocks == 0 &&
+                  result.found_count == 1 && result.found[0].step_count == 1u << DIGITS,
+              "stop %d, %zu steps", (int)result.stop,
+              result.found_count ? result.found[0].step_count : 0);
+    gordian_compose_result_free(&result);
+    /* not that far: nothing is known */
+    options.max_states = 1000;
+    REQUIRE(gordian_compose(circuit, &options, NULL, &result, NULL) == GORDIAN_OK);
+    CHECK(result.stop == GORDIAN_COMPOSE_STOP_STATES && result.deadlocks == 0);
+    gordian_compose_result_free(&result);
+    gordian_circuit_close(circuit);
+}
+
+static void check_far(void)
+{
+    check_counter(false);
+    check_counter(true);
+    gordian_circuit *circuit = read_counter(true, false);
+    gordian_compose_result result = compose_net(circuit, "cpu");
+    CHECK(result.stop == GORDIAN_COMPOSE_STOP_UNSAFE); /* it counts twice before 'out' fires */
+    gordian_compose_result_free(&result);
+    gordian_circuit_close(circuit);
+}
+
 /* ------------------------------------------------------------------ graphs written for others */
 
 /* A line "  + (s == F) -> L . P(T)" or, below "SF: if", "    :: printf("L\n") -> goto ST". */
@@ -464,6 +534,7 @@ static void check_read(void)
 int main(void)
 {
     check_nets();
+    check_far();
     check_read();
     check_processes("main(a[0]?,a[2]!) { fifo1(a[0],a[1]) fifo1(a[1],a[2]) }", false);
     check_processes("main(a?,b!) { lossysync(a,x) fifo1(x,b) }", true);
