@@ -214,14 +214,18 @@ typedef enum gordian_compose_stop {
     GORDIAN_COMPOSE_STOP_MEMORY,  /* max_memory, or no more memory to be had */
     GORDIAN_COMPOSE_STOP_TIME,    /* max_ns */
     GORDIAN_COMPOSE_STOP_STOPPED, /* go_on said so */
+    GORDIAN_COMPOSE_STOP_UNSAFE,  /* a net is not 1-safe and cannot be composed: its first steps in
+                                     found[0] put a second token into a place, which `note` names;
+                                     there is nothing to say about deadlocks */
 } gordian_compose_stop;
 
 /* A state that can be reached and that nothing leads out of, and a shortest way there from an
- * initial state. Of several shortest ways all engines give the same. */
+ * initial state. Of several shortest ways all engines give the same. A run that was stopped may
+ * have met a deadlock without knowing its number or a way to it. */
 typedef struct gordian_compose_deadlock {
-    uint64_t number;
+    uint64_t number;  /* UINT64_MAX: not known */
     uint32_t *state;  /* in which state each automaton is */
-    uint64_t *labels; /* of the steps, label_words words each */
+    uint64_t *labels; /* of the steps, label_words words each; NULL: no way is known */
     size_t step_count;
 } gordian_compose_deadlock;
 

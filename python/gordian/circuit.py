@@ -14,13 +14,14 @@ from .errors import InputError
 __all__ = ["Circuit", "Graph", "Product", "ProductDeadlock", "CheckResult"]
 
 _FORMATS = {"treo": 1, "ca": 2, "aut": 3, "dot": 4, "pnml": 5, "mcrl2": 6, "promela": 7}
-_STOPS = ("complete", "states", "memory", "time", "stopped")
+_STOPS = ("complete", "states", "memory", "time", "stopped", "unsafe")
 
 
 @dataclass(frozen=True)
 class ProductDeadlock:
     """A state that nothing leads out of: in which state each automaton is, and the names that fire
-    together in each step of a shortest way there."""
+    together in each step of a shortest way there. Of a run that was stopped the number may be
+    2**64 - 1, which is not known, and then there may be no steps."""
 
     number: int
     states: Tuple[str, ...]
@@ -29,7 +30,8 @@ class ProductDeadlock:
 
 @dataclass(frozen=True)
 class Product:
-    """What a circuit comes to. `deadlocks` counts all, `found` describes the nearest."""
+    """What a circuit comes to. `deadlocks` counts all, `found` describes the nearest. Of a net that
+    is not 1-safe (`stop` is "unsafe") `found` has the way to a second token instead."""
 
     states: int
     transitions: int

@@ -19,6 +19,8 @@ static const char *const verbs[] = {NULL,   "request", "release",  "cancel", "ex
 /* Words beyond these are forgotten, so that memory is bounded. */
 #define NAMES_MAX (UINT32_C(1) << 22)
 #define BYTES_MAX ((size_t)64 << 20)
+/* Of a block that is read so many bytes come first, and then as many as there are. */
+#define BLOCK_STEP (1u << 16)
 /* A block is written once it has so many bytes. */
 #define BLOCK_FULL (64u << 10)
 #define BLOCK_HEAD 8
@@ -294,6 +296,26 @@ bool unpack_look(struct unpack *unpack, enum packed_kind *kind)
 
 /* ---- a block */
 
+/* Memory is taken as the bytes come: what the head says may not be there. */
+static bool take_block(struct unpack *unpack, size_t length)
+{
+    struct bytes *block = &unpack->block;
+    block->used = 0;
+    do {
+        size_t left = length - block->used;
+        size_t most = block->used > BLOCK_STEP ? block->used : BLOCK_STEP;
+        size_t some = left < most ? left : most;
+        if (!bytes_room(block, some + 1)) {
+            unpack->no_memory = true;
+            return false;
+        }
+        if (!unpack_take(unpack, block->data + block->used, some))
+            return false;
+        block->used += some;
+    } while (block->used < length);
+    return true;
+}
+
 static bool load_block(struct unpack *unpack)
 {
     uint8_t head[BLOCK_HEAD];
@@ -308,14 +330,8 @@ static bool load_block(struct unpack *unpack)
     }
     if (packed_get32(head) & PACKED_RENEW)
         unpack->names.used = unpack->name_count = 0;
-    unpack->block.used = 0;
-    if (!bytes_room(&unpack->block, length + 1)) {
-        unpack->no_memory = true;
+    if (!take_block(unpack, length))
         return false;
-    }
-    if (!unpack_take(unpack, unpack->block.data, length))
-        return false;
-    unpack->block.used = length;
     unpack->ended = length == 0;
     if (crc32c(crc32c(0, head, 4), unpack->block.data, length) == packed_get32(head + 4))
         return !unpack->ended || unpack_is_whole(unpack);

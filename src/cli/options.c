@@ -121,6 +121,22 @@ static bool bad_choice(struct parser *parser, const struct option *option, const
     return false;
 }
 
+static bool add_to_list(struct parser *parser, const struct option *option, const char *text)
+{
+    struct option_texts *list = option->target;
+    size_t had = list->text ? strlen(list->text) : 0, length = strlen(text);
+    char *longer = realloc(list->text, had + length + 2);
+    if (!longer) {
+        snprintf(parser->complaint, parser->size, "--%s: out of memory", option->name);
+        return false;
+    }
+    if (list->text)
+        longer[had++] = list->between;
+    memcpy(longer + had, text, length + 1);
+    list->text = longer;
+    return true;
+}
+
 static bool take_value(struct parser *parser, const struct option *option, const char *text)
 {
     uint64_t value = 0, most = UINT64_MAX;
@@ -132,6 +148,8 @@ static bool take_value(struct parser *parser, const struct option *option, const
     case OPTION_TEXT:
         *(const char **)option->target = text;
         return true;
+    case OPTION_LIST:
+        return add_to_list(parser, option, text);
     case OPTION_CHOICE:
         return take_choice(option, text) || bad_choice(parser, option, text);
     case OPTION_PERCENT:

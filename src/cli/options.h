@@ -22,10 +22,16 @@ struct output;
 enum option_kind {
     OPTION_FLAG,    /* bool: set */
     OPTION_TEXT,    /* const char *: the argument as it stands */
+    OPTION_LIST,    /* struct option_texts: the arguments of all times it is given */
     OPTION_U64,     /* uint64_t: a number; k, M, G, T for thousands */
     OPTION_U32,     /* uint32_t: likewise */
     OPTION_PERCENT, /* unsigned: 0 to 100 */
     OPTION_CHOICE,  /* unsigned: index into `choices` */
+};
+
+struct option_texts {
+    char between; /* the arguments in `text` */
+    char *text;   /* NULL: it was not given; the command's to free */
 };
 
 struct option {

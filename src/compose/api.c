@@ -10,6 +10,7 @@
 #include "compose/format/pnml.h"
 #include "compose/format/process.h"
 #include "compose/reduce.h"
+#include "compose/safety.h"
 #include "compose/treo/treo.h"
 
 #include <string.h>
@@ -109,12 +110,50 @@ static gordian_status begin_nothing(void *context, const gordian_circuit *circui
     return GORDIAN_OK;
 }
 
+static gordian_status run_engine(const gordian_circuit *circuit,
+                                 const gordian_compose_options *options,
+                                 const gordian_compose_sink *sink, gordian_compose_result *result,
+                                 gordian_error *error)
+{
+    const struct compose_engine *engine;
+    /* Engines find both functions there. */
+    gordian_compose_sink both = sink ? *sink : (gordian_compose_sink){0};
+    both.begin = both.begin ? both.begin : begin_nothing;
+    if (options->reduce)
+        return compose_reduced(circuit, options, result, error);
+    gordian_status status = compose_choose(circuit, options, &engine, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return engine->run(circuit, options, sink ? &both : NULL, result, error);
+}
+
+/* Nets that may not be 1-safe: looks into that first, in short unless the product is delivered, and
+ * after the run again, if it takes more. */
+static gordian_status run_watched(const gordian_circuit *circuit,
+                                  const gordian_compose_options *options,
+                                  const gordian_compose_sink *sink, gordian_compose_result *result,
+                                  gordian_error *error)
+{
+    gordian_compose_stop stop;
+    gordian_status status = safety_search(circuit, options, sink != NULL, result, &stop, error);
+    if (status != GORDIAN_OK || stop == GORDIAN_COMPOSE_STOP_UNSAFE)
+        return status;
+    status = run_engine(circuit, options, sink, result, error);
+    if (status == GORDIAN_OK)
+        status = safety_review(circuit, result, error);
+    if (status == GORDIAN_OK && result->stop == GORDIAN_COMPOSE_STOP_COMPLETE && !sink &&
+        stop != GORDIAN_COMPOSE_STOP_COMPLETE)
+        status = safety_search(circuit, options, true, result, &stop, error);
+    if (result->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
+        result->stop = stop;
+    return status;
+}
+
 gordian_status gordian_compose(const gordian_circuit *circuit,
                                const gordian_compose_options *options,
                                const gordian_compose_sink *sink, gordian_compose_result *result,
                                gordian_error *error)
 {
-    const struct compose_engine *engine;
     gordian_compose_options own;
     gordian_compose_options_init(&own);
     own = options ? *options : own;
@@ -124,19 +163,17 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
         own.context = &limit;
     }
     *result = (gordian_compose_result){.allocator = memory_allocator(own.allocator)};
-    gordian_status status = GORDIAN_OK;
     if (own.reduce && (sink || own.full))
         return fail(error, GORDIAN_STATUS_INPUT,
                     "a search that leaves states out has no product to deliver");
-    if (own.reduce)
-        status = compose_reduced(circuit, &own, result, error);
-    else
-        status = compose_choose(circuit, &own, &engine, error);
-    /* Engines find both functions there. */
-    gordian_compose_sink both = sink ? *sink : (gordian_compose_sink){0};
-    both.begin = both.begin ? both.begin : begin_nothing;
-    if (status == GORDIAN_OK && !own.reduce)
-        status = engine->run(circuit, &own, sink ? &both : NULL, result, error);
+    gordian_status status =
+        (circuit->safety_count ? run_watched : run_engine)(circuit, &own, sink, result, error);
+    if (status == GORDIAN_STATUS_MEMORY && result->deadlocks > 0) {
+        result->stop = GORDIAN_COMPOSE_STOP_MEMORY; /* what was found stays */
+        status = GORDIAN_OK;
+    }
+    if (status != GORDIAN_OK)
+        gordian_compose_result_free(result);
     if (result->stop == GORDIAN_COMPOSE_STOP_STOPPED && limit.over)
         result->stop = GORDIAN_COMPOSE_STOP_TIME;
     return status;
@@ -176,11 +213,73 @@ static const gordian_compose_sink *join_sinks(struct both_sinks *both,
     return first ? &both->sink : second;
 }
 
-gordian_status gordian_compose_graph(gordian_graph **out, const gordian_circuit *circuit,
-                                     const gordian_compose_options *options,
-                                     const gordian_compose_sink *sink,
-                                     const gordian_allocator *allocator,
-                                     gordian_compose_result *result, gordian_error *error)
+/* A sink that runs out of memory ends the run, but not what the run has found. */
+struct bounded_sink {
+    gordian_compose_sink sink;
+    const gordian_compose_sink *inner;
+    const gordian_compose_options *options;
+    bool full;
+};
+
+static gordian_status bound_status(struct bounded_sink *bounded, gordian_status status)
+{
+    bounded->full |= status == GORDIAN_STATUS_MEMORY;
+    return bounded->full ? GORDIAN_OK : status;
+}
+
+static gordian_status begin_bounded(void *context, const gordian_circuit *circuit, uint64_t states,
+                                    uint64_t transitions, gordian_error *error)
+{
+    struct bounded_sink *bounded = context;
+    return bound_status(bounded, bounded->inner->begin(bounded->inner->context, circuit, states,
+                                                       transitions, error));
+}
+
+static gordian_status give_bounded(void *context, const gordian_compose_row *row,
+                                   gordian_error *error)
+{
+    struct bounded_sink *bounded = context;
+    if (bounded->full)
+        return GORDIAN_OK;
+    return bound_status(bounded, bounded->inner->row(bounded->inner->context, row, error));
+}
+
+static bool go_on_bounded(void *context, const gordian_compose_progress *progress)
+{
+    struct bounded_sink *bounded = context;
+    const gordian_compose_options *options = bounded->options;
+    return !bounded->full && (!options->go_on || options->go_on(options->context, progress));
+}
+
+/* As gordian_compose, for a sink that keeps the product in memory. */
+static gordian_status compose_bounded(const gordian_circuit *circuit,
+                                      const gordian_compose_options *options,
+                                      const gordian_compose_sink *sink,
+                                      gordian_compose_result *result, gordian_error *error)
+{
+    gordian_compose_options own, defaults;
+    gordian_compose_options_init(&defaults);
+    struct bounded_sink bounded = {.inner = sink, .options = options ? options : &defaults};
+    bounded.sink = (gordian_compose_sink){&bounded, begin_bounded, give_bounded};
+    own = *bounded.options;
+    own.go_on = go_on_bounded;
+    own.context = &bounded;
+    gordian_status status = gordian_compose(circuit, &own, &bounded.sink, result, error);
+    if (status != GORDIAN_OK || !bounded.full)
+        return status;
+    if (result->deadlocks == 0) {
+        gordian_compose_result_free(result);
+        return fail_memory(error);
+    }
+    result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
+    return GORDIAN_OK;
+}
+
+static gordian_status collect_graph(gordian_graph **out, const gordian_circuit *circuit,
+                                    const gordian_compose_options *options,
+                                    const gordian_compose_sink *sink,
+                                    const gordian_allocator *allocator, bool keep,
+                                    gordian_compose_result *result, gordian_error *error)
 {
     struct graph_sink graph;
     struct both_sinks both;
@@ -189,15 +288,44 @@ gordian_status gordian_compose_graph(gordian_graph **out, const gordian_circuit 
     gordian_status status = graph_sink_open(&graph, allocator, error);
     if (status != GORDIAN_OK)
         return status;
-    status = gordian_compose(circuit, options, join_sinks(&both, sink, &graph.sink), result, error);
+    status = (keep ? compose_bounded : gordian_compose)(
+        circuit, options, join_sinks(&both, sink, &graph.sink), result, error);
     if (status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE) {
         graph_sink_abandon(&graph);
         return status;
     }
     status = graph_sink_close(&graph, out, error);
+    if (status == GORDIAN_STATUS_MEMORY && keep && result->deadlocks > 0) {
+        result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
+        return GORDIAN_OK;
+    }
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);
     return status;
+}
+
+gordian_status gordian_compose_graph(gordian_graph **out, const gordian_circuit *circuit,
+                                     const gordian_compose_options *options,
+                                     const gordian_compose_sink *sink,
+                                     const gordian_allocator *allocator,
+                                     gordian_compose_result *result, gordian_error *error)
+{
+    return collect_graph(out, circuit, options, sink, allocator, true, result, error);
+}
+
+gordian_status compose_whole_graph(gordian_graph **out, const gordian_circuit *circuit,
+                                   const gordian_compose_options *options,
+                                   const gordian_compose_sink *sink,
+                                   const gordian_allocator *allocator,
+                                   gordian_compose_result *result, gordian_error *error)
+{
+    bool limited = options && options->max_memory;
+    gordian_status status =
+        collect_graph(out, circuit, options, sink, allocator, false, result, error);
+    if (status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_MEMORY || limited)
+        return status;
+    gordian_compose_result_free(result);
+    return fail_memory(error);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -259,8 +387,8 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
                                                                        : &dot.sink;
     gordian_status status =
         gordian_compose(circuit, options, join_sinks(&both, sink, second), result, error);
-    aut_sink_close(&aut); /* those that nothing was given to do nothing */
-    ca_sink_close(&ca);
+    aut_sink_close(&aut, status == GORDIAN_OK && result->stop != GORDIAN_COMPOSE_STOP_COMPLETE);
+    ca_sink_close(&ca); /* those that nothing was given to do nothing */
     dot_sink_close(&dot);
     status = end_writing(&out, status, error);
     if (status != GORDIAN_OK)

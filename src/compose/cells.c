@@ -243,6 +243,13 @@ static struct cell *next_cell(struct cells *cells)
     return cell;
 }
 
+static void note_stuck(struct cells *cells, uint64_t word, uint64_t states)
+{
+    if (cells->stuck == 0)
+        cells->stuck_state = word << 6 | (uint64_t)__builtin_ctzll(states);
+    cells->stuck += (uint64_t)__builtin_popcountll(states);
+}
+
 void cells_fire(struct cells *cells, const struct cells_rules *rules, size_t most,
                 struct cells_box *boxes, cells_hand_on *hand_on, void *context)
 {
@@ -251,7 +258,8 @@ void cells_fire(struct cells *cells, const struct cells_rules *rules, size_t mos
         uint64_t word = cell->word, moving = 0; /* cells move when a box is handed on */
         uint64_t states = close_cell(cells, rules, cell, &moving);
         moving |= fire_word(rules, word, states, boxes, hand_on, context);
-        cells->stuck += (uint64_t)__builtin_popcountll(states & ~moving);
+        if (states & ~moving)
+            note_stuck(cells, word, states & ~moving);
         cells->fired++;
     }
 }

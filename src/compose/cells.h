@@ -72,6 +72,7 @@ struct cells {
     uint64_t (*admit)(void *context, uint64_t states);
     void *context;
     uint64_t stuck;          /* states that have fired nothing; all fire once */
+    uint64_t stuck_state;    /* the first of them, if there is one */
     uint64_t fired, entered; /* cells that fired, pairs that came */
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "compose/safety.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,9 +78,11 @@ void gordian_circuit_close(gordian_circuit *circuit)
         memory_free(&memory, circuit->factors[i].names);
         memory_free(&memory, circuit->factors[i].title);
     }
-    memory_free_all(&memory, circuit->automata, circuit->shapes, circuit->factors, circuit->ways,
-                    circuit->boundary, circuit->users_first, circuit->users, circuit->title,
-                    circuit->notes);
+    for (size_t i = 0; i < circuit->safety_count; i++)
+        safety_free(circuit->safeties[i]);
+    memory_free_all(&memory, circuit->safeties, circuit->automata, circuit->shapes,
+                    circuit->factors, circuit->ways, circuit->boundary, circuit->users_first,
+                    circuit->users, circuit->title, circuit->notes);
     names_free(&circuit->names);
     data_free(&circuit->data);
     memory_free(&memory, circuit);

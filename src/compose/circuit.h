@@ -71,6 +71,8 @@ struct factor {
     char *title;     /* for people: "fifo1"; NULL: the automaton's */
 };
 
+struct safety;
+
 struct gordian_circuit {
     gordian_allocator memory;
     char *title; /* the main component */
@@ -104,6 +106,9 @@ struct gordian_circuit {
     bool whole_fits;  /* the number of all combinations of local states fits 64 bits ... */
     uint64_t whole;   /* ... and is this */
     uint64_t initial; /* combinations of initial states; UINT64_MAX if more */
+
+    struct safety **safeties; /* of nets in which a place may get a second token; owned */
+    size_t safety_count, safety_room;
 };
 
 /* ------------------------------------------------------------------ building */

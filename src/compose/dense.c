@@ -299,14 +299,16 @@ static gordian_status dense_run(const gordian_circuit *circuit,
         return status;
     meter_open(&meter, options->allocator, options->max_memory);
     status = multiply_and_finish(circuit, options, sink, &meter, result, error);
-    if (status == GORDIAN_STATUS_MEMORY && meter.refused && result->states == 0) {
+    bool kept = status == GORDIAN_STATUS_MEMORY && result->deadlocks > 0;
+    if (status == GORDIAN_STATUS_MEMORY &&
+        ((meter.refused && result->states == 0) || (kept && !sink))) {
         result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
         status = GORDIAN_OK;
     }
     result->memory = meter.most;
     result->engine = compose_dense.about.name;
     meter_close(&meter);
-    if (status != GORDIAN_OK)
+    if (status != GORDIAN_OK && !kept)
         gordian_compose_result_free(result);
     return status;
 }

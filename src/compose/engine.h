@@ -44,7 +44,8 @@ struct compose_problem {
 struct compose_engine {
     struct engine about; /* a problem is a const struct compose_problem * */
     /* `sink` NULL: nothing is delivered. *result is filled on GORDIAN_OK, also when a limit stopped
-     * the run; gordian_compose_result_free frees what is in it. On failure it is empty. */
+     * the run; gordian_compose_result_free frees what is in it. On failure it is empty, or, when
+     * memory ran out while the sink was served, has the deadlocks found until then. */
     gordian_status (*run)(const gordian_circuit *circuit, const gordian_compose_options *options,
                           const gordian_compose_sink *sink, gordian_compose_result *result,
                           gordian_error *error);
@@ -57,6 +58,14 @@ extern const struct engine_family compose_family;
 gordian_status compose_choose(const gordian_circuit *circuit,
                               const gordian_compose_options *options,
                               const struct compose_engine **engine, gordian_error *error);
+
+/* As gordian_compose_graph, but memory that runs out is a failure whatever was found: for questions
+ * that only the whole graph answers. */
+gordian_status compose_whole_graph(gordian_graph **out, const gordian_circuit *circuit,
+                                   const gordian_compose_options *options,
+                                   const gordian_compose_sink *sink,
+                                   const gordian_allocator *allocator,
+                                   gordian_compose_result *result, gordian_error *error);
 
 /* Collects the product as a graph. */
 struct graph_sink {

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "compose/format/ca.h"
+#include "compose/safety.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -175,6 +176,10 @@ gordian_status gordian_circuit_join(gordian_circuit **out, const gordian_circuit
         find_ports(&joining, *out);
         if (count == 1)
             status = circuit_title(*out, circuits[0]->title, joining.error);
+    }
+    for (size_t k = 0, first = 0; k < count && status == GORDIAN_OK; k++) {
+        status = safety_inherit(*out, circuits[k], first, joining.error);
+        first += circuits[k]->factor_count;
     }
     if (status != GORDIAN_OK) {
         gordian_circuit_close(*out);

@@ -453,12 +453,16 @@ static bool may_go_on(struct reduction *r, uint32_t done)
 
 static gordian_status search_states(struct reduction *r)
 {
+    uint32_t done = 0;
     gordian_status status = reach_initial(r);
-    for (uint32_t s = 0; s < r->count && status == GORDIAN_OK && may_go_on(r, s); s++)
-        status = expand_state(r, s);
-    r->result->states = r->count;
+    for (; done < r->count && status == GORDIAN_OK && may_go_on(r, done); done++)
+        status = expand_state(r, done);
+    r->result->states = done; /* those that were looked at */
     r->result->engine = "reduced";
-    return status;
+    if (status != GORDIAN_STATUS_MEMORY || r->result->deadlocks == 0)
+        return status;
+    r->result->stop = GORDIAN_COMPOSE_STOP_MEMORY; /* what was found stays */
+    return GORDIAN_OK;
 }
 
 gordian_status compose_reduced(const gordian_circuit *circuit,

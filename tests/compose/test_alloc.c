@@ -42,6 +42,14 @@ static const char pnml_text[] =
     "<place id='q2'/><transition id='t2'/><transition id='u2'/><arc source='p2' target='t2'/>"
     "<arc source='t2' target='q2'/><arc source='q2' target='u2'/></net></pnml>";
 
+/* 1-safe, since 'y' never fires, but not by its structure: the search has to find that out. */
+static const char watched_text[] =
+    "<pnml><net id='n'><place id='p'><initialMarking><text>1</text></initialMarking></place>"
+    "<place id='q'/><place id='z'/><transition id='t'/><transition id='u'/><transition id='y'/>"
+    "<arc source='p' target='t'/><arc source='t' target='q'/><arc source='q' target='u'/>"
+    "<arc source='z' target='y'/><arc source='y' target='z'/><arc source='y' target='q'/></net>"
+    "</pnml>";
+
 /* A net: read, searched with and without reduction, checked. */
 static gordian_status go_net(const struct text *text, const gordian_allocator *allocator,
                              gordian_error *error)
@@ -175,6 +183,7 @@ int main(void)
     check_all(1, ca_text);
     check_all(2, aut_text);
     check_all(3, pnml_text);
+    check_all(3, watched_text);
     check_all(4, "automaton x (a?, b?) { p* -> q : {a}, 3 q -> r : {b}, 0.5 }\n"
                  "automaton y (b?, c?) { p* -> q : {b}, 1 p -> p : {c} }");
     return test_done();

@@ -1,5 +1,6 @@
 /* .ca, .aut and .dot: what is written is read back as the same. */
 #include "base/memory.h"
+#include "base/meter.h"
 #include "base/output.h"
 #include "base/random.h"
 #include "base/temporary.h"
@@ -229,7 +230,7 @@ static void check_aut(size_t which)
     out.used = 0;
     aut_sink_open(&sink, &out);
     CHECK(!sink.in_place && send(circuit, &sink.sink, 0, UINT32_MAX) == GORDIAN_OK);
-    CHECK(aut_sink_close(&sink));
+    CHECK(aut_sink_close(&sink, false));
     CHECK_MSG(out.used == size && memcmp(out.buffer, copy, size) == 0, "%.*s", (int)out.used,
               out.buffer);
     free(copy);
@@ -273,7 +274,7 @@ static void check_in_place(void)
         if (killed) /* what the buffer holds is lost */
             out.used = 0;
         else
-            CHECK(aut_sink_close(&sink));
+            CHECK(aut_sink_close(&sink, false));
         size_t size = slurp(path, bytes, sizeof bytes);
         gordian_graph *graph = read_aut_bytes(bytes, size, &cut);
         CHECK(graph && cut == (killed || !known)); /* padding stays where nothing was known */
@@ -370,6 +371,74 @@ static void check_reading_aut(void)
     }
 }
 
+/* ------------------------------------------------------------------ hostile numbers */
+
+#define HOSTILE_MEMORY (UINT64_C(64) << 20)
+
+/* Read or refused, within so much memory: what a text only promises takes none. */
+static void check_within(gordian_format format, const char *text, size_t size)
+{
+    gordian_bytes bytes = {text, size};
+    gordian_source source = gordian_source_bytes(&bytes);
+    gordian_circuit_options options = {0};
+    gordian_circuit *circuit = NULL;
+    gordian_graph *graph = NULL;
+    gordian_error error = {0};
+    struct meter meter;
+    meter_open(&meter, NULL, HOSTILE_MEMORY);
+    options.allocator = &meter.memory;
+    gordian_status status =
+        format == GORDIAN_FORMAT_AUT
+            ? gordian_graph_read(&graph, "x", &source, &meter.memory, NULL, NULL, &error)
+            : gordian_circuit_read(&circuit, format, "x", &source, &options, NULL, &error);
+    CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_STATUS_INPUT, "%.*s: %s", (int)size, text,
+              error.message);
+    gordian_graph_close(graph);
+    gordian_circuit_close(circuit);
+    meter_close(&meter);
+}
+
+/* Every number of a text becomes every number that may hurt. */
+static void check_hostile(gordian_format format, const char *text)
+{
+    static const char *const numbers[] = {"0",
+                                          "1048577",
+                                          "600000000",
+                                          "2147483648",
+                                          "4294967293",
+                                          "4294967295",
+                                          "18446744073709551615",
+                                          "99999999999999999999"};
+    for (const char *at = text; *at; at += strspn(at, "0123456789")) {
+        at += strcspn(at, "0123456789");
+        for (size_t i = 0; *at && i < sizeof numbers / sizeof *numbers; i++) {
+            char changed[1000];
+            int size = snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text,
+                                numbers[i], at + strspn(at, "0123456789"));
+            REQUIRE(size > 0 && size < (int)sizeof changed);
+            check_within(format, changed, (size_t)size);
+        }
+    }
+}
+
+static void check_promises(void)
+{
+    static const char *const graphs[] = {
+        "des (0,0,600000000)\n", "des (599999999,0,600000000)\n",
+        "des (0,1,600000000)\n(0,\"a\",599999999)\n",
+        "des (0,2,4294967293)\n(0,\"a\",4294967292)\n(4294967290,\"a\",1)\n",
+        "des (0,4000000000,600000000)\t\n(0,\"a\",1)\n"};
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++)
+        check_within(GORDIAN_FORMAT_AUT, graphs[i], strlen(graphs[i]));
+    check_hostile(GORDIAN_FORMAT_AUT, "des (0,2,3)\n(0,\"a\",1)\n(1,\"a\",2)\n");
+    check_hostile(GORDIAN_FORMAT_CA, "data 0 1\nautomaton a (x) { memory m = 0\n"
+                                     "0* -> 1 : {x} 3, $m = 0, $m' = 1\n1 -> 0 : {x} }\n");
+    check_hostile(GORDIAN_FORMAT_PNML,
+                  "<pnml><net id='n'><place id='p1'><initialMarking><text>1</text>"
+                  "</initialMarking></place><transition id='t1'/><arc source='p1' target='t1'>"
+                  "<inscription><text>1</text></inscription></arc></net></pnml>");
+}
+
 /* ------------------------------------------------------------------ .dot */
 
 static size_t occurrences(const char *text, const char *part)
@@ -418,6 +487,7 @@ int main(void)
     check_bad_ca();
     check_in_place();
     check_reading_aut();
+    check_promises();
     check_dot();
     return test_done();
 }

@@ -113,6 +113,40 @@ static void test_stop(void)
     gordian_circuit_close(circuit);
 }
 
+static bool stop_later(void *context, const gordian_compose_progress *progress)
+{
+    (void)context;
+    return progress->states < 100;
+}
+
+/* The first step leads into a deadlock, or lets 30 buffers run: stopped after that, by ctrl-C or by
+ * a limit, the run has found it, and says where it is. */
+static void test_kept(void)
+{
+    static const char gate[] = "main(a[30]!) {\n"
+                               "  gate(die,live,a[0]) { fifo1(a[i],a[i+1]) | i:<0..29> } }\n"
+                               "gate(die?,live?,x!) { #CA start* -> dead : {die} start -> run : "
+                               "{live} run -> run : {x} }\n";
+    gordian_circuit *circuit = read_circuit(gate, "main", NULL);
+    REQUIRE(circuit);
+    for (unsigned mode = 0; mode < 4; mode++) {
+        gordian_compose_options options;
+        gordian_compose_result result;
+        gordian_error error = {0};
+        gordian_compose_options_init(&options);
+        options.go_on = mode < 2 ? stop_later : NULL;
+        options.max_states = mode < 2 ? 0 : 1000;
+        options.count_transitions = mode % 2;
+        REQUIRE(compose_mpi.run(circuit, &options, NULL, &result, &error) == GORDIAN_OK);
+        CHECK_MSG(result.stop != GORDIAN_COMPOSE_STOP_COMPLETE && result.deadlocks == 1 &&
+                      result.found_count == 1,
+                  "mode %u: stop %d, %d deadlocks, %zu described", mode, (int)result.stop,
+                  (int)result.deadlocks, result.found_count);
+        gordian_compose_result_free(&result);
+    }
+    gordian_circuit_close(circuit);
+}
+
 static void (*const services[RANKS_SERVICES])(void) = {[RANKS_COMPOSE] = compose_mpi_serve};
 
 int main(int argc, char **argv)
@@ -130,6 +164,7 @@ int main(int argc, char **argv)
         test_random(&random, rounds);
         test_large();
         test_stop();
+        test_kept();
         test_references(&random);
         ranks_call(RANKS_DISMISSED);
         code = test_done();

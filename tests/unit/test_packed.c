@@ -2,6 +2,8 @@
  * with a byte changed. */
 #include "alloc/failing.h"
 #include "base/memory.h"
+#include "base/meter.h"
+#include "base/packed.h"
 #include "base/random.h"
 #include "base/temporary.h"
 #include "test.h"
@@ -308,6 +310,27 @@ static void no_memory(void)
     free_buffer(&text);
 }
 
+/* A head that promises much more than comes: no more memory is taken than there are bytes for. */
+static void promises(void)
+{
+    uint8_t bytes[PACKED_HEAD + 10] = {0};
+    gordian_bytes from = {(const char *)bytes, sizeof bytes};
+    gordian_source source = gordian_source_bytes(&from);
+    struct buffer result = {0};
+    gordian_writer writer = {write_buffer, NULL, &result};
+    gordian_error error = {0};
+    struct meter meter;
+    packed_head(bytes, PACKED_TRACE);
+    packed_put32(bytes + PACKED_HEAD, 67108864);
+    meter_open(&meter, NULL, 1 << 20);
+    gordian_status status =
+        gordian_convert(&source, &writer, GORDIAN_FORM_TEXT, &meter.memory, &error);
+    CHECK_MSG(status == GORDIAN_STATUS_INPUT && strstr(error.message, "cut short"), "%s",
+              error.message);
+    meter_close(&meter);
+    free_buffer(&result);
+}
+
 /* ---- files, of which no more is read than is asked for */
 
 /* A file that has a name no longer, from byte `place` on. */
@@ -469,6 +492,7 @@ int main(void)
     spoiled_files();
     almost_packed();
     no_memory();
+    promises();
     files();
     large_file();
     return test_done();

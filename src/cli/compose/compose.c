@@ -49,7 +49,8 @@ static gordian_status report_result(struct compose *compose, const struct compos
         status = report_deadlocks(compose, composed, reporter, error);
     if (status == GORDIAN_OK && compose->livelock && composed_graph(composed))
         status = reporter->livelock(compose, composed, error);
-    if (status == GORDIAN_OK && compose->question.formula && composed_graph(composed))
+    if (status == GORDIAN_OK && compose->question.formula && composed_graph(composed) &&
+        composed_is_complete(composed))
         status = reporter->check(compose, composed, error);
     if (status == GORDIAN_OK && (compose->cli->json || !compose->cli->quiet))
         status = reporter->summary(compose, composed, error);
@@ -69,21 +70,39 @@ static void say_notes(struct compose *compose, const struct composed *composed)
     if (result->note[0] && !compose->cli->quiet)
         cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
     if (result->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
-        cli_say(compose->cli, "stopped: %s; what is told is what was found until then%s",
+        cli_say(compose->cli, "stopped: %s; the report has what was found until then%s",
                 why[result->stop],
-                compose_needs_graph(compose) ? ", and nothing is hidden or minimised" : "");
+                compose->question.formula      ? ", and the question is not answered"
+                : compose_needs_graph(compose) ? ", and nothing is hidden or minimised"
+                                               : "");
+    if (composed->subject->cut && compose->question.formula)
+        cli_say(compose->cli, "the end of the file is missing: the question is not answered");
     if (composed->one_datum && !compose->cli->quiet)
         cli_say(compose->cli, "the data make no difference here: composed with one of them");
 }
 
 static int code_for(const struct compose *compose, const struct composed *composed)
 {
-    bool complete = composed->result.stop == GORDIAN_COMPOSE_STOP_COMPLETE;
+    bool complete = composed_is_complete(composed);
     if (compose->question.formula && complete) /* that is what was asked, and nothing else */
         return composed->check.holds ? EXIT_NOTHING : EXIT_FOUND;
+    if (compose->question.formula)
+        return EXIT_INCOMPLETE;
     if (composed->result.deadlocks > 0 || (compose->livelock && composed->livelock.states > 0))
         return EXIT_FOUND;
-    return complete ? EXIT_NOTHING : EXIT_BROKEN;
+    return complete ? EXIT_NOTHING : EXIT_INCOMPLETE;
+}
+
+int compose_refuse_net(struct compose *compose, const struct composed *composed)
+{
+    const struct compose_reporter *reporter = compose->cli->json ? &compose_json : &compose_text;
+    gordian_error error = {0};
+    if (!compose->dot && reporter->unsafe(compose, composed, &error) != GORDIAN_OK)
+        return cli_fail(compose->cli, NULL, &error);
+    fail(&error, GORDIAN_STATUS_INPUT,
+         "the net is not 1-safe%s%s: only nets whose places never have two tokens are composed",
+         composed->result.note[0] ? ": " : "", composed->result.note);
+    return cli_fail(compose->cli, composed->subject->path, &error);
 }
 
 /* ------------------------------------------------------------------ one subject */
@@ -114,7 +133,7 @@ static void say_initial(struct compose *compose, const struct composed *composed
 }
 
 /* With --quick, a circuit whose data make no difference is composed with one datum only. */
-static bool drop_data(const struct compose *compose, struct subject *subject)
+static bool drop_data(struct compose *compose, struct subject *subject)
 {
     gordian_circuit *lean;
     const gordian_circuit *circuit = subject->circuit;
@@ -123,7 +142,8 @@ static bool drop_data(const struct compose *compose, struct subject *subject)
         return false;
     char first[GORDIAN_NAME_MAX + 3];
     snprintf(first, sizeof first, "\"%s\"", gordian_circuit_datum(circuit, 0));
-    if (gordian_circuit_join(&lean, &circuit, 1, first, NULL, NULL) != GORDIAN_OK)
+    if (gordian_circuit_join(&lean, &circuit, 1, first, &compose->reading.memory, NULL) !=
+        GORDIAN_OK)
         return false;
     subject_take(subject, lean);
     return true;
@@ -168,20 +188,25 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
     bool dropped = drop_data(compose, &subject);
     gordian_status status = compose_subject(compose, &subject, &to, &composed, &error);
     composed.one_datum = dropped;
-    if (status == GORDIAN_OK)
+    bool unsafe = status == GORDIAN_OK && composed.result.stop == GORDIAN_COMPOSE_STOP_UNSAFE;
+    if (unsafe)
+        code = compose_refuse_net(compose, &composed);
+    if (status == GORDIAN_OK && !unsafe)
         status = write_result(&composed, &to, &error);
-    if (status == GORDIAN_OK)
+    if (status == GORDIAN_OK && !unsafe)
         status = report_result(compose, &composed, &error);
-    if (status == GORDIAN_OK) {
+    if (status == GORDIAN_OK && !unsafe) {
         say_notes(compose, &composed);
         say_initial(compose, &composed);
         code = code_for(compose, &composed);
-    } else if (!(status == GORDIAN_STATUS_IO && to.failure)) {
+    } else if (!unsafe && !(status == GORDIAN_STATUS_IO && to.failure)) {
         const char *where = !compose->question.formula || !error.line ? subject.path
                             : compose->ltl                            ? "--ltl"
                             : compose->best                           ? "--best"
                                                                       : "--check";
         code = cli_fail(compose->cli, status == GORDIAN_STATUS_INPUT ? where : NULL, &error);
+        if (status == GORDIAN_STATUS_MEMORY && compose->max_memory)
+            code = EXIT_INCOMPLETE; /* the limit was asked for */
     }
     code = product_file_close(&to, compose, code);
     composed_free(&composed);
@@ -298,15 +323,17 @@ static int dispatch_mode(struct compose *compose, int operands, char **argv)
     if (code != EXIT_NOTHING)
         return code;
     compose->defines = defines;
+    meter_open(&compose->reading, NULL, compose->max_memory);
     code = compose->equal ? compose_equal(compose, argv[0], argv[1])
                           : compose_all(compose, argv, (size_t)operands);
+    meter_close(&compose->reading);
     free(defines);
     return code;
 }
 
 static int compose_main(struct cli *cli, int argc, char **argv)
 {
-    struct compose c = {.cli = cli};
+    struct compose c = {.cli = cli, .folders = {.between = ':'}, .define = {.between = ';'}};
     const struct option options[] = {
         {"main", 'm', "NAME", "the component to compose, as it is used: main,\n'chain<3>'",
          OPTION_TEXT, &c.main, NULL},
@@ -314,10 +341,11 @@ static int compose_main(struct cli *cli, int argc, char **argv)
          OPTION_TEXT, &c.data, NULL},
         {"define", 0, "TEXT",
          "functions that the text only names: 'f={[0,1] [1,0]}',\n'f=FILE', or a FILE of such "
-         "lines",
-         OPTION_TEXT, &c.define, NULL},
-        {"include", 'I', "FOLDERS", "where to look for imported files, ':' between", OPTION_TEXT,
-         &c.folder, NULL},
+         "lines; may be repeated",
+         OPTION_LIST, &c.define, NULL},
+        {"include", 'I', "FOLDERS",
+         "where to look for imported files, ':' between; may be\nrepeated", OPTION_LIST, &c.folders,
+         NULL},
         {"hide", 0, NULL, "hide all names but the ports of the main component", OPTION_FLAG,
          &c.hide, NULL},
         {"keep", 'k', "NAMES", "hide all names but these: 'a,b'", OPTION_TEXT, &c.keep, NULL},
@@ -373,7 +401,11 @@ static int compose_main(struct cli *cli, int argc, char **argv)
     };
     int code;
     int operands = cli_parse(cli, options, argc, argv, &code);
-    return operands < 0 ? code : dispatch_mode(&c, operands, argv);
+    if (operands >= 0)
+        code = dispatch_mode(&c, operands, argv);
+    free(c.folders.text);
+    free(c.define.text);
+    return code;
 }
 
 const struct command command_compose = {

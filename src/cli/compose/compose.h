@@ -25,6 +25,7 @@ struct subject {
     gordian_circuit *circuit; /* or NULL */
     gordian_circuit_info info;
     gordian_graph *graph; /* or NULL */
+    bool cut;             /* the end of the graph's file is missing */
 };
 
 /* Firings one after another: label texts, each with a NUL behind it. */
@@ -61,11 +62,12 @@ struct compose {
     struct cli *cli;
     struct style style;
 
-    bool interrupted; /* by ctrl-C */
+    bool interrupted;     /* by ctrl-C */
+    struct meter reading; /* what the files take */
 
     /* options */
-    const char *main, *other, *data, *keep, *order, *file, *folder, *define, *check, *ltl, *fair,
-        *best, *semiring;
+    const char *main, *other, *data, *keep, *order, *file, *check, *ltl, *fair, *best, *semiring;
+    struct option_texts folders, define;
     const char *defines;       /* `define` with what its files have */
     gordian_question question; /* of --check, --ltl or --best; no formula: none */
     uint64_t max_states, max_memory;
@@ -108,6 +110,8 @@ void composed_free(struct composed *composed);
 bool compose_needs_graph(const struct compose *compose);
 /* The graph that the options ask for in the end, or NULL. */
 const gordian_graph *composed_graph(const struct composed *composed);
+/* Was everything seen: no limit, no ctrl-C, no file without its end? */
+bool composed_is_complete(const struct composed *composed);
 /* Is there a deadlock that is described? */
 bool composed_describes(const struct composed *composed);
 /* The described deadlock that is nearest; NULL: none is described, or it is one of a graph. */
@@ -158,6 +162,9 @@ struct compose_reporter {
     gordian_status (*deadlock)(struct compose *compose, const struct composed *composed,
                                size_t number, const gordian_compose_deadlock *deadlock,
                                gordian_error *error);
+    /* The net is not 1-safe: how it gets a second token. Nothing else is reported. */
+    gordian_status (*unsafe)(struct compose *compose, const struct composed *composed,
+                             gordian_error *error);
     gordian_status (*livelock)(struct compose *compose, const struct composed *composed,
                                gordian_error *error);
     gordian_status (*check)(struct compose *compose, const struct composed *composed,
@@ -169,6 +176,9 @@ struct compose_reporter {
 };
 
 extern const struct compose_reporter compose_json, compose_text;
+
+/* Reports that the net is not 1-safe, and how; the exit code. */
+int compose_refuse_net(struct compose *compose, const struct composed *composed);
 
 /* "max-states" and so on, as the summary has it; NULL: the run was complete. */
 const char *compose_stop_text(gordian_compose_stop stop);

@@ -55,10 +55,10 @@ int defines_read(struct compose *compose, char **text)
     struct output all;
     int code = EXIT_NOTHING;
     *text = NULL;
-    if (!compose->define)
+    if (!compose->define.text)
         return EXIT_NOTHING;
     bool fine = output_open(&all, OUTPUT_MEMORY);
-    for (const char *rest = compose->define; fine && *rest && code == EXIT_NOTHING;) {
+    for (const char *rest = compose->define.text; fine && *rest && code == EXIT_NOTHING;) {
         size_t length = strcspn(rest, ";");
         code = append_define(compose, &all, rest, length);
         output_text(&all, ";\n");

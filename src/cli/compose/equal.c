@@ -35,10 +35,17 @@ int compose_equal(struct compose *compose, const char *left, const char *right)
         if (compose_subject(compose, &subjects[i], NULL, &sides[i], &error) != GORDIAN_OK) {
             code = cli_fail(compose->cli, error.status == GORDIAN_STATUS_INPUT ? paths[i] : NULL,
                             &error);
+            if (error.status == GORDIAN_STATUS_MEMORY && compose->max_memory)
+                code = EXIT_INCOMPLETE;
+        } else if (sides[i].result.stop == GORDIAN_COMPOSE_STOP_UNSAFE) {
+            code = compose_refuse_net(compose, &sides[i]);
+        } else if (subjects[i].cut) {
+            cli_say(compose->cli, "%s: the end is missing: nothing to compare", paths[i]);
+            code = EXIT_INCOMPLETE;
         } else if (sides[i].result.stop != GORDIAN_COMPOSE_STOP_COMPLETE) {
             cli_say(compose->cli, "%s: stopped (%s) before it was composed: nothing to compare",
                     paths[i], compose_stop_text(sides[i].result.stop));
-            code = EXIT_BROKEN;
+            code = EXIT_INCOMPLETE;
         }
     }
     if (code == EXIT_NOTHING)

@@ -42,6 +42,13 @@ static int say_fault(struct compose *compose, const char *path, const gordian_fa
     return code;
 }
 
+/* --max-memory was reached while reading: nothing of the file was looked at. */
+static int refuse_size(struct compose *compose, const char *path)
+{
+    cli_say(compose->cli, "%s: reading it takes more memory than --max-memory allows", path);
+    return EXIT_INCOMPLETE;
+}
+
 /* ------------------------------------------------------------------ subjects */
 
 static void say_circuit_notes(struct compose *compose, const gordian_circuit *circuit)
@@ -57,13 +64,13 @@ static gordian_status read_subject(struct compose *compose, struct subject *subj
                                    const gordian_source *source, const char *main, const char *data,
                                    gordian_fault *fault, gordian_error *error)
 {
-    bool cut = false;
     gordian_circuit *circuit;
     gordian_circuit_options options;
     if (subject->format == GORDIAN_FORMAT_AUT) {
         gordian_status status =
-            gordian_graph_read(&subject->graph, subject->path, source, NULL, &cut, fault, error);
-        if (cut && !compose->cli->quiet)
+            gordian_graph_read(&subject->graph, subject->path, source, &compose->reading.memory,
+                               &subject->cut, fault, error);
+        if (subject->cut && !compose->cli->quiet)
             cli_say(compose->cli, "%s: the end is missing; taking what there is", subject->path);
         return status;
     }
@@ -71,8 +78,9 @@ static gordian_status read_subject(struct compose *compose, struct subject *subj
     options.main = main;
     options.data = data;
     options.files = true;
-    options.folders = compose->folder;
+    options.folders = compose->folders.text;
     options.define = compose->defines;
+    options.allocator = &compose->reading.memory;
     bool known = subject->format == GORDIAN_FORMAT_CA || subject->format == GORDIAN_FORMAT_PNML;
     gordian_format format = known ? subject->format : GORDIAN_FORMAT_TREO;
     gordian_status status =
@@ -118,6 +126,8 @@ int subject_read(struct compose *compose, struct subject *subject, const char *p
     int code = read_path(compose, subject, path, main, data, &fault, &error);
     if (code == EXIT_NOTHING || error.status == GORDIAN_OK)
         return code;
+    if (error.status == GORDIAN_STATUS_MEMORY && compose->reading.refused)
+        return refuse_size(compose, subject->path);
     return say_fault(compose, subject->path, &fault, &error);
 }
 
@@ -158,8 +168,11 @@ static int join_parts(struct compose *compose, struct subject *subject, const st
     for (size_t i = 0; i < count && circuits; i++)
         circuits[i] = parts[i].circuit;
     if (status == GORDIAN_OK)
-        status = gordian_circuit_join(&joined, circuits, count, compose->data, NULL, &error);
+        status = gordian_circuit_join(&joined, circuits, count, compose->data,
+                                      &compose->reading.memory, &error);
     memory_free(&memory, circuits);
+    if (status == GORDIAN_STATUS_MEMORY && compose->reading.refused)
+        return refuse_size(compose, subject->path);
     if (status != GORDIAN_OK)
         return cli_fail(compose->cli, NULL, &error);
     subject_take(subject, joined);

@@ -138,11 +138,35 @@ static gordian_status write_deadlock(struct compose *compose, const struct compo
     }
     json_begin(&json, &compose->cli->out);
     json_key_u64(&json, "deadlock", number);
-    json_key_u64(&json, "state", described ? described->number : composed->deadlocks.state);
-    write_steps(&json, "trace", &trace);
+    if (!described || described->number != UINT64_MAX)
+        json_key_u64(&json, "state", described ? described->number : composed->deadlocks.state);
+    if (!described || described->labels)
+        write_steps(&json, "trace", &trace);
     if (described)
         write_locals(&json, composed->subject->circuit, composed->subject->info.automaton_count,
                      described->state);
+    json_end(&json);
+    route_close(&trace);
+    return GORDIAN_OK;
+}
+
+static gordian_status write_unsafe(struct compose *compose, const struct composed *composed,
+                                   gordian_error *error)
+{
+    const gordian_compose_deadlock *way = composed_nearest(composed);
+    struct route trace;
+    struct json json;
+    bool described = way && way->labels;
+    if (!route_open(&trace) || (described && !route_of(&trace, composed, way))) {
+        route_close(&trace);
+        return fail_memory(error);
+    }
+    json_begin(&json, &compose->cli->out);
+    json_key_text(&json, "main", subject_title(composed->subject));
+    json_key_text(&json, "stopped", compose_stop_text(composed->result.stop));
+    json_key_text(&json, "message", composed->result.note);
+    if (described)
+        write_steps(&json, "trace", &trace);
     json_end(&json);
     route_close(&trace);
     return GORDIAN_OK;
@@ -264,9 +288,9 @@ static gordian_status write_summary(struct compose *compose, const struct compos
     const gordian_compose_result *result = &composed->result;
     struct route trace;
     struct json json;
-    bool described = composed_describes(composed);
-    if (!route_open(&trace) ||
-        (described && !route_of(&trace, composed, composed_nearest(composed)))) {
+    const gordian_compose_deadlock *nearest = composed_nearest(composed);
+    bool described = composed_describes(composed) && (!nearest || nearest->labels);
+    if (!route_open(&trace) || (described && !route_of(&trace, composed, nearest))) {
         route_close(&trace);
         return fail_memory(error);
     }
@@ -284,6 +308,8 @@ static gordian_status write_summary(struct compose *compose, const struct compos
         json_key_u64(&json, "livelocks", composed->livelock.states);
     if (compose_stop_text(result->stop))
         json_key_text(&json, "stopped", compose_stop_text(result->stop));
+    else if (composed->subject->cut)
+        json_key_text(&json, "stopped", "file-cut");
     json_key_text(&json, "engine", result->engine);
     json_key_number(&json, "seconds", composed->seconds);
     if (compose->cli->verbose)
@@ -328,6 +354,6 @@ static gordian_status write_difference(struct compose *compose, const struct com
 }
 
 const struct compose_reporter compose_json = {
-    write_explanation, write_statistics, write_deadlock,   write_livelock,
-    write_check,       write_summary,    write_difference,
+    write_explanation, write_statistics, write_deadlock, write_unsafe,
+    write_livelock,    write_check,      write_summary,  write_difference,
 };

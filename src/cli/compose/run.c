@@ -185,6 +185,15 @@ static gordian_status explain_circuit(struct compose *compose, const struct subj
     return status;
 }
 
+/* What --max-memory leaves once the files are read; 0: there is no limit. */
+static uint64_t memory_left(struct compose *compose)
+{
+    uint64_t used = meter_now(&compose->reading);
+    if (!compose->max_memory)
+        return 0;
+    return used < compose->max_memory ? compose->max_memory - used : 1;
+}
+
 static gordian_status run_circuit(struct compose *compose, struct composed *composed,
                                   struct product_file *to, gordian_error *error)
 {
@@ -203,7 +212,7 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
     options.reduce = compose->reduce;
     options.count_transitions = composed->counted = !compose->quick;
     options.max_states = compose->max_states;
-    options.max_memory = compose->max_memory;
+    options.max_memory = memory_left(compose);
     options.max_deadlocks = compose->trace ? COMPOSE_TRACES : 1;
     options.threads = compose->threads;
     options.go_on = go_on;
@@ -236,8 +245,10 @@ static gordian_status look_at_graph(const struct compose *compose, struct compos
     result->engine = "graph";
     result->states = compose->full ? gordian_graph_states(graph) : found->states;
     result->transitions = compose->full ? gordian_graph_transitions(graph) : found->transitions;
+    if (composed->subject->cut) /* a state without transitions may have lost them */
+        found->deadlocks = 0;
     result->deadlocks = found->deadlocks;
-    if (status == GORDIAN_OK && compose->question.formula)
+    if (status == GORDIAN_OK && compose->question.formula && !composed->subject->cut)
         status = gordian_graph_check(graph, &compose->question, &composed->check, error);
     return status;
 }
@@ -298,7 +309,7 @@ gordian_status compose_subject(struct compose *compose, const struct subject *su
 {
     *composed = (struct composed){.subject = subject};
     uint64_t start = clock_ns();
-    meter_open(&composed->meter, NULL, compose->max_memory);
+    meter_open(&composed->meter, NULL, memory_left(compose));
     gordian_status status = subject->circuit ? run_circuit(compose, composed, to, error)
                                              : look_at_graph(compose, composed, error);
     if (status == GORDIAN_OK && compose_needs_graph(compose) &&
@@ -331,6 +342,11 @@ void composed_free(struct composed *composed)
 const gordian_compose_deadlock *composed_nearest(const struct composed *composed)
 {
     return composed->result.found_count ? &composed->result.found[0] : NULL;
+}
+
+bool composed_is_complete(const struct composed *composed)
+{
+    return composed->result.stop == GORDIAN_COMPOSE_STOP_COMPLETE && !composed->subject->cut;
 }
 
 bool composed_describes(const struct composed *composed)
@@ -427,6 +443,8 @@ const char *compose_stop_text(gordian_compose_stop stop)
         return "time";
     case GORDIAN_COMPOSE_STOP_STOPPED:
         return "interrupted";
+    case GORDIAN_COMPOSE_STOP_UNSAFE:
+        return "not-1-safe";
     case GORDIAN_COMPOSE_STOP_COMPLETE:
         break;
     }

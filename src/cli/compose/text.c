@@ -228,9 +228,13 @@ static gordian_status print_deadlock(struct compose *compose, const struct compo
     style_color(&compose->style, out, COLOR_BAD);
     output_format(out, "deadlock %zu", number);
     style_color(&compose->style, out, COLOR_PLAIN);
-    output_format(out, " (state %llu)",
-                  (unsigned long long)(described ? described->number : composed->deadlocks.state));
-    if (trace.steps == 0)
+    if (!described || described->number != UINT64_MAX)
+        output_format(
+            out, " (state %llu)",
+            (unsigned long long)(described ? described->number : composed->deadlocks.state));
+    if (described && !described->labels)
+        output_text(out, ": stopped before a way there was known\n");
+    else if (trace.steps == 0)
         output_text(out, ": at once\n");
     else
         output_format(out, ", after %zu %s:\n", trace.steps,
@@ -241,6 +245,27 @@ static gordian_status print_deadlock(struct compose *compose, const struct compo
     output_char(out, '\n');
     route_close(&trace);
     return status;
+}
+
+static gordian_status print_unsafe(struct compose *compose, const struct composed *composed,
+                                   gordian_error *error)
+{
+    const gordian_compose_deadlock *way = composed_nearest(composed);
+    struct output *out = &compose->cli->out;
+    struct route trace;
+    if (!way || !way->labels)
+        return GORDIAN_OK;
+    if (!route_open(&trace) || !route_of(&trace, composed, way)) {
+        route_close(&trace);
+        return fail_memory(error);
+    }
+    style_text(&compose->style, out, COLOR_BAD, "not 1-safe");
+    output_format(out, ", after %zu %s:\n", trace.steps,
+                  plural_ending(trace.steps, "step", "steps"));
+    write_steps(compose, &trace);
+    output_format(out, "  %s\n\n", composed->result.note);
+    route_close(&trace);
+    return GORDIAN_OK;
 }
 
 static gordian_status print_livelock(struct compose *compose, const struct composed *composed,
@@ -369,18 +394,24 @@ static gordian_status print_summary(struct compose *compose, const struct compos
 {
     struct output *out = &compose->cli->out;
     const gordian_compose_result *result = &composed->result;
-    bool complete = result->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
+    bool complete = composed_is_complete(composed);
     (void)error;
     style_name(&compose->style, out, COLOR_STRONG, subject_title(composed->subject));
-    output_text(out, complete ? ": " : ", as far as it was composed: ");
+    output_text(out, complete                 ? ": "
+                     : composed->subject->cut ? ", as far as the file goes: "
+                                              : ", as far as it was composed: ");
     write_count(out, result->states, "state", "states");
     if (composed->counted) {
         output_text(out, ", ");
         write_count(out, result->transitions, "transition", "transitions");
     }
-    output_text(out, ", ");
-    if (result->deadlocks == 0) {
-        style_text(&compose->style, out, complete ? COLOR_GOOD : COLOR_PLAIN, "no deadlock");
+    output_text(out, result->deadlocks == 0 && !complete ? "; " : ", ");
+    if (result->deadlocks == 0 && !complete) {
+        output_text(out, "deadlocks: none found in ");
+        write_count(out, result->states, "state", "states");
+        output_text(out, ", search incomplete");
+    } else if (result->deadlocks == 0) {
+        style_text(&compose->style, out, COLOR_GOOD, "no deadlock");
     } else {
         style_color(&compose->style, out, COLOR_BAD);
         write_count(out, result->deadlocks, "deadlock", "deadlocks");
@@ -424,6 +455,6 @@ static gordian_status print_difference(struct compose *compose, const struct com
 }
 
 const struct compose_reporter compose_text = {
-    print_explanation, print_statistics, print_deadlock,   print_livelock,
-    print_check,       print_summary,    print_difference,
+    print_explanation, print_statistics, print_deadlock, print_unsafe,
+    print_livelock,    print_check,      print_summary,  print_difference,
 };

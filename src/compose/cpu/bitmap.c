@@ -165,7 +165,11 @@ static uint64_t fire_word(const struct sweeping *sweeping, uint64_t word, uint64
             *again |= to <= word;
     }
     tally->fired++;
-    tally->stuck += (uint64_t)__builtin_popcountll(fresh & ~moving);
+    if (fresh & ~moving) {
+        uint64_t state = base | (uint64_t)__builtin_ctzll(fresh & ~moving);
+        tally->stuck += (uint64_t)__builtin_popcountll(fresh & ~moving);
+        cpu_note_stuck(sweeping->cpu, &state);
+    }
     return found;
 }
 
@@ -315,9 +319,14 @@ gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error)
         phase->fired = atomic_load(&sweeping.fired);
         phase->idle_ns = atomic_load(&sweeping.idle_ns);
     }
-    memory_free_all(memory, sweeping.firings, cpu->space.done, (void *)cpu->space.dirty,
-                    (void *)cpu->space.taken);
-    cpu->space.done = NULL;
+    for (uint64_t word = 0; cpu_halted(cpu) && word < cpu->grid.words; word++)
+        cpu->unlooked +=
+            (uint64_t)__builtin_popcountll(cpu->space.seen[word] & ~cpu->space.done[word]);
+    if (!cpu_halted(cpu)) { /* otherwise it says what has not been looked at */
+        memory_free(memory, cpu->space.done);
+        cpu->space.done = NULL;
+    }
+    memory_free_all(memory, sweeping.firings, (void *)cpu->space.dirty, (void *)cpu->space.taken);
     cpu->space.dirty = cpu->space.taken = NULL;
     return GORDIAN_OK;
 }

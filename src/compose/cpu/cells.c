@@ -376,8 +376,11 @@ static void explore_all(struct crew *crew)
     cpu_work(crew->cpu, explore_cells, crew);
     compose_phase_end(phase);
     crew->cpu->stuck = 0; /* it may be the second time */
-    for (unsigned i = 0; i < crew->count; i++)
+    for (unsigned i = 0; i < crew->count; i++) {
         crew->cpu->stuck += crew->hands[i].cells.stuck;
+        if (crew->hands[i].cells.stuck > 0)
+            cpu_note_stuck(crew->cpu, &crew->hands[i].cells.stuck_state);
+    }
     for (unsigned i = 0; phase && i < crew->count; i++) {
         phase->fired += crew->hands[i].cells.fired;
         phase->found += crew->hands[i].cells.entered;
@@ -401,6 +404,17 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
             return GORDIAN_OK;
         crew->no_bitmap = true;
     }
+}
+
+uint64_t crew_unlooked(const struct cpu *cpu)
+{
+    uint64_t waiting = 0;
+    for (unsigned i = 0; cpu_halted((struct cpu *)cpu) && i < cpu->crew->count; i++) {
+        const struct cells *cells = &cpu->crew->hands[i].cells;
+        for (uint32_t c = 0; c < cells->count; c++)
+            waiting += (uint64_t)__builtin_popcountll(cells->list[c].waiting);
+    }
+    return waiting;
 }
 
 const struct cell *crew_cells(const struct cpu *cpu, unsigned member, size_t *count)

@@ -14,7 +14,8 @@ struct counting {
     struct cpu *cpu;
     struct wide_firing *firings;
     size_t firing_count;
-    bool full; /* all places of the grid */
+    bool full;     /* all places of the grid */
+    bool unlooked; /* only states that were found and not looked at */
     _Atomic uint64_t deadlocks;
     _Atomic uint64_t next; /* block to take */
     _Atomic bool saturated, memory;
@@ -39,19 +40,27 @@ bool cpu_can_fire(const struct cpu *cpu, const uint64_t *state)
     return false;
 }
 
+static void note_stuck(struct counting *counting, const uint64_t *state, uint64_t count)
+{
+    atomic_fetch_add_explicit(&counting->deadlocks, count, memory_order_relaxed);
+    if (!counting->full)
+        cpu_note_stuck(counting->cpu, state);
+}
+
 static bool count_state(struct counting *counting, unsigned member, const uint64_t *state,
                         uint64_t *total)
 {
     struct scene *scene = &counting->cpu->scenes[member];
     const gordian_compose_options *options = counting->cpu->options;
+    bool transitions = options->count_transitions && !counting->unlooked;
     uint64_t joint = 0;
-    if (!options->count_transitions && cpu_can_fire(counting->cpu, state))
+    if (!transitions && cpu_can_fire(counting->cpu, state))
         return true;
     if (!scene_look(scene, state))
         return false;
     if (scene->count == 0)
-        atomic_fetch_add_explicit(&counting->deadlocks, 1, memory_order_relaxed);
-    if (options->indivisible || !options->count_transitions)
+        note_stuck(counting, state, 1);
+    if (options->indivisible || !transitions)
         joint = scene->count;
     else if (!scene_count(scene, &joint))
         return false;
@@ -121,11 +130,11 @@ static bool count_word(struct counting *counting, unsigned member, uint64_t base
     bool saturated = false;
     uint64_t pairs =
         count_enabled(counting, base, states, planes, &plane_count, &most, &any, &rivals);
-    if (states & ~any)
-        atomic_fetch_add_explicit(&counting->deadlocks,
-                                  (uint64_t)__builtin_popcountll(states & ~any),
-                                  memory_order_relaxed);
-    if (!options->count_transitions)
+    if (states & ~any) {
+        uint64_t state = base | (uint64_t)__builtin_ctzll(states & ~any);
+        note_stuck(counting, &state, (uint64_t)__builtin_popcountll(states & ~any));
+    }
+    if (!options->count_transitions || counting->unlooked)
         return true;
     if (options->indivisible)
         rivals = 0;
@@ -194,6 +203,8 @@ static void count_blocks(void *context, unsigned member)
         last = last < grid->words ? last : grid->words;
         for (; word < last; word++, base = grid_next(grid, base)) {
             uint64_t states = counting->full ? 0 : cpu->space.seen[word];
+            if (counting->unlooked)
+                states &= ~cpu->space.done[word];
             if (counting->full) {
                 if ((base & low_mask) != low)
                     places = valid_places(&cpu->packing, base);
@@ -237,7 +248,8 @@ static void count_part(void *context, unsigned member)
     struct counting *counting = context;
     struct cpu *cpu = counting->cpu;
     struct part_context part = {.counting = counting, .member = member};
-    table_each(cpu->table, member, cpu->scenes[member].here, count_one, &part);
+    (counting->unlooked ? table_each_waiting : table_each)(
+        cpu->table, member, cpu->scenes[member].here, count_one, &part);
     if (part.failed)
         atomic_store(&counting->memory, true);
     add_transitions(counting, part.total);
@@ -249,11 +261,13 @@ static void count_cells(void *context, unsigned member)
     uint64_t total = 0;
     size_t count;
     const struct cell *cells = crew_cells(counting->cpu, member, &count);
-    for (size_t i = 0; i < count && (i % 1024 != 0 || !cpu_halted(counting->cpu)); i++)
-        if (!count_word(counting, member, cells[i].word << 6, cells[i].visited, &total)) {
+    for (size_t i = 0; i < count && (i % 1024 != 0 || !cpu_halted(counting->cpu)); i++) {
+        uint64_t states = counting->unlooked ? cells[i].waiting : cells[i].visited;
+        if (states && !count_word(counting, member, cells[i].word << 6, states, &total)) {
             atomic_store(&counting->memory, true);
             break;
         }
+    }
     add_transitions(counting, total);
 }
 
@@ -313,16 +327,28 @@ gordian_status cpu_count_full(struct cpu *cpu, gordian_error *error)
     return count_with(cpu, &counting, cpu->grid.words ? count_blocks : count_all, error);
 }
 
-gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error)
+static gordian_status count_found(struct cpu *cpu, struct counting *counting, uint64_t *deadlocks,
+                                  gordian_error *error)
 {
-    struct counting counting = {.cpu = cpu};
-    gordian_status status = count_with(cpu, &counting,
+    gordian_status status = count_with(cpu, counting,
                                        cpu->crew    ? count_cells
                                        : cpu->table ? count_part
                                                     : count_blocks,
                                        error);
-    *deadlocks = atomic_load(&counting.deadlocks);
+    *deadlocks = atomic_load(&counting->deadlocks);
     return status;
+}
+
+gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error)
+{
+    struct counting counting = {.cpu = cpu};
+    return count_found(cpu, &counting, deadlocks, error);
+}
+
+gordian_status cpu_count_unlooked(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error)
+{
+    struct counting counting = {.cpu = cpu, .unlooked = true};
+    return count_found(cpu, &counting, deadlocks, error);
 }
 
 gordian_status cpu_count_dead(struct cpu *cpu, const struct space *within, uint64_t *deadlocks,

@@ -9,6 +9,11 @@
 
 #define SMALL_GRID (UINT64_C(1) << 12) /* words: a bitmap from the start */
 
+/* After ctrl-C the way to a deadlock that was met is still looked for, but not for long: this many
+ * nanoseconds, and among all states only if there are at most so many. */
+#define GRACE_NS     UINT64_C(1000000000)
+#define GRACE_STATES (UINT64_C(1) << 20)
+
 void cpu_halt(struct cpu *cpu, gordian_compose_stop reason)
 {
     uint32_t none = GORDIAN_COMPOSE_STOP_COMPLETE;
@@ -26,7 +31,8 @@ bool cpu_report(struct cpu *cpu)
         .memory = meter_now(&cpu->meter),
         .pass = cpu->pass,
     };
-    if (cpu->options->go_on && !cpu->options->go_on(cpu->options->context, &progress))
+    if (cpu->options->go_on && !cpu->options->go_on(cpu->options->context, &progress) &&
+        clock_ns() >= cpu->grace)
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STOPPED);
     return !cpu_halted(cpu);
 }
@@ -45,6 +51,13 @@ void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), voi
 {
     team_start(cpu->team, work, context);
     cpu_wait(cpu);
+}
+
+void cpu_note_stuck(struct cpu *cpu, const uint64_t *state)
+{
+    if (!atomic_load_explicit(&cpu->has_example, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&cpu->has_example, true, memory_order_relaxed))
+        memcpy(cpu->example, state, cpu->packing.words * sizeof *state);
 }
 
 /* ------------------------------------------------------------------ finding */
@@ -77,6 +90,10 @@ static gordian_status find_states(struct cpu *cpu, gordian_error *error)
         status = by_words ? cpu_cells(cpu, error) : cpu_hash(cpu, error);
     if (status == GORDIAN_OK && cpu->space.kind == SPACE_BITMAP)
         status = cpu_bitmap(cpu, error);
+    if (status == GORDIAN_OK && cpu->crew)
+        cpu->unlooked = crew_unlooked(cpu);
+    else if (status == GORDIAN_OK && cpu->table)
+        cpu->unlooked = table_unlooked(cpu->table);
     return status;
 }
 
@@ -151,6 +168,70 @@ static gordian_status find_ways(struct cpu *cpu, const struct space *full, gordi
     if (status == GORDIAN_OK && !done)
         status = cpu_trace(cpu, &cpu->space, full ? full : &cpu->space, error);
     compose_phase_end(phase);
+    bool all = !full || full->count == cpu->circuit->whole;
+    if (status == GORDIAN_OK && cpu->result->found_count == 0 && all)
+        cpu_describe_example(cpu); /* stopped on the way */
+    return status;
+}
+
+/* After ctrl-C: the way to a deadlock that was met, if it is found soon; otherwise the deadlock. */
+static gordian_status find_ways_soon(struct cpu *cpu, gordian_error *error)
+{
+    bool done = false;
+    gordian_status status = GORDIAN_OK;
+    if (cpu_described(cpu) == 0)
+        return status;
+    gordian_compose_phase *phase = compose_phase(cpu->result, "ways");
+    cpu->grace = clock_ns() + GRACE_NS;
+    atomic_store(&cpu->halt, false);
+    status = cpu_trace_near(cpu, &done, error);
+    if (status == GORDIAN_OK && !done && atomic_load(&cpu->states) <= GRACE_STATES) {
+        status = number_states(cpu, error);
+        if (status == GORDIAN_OK)
+            status = cpu_trace(cpu, &cpu->space, NULL, error);
+    }
+    cpu->grace = 0;
+    compose_phase_end(phase);
+    for (size_t i = 0; i < cpu->result->found_count; i++)
+        cpu->result->found[i].number = UINT64_MAX;
+    if (cpu->result->found_count == 0)
+        cpu_describe_example(cpu);
+    return status;
+}
+
+/* Looks at the states that were found and not looked at, as far as it comes. */
+static gordian_status look_soon(struct cpu *cpu, gordian_error *error)
+{
+    uint64_t stuck = 0;
+    if (cpu->unlooked == 0)
+        return GORDIAN_OK;
+    cpu->grace = clock_ns() + GRACE_NS;
+    atomic_store(&cpu->halt, false);
+    gordian_status status = cpu_count_unlooked(cpu, &stuck, error);
+    cpu->grace = 0;
+    cpu->stuck += stuck;
+    if (!cpu_halted(cpu) && status == GORDIAN_OK)
+        cpu->unlooked = 0;
+    return status;
+}
+
+/* After ctrl-C nobody waits for states to be sorted and transitions looked at: what was met on the
+ * way is the result. */
+static gordian_status finish_soon(struct cpu *cpu, const gordian_compose_sink *sink,
+                                  gordian_error *error)
+{
+    gordian_compose_result *result = cpu->result;
+    gordian_status status = look_soon(cpu, error);
+    leave_out(cpu);
+    result->states = atomic_load(&cpu->states) - cpu->unlooked;
+    result->transitions = 0;
+    if (cpu->stuck > result->deadlocks)
+        result->deadlocks = cpu->stuck;
+    if (status == GORDIAN_OK)
+        status = find_ways_soon(cpu, error);
+    cpu->pass = 2;
+    if (status == GORDIAN_OK && sink)
+        status = sink->begin(sink->context, cpu->circuit, result->states, 0, error);
     return status;
 }
 
@@ -174,22 +255,22 @@ static gordian_status finish_states(struct cpu *cpu, const struct space *full,
 {
     gordian_compose_result *result = cpu->result;
     bool stopped = cpu_halted(cpu);
-    /* Who presses ctrl-C does not wait for states to be sorted and transitions looked at. */
-    bool hurry = stopped && atomic_load(&cpu->reason) == GORDIAN_COMPOSE_STOP_STOPPED;
+    if (stopped && atomic_load(&cpu->reason) == GORDIAN_COMPOSE_STOP_STOPPED)
+        return finish_soon(cpu, sink, error);
     atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
     gordian_status status = count_states(cpu, stopped || full, error);
+    if (status == GORDIAN_OK && cpu_halted(cpu)) /* while it was counting */
+        return finish_soon(cpu, sink, error);
     bool fewer = full && full->count < cpu->circuit->whole && result->deadlocks > 0;
     bool ways = cpu_described(cpu) > 0 && (stopped || full);
-    bool numbers = fewer || ways || (!hurry && (sink || (stopped && !full)));
+    bool numbers = fewer || ways || sink || (stopped && !full);
     if (status == GORDIAN_OK && numbers)
         status = number_states(cpu, error);
     if (status == GORDIAN_OK && fewer)
         status = cpu_count_dead(cpu, full, &result->deadlocks, error);
-    if (hurry)
-        leave_out(cpu);
-    else if (status == GORDIAN_OK && stopped && !full && cpu->options->count_transitions)
+    if (status == GORDIAN_OK && stopped && !full && cpu->options->count_transitions)
         status = cpu_count_stopped(cpu, &cpu->space, error);
-    if (status == GORDIAN_OK && full && !hurry)
+    if (status == GORDIAN_OK && full)
         status = count_full(cpu, full, error);
     if (status != GORDIAN_OK)
         return status;
@@ -235,6 +316,9 @@ static gordian_status prepare_cpu(struct cpu *cpu, gordian_error *error)
         return status;
     if (!cpu->firings.complete)
         cpu->grid.words = 0;
+    cpu->example = memory_zeroed(memory, (cpu->packing.words + 1) * sizeof *cpu->example);
+    if (!cpu->example)
+        return fail_memory(error);
     unsigned wanted = cpu->options->threads;
     if (cpu->circuit->whole_fits && cpu->circuit->whole <= 4096)
         wanted = 1; /* it takes longer to start threads */
@@ -259,7 +343,7 @@ void cpu_close(struct cpu *cpu)
     space_close(&cpu->space);
     for (unsigned i = 0; i < cpu->scene_count; i++)
         scene_close(&cpu->scenes[i]);
-    memory_free(memory, cpu->scenes);
+    memory_free_all(memory, cpu->scenes, cpu->example);
     team_close(cpu->team);
     memory_free(memory, cpu->grid.digits);
     packing_close(&cpu->packing);
@@ -275,6 +359,25 @@ gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
     meter_open(&cpu->meter, options->allocator, options->max_memory);
     cpu->firings.memory = cpu->packing.memory = cpu->meter.memory;
     return prepare_cpu(cpu, error);
+}
+
+/* Memory ran out after states were found: what was met until then is the result. The status is
+ * GORDIAN_OK then, unless a sink has not got what belongs to it. */
+static gordian_status keep_found(struct cpu *cpu, bool delivers, gordian_status status)
+{
+    gordian_compose_result *result = cpu->result;
+    uint64_t met = cpu->stuck > result->deadlocks ? cpu->stuck : result->deadlocks;
+    if (status != GORDIAN_STATUS_MEMORY || (!cpu->meter.refused && met == 0))
+        return status;
+    cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
+    if (result->states == 0) {
+        leave_out(cpu);
+        result->states = atomic_load(&cpu->states);
+    }
+    result->deadlocks = met;
+    if (met > 0 && result->found_count == 0)
+        cpu_describe_example(cpu);
+    return delivers && result->states > 0 ? status : GORDIAN_OK;
 }
 
 static gordian_status run_cpu_by(bool by_states, const gordian_circuit *circuit,
@@ -293,15 +396,13 @@ static gordian_status run_cpu_by(bool by_states, const gordian_circuit *circuit,
         result->workers = team_size(cpu.team);
     if (status == GORDIAN_OK)
         status = find_and_finish(&cpu, sink, error);
+    status = keep_found(&cpu, sink != NULL, status);
     cpu_close(&cpu);
-    if (status == GORDIAN_STATUS_MEMORY && cpu.meter.refused && result->states == 0) {
-        cpu_halt(&cpu, GORDIAN_COMPOSE_STOP_MEMORY);
-        status = GORDIAN_OK;
-    }
     result->stop = (gordian_compose_stop)atomic_load(&cpu.reason);
     result->memory = cpu.meter.most;
     result->engine = compose_cpu.about.name;
-    if (status != GORDIAN_OK)
+    bool kept = status == GORDIAN_STATUS_MEMORY && result->deadlocks > 0;
+    if (status != GORDIAN_OK && !kept)
         gordian_compose_result_free(result);
     return status;
 }

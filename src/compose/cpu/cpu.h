@@ -52,9 +52,13 @@ struct cpu {
     unsigned scene_count;
 
     _Atomic uint64_t states, transitions, waiting, written;
-    uint64_t stuck; /* deadlocks met while the states were found, if `met` */
+    uint64_t stuck; /* deadlocks met while the states were found; all of them if `met` */
     bool met;
-    _Atomic bool halt;       /* whoever sees it stops */
+    uint64_t *example; /* one of them: a packed state */
+    _Atomic bool has_example;
+    uint64_t unlooked; /* states that were found and not looked at, of a run that was stopped */
+    uint64_t grace;    /* until then (clock_ns) a stop is not obeyed; 0: it is */
+    _Atomic bool halt; /* whoever sees it stops */
     _Atomic uint32_t reason; /* gordian_compose_stop */
     unsigned pass;
 };
@@ -85,6 +89,8 @@ void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), voi
 void cpu_wait(struct cpu *cpu);
 /* For long work on the caller's own thread: reports progress; true: go on. */
 bool cpu_report(struct cpu *cpu);
+/* A deadlock was met: it is the example, if it is the first. */
+void cpu_note_stuck(struct cpu *cpu, const uint64_t *state);
 
 /* cpu/cells.c: finds states with a table of words, of circuits for which it can. It ends as
  * cpu_hash does. */
@@ -93,6 +99,7 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error);
 /* The crew's states as a sorted space; the crew is gone then. */
 gordian_status crew_sort(struct cpu *cpu, gordian_error *error);
 void crew_free(struct cpu *cpu);
+uint64_t crew_unlooked(const struct cpu *cpu);
 /* What a thread has found. */
 const struct cell *crew_cells(const struct cpu *cpu, unsigned member, size_t *count);
 /* Gives the deadlocks described their numbers. */
@@ -104,10 +111,15 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error);
 /* The table's states as a sorted space; the table is gone then. */
 gordian_status cpu_sort(struct cpu *cpu, gordian_error *error);
 void table_free(struct cpu *cpu);
+/* States that were found and have not been looked at. */
+uint64_t table_unlooked(const struct table *table);
 /* Calls `each` for the states of one part, each in `state`, which has room for one. There are as
  * many parts as threads. */
 void table_each(const struct table *table, unsigned part, uint64_t *state,
                 void (*each)(void *context, const uint64_t *state), void *context);
+/* The same for those of them that have not been looked at. */
+void table_each_waiting(const struct table *table, unsigned part, uint64_t *state,
+                        void (*each)(void *context, const uint64_t *state), void *context);
 
 /* cpu/bitmap.c: an empty bitmap in cpu->space; from there all states. */
 bool cpu_bitmap_open(struct cpu *cpu);
@@ -119,6 +131,8 @@ gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error);
 /* cpu/count.c: transitions and deadlocks of everything found; transitions of all combinations. */
 gordian_status cpu_count(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error);
 gordian_status cpu_count_full(struct cpu *cpu, gordian_error *error);
+/* Deadlocks among the states that were found and not looked at, of a run that was stopped. */
+gordian_status cpu_count_unlooked(struct cpu *cpu, uint64_t *deadlocks, gordian_error *error);
 /* Deadlocks among those of the states found, which have numbers, that are in `within`, too. */
 gordian_status cpu_count_dead(struct cpu *cpu, const struct space *within, uint64_t *deadlocks,
                               gordian_error *error);
@@ -143,6 +157,8 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struc
  * was reached from, or 1 + itself. */
 gordian_status cpu_describe(struct cpu *cpu, const struct space *space, uint32_t *before,
                             uint64_t *found, size_t count, gordian_error *error);
+/* Describes the example, without a way. What cannot be allocated is left out. */
+void cpu_describe_example(struct cpu *cpu);
 /* cpu/near.c: the same for deadlocks that are near, if they are (*done), of a run that is complete,
  * without its states. Numbers are left open. */
 gordian_status cpu_trace_near(struct cpu *cpu, bool *done, gordian_error *error);

@@ -42,6 +42,7 @@ struct part {
     struct shelf shelves[SHELVES];
     uint64_t used; /* in all of them */
     struct stack waiting;
+    uint64_t stuck;       /* states in which nothing can happen */
     struct states *boxes; /* by thread */
 };
 
@@ -238,6 +239,12 @@ static void hand_state(struct table *table, unsigned member, const uint64_t *sta
         cpu_halt(table->cpu, GORDIAN_COMPOSE_STOP_MEMORY);
 }
 
+static void note_stuck(struct table *table, unsigned member, const uint64_t *state)
+{
+    table->parts[member].stuck++;
+    cpu_note_stuck(table->cpu, state);
+}
+
 /* Everything an indivisible firing leads to from the state. */
 static void look_at(struct table *table, unsigned member, const uint64_t *state, uint64_t *to)
 {
@@ -248,6 +255,8 @@ static void look_at(struct table *table, unsigned member, const uint64_t *state,
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
         return;
     }
+    if (scene->count == 0)
+        note_stuck(table, member, state);
     for (size_t i = 0; i < scene->count; i++) {
         memcpy(to, state, words * sizeof *to);
         patches_flip(scene->enabled[i].patches, scene->enabled[i].patch_count, to);
@@ -271,7 +280,7 @@ static void look_at_word(struct table *table, unsigned member, uint64_t state)
     const struct packing *packing = &table->cpu->packing;
     struct part *mine = &table->parts[member];
     uint64_t to[AHEAD], hash[AHEAD];
-    size_t count = packing->firings->count, i = 0;
+    size_t count = packing->firings->count, i = 0, fired = 0;
     while (i < count) {
         size_t ready = 0;
         for (; i < count && ready < AHEAD; i++) {
@@ -284,7 +293,10 @@ static void look_at_word(struct table *table, unsigned member, uint64_t state)
         }
         for (size_t k = 0; k < ready; k++)
             hand_state(table, member, &to[k], hash[k]);
+        fired += ready;
     }
+    if (fired == 0)
+        note_stuck(table, member, &state);
 }
 
 static void empty_boxes(struct table *table, unsigned member)
@@ -374,6 +386,14 @@ void table_free(struct cpu *cpu)
     cpu->table = NULL;
 }
 
+uint64_t table_unlooked(const struct table *table)
+{
+    uint64_t waiting = 0;
+    for (unsigned p = 0; p < table->part_count; p++)
+        waiting += table->parts[p].waiting.count;
+    return waiting;
+}
+
 static bool table_make(struct cpu *cpu)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
@@ -425,6 +445,17 @@ void table_each(const struct table *table, unsigned part, uint64_t *state,
     }
 }
 
+void table_each_waiting(const struct table *table, unsigned part, uint64_t *state,
+                        void (*each)(void *context, const uint64_t *state), void *context)
+{
+    const struct stack *waiting = &table->parts[part].waiting;
+    for (size_t i = 0; i < waiting->count; i++) { /* what has waited longest comes first */
+        *state = 0;
+        memcpy(state, waiting->list + i * table->bytes, table->bytes);
+        each(context, state);
+    }
+}
+
 static void put_done(void *context, const uint64_t *state)
 {
     cpu_bitmap_put(context, *state, true);
@@ -458,6 +489,9 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error)
         gordian_compose_phase *phase = compose_phase(cpu->result, "states");
         cpu_work(cpu, find_states, cpu->table);
         compose_phase_end(phase);
+        cpu->stuck = 0; /* it may be the second time */
+        for (unsigned p = 0; p < cpu->table->part_count; p++)
+            cpu->stuck += cpu->table->parts[p].stuck;
         if (!cpu->table->turn || cpu_halted(cpu) || turn_to_bitmap(cpu))
             return GORDIAN_OK;
         cpu->table->no_bitmap = true;

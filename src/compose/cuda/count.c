@@ -391,6 +391,26 @@ static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t w
     return status;
 }
 
+/* One of the deadlocks without a way, of a run that was stopped before one was found. */
+static gordian_status describe_any(struct compose_device *device, uint64_t below,
+                                   gordian_compose_result *result, gordian_error *error)
+{
+    const struct packed *packed = device->packed;
+    uint64_t state, count = 0;
+    gordian_status status =
+        device_dead(device, &(struct dead_question){.below = below}, &state, 1, &count, error);
+    if (status != GORDIAN_OK || count == 0)
+        return status;
+    uint32_t *locals =
+        memory_alloc(&result->allocator, (packed->circuit->factor_count + 1) * sizeof *locals);
+    if (!locals)
+        return fail_memory(error);
+    unpack_state(&packed->packing, &state, locals);
+    result->found[0] = (gordian_compose_deadlock){.number = UINT64_MAX, .state = locals};
+    result->found_count = 1;
+    return GORDIAN_OK;
+}
+
 gordian_status device_describe(struct compose_device *device, uint64_t deadlocks, bool full,
                                uint64_t below, gordian_compose_result *result, gordian_error *error)
 {
@@ -406,6 +426,8 @@ gordian_status device_describe(struct compose_device *device, uint64_t deadlocks
         status = ways_open(&ways, device, error);
     if (status == GORDIAN_OK)
         status = describe_all(&ways, states, wanted, full, below, result, error);
+    if (status == GORDIAN_OK && result->found_count == 0)
+        status = describe_any(device, below, result, error);
     ways_close(&ways);
     memory_free(&device->memory, states);
     return status;

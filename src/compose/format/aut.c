@@ -9,6 +9,13 @@
 /* Holds the place behind the header's numbers while a file grows. A tab, since files that are
  * complete may have blanks there: mCRL2 writes them. */
 #define PADDING '\t'
+/* The last line of a file whose run was stopped: to others it is a blank line. */
+#define STOPPED_LINE "\t\n"
+/* A graph has an array over its states. So that no header, and no number in a line, makes that far
+ * larger than the file, there may be this many states, and this many more for each byte. Every
+ * transition takes more than a byte, so files that are whole have no more than that. */
+#define STATES_ANYWAY   (UINT64_C(1) << 20)
+#define STATES_PER_BYTE 16u
 
 /* ------------------------------------------------------------------ reading */
 
@@ -105,6 +112,7 @@ struct aut_lines {
     gordian_graph_arc *arcs;
     size_t arc_room, count;
     uint64_t first, transitions, states;
+    uint64_t mentioned; /* states up to the last that a line has */
     bool unfinished; /* its writer has not ended: room behind the header, lines it does not count */
 };
 
@@ -163,9 +171,39 @@ static gordian_status read_line(struct text_scan *reader, struct aut_lines *line
         !memory_grow(&lines->memory, &lines->arcs, &lines->arc_room, lines->count + 1,
                      sizeof *lines->arcs))
         return fail_memory(reader->error);
+    if (lines->mentioned <= from)
+        lines->mentioned = (uint64_t)from + 1;
+    if (lines->mentioned <= to)
+        lines->mentioned = (uint64_t)to + 1;
     lines->from[lines->count] = from;
     lines->arcs[lines->count++] = (gordian_graph_arc){number, to};
     return GORDIAN_OK;
+}
+
+static bool ends_stopped(const struct text_scan *reader)
+{
+    size_t length = strlen(STOPPED_LINE), left = (size_t)(reader->end - reader->text->bytes);
+    return left > length && reader->end[-1 - (int)length] == '\n' &&
+           memcmp(reader->end - length, STOPPED_LINE, length) == 0;
+}
+
+/* Of a file that was cut short only the states that are mentioned count. */
+static gordian_status settle_states(struct text_scan *reader, struct aut_lines *lines)
+{
+    uint64_t bytes = (uint64_t)(reader->end - reader->text->bytes);
+    if (lines->mentioned <= lines->first)
+        lines->mentioned = lines->first + 1;
+    if (lines->states <= STATES_ANYWAY + STATES_PER_BYTE * bytes)
+        return GORDIAN_OK;
+    if (lines->unfinished && lines->mentioned <= STATES_ANYWAY + STATES_PER_BYTE * bytes) {
+        lines->states = lines->mentioned;
+        return GORDIAN_OK;
+    }
+    char what[160];
+    snprintf(what, sizeof what, "the header says %llu states: too many for a file of %llu bytes",
+             (unsigned long long)lines->states, (unsigned long long)bytes);
+    struct text_scan start = scan_begin(reader->text, reader->fault, reader->error);
+    return scan_complain(&start, start.at, what);
 }
 
 /* The lines the header promises. What comes after them, a line that a killed run had begun, does
@@ -180,8 +218,9 @@ static gordian_status read_lines(struct text_scan *reader, struct aut_lines *lin
         status = read_line(reader, lines);
     }
     skip_blanks(reader);
-    lines->unfinished |= lines->count < lines->transitions || reader->at < reader->end;
-    return status;
+    lines->unfinished |=
+        lines->count < lines->transitions || reader->at < reader->end || ends_stopped(reader);
+    return status == GORDIAN_OK ? settle_states(reader, lines) : status;
 }
 
 gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
@@ -326,9 +365,11 @@ void aut_sink_open(struct aut_sink *sink, struct output *out)
     sink->in_place = out->writer && out->writer->rewrite;
 }
 
-bool aut_sink_close(struct aut_sink *sink)
+bool aut_sink_close(struct aut_sink *sink, bool stopped)
 {
     if (!sink->started)
         return output_flush(sink->out);
+    if (stopped)
+        output_text(sink->out, STOPPED_LINE);
     return patch_header(sink);
 }

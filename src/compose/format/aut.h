@@ -22,7 +22,9 @@
 #include "compose/graph/graph.h"
 
 /* A file cut short is read as far as its header and its lines go; *cut tells: there are fewer lines
- * than the header says, or it is one that a run was killed at (padding, lines that do not count).
+ * than the header says, or it is one that a run was killed at (padding, lines that do not count) or
+ * stopped at (a last line with a tab). Far more states than the file has bytes
+ * are GORDIAN_STATUS_INPUT.
  */
 gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
                         const gordian_allocator *memory, gordian_fault *fault,
@@ -43,8 +45,9 @@ struct aut_sink {
 
 /* Written in place where the output is for a writer that can. */
 void aut_sink_open(struct aut_sink *sink, struct output *out);
-/* Flushes and settles the header; call it also after a failed or stopped run. False: a write failed
- * (out->failure). */
-bool aut_sink_close(struct aut_sink *sink);
+/* Flushes and settles the header; call it also after a failed or stopped run. A file of a run that
+ * was `stopped` is marked, since states that were not looked at look like deadlocks there. False: a
+ * write failed (out->failure). */
+bool aut_sink_close(struct aut_sink *sink, bool stopped);
 
 #endif

@@ -1,10 +1,5 @@
 /*
- * PNML: place/transition nets whose places have one token at most.
- *
- * A net is a circuit: every place is an automaton of two states, every transition a name that all
- * places around it agree on. Two transitions that have no place in common can fire at once, as in
- * every product; which states there are, and which of them are dead, is not touched by that. A
- * transition that would put a second token into a place does not fire.
+ * PNML: place/transition nets whose places have one token at most, read as circuits (net.h).
  *
  * A circuit is a net, too: a place for every state of every automaton, a transition for every
  * indivisible firing. A graph is a net with one token.
@@ -18,7 +13,8 @@
 
 struct output;
 
-/* GORDIAN_STATUS_INPUT, with a place in the text: no such net. */
+/* GORDIAN_STATUS_INPUT, with a place in the text: no such net. Whether a place gets a second token
+ * is found out while it is composed (safety.h). */
 gordian_status pnml_read(gordian_circuit **out, const struct text *text,
                          const gordian_circuit_options *options, gordian_fault *fault,
                          gordian_error *error);

@@ -283,13 +283,24 @@ static bool decode_slice(struct xml_slice slice, bool plain, char *buffer, size_
     return true;
 }
 
-bool xml_attribute(const struct xml *xml, const char *name, char *buffer, size_t size)
+static const struct xml_slice *find_attribute(const struct xml *xml, const char *name)
 {
     for (size_t i = 0; i < xml->attribute_count; i++)
         if (xml->attributes[i].name.length == strlen(name) &&
             memcmp(xml->attributes[i].name.text, name, strlen(name)) == 0)
-            return decode_slice(xml->attributes[i].value, false, buffer, size);
-    return false;
+            return &xml->attributes[i].value;
+    return NULL;
+}
+
+bool xml_has(const struct xml *xml, const char *name)
+{
+    return find_attribute(xml, name) != NULL;
+}
+
+bool xml_attribute(const struct xml *xml, const char *name, char *buffer, size_t size)
+{
+    const struct xml_slice *value = find_attribute(xml, name);
+    return value && decode_slice(*value, false, buffer, size);
 }
 
 bool xml_text(const struct xml *xml, char *buffer, size_t size)

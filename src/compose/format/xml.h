@@ -44,6 +44,8 @@ gordian_status xml_next(struct xml *xml, enum xml_event *event);
 gordian_status xml_complain(const struct xml *xml, const char *what);
 
 bool xml_is(const struct xml *xml, const char *name);
+/* Does the element just opened have this attribute? */
+bool xml_has(const struct xml *xml, const char *name);
 /* The attribute of the element just opened, with a NUL; false: there is none, or it is longer. */
 bool xml_attribute(const struct xml *xml, const char *name, char *buffer, size_t size);
 /* The text at hand, without blanks around it. */

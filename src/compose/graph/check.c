@@ -1,8 +1,10 @@
 /* Does a formula of CTL hold? State by state, from the smallest parts up; then a way that shows it.
  * Of LTL: fair.c, with what this finds out about states. */
 #include "compose/graph/check.h"
+
 #include "base/error.h"
 #include "base/memory.h"
+#include "compose/engine.h"
 #include "compose/graph/linear.h"
 #include "compose/graph/prices.h"
 
@@ -499,7 +501,7 @@ gordian_status gordian_compose_check(gordian_graph **out, const gordian_circuit 
         status =
             prices_open(&watching.prices, circuit, question->semiring, &watching.memory, error);
     if (status == GORDIAN_OK)
-        status = gordian_compose_graph(out, circuit, options, &sink, allocator, result, error);
+        status = compose_whole_graph(out, circuit, options, &sink, allocator, result, error);
     if (status == GORDIAN_OK && *out)
         status =
             check_formula(*out, &formula, question, watching.local, &watching.prices, check, error);

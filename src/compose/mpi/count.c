@@ -7,12 +7,15 @@
 /* ------------------------------------------------------------------ sums */
 
 /* 64 neighbouring states at once; joint firings that clash are counted state by state. */
-static void count_word(const struct job *job, uint64_t word, uint64_t states, struct mpi_sums *sums)
+static void count_word(const struct job *job, uint64_t word, uint64_t states, struct mpi_sums *sums,
+                       uint64_t *stuck)
 {
     uint32_t count = (uint32_t)job->order.firing_count;
     bool free = job->order.part_count == 0 && count < 1u << COMPOSE_PLANES;
     uint64_t any = compose_count_word(&sums->counts, job->moves, count, job->order.joint && free,
                                       word, states);
+    if (states & ~any)
+        *stuck = word << 6 | (uint64_t)__builtin_ctzll(states & ~any);
     if (!job->order.joint || free)
         return;
     for (; any; any &= any - 1)
@@ -20,10 +23,10 @@ static void count_word(const struct job *job, uint64_t word, uint64_t states, st
                            job_ways(job, word << 6 | (uint64_t)__builtin_ctzll(any)) - 1, 1);
 }
 
-static void count_own(const struct job *job, struct mpi_sums *sums)
+static void count_own(const struct job *job, struct mpi_sums *sums, uint64_t *stuck)
 {
     for (uint32_t i = 0; i < job->cells.count; i++)
-        count_word(job, job->cells.list[i].word, job->cells.list[i].visited, sums);
+        count_word(job, job->cells.list[i].word, job->cells.list[i].visited, sums, stuck);
 }
 
 /* A block of the numbers is this rank's. Neighbouring numbers mostly are neighbouring states. */
@@ -32,32 +35,33 @@ static void count_block(const struct job *job, struct mpi_sums *sums)
     uint64_t whole = job->order.whole, ranks = (uint64_t)job->ranks, rank = (uint64_t)job->rank;
     uint64_t each = whole / ranks, more = whole % ranks;
     uint64_t first = rank * each + (rank < more ? rank : more);
-    uint64_t last = first + each + (rank < more), word = 0, states = 0;
+    uint64_t last = first + each + (rank < more), word = 0, states = 0, stuck;
     bool dense = true;
     for (size_t r = 0; r < job->order.radix_count; r++)
         dense &= (job->radices[r].states & (job->radices[r].states - 1)) == 0;
     for (uint64_t n = first; n < last; n++) {
         if (dense && n % 64 == 0 && last - n >= 64) {
-            count_word(job, word, states, sums);
-            count_word(job, n / 64, UINT64_MAX, sums);
+            count_word(job, word, states, sums, &stuck);
+            count_word(job, n / 64, UINT64_MAX, sums, &stuck);
             states = 0;
             n += 63;
             continue;
         }
         uint64_t state = dense ? n : job_of_number(job, n);
         if (state >> 6 != word) {
-            count_word(job, word, states, sums);
+            count_word(job, word, states, sums, &stuck);
             states = 0;
         }
         word = state >> 6;
         states |= UINT64_C(1) << (state & 63);
     }
-    count_word(job, word, states, sums);
+    count_word(job, word, states, sums, &stuck);
 }
 
-void job_count(const struct job *job, bool complete, struct mpi_sums *sums)
+void job_count(const struct job *job, bool complete, struct mpi_sums *sums, uint64_t *stuck)
 {
     const struct cells *cells = &job->cells;
+    uint64_t own_stuck = cells->stuck ? cells->stuck_state : UINT64_MAX;
     struct mpi_sums own = {.memory = cells_bytes(cells),
                            .fired = cells->fired,
                            .found = cells->entered,
@@ -68,8 +72,9 @@ void job_count(const struct job *job, bool complete, struct mpi_sums *sums)
     else if (complete && !job->order.count) /* deadlocks have been met */
         own.counts = (struct compose_counts){.states = cells->states, .deadlocks = cells->stuck};
     else
-        count_own(job, &own);
+        count_own(job, &own, &own_stuck);
     MPI_Reduce(&own, sums, sizeof own / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&own_stuck, stuck, 1, MPI_UINT64_T, MPI_MIN, 0, MPI_COMM_WORLD);
 }
 
 /* ------------------------------------------------------------------ all states */

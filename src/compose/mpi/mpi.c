@@ -17,7 +17,8 @@
 struct share {
     struct job job;
     struct mpi_sums sums;
-    struct space all; /* rank 0, if it was asked for */
+    struct space all; /* rank 0, if it was asked for, and there was memory for it */
+    uint64_t stuck;   /* rank 0: one of the deadlocks, or UINT64_MAX */
     gordian_compose_stop stop;
 };
 
@@ -39,6 +40,8 @@ static enum mpi_need what_is_needed(const struct share *share, const struct lead
     const struct mpi_order *order = &share->job.order;
     if (order->command != MPI_COMMAND_EXPLORE)
         return MPI_NEED_NOTHING;
+    if (share->stop == GORDIAN_COMPOSE_STOP_STOPPED) /* ctrl-C: nobody waits for all states */
+        return MPI_NEED_NOTHING;
     if (order->gather || share->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         return MPI_NEED_STATES;
     if (!order->max_dead || !share->sums.counts.deadlocks)
@@ -59,8 +62,8 @@ static gordian_status serve_needs(struct share *share, const struct leader *lead
     if (need == MPI_NEED_NUMBERS && !(numbers = memory_alloc(memory, count * sizeof *numbers)))
         need = MPI_NEED_NOTHING;
     MPI_Bcast(&need, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    if (need == MPI_NEED_STATES)
-        status = job_gather(&share->job, &share->all, error);
+    if (need == MPI_NEED_STATES && job_gather(&share->job, &share->all, error) != GORDIAN_OK)
+        share->all = (struct space){0}; /* what was counted stays */
     if (need == MPI_NEED_NUMBERS)
         status = job_number(&share->job, states, count, numbers, error);
     if (need == MPI_NEED_NUMBERS && leader && status == GORDIAN_OK)
@@ -82,7 +85,8 @@ static gordian_status do_share(struct share *share, const struct packed *packed,
         status = job_explore(&share->job, leader ? leader->watch : NULL,
                              leader ? leader->context : NULL, &share->stop, error);
     if (status == GORDIAN_OK) {
-        job_count(&share->job, share->stop == GORDIAN_COMPOSE_STOP_COMPLETE, &share->sums);
+        job_count(&share->job, share->stop == GORDIAN_COMPOSE_STOP_COMPLETE, &share->sums,
+                  &share->stuck);
         status = serve_needs(share, leader, error);
     }
     if (status != GORDIAN_OK)
@@ -250,6 +254,32 @@ static gordian_status finish_run(struct run *run, struct space *reached, bool fu
     return status;
 }
 
+/* What is known of a run whose states rank 0 does not have: it was stopped, or there was no memory
+ * for all of them. `stuck`: one of the deadlocks, or UINT64_MAX. */
+static gordian_status finish_early(struct run *run, uint64_t stuck, gordian_error *error)
+{
+    gordian_compose_result *result = run->result;
+    const gordian_circuit *circuit = run->packed->circuit;
+    result->uncounted = true;
+    result->transitions = 0;
+    if (result->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
+        result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
+    if (result->deadlocks > 0 && stuck != UINT64_MAX && run->options->max_deadlocks > 0) {
+        const gordian_allocator *memory = &result->allocator;
+        uint32_t *state = memory_alloc(memory, (circuit->factor_count + 1) * sizeof *state);
+        result->found = memory_zeroed(memory, sizeof *result->found);
+        if (!state || !result->found) {
+            memory_free(memory, state);
+            return fail_memory(error);
+        }
+        unpack_state(&run->packed->packing, &stuck, state);
+        result->found[result->found_count++] =
+            (gordian_compose_deadlock){.number = UINT64_MAX, .state = state};
+    }
+    return run->sink ? run->sink->begin(run->sink->context, circuit, result->states, 0, error)
+                     : GORDIAN_OK;
+}
+
 static gordian_status run_reachable(struct run *run, gordian_error *error)
 {
     struct share share;
@@ -260,14 +290,20 @@ static gordian_status run_reachable(struct run *run, gordian_error *error)
     take_sums(run, &share.sums);
     run->result->stop = share.stop;
     run->result->deadlocks = share.sums.counts.deadlocks;
+    bool needed = run->sink || share.stop != GORDIAN_COMPOSE_STOP_COMPLETE ||
+                  (run->result->deadlocks > 0 && run->options->max_deadlocks > 0 &&
+                   run->result->found_count == 0);
     if (share.all.cells)
         status = finish_run(run, &share.all, false, error);
+    else if (needed)
+        status = finish_early(run, share.stuck, error);
     share_close(&share);
     return status;
 }
 
 /* Deadlocks of the full product are those that can be reached. */
-static gordian_status find_reached(struct run *run, struct space *reached, gordian_error *error)
+static gordian_status find_reached(struct run *run, struct space *reached, uint64_t *one,
+                                   gordian_error *error)
 {
     struct share share;
     struct mpi_order order = order_of(run, MPI_COMMAND_EXPLORE);
@@ -280,6 +316,7 @@ static gordian_status find_reached(struct run *run, struct space *reached, gordi
         run->result->stop = share.stop;
     run->result->deadlocks = share.sums.counts.deadlocks;
     *reached = share.all;
+    *one = share.stuck;
     share.all = (struct space){0};
     share_close(&share);
     return status;
@@ -288,7 +325,7 @@ static gordian_status find_reached(struct run *run, struct space *reached, gordi
 static gordian_status run_full(struct run *run, gordian_error *error)
 {
     const gordian_circuit *circuit = run->packed->circuit;
-    uint64_t most = run->options->max_states;
+    uint64_t most = run->options->max_states, one = UINT64_MAX;
     struct share share;
     struct space reached = {0};
     struct mpi_order order = order_of(run, MPI_COMMAND_FULL);
@@ -305,8 +342,10 @@ static gordian_status run_full(struct run *run, gordian_error *error)
     bool stuck = share.sums.counts.deadlocks > 0;
     share_close(&share);
     if (stuck)
-        status = find_reached(run, &reached, error);
-    if (status == GORDIAN_OK)
+        status = find_reached(run, &reached, &one, error);
+    if (status == GORDIAN_OK && stuck && !reached.cells)
+        status = finish_early(run, one, error);
+    else if (status == GORDIAN_OK)
         status = finish_run(run, &reached, true, error);
     space_close(&reached);
     return status;

@@ -75,8 +75,9 @@ struct mpi_sums {
     uint64_t fired, found, sent, idle_ns; /* of struct gordian_compose_phase */
 };
 
-/* Over one's own states, or one's block of all numbers, summed up on rank 0. */
-void job_count(const struct job *job, bool complete, struct mpi_sums *sums);
+/* Over one's own states, or one's block of all numbers, summed up on rank 0. *stuck: there, one of
+ * the deadlocks, or UINT64_MAX. */
+void job_count(const struct job *job, bool complete, struct mpi_sums *sums, uint64_t *stuck);
 /* The numbers of some states, on rank 0, who knows the states: how many come before each of them.
  * `count` and `states` are told to the others. */
 gordian_status job_number(const struct job *job, uint64_t *states, size_t count, uint64_t *numbers,
