@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Dumps of flight recorders, written as PyTorch writes them: what `gordian collectives` must report,
+and above all what it must not.
+
+    dumps.py GORDIAN [CASE...]
+"""
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+
+GORDIAN = os.path.abspath(sys.argv[1])
+LARGE = [[1024, 1024, 8]]  # 32 MiB of floats: no buffer of NCCL holds it
+SMALL = [[64]]
+CASES = {}
+faults = []
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+class Rank:
+    """The recorder of one rank. Sequence numbers are counted as PyTorch counts them since 2.6."""
+
+    def __init__(self, rank, groups, version="2.9", record=0):
+        self.rank, self.groups, self.version, self.record = rank, groups, version, record
+        self.entries, self.counts, self.status = [], {}, {}
+
+    def count(self, group, which):
+        counts = self.counts.setdefault(group, [0, 0])
+        counts[which] += 1
+
+    def entry(self, group, name, state, is_p2p, sizes):
+        collective, p2p = self.counts[group]
+        now = 1758610500000000000 + 1000000 * self.record
+        self.entries.append({
+            "record_id": self.record, "pg_id": list(self.groups).index(group), "process_group": (group, "desc" + group),
+            "collective_seq_id": collective, "p2p_seq_id": p2p, "op_id": collective + p2p, "profiling_name": "nccl:" + name,
+            "input_sizes": sizes, "input_dtypes": ["Float"] * len(sizes),
+            "output_sizes": sizes, "output_dtypes": ["Float"] * len(sizes), "state": state,
+            "time_created_ns": now, "time_discovered_started_ns": None,
+            "time_discovered_completed_ns": now + 500 if state == "completed" else None,
+            "retired": state == "completed", "timeout_ms": 600000, "is_p2p": is_p2p})
+        self.record += 1
+        return self
+
+    def work(self, group, is_p2p, state):
+        """The status of the group: members of a coalesced group do not count."""
+        status = self.status.setdefault(str(list(self.groups).index(group)), {
+            "last_enqueued_collective": -1, "last_started_collective": -1, "last_completed_collective": -1})
+        status["last_enqueued_collective"] = self.counts[group][is_p2p]
+        if state == "completed":
+            status["last_completed_collective"] = self.counts[group][is_p2p]
+        return self
+
+    def collective(self, group, name, state="completed", sizes=SMALL):
+        self.count(group, 0)
+        return self.entry(group, name, state, False, sizes).work(group, False, state)
+
+    def transfer(self, group, way, peer, state="completed", sizes=LARGE, alone=True):
+        if alone:
+            self.count(group, 1)
+        place = self.groups[group].index(self.rank)
+        other = self.groups[group].index(peer)
+        name = f"send {place}->{other}" if way == "send" else f"recv {place}<-{other}"
+        self.entry(group, name, state, True, sizes)
+        return self.work(group, True, state) if alone else self
+
+    def send(self, group, peer, state="completed", sizes=LARGE):
+        return self.transfer(group, "send", peer, state, sizes)
+
+    def recv(self, group, peer, state="completed", sizes=LARGE):
+        return self.transfer(group, "recv", peer, state, sizes)
+
+    def batch(self, group, transfers, state="completed", closed=True, counter=1, closing_is_p2p=True, sizes=LARGE):
+        """batch_isend_irecv: the members stay scheduled, the closing entry has the state."""
+        self.count(group, counter)
+        for way, peer in transfers:
+            self.transfer(group, way, peer, "scheduled", sizes, alone=False)
+        if closed:
+            self.entry(group, "coalesced", state, closing_is_p2p, []).work(group, counter == 1, state)
+        return self
+
+    def coalesced(self, group, names, state="completed", closing="coalesced", sizes=SMALL):
+        self.count(group, 0)
+        for name in names:
+            self.entry(group, name, "scheduled", False, sizes)
+        return self.entry(group, closing, state, False, []).work(group, False, state)
+
+    def dump(self, active=False, keep=None):
+        entries = [e for e in self.entries if not active or e["state"] != "completed"]
+        return {
+            "version": self.version, "nccl_version": "2.27.3",
+            "pg_config": {g: {"name": g, "desc": "desc" + g, "ranks": str(r)} for g, r in self.groups.items()},
+            "pg_status": self.status, "entries": entries[-keep:] if keep else entries}
+
+
+WORLD = {"0": [0, 1, 2, 3]}
+
+
+def ranks(count=4, groups=None, **options):
+    groups = groups or {"0": list(range(count))}
+    return [Rank(r, groups, **options) for r in range(count)]
+
+
+def write(folder, dumps, form="json", name="dump_{}"):
+    for rank, dump in enumerate(dumps):
+        if dump is None:
+            continue
+        dump = dump if isinstance(dump, (dict, list, bytes)) else dump.dump()
+        path = os.path.join(folder, name.format(rank))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            if isinstance(dump, bytes):
+                file.write(dump)
+            else:
+                file.write(json.dumps(dump).encode() if form == "json" else pickle.dumps(dump, protocol=form))
+
+
+class Answer:
+    def __init__(self, folder, *arguments):
+        text = subprocess.run([GORDIAN, "collectives", *arguments, folder], capture_output=True, text=True, check=False)
+        done = subprocess.run([GORDIAN, "collectives", "--json", *arguments, folder], capture_output=True, text=True, check=False)
+        self.text, self.said, self.code = text.stdout, text.stderr, text.returncode
+        self.lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.code_json = done.returncode
+        self.blame = {rank: line["finding"]["blame"] for line in self.lines if "finding" in line
+                      for rank in line["finding"]["ranks"]}
+        self.cycles = [sorted(line["cycle"]["ranks"]) for line in self.lines if "cycle" in line]
+        self.unreadable = {line["unreadable"]["rank"]: line["unreadable"]["message"] for line in self.lines
+                           if "unreadable" in line}
+        summaries = [line["summary"] for line in self.lines if "summary" in line]
+        self.summary = summaries[0] if summaries else {}
+
+
+def judge(dumps, *arguments, form="json", name="dump_{}"):
+    folder = tempfile.mkdtemp()
+    try:
+        write(folder, dumps, form, name)
+        return Answer(folder, *arguments)
+    finally:
+        shutil.rmtree(folder)
+
+
+def expect(answer, code, blame=None, cycles=None, what=""):
+    blame, cycles = blame or {}, cycles or []
+    said = (answer.code, answer.blame, answer.cycles)
+    if said != (code, blame, cycles) or answer.code_json != code:
+        faults.append(what)
+        print(f"{CASE}: {what}: exit status {code}, {blame}, {cycles} expected; {said} reported, "
+              f"{answer.code_json} with --json\n{answer.text}{answer.said}", file=sys.stderr)
+
+
+def must(condition, what):
+    if not condition:
+        faults.append(what)
+        print(f"{CASE}: {what}", file=sys.stderr)
+
+
+# ---------------------------------------------------------------- coalesced operations
+
+# ---------------------------------------------------------------- sends and receives
+
+# ---------------------------------------------------------------- versions
+
+def hung(version="2.9"):
+    job = ranks(version=version)
+    for r, rank in enumerate(job):
+        rank.collective("0", "all_reduce")
+        if r != 2:
+            rank.collective("0", "all_reduce", "scheduled")
+    return job
+
+
+# ---------------------------------------------------------------- dumps that cannot be read
+
+# ---------------------------------------------------------------- pickles, folders, names
+
+@case
+def protocols():
+    for protocol in range(6):
+        job = hung()
+        job[0].entries[0]["frames"] = [{"name": "sch\u00f6n \u20ac \\ \n'\"", "filename": "/a/b.py", "line": 7}]
+        job[0].entries[0]["big"] = [2 ** 40, -2 ** 70, -1, 2 ** 31, 1.5, True, False, None, (), (1,), "", [], {}]
+        expect(judge(job, form=protocol), 1, {2: "absent"}, what=f"protocol {protocol}")
+
+
+class Harm:
+    def __reduce__(self):
+        return (os.system, ("touch harmed",))
+
+
+@case
+def pickles_that_call():
+    for protocol in range(6):
+        dumps = [rank.dump() for rank in hung()]
+        dumps[1]["entries"][0]["frames"] = Harm()
+        answer = judge(dumps, form=protocol)
+        must(list(answer.unreadable) == [1] and "refused" in answer.unreadable[1],
+             f"protocol {protocol}: {answer.unreadable}")
+    must(not os.path.exists("harmed"), "a dump was executed")
+
+
+os.chdir(tempfile.mkdtemp())
+for CASE in sys.argv[2:] or CASES:
+    CASES[CASE]()
+os.rmdir(os.getcwd()) if not os.listdir() else None
+sys.exit(1 if faults else 0)
