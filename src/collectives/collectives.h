@@ -41,8 +41,8 @@ struct dump_file {
     uint32_t rank;
 };
 
-/* The rank that a file's name ends in ("nccl_trace_rank_12", "_dump_7.json"); GORDIAN_NONE: none.
- */
+/* The rank in a file's name: the number behind "rank" ("nccl_trace_rank_12", "rank3_host1.json"),
+ * or the one that it ends in ("_dump_7.json"); GORDIAN_NONE: none. */
 uint32_t training_rank_of(const char *path);
 
 /* Reads dumps by as many threads as `threads` (0: one for every core). A dump that cannot be read

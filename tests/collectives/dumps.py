@@ -206,6 +206,27 @@ def pickles_that_call():
     must(not os.path.exists("harmed"), "a dump was executed")
 
 
+@case
+def names():
+    for name in ("rank{}_host7", "trace_rank_{}_host_12.json", "host3_rank{}", "_dump_{}", "RANK-{}.pickle", "run4/node2/rank{}",
+                 "a/b/c/nccl_trace_rank_{}"):
+        expect(judge(hung(), name=name), 1, {2: "absent"}, what=name)
+    folder = tempfile.mkdtemp()
+    try:
+        job = hung()
+        write(folder, job[:2], name="host0/rank{}_host0")
+        write(folder, [None, None, *job[2:]], name="host1/deep/rank{}_host1")
+        os.symlink("..", os.path.join(folder, "host0", "up"))
+        os.makedirs(os.path.join(folder, "empty"))
+        with open(os.path.join(folder, "host1", "notes"), "w", encoding="utf-8") as file:
+            file.write("not a dump")
+        expect(Answer(folder), 1, {2: "absent"}, what="folders of hosts")
+        write(folder, [job[0]], name="host2/rank{}_host2")
+        must(Answer(folder).code == 2, "two dumps of one rank")
+    finally:
+        shutil.rmtree(folder)
+
+
 os.chdir(tempfile.mkdtemp())
 for CASE in sys.argv[2:] or CASES:
     CASES[CASE]()

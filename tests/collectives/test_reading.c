@@ -205,6 +205,12 @@ static void file_names(void)
     CHECK(training_rank_of("a9/truth") == GORDIAN_NONE);
     CHECK(training_rank_of("dump_99999999") == GORDIAN_NONE);
     CHECK(training_rank_of("notes.txt") == GORDIAN_NONE);
+    CHECK(training_rank_of("rank3_host12") == 3);
+    CHECK(training_rank_of("host7/rank-10.host12.json") == 10);
+    CHECK(training_rank_of("host12_RANK_4.pickle") == 4);
+    CHECK(training_rank_of("rank") == GORDIAN_NONE);
+    CHECK(training_rank_of("rank99999999") == GORDIAN_NONE);
+    CHECK(training_rank_of("ranking_8") == 8);
 }
 
 #define CONFIG "\"pg_config\":{\"0\":{\"desc\":\"all\",\"ranks\":\"[0, 1, 2]\"}},"
