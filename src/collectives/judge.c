@@ -322,6 +322,7 @@ static gordian_status list_culprits(struct training *job, gordian_error *error)
         const struct rank *rank = &job->ranks[r];
         verdict->rank_count += rank->listed;
         verdict->dump_count += rank->heard;
+        verdict->unseen_count += is_unseen(rank);
         verdict->waiting_count += is_waiting(rank) && !rank->deadlocked;
         if (rank->blame != BLAME_NONE)
             job->culprits[verdict->culprit_count++] = r;
@@ -358,10 +359,18 @@ gordian_status training_judge(struct training *job, struct verdict *verdict, gor
         job->meetings[i].stalled = is_riddle(job, &job->meetings[i]);
         job->verdict.stalled_count += job->meetings[i].stalled;
     }
+    for (size_t i = 0; i < job->group_count; i++)
+        job->verdict.unjudged_count += job->groups[i].unjudged;
+    job->verdict.unread_count = job->complaint_count;
     job->verdict.mismatch_count = job->mismatch_count;
     job->verdict.cycle_count = job->cycle_count;
     *verdict = job->verdict;
     return GORDIAN_OK;
+}
+
+bool verdict_is_incomplete(const struct verdict *verdict)
+{
+    return verdict->unread_count || verdict->unseen_count || verdict->unjudged_count;
 }
 
 enum blame training_blame(const struct training *job, uint32_t rank)

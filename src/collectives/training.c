@@ -79,14 +79,6 @@ int compare_seats(const void *left, const void *right)
     return (a->group > b->group) - (a->group < b->group);
 }
 
-const char *training_complaint(const struct training *job, size_t index, uint32_t *rank)
-{
-    if (index >= job->complaint_count)
-        return NULL;
-    *rank = job->complaints[index].rank;
-    return job->complaints[index].text;
-}
-
 /* ------------------------------------------------------------------ names of files */
 
 static bool is_digit(char c)
@@ -190,6 +182,7 @@ static bool add_complaint(struct training *job, uint32_t rank, const gordian_err
     bool grown = memory_grow(&job->memory, &job->complaints, &job->complaint_room,
                              job->complaint_count + 1, sizeof *job->complaints);
     if (grown) {
+        job->ranks[rank].unread = true;
         struct complaint *complaint = &job->complaints[job->complaint_count++];
         complaint->rank = rank;
         if (error->line)

@@ -40,6 +40,7 @@ struct seat {
 
 struct rank {
     bool heard;   /* its dump was read */
+    bool unread;  /* its dump could not be read */
     bool listed;  /* a group has it as a member */
     bool untimed; /* its recorder does not note when operations start */
     struct operation *operations;
@@ -60,7 +61,10 @@ struct group {
     uint32_t name, about; /* texts */
     uint32_t *members;
     uint32_t count;
-    bool peers; /* it has been used point to point: its status counts those, too */
+    bool peers;     /* it has been used point to point: its status counts those, too */
+    bool uneven;    /* ranks number its collectives differently: they cannot be compared */
+    bool coalesces; /* its sends and receives are coalesced */
+    bool unjudged;  /* uneven, with collectives in flight */
 };
 
 /* An operation in flight, and who is in it. */
@@ -142,6 +146,12 @@ static inline const struct operation *flight_operation(const struct training *jo
                                                        const struct flight *flight)
 {
     return &job->ranks[flight->rank].operations[flight->operation];
+}
+
+/* A rank of the job of which there is no dump. */
+static inline bool is_unseen(const struct rank *rank)
+{
+    return rank->listed && !rank->heard && !rank->unread;
 }
 
 static inline bool in_flight(const struct operation *operation)

@@ -179,6 +179,34 @@ def hung(version="2.9"):
 
 # ---------------------------------------------------------------- dumps that cannot be read
 
+@case
+def unreadable():
+    answer = judge([b"\x80\x02garbage"] * 4)
+    expect(answer, 2, what="all")
+    must(len(answer.unreadable) == 4, f"JSON names {answer.unreadable}")
+    must(all(f"rank {r}" in answer.text for r in range(4)), f"text: {answer.text}")
+    must("nobody" not in answer.text and "Nobody" not in answer.text, f"text: {answer.text}")
+
+    job = ranks()
+    for rank in job:
+        rank.collective("0", "all_reduce")
+    answer = judge([job[0], job[1], b"", job[3]])
+    expect(answer, 5, what="one of four, nothing in flight")
+    must("rank 2" in answer.text, f"text: {answer.text}")
+    must(list(answer.unreadable) == [2], f"JSON: {answer.lines}")
+    quiet = judge([job[0], job[1], b"", job[3]], "--quiet")
+    must(quiet.code == 5 and "rank 2" in quiet.text, f"quiet: {quiet.code}, {quiet.text}")
+
+    answer = judge([job[0], job[1], None, job[3]])
+    expect(answer, 5, what="no dump of one of four")
+    must("rank 2" in answer.text and answer.summary.get("unseen") == [2], f"{answer.text}{answer.lines}")
+
+    job = hung()
+    answer = judge([b"", *job[1:]])
+    expect(answer, 1, {0: "silent", 2: "absent"}, what="a finding and one unreadable")
+    must("rank 0" in answer.text and list(answer.unreadable) == [0], f"text: {answer.text}")
+
+
 # ---------------------------------------------------------------- pickles, folders, names
 
 @case

@@ -183,30 +183,29 @@ static int write_products(struct cli *cli, const struct settings *settings,
     return EXIT_NOTHING;
 }
 
-static void say_complaints(struct cli *cli, const struct training *job)
+/* What was found counts more than what was not seen. */
+static int verdict_code(struct cli *cli, const struct verdict *verdict)
 {
-    const char *text;
-    uint32_t rank;
-    bool told = !cli->json && !cli->quiet; /* whoever it is of is silent, which is told anyway */
-    for (size_t i = 0; told && (text = training_complaint(job, i, &rank)) != NULL; i++)
-        cli_say(cli, "the dump of rank %u cannot be read: %s", rank, text);
+    if (verdict->dump_count == 0) {
+        cli_say(cli, "no dump could be read");
+        return EXIT_MISUSE;
+    }
+    if (verdict->culprit_count || verdict->mismatch_count || verdict->cycle_count ||
+        verdict->stalled_count)
+        return EXIT_FOUND;
+    return verdict_is_incomplete(verdict) ? EXIT_INCOMPLETE : EXIT_NOTHING;
 }
 
 static int show_job(struct cli *cli, const struct settings *settings, const struct training *job,
                     const struct verdict *verdict)
 {
     const struct style style = cli_style(cli);
-    say_complaints(cli, job);
     if (cli->json)
         training_json(job, &cli->out);
     else
         training_text(job, &cli->out, &style, cli->verbose, cli->quiet);
     int code = write_products(cli, settings, job);
-    if (code != EXIT_NOTHING)
-        return code;
-    bool found = verdict->culprit_count || verdict->mismatch_count || verdict->cycle_count ||
-                 verdict->stalled_count;
-    return found ? EXIT_FOUND : EXIT_NOTHING;
+    return code == EXIT_NOTHING ? verdict_code(cli, verdict) : code;
 }
 
 static int judge_files(struct cli *cli, const struct settings *settings, const struct files *files)
