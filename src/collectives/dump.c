@@ -15,6 +15,10 @@
 #define TEXT_MOST       200
 /* A dump's groups are looked for one by one. */
 #define GROUPS_MOST 4096
+/* Versions of the format that are known. */
+#define VERSION_MAJOR      2
+#define VERSION_MINOR_MOST 10
+#define VERSIONS_READ      "2.0 to 2.10"
 
 /* A group as a dump has it. */
 struct local_group {
@@ -437,6 +441,8 @@ static gordian_status read_entry(struct dump_reader *reader, const struct value 
     if (!value_is(dict, VALUE_DICT))
         return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry that is no dictionary");
     sort_fields(dict, &entry);
+    if (!entry.fields[KEY_SEQUENCE])
+        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry without a collective_seq_id");
     gordian_status status = read_group_field(reader, &entry, &operation);
     if (status != GORDIAN_OK)
         return status;
@@ -607,13 +613,53 @@ static gordian_status keep_rank(struct dump_reader *reader, struct rank *rank)
     return GORDIAN_OK;
 }
 
+/* Reads "2.9"; false: it is no version. */
+static bool parse_version(const struct value *version, uint32_t *major, uint32_t *minor)
+{
+    size_t at = 0;
+    if (!value_is(version, VALUE_TEXT) || !take_digits(version->text, version->count, &at, major) ||
+        at == version->count || version->text[at++] != '.')
+        return false;
+    return take_digits(version->text, version->count, &at, minor) && at == version->count;
+}
+
+/* A new minor version adds fields, a new major one changes them. Which ones a version that is not
+ * known has changed in fact is not known either. */
+static gordian_status check_version(struct dump_reader *reader, const struct value *version)
+{
+    uint32_t major, minor;
+    if (!version)
+        return fail(reader->error, GORDIAN_STATUS_INPUT,
+                    "the dump has no version: versions %s of the flight recorder are read",
+                    VERSIONS_READ);
+    if (!parse_version(version, &major, &minor))
+        return fail(reader->error, GORDIAN_STATUS_INPUT,
+                    "the version of the dump is no number: versions %s are read", VERSIONS_READ);
+    if (major < VERSION_MAJOR)
+        return fail(reader->error, GORDIAN_STATUS_INPUT,
+                    "version %u.%u of the flight recorder numbers collectives and sends together "
+                    "(seq_id): versions %s are read, which PyTorch 2.4 and later write",
+                    major, minor, VERSIONS_READ);
+    if (major > VERSION_MAJOR || minor > VERSION_MINOR_MOST)
+        return fail(reader->error, GORDIAN_STATUS_INPUT,
+                    "version %u.%u of the flight recorder is not known: versions %s are read",
+                    major, minor, VERSIONS_READ);
+    return GORDIAN_OK;
+}
+
 static gordian_status read_dump(struct dump_reader *reader, const struct value *dump)
 {
     const struct value *entries = value_find(dump, "entries");
-    if (!value_is(dump, VALUE_DICT) || (!entries && !value_find(dump, "pg_config")))
+    if (!value_is(dump, VALUE_DICT))
+        return fail(reader->error, GORDIAN_STATUS_INPUT,
+                    "no dump of a flight recorder of versions %s: no dictionary", VERSIONS_READ);
+    gordian_status status = check_version(reader, value_find(dump, "version"));
+    if (status != GORDIAN_OK)
+        return status;
+    if (!entries && !value_find(dump, "pg_config"))
         return fail(reader->error, GORDIAN_STATUS_INPUT,
                     "no dump of a flight recorder: it has no entries");
-    gordian_status status = read_groups(reader, value_find(dump, "pg_config"));
+    status = read_groups(reader, value_find(dump, "pg_config"));
     for (uint32_t i = 0; value_is(entries, VALUE_LIST) && i < entries->count; i++) {
         if (status != GORDIAN_OK)
             return status;

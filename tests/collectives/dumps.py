@@ -177,6 +177,40 @@ def hung(version="2.9"):
     return job
 
 
+@case
+def versions():
+    for version in [f"2.{minor}" for minor in range(11)]:
+        expect(judge(hung(version)), 1, {2: "absent"}, what=version)
+    for version in ("1.0", "1.5", "2.11", "3.0", "2", "2.x", "", "two"):
+        answer = judge(hung(version))
+        expect(answer, 2, what=f"version '{version}'")
+        must(len(answer.unreadable) == 4 and all("version" in text for text in answer.unreadable.values()),
+             f"version '{version}': {answer.unreadable}")
+    without = [rank.dump() for rank in hung()]
+    for dump in without:
+        del dump["version"]
+    answer = judge(without)
+    expect(answer, 2, what="no version")
+    must("version" in answer.text, "no version: not reported")
+
+
+@case
+def one_sequence_number():
+    """seq_id for collectives and sends alike: PyTorch 2.3."""
+    for version in ("1.5", "2.9"):
+        dumps = [rank.dump() for rank in hung(version)]
+        for dump in dumps:
+            for entry in dump["entries"]:
+                entry["seq_id"] = entry.pop("collective_seq_id")
+                del entry["p2p_seq_id"]
+        answer = judge(dumps)
+        expect(answer, 2, what=version)
+        must(all("version" in text or "collective_seq_id" in text for text in answer.unreadable.values()),
+             f"{version}: {answer.unreadable}")
+    answer = judge([rank.dump()["entries"] for rank in hung()], form=2)  # PyTorch 2.2: entries and nothing else
+    expect(answer, 2, what="a list")
+
+
 # ---------------------------------------------------------------- dumps that cannot be read
 
 @case
