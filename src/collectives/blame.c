@@ -86,7 +86,7 @@ static void accuse_unbegun(struct training *job, uint32_t index)
         const struct operation *operation = flight_operation(job, &flights[i]);
         const struct rank *rank = &job->ranks[flights[i].rank];
         if (operation->state == STATE_SCHEDULED && !rank->untimed &&
-            rank->oldest == operation->record)
+            rank->oldest == operation->order)
             accuse_rank(job, flights[i].rank, BLAME_STUCK, index);
     }
 }
@@ -127,6 +127,8 @@ static bool types_match(const struct operation *a, const struct operation *b)
 static bool operations_match(const struct training *job, const struct operation *a,
                              const struct operation *b)
 {
+    if (a->partial || b->partial)
+        return true;
     return a->name == b->name && types_match(a, b) && sizes_match(job, a, b);
 }
 
@@ -163,9 +165,10 @@ static void mark_odd(struct training *job, uint32_t index, const struct operatio
         const struct operation *operation = flight_operation(job, flight);
         flight->odd = !operations_match(job, leader, operation);
         meeting->odd_count += flight->odd;
-        mismatch->name |= operation->name != leader->name;
-        mismatch->type |= !types_match(operation, leader);
-        mismatch->size |= operation->name == leader->name && !sizes_match(job, operation, leader);
+        mismatch->name |= flight->odd && operation->name != leader->name;
+        mismatch->type |= flight->odd && !types_match(operation, leader);
+        mismatch->size |=
+            flight->odd && operation->name == leader->name && !sizes_match(job, operation, leader);
         if (flight->odd && !mismatch->tie)
             accuse_rank(job, flight->rank, BLAME_MISMATCH, index);
         job->ranks[flight->rank].disputed |= mismatch->tie;
@@ -211,9 +214,10 @@ static void accuse_missing(struct training *job, uint32_t index)
     const struct meeting *meeting = &job->meetings[index];
     for (uint32_t i = 0; i < meeting->missing_count; i++) {
         uint32_t rank = job->late[meeting->late_first + i];
-        if (!job->ranks[rank].heard)
+        const struct rank *missing = &job->ranks[rank];
+        if (!missing->heard)
             accuse_rank(job, rank, BLAME_SILENT, index);
-        else if (!job->ranks[rank].engaged)
+        else if (!missing->engaged && !missing->sender && !missing->unjudged)
             accuse_rank(job, rank, BLAME_ABSENT, index);
     }
 }

@@ -52,7 +52,8 @@ static void close_calendar(const struct training *job, struct calendar *calendar
 
 static bool is_waiting(const struct rank *rank)
 {
-    return rank->engaged && rank->blame == BLAME_NONE && !rank->disputed;
+    return (rank->engaged || rank->sender) && rank->blame == BLAME_NONE && !rank->disputed &&
+           !rank->unjudged && !rank->explained;
 }
 
 /* A deadlocked rank that `self` waits for in a meeting: from the place *at on; NONE: no more. */

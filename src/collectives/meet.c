@@ -59,6 +59,52 @@ static gordian_status list_ranks(struct training *job, gordian_error *error)
     return GORDIAN_OK;
 }
 
+/* What one rank shows of a group holds for the group. */
+static void learn_groups(struct training *job)
+{
+    for (size_t r = 0; r < job->rank_count; r++) {
+        for (uint32_t i = 0; i < job->ranks[r].seat_count; i++) {
+            const struct seat *seat = &job->ranks[r].seats[i];
+            job->groups[seat->group].uneven |= seat->uneven;
+            job->groups[seat->group].coalesces |= seat->coalesces;
+        }
+    }
+}
+
+/* A single entry may be all that is left of a coalesced group: the one that closes it was left out
+ * because it is completed, and others were forgotten. It shows in the status of the group; of a
+ * send or a receive also in other coalesced ones of its group. */
+static bool is_left_over(const struct training *job, const struct rank *rank,
+                         const struct operation *operation)
+{
+    const struct group *group = &job->groups[operation->group];
+    const struct seat *seat = rank_seat(rank, operation->group);
+    if (operation->coalesced || !in_flight(operation))
+        return false;
+    if (operation->peer != GORDIAN_NONE)
+        return (operation->passed && group->coalesces) ||
+               (seat->known && seat->completed == seat->enqueued && seat->completed >= 0 &&
+                (uint64_t)seat->completed == operation->sequence);
+    return seat->known && !group->peers && seat->completed >= 0 &&
+           (uint64_t)seat->completed >= operation->sequence;
+}
+
+static void retire_left_over(const struct training *job, struct rank *rank)
+{
+    rank->flights = 0;
+    rank->oldest = UINT64_MAX;
+    for (uint32_t i = 0; i < rank->operation_count; i++) {
+        struct operation *operation = &rank->operations[i];
+        if (is_left_over(job, rank, operation))
+            operation->state = STATE_COMPLETED;
+        if (!in_flight(operation))
+            continue;
+        rank->flights++;
+        if (!operation->sends && operation->order < rank->oldest)
+            rank->oldest = operation->order;
+    }
+}
+
 /* ------------------------------------------------------------------ flights */
 
 static size_t count_flights(const struct training *job)
@@ -211,7 +257,7 @@ static gordian_status find_behind(struct training *job, struct meeting *meeting,
     gordian_status status = GORDIAN_OK;
     for (uint32_t i = 0; i < meeting->count && status == GORDIAN_OK; i++) {
         const struct flight *flight = &job->flights[meeting->first + i];
-        if (job->ranks[flight->rank].oldest < flight_operation(job, flight)->record)
+        if (job->ranks[flight->rank].oldest < flight_operation(job, flight)->order)
             status = add_late(job, meeting, flight->rank, error);
     }
     return status;
@@ -304,14 +350,14 @@ static const struct operation *find_partner(const struct training *job, const st
     return NULL;
 }
 
-/* Is there something of another batch in flight before it on the way between the two? `sends`: a
+/* Is there something of another launch in flight before it on the way between the two? `sends`: a
  * send. */
 static bool is_behind(const struct rank *rank, const struct operation *operation, bool sends)
 {
     for (const struct operation *i = operation;
          i > rank->operations && i[-1].group == operation->group && i[-1].peer == operation->peer;
          i--)
-        if (in_flight(&i[-1]) && i[-1].sequence != operation->sequence && (i[-1].sends || !sends))
+        if (in_flight(&i[-1]) && i[-1].order != operation->order && (i[-1].sends || !sends))
             return true;
     return false;
 }
@@ -323,7 +369,7 @@ static bool partner_is_late(const struct training *job, const struct operation *
 {
     const struct rank *other = &job->ranks[self->peer];
     return is_behind(other, partner, self->sends) ||
-           (!self->sends && other->oldest < partner->record);
+           (!self->sends && other->oldest < partner->order);
 }
 
 static gordian_status meet_peer(struct training *job, size_t at, gordian_error *error)
@@ -341,7 +387,7 @@ static gordian_status meet_peer(struct training *job, size_t at, gordian_error *
     if (late)
         status = add_late(job, meeting, self->peer, error);
     meeting->missing_count = partner ? 0 : meeting->late_count;
-    if (status == GORDIAN_OK && job->ranks[rank].oldest < self->record)
+    if (status == GORDIAN_OK && job->ranks[rank].oldest < self->order)
         status = add_late(job, meeting, rank, error); /* has something to do before it itself */
     meeting->stalled = meeting->late_count == 0;
     return status;
@@ -354,9 +400,31 @@ static bool same_meeting(const struct training *job, size_t first, size_t other)
     return a->group == b->group && b->peer == GORDIAN_NONE && a->sequence == b->sequence;
 }
 
+/* The numbers say nothing about who is in the same collective: its ranks are neither waited for nor
+ * to blame. */
+static void pass_uneven(struct training *job, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        job->ranks[job->flights[i].rank].unjudged = true;
+    job->groups[flight_operation(job, &job->flights[first])->group].unjudged = true;
+}
+
+/* All flights of one collective, from `first` on. */
+static size_t collective_end(const struct training *job, size_t first)
+{
+    size_t end = first + 1;
+    while (end < job->flight_count && same_meeting(job, first, end))
+        end++;
+    return end;
+}
+
 gordian_status training_meet(struct training *job, gordian_error *error)
 {
     gordian_status status = list_speakers(job, error);
+    learn_groups(job);
+    for (size_t r = 0; r < job->rank_count; r++)
+        if (job->ranks[r].active)
+            retire_left_over(job, &job->ranks[r]);
     if (status == GORDIAN_OK)
         status = list_ranks(job, error);
     if (status == GORDIAN_OK)
@@ -366,14 +434,14 @@ gordian_status training_meet(struct training *job, gordian_error *error)
         !memory_grow(&job->memory, &job->late, &job->late_room, 1, sizeof *job->late))
         status = fail_memory(error);
     for (size_t first = 0, end; status == GORDIAN_OK && first < job->flight_count; first = end) {
-        end = first + 1;
-        if (flight_operation(job, &job->flights[first])->peer != GORDIAN_NONE) {
+        const struct operation *operation = flight_operation(job, &job->flights[first]);
+        end = operation->peer == GORDIAN_NONE ? collective_end(job, first) : first + 1;
+        if (operation->peer != GORDIAN_NONE)
             status = meet_peer(job, first, error);
-            continue;
-        }
-        while (end < job->flight_count && same_meeting(job, first, end))
-            end++;
-        status = meet_collective(job, first, (uint32_t)(end - first), error);
+        else if (job->groups[operation->group].uneven)
+            pass_uneven(job, first, end);
+        else
+            status = meet_collective(job, first, (uint32_t)(end - first), error);
     }
     return status;
 }

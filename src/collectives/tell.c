@@ -215,7 +215,8 @@ static void tell_riddles(const struct teller *teller, bool *first)
 
 static bool waits_behind(const struct rank *rank)
 {
-    return rank->engaged && rank->blame == BLAME_NONE && !rank->disputed && !rank->deadlocked;
+    return (rank->engaged || rank->sender) && rank->blame == BLAME_NONE && !rank->disputed &&
+           !rank->unjudged && !rank->deadlocked;
 }
 
 static void tell_waiting(const struct teller *teller, bool *first)
@@ -240,7 +241,7 @@ static void tell_front(const struct teller *teller, uint32_t index)
     output_format(teller->out, "  rank %u: ", index);
     for (uint32_t i = 0; i < rank->operation_count; i++) {
         const struct operation *operation = &rank->operations[i];
-        if (!in_flight(operation) || operation->sends || operation->record != rank->oldest)
+        if (!in_flight(operation) || operation->sends || operation->order != rank->oldest)
             continue;
         output_format(
             teller->out, "%s #%llu of group %s, %u in flight\n",

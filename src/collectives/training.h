@@ -15,6 +15,7 @@ enum state {
 
 struct operation {
     uint64_t record;        /* the rank's own count: what came first */
+    uint64_t order;         /* record of the first operation that is launched together with it */
     uint64_t sequence;      /* of the group: its collectives, or its point-to-point operations */
     uint64_t created;       /* ns */
     uint64_t input, output; /* elements */
@@ -25,6 +26,9 @@ struct operation {
     uint32_t place; /* a text: "train.py:31 step"; 0: not known */
     uint8_t state;
     bool sends;
+    bool coalesced; /* launched together with others: coalesced.h */
+    bool partial;   /* coalesced, and the recorder has forgotten some of it */
+    bool passed;    /* the rank has done something since */
 };
 
 /* What a rank says of a group it is in. Its operations: collectives by sequence, then those with
@@ -35,7 +39,11 @@ struct seat {
     uint32_t collectives;        /* so many of them, the first ones */
     bool known;                  /* there is a status */
     int64_t enqueued, completed; /* then: the last sequence number; -1: none */
-    uint64_t reached;            /* the highest sequence of a collective that entries tell of */
+    bool whole;                  /* every send and receive of the rank in the group is here */
+    uint64_t reached;            /* all collectives below this sequence number were queued */
+    uint32_t last;               /* while a dump is read: its last entry of the group */
+    bool uneven;    /* its collectives are not numbered as those of other ranks are: coalesced.c */
+    bool coalesces; /* it has a coalesced group of sends and receives */
 };
 
 struct rank {
@@ -43,16 +51,21 @@ struct rank {
     bool unread;  /* its dump could not be read */
     bool listed;  /* a group has it as a member */
     bool untimed; /* its recorder does not note when operations start */
+    bool active;  /* its dump has no completed entry: they may have been left out */
     struct operation *operations;
     struct seat *seats; /* by group */
     uint32_t operation_count, seat_count;
-    uint64_t oldest;  /* record of the first in flight that is no send; UINT64_MAX: none */
+    uint64_t oldest;  /* order of the first in flight that is no send; UINT64_MAX: none */
     uint64_t latest;  /* when it queued its last operation */
     uint32_t flights; /* in flight, sends included */
 
     uint8_t blame;    /* enum blame */
     uint32_t meeting; /* where that shows; NONE: nowhere */
     bool engaged;     /* in a meeting */
+    bool sender;      /* in nothing but sends whose receivers have not come: sends.c */
+    bool wanted;      /* missing in an operation that is no such send */
+    bool explained;   /* while senders are judged: what it waits for is known */
+    bool unjudged;    /* in a collective of a group whose numbers cannot be compared */
     bool disputed;    /* differs from others, and no majority says who is wrong */
     bool deadlocked;  /* nobody to blame is behind what it waits for */
 };

@@ -117,7 +117,7 @@ static void move_host(struct gen_job *job, uint32_t rank)
         const struct call_plan *plan = job_call(job, rank, *host);
         if (job_skips(job, rank, *host))
             *job_state(job, rank, *host) = CALL_STATE_DONE;
-        else if (job->pending[rank] >= job->window)
+        else if (job->pending[rank] >= job->window && plan->batch == job_index(job, rank, *host))
             return;
         else
             job->pending[rank] += plan->call != CALL_SEND;

@@ -164,6 +164,116 @@ def must(condition, what):
 
 # ---------------------------------------------------------------- coalesced operations
 
+@case
+def healthy_batches():
+    """A pipeline of four that exchanges with batch_isend_irecv and has ended."""
+    for active in (False, True):
+        job = ranks()
+        for _ in range(3):
+            for r, rank in enumerate(job):
+                rank.batch("0", [("send", (r + 1) % 4), ("recv", (r - 1) % 4)])
+        for rank in job:
+            rank.collective("0", "all_reduce")
+        expect(judge([rank.dump(active) for rank in job]), 0, what=f"ring of batches, active {active}")
+    job = ranks()
+    for step in range(2):
+        job[0].batch("0", [("send", 1)])
+        job[1].batch("0", [("recv", 0)]).batch("0", [("send", 2)])
+        job[2].batch("0", [("recv", 1)]).batch("0", [("send", 3)])
+        job[3].batch("0", [("recv", 2)])
+    expect(judge(job), 0, what="one transfer a batch")
+
+
+@case
+def healthy_batches_counted_as_collectives():
+    """PyTorch 2.4 and 2.5: a batch raises the number of collectives, on its ranks alone."""
+    for closing_is_p2p in (False, True):
+        job = ranks(version="2.4")
+        for _ in range(2):
+            job[0].batch("0", [("send", 1)], counter=0, closing_is_p2p=closing_is_p2p)
+            job[1].batch("0", [("recv", 0)], counter=0, closing_is_p2p=closing_is_p2p)
+        for rank in job:
+            rank.collective("0", "all_reduce")
+        expect(judge(job), 0, what=f"closed as p2p {closing_is_p2p}")
+
+
+@case
+def uneven_numbers_are_not_compared():
+    """As above, and a collective is in flight: its number differs from rank to rank."""
+    job = ranks(version="2.4")
+    for _ in range(2):
+        job[0].batch("0", [("send", 1)], counter=0)
+        job[1].batch("0", [("recv", 0)], counter=0)
+    for rank in job:
+        rank.collective("0", "all_reduce", "scheduled")
+    answer = judge(job)
+    expect(answer, 5, what="not comparable")
+    must("group 0" in answer.text, "the group that was not judged is not named")
+    must(answer.summary.get("unjudged") == ["0"], f"summary: {answer.summary}")
+
+
+@case
+def healthy_coalesced_collectives():
+    for active in (False, True):
+        job = ranks()
+        for rank in job:
+            rank.coalesced("0", ["all_reduce", "all_reduce"])
+            rank.coalesced("0", ["_broadcast_oop"] * 4, closing="ALLGATHER_coalesced")
+            rank.collective("0", "all_gather_into_tensor_coalesced")
+        expect(judge([rank.dump(active) for rank in job]), 0, what=f"members, active {active}")
+    job = ranks(version="2.6")  # no members before 2.7
+    for rank in job:
+        rank.coalesced("0", [])
+    expect(judge(job), 0, what="without members")
+
+
+@case
+def absent_from_a_batch():
+    """Ranks 0 to 2 are in a batch each, rank 3 never came."""
+    for active in (False, True):
+        for closed in (True, False):
+            job = ranks()
+            for r, rank in enumerate(job):
+                rank.batch("0", [("send", (r + 1) % 4), ("recv", (r - 1) % 4)])
+                rank.collective("0", "all_reduce")
+                if r < 3:
+                    rank.batch("0", [("send", (r + 1) % 4), ("recv", (r - 1) % 4)], "scheduled", closed)
+            expect(judge([rank.dump(active) for rank in job]), 1, {3: "absent"},
+                   what=f"active {active}, closed {closed}")
+
+
+@case
+def absent_from_coalesced_collectives():
+    for names in (["all_reduce", "all_reduce"], ["all_reduce", "all_gather"], []):
+        job = ranks()
+        for r, rank in enumerate(job):
+            rank.collective("0", "all_reduce")
+            if r != 1:
+                rank.coalesced("0", names, "started")
+        expect(judge(job), 1, {1: "absent"}, what=str(names))
+
+
+@case
+def mismatch_in_coalesced_collectives():
+    job = ranks()
+    for r, rank in enumerate(job):
+        rank.coalesced("0", ["all_reduce", "all_reduce" if r != 2 else "all_gather"], "scheduled")
+    expect(judge(job), 1, {2: "mismatch"}, what="another operation")
+    job = ranks(record=70)  # the recorder of rank 0 has forgotten a member
+    for rank in job:
+        rank.coalesced("0", ["all_reduce", "all_gather"], "scheduled")
+    answer = judge([rank.dump(keep=2 if r == 0 else None) for r, rank in enumerate(job)])
+    must(answer.summary.get("mismatches") == 0, f"a forgotten member is a mismatch: {answer.text}")
+
+
+@case
+def stuck_in_a_coalesced_collective():
+    job = ranks()
+    for r, rank in enumerate(job):
+        rank.coalesced("0", ["all_gather", "all_gather"], "scheduled" if r == 3 else "completed")
+    expect(judge(job), 1, {3: "stuck"}, what="one device")
+
+
 # ---------------------------------------------------------------- sends and receives
 
 # ---------------------------------------------------------------- versions
