@@ -36,7 +36,7 @@ static bool tells_more(const struct training *job, uint32_t rank, uint32_t meeti
     return records[0] < records[1];
 }
 
-static void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t meeting)
+void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t meeting)
 {
     struct rank *accused = &job->ranks[rank];
     if (accused->blame == BLAME_NONE) {
@@ -201,14 +201,17 @@ static gordian_status find_mismatches(struct training *job, gordian_error *error
 
 /* ------------------------------------------------------------------ absent and silent */
 
+/* A send to which its receiver has not come engages its sender only in the end: see sends.c. */
 static void note_engaged(struct training *job)
 {
-    for (size_t i = 0; i < job->flight_count; i++)
-        if (job->flights[i].meeting != GORDIAN_NONE)
+    for (size_t i = 0; i < job->flight_count; i++) {
+        uint32_t meeting = job->flights[i].meeting;
+        if (meeting != GORDIAN_NONE && !job->meetings[meeting].unreceived)
             job->ranks[job->flights[i].rank].engaged = true;
+    }
 }
 
-/* Who is missing where others are and is in nothing itself. */
+/* Who is missing where others are and is in nothing itself. Senders are judged later. */
 static void accuse_missing(struct training *job, uint32_t index)
 {
     const struct meeting *meeting = &job->meetings[index];
@@ -222,9 +225,18 @@ static void accuse_missing(struct training *job, uint32_t index)
     }
 }
 
+static void note_wanted(struct training *job)
+{
+    for (size_t i = 0; i < job->meeting_count; i++)
+        for (uint32_t j = 0; !job->meetings[i].unreceived && j < job->meetings[i].missing_count;
+             j++)
+            job->ranks[job->late[job->meetings[i].late_first + j]].wanted = true;
+}
+
 gordian_status training_accuse(struct training *job, gordian_error *error)
 {
     note_engaged(job);
+    note_wanted(job);
     for (uint32_t i = 0; i < job->meeting_count; i++)
         if (job->meetings[i].peer == GORDIAN_NONE)
             accuse_incomplete(job, i);
@@ -232,7 +244,10 @@ gordian_status training_accuse(struct training *job, gordian_error *error)
     for (uint32_t i = 0; status == GORDIAN_OK && i < job->meeting_count; i++)
         if (job->meetings[i].peer == GORDIAN_NONE && job->meetings[i].odd_count == 0)
             accuse_unbegun(job, i);
-    for (uint32_t i = 0; status == GORDIAN_OK && i < job->meeting_count; i++)
+    if (status != GORDIAN_OK)
+        return status;
+    bool senders = find_senders(job);
+    for (uint32_t i = 0; i < job->meeting_count; i++)
         accuse_missing(job, i);
-    return status;
+    return senders ? training_settle_senders(job, error) : GORDIAN_OK;
 }

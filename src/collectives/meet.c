@@ -321,30 +321,46 @@ static void find_peer(const struct rank *rank, uint32_t group, uint32_t peer, ui
     *count = low - *first;
 }
 
-/* Which of the flights of its kind to its peer is it: 0 is the oldest. */
-static uint32_t place_among(const struct rank *rank, uint32_t group, uint32_t index)
+/* Is it one of those that pairs are counted among? All of them where both sides have all, those in
+ * flight otherwise. */
+static bool is_counted(const struct operation *operation, bool whole)
+{
+    return whole || in_flight(operation);
+}
+
+/* Which of its kind to its peer is it: 0 is the oldest. */
+static uint32_t place_among(const struct rank *rank, uint32_t group, uint32_t index, bool whole)
 {
     const struct operation *self = &rank->operations[index];
     uint32_t first, count, place = 0;
     find_peer(rank, group, self->peer, &first, &count);
     for (uint32_t i = first; i < index; i++)
-        place += in_flight(&rank->operations[i]) && rank->operations[i].sends == self->sends;
+        place +=
+            is_counted(&rank->operations[i], whole) && rank->operations[i].sends == self->sends;
     return place;
 }
 
-/* The operation of the other side that meets a flight; NULL: not queued. */
-static const struct operation *find_partner(const struct training *job, const struct flight *flight)
+static bool seat_is_whole(const struct rank *rank, uint32_t group)
 {
-    const struct operation *self = flight_operation(job, flight);
+    const struct seat *seat = rank_seat(rank, group);
+    return seat && seat->whole;
+}
+
+/* The operation of the other side that meets a flight; NULL: not queued. Sequence numbers do not
+ * pair them, as every rank counts its own sends and receives: the order between the two does. */
+static const struct operation *find_partner(const struct training *job, uint32_t rank,
+                                            uint32_t index)
+{
+    const struct operation *self = &job->ranks[rank].operations[index];
     if (self->peer >= job->rank_count)
         return NULL;
     const struct rank *other = &job->ranks[self->peer];
-    uint32_t first, count,
-        place = place_among(&job->ranks[flight->rank], self->group, flight->operation);
-    find_peer(other, self->group, flight->rank, &first, &count);
+    bool whole = seat_is_whole(&job->ranks[rank], self->group) && seat_is_whole(other, self->group);
+    uint32_t first, count, place = place_among(&job->ranks[rank], self->group, index, whole);
+    find_peer(other, self->group, rank, &first, &count);
     for (uint32_t i = first; i < first + count; i++) {
         const struct operation *partner = &other->operations[i];
-        if (in_flight(partner) && partner->sends != self->sends && place-- == 0)
+        if (is_counted(partner, whole) && partner->sends != self->sends && place-- == 0)
             return partner;
     }
     return NULL;
@@ -368,27 +384,76 @@ static bool partner_is_late(const struct training *job, const struct operation *
                             const struct operation *partner)
 {
     const struct rank *other = &job->ranks[self->peer];
+    if (!in_flight(partner))
+        return false;
     return is_behind(other, partner, self->sends) ||
            (!self->sends && other->oldest < partner->order);
 }
 
+/* Does a rank have to do something else before its own operation? A receive runs behind the sends
+ * to the same peer that were launched before it. */
+static bool self_is_late(const struct training *job, const struct rank *rank,
+                         const struct operation *self)
+{
+    if (rank->oldest < self->order)
+        return true;
+    for (const struct operation *i = self; !self->sends && i > rank->operations &&
+                                           i[-1].group == self->group && i[-1].peer == self->peer;
+         i--)
+        if (in_flight(&i[-1]) && i[-1].order != self->order && i[-1].sends &&
+            send_is_large(job, &i[-1]))
+            return true;
+    return false;
+}
+
+/* Does a receive that is launched together with this send wait? It explains why the launch is in
+ * flight, and the message may have been taken long ago. */
+static bool launch_receives(const struct training *job, uint32_t index,
+                            const struct operation *send)
+{
+    const struct rank *rank = &job->ranks[index];
+    const struct seat *seat = rank_seat(rank, send->group);
+    for (uint32_t i = seat->first + seat->collectives; i < seat->first + seat->count; i++) {
+        const struct operation *operation = &rank->operations[i];
+        if (operation->order != send->order || operation->sends)
+            continue;
+        const struct operation *partner = find_partner(job, index, i);
+        if (!partner || partner_is_late(job, operation, partner))
+            return true;
+    }
+    return false;
+}
+
+/* Has the receiver of a send not come to it, as far as can be said? */
+static bool is_unreceived(const struct training *job, const struct flight *flight,
+                          const struct operation *partner)
+{
+    const struct operation *send = flight_operation(job, flight);
+    if (send->coalesced && launch_receives(job, flight->rank, send))
+        return false;
+    return !partner || (in_flight(partner) && job->ranks[send->peer].oldest < partner->order);
+}
+
 static gordian_status meet_peer(struct training *job, size_t at, gordian_error *error)
 {
-    const struct operation *self = flight_operation(job, &job->flights[at]);
-    const struct operation *partner = find_partner(job, &job->flights[at]);
-    bool late = !partner || partner_is_late(job, self, partner);
-    if (self->sends && (!partner || !late))
+    const struct flight *flight = &job->flights[at];
+    const struct operation *self = flight_operation(job, flight);
+    const struct operation *partner = find_partner(job, flight->rank, flight->operation);
+    bool late = partner ? partner_is_late(job, self, partner) : !self->sends;
+    bool unreceived = self->sends && !late && is_unreceived(job, flight, partner);
+    if (self->sends && !late && !unreceived)
         return GORDIAN_OK;
     gordian_status status = add_meeting(job, at, 1, error);
     if (status != GORDIAN_OK)
         return status;
     struct meeting *meeting = &job->meetings[job->meeting_count - 1];
     uint32_t rank = job->flights[at].rank;
-    if (late)
+    if (late || unreceived)
         status = add_late(job, meeting, self->peer, error);
     meeting->missing_count = partner ? 0 : meeting->late_count;
-    if (status == GORDIAN_OK && job->ranks[rank].oldest < self->order)
-        status = add_late(job, meeting, rank, error); /* has something to do before it itself */
+    meeting->unreceived = unreceived;
+    if (status == GORDIAN_OK && self_is_late(job, &job->ranks[rank], self))
+        status = add_late(job, meeting, rank, error);
     meeting->stalled = meeting->late_count == 0;
     return status;
 }

@@ -93,6 +93,7 @@ struct meeting {
     uint32_t missing_count; /* the first so many of them have not queued it */
     uint32_t odd_count;     /* who comes with something else; of its flights, see blame.c */
     bool stalled;           /* all have come, nobody has anything older */
+    bool unreceived;        /* a send to a rank that has not come to the receive */
 };
 
 struct flight {
@@ -194,6 +195,16 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
 /* meet.c, blame.c: steps of training_judge. */
 gordian_status training_meet(struct training *job, gordian_error *error);
 gordian_status training_accuse(struct training *job, gordian_error *error);
+void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t meeting);
+
+/* sends.c: ranks that are in nothing but sends. Do they wait for their receivers, or are they
+ * absent? */
+bool find_senders(struct training *job); /* before anybody is called absent; true: there are some */
+bool send_is_large(const struct training *job, const struct operation *send);
+gordian_status training_settle_senders(struct training *job, gordian_error *error);
+/* judge.c: sets `deadlocked` of ranks that nobody who is to blame is behind. */
+gordian_status training_find_deadlocked(struct training *job, gordian_error *error);
+
 /* The ranks and meetings as an engine sees them: meeting m is process rank_count + m. `each` is
  * told who awaits any of whom. `narrow`: only the deadlocked, and of each only what it is in first.
  */

@@ -276,6 +276,119 @@ def stuck_in_a_coalesced_collective():
 
 # ---------------------------------------------------------------- sends and receives
 
+@case
+def receive_never_posted():
+    """Rank 0 sends, rank 1 never receives; the others wait for both."""
+    for sizes in (SMALL, LARGE):
+        job = ranks()
+        for rank in job:
+            rank.collective("0", "all_reduce")
+        job[0].send("0", 1, "scheduled", sizes)
+        answer = judge(job)
+        expect(answer, 1, {1: "absent"}, what=f"alone, {sizes}")
+        must("never posted the receive" in answer.text, f"text: {answer.text}")
+        for r in (2, 3):
+            job[r].collective("0", "all_reduce", "scheduled")
+        expect(judge(job), 1, {1: "absent"}, what=f"with others behind, {sizes}")
+        job = ranks()
+        for rank in job:
+            rank.collective("0", "all_reduce")
+        job[3].send("0", 0, "scheduled", sizes)
+        job[0].send("0", 1, "scheduled", sizes)
+        job[2].collective("0", "all_reduce", "scheduled")
+        expect(judge(job), 1, {1: "absent"}, what=f"a chain of senders, {sizes}")
+        job = ranks()
+        for rank in job:
+            rank.collective("0", "all_reduce")
+        job[0].batch("0", [("send", 1)], "scheduled", sizes=sizes)
+        job[2].collective("0", "all_reduce", "scheduled")
+        job[3].collective("0", "all_reduce", "scheduled")
+        expect(judge(job), 1, {1: "absent"}, what=f"a batch, {sizes}")
+    job = ranks()
+    job[0].send("0", 1, "scheduled")
+    expect(judge([job[0], None, job[2], job[3]]), 1, {1: "silent"}, what="without a dump")
+
+
+@case
+def sender_behind_another_culprit():
+    """Rank 0 sends to rank 1, which waits for rank 2, which never came: rank 0 waits as well."""
+    job = ranks(groups={"0": [0, 1, 2, 3], "1": [1, 2]})
+    for rank in job:
+        rank.collective("0", "all_reduce")
+    job[0].send("0", 1, "scheduled")
+    job[1].collective("1", "all_reduce", "scheduled")
+    job[3].collective("0", "all_reduce", "scheduled")
+    expect(judge(job), 1, {2: "absent"}, what="the receiver waits")
+    job[1].recv("0", 0, "scheduled")
+    expect(judge(job), 1, {2: "absent"}, what="the receiver waits before its receive")
+
+
+@case
+def absent_with_a_send():
+    """Rank 0 never came to the collective that all others are in: its send does not excuse it."""
+    job = ranks()
+    job[0].send("0", 1, "scheduled")
+    for r in (1, 2, 3):
+        job[r].collective("0", "all_reduce", "scheduled")
+    expect(judge(job), 1, {0: "absent"}, what="a send in flight")
+
+
+@case
+def crosswise_sends():
+    for posted in (False, True):
+        for others in (False, True):
+            job = ranks()
+            for rank in job:
+                rank.collective("0", "all_reduce")
+            for a, b in ((0, 1), (1, 0)):
+                job[a].send("0", b, "scheduled")
+                if posted:
+                    job[a].recv("0", b, "scheduled")
+            for r in (2, 3):
+                if others:
+                    job[r].collective("0", "all_reduce", "scheduled")
+            expect(judge(job), 1, {}, [[0, 1]], what=f"two, receives posted {posted}, others {others}")
+    job = ranks()
+    for r in range(4):
+        job[r].send("0", (r + 1) % 4, "scheduled")
+    expect(judge(job), 1, {}, [[0, 1, 2, 3]], what="a ring")
+    job = ranks()
+    for a, b in ((0, 1), (1, 0)):
+        job[a].send("0", b, "scheduled", SMALL)
+    must(not judge(job).cycles, "a buffer holds what is small: no cycle")
+    job = ranks()
+    for a, b in ((0, 1), (1, 0)):
+        job[a].batch("0", [("send", b), ("recv", b)], "scheduled")
+    must(not judge(job).cycles, "a batch sends and receives at once: no cycle")
+
+
+@case
+def transfers_that_are_through():
+    """A send that fits a buffer completes before its receive: its sender is not missing."""
+    job = ranks()
+    job[0].send("0", 1, sizes=SMALL)
+    job[1].recv("0", 0, "scheduled", SMALL)
+    job[1].collective("0", "all_reduce", "scheduled")
+    for r in (2, 3):
+        job[r].collective("0", "all_reduce", "scheduled")
+    answer = judge(job)
+    must("0" not in str(answer.blame) or answer.blame == {0: "absent"}, f"blame: {answer.blame}")
+    job = ranks()
+    job[0].send("0", 1, sizes=SMALL)
+    job[1].recv("0", 0, "scheduled", SMALL)
+    must(0 not in judge(job).blame, "the sender is blamed for a message that it has sent")
+
+
+@case
+def healthy_transfers():
+    job = ranks()
+    for _ in range(3):
+        for r in range(3):
+            job[r].send("0", r + 1)
+            job[r + 1].recv("0", r)
+    expect(judge(job), 0, what="all completed")
+
+
 # ---------------------------------------------------------------- versions
 
 def hung(version="2.9"):
