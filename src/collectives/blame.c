@@ -93,12 +93,19 @@ static void accuse_unbegun(struct training *job, uint32_t index)
 
 /* ------------------------------------------------------------------ mismatches */
 
+static bool name_is(const struct training *job, uint32_t name, const char *text)
+{
+    return strcmp(training_name(job, name), text) == 0;
+}
+
 /* Sizes that all members must agree on; others may differ from rank to rank. */
 static uint64_t agreed_input(const struct training *job, const struct operation *operation)
 {
     bool agreed = name_has(job, operation->name, "all_reduce") ||
                   name_has(job, operation->name, "allreduce") ||
                   name_has(job, operation->name, "reduce_scatter") ||
+                  name_is(job, operation->name, "reduce") ||
+                  name_is(job, operation->name, "_reduce_oop") ||
                   name_has(job, operation->name, "broadcast");
     return agreed ? operation->input : 0;
 }

@@ -389,6 +389,19 @@ def healthy_transfers():
     expect(judge(job), 0, what="all completed")
 
 
+@case
+def reduce_of_different_sizes():
+    for name in ("reduce", "_reduce_oop"):
+        job = ranks()
+        for r, rank in enumerate(job):
+            rank.collective("0", name, "scheduled", [[8]] if r == 2 else [[16]])
+        expect(judge(job), 1, {2: "mismatch"}, what=name)
+    job = ranks()
+    for rank in job:
+        rank.collective("0", "reduce")
+    expect(judge(job), 0, what="healthy")
+
+
 # ---------------------------------------------------------------- versions
 
 def hung(version="2.9"):
