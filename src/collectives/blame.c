@@ -36,7 +36,7 @@ static bool tells_more(const struct training *job, uint32_t rank, uint32_t meeti
     return records[0] < records[1];
 }
 
-static void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t meeting)
+void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t meeting)
 {
     struct rank *accused = &job->ranks[rank];
     if (accused->blame == BLAME_NONE) {
@@ -86,12 +86,17 @@ static void accuse_unbegun(struct training *job, uint32_t index)
         const struct operation *operation = flight_operation(job, &flights[i]);
         const struct rank *rank = &job->ranks[flights[i].rank];
         if (operation->state == STATE_SCHEDULED && !rank->untimed &&
-            rank->oldest == operation->record)
+            rank->oldest == operation->order)
             accuse_rank(job, flights[i].rank, BLAME_STUCK, index);
     }
 }
 
 /* ------------------------------------------------------------------ mismatches */
+
+static bool name_is(const struct training *job, uint32_t name, const char *text)
+{
+    return strcmp(training_name(job, name), text) == 0;
+}
 
 /* Sizes that all members must agree on; others may differ from rank to rank. */
 static uint64_t agreed_input(const struct training *job, const struct operation *operation)
@@ -99,6 +104,8 @@ static uint64_t agreed_input(const struct training *job, const struct operation 
     bool agreed = name_has(job, operation->name, "all_reduce") ||
                   name_has(job, operation->name, "allreduce") ||
                   name_has(job, operation->name, "reduce_scatter") ||
+                  name_is(job, operation->name, "reduce") ||
+                  name_is(job, operation->name, "_reduce_oop") ||
                   name_has(job, operation->name, "broadcast");
     return agreed ? operation->input : 0;
 }
@@ -127,6 +134,8 @@ static bool types_match(const struct operation *a, const struct operation *b)
 static bool operations_match(const struct training *job, const struct operation *a,
                              const struct operation *b)
 {
+    if (a->partial || b->partial)
+        return true;
     return a->name == b->name && types_match(a, b) && sizes_match(job, a, b);
 }
 
@@ -163,9 +172,10 @@ static void mark_odd(struct training *job, uint32_t index, const struct operatio
         const struct operation *operation = flight_operation(job, flight);
         flight->odd = !operations_match(job, leader, operation);
         meeting->odd_count += flight->odd;
-        mismatch->name |= operation->name != leader->name;
-        mismatch->type |= !types_match(operation, leader);
-        mismatch->size |= operation->name == leader->name && !sizes_match(job, operation, leader);
+        mismatch->name |= flight->odd && operation->name != leader->name;
+        mismatch->type |= flight->odd && !types_match(operation, leader);
+        mismatch->size |=
+            flight->odd && operation->name == leader->name && !sizes_match(job, operation, leader);
         if (flight->odd && !mismatch->tie)
             accuse_rank(job, flight->rank, BLAME_MISMATCH, index);
         job->ranks[flight->rank].disputed |= mismatch->tie;
@@ -198,29 +208,42 @@ static gordian_status find_mismatches(struct training *job, gordian_error *error
 
 /* ------------------------------------------------------------------ absent and silent */
 
+/* A send to which its receiver has not come engages its sender only in the end: see sends.c. */
 static void note_engaged(struct training *job)
 {
-    for (size_t i = 0; i < job->flight_count; i++)
-        if (job->flights[i].meeting != GORDIAN_NONE)
+    for (size_t i = 0; i < job->flight_count; i++) {
+        uint32_t meeting = job->flights[i].meeting;
+        if (meeting != GORDIAN_NONE && !job->meetings[meeting].unreceived)
             job->ranks[job->flights[i].rank].engaged = true;
+    }
 }
 
-/* Who is missing where others are and is in nothing itself. */
+/* Who is missing where others are and is in nothing itself. Senders are judged later. */
 static void accuse_missing(struct training *job, uint32_t index)
 {
     const struct meeting *meeting = &job->meetings[index];
     for (uint32_t i = 0; i < meeting->missing_count; i++) {
         uint32_t rank = job->late[meeting->late_first + i];
-        if (!job->ranks[rank].heard)
+        const struct rank *missing = &job->ranks[rank];
+        if (!missing->heard)
             accuse_rank(job, rank, BLAME_SILENT, index);
-        else if (!job->ranks[rank].engaged)
+        else if (!missing->engaged && !missing->sender && !missing->unjudged)
             accuse_rank(job, rank, BLAME_ABSENT, index);
     }
+}
+
+static void note_wanted(struct training *job)
+{
+    for (size_t i = 0; i < job->meeting_count; i++)
+        for (uint32_t j = 0; !job->meetings[i].unreceived && j < job->meetings[i].missing_count;
+             j++)
+            job->ranks[job->late[job->meetings[i].late_first + j]].wanted = true;
 }
 
 gordian_status training_accuse(struct training *job, gordian_error *error)
 {
     note_engaged(job);
+    note_wanted(job);
     for (uint32_t i = 0; i < job->meeting_count; i++)
         if (job->meetings[i].peer == GORDIAN_NONE)
             accuse_incomplete(job, i);
@@ -228,7 +251,10 @@ gordian_status training_accuse(struct training *job, gordian_error *error)
     for (uint32_t i = 0; status == GORDIAN_OK && i < job->meeting_count; i++)
         if (job->meetings[i].peer == GORDIAN_NONE && job->meetings[i].odd_count == 0)
             accuse_unbegun(job, i);
-    for (uint32_t i = 0; status == GORDIAN_OK && i < job->meeting_count; i++)
+    if (status != GORDIAN_OK)
+        return status;
+    bool senders = find_senders(job);
+    for (uint32_t i = 0; i < job->meeting_count; i++)
         accuse_missing(job, i);
-    return status;
+    return senders ? training_settle_senders(job, error) : GORDIAN_OK;
 }

@@ -41,21 +41,18 @@ struct dump_file {
     uint32_t rank;
 };
 
-/* The rank that a file's name ends in ("nccl_trace_rank_12", "_dump_7.json"); GORDIAN_NONE: none.
- */
+/* The rank in a file's name: the number behind "rank" ("nccl_trace_rank_12", "rank3_host1.json"),
+ * or the one that it ends in ("_dump_7.json"); GORDIAN_NONE: none. */
 uint32_t training_rank_of(const char *path);
 
 /* Reads dumps by as many threads as `threads` (0: one for every core). A dump that cannot be read
- * leaves its rank silent, and says why (training_complaint). GORDIAN_STATUS_INPUT: two dumps of
- * one rank. */
+ * leaves its rank silent, and the reason is reported. GORDIAN_STATUS_INPUT: two dumps of one rank.
+ */
 gordian_status training_read(struct training *job, const struct dump_file *files, size_t count,
                              unsigned threads, gordian_error *error);
 /* One dump from memory, pickle or JSON; a NUL must follow the bytes. */
 gordian_status training_take(struct training *job, uint32_t rank, const char *bytes, size_t size,
                              gordian_error *error);
-
-/* Whose dump could not be read, and why: the text, or NULL where there are no more. */
-const char *training_complaint(const struct training *job, size_t index, uint32_t *rank);
 
 /* ------------------------------------------------------------------ the verdict */
 
@@ -76,9 +73,15 @@ struct verdict {
     size_t culprit_count;
     size_t mismatch_count;
     size_t cycle_count;
-    size_t stalled_count; /* operations to which all have come and which do not complete */
-    size_t waiting_count; /* ranks that only wait behind */
+    size_t stalled_count;  /* operations to which all have come and which do not complete */
+    size_t waiting_count;  /* ranks that only wait behind */
+    size_t unread_count;   /* dumps that could not be read */
+    size_t unseen_count;   /* ranks of the job without a dump */
+    size_t unjudged_count; /* groups whose operations in flight could not be compared */
 };
+
+/* Was something not seen, so that "nothing was found" is not "nothing is there"? */
+bool verdict_is_incomplete(const struct verdict *verdict);
 
 /* Judges what was read. */
 gordian_status training_judge(struct training *job, struct verdict *verdict, gordian_error *error);

@@ -1,5 +1,5 @@
 /* One rank's dump: from values to operations and seats. */
-#include "collectives/training.h"
+#include "collectives/coalesced.h"
 
 #include "base/error.h"
 #include "base/json_read.h"
@@ -15,6 +15,10 @@
 #define TEXT_MOST       200
 /* A dump's groups are looked for one by one. */
 #define GROUPS_MOST 4096
+/* Versions of the format that are known. */
+#define VERSION_MAJOR      2
+#define VERSION_MINOR_MOST 10
+#define VERSIONS_READ      "2.0 to 2.10"
 
 /* A group as a dump has it. */
 struct local_group {
@@ -29,8 +33,8 @@ struct dump_reader {
     struct names texts, group_names; /* known already, with the job's ids */
     struct local_group *locals;
     size_t local_count, local_room;
-    struct operation *operations;
-    size_t operation_count, operation_room;
+    struct recorded *entries;
+    size_t entry_count, entry_room;
     struct seat *seats;
     size_t seat_count, seat_room;
     bool untimed; /* an entry is completed and does not tell when it started */
@@ -404,71 +408,96 @@ static struct seat *reader_seat(struct dump_reader *reader, uint32_t group)
                      reader->seat_count + 1, sizeof *reader->seats))
         return NULL;
     struct seat *seat = &reader->seats[reader->seat_count++];
-    *seat = (struct seat){.group = group, .enqueued = -1, .completed = -1};
+    *seat = (struct seat){.group = group, .enqueued = -1, .completed = -1, .last = GORDIAN_NONE};
     return seat;
 }
 
-/* What an entry tells of its group besides itself. */
-static gordian_status note_seat(struct dump_reader *reader, const struct entry *entry,
-                                const struct operation *operation, bool point_to_point)
+/* What an entry tells of its group besides itself. A send or a receive carries the number of the
+ * last collective that was queued before it. */
+static gordian_status note_seat(struct dump_reader *reader, struct recorded *entry)
 {
-    uint64_t reached = field_number(entry, KEY_SEQUENCE);
-    struct seat *seat = reader_seat(reader, operation->group);
+    uint64_t reached = entry->collective + entry->is_p2p;
+    struct seat *seat = reader_seat(reader, entry->operation.group);
     if (!seat)
         return fail_memory(reader->error);
     seat->reached = reached > seat->reached ? reached : seat->reached;
-    if (point_to_point) {
+    entry->previous = seat->last;
+    seat->last = (uint32_t)reader->entry_count;
+    if (entry->is_p2p) {
         pthread_mutex_lock(&reader->job->lock);
-        reader->job->groups[operation->group].peers = true;
+        reader->job->groups[entry->operation.group].peers = true;
         pthread_mutex_unlock(&reader->job->lock);
     }
     return GORDIAN_OK;
 }
 
-static bool entry_is_p2p(const struct entry *entry, const struct operation *operation)
+static gordian_status read_operation(struct dump_reader *reader, const struct entry *entry,
+                                     struct operation *operation)
 {
-    return operation->peer != GORDIAN_NONE || value_integer(entry->fields[KEY_IS_P2P], 0);
+    gordian_status status = read_group_field(reader, entry, operation);
+    if (status != GORDIAN_OK)
+        return status;
+    operation->record = field_number(entry, KEY_RECORD);
+    operation->created = field_number(entry, KEY_CREATED);
+    operation->input = count_elements(entry->fields[KEY_INPUT_SIZES]);
+    operation->output = count_elements(entry->fields[KEY_OUTPUT_SIZES]);
+    operation->state = entry_state(entry);
+    reader->untimed |= operation->state == STATE_COMPLETED && !field_number(entry, KEY_STARTED);
+    operation->type = first_text(reader, entry->fields[KEY_INPUT_TYPES]);
+    if (operation->type == 0)
+        operation->type = first_text(reader, entry->fields[KEY_OUTPUT_TYPES]);
+    operation->place = frame_text(reader, entry->fields[KEY_FRAMES]);
+    if (!read_name(reader, entry->fields[KEY_NAME], operation) || operation->type == GORDIAN_NONE ||
+        operation->place == GORDIAN_NONE)
+        return fail_memory(reader->error);
+    return GORDIAN_OK;
+}
+
+/* Does the entry close a coalesced group? A collective of several tensors has a name of that kind,
+ * too, but also sizes. */
+static bool closes_group(const struct entry *entry, const struct operation *operation)
+{
+    const struct value *name = entry->fields[KEY_NAME];
+    if (!value_is(name, VALUE_TEXT) || operation->peer != GORDIAN_NONE)
+        return false;
+    const char *colon = memchr(name->text, ':', name->count);
+    const char *text = colon ? colon + 1 : name->text;
+    size_t length = (size_t)(name->text + name->count - text);
+    return name_is_closing(text, length) &&
+           (length == strlen("coalesced") || (!operation->input && !operation->output));
 }
 
 static gordian_status read_entry(struct dump_reader *reader, const struct value *dict)
 {
     struct entry entry;
-    struct operation operation = {.peer = GORDIAN_NONE};
+    struct recorded recorded = {.operation = {.peer = GORDIAN_NONE}};
+    struct operation *operation = &recorded.operation;
     if (!value_is(dict, VALUE_DICT))
         return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry that is no dictionary");
     sort_fields(dict, &entry);
-    gordian_status status = read_group_field(reader, &entry, &operation);
+    if (!entry.fields[KEY_SEQUENCE])
+        return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry without a collective_seq_id");
+    gordian_status status = read_operation(reader, &entry, operation);
     if (status != GORDIAN_OK)
         return status;
-    operation.record = field_number(&entry, KEY_RECORD);
-    operation.created = field_number(&entry, KEY_CREATED);
-    operation.input = count_elements(entry.fields[KEY_INPUT_SIZES]);
-    operation.output = count_elements(entry.fields[KEY_OUTPUT_SIZES]);
-    operation.state = entry_state(&entry);
-    reader->untimed |= operation.state == STATE_COMPLETED && !field_number(&entry, KEY_STARTED);
-    operation.type = first_text(reader, entry.fields[KEY_INPUT_TYPES]);
-    if (operation.type == 0)
-        operation.type = first_text(reader, entry.fields[KEY_OUTPUT_TYPES]);
-    operation.place = frame_text(reader, entry.fields[KEY_FRAMES]);
-    if (!read_name(reader, entry.fields[KEY_NAME], &operation) || operation.type == GORDIAN_NONE ||
-        operation.place == GORDIAN_NONE)
-        return fail_memory(reader->error);
-    bool p2p = entry_is_p2p(&entry, &operation);
-    operation.sequence = field_number(&entry, p2p ? KEY_P2P_SEQUENCE : KEY_SEQUENCE);
-    status = note_seat(reader, &entry, &operation, p2p);
+    recorded.collective = field_number(&entry, KEY_SEQUENCE);
+    recorded.p2p = field_number(&entry, KEY_P2P_SEQUENCE);
+    recorded.is_p2p =
+        operation->peer != GORDIAN_NONE || value_integer(entry.fields[KEY_IS_P2P], 0) != 0;
+    recorded.closing = closes_group(&entry, operation);
+    recorded.recorded_state = operation->state;
+    operation->sequence = recorded.is_p2p ? recorded.p2p : recorded.collective;
+    status = note_seat(reader, &recorded);
     if (status != GORDIAN_OK)
         return status;
-    if (p2p)
-        operation.peer = operation.peer == GORDIAN_NONE
-                             ? GORDIAN_NONE
-                             : member_at(reader->job, operation.group, operation.peer);
-    /* The frame around several sends and receives says nothing that they do not. */
-    if (p2p && operation.peer == GORDIAN_NONE)
-        return GORDIAN_OK;
-    if (!memory_grow(&reader->job->memory, &reader->operations, &reader->operation_room,
-                     reader->operation_count + 1, sizeof *reader->operations))
+    if (operation->peer != GORDIAN_NONE)
+        operation->peer = member_at(reader->job, operation->group, operation->peer);
+    /* A send or a receive without a peer says nothing, unless it closes a group. */
+    recorded.dropped = recorded.is_p2p && operation->peer == GORDIAN_NONE && !recorded.closing;
+    if (!memory_grow(&reader->job->memory, &reader->entries, &reader->entry_room,
+                     reader->entry_count + 1, sizeof *reader->entries))
         return fail_memory(reader->error);
-    reader->operations[reader->operation_count++] = operation;
+    reader->entries[reader->entry_count++] = recorded;
     return GORDIAN_OK;
 }
 
@@ -561,8 +590,8 @@ static void note_flight(struct rank *rank, const struct operation *operation)
     if (!in_flight(operation))
         return;
     rank->flights++;
-    if (!operation->sends && operation->record < rank->oldest)
-        rank->oldest = operation->record;
+    if (!operation->sends && operation->order < rank->oldest)
+        rank->oldest = operation->order;
 }
 
 /* Gives every seat its operations. */
@@ -580,40 +609,112 @@ static void seat_operations(struct rank *rank)
     }
 }
 
+/* A rank is in a collective once, however often a damaged dump says so: the first entry counts. */
+static void drop_repeated(struct rank *rank)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < rank->operation_count; i++) {
+        const struct operation *a = kept ? &rank->operations[kept - 1] : NULL;
+        const struct operation *b = &rank->operations[i];
+        if (!a || a->group != b->group || a->peer != b->peer || b->peer != GORDIAN_NONE ||
+            a->sequence != b->sequence)
+            rank->operations[kept++] = *b;
+    }
+    rank->operation_count = kept;
+}
+
+static uint32_t count_operations(const struct dump_reader *reader)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < reader->entry_count; i++)
+        count += !reader->entries[i].dropped;
+    return count;
+}
+
+static bool has_completed(const struct dump_reader *reader)
+{
+    for (size_t i = 0; i < reader->entry_count; i++)
+        if (reader->entries[i].recorded_state == STATE_COMPLETED)
+            return true;
+    return false;
+}
+
 /* Copies of the right size, for the rank to keep. */
 static gordian_status keep_rank(struct dump_reader *reader, struct rank *rank)
 {
-    size_t operations = reader->operation_count * sizeof *rank->operations;
+    uint32_t count = count_operations(reader);
     size_t seats = reader->seat_count * sizeof *rank->seats;
-    rank->operations = memory_alloc(&reader->job->memory, operations + 1);
+    rank->operations = memory_alloc(&reader->job->memory, count * sizeof *rank->operations + 1);
     rank->seats = memory_alloc(&reader->job->memory, seats + 1);
     if (!rank->operations || !rank->seats) {
         memory_free_all(&reader->job->memory, rank->operations, rank->seats);
         *rank = (struct rank){.listed = rank->listed};
         return fail_memory(reader->error);
     }
-    if (operations)
-        memcpy(rank->operations, reader->operations, operations);
+    for (size_t i = 0; i < reader->entry_count; i++)
+        if (!reader->entries[i].dropped)
+            rank->operations[rank->operation_count++] = reader->entries[i].operation;
     if (seats)
         memcpy(rank->seats, reader->seats, seats);
-    rank->operation_count = (uint32_t)reader->operation_count;
     rank->seat_count = (uint32_t)reader->seat_count;
     rank->oldest = UINT64_MAX;
     rank->untimed = reader->untimed;
+    rank->active = !has_completed(reader);
     rank->heard = true;
     qsort(rank->operations, rank->operation_count, sizeof *rank->operations, compare_operations);
+    drop_repeated(rank);
     qsort(rank->seats, rank->seat_count, sizeof *rank->seats, compare_seats);
     seat_operations(rank);
+    return GORDIAN_OK;
+}
+
+/* Reads "2.9"; false: it is no version. */
+static bool parse_version(const struct value *version, uint32_t *major, uint32_t *minor)
+{
+    size_t at = 0;
+    if (!value_is(version, VALUE_TEXT) || !take_digits(version->text, version->count, &at, major) ||
+        at == version->count || version->text[at++] != '.')
+        return false;
+    return take_digits(version->text, version->count, &at, minor) && at == version->count;
+}
+
+/* A new minor version adds fields, a new major one changes them. Which ones a version that is not
+ * known has changed in fact is not known either. */
+static gordian_status check_version(struct dump_reader *reader, const struct value *version)
+{
+    uint32_t major, minor;
+    if (!version)
+        return fail(reader->error, GORDIAN_STATUS_INPUT,
+                    "the dump has no version: versions %s of the flight recorder are read",
+                    VERSIONS_READ);
+    if (!parse_version(version, &major, &minor))
+        return fail(reader->error, GORDIAN_STATUS_INPUT,
+                    "the version of the dump is no number: versions %s are read", VERSIONS_READ);
+    if (major < VERSION_MAJOR)
+        return fail(reader->error, GORDIAN_STATUS_INPUT,
+                    "version %u.%u of the flight recorder numbers collectives and sends together "
+                    "(seq_id): versions %s are read, which PyTorch 2.4 and later write",
+                    major, minor, VERSIONS_READ);
+    if (major > VERSION_MAJOR || minor > VERSION_MINOR_MOST)
+        return fail(reader->error, GORDIAN_STATUS_INPUT,
+                    "version %u.%u of the flight recorder is not known: versions %s are read",
+                    major, minor, VERSIONS_READ);
     return GORDIAN_OK;
 }
 
 static gordian_status read_dump(struct dump_reader *reader, const struct value *dump)
 {
     const struct value *entries = value_find(dump, "entries");
-    if (!value_is(dump, VALUE_DICT) || (!entries && !value_find(dump, "pg_config")))
+    if (!value_is(dump, VALUE_DICT))
+        return fail(reader->error, GORDIAN_STATUS_INPUT,
+                    "no dump of a flight recorder of versions %s: no dictionary", VERSIONS_READ);
+    gordian_status status = check_version(reader, value_find(dump, "version"));
+    if (status != GORDIAN_OK)
+        return status;
+    if (!entries && !value_find(dump, "pg_config"))
         return fail(reader->error, GORDIAN_STATUS_INPUT,
                     "no dump of a flight recorder: it has no entries");
-    gordian_status status = read_groups(reader, value_find(dump, "pg_config"));
+    status = read_groups(reader, value_find(dump, "pg_config"));
     for (uint32_t i = 0; value_is(entries, VALUE_LIST) && i < entries->count; i++) {
         if (status != GORDIAN_OK)
             return status;
@@ -627,7 +728,7 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
 {
     const struct value *dump = NULL;
     reader->error = error;
-    reader->local_count = reader->operation_count = reader->seat_count = 0;
+    reader->local_count = reader->entry_count = reader->seat_count = 0;
     reader->untimed = false;
     gordian_status status =
         size == 0 ? fail(error, GORDIAN_STATUS_INPUT, "the dump is empty")
@@ -636,8 +737,10 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
             : json_read(&dump, &reader->arena, bytes, size, error);
     if (status == GORDIAN_OK)
         status = read_dump(reader, dump);
-    if (status == GORDIAN_OK)
+    if (status == GORDIAN_OK) {
+        resolve_coalesced(reader->entries, reader->entry_count, reader->seats, reader->seat_count);
         status = keep_rank(reader, rank);
+    }
     arena_free(&reader->arena);
     return status;
 }
@@ -664,5 +767,5 @@ void dump_reader_close(struct dump_reader *reader)
     arena_free(&reader->arena);
     names_free(&reader->texts);
     names_free(&reader->group_names);
-    memory_free_all(&memory, reader->locals, reader->operations, reader->seats, reader);
+    memory_free_all(&memory, reader->locals, reader->entries, reader->seats, reader);
 }

@@ -22,6 +22,17 @@ static int compare_records(const void *left, const void *right, void *context)
     return (a->record > b->record) - (a->record < b->record);
 }
 
+/* Does the operation hold up those in it? A send does not, if its rank is in something else. */
+static bool holds_up(const struct training *job, const struct meeting *meeting)
+{
+    return !meeting->unreceived || job->ranks[job->flights[meeting->first].rank].sender;
+}
+
+static bool is_wait(const struct training *job, const struct flight *flight)
+{
+    return flight->meeting != GORDIAN_NONE && holds_up(job, &job->meetings[flight->meeting]);
+}
+
 static gordian_status open_calendar(const struct training *job, struct calendar *calendar,
                                     gordian_error *error)
 {
@@ -32,12 +43,12 @@ static gordian_status open_calendar(const struct training *job, struct calendar 
     if (!starts || !flights)
         return fail_memory(error);
     for (size_t i = 0; i < job->flight_count; i++)
-        if (job->flights[i].meeting != GORDIAN_NONE)
+        if (is_wait(job, &job->flights[i]))
             starts[job->flights[i].rank + 2]++;
     for (size_t r = 0; r < ranks; r++)
         starts[r + 2] += starts[r + 1];
     for (uint32_t i = 0; i < job->flight_count; i++)
-        if (job->flights[i].meeting != GORDIAN_NONE)
+        if (is_wait(job, &job->flights[i]))
             flights[starts[job->flights[i].rank + 1]++] = i;
     for (size_t r = 0; r < ranks; r++)
         sort_with(flights + starts[r], starts[r + 1] - starts[r], sizeof *flights, compare_records,
@@ -52,7 +63,8 @@ static void close_calendar(const struct training *job, struct calendar *calendar
 
 static bool is_waiting(const struct rank *rank)
 {
-    return rank->engaged && rank->blame == BLAME_NONE && !rank->disputed;
+    return (rank->engaged || rank->sender) && rank->blame == BLAME_NONE && !rank->disputed &&
+           !rank->unjudged && !rank->explained;
 }
 
 /* A deadlocked rank that `self` waits for in a meeting: from the place *at on; NONE: no more. */
@@ -132,7 +144,7 @@ gordian_status training_waits(const struct training *job, bool narrow, const str
     }
     for (uint32_t i = 0; status == GORDIAN_OK && !narrow && i < job->meeting_count; i++) {
         const struct meeting *meeting = &job->meetings[i];
-        if (meeting->late_count)
+        if (meeting->late_count && holds_up(job, meeting))
             status = sink->await(sink->context, (uint32_t)job->rank_count + i,
                                  job->late + meeting->late_first, meeting->late_count, error);
     }
@@ -288,19 +300,30 @@ static gordian_status draw_cycles(struct training *job, const gordian_report *re
     return status;
 }
 
-static gordian_status find_cycles(struct training *job, gordian_error *error)
+gordian_status training_find_deadlocked(struct training *job, gordian_error *error)
 {
     gordian_snapshot *snapshot = NULL;
     gordian_report report;
     gordian_status status = judge_waits(job, false, &snapshot, &report, error);
-    bool any = false;
+    for (size_t r = 0; r < job->rank_count; r++)
+        job->ranks[r].deadlocked = false;
     for (size_t i = 0; status == GORDIAN_OK && i < report.deadlocked_count; i++) {
         if (report.deadlocked[i] >= job->rank_count)
             break;
-        any = job->ranks[report.deadlocked[i]].deadlocked = true;
+        job->ranks[report.deadlocked[i]].deadlocked = true;
     }
     gordian_snapshot_close(snapshot);
-    snapshot = NULL;
+    return status;
+}
+
+static gordian_status find_cycles(struct training *job, gordian_error *error)
+{
+    gordian_snapshot *snapshot = NULL;
+    gordian_report report;
+    bool any = false;
+    gordian_status status = training_find_deadlocked(job, error);
+    for (size_t r = 0; r < job->rank_count; r++)
+        any |= job->ranks[r].deadlocked;
     if (status == GORDIAN_OK && any) {
         status = judge_waits(job, true, &snapshot, &report, error);
         if (status == GORDIAN_OK)
@@ -322,6 +345,7 @@ static gordian_status list_culprits(struct training *job, gordian_error *error)
         const struct rank *rank = &job->ranks[r];
         verdict->rank_count += rank->listed;
         verdict->dump_count += rank->heard;
+        verdict->unseen_count += is_unseen(rank);
         verdict->waiting_count += is_waiting(rank) && !rank->deadlocked;
         if (rank->blame != BLAME_NONE)
             job->culprits[verdict->culprit_count++] = r;
@@ -358,10 +382,18 @@ gordian_status training_judge(struct training *job, struct verdict *verdict, gor
         job->meetings[i].stalled = is_riddle(job, &job->meetings[i]);
         job->verdict.stalled_count += job->meetings[i].stalled;
     }
+    for (size_t i = 0; i < job->group_count; i++)
+        job->verdict.unjudged_count += job->groups[i].unjudged;
+    job->verdict.unread_count = job->complaint_count;
     job->verdict.mismatch_count = job->mismatch_count;
     job->verdict.cycle_count = job->cycle_count;
     *verdict = job->verdict;
     return GORDIAN_OK;
+}
+
+bool verdict_is_incomplete(const struct verdict *verdict)
+{
+    return verdict->unread_count || verdict->unseen_count || verdict->unjudged_count;
 }
 
 enum blame training_blame(const struct training *job, uint32_t rank)

@@ -59,6 +59,52 @@ static gordian_status list_ranks(struct training *job, gordian_error *error)
     return GORDIAN_OK;
 }
 
+/* What one rank shows of a group holds for the group. */
+static void learn_groups(struct training *job)
+{
+    for (size_t r = 0; r < job->rank_count; r++) {
+        for (uint32_t i = 0; i < job->ranks[r].seat_count; i++) {
+            const struct seat *seat = &job->ranks[r].seats[i];
+            job->groups[seat->group].uneven |= seat->uneven;
+            job->groups[seat->group].coalesces |= seat->coalesces;
+        }
+    }
+}
+
+/* A single entry may be all that is left of a coalesced group: the one that closes it was left out
+ * because it is completed, and others were forgotten. It shows in the status of the group; of a
+ * send or a receive also in other coalesced ones of its group. */
+static bool is_left_over(const struct training *job, const struct rank *rank,
+                         const struct operation *operation)
+{
+    const struct group *group = &job->groups[operation->group];
+    const struct seat *seat = rank_seat(rank, operation->group);
+    if (operation->coalesced || !in_flight(operation))
+        return false;
+    if (operation->peer != GORDIAN_NONE)
+        return (operation->passed && group->coalesces) ||
+               (seat->known && seat->completed == seat->enqueued && seat->completed >= 0 &&
+                (uint64_t)seat->completed == operation->sequence);
+    return seat->known && !group->peers && seat->completed >= 0 &&
+           (uint64_t)seat->completed >= operation->sequence;
+}
+
+static void retire_left_over(const struct training *job, struct rank *rank)
+{
+    rank->flights = 0;
+    rank->oldest = UINT64_MAX;
+    for (uint32_t i = 0; i < rank->operation_count; i++) {
+        struct operation *operation = &rank->operations[i];
+        if (is_left_over(job, rank, operation))
+            operation->state = STATE_COMPLETED;
+        if (!in_flight(operation))
+            continue;
+        rank->flights++;
+        if (!operation->sends && operation->order < rank->oldest)
+            rank->oldest = operation->order;
+    }
+}
+
 /* ------------------------------------------------------------------ flights */
 
 static size_t count_flights(const struct training *job)
@@ -211,7 +257,7 @@ static gordian_status find_behind(struct training *job, struct meeting *meeting,
     gordian_status status = GORDIAN_OK;
     for (uint32_t i = 0; i < meeting->count && status == GORDIAN_OK; i++) {
         const struct flight *flight = &job->flights[meeting->first + i];
-        if (job->ranks[flight->rank].oldest < flight_operation(job, flight)->record)
+        if (job->ranks[flight->rank].oldest < flight_operation(job, flight)->order)
             status = add_late(job, meeting, flight->rank, error);
     }
     return status;
@@ -275,43 +321,59 @@ static void find_peer(const struct rank *rank, uint32_t group, uint32_t peer, ui
     *count = low - *first;
 }
 
-/* Which of the flights of its kind to its peer is it: 0 is the oldest. */
-static uint32_t place_among(const struct rank *rank, uint32_t group, uint32_t index)
+/* Is it one of those that pairs are counted among? All of them where both sides have all, those in
+ * flight otherwise. */
+static bool is_counted(const struct operation *operation, bool whole)
+{
+    return whole || in_flight(operation);
+}
+
+/* Which of its kind to its peer is it: 0 is the oldest. */
+static uint32_t place_among(const struct rank *rank, uint32_t group, uint32_t index, bool whole)
 {
     const struct operation *self = &rank->operations[index];
     uint32_t first, count, place = 0;
     find_peer(rank, group, self->peer, &first, &count);
     for (uint32_t i = first; i < index; i++)
-        place += in_flight(&rank->operations[i]) && rank->operations[i].sends == self->sends;
+        place +=
+            is_counted(&rank->operations[i], whole) && rank->operations[i].sends == self->sends;
     return place;
 }
 
-/* The operation of the other side that meets a flight; NULL: not queued. */
-static const struct operation *find_partner(const struct training *job, const struct flight *flight)
+static bool seat_is_whole(const struct rank *rank, uint32_t group)
 {
-    const struct operation *self = flight_operation(job, flight);
+    const struct seat *seat = rank_seat(rank, group);
+    return seat && seat->whole;
+}
+
+/* The operation of the other side that meets a flight; NULL: not queued. Sequence numbers do not
+ * pair them, as every rank counts its own sends and receives: the order between the two does. */
+static const struct operation *find_partner(const struct training *job, uint32_t rank,
+                                            uint32_t index)
+{
+    const struct operation *self = &job->ranks[rank].operations[index];
     if (self->peer >= job->rank_count)
         return NULL;
     const struct rank *other = &job->ranks[self->peer];
-    uint32_t first, count,
-        place = place_among(&job->ranks[flight->rank], self->group, flight->operation);
-    find_peer(other, self->group, flight->rank, &first, &count);
+    bool whole = seat_is_whole(&job->ranks[rank], self->group) && seat_is_whole(other, self->group);
+    uint32_t first, count, place = place_among(&job->ranks[rank], self->group, index, whole);
+    find_peer(other, self->group, rank, &first, &count);
     for (uint32_t i = first; i < first + count; i++) {
         const struct operation *partner = &other->operations[i];
-        if (in_flight(partner) && partner->sends != self->sends && place-- == 0)
+        if (is_counted(partner, whole) && partner->sends != self->sends && place-- == 0)
             return partner;
     }
     return NULL;
 }
 
-/* Is there something of another batch in flight before it on the way between the two? `sends`: a
+/* Is there something of another launch in flight before it on the way between the two? `sends`: a
  * send. */
 static bool is_behind(const struct rank *rank, const struct operation *operation, bool sends)
 {
     for (const struct operation *i = operation;
          i > rank->operations && i[-1].group == operation->group && i[-1].peer == operation->peer;
          i--)
-        if (in_flight(&i[-1]) && i[-1].sequence != operation->sequence && (i[-1].sends || !sends))
+        if (in_flight(&i[-1]) && i[-1].order != operation->order && (i[-1].sends || !sends))
             return true;
     return false;
 }
@@ -322,27 +384,76 @@ static bool partner_is_late(const struct training *job, const struct operation *
                             const struct operation *partner)
 {
     const struct rank *other = &job->ranks[self->peer];
+    if (!in_flight(partner))
+        return false;
     return is_behind(other, partner, self->sends) ||
-           (!self->sends && other->oldest < partner->record);
+           (!self->sends && other->oldest < partner->order);
+}
+
+/* Does a rank have to do something else before its own operation? A receive runs behind the sends
+ * to the same peer that were launched before it. */
+static bool self_is_late(const struct training *job, const struct rank *rank,
+                         const struct operation *self)
+{
+    if (rank->oldest < self->order)
+        return true;
+    for (const struct operation *i = self; !self->sends && i > rank->operations &&
+                                           i[-1].group == self->group && i[-1].peer == self->peer;
+         i--)
+        if (in_flight(&i[-1]) && i[-1].order != self->order && i[-1].sends &&
+            send_is_large(job, &i[-1]))
+            return true;
+    return false;
+}
+
+/* Does a receive that is launched together with this send wait? It explains why the launch is in
+ * flight, and the message may have been taken long ago. */
+static bool launch_receives(const struct training *job, uint32_t index,
+                            const struct operation *send)
+{
+    const struct rank *rank = &job->ranks[index];
+    const struct seat *seat = rank_seat(rank, send->group);
+    for (uint32_t i = seat->first + seat->collectives; i < seat->first + seat->count; i++) {
+        const struct operation *operation = &rank->operations[i];
+        if (operation->order != send->order || operation->sends)
+            continue;
+        const struct operation *partner = find_partner(job, index, i);
+        if (!partner || partner_is_late(job, operation, partner))
+            return true;
+    }
+    return false;
+}
+
+/* Has the receiver of a send not come to it, as far as can be said? */
+static bool is_unreceived(const struct training *job, const struct flight *flight,
+                          const struct operation *partner)
+{
+    const struct operation *send = flight_operation(job, flight);
+    if (send->coalesced && launch_receives(job, flight->rank, send))
+        return false;
+    return !partner || (in_flight(partner) && job->ranks[send->peer].oldest < partner->order);
 }
 
 static gordian_status meet_peer(struct training *job, size_t at, gordian_error *error)
 {
-    const struct operation *self = flight_operation(job, &job->flights[at]);
-    const struct operation *partner = find_partner(job, &job->flights[at]);
-    bool late = !partner || partner_is_late(job, self, partner);
-    if (self->sends && (!partner || !late))
+    const struct flight *flight = &job->flights[at];
+    const struct operation *self = flight_operation(job, flight);
+    const struct operation *partner = find_partner(job, flight->rank, flight->operation);
+    bool late = partner ? partner_is_late(job, self, partner) : !self->sends;
+    bool unreceived = self->sends && !late && is_unreceived(job, flight, partner);
+    if (self->sends && !late && !unreceived)
         return GORDIAN_OK;
     gordian_status status = add_meeting(job, at, 1, error);
     if (status != GORDIAN_OK)
         return status;
     struct meeting *meeting = &job->meetings[job->meeting_count - 1];
     uint32_t rank = job->flights[at].rank;
-    if (late)
+    if (late || unreceived)
         status = add_late(job, meeting, self->peer, error);
     meeting->missing_count = partner ? 0 : meeting->late_count;
-    if (status == GORDIAN_OK && job->ranks[rank].oldest < self->record)
-        status = add_late(job, meeting, rank, error); /* has something to do before it itself */
+    meeting->unreceived = unreceived;
+    if (status == GORDIAN_OK && self_is_late(job, &job->ranks[rank], self))
+        status = add_late(job, meeting, rank, error);
     meeting->stalled = meeting->late_count == 0;
     return status;
 }
@@ -354,9 +465,31 @@ static bool same_meeting(const struct training *job, size_t first, size_t other)
     return a->group == b->group && b->peer == GORDIAN_NONE && a->sequence == b->sequence;
 }
 
+/* The numbers say nothing about who is in the same collective: its ranks are neither waited for nor
+ * to blame. */
+static void pass_uneven(struct training *job, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        job->ranks[job->flights[i].rank].unjudged = true;
+    job->groups[flight_operation(job, &job->flights[first])->group].unjudged = true;
+}
+
+/* All flights of one collective, from `first` on. */
+static size_t collective_end(const struct training *job, size_t first)
+{
+    size_t end = first + 1;
+    while (end < job->flight_count && same_meeting(job, first, end))
+        end++;
+    return end;
+}
+
 gordian_status training_meet(struct training *job, gordian_error *error)
 {
     gordian_status status = list_speakers(job, error);
+    learn_groups(job);
+    for (size_t r = 0; r < job->rank_count; r++)
+        if (job->ranks[r].active)
+            retire_left_over(job, &job->ranks[r]);
     if (status == GORDIAN_OK)
         status = list_ranks(job, error);
     if (status == GORDIAN_OK)
@@ -366,14 +499,14 @@ gordian_status training_meet(struct training *job, gordian_error *error)
         !memory_grow(&job->memory, &job->late, &job->late_room, 1, sizeof *job->late))
         status = fail_memory(error);
     for (size_t first = 0, end; status == GORDIAN_OK && first < job->flight_count; first = end) {
-        end = first + 1;
-        if (flight_operation(job, &job->flights[first])->peer != GORDIAN_NONE) {
+        const struct operation *operation = flight_operation(job, &job->flights[first]);
+        end = operation->peer == GORDIAN_NONE ? collective_end(job, first) : first + 1;
+        if (operation->peer != GORDIAN_NONE)
             status = meet_peer(job, first, error);
-            continue;
-        }
-        while (end < job->flight_count && same_meeting(job, first, end))
-            end++;
-        status = meet_collective(job, first, (uint32_t)(end - first), error);
+        else if (job->groups[operation->group].uneven)
+            pass_uneven(job, first, end);
+        else
+            status = meet_collective(job, first, (uint32_t)(end - first), error);
     }
     return status;
 }

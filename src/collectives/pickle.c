@@ -2,12 +2,15 @@
 
 #include "base/error.h"
 
+#include <stdlib.h>
+
 enum opcode {
     OPCODE_PROTO = 0x80,
     OPCODE_STOP = '.',
     OPCODE_FRAME = 0x95,
     OPCODE_MARK = '(',
     OPCODE_POP = '0',
+    OPCODE_POP_MARK = '1',
     OPCODE_DUP = '2',
     OPCODE_NONE = 'N',
     OPCODE_TRUE = 0x88,
@@ -21,6 +24,17 @@ enum opcode {
     OPCODE_TEXT4 = 'X',
     OPCODE_TEXT8 = 0x8d,
     OPCODE_BYTES1 = 'U',
+    OPCODE_BYTES4 = 'T',
+    /* of protocols 0 and 1: a line of text follows */
+    OPCODE_INT_LINE = 'I',
+    OPCODE_LONG_LINE = 'L',
+    OPCODE_FLOAT_LINE = 'F',
+    OPCODE_TEXT_LINE = 'V',
+    OPCODE_BYTES_LINE = 'S',
+    OPCODE_PUT_LINE = 'p',
+    OPCODE_GET_LINE = 'g',
+    OPCODE_LIST = 'l',
+    OPCODE_DICT = 'd',
     OPCODE_EMPTY_LIST = ']',
     OPCODE_EMPTY_DICT = '}',
     OPCODE_EMPTY_TUPLE = ')',
@@ -39,6 +53,8 @@ enum opcode {
     OPCODE_MEMOIZE = 0x94,
 };
 
+#define PROTOCOL_MOST 5
+
 /* Those that are refused, by their names. */
 static const struct {
     uint8_t code;
@@ -49,13 +65,9 @@ static const struct {
     {0x92, "NEWOBJ_EX"}, {0x93, "STACK_GLOBAL"}, {0x82, "EXT1"},
     {0x83, "EXT2"},      {0x84, "EXT4"},         {'P', "PERSID"},
     {'Q', "BINPERSID"},  {0x97, "NEXT_BUFFER"},  {0x98, "READONLY_BUFFER"},
-    {'I', "INT"},        {'L', "LONG"},          {0x8b, "LONG4"},
-    {'F', "FLOAT"},      {'S', "STRING"},        {'T', "BINSTRING"},
-    {'V', "UNICODE"},    {'B', "BINBYTES"},      {'C', "SHORT_BINBYTES"},
+    {0x8b, "LONG4"},     {'B', "BINBYTES"},      {'C', "SHORT_BINBYTES"},
     {0x8e, "BINBYTES8"}, {0x96, "BYTEARRAY8"},   {0x8f, "EMPTY_SET"},
-    {0x90, "ADDITEMS"},  {0x91, "FROZENSET"},    {'l', "LIST"},
-    {'d', "DICT"},       {'p', "PUT"},           {'g', "GET"},
-    {'1', "POP_MARK"},
+    {0x90, "ADDITEMS"},  {0x91, "FROZENSET"},
 };
 
 struct machine {
@@ -189,6 +201,180 @@ static gordian_status push_text(struct machine *machine, unsigned width)
     return push_value(machine, value);
 }
 
+/* ------------------------------------------------------------------ lines of protocols 0 and 1 */
+
+#define FLOAT_MOST 64 /* digits and signs of a number with a point */
+
+/* The bytes up to the end of the line; moves behind it. */
+static gordian_status take_line(struct machine *machine, const char **line, size_t *length)
+{
+    const uint8_t *from = machine->bytes + machine->at;
+    const uint8_t *end = memchr(from, '\n', machine->size - machine->at);
+    *line = "";
+    *length = 0;
+    if (!end)
+        return machine_fault(machine, "the file ends within a line");
+    *line = (const char *)from;
+    *length = (size_t)(end - from);
+    machine->at += *length + 1;
+    return GORDIAN_OK;
+}
+
+/* A whole number; what does not fit 64 bits is as good as the nearest. */
+static bool parse_integer(const char *line, size_t length, int64_t *number)
+{
+    bool negative = length && line[0] == '-';
+    size_t at = negative;
+    *number = 0;
+    for (; at < length && line[at] >= '0' && line[at] <= '9'; at++)
+        if (__builtin_mul_overflow(*number, 10, number) ||
+            __builtin_sub_overflow(*number, line[at] - '0', number))
+            *number = INT64_MIN; /* digits count downwards: the smallest number has no opposite */
+    if (!negative)
+        *number = *number == INT64_MIN ? INT64_MAX : -*number;
+    return at == length && length > negative;
+}
+
+/* "I01" and "I00" are truths: numbers do not begin with 0. */
+static gordian_status push_integer_line(struct machine *machine, bool is_long)
+{
+    const char *line;
+    size_t length;
+    int64_t number;
+    gordian_status status = take_line(machine, &line, &length);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!is_long && length == 2 && line[0] == '0' && (line[1] == '0' || line[1] == '1'))
+        return push_simple(machine, VALUE_BOOL, line[1] - '0');
+    length -= is_long && length && line[length - 1] == 'L';
+    if (!parse_integer(line, length, &number))
+        return machine_fault(machine, "a line that is no number");
+    return push_simple(machine, VALUE_INTEGER, number);
+}
+
+static gordian_status push_real_line(struct machine *machine)
+{
+    const char *line;
+    char text[FLOAT_MOST + 1], *end;
+    size_t length;
+    gordian_status status = take_line(machine, &line, &length);
+    if (status != GORDIAN_OK)
+        return status;
+    if (length == 0 || length > FLOAT_MOST)
+        return machine_fault(machine, "a line that is no number");
+    memcpy(text, line, length);
+    text[length] = '\0';
+    double real = strtod(text, &end);
+    if (*end)
+        return machine_fault(machine, "a line that is no number");
+    struct value *value = value_new(machine->arena, VALUE_REAL);
+    if (value)
+        value->real = real;
+    return push_value(machine, value);
+}
+
+static char *write_utf8(char *to, uint32_t code)
+{
+    static const uint8_t heads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    int bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (int i = bytes - 1; i > 0; i--, code >>= 6)
+        to[i] = (char)(0x80 | (code & 63));
+    to[0] = (char)(heads[bytes] | code);
+    return to + bytes;
+}
+
+/* `count` hexadecimal digits as a character; false: they are none, or there is no such character.
+ */
+static bool take_code(const char *at, const char *end, int count, uint32_t *code)
+{
+    *code = 0;
+    if (end - at < count)
+        return false;
+    for (int i = 0; i < count; i++) {
+        char c = at[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0)
+            return false;
+        *code = *code << 4 | (uint32_t)digit;
+    }
+    if (*code >= 0xd800 && *code < 0xe000)
+        *code = 0xfffd; /* half a pair */
+    return *code < 0x110000;
+}
+
+/* Bytes are characters below 256, except \uXXXX, \UXXXXXXXX and, where `quoted`, what strings of
+ * Python have behind a backslash. NULL: an escape that means nothing. */
+static char *unescape_line(const char *at, const char *end, char *to, bool quoted)
+{
+    static const char letters[] = "\\'\"abfnrtv", stand[] = "\\'\"\a\b\f\n\r\t\v";
+    while (at < end) {
+        uint32_t code = (uint8_t)*at++;
+        if (code != '\\' || at == end) {
+            to = write_utf8(to, code);
+            continue;
+        }
+        const char *letter = quoted ? memchr(letters, *at, sizeof letters - 1) : NULL;
+        int digits = quoted ? (*at == 'x' ? 2 : 0) : *at == 'u' ? 4 : *at == 'U' ? 8 : 0;
+        if (letter) {
+            code = (uint8_t)stand[letter - letters];
+            at++;
+        } else if (digits) {
+            if (!take_code(at + 1, end, digits, &code))
+                return NULL;
+            at += 1 + digits;
+        } else if (quoted) {
+            return NULL;
+        }
+        to = write_utf8(to, code);
+    }
+    return to;
+}
+
+/* Every byte becomes at most two. */
+static gordian_status push_text_line(struct machine *machine, bool quoted)
+{
+    const char *line;
+    size_t length;
+    gordian_status status = take_line(machine, &line, &length);
+    if (status != GORDIAN_OK)
+        return status;
+    if (quoted) {
+        if (length < 2 || (line[0] != '\'' && line[0] != '"') || line[length - 1] != line[0])
+            return machine_fault(machine, "a text without its quotes");
+        line++;
+        length -= 2;
+    }
+    if (length > UINT32_MAX / 2)
+        return machine_fault(machine, "a text of more than 2 GiB");
+    char *text = arena_alloc(machine->arena, 2 * length + 1);
+    struct value *value = value_new(machine->arena, VALUE_TEXT);
+    if (!text || !value)
+        return fail_memory(machine->error);
+    char *end = unescape_line(line, line + length, text, quoted);
+    if (!end)
+        return machine_fault(machine, "a backslash that means nothing");
+    value->text = text;
+    value->count = (uint32_t)(end - text);
+    return push_value(machine, value);
+}
+
+static gordian_status take_index_line(struct machine *machine, uint64_t *index)
+{
+    const char *line;
+    size_t length;
+    int64_t number;
+    gordian_status status = take_line(machine, &line, &length);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!parse_integer(line, length, &number) || number < 0)
+        return machine_fault(machine, "a line that is no number");
+    *index = (uint64_t)number;
+    return GORDIAN_OK;
+}
+
 /* ------------------------------------------------------------------ lists and dictionaries */
 
 static gordian_status set_mark(struct machine *machine)
@@ -256,6 +442,26 @@ static gordian_status make_tuple(struct machine *machine, size_t from)
     return push_value(machine, tuple);
 }
 
+/* What lies above the last mark becomes a dictionary: key, value, key, ... */
+static gordian_status make_dict(struct machine *machine)
+{
+    size_t from;
+    if (!take_mark(machine, &from))
+        return machine_fault(machine, "no mark was set");
+    size_t count = machine->count - from;
+    if (count % 2)
+        return machine_fault(machine, "a key without a value");
+    struct value *dict = value_new(machine->arena, VALUE_DICT);
+    if (!dict)
+        return fail_memory(machine->error);
+    for (size_t i = 0; i < count; i++)
+        if (!value_push(machine->arena, dict, (uint32_t)i, machine->stack[from + i]))
+            return fail_memory(machine->error);
+    dict->count = (uint32_t)(count / 2);
+    machine->count = from;
+    return push_value(machine, dict);
+}
+
 static gordian_status make_few(struct machine *machine, size_t count)
 {
     if (!stack_has(machine, count))
@@ -297,14 +503,33 @@ static gordian_status put_numbered(struct machine *machine, unsigned width)
     return put_memo(machine, index);
 }
 
-static gordian_status get_memo(struct machine *machine, unsigned width)
+static gordian_status put_line(struct machine *machine)
+{
+    uint64_t index;
+    gordian_status status = take_index_line(machine, &index);
+    return status == GORDIAN_OK ? put_memo(machine, index) : status;
+}
+
+static gordian_status get_memo(struct machine *machine, uint64_t index)
+{
+    if (index >= machine->memo_count || !machine->memo[index])
+        return machine_fault(machine, "nothing was put there in the memo");
+    return push_value(machine, machine->memo[index]);
+}
+
+static gordian_status get_numbered(struct machine *machine, unsigned width)
 {
     uint64_t index;
     if (!take_number(machine, width, &index))
         return machine_fault(machine, "the file ends within a number");
-    if (index >= machine->memo_count || !machine->memo[index])
-        return machine_fault(machine, "nothing was put there in the memo");
-    return push_value(machine, machine->memo[index]);
+    return get_memo(machine, index);
+}
+
+static gordian_status get_line(struct machine *machine)
+{
+    uint64_t index;
+    gordian_status status = take_index_line(machine, &index);
+    return status == GORDIAN_OK ? get_memo(machine, index) : status;
 }
 
 /* ------------------------------------------------------------------ the machine */
@@ -312,7 +537,7 @@ static gordian_status get_memo(struct machine *machine, unsigned width)
 static gordian_status check_protocol(struct machine *machine)
 {
     uint64_t protocol;
-    if (!take_number(machine, 1, &protocol) || protocol < 2 || protocol > 5)
+    if (!take_number(machine, 1, &protocol) || protocol > PROTOCOL_MOST)
         return machine_fault(machine, "a protocol that is not known");
     return GORDIAN_OK;
 }
@@ -334,11 +559,39 @@ static gordian_status pop_value(struct machine *machine)
     return GORDIAN_OK;
 }
 
+static gordian_status pop_mark(struct machine *machine)
+{
+    size_t from;
+    if (!take_mark(machine, &from))
+        return machine_fault(machine, "no mark was set");
+    machine->count = from;
+    return GORDIAN_OK;
+}
+
 static gordian_status repeat_value(struct machine *machine)
 {
     if (!stack_has(machine, 1))
         return machine_fault(machine, "the stack has too little");
     return push_value(machine, machine->stack[machine->count - 1]);
+}
+
+/* Those that push what a line of text says. */
+static gordian_status do_line(struct machine *machine, uint8_t code)
+{
+    switch (code) {
+    case OPCODE_INT_LINE:
+        return push_integer_line(machine, false);
+    case OPCODE_LONG_LINE:
+        return push_integer_line(machine, true);
+    case OPCODE_FLOAT_LINE:
+        return push_real_line(machine);
+    case OPCODE_TEXT_LINE:
+        return push_text_line(machine, false);
+    case OPCODE_BYTES_LINE:
+        return push_text_line(machine, true);
+    default:
+        return refuse_opcode(machine, code);
+    }
 }
 
 /* Those that push something simple. */
@@ -365,11 +618,12 @@ static gordian_status do_push(struct machine *machine, uint8_t code)
     case OPCODE_BYTES1:
         return push_text(machine, 1);
     case OPCODE_TEXT4:
+    case OPCODE_BYTES4:
         return push_text(machine, 4);
     case OPCODE_TEXT8:
         return push_text(machine, 8);
     default:
-        return refuse_opcode(machine, code);
+        return do_line(machine, code);
     }
 }
 
@@ -383,7 +637,10 @@ static gordian_status do_container(struct machine *machine, uint8_t code)
     case OPCODE_EMPTY_DICT:
         return push_simple(machine, VALUE_DICT, 0);
     case OPCODE_TUPLE:
+    case OPCODE_LIST:
         return make_marked(machine);
+    case OPCODE_DICT:
+        return make_dict(machine);
     case OPCODE_TUPLE1:
     case OPCODE_TUPLE2:
     case OPCODE_TUPLE3:
@@ -412,6 +669,8 @@ static gordian_status do_opcode(struct machine *machine, uint8_t code)
         return set_mark(machine);
     case OPCODE_POP:
         return pop_value(machine);
+    case OPCODE_POP_MARK:
+        return pop_mark(machine);
     case OPCODE_DUP:
         return repeat_value(machine);
     case OPCODE_PUT1:
@@ -420,10 +679,14 @@ static gordian_status do_opcode(struct machine *machine, uint8_t code)
         return put_numbered(machine, 4);
     case OPCODE_MEMOIZE:
         return put_memo(machine, machine->memo_count);
+    case OPCODE_PUT_LINE:
+        return put_line(machine);
     case OPCODE_GET1:
-        return get_memo(machine, 1);
+        return get_numbered(machine, 1);
     case OPCODE_GET4:
-        return get_memo(machine, 4);
+        return get_numbered(machine, 4);
+    case OPCODE_GET_LINE:
+        return get_line(machine);
     default:
         return do_container(machine, code);
     }
@@ -451,7 +714,8 @@ static gordian_status run_machine(struct machine *machine, const struct value **
 
 bool pickle_begins(const uint8_t *bytes, size_t size)
 {
-    return size >= 2 && bytes[0] == OPCODE_PROTO && bytes[1] >= 2 && bytes[1] <= 5;
+    return size >= 2 && (bytes[0] == OPCODE_PROTO || bytes[0] == OPCODE_MARK ||
+                         bytes[0] == OPCODE_EMPTY_DICT || bytes[0] == OPCODE_EMPTY_LIST);
 }
 
 gordian_status pickle_read(const struct value **out, struct arena *arena, const uint8_t *bytes,

@@ -129,20 +129,33 @@ static const char *verb_form(size_t count, const char *one, const char *many)
     return count > 1 ? many : one;
 }
 
+/* Does one of them have something in flight? Of ranks that are absent, sends. */
+static bool has_sends(const struct training *job, const struct finding *finding)
+{
+    for (size_t i = 0; i < finding->count; i++)
+        if (job->ranks[finding->ranks[i]].flights)
+            return true;
+    return false;
+}
+
 static void say_absent(struct output *out, const struct training *job,
                        const struct finding *finding)
 {
     const struct meeting *meeting = &job->meetings[finding->meeting];
     tell_subject(out, finding->ranks, finding->count, true);
-    output_text(out, " never came to ");
+    output_text(out, meeting->unreceived ? " never posted the receive for " : " never came to ");
     tell_meeting(out, job, finding->meeting);
     if (meeting->peer == GORDIAN_NONE)
         output_format(out, ", where %u rank%s", meeting->count,
                       meeting->count > 1 ? "s wait" : " waits");
-    output_format(
-        out, ", and %s for nobody: look at what %s process%s, with py-spy or gordian inspect.",
-        verb_form(finding->count, "waits", "wait"), verb_form(finding->count, "its", "their"),
-        verb_form(finding->count, " does", "es do"));
+    if (has_sends(job, finding))
+        output_format(out, ", and %s only sends in flight",
+                      verb_form(finding->count, "has", "have"));
+    else
+        output_format(out, ", and %s for nobody", verb_form(finding->count, "waits", "wait"));
+    output_format(out, ": look at what %s process%s, with py-spy or gordian inspect.",
+                  verb_form(finding->count, "its", "their"),
+                  verb_form(finding->count, " does", "es do"));
 }
 
 static void say_silent(struct output *out, const struct training *job,

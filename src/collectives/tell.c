@@ -215,7 +215,8 @@ static void tell_riddles(const struct teller *teller, bool *first)
 
 static bool waits_behind(const struct rank *rank)
 {
-    return rank->engaged && rank->blame == BLAME_NONE && !rank->disputed && !rank->deadlocked;
+    return (rank->engaged || rank->sender) && rank->blame == BLAME_NONE && !rank->disputed &&
+           !rank->unjudged && !rank->deadlocked;
 }
 
 static void tell_waiting(const struct teller *teller, bool *first)
@@ -240,7 +241,7 @@ static void tell_front(const struct teller *teller, uint32_t index)
     output_format(teller->out, "  rank %u: ", index);
     for (uint32_t i = 0; i < rank->operation_count; i++) {
         const struct operation *operation = &rank->operations[i];
-        if (!in_flight(operation) || operation->sends || operation->record != rank->oldest)
+        if (!in_flight(operation) || operation->sends || operation->order != rank->oldest)
             continue;
         output_format(
             teller->out, "%s #%llu of group %s, %u in flight\n",
@@ -249,6 +250,80 @@ static void tell_front(const struct teller *teller, uint32_t index)
         return;
     }
     output_text(teller->out, rank->heard ? "nothing that holds it up\n" : "no dump\n");
+}
+
+/* ------------------------------------------------------------------ what was not seen */
+
+static void tell_unread(const struct teller *teller)
+{
+    const struct training *job = teller->job;
+    for (size_t i = 0; i < job->complaint_count; i++) {
+        if (i == PIECES_MOST && !teller->verbose) {
+            output_format(teller->out, "... and %zu more dumps that could not be read\n",
+                          job->complaint_count - PIECES_MOST);
+            return;
+        }
+        output_format(teller->out, "The dump of rank %u could not be read: %s\n",
+                      job->complaints[i].rank, job->complaints[i].text);
+    }
+}
+
+/* Ranks without a dump. Those that are to blame for it are named already. */
+static size_t list_unseen(const struct teller *teller)
+{
+    const struct training *job = teller->job;
+    size_t count = 0;
+    for (uint32_t r = 0; r < job->rank_count; r++)
+        if (is_unseen(&job->ranks[r]) && job->ranks[r].blame == BLAME_NONE)
+            teller->ranks[count++] = r;
+    return count;
+}
+
+static void tell_unseen(const struct teller *teller)
+{
+    size_t count = list_unseen(teller);
+    if (count == 0)
+        return;
+    output_text(teller->out, "There is no dump of ");
+    output_text(teller->out, count > 1 ? "ranks " : "rank ");
+    tell_ranks(teller->out, teller->ranks, count, pieces_most(teller));
+    output_text(teller->out, ": what happens there was not seen.\n");
+}
+
+static void tell_unjudged(const struct teller *teller)
+{
+    const struct training *job = teller->job;
+    for (size_t i = 0; i < job->group_count; i++)
+        if (job->groups[i].unjudged)
+            output_format(teller->out,
+                          "Collectives of group %s were not compared: the recorder of this PyTorch "
+                          "counts coalesced sends among them, so their numbers differ from rank to "
+                          "rank.\n",
+                          training_name(job, job->groups[i].name));
+}
+
+static void tell_incomplete(const struct teller *teller, bool *first)
+{
+    const struct verdict *verdict = &teller->job->verdict;
+    if (!verdict->unread_count && !verdict->unjudged_count && list_unseen(teller) == 0)
+        return;
+    blank_line(teller, first);
+    tell_unread(teller);
+    tell_unseen(teller);
+    tell_unjudged(teller);
+}
+
+/* Nothing was found: in what was seen. */
+static void tell_nothing(const struct teller *teller)
+{
+    const struct training *job = teller->job;
+    const struct verdict *verdict = &job->verdict;
+    bool incomplete = verdict_is_incomplete(verdict);
+    const char *text = verdict->dump_count == 0 ? "No dump could be read: nothing was judged.\n"
+                       : incomplete        ? "Nothing was found, but not everything was seen.\n"
+                       : job->flight_count ? "Nobody is to blame by these dumps.\n"
+                                           : "Nothing is in flight: nobody waits.\n";
+    style_text(teller->style, teller->out, incomplete ? COLOR_BAD : COLOR_GOOD, text);
 }
 
 void training_text(const struct training *job, struct output *out, const struct style *style,
@@ -263,10 +338,11 @@ void training_text(const struct training *job, struct output *out, const struct 
     tell_ties(&teller, &first);
     tell_cycles(&teller, &first);
     tell_riddles(&teller, &first);
-    if (first && !quiet)
-        style_text(style, out, COLOR_GOOD,
-                   job->verdict.waiting_count ? "Nobody is to blame by these dumps.\n"
-                                              : "Nothing is in flight: nobody waits.\n");
+    if (first && (!quiet || verdict_is_incomplete(&job->verdict))) {
+        tell_nothing(&teller);
+        first = false;
+    }
+    tell_incomplete(&teller, &first);
     first = false;
     if (!quiet)
         tell_waiting(&teller, &first);

@@ -156,6 +156,26 @@ static void write_complaints(const struct training *job, struct output *out)
     }
 }
 
+/* Ranks without a dump. */
+static void list_unseen(struct json *json, const struct training *job)
+{
+    json_open(json, "unseen", '[');
+    for (uint32_t r = 0; r < job->rank_count; r++)
+        if (is_unseen(&job->ranks[r]))
+            json_u64(json, r);
+    json_shut(json);
+}
+
+/* Groups by name. */
+static void list_unjudged(struct json *json, const struct training *job)
+{
+    json_open(json, "unjudged", '[');
+    for (size_t i = 0; i < job->group_count; i++)
+        if (job->groups[i].unjudged)
+            json_text(json, training_name(job, job->groups[i].name));
+    json_shut(json);
+}
+
 static void write_summary(const struct training *job, struct output *out)
 {
     const struct verdict *verdict = &job->verdict;
@@ -169,7 +189,9 @@ static void write_summary(const struct training *job, struct output *out)
     json_key_u64(&json, "stalled", verdict->stalled_count);
     json_key_u64(&json, "waiting", verdict->waiting_count);
     json_key_u64(&json, "dumps", verdict->dump_count);
-    json_key_u64(&json, "unreadable", job->complaint_count);
+    json_key_u64(&json, "unreadable", verdict->unread_count);
+    list_unseen(&json, job);
+    list_unjudged(&json, job);
     json_end(&json);
 }
 

@@ -70,7 +70,7 @@ static void draw_front(const struct grid *grid, const struct rank *rank, const s
     size_t kind = find_kind(grid, kind_of(grid->job, seat->group));
     if (!front || kind == grid->kind_count)
         return;
-    bool oldest = front->record == rank->oldest;
+    bool oldest = front->order == rank->oldest;
     output_format(grid->out,
                   "<rect x=\"%zu\" y=\"%.0f\" width=\"%d\" height=\"%d\" fill=\"%s\" "
                   "stroke=\"#b7950b\"/>\n<text x=\"%zu\" y=\"%.0f\" font-size=\"9\">",

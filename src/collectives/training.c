@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,14 +79,6 @@ int compare_seats(const void *left, const void *right)
     return (a->group > b->group) - (a->group < b->group);
 }
 
-const char *training_complaint(const struct training *job, size_t index, uint32_t *rank)
-{
-    if (index >= job->complaint_count)
-        return NULL;
-    *rank = job->complaints[index].rank;
-    return job->complaints[index].text;
-}
-
 /* ------------------------------------------------------------------ names of files */
 
 static bool is_digit(char c)
@@ -93,10 +86,35 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-uint32_t training_rank_of(const char *path)
+/* A rank from digits at name[start ..); NONE: there are none, or too many. */
+static uint32_t parse_rank(const char *name, size_t start)
+{
+    uint32_t rank = 0;
+    size_t end = start;
+    for (; is_digit(name[end]) && end - start < 7; end++)
+        rank = 10 * rank + (uint32_t)(name[end] - '0');
+    return end > start && !is_digit(name[end]) && rank < COLLECTIVES_RANKS_MOST ? rank
+                                                                                : GORDIAN_NONE;
+}
+
+/* The number behind the last "rank": "rank3_host12", "trace_rank_3.json". */
+static uint32_t named_rank(const char *name)
+{
+    uint32_t rank = GORDIAN_NONE;
+    for (size_t i = 0; name[i]; i++) {
+        if (strncasecmp(name + i, "rank", 4) != 0)
+            continue;
+        size_t at = i + 4 + strspn(name + i + 4, "_-=.");
+        if (is_digit(name[at]))
+            rank = parse_rank(name, at);
+    }
+    return rank;
+}
+
+/* The number at the end, before what is left of the name. */
+static uint32_t last_number(const char *name)
 {
     static const char *const endings[] = {".json", ".pickle", ".pkl", ".bin", ".trace"};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t end = strlen(name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t length = strlen(endings[i]);
@@ -108,12 +126,14 @@ uint32_t training_rank_of(const char *path)
     size_t start = end;
     while (start > 0 && is_digit(name[start - 1]))
         start--;
-    if (start == end || end - start > 7)
-        return GORDIAN_NONE;
-    uint32_t rank = 0;
-    for (size_t i = start; i < end; i++)
-        rank = 10 * rank + (uint32_t)(name[i] - '0');
-    return rank < COLLECTIVES_RANKS_MOST ? rank : GORDIAN_NONE;
+    return start < end ? parse_rank(name, start) : GORDIAN_NONE;
+}
+
+uint32_t training_rank_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    uint32_t rank = named_rank(name);
+    return rank != GORDIAN_NONE ? rank : last_number(name);
 }
 
 /* ------------------------------------------------------------------ reading files */
@@ -162,6 +182,7 @@ static bool add_complaint(struct training *job, uint32_t rank, const gordian_err
     bool grown = memory_grow(&job->memory, &job->complaints, &job->complaint_room,
                              job->complaint_count + 1, sizeof *job->complaints);
     if (grown) {
+        job->ranks[rank].unread = true;
         struct complaint *complaint = &job->complaints[job->complaint_count++];
         complaint->rank = rank;
         if (error->line)

@@ -15,6 +15,7 @@ enum state {
 
 struct operation {
     uint64_t record;        /* the rank's own count: what came first */
+    uint64_t order;         /* record of the first operation that is launched together with it */
     uint64_t sequence;      /* of the group: its collectives, or its point-to-point operations */
     uint64_t created;       /* ns */
     uint64_t input, output; /* elements */
@@ -25,6 +26,9 @@ struct operation {
     uint32_t place; /* a text: "train.py:31 step"; 0: not known */
     uint8_t state;
     bool sends;
+    bool coalesced; /* launched together with others: coalesced.h */
+    bool partial;   /* coalesced, and the recorder has forgotten some of it */
+    bool passed;    /* the rank has done something since */
 };
 
 /* What a rank says of a group it is in. Its operations: collectives by sequence, then those with
@@ -35,23 +39,33 @@ struct seat {
     uint32_t collectives;        /* so many of them, the first ones */
     bool known;                  /* there is a status */
     int64_t enqueued, completed; /* then: the last sequence number; -1: none */
-    uint64_t reached;            /* the highest sequence of a collective that entries tell of */
+    bool whole;                  /* every send and receive of the rank in the group is here */
+    uint64_t reached;            /* all collectives below this sequence number were queued */
+    uint32_t last;               /* while a dump is read: its last entry of the group */
+    bool uneven;    /* its collectives are not numbered as those of other ranks are: coalesced.c */
+    bool coalesces; /* it has a coalesced group of sends and receives */
 };
 
 struct rank {
     bool heard;   /* its dump was read */
+    bool unread;  /* its dump could not be read */
     bool listed;  /* a group has it as a member */
     bool untimed; /* its recorder does not note when operations start */
+    bool active;  /* its dump has no completed entry: they may have been left out */
     struct operation *operations;
     struct seat *seats; /* by group */
     uint32_t operation_count, seat_count;
-    uint64_t oldest;  /* record of the first in flight that is no send; UINT64_MAX: none */
+    uint64_t oldest;  /* order of the first in flight that is no send; UINT64_MAX: none */
     uint64_t latest;  /* when it queued its last operation */
     uint32_t flights; /* in flight, sends included */
 
     uint8_t blame;    /* enum blame */
     uint32_t meeting; /* where that shows; NONE: nowhere */
     bool engaged;     /* in a meeting */
+    bool sender;      /* in nothing but sends whose receivers have not come: sends.c */
+    bool wanted;      /* missing in an operation that is no such send */
+    bool explained;   /* while senders are judged: what it waits for is known */
+    bool unjudged;    /* in a collective of a group whose numbers cannot be compared */
     bool disputed;    /* differs from others, and no majority says who is wrong */
     bool deadlocked;  /* nobody to blame is behind what it waits for */
 };
@@ -60,7 +74,10 @@ struct group {
     uint32_t name, about; /* texts */
     uint32_t *members;
     uint32_t count;
-    bool peers; /* it has been used point to point: its status counts those, too */
+    bool peers;     /* it has been used point to point: its status counts those, too */
+    bool uneven;    /* ranks number its collectives differently: they cannot be compared */
+    bool coalesces; /* its sends and receives are coalesced */
+    bool unjudged;  /* uneven, with collectives in flight */
 };
 
 /* An operation in flight, and who is in it. */
@@ -76,6 +93,7 @@ struct meeting {
     uint32_t missing_count; /* the first so many of them have not queued it */
     uint32_t odd_count;     /* who comes with something else; of its flights, see blame.c */
     bool stalled;           /* all have come, nobody has anything older */
+    bool unreceived;        /* a send to a rank that has not come to the receive */
 };
 
 struct flight {
@@ -144,6 +162,12 @@ static inline const struct operation *flight_operation(const struct training *jo
     return &job->ranks[flight->rank].operations[flight->operation];
 }
 
+/* A rank of the job of which there is no dump. */
+static inline bool is_unseen(const struct rank *rank)
+{
+    return rank->listed && !rank->heard && !rank->unread;
+}
+
 static inline bool in_flight(const struct operation *operation)
 {
     return operation->state != STATE_COMPLETED;
@@ -171,6 +195,16 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
 /* meet.c, blame.c: steps of training_judge. */
 gordian_status training_meet(struct training *job, gordian_error *error);
 gordian_status training_accuse(struct training *job, gordian_error *error);
+void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t meeting);
+
+/* sends.c: ranks that are in nothing but sends. Do they wait for their receivers, or are they
+ * absent? */
+bool find_senders(struct training *job); /* before anybody is called absent; true: there are some */
+bool send_is_large(const struct training *job, const struct operation *send);
+gordian_status training_settle_senders(struct training *job, gordian_error *error);
+/* judge.c: sets `deadlocked` of ranks that nobody who is to blame is behind. */
+gordian_status training_find_deadlocked(struct training *job, gordian_error *error);
+
 /* The ranks and meetings as an engine sees them: meeting m is process rank_count + m. `each` is
  * told who awaits any of whom. `narrow`: only the deadlocked, and of each only what it is in first.
  */

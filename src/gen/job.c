@@ -94,7 +94,7 @@ static bool is_fitting(const struct gen_job *job, uint32_t rank, uint32_t index)
     const struct stage *stage = stage_of(job, rank);
     const struct call_plan *plan = &stage->calls[index];
     bool alone = call_is_p2p(plan) || job_members(job, plan->kind) < 2;
-    if (plan->ring)
+    if (plan->ring || plan->batch != index) /* a coalesced group is queued as one */
         return false;
     switch (job->fault) {
     case FAULT_STUCK:
@@ -196,6 +196,8 @@ gordian_status gen_job_open(struct gen_job **out, const struct gen_options *opti
     job->ranks = options->processes;
     job->keep = options->events > 1000000 ? 1000000 : (uint32_t)options->events;
     draw_manner(job);
+    job->batches = options->seed % 4 != 2;
+    job->coalesces = options->seed % 4 == 3;
     gordian_status status = choose_fault(job, options->fault, error);
     if (status == GORDIAN_OK)
         status = choose_sizes(job, options, error);

@@ -78,6 +78,8 @@ struct gen_job {
     bool active;     /* dumps leave out what is completed */
     bool timed;      /* recorders note starts */
     bool frames;     /* and lines of Python */
+    bool batches;    /* sends and receives are coalesced, as batch_isend_irecv does it */
+    bool coalesces;  /* and so are some collectives */
     uint32_t base;   /* what sequence numbers and records start from */
     struct stage *stages;
     uint32_t length; /* of the longest program */

@@ -297,9 +297,31 @@ static uint64_t created_at(const struct gen_job *job, uint32_t rank, uint32_t in
     return STARTED_AT + (uint64_t)(job->base + index) * 1000000 + rank % 1000 * 100;
 }
 
-static void put_progress(struct dump *dump, uint32_t rank, uint32_t index)
+/* Which entry of a call it is. The calls of a coalesced group leave a member each, which never
+ * changes its state, and the last of them the entry that closes the group. */
+enum part {
+    PART_ALONE,
+    PART_MEMBER,
+    PART_CLOSING,
+};
+
+/* How far what an entry stands for is: of a closing entry all of its group. */
+static uint8_t entry_progress(const struct gen_job *job, uint32_t rank, uint32_t index,
+                              enum part part)
 {
-    uint8_t state = *job_state(dump->job, rank, index);
+    uint8_t state = *job_state(job, rank, index);
+    uint32_t batch = job_call(job, rank, index)->batch;
+    if (part == PART_MEMBER)
+        return CALL_STATE_NONE;
+    for (uint32_t i = index; part == PART_CLOSING && i-- > batch;)
+        if (*job_state(job, rank, i) < state)
+            state = *job_state(job, rank, i);
+    return state;
+}
+
+static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum part part)
+{
+    uint8_t state = entry_progress(dump->job, rank, index, part);
     bool started = state != CALL_STATE_NONE && dump->job->timed;
     uint64_t created = created_at(dump->job, rank, index);
     put_key(dump, "state");
@@ -334,14 +356,36 @@ static void put_frames(struct dump *dump, const struct call_plan *plan)
     put_shut(dump, true);
 }
 
-static void put_entry(struct dump *dump, uint32_t rank, uint32_t index)
+static void put_nothing(struct dump *dump, const char *key)
+{
+    put_key(dump, key);
+    put_open(dump, true);
+    put_shut(dump, true);
+}
+
+static void put_tensors(struct dump *dump, uint32_t rank, const struct call_plan *plan,
+                        enum part part)
+{
+    if (part == PART_CLOSING) {
+        put_nothing(dump, "input_sizes");
+        put_nothing(dump, "input_dtypes");
+        put_nothing(dump, "output_sizes");
+        put_nothing(dump, "output_dtypes");
+        return;
+    }
+    put_sizes(dump, "input_sizes", "input_dtypes", size_of(dump->job, rank, plan, false));
+    put_sizes(dump, "output_sizes", "output_dtypes", size_of(dump->job, rank, plan, true));
+}
+
+static void put_entry(struct dump *dump, uint32_t rank, uint32_t index, enum part part,
+                      uint32_t record)
 {
     const struct gen_job *job = dump->job;
     const struct call_plan plan = call_made(job, rank, index);
     bool p2p = call_is_p2p(&plan);
     char text[48];
     put_open(dump, false);
-    put_pair(dump, "record_id", (int64_t)job->base + index);
+    put_pair(dump, "record_id", (int64_t)job->base + record);
     put_pair(dump, "pg_id", plan.kind);
     put_key(dump, "process_group");
     put_open(dump, true);
@@ -354,10 +398,9 @@ static void put_entry(struct dump *dump, uint32_t rank, uint32_t index)
     put_pair(dump, "op_id", (int64_t)job->base + plan.sequence);
     put_key(dump, "profiling_name");
     profiling_name(job, rank, &plan, text, sizeof text);
-    put_text(dump, text);
-    put_sizes(dump, "input_sizes", "input_dtypes", size_of(job, rank, &plan, false));
-    put_sizes(dump, "output_sizes", "output_dtypes", size_of(job, rank, &plan, true));
-    put_progress(dump, rank, index);
+    put_text(dump, part == PART_CLOSING ? "nccl:coalesced" : text);
+    put_tensors(dump, rank, &plan, part);
+    put_progress(dump, rank, index, part);
     put_key(dump, "is_p2p");
     put_truth(dump, p2p);
     if (job->frames)
@@ -365,21 +408,53 @@ static void put_entry(struct dump *dump, uint32_t rank, uint32_t index)
     put_shut(dump, false);
 }
 
+static bool joins_previous(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    return index < stage_of(job, rank)->count &&
+           job_call(job, rank, index)->batch != job_index(job, rank, index);
+}
+
+static bool is_coalesced(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    const struct call_plan *plan = job_call(job, rank, index);
+    if (call_is_p2p(plan))
+        return job->batches;
+    return job->coalesces && plan->kind == GROUP_DATA && plan->call == CALL_ALL_GATHER;
+}
+
+/* The entries of a call, in their order; how many there are. A coalesced collective has two
+ * members. */
+static uint32_t list_parts(const struct gen_job *job, uint32_t rank, uint32_t index,
+                           enum part parts[3])
+{
+    uint32_t count = 0;
+    if (job_skips(job, rank, index))
+        return 0;
+    bool coalesced = is_coalesced(job, rank, index);
+    parts[count++] = coalesced ? PART_MEMBER : PART_ALONE;
+    if (coalesced && !call_is_p2p(job_call(job, rank, index)))
+        parts[count++] = PART_MEMBER;
+    if (coalesced && !joins_previous(job, rank, index + 1))
+        parts[count++] = PART_CLOSING;
+    return count;
+}
+
 /* A recorder keeps so many of the latest; a dump may leave out what was completed. */
 static void put_entries(struct dump *dump, uint32_t rank)
 {
     const struct gen_job *job = dump->job;
-    uint32_t made = 0;
+    enum part parts[3];
+    uint32_t made = 0, record = 0;
     for (uint32_t i = 0; i < job->hosts[rank]; i++)
-        made += !job_skips(job, rank, i);
-    uint32_t passed = made > job->keep ? made - job->keep : 0;
+        made += list_parts(job, rank, i, parts);
     put_key(dump, "entries");
     put_open(dump, true);
     for (uint32_t i = 0; i < job->hosts[rank]; i++) {
-        if (job_skips(job, rank, i) || (passed && passed--))
-            continue;
-        if (!job->active || *job_state(job, rank, i) != CALL_STATE_DONE)
-            put_entry(dump, rank, i);
+        uint32_t count = list_parts(job, rank, i, parts);
+        for (uint32_t j = 0; j < count; j++, record++)
+            if (made - record <= job->keep &&
+                !(job->active && entry_progress(job, rank, i, parts[j]) == CALL_STATE_DONE))
+                put_entry(dump, rank, i, parts[j], record);
     }
     put_shut(dump, true);
 }

@@ -111,10 +111,14 @@ static bool write_transfer(struct writer *writer, enum call call, int toward, bo
     return true;
 }
 
+/* Both ways at once; or one after the other, and then every other stage receives first. */
 static void write_both(struct writer *writer, int toward)
 {
-    bool sent = write_transfer(writer, CALL_SEND, toward, false);
-    write_transfer(writer, CALL_RECV, toward, sent);
+    bool receives_first = !writer->job->batches && writer->place % 2;
+    enum call first = receives_first ? CALL_RECV : CALL_SEND;
+    enum call second = receives_first ? CALL_SEND : CALL_RECV;
+    bool written = write_transfer(writer, first, toward, false);
+    write_transfer(writer, second, toward, written && writer->job->batches);
 }
 
 static void write_step(struct writer *writer)

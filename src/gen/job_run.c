@@ -117,7 +117,7 @@ static void move_host(struct gen_job *job, uint32_t rank)
         const struct call_plan *plan = job_call(job, rank, *host);
         if (job_skips(job, rank, *host))
             *job_state(job, rank, *host) = CALL_STATE_DONE;
-        else if (job->pending[rank] >= job->window)
+        else if (job->pending[rank] >= job->window && plan->batch == job_index(job, rank, *host))
             return;
         else
             job->pending[rank] += plan->call != CALL_SEND;
@@ -248,11 +248,31 @@ static bool all_done(const struct gen_job *job)
     return true;
 }
 
+/* Has it sent to a rank that has not queued the receive? */
+static bool sends_unreceived(const struct gen_job *job, uint32_t rank, uint32_t other)
+{
+    for (uint32_t i = job->lows[rank]; i < job->hosts[rank]; i++) {
+        const struct call_plan *plan = job_call(job, rank, i);
+        if (in_flight_at(job, rank, i) && plan->call == CALL_SEND && !plan->ring &&
+            job_neighbour(job, rank, plan->toward) == other && plan->match >= job->hosts[other])
+            return true;
+    }
+    return false;
+}
+
+/* A rank that stops with a send to another that has stopped looks as if it waited for that one. */
+static bool looks_waiting(const struct gen_job *job, uint32_t which)
+{
+    uint32_t victim = job->victims[which], other = job->victims[!which];
+    return job->fault == FAULT_ABSENT && job->victim_count == 2 && is_culprit(job, !which) &&
+           sends_unreceived(job, victim, other) && !sends_unreceived(job, other, victim);
+}
+
 static void list_culprits(struct gen_job *job)
 {
     struct job_truth *truth = &job->truth;
     for (uint32_t i = 0; i < job->victim_count; i++)
-        if (is_culprit(job, i))
+        if (is_culprit(job, i) && !looks_waiting(job, i))
             truth->culprits[truth->culprit_count++] = job->victims[i];
     if (truth->culprit_count == 2 && truth->culprits[0] > truth->culprits[1]) {
         uint32_t first = truth->culprits[0];

@@ -106,6 +106,39 @@ static void pickle_values(struct arena *arena)
     }
 }
 
+/* Protocols 0 and 1: lines of text, and containers from what lies above a mark. */
+static void pickle_lines(struct arena *arena)
+{
+    static const char bytes[] =
+        "(dp0\nVa\\u20ac\xe9\np1\n(lp2\nI5\naI-7\naI01\naI00\naL12345678901234L\na"
+        "L99999999999999999999L\naL-99999999999999999999L\naF-2.5e1\naNasS'q\\'\\n\\x41'\n"
+        "(g1\nI1\n(I2\nI3\n1ts.";
+    const struct value *value = NULL;
+    gordian_error error = {0};
+    must(pickle_read(&value, arena, PICKLE(bytes), &error), &error);
+    const struct value *list = value_find(value, "a\xe2\x82\xac\xc3\xa9");
+    const struct value *tuple = value_find(value, "q'\nA");
+    REQUIRE(value_is(list, VALUE_LIST) && list->count == 9);
+    CHECK(value_integer(list->items[0], 0) == 5 && value_integer(list->items[1], 0) == -7);
+    CHECK(list->items[2]->kind == VALUE_BOOL && list->items[2]->integer == 1);
+    CHECK(list->items[3]->kind == VALUE_BOOL && list->items[3]->integer == 0);
+    CHECK(value_integer(list->items[4], 0) == INT64_C(12345678901234));
+    CHECK(value_integer(list->items[5], 0) == INT64_MAX);
+    CHECK(value_integer(list->items[6], 0) == INT64_MIN);
+    CHECK(list->items[7]->kind == VALUE_REAL && list->items[7]->real == -25);
+    CHECK(list->items[8]->kind == VALUE_NONE);
+    REQUIRE(value_is(tuple, VALUE_LIST) && tuple->count == 2);
+    CHECK(value_says(tuple->items[0], "a\xe2\x82\xac\xc3\xa9"));
+    for (size_t size = 0; size < sizeof bytes - 1; size++) {
+        uint8_t *copy = malloc(size + !size);
+        REQUIRE(copy);
+        memcpy(copy, bytes, size);
+        error = (gordian_error){0};
+        CHECK(pickle_read(&value, arena, copy, size, &error) == GORDIAN_STATUS_INPUT);
+        free(copy);
+    }
+}
+
 static void pickle_faults(struct arena *arena)
 {
     static const struct {
@@ -136,6 +169,21 @@ static void pickle_faults(struct arena *arena)
         {"\x80\x02]N(a.", 7, "too little"},
         {"\x80\x02X\xff\xff\xff\xff.", 8, "ends within a text"},
         {"\x80\x02\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", 12, "ends within a text"},
+        {"(cos\nsystem\n.", 13, "byte 1: the opcode GLOBAL"},
+        {"(S'true'\nios\nsystem\n.", 21, "byte 9: the opcode INST"},
+        {"(V\\u12\n.", 8, "a backslash"},
+        {"(V\\U00110000\n.", 14, "a backslash"},
+        {"(Sx\n.", 5, "quotes"},
+        {"(S'\\q'\n.", 8, "a backslash"},
+        {"(I5", 3, "ends within a line"},
+        {"(I5x\n.", 6, "no number"},
+        {"(L\n.", 4, "no number"},
+        {"(F1.5.\n.", 8, "no number"},
+        {"(I1\nd.", 6, "without a value"},
+        {"(Np-1\n.", 7, "no number"},
+        {"(Np99999\n.", 10, "memo"},
+        {"(g0\n.", 5, "memo"},
+        {"1.", 2, "no mark"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         const struct value *value;
@@ -157,9 +205,16 @@ static void file_names(void)
     CHECK(training_rank_of("a9/truth") == GORDIAN_NONE);
     CHECK(training_rank_of("dump_99999999") == GORDIAN_NONE);
     CHECK(training_rank_of("notes.txt") == GORDIAN_NONE);
+    CHECK(training_rank_of("rank3_host12") == 3);
+    CHECK(training_rank_of("host7/rank-10.host12.json") == 10);
+    CHECK(training_rank_of("host12_RANK_4.pickle") == 4);
+    CHECK(training_rank_of("rank") == GORDIAN_NONE);
+    CHECK(training_rank_of("rank99999999") == GORDIAN_NONE);
+    CHECK(training_rank_of("ranking_8") == 8);
 }
 
-#define CONFIG "\"pg_config\":{\"0\":{\"desc\":\"all\",\"ranks\":\"[0, 1, 2]\"}},"
+#define CONFIG                                                                                     \
+    "\"version\":\"2.9\",\"pg_config\":{\"0\":{\"desc\":\"all\",\"ranks\":\"[0, 1, 2]\"}},"
 #define ENTRY(name, state, size)                                                                   \
     "\"entries\":[{\"record_id\":1,\"pg_id\":0,\"process_group\":[\"0\",\"all\"],"                 \
     "\"collective_seq_id\":5,\"profiling_name\":\"nccl:" name "\",\"state\":\"" state "\","        \
@@ -227,6 +282,7 @@ int main(void)
     json_values(&arena);
     json_faults(&arena);
     pickle_values(&arena);
+    pickle_lines(&arena);
     pickle_faults(&arena);
     arena_free(&arena);
     file_names();

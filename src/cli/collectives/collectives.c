@@ -49,31 +49,63 @@ static int without_memory(struct cli *cli)
     return EXIT_BROKEN;
 }
 
-/* Every file of a folder whose name ends in a number; others may lie beside them. */
-static int add_folder(struct cli *cli, struct files *files, const char *path)
+#define FOLDERS_MOST 16 /* one in the other */
+
+static int add_folder(struct cli *cli, struct files *files, const char *path, unsigned depth);
+
+/* A file with a rank in its name, or a folder. Links to folders are not followed: they may lead
+ * back. */
+static int add_found(struct cli *cli, struct files *files, const char *path, unsigned depth)
 {
-    size_t before = files->count;
+    struct stat about;
+    uint32_t rank = training_rank_of(path);
+    if (lstat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return add_folder(cli, files, path, depth + 1);
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return EXIT_NOTHING;
+    if (rank == GORDIAN_NONE)
+        return EXIT_NOTHING;
+    return add_file(files, path, rank) ? EXIT_NOTHING : without_memory(cli);
+}
+
+/* Every file of a folder, and of those in it, that has a rank in its name; others may lie there as
+ * well. */
+static int add_folder(struct cli *cli, struct files *files, const char *path, unsigned depth)
+{
     DIR *folder = opendir(path);
     struct dirent *entry;
-    bool added = true;
+    int code = EXIT_NOTHING;
     if (!folder) {
         cli_say(cli, "cannot open '%.200s': %s", path, strerror(errno));
         return EXIT_BROKEN;
     }
-    while (added && (entry = readdir(folder))) {
+    if (depth > FOLDERS_MOST)
+        code =
+            cli_misuse(cli, "'%.200s': more than %d folders one in the other", path, FOLDERS_MOST);
+    while (code == EXIT_NOTHING && (entry = readdir(folder))) {
         char whole[PATH_MAX];
-        uint32_t rank = training_rank_of(entry->d_name);
-        if (rank == GORDIAN_NONE || entry->d_name[0] == '.' ||
+        if (entry->d_name[0] == '.' ||
             (size_t)snprintf(whole, sizeof whole, "%s/%s", path, entry->d_name) >= sizeof whole)
             continue;
-        added = add_file(files, whole, rank);
+        code = add_found(cli, files, whole, depth);
     }
     closedir(folder);
-    if (!added)
-        return without_memory(cli);
-    if (files->count == before)
-        return cli_misuse(cli, "'%.200s' has no file whose name ends in a rank", path);
-    return EXIT_NOTHING;
+    return code;
+}
+
+static int add_tree(struct cli *cli, struct files *files, const char *path)
+{
+    size_t before = files->count;
+    int code = add_folder(cli, files, path, 0);
+    if (code == EXIT_NOTHING && files->count == before)
+        code = cli_misuse(cli, "'%.200s' has no file with a rank in its name", path);
+    return code;
+}
+
+static int compare_paths(const void *left, const void *right)
+{
+    const struct dump_file *a = left, *b = right;
+    return strcmp(a->path, b->path);
 }
 
 static int add_path(struct cli *cli, struct files *files, const char *path)
@@ -84,11 +116,11 @@ static int add_path(struct cli *cli, struct files *files, const char *path)
         return EXIT_MISUSE;
     }
     if (S_ISDIR(about.st_mode))
-        return add_folder(cli, files, path);
+        return add_tree(cli, files, path);
     uint32_t rank = training_rank_of(path);
     if (rank == GORDIAN_NONE) {
         if (!cli->quiet)
-            cli_say(cli, "'%.200s' does not end in a rank's number: passed over", path);
+            cli_say(cli, "'%.200s' has no rank in its name: passed over", path);
         return EXIT_NOTHING;
     }
     return add_file(files, path, rank) ? EXIT_NOTHING : without_memory(cli);
@@ -151,30 +183,29 @@ static int write_products(struct cli *cli, const struct settings *settings,
     return EXIT_NOTHING;
 }
 
-static void say_complaints(struct cli *cli, const struct training *job)
+/* What was found counts more than what was not seen. */
+static int verdict_code(struct cli *cli, const struct verdict *verdict)
 {
-    const char *text;
-    uint32_t rank;
-    bool told = !cli->json && !cli->quiet; /* whoever it is of is silent, which is told anyway */
-    for (size_t i = 0; told && (text = training_complaint(job, i, &rank)) != NULL; i++)
-        cli_say(cli, "the dump of rank %u cannot be read: %s", rank, text);
+    if (verdict->dump_count == 0) {
+        cli_say(cli, "no dump could be read");
+        return EXIT_MISUSE;
+    }
+    if (verdict->culprit_count || verdict->mismatch_count || verdict->cycle_count ||
+        verdict->stalled_count)
+        return EXIT_FOUND;
+    return verdict_is_incomplete(verdict) ? EXIT_INCOMPLETE : EXIT_NOTHING;
 }
 
 static int show_job(struct cli *cli, const struct settings *settings, const struct training *job,
                     const struct verdict *verdict)
 {
     const struct style style = cli_style(cli);
-    say_complaints(cli, job);
     if (cli->json)
         training_json(job, &cli->out);
     else
         training_text(job, &cli->out, &style, cli->verbose, cli->quiet);
     int code = write_products(cli, settings, job);
-    if (code != EXIT_NOTHING)
-        return code;
-    bool found = verdict->culprit_count || verdict->mismatch_count || verdict->cycle_count ||
-                 verdict->stalled_count;
-    return found ? EXIT_FOUND : EXIT_NOTHING;
+    return code == EXIT_NOTHING ? verdict_code(cli, verdict) : code;
 }
 
 static int judge_files(struct cli *cli, const struct settings *settings, const struct files *files)
@@ -219,8 +250,10 @@ static int collectives_main(struct cli *cli, int argc, char **argv)
         code = add_operand(cli, &files, argv[i]);
     if (code == EXIT_NOTHING && files.count == 0)
         code = cli_misuse(cli, "no dump to read");
-    if (code == EXIT_NOTHING)
+    if (code == EXIT_NOTHING) {
+        qsort(files.list, files.count, sizeof *files.list, compare_paths);
         code = judge_files(cli, &settings, &files);
+    }
     files_free(&files);
     return code;
 }
@@ -230,7 +263,7 @@ const struct command command_collectives = {
     .operands = "PATH...",
     .summary = "name who is to blame for a training job that hangs",
     .about = "Reads the dumps that PyTorch's flight recorder leaves of every rank, pickle or\n"
-             "JSON: folders, files, patterns; the names end in the ranks' numbers. Says who is\n"
+             "JSON: folders, files, patterns; the names have the ranks' numbers. Says who is\n"
              "to blame (absent, silent, a stuck device, a mismatch), which cycle there is, and\n"
              "who only waits behind. No Python is needed, and nothing in a dump is executed.\n",
     .run = collectives_main,
