@@ -43,11 +43,33 @@ struct server_facts {
     bool standby;          /* replays the changes of another */
     bool names_programs;   /* sessions tell which application they are */
     bool mends_soft_waits; /* by letting somebody pass */
+    bool identifies;       /* has a further question for its identity */
+    char identity[200];    /* the same for all addresses of one running server; "": not known */
+    char system[32];       /* its system identifier, where this role may ask for it; "" */
+    bool detects;          /* ends cycles of its own locks itself, */
+    uint64_t detects_ns;   /* that long after the last wait has begun */
 };
 
 enum remedy {
     REMEDY_CANCEL,    /* the statement; the transaction fails */
     REMEDY_TERMINATE, /* the session */
+};
+
+/* What an order to end a wait or a session came to. */
+enum remedy_outcome {
+    OUTCOME_DONE,        /* the server has sent the signal */
+    OUTCOME_OVER,        /* the condition did not hold any more: nothing was done */
+    OUTCOME_REFUSED,     /* this role may not */
+    OUTCOME_UNREACHABLE, /* the connection was gone before the order was sent: nothing was done */
+    OUTCOME_UNKNOWN,     /* the connection broke before the answer */
+};
+
+/* What must still be so when the server carries the order out. */
+struct remedy_condition {
+    const struct look *look; /* as it was seen */
+    uint32_t session;        /* the one to end */
+    const uint32_t *edges;   /* of the look: all of them must stand; the session's own come last */
+    size_t edge_count;       /* 0: only the session, and for a cancel its statement, are checked */
 };
 
 struct dialect {
@@ -64,10 +86,17 @@ struct dialect {
     /* False: out of memory. */
     bool (*read)(unsigned part, const struct server_facts *facts, const struct answer *answer,
                  struct look *look);
-    /* SQL that ends a session's wait. */
-    void (*remedy)(enum remedy remedy, const struct session *session, struct output *sql);
-    /* Did it work? Of the answer to that. */
-    bool (*obeyed)(const struct answer *answer);
+    /* A further question, if facts->identifies, and what its answer says. NULL: none. */
+    void (*identify)(struct output *sql);
+    void (*identified)(const struct answer *answer, struct server_facts *facts);
+    /* SQL for a person that ends a session's wait. */
+    void (*advise)(enum remedy remedy, const struct session *session, struct output *sql);
+    /* SQL that does it if, and only if, the condition still holds. */
+    void (*remedy)(enum remedy remedy, const struct server_facts *facts,
+                   const struct remedy_condition *condition, struct output *sql);
+    /* What became of it: by its answer, or by the error that was the answer. */
+    enum remedy_outcome (*outcome)(const struct answer *answer);
+    enum remedy_outcome (*refusal)(const char *why);
     /* What to do about this failure: a sentence, or NULL. */
     const char *(*hint)(const char *why);
 };

@@ -40,6 +40,9 @@ struct driver {
     /* The answer, until the next question. A value is NULL where the server has none. */
     size_t (*rows)(const void *connection);
     const char *(*value)(const void *connection, size_t row, unsigned column);
+    /* After a failure: was it an error that the server answered with, and can the connection be
+     * asked again? */
+    bool (*survives)(const void *connection);
     /* What failed: a line, and no password in it. */
     const char *(*why)(const void *connection);
     /* Where it is, for people: "db1:5432". */

@@ -4,6 +4,7 @@
  * A transaction that waits for another's lock does so however the queue is ordered: InnoDB lets
  * nobody pass. So all its edges are hard. Metadata locks, which are not InnoDB's: metadata.c. */
 #include "watch/metadata.h"
+#include "watch/remedy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,12 +23,17 @@ enum {
     HELLO_NEAR,
     HELLO_PORT,
     HELLO_METADATA,
+    HELLO_DETECTS,
+    HELLO_IDENTITY,
 };
 
-static void write_hello(unsigned version, int64_t pid, struct output *sql)
+/* How long a server with innodb_deadlock_detect may take: MariaDB looks before it waits, MySQL once
+ * a second. */
+#define DETECTS_NS UINT64_C(1000000000)
+
+/* `number`: SQL for what the server is known by. */
+static void write_hello(const char *number, struct output *sql)
 {
-    (void)version;
-    (void)pid;
     output_text(sql, "SELECT CURRENT_USER(), @@performance_schema AND "
                      "EXISTS(SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = "
                      "'performance_schema' AND TABLE_NAME = 'session_connect_attrs'), "
@@ -36,7 +42,25 @@ static void write_hello(unsigned version, int64_t pid, struct output *sql)
                      "EXISTS(SELECT 1 FROM information_schema.USER_PRIVILEGES "
                      "WHERE PRIVILEGE_TYPE IN ('SUPER', 'CONNECTION ADMIN', 'CONNECTION_ADMIN')), "
                      "SUBSTRING_INDEX(USER(), '@', -1) IN ('localhost', '127.0.0.1', '::1'), "
-                     "@@port, " METADATA_SHOWN);
+                     "@@port, " METADATA_SHOWN ", @@global.innodb_deadlock_detect, ");
+    output_format(sql, "CONCAT_WS('/', %s, @@hostname, @@port, @@server_id, @@socket, @@datadir)",
+                  number);
+}
+
+static void write_maria_hello(unsigned version, int64_t pid, struct output *sql)
+{
+    (void)pid;
+    (void)version;
+    write_hello("(SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_VARIABLES WHERE "
+                "VARIABLE_NAME = 'SERVER_UID')",
+                sql);
+}
+
+static void write_mysql_hello(unsigned version, int64_t pid, struct output *sql)
+{
+    (void)pid;
+    (void)version;
+    write_hello("@@server_uuid", sql);
 }
 
 static bool is_one(const char *value)
@@ -57,6 +81,10 @@ static void greet_innodb(const struct answer *answer, struct server_facts *facts
     const char *port = answer_value(answer, 0, HELLO_PORT);
     facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
     facts->sees_definitions = is_one(answer_value(answer, 0, HELLO_METADATA));
+    facts->detects = is_one(answer_value(answer, 0, HELLO_DETECTS));
+    facts->detects_ns = DETECTS_NS;
+    const char *identity = answer_value(answer, 0, HELLO_IDENTITY);
+    snprintf(facts->identity, sizeof facts->identity, "%s", identity ? identity : "");
     facts->lacks[0] = '\0';
     if (!facts->sees_definitions)
         snprintf(facts->lacks, sizeof facts->lacks,
@@ -191,6 +219,8 @@ static bool read_session(const struct answer *answer, size_t row, struct look *l
     for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!(*texts[i].text = look_text(look, answer_value(answer, row, texts[i].column))))
             return false;
+    session->transaction = session->started;
+    session->statement = session->changed;
     session->transaction_s = number_of(answer_value(answer, row, SESSION_TRANSACTION_AGE));
     session->state_s = number_of(answer_value(answer, row, SESSION_STATE_AGE));
     session->work = (uint64_t)number_of(answer_value(answer, row, SESSION_WORK));
@@ -208,29 +238,33 @@ enum {
     WAIT_TABLE,
     WAIT_INDEX,
     WAIT_DATA,
+    WAIT_LOCK,
 };
 
 /* One row for each that waits, with all in its way. */
 static void write_maria_waits(struct output *sql)
 {
-    output_text(sql, "SELECT g.waiter, g.blockers, l.lock_mode, l.lock_type, l.lock_table, "
-                     "l.lock_index, l.lock_data FROM (SELECT requesting_trx_id AS waiter, "
-                     "MAX(requested_lock_id) AS wanted, GROUP_CONCAT(DISTINCT blocking_trx_id) AS "
-                     "blockers FROM information_schema.INNODB_LOCK_WAITS GROUP BY "
-                     "requesting_trx_id) g LEFT JOIN information_schema.INNODB_LOCKS l "
-                     "ON l.lock_id = g.wanted");
+    output_text(sql,
+                "SELECT g.waiter, g.blockers, l.lock_mode, l.lock_type, l.lock_table, "
+                "l.lock_index, l.lock_data, g.wanted FROM (SELECT requesting_trx_id AS waiter, "
+                "MAX(requested_lock_id) AS wanted, GROUP_CONCAT(DISTINCT blocking_trx_id) AS "
+                "blockers FROM information_schema.INNODB_LOCK_WAITS GROUP BY "
+                "requesting_trx_id) g LEFT JOIN information_schema.INNODB_LOCKS l "
+                "ON l.lock_id = g.wanted");
 }
 
 static void write_mysql_waits(struct output *sql)
 {
-    output_text(sql, "SELECT /*+ SET_VAR(group_concat_max_len=1000000) */ "
-                     "w.REQUESTING_ENGINE_TRANSACTION_ID, "
-                     "GROUP_CONCAT(DISTINCT w.BLOCKING_ENGINE_TRANSACTION_ID), l.LOCK_MODE, "
-                     "l.LOCK_TYPE, CONCAT('`', l.OBJECT_SCHEMA, '`.`', l.OBJECT_NAME, '`'), "
-                     "l.INDEX_NAME, l.LOCK_DATA FROM performance_schema.data_lock_waits w "
-                     "JOIN performance_schema.data_locks l "
-                     "ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID "
-                     "GROUP BY 1, 3, 4, 5, 6, 7");
+    output_text(
+        sql,
+        "SELECT /*+ SET_VAR(group_concat_max_len=1000000) */ "
+        "w.REQUESTING_ENGINE_TRANSACTION_ID, "
+        "GROUP_CONCAT(DISTINCT w.BLOCKING_ENGINE_TRANSACTION_ID), l.LOCK_MODE, "
+        "l.LOCK_TYPE, CONCAT('`', l.OBJECT_SCHEMA, '`.`', l.OBJECT_NAME, '`'), "
+        "l.INDEX_NAME, l.LOCK_DATA, l.ENGINE_LOCK_ID FROM performance_schema.data_lock_waits w "
+        "JOIN performance_schema.data_locks l "
+        "ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID "
+        "GROUP BY 1, 3, 4, 5, 6, 7, 8");
 }
 
 static uint32_t find_transaction(const struct look *look, const char *id, size_t length)
@@ -277,8 +311,14 @@ static bool read_wait(const struct answer *answer, size_t row, struct look *look
     uint32_t number = session == LOOK_NONE ? LOOK_NONE : look->sessions[session].wait;
     if (number == LOOK_NONE)
         return true; /* it did not wait a moment ago: the next look will know */
-    return name_lock(look, &look->waits[number], answer, row) &&
-           add_blockers(look, number, answer_value(answer, row, WAIT_BLOCKERS));
+    const struct wait *wait = &look->waits[number];
+    const char *lock = look_text(look, answer_value(answer, row, WAIT_LOCK));
+    size_t first = look->edge_count;
+    if (!lock || !name_lock(look, &look->waits[number], answer, row) ||
+        !add_blockers(look, number, answer_value(answer, row, WAIT_BLOCKERS)))
+        return false;
+    look_identify(look, first, lock, wait->began);
+    return true;
 }
 
 /* ------------------------------------------------------------------ parts and remedies */
@@ -335,18 +375,6 @@ static bool read_part(unsigned part, const struct server_facts *facts, const str
     return true;
 }
 
-static void write_remedy(enum remedy remedy, const struct session *session, struct output *sql)
-{
-    output_format(sql, "KILL %s%lld", remedy == REMEDY_CANCEL ? "QUERY " : "",
-                  (long long)session->pid);
-}
-
-static bool obeyed_remedy(const struct answer *answer)
-{
-    (void)answer;
-    return true; /* what cannot be killed is an error */
-}
-
 static const char *hint_innodb(const char *why)
 {
     if (strstr(why, "PROCESS privilege"))
@@ -360,13 +388,15 @@ const struct dialect dialect_mariadb = {
     .kind = "MariaDB",
     .parts = PARTS,
     .pause_ns = PAUSE_NS,
-    .hello = write_hello,
+    .hello = write_maria_hello,
     .greet = greet_innodb,
     .gate = write_gate,
     .part = write_maria_part,
     .read = read_part,
-    .remedy = write_remedy,
-    .obeyed = obeyed_remedy,
+    .advise = remedy_mariadb_advise,
+    .remedy = remedy_mariadb_write,
+    .outcome = remedy_innodb_outcome,
+    .refusal = remedy_innodb_refusal,
     .hint = hint_innodb,
 };
 
@@ -374,12 +404,14 @@ const struct dialect dialect_mysql = {
     .kind = "MySQL",
     .parts = PARTS,
     .pause_ns = PAUSE_NS,
-    .hello = write_hello,
+    .hello = write_mysql_hello,
     .greet = greet_innodb,
     .gate = write_gate,
     .part = write_mysql_part,
     .read = read_part,
-    .remedy = write_remedy,
-    .obeyed = obeyed_remedy,
+    .advise = remedy_mysql_advise,
+    .remedy = remedy_mysql_write,
+    .outcome = remedy_innodb_outcome,
+    .refusal = remedy_innodb_refusal,
     .hint = hint_innodb,
 };

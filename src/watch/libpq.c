@@ -16,6 +16,7 @@ struct pq {
     PGconn *conn; /* NULL: hung up */
     PGresult *result;
     bool connecting, unsent;
+    bool failed; /* a result was an error; the others are still to be read */
     PostgresPollingStatusType polling;
     char why[320];
 };
@@ -49,7 +50,7 @@ static void hang_up_pq(void *connection)
     pq->result = NULL;
     PQfinish(pq->conn);
     pq->conn = NULL;
-    pq->connecting = pq->unsent = false;
+    pq->connecting = pq->unsent = pq->failed = false;
 }
 
 static void close_pq(void *connection)
@@ -130,6 +131,7 @@ static enum driver_progress ask_pq(void *connection, const char *sql)
     struct pq *pq = connection;
     PQclear(pq->result);
     pq->result = NULL;
+    pq->failed = false;
     if (!PQsendQuery(pq->conn, sql))
         return fail_pq(pq, PQerrorMessage(pq->conn));
     return flush_pq(pq);
@@ -156,9 +158,9 @@ static enum driver_progress go_on_asking(struct pq *pq, short revents)
     while (!PQisBusy(pq->conn)) {
         PGresult *result = PQgetResult(pq->conn);
         if (!result)
-            return DRIVER_READY;
+            return pq->failed ? DRIVER_FAILED : DRIVER_READY;
         if (!keep_result(pq, result))
-            return DRIVER_FAILED;
+            pq->failed = true;
     }
     return DRIVER_BUSY;
 }
@@ -191,6 +193,12 @@ static const char *value_pq(const void *connection, size_t row, unsigned column)
     if ((int)column >= PQnfields(pq->result) || PQgetisnull(pq->result, (int)row, (int)column))
         return NULL;
     return PQgetvalue(pq->result, (int)row, (int)column);
+}
+
+static bool survives_pq(const void *connection)
+{
+    const struct pq *pq = connection;
+    return pq->failed && PQstatus(pq->conn) == CONNECTION_OK;
 }
 
 static const char *why_pq(const void *connection)
@@ -249,6 +257,7 @@ const struct driver driver_libpq = {
     .wants = wants_pq,
     .rows = rows_pq,
     .value = value_pq,
+    .survives = survives_pq,
     .why = why_pq,
     .place = place_pq,
     .pid = pid_pq,

@@ -85,6 +85,8 @@ uint32_t look_session(struct look *look, int64_t pid, const char *gid)
         .state = "",
         .query = "",
         .changed = "",
+        .transaction = "",
+        .statement = "",
         .transaction_s = -1,
         .state_s = -1,
         .wait = LOOK_NONE,
@@ -119,8 +121,17 @@ bool look_edge(struct look *look, uint32_t wait, uint32_t holder, bool soft, con
     for (size_t i = look->edge_count; i > 0 && look->edges[i - 1].wait == wait; i--)
         if (look->edges[i - 1].holder == holder)
             return true;
-    const struct edge edge = {.wait = wait, .holder = holder, .soft = soft, .mode = mode};
+    const struct edge edge = {
+        .wait = wait, .holder = holder, .soft = soft, .mode = mode, .lock = "", .began = ""};
     return look_push(look, &edge);
+}
+
+void look_identify(struct look *look, size_t first, const char *lock, const char *began)
+{
+    for (size_t i = first; i < look->edge_count; i++) {
+        look->edges[i].lock = lock;
+        look->edges[i].began = began;
+    }
 }
 
 /* ------------------------------------------------------------------ the same as before */
@@ -130,7 +141,7 @@ static uint64_t stir_text(uint64_t key, const char *text)
     return hash_stir(key, hash_bytes(text, strlen(text)));
 }
 
-static uint64_t identity_of(const struct session *session)
+uint64_t look_identity(const struct session *session)
 {
     uint64_t key = hash_word((uint64_t)session->pid + 1);
     key = stir_text(stir_text(key, session->started), session->id);
@@ -139,16 +150,26 @@ static uint64_t identity_of(const struct session *session)
 
 static uint64_t state_key(const struct session *session)
 {
-    return stir_text(stir_text(identity_of(session), session->changed), session->state);
+    return stir_text(stir_text(look_identity(session), session->changed), session->state);
 }
 
 static uint64_t edge_key(const struct look *look, const struct edge *edge)
 {
     const struct wait *wait = &look->waits[edge->wait];
-    uint64_t key = identity_of(&look->sessions[wait->session]);
+    uint64_t key = look_identity(&look->sessions[wait->session]);
     key = stir_text(stir_text(stir_text(key, wait->began), wait->object), wait->mode);
     return hash_stir(hash_stir(key, edge->own),
-                     identity_of(&look->sessions[edge->holder]) + edge->soft + 2 * edge->guessed);
+                     look_identity(&look->sessions[edge->holder]) + edge->soft + 2 * edge->guessed);
+}
+
+static uint64_t request_key(const struct look *look, const struct edge *edge)
+{
+    const struct wait *wait = &look->waits[edge->wait];
+    const struct session *waiter = &look->sessions[wait->session];
+    uint64_t key = stir_text(look_identity(waiter), waiter->transaction);
+    key = stir_text(stir_text(key, waiter->statement), edge->lock);
+    key = stir_text(stir_text(key, wait->object), wait->mode);
+    return hash_stir(key, look_identity(&look->sessions[edge->holder]));
 }
 
 /* A key and since when it holds. */
@@ -199,6 +220,7 @@ void look_settle(struct look *look, const struct look *before)
     for (size_t i = 0; i < look->edge_count; i++) {
         struct edge *edge = &look->edges[i];
         edge->key = edge_key(look, edge);
+        edge->request = request_key(look, edge);
         edge->since = since_of(known, count, edge->key, look->answered);
     }
     memory_free(&before->memory, known);

@@ -25,6 +25,8 @@ struct session {
     const char *state;             /* "active", "idle in transaction", ... */
     const char *query;             /* the running one, or the last */
     const char *changed;           /* when the state last changed, as the server writes it */
+    const char *transaction;       /* start of its transaction, as the server writes it; "" */
+    const char *statement;         /* start of its statement, or the statement's number; "" */
     double transaction_s, state_s; /* how old; below 0: there is none, or it may not be seen */
     uint64_t work;                 /* rows changed, or locks held: what ending it would cost */
     bool active;                   /* runs a statement, or waits in one */
@@ -56,7 +58,11 @@ struct edge {
     bool guessed;          /* soft, and the server was not asked: counts for nothing but display */
     const char *mode;      /* that it holds, or wants; "" if that is not known */
     uint64_t own;          /* tells edges of one wait apart that came with several rows; 0 */
+    const char *lock;      /* identity of the lock, as the server writes it; "": not known */
+    const char *began;     /* start of the wait for it, as the server writes it; "": not known */
     uint64_t key, since;
+    uint64_t request; /* key of the request: the same statement wants the same lock of the same
+                       * holder. A statement that waits again has the same request. */
 };
 
 struct look {
@@ -93,9 +99,14 @@ bool look_edge(struct look *look, uint32_t wait, uint32_t holder, bool soft, con
 
 /* The same without looking whether it is there. */
 bool look_push(struct look *look, const struct edge *edge);
+/* Identifies the lock of all edges from `first` on. */
+void look_identify(struct look *look, size_t first, const char *lock, const char *began);
 
 /* The look is whole: keys, and `since` from the look before. */
 void look_settle(struct look *look, const struct look *before);
+
+/* Which session it is: the same in all looks at its server. */
+uint64_t look_identity(const struct session *session);
 
 /* How many wait behind this session, directly or not. */
 size_t look_behind(const struct look *look, uint32_t session);

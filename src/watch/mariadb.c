@@ -299,6 +299,14 @@ static const char *value_maria(const void *connection, size_t row, unsigned colu
     return column < mysql_num_fields(maria->result) ? maria->rows[row][column] : NULL;
 }
 
+/* Errors from 2000 to 2999 are the library's own: the connection is lost. */
+static bool survives_maria(const void *connection)
+{
+    const struct maria *maria = connection;
+    unsigned number = maria->mysql ? mysql_errno(maria->mysql) : 0;
+    return number && (number < 2000 || number > 2999);
+}
+
 static const char *why_maria(const void *connection)
 {
     const struct maria *maria = connection;
@@ -340,6 +348,7 @@ const struct driver driver_mariadb = {
     .wants = wants_maria,
     .rows = rows_maria,
     .value = value_maria,
+    .survives = survives_maria,
     .why = why_maria,
     .place = place_maria,
     .pid = pid_maria,

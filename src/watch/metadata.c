@@ -139,6 +139,7 @@ static bool take_session(struct look *look, const struct answer *answer, size_t 
     session->database = look_text(look, answer_value(answer, row, LOCK_DATABASE));
     session->query = look_text(look, answer_value(answer, row, LOCK_QUERY));
     session->changed = look_text(look, answer_value(answer, row, LOCK_CHANGED));
+    session->statement = session->changed;
     return session->user && session->database && session->query && session->changed &&
            innodb_take_host(look, session, answer_value(answer, row, LOCK_HOST));
 }

@@ -1,6 +1,6 @@
 /* PostgreSQL 10 and later: what to ask, and what the answers mean. Measured on 15. */
-#include "watch/dialect.h"
 #include "watch/queues.h"
+#include "watch/remedy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,19 @@ enum {
     HELLO_NEAR,
     HELLO_PORT,
     HELLO_STANDBY,
+    HELLO_STARTED,
+    HELLO_CONTROL,
+    HELLO_DETECTS,
 };
+
+/* Milliseconds after which a session looks for a deadlock, the longest that can be known: of this
+ * session, and as set for roles and databases. What a session has set for itself is not visible. */
+#define DEADLOCK_TIMEOUT                                                                           \
+    "SELECT max(ms) FROM (SELECT setting::numeric AS ms FROM pg_settings WHERE name = "            \
+    "'deadlock_timeout' UNION ALL SELECT extract(epoch FROM (m[1] || coalesce(m[2], "              \
+    "'ms'))::interval)::numeric * 1000 FROM (SELECT regexp_match(item, "                           \
+    "'^deadlock_timeout=([0-9.]+) *(us|ms|s|min|h|d)?$') AS m FROM pg_db_role_setting, "           \
+    "unnest(setconfig) AS item) AS given WHERE m IS NOT NULL) AS known"
 
 /* The watcher never waits long for a lock of its own. Behind a pooler the next transaction of this
  * server connection is another client's: the settings are those of one question, which is one
@@ -45,8 +57,10 @@ static void write_hello(unsigned version, int64_t pid, struct output *sql)
                 "pg_has_role(current_user, 'pg_signal_backend', 'usage') OR r.rolsuper, "
                 "r.rolsuper, coalesce(inet_client_addr() <<= '127.0.0.0/8' OR "
                 "inet_client_addr() = '::1' OR inet_client_addr() = inet_server_addr(), true), "
-                "current_setting('port'), pg_is_in_recovery() "
-                "FROM pg_roles r WHERE r.rolname = current_user");
+                "current_setting('port'), pg_is_in_recovery(), "
+                "extract(epoch FROM pg_postmaster_start_time()), "
+                "has_function_privilege('pg_control_system()', 'execute'), (" DEADLOCK_TIMEOUT
+                ") FROM pg_roles r WHERE r.rolname = current_user");
 }
 
 static bool is_true(const char *value)
@@ -76,6 +90,26 @@ static void greet_postgres(const struct answer *answer, struct server_facts *fac
     const char *port = answer_value(answer, 0, HELLO_PORT);
     facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
     facts->standby = is_true(answer_value(answer, 0, HELLO_STANDBY));
+    const char *started = answer_value(answer, 0, HELLO_STARTED);
+    snprintf(facts->identity, sizeof facts->identity, "PostgreSQL, port %u, started %s",
+             facts->port, started ? started : "?");
+    facts->identifies = is_true(answer_value(answer, 0, HELLO_CONTROL));
+    const char *detects = answer_value(answer, 0, HELLO_DETECTS);
+    facts->detects = true;
+    facts->detects_ns = detects ? (uint64_t)(strtod(detects, NULL) * 1e6) : UINT64_C(1000000000);
+}
+
+/* A question of its own, since a role without the right to it would get an error. A standby has its
+ * primary's number: with the start of the server it says which of them this is. */
+static void write_identify(struct output *sql)
+{
+    output_text(sql, "SELECT system_identifier FROM pg_control_system()");
+}
+
+static void identified_postgres(const struct answer *answer, struct server_facts *facts)
+{
+    const char *number = answer_rows(answer) > 0 ? answer_value(answer, 0, 0) : NULL;
+    snprintf(facts->system, sizeof facts->system, "%s", number ? number : "");
 }
 
 /* Wait events of replay on a standby that waits for sessions there to let go of something. */
@@ -229,6 +263,8 @@ enum {
     SESSION_SUPER,
     SESSION_WORK,
     SESSION_ID,
+    SESSION_TRANSACTION_START,
+    SESSION_STATEMENT_START,
     SESSION_AHEAD,
     SESSION_OUTSIDE,
 };
@@ -253,7 +289,7 @@ static void write_sessions(const struct server_facts *facts, const struct look *
              "extract(epoch FROM statement_timestamp() - a.state_change), r.rolsuper, "
              "coalesce(l.locks, 0), "
              "to_hex(trunc(extract(epoch FROM a.backend_start))::bigint) || '.' || to_hex(a.pid), "
-             "CASE WHEN a.pid = ANY('{");
+             "a.xact_start, a.query_start, CASE WHEN a.pid = ANY('{");
     write_checks(look, sql);
     output_format(
         sql,
@@ -323,6 +359,8 @@ static bool read_session(const struct answer *answer, size_t row, struct look *l
         {&session->query, SESSION_QUERY},
         {&session->changed, SESSION_CHANGED},
         {&session->id, SESSION_ID},
+        {&session->transaction, SESSION_TRANSACTION_START},
+        {&session->statement, SESSION_STATEMENT_START},
     };
     for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!(*texts[i].text = look_text(look, answer_value(answer, row, texts[i].column))))
@@ -364,17 +402,6 @@ static bool read_part(unsigned part, const struct server_facts *facts, const str
     return queues_edges(look->queues);
 }
 
-static void write_remedy(enum remedy remedy, const struct session *session, struct output *sql)
-{
-    output_format(sql, "SELECT pg_%s_backend(%lld)",
-                  remedy == REMEDY_CANCEL ? "cancel" : "terminate", (long long)session->pid);
-}
-
-static bool obeyed_remedy(const struct answer *answer)
-{
-    return answer_rows(answer) > 0 && is_true(answer_value(answer, 0, 0));
-}
-
 static const char *hint_postgres(const char *why)
 {
     if (strstr(why, "must be a superuser to terminate") || strstr(why, "superuser process"))
@@ -389,10 +416,14 @@ const struct dialect dialect_postgres = {
     .parts = PARTS,
     .hello = write_hello,
     .greet = greet_postgres,
+    .identify = write_identify,
+    .identified = identified_postgres,
     .gate = write_gate,
     .part = write_part,
     .read = read_part,
-    .remedy = write_remedy,
-    .obeyed = obeyed_remedy,
+    .advise = remedy_postgres_advise,
+    .remedy = remedy_postgres_write,
+    .outcome = remedy_postgres_outcome,
+    .refusal = remedy_postgres_refusal,
     .hint = hint_postgres,
 };

@@ -45,6 +45,7 @@ struct waiter {
     const uint32_t *ahead;   /* sessions, sorted: the server's answer; NULL: not asked */
     size_t ahead_count;      /* of these */
     struct queue_wait about; /* what its row says: until queues_settle is done */
+    const char *began;       /* copy of the text */
     uint64_t key;            /* tells waits of one parallel query apart */
     unsigned char mode;
     unsigned char own;   /* modes that it holds itself */
@@ -175,7 +176,8 @@ static bool begin_wait(struct queues *queues, struct waiter *waiter)
     struct look *look = queues->look;
     const struct queue_wait *about = &waiter->about;
     waiter->session = look_session(look, waiter->leader, NULL);
-    if (waiter->session == LOOK_NONE)
+    waiter->began = look_text(look, about->began);
+    if (waiter->session == LOOK_NONE || !waiter->began)
         return false;
     waiter->wait = look->sessions[waiter->session].wait;
     if (waiter->wait != LOOK_NONE)
@@ -186,10 +188,10 @@ static bool begin_wait(struct queues *queues, struct waiter *waiter)
     wait->mode = modes[waiter->mode];
     wait->object = look_text(look, about->object);
     wait->row = look_text(look, about->row);
-    wait->began = look_text(look, about->began);
+    wait->began = waiter->began;
     wait->age_s = about->age_s;
     waiter->wait = look->sessions[waiter->session].wait;
-    return wait->object && wait->row && wait->began;
+    return wait->object && wait->row;
 }
 
 static bool seat_holders(struct queues *queues, const struct queue_lock *lock)
@@ -401,6 +403,8 @@ static bool push_edge(struct queues *queues, const struct waiter *waiter, uint32
     struct edge whole = *edge;
     whole.wait = waiter->wait;
     whole.holder = holder;
+    whole.lock = queues->locks[waiter->lock].tag;
+    whole.began = waiter->began;
     if (holder == waiter->session || queues->pushed[holder] == waiter->wait + 1)
         return true; /* a parallel query that waits for one of its own; one that holds and waits */
     queues->pushed[holder] = waiter->wait + 1;

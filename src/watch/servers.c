@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "watch/duplicates.h"
 #include "watch/inspector.h"
 
 #include <errno.h>
@@ -133,6 +134,7 @@ gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct p
     look_inside(servers);
     for (size_t i = 0; i < other_count; i++)
         others[i].revents = ready > 0 ? servers->polls[servers->count + i].revents : 0;
+    duplicates_park(servers->sources, servers->count);
     name_sources(servers);
     return GORDIAN_OK;
 }

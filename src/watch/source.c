@@ -32,8 +32,14 @@ gordian_status source_open(struct source **out, const char *address, const struc
         memory_free(memory, source);
         return fail_memory(error);
     }
+    if (!output_open(&source->order_sql, OUTPUT_MEMORY)) {
+        output_close(&source->sql);
+        memory_free(memory, source);
+        return fail_memory(error);
+    }
     gordian_status status = driver->open(&source->connection, address, error);
     if (status != GORDIAN_OK) {
+        output_close(&source->order_sql);
         output_close(&source->sql);
         memory_free(memory, source);
         return status;
@@ -61,6 +67,7 @@ void source_close(struct source *source)
         source->driver->close(source->connection);
     look_close(&source->look);
     look_close(&source->next);
+    output_close(&source->order_sql);
     output_close(&source->sql);
     gordian_allocator memory = source->memory;
     memory_free(&memory, source);
@@ -105,7 +112,7 @@ static void pay_question(struct source *source, uint64_t rows, uint64_t now)
     uint64_t pause = PAUSE_TIMES * cost > PAUSE_MOST ? PAUSE_TIMES * cost : PAUSE_MOST;
     int64_t lowest = -(int64_t)(pause / CREDIT_SHARE);
     fill_account(source, now);
-    if (source->credit_ns > lowest) {
+    if (!source->hurried && source->state != SOURCE_ACTING && source->credit_ns > lowest) {
         source->credit_ns -= (int64_t)cost;
         source->credit_ns = source->credit_ns > lowest ? source->credit_ns : lowest;
     }
@@ -123,6 +130,12 @@ static uint64_t next_due(const struct source *source, uint64_t asked, uint64_t n
 
 /* ------------------------------------------------------------------ trouble */
 
+static void finish_order(struct source *source, enum remedy_outcome outcome, const char *why)
+{
+    source->order = (struct remedy_order){.done = true, .outcome = outcome};
+    snprintf(source->order.why, sizeof source->order.why, "%s", why);
+}
+
 /* The connection is gone, or of no use: tries again, later each time. */
 static void give_up(struct source *source, const char *why, uint64_t now)
 {
@@ -138,7 +151,9 @@ static void give_up(struct source *source, const char *why, uint64_t now)
     look_clear(&source->look);
     source->looks++; /* what was seen is not there any more: that is news, too */
     if (source->order.pending)
-        source->order = (struct remedy_order){.done = true};
+        finish_order(source, source->state == SOURCE_ACTING ? OUTCOME_UNKNOWN : OUTCOME_UNREACHABLE,
+                     why);
+    source->parked = false;
     source->backoff_ns = source->backoff_ns ? 2 * source->backoff_ns : BACKOFF_LEAST;
     if (source->backoff_ns > BACKOFF_MOST)
         source->backoff_ns = BACKOFF_MOST;
@@ -158,9 +173,20 @@ static void rest(struct source *source, uint64_t asked, uint64_t now)
 
 static void after_answer(struct source *source, uint64_t now);
 
+static void refuse_order(struct source *source, uint64_t now)
+{
+    const char *why = source->driver->why(source->connection);
+    const char *hint = source->dialect->hint(why);
+    finish_order(source, source->dialect->refusal(why), hint ? hint : why);
+    rest(source, now - source->pace->interval_ns, now);
+}
+
 static void on_progress(struct source *source, enum driver_progress progress, uint64_t now)
 {
-    if (progress == DRIVER_FAILED)
+    if (progress == DRIVER_FAILED && source->state == SOURCE_ACTING &&
+        source->driver->survives(source->connection))
+        refuse_order(source, now);
+    else if (progress == DRIVER_FAILED)
         give_up(source, source->driver->why(source->connection), now);
     else if (progress == DRIVER_READY)
         after_answer(source, now);
@@ -199,6 +225,7 @@ static void after_connecting(struct source *source, uint64_t now)
 static void count_look(struct source *source, uint64_t now)
 {
     source->looks++;
+    source->hurried = false;
     if (!source->first)
         source->first = now;
 }
@@ -206,7 +233,7 @@ static void count_look(struct source *source, uint64_t now)
 static void after_gate(struct source *source, const struct answer *answer, uint64_t now)
 {
     uint64_t asked = source->asked;
-    if (answer_rows(answer) > 0) {
+    if (answer_rows(answer) > 0 && !source->parked) {
         look_clear(&source->next);
         source->next.asked = asked;
         source->next.before = &source->look;
@@ -245,6 +272,20 @@ static void after_part(struct source *source, const struct answer *answer, uint6
     }
 }
 
+/* The server is known, unless it has more to say about which one it is. */
+static void after_greeting(struct source *source, uint64_t now)
+{
+    if (source->facts.identifies) {
+        source->sql.used = 0;
+        source->dialect->identify(&source->sql);
+        ask_server(source, SOURCE_IDENTIFYING, now);
+        return;
+    }
+    source->attempts = 0;
+    source->state = SOURCE_RESTING;
+    source->due = now;
+}
+
 static void after_answer(struct source *source, uint64_t now)
 {
     const struct answer answer = {source->driver, source->connection};
@@ -256,9 +297,12 @@ static void after_answer(struct source *source, uint64_t now)
         break;
     case SOURCE_GREETING:
         source->dialect->greet(&answer, &source->facts);
-        source->attempts = 0;
-        source->state = SOURCE_RESTING;
-        source->due = now;
+        after_greeting(source, now);
+        break;
+    case SOURCE_IDENTIFYING:
+        source->dialect->identified(&answer, &source->facts);
+        source->facts.identifies = false;
+        after_greeting(source, now);
         break;
     case SOURCE_GATE:
         source->backoff_ns = 0;
@@ -269,9 +313,7 @@ static void after_answer(struct source *source, uint64_t now)
         after_part(source, &answer, now);
         break;
     case SOURCE_ACTING:
-        source->order.pending = false;
-        source->order.done = true;
-        source->order.obeyed = source->dialect->obeyed(&answer);
+        finish_order(source, source->dialect->outcome(&answer), "");
         rest(source, now - source->pace->interval_ns, now);
         break;
     case SOURCE_AWAY:
@@ -282,6 +324,17 @@ static void after_answer(struct source *source, uint64_t now)
 
 /* ------------------------------------------------------------------ steps */
 
+/* When the order may be asked for: what its condition reads must be newer than the look. */
+static uint64_t order_time(const struct source *source)
+{
+    return source->look.answered + source->dialect->pause_ns;
+}
+
+static bool order_is_due(const struct source *source, uint64_t now)
+{
+    return source->order.pending && now >= order_time(source);
+}
+
 static bool is_busy(const struct source *source)
 {
     return source->state != SOURCE_AWAY && source->state != SOURCE_RESTING;
@@ -291,7 +344,9 @@ void source_wants(const struct source *source, int *fd, short *events, uint64_t 
 {
     *fd = -1;
     *events = 0;
-    *until = source->order.pending && source->state == SOURCE_RESTING ? 0 : source->due;
+    *until = source->due;
+    if (source->order.pending && source->state == SOURCE_RESTING && order_time(source) < *until)
+        *until = order_time(source);
     if (source->inspector)
         *until = UINT64_MAX; /* looked at beside the others: see servers.c */
     if (source->dial) {
@@ -308,14 +363,6 @@ void source_wants(const struct source *source, int *fd, short *events, uint64_t 
     *until = source->asked + source->pace->patience_ns;
 }
 
-/* Whoever is not the same session any more is spared. */
-static bool order_stands(const struct source *source)
-{
-    uint32_t number = look_find(&source->look, source->order.pid, NULL);
-    return number != LOOK_NONE &&
-           strcmp(source->look.sessions[number].started, source->order.started) == 0;
-}
-
 static void begin_due(struct source *source, uint64_t now)
 {
     if (source->state == SOURCE_AWAY) {
@@ -327,11 +374,8 @@ static void begin_due(struct source *source, uint64_t now)
         return;
     }
     source->sql.used = 0;
-    if (source->order.pending && !order_stands(source)) {
-        source->order = (struct remedy_order){.done = true, .obeyed = true};
-    } else if (source->order.pending) {
-        const struct session session = {.pid = source->order.pid};
-        source->dialect->remedy(source->order.remedy, &session, &source->sql);
+    if (order_is_due(source, now)) {
+        output_bytes(&source->sql, source->order_sql.buffer, source->order_sql.used);
         ask_server(source, SOURCE_ACTING, now);
     } else {
         source->dialect->gate(&source->facts, &source->sql);
@@ -357,7 +401,7 @@ void source_step(struct source *source, short revents, uint64_t now)
     if (source->dial && revents) {
         end_dial(source, now);
     } else if (!is_busy(source)) {
-        if (now >= source->due || (source->order.pending && source->state == SOURCE_RESTING))
+        if (now >= source->due || (source->state == SOURCE_RESTING && order_is_due(source, now)))
             begin_due(source, now);
     } else if (revents) {
         on_progress(source, source->driver->go_on(source->connection, revents), now);
@@ -366,8 +410,21 @@ void source_step(struct source *source, short revents, uint64_t now)
     }
 }
 
-void source_order(struct source *source, enum remedy remedy, int64_t pid, const char *started)
+void source_order(struct source *source, enum remedy remedy,
+                  const struct remedy_condition *condition)
 {
-    source->order = (struct remedy_order){.pending = true, .remedy = remedy, .pid = pid};
-    snprintf(source->order.started, sizeof source->order.started, "%s", started);
+    source->order = (struct remedy_order){.pending = true};
+    source->order_sql.used = 0;
+    source->dialect->remedy(remedy, &source->facts, condition, &source->order_sql);
+    if (source->order_sql.failure)
+        finish_order(source, OUTCOME_REFUSED, "out of memory");
+}
+
+void source_hurry(struct source *source, uint64_t now)
+{
+    if (source->state != SOURCE_RESTING)
+        return;
+    source->hurried = true;
+    uint64_t soon = source->look.answered + source->dialect->pause_ns;
+    source->due = source->due < soon ? source->due : soon > now ? soon : now;
 }

@@ -11,6 +11,9 @@
  *
  * Debt is limited, so that a watcher of a crowded server does not go blind: it pauses three seconds
  * at most, or, where a question takes longer than 300 ms, ten times as long as that.
+ *
+ * Several addresses of one server. Only one of them is watched: the others are `parked`, ask the
+ * gate alone, and take over when it is gone (servers.c).
  */
 #ifndef GORDIAN_WATCH_SOURCE_H
 #define GORDIAN_WATCH_SOURCE_H
@@ -36,6 +39,7 @@ enum source_state {
     SOURCE_AWAY,       /* not connected; tries again at `due` */
     SOURCE_CONNECTING, /* ... */
     SOURCE_GREETING,
+    SOURCE_IDENTIFYING,
     SOURCE_RESTING, /* connected; the next question is at `due` */
     SOURCE_GATE,
     SOURCE_LOOKING,
@@ -54,6 +58,8 @@ struct source {
     struct server_facts facts;
     char label[80]; /* for people, unique among the servers of a watch */
     bool named;     /* the label is the final one */
+    bool parked;    /* another source watches the same server */
+    bool hurried;   /* the look under way is for an act, and not paid from the account */
     enum source_state state;
     uint64_t due;        /* AWAY and RESTING: when something is to be done */
     uint64_t asked;      /* busy: since when */
@@ -71,11 +77,11 @@ struct source {
     struct look look;     /* the latest */
     struct look next;     /* being made */
     struct remedy_order { /* to be done when it rests */
-        bool pending, done, obeyed;
-        enum remedy remedy;
-        int64_t pid;
-        char started[48]; /* whoever is somebody else by then is spared */
+        bool pending, done;
+        enum remedy_outcome outcome;
+        char why[400]; /* the server's own words, if it refused; "" */
     } order;
+    struct output order_sql;
     struct output sql;
     gordian_allocator memory;
 };
@@ -93,7 +99,11 @@ static inline bool source_is_up(const struct source *source)
     return source->state >= SOURCE_RESTING;
 }
 
-/* Asks it to end somebody's wait, or session, when it next rests. */
-void source_order(struct source *source, enum remedy remedy, int64_t pid, const char *started);
+/* Asks it to end a wait, or a session, when it next rests, if the condition, which is of its latest
+ * look, still holds then. One order at a time. */
+void source_order(struct source *source, enum remedy remedy,
+                  const struct remedy_condition *condition);
+/* Looks as soon as the server shows something new, whatever the account says. */
+void source_hurry(struct source *source, uint64_t now);
 
 #endif

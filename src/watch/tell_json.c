@@ -1,5 +1,6 @@
 /* For a program. */
 #include "show/json.h"
+#include "watch/duplicates.h"
 #include "watch/tell.h"
 
 #include <stdlib.h>
@@ -97,11 +98,11 @@ static void write_witness(struct json *json, const struct telling *telling,
 static void write_sql(struct json *json, const struct telling *telling, struct member victim,
                       const char *key, enum remedy remedy)
 {
-    char text[128];
+    char text[256];
     struct output sql;
     if (!output_open(&sql, OUTPUT_MEMORY))
         return;
-    telling->sources[victim.source]->dialect->remedy(
+    telling->sources[victim.source]->dialect->advise(
         remedy, member_session(telling->sources, victim), &sql);
     size_t length = sql.used < sizeof text ? sql.used : sizeof text - 1;
     memcpy(text, sql.buffer, length);
@@ -171,8 +172,11 @@ void tell_stall_json(const struct telling *telling, struct member member)
 
 /* ------------------------------------------------------------------ the summary */
 
-static void write_server(struct json *json, const struct source *source)
+static void write_server(struct json *json, const struct telling *telling,
+                         const struct source *source)
 {
+    const struct source *same =
+        source->parked ? duplicates_watcher(telling->sources, telling->count, source) : NULL;
     json_open(json, NULL, '{');
     json_key_text(json, "server", source->label);
     json_key_text(json, "kind",
@@ -187,6 +191,8 @@ static void write_server(struct json *json, const struct source *source)
         json_key_text(json, "trouble", source->trouble);
     if (*source->facts.lacks)
         json_key_text(json, "lacks", source->facts.lacks);
+    if (same)
+        json_key_text(json, "same_as", same->label);
     json_shut(json);
 }
 
@@ -240,7 +246,7 @@ void tell_summary_json(const struct telling *telling, const struct verdict *verd
     write_unseen(&json, telling, unseen);
     json_open(&json, "servers", '[');
     for (size_t i = 0; i < telling->count; i++)
-        write_server(&json, telling->sources[i]);
+        write_server(&json, telling, telling->sources[i]);
     json_shut(&json);
     json_open(&json, "roots", '[');
     for (size_t i = 0; i < overview->root_count; i++) {

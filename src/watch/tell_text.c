@@ -185,7 +185,7 @@ static void put_arrow(const struct telling *telling, const struct arrow_between 
 static void put_sql(const struct telling *telling, struct member victim, enum remedy remedy)
 {
     struct source *source = telling->sources[victim.source];
-    source->dialect->remedy(remedy, member_session(telling->sources, victim), telling->out);
+    source->dialect->advise(remedy, member_session(telling->sources, victim), telling->out);
     output_char(telling->out, '\n');
 }
 

@@ -69,6 +69,8 @@ static bool take_source(struct unseen_list *unseen, const struct source *source,
                         const struct links *links)
 {
     const struct look *look = &source->look;
+    if (source->parked)
+        return true; /* another address of a server that is watched */
     if (!look->whole)
         return add_unseen(unseen, number, LOOK_NONE,
                           *source->trouble ? source->trouble : "it has not answered yet");

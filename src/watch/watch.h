@@ -5,6 +5,8 @@
  *                 innodb.c, metadata.c
  *     look.h      what one look at a server came to: sessions, waits, who holds what
  *     dial.h      the beginning of a connection, beside all others
+ *     remedy.h    orders that end a wait, with their condition in the same statement
+ *     duplicates.h several addresses of one server, of which one is watched
  *     source.h    a server: connects, asks, rests, comes back with patience when it is gone
  *     links.h     sessions of several servers that are one client
  *     local.h     processes of this machine that are clients; sleeper.h: what they do

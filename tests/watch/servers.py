@@ -7,12 +7,14 @@ import glob
 import json
 import os
 import pwd
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -146,14 +148,15 @@ class PostgresServer:
         self.scratch.run([f"{self.bin}/initdb", "-D", self.data, "-A", "trust", "-U", "postgres",
                           "--no-sync", "--no-instructions", "-E", "UTF8", "--locale", "C"])
 
-    def start(self):
+    def start(self, **settings):
         """The servers' own search for deadlocks is put off: what is there stays there."""
+        more = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         self.process = self.scratch.start(
             [f"{self.bin}/postgres", "-D", self.data, "-k", self.scratch.folder, "-p", str(self.port),
              "-c", "listen_addresses=127.0.0.1", "-c", f"cluster_name={self.name}", "-c", "fsync=off",
              "-c", "deadlock_timeout=600s", "-c", "max_connections=240", "-c", "shared_buffers=16MB",
              "-c", "max_prepared_transactions=4", "-c", "autovacuum=off", "-c",
-             "postgres_fdw.application_name=" + ("fdw %c" if self.name == "pgb" else "fdw:%C:%p")],
+             "postgres_fdw.application_name=" + ("fdw %c" if self.name == "pgb" else "fdw:%C:%p"), *more],
             self.name + ".log")
         wait_until(self.name, self.answers)
 
@@ -268,6 +271,41 @@ class Client:
         self.process.stdin.close()
         self.process.stdout.close()
         self.scratch.running.remove(self.process)
+
+
+class Relay:
+    """A way to a server that keeps back the first message with a word in it, until it is let go."""
+
+    def __init__(self, server, word):
+        self.server, self.word, self.port = server, word, free_port()
+        self.kept, self.go = threading.Event(), threading.Event()
+        self.drop = False  # the message, and its connection
+        self.listener = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self.server.port))
+            threading.Thread(target=self.relay, args=(near, far), daemon=True).start()
+
+    def relay(self, near, far):
+        ends = {near: far, far: near}
+        while True:
+            for end in select.select(list(ends), [], [])[0]:
+                data = end.recv(65536)
+                first = end is near and self.word in data and not self.kept.is_set()
+                if first:
+                    self.kept.set()
+                    self.go.wait()
+                if not data or (first and self.drop):
+                    near.close()
+                    far.close()
+                    return
+                ends[end].sendall(data)
 
 
 class Watch:

@@ -1,5 +1,6 @@
 /* What is told once and not again. */
 #include "cli/watch/watch.h"
+#include "watch/duplicates.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -115,22 +116,15 @@ static void tell_new(struct watching *watching, const struct deadlock *deadlock,
     write_picture(watching, deadlock, watching->settings->svg, true, number);
 }
 
-static void begin_act(struct watching *watching, const struct deadlock *deadlock,
-                      const struct advice *advice, bool is_new)
+static void say_dry_run(struct watching *watching, const struct advice *advice)
 {
     const struct watch_settings *settings = watching->settings;
-    bool begun = false;
-    if (settings->act == ACT_CHOICE_NONE || !advice->found)
+    if (settings->act == ACT_CHOICE_NONE || !settings->dry_run || !advice->found)
         return;
-    if (!settings->dry_run &&
-        !acts_begin(&watching->acts, deadlock, advice, watching->servers.sources, &begun))
-        watching->failed = true;
-    if (begun || (settings->dry_run && is_new)) {
-        struct telling telling = watching_telling(watching);
-        char name[200];
-        tell_name(&telling, advice->victim, name, sizeof name);
-        cli_say(watching->cli, "%s %s", settings->dry_run ? "would end" : "ending", name);
-    }
+    struct telling telling = watching_telling(watching);
+    char name[200];
+    tell_name(&telling, advice->victim, name, sizeof name);
+    cli_say(watching->cli, "would end %s", name);
 }
 
 static void drop_gone(struct watching *watching)
@@ -159,11 +153,12 @@ void tell_deadlocks(struct watching *watching)
         struct told_deadlock *told = find_told(watching, &verdict->deadlocks[i]);
         advice_find(&advice, &watching->settings->advice, &verdict->deadlocks[i],
                     watching->servers.sources);
-        if (told)
+        if (told) {
             told->alive = true;
-        else
+        } else {
             tell_new(watching, &verdict->deadlocks[i], &advice);
-        begin_act(watching, &verdict->deadlocks[i], &advice, !told);
+            say_dry_run(watching, &advice);
+        }
     }
     drop_gone(watching);
 }
@@ -236,7 +231,15 @@ void tell_servers(struct watching *watching)
         }
         if (source_is_up(source) && *source->facts.lacks && !told->lacks && !cli->quiet)
             cli_say(cli, "%s: %s", source->label, source->facts.lacks);
-        told->lacks = told->lacks || *source->facts.lacks;
+        told->lacks = told->lacks || (source_is_up(source) && *source->facts.lacks);
+        const struct source *same =
+            source->parked && source->named && !told->parked
+                ? duplicates_watcher(watching->servers.sources, watching->servers.count, source)
+                : NULL;
+        if (same)
+            cli_say(cli, "%s: the same server as %s: watched there only", source->label,
+                    same->label);
+        told->parked = told->parked || same;
     }
     watching->failed = watching->failed || !watching->told;
 }

@@ -1,7 +1,7 @@
 /* Looks, judges, tells, acts: once, or until it is interrupted. */
 #include "cli/watch/watch.h"
 
-#include "base/clock.h"
+#include "watch/duplicates.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -9,45 +9,6 @@
 
 #define CLIENTS_MOST_NS UINT64_C(10000000000)
 #define LOOKS_MOST      4 /* at a server, once */
-
-/* ------------------------------------------------------------------ acts */
-
-static void say_act(struct watching *watching, const struct act *act, enum act_event event)
-{
-    struct cli *cli = watching->cli;
-    const struct source *source = watching->servers.sources[act->source];
-    long long pid = (long long)act->pid;
-    switch (event) {
-    case ACT_ORDERED:
-        cli_say(cli, "%s/%lld: cancelling it was not enough; ending its session", source->label,
-                pid);
-        break;
-    case ACT_REFUSED:
-        cli_say(cli, "%s/%lld could not be ended: %s", source->label, pid,
-                *source->trouble ? source->trouble : "the server refused");
-        break;
-    case ACT_FREED:
-        cli_say(cli, "%s/%lld: %s, and what it held is free", source->label, pid,
-                act->remedy == REMEDY_CANCEL ? "cancelled" : "ended");
-        break;
-    case ACT_STAYED:
-        cli_say(cli, "%s/%lld: ended, and still waited for; given up", source->label, pid);
-        break;
-    case ACT_NOTHING:
-        break;
-    }
-}
-
-static void step_acts(struct watching *watching)
-{
-    for (size_t i = 0; i < watching->acts.count; i++) {
-        struct act *act = &watching->acts.list[i];
-        enum act_event event =
-            act_step(&watching->acts, act, watching->servers.sources, clock_ns());
-        say_act(watching, act, event);
-        watching->ended += event == ACT_FREED;
-    }
-}
 
 /* ------------------------------------------------------------------ turns */
 
@@ -92,7 +53,8 @@ static gordian_status take_turn(struct watching *watching, gordian_error *error)
         listener_step(&watching->listener, polls, count, write_metrics, watching);
     if (status == GORDIAN_OK)
         status = judge_news(watching, error);
-    step_acts(watching);
+    if (status == GORDIAN_OK)
+        act_on_deadlocks(watching, !watching->settings->once);
     tell_servers(watching);
     return status;
 }
@@ -148,7 +110,7 @@ static size_t count_seen(const struct servers *servers)
 {
     size_t seen = 0;
     for (size_t i = 0; i < servers->count; i++)
-        seen += servers->sources[i]->look.whole;
+        seen += servers->sources[i]->look.whole && !servers->sources[i]->parked;
     return seen;
 }
 
@@ -173,7 +135,8 @@ static void tell_nothing(struct watching *watching)
     struct telling telling = watching_telling(watching);
     const struct overview *overview = &watching->overview;
     const struct verdict *verdict = &watching->servers.verdict;
-    size_t all = watching->servers.count, seen = count_seen(&watching->servers);
+    size_t all = duplicates_distinct(watching->servers.sources, watching->servers.count);
+    size_t seen = count_seen(&watching->servers);
     tell_verdict(watching, seen);
     output_format(telling.out, "; %zu %s for a lock on ", overview->waiting,
                   overview->waiting == 1 ? "session waits" : "sessions wait");
@@ -195,6 +158,7 @@ static int report_once(struct watching *watching)
     struct telling telling = watching_telling(watching);
     tell_deadlocks(watching);
     tell_stalls(watching);
+    act_on_deadlocks(watching, true);
     if (!overview_take(&watching->overview, servers->sources, servers->count) ||
         !take_unseen(watching))
         watching->failed = true;

@@ -26,6 +26,8 @@ struct top {
     uint32_t asked_source;  /* and of whom */
     int64_t asked_pid;
     char asked_started[48];
+    char asked_statement[48];
+    bool ordered; /* the answer of asked_source is awaited */
     char message[200];
     bool over;
 };
@@ -243,16 +245,53 @@ static void ask_first(struct top *top, int key)
     top->asked_source = member.source;
     top->asked_pid = session->pid;
     snprintf(top->asked_started, sizeof top->asked_started, "%s", session->started);
+    snprintf(top->asked_statement, sizeof top->asked_statement, "%s", session->statement);
+}
+
+/* Only the session that was asked about, and for a cancel only its statement of then. */
+static bool order_asked(struct top *top, struct source *source)
+{
+    const struct look *look = &source->look;
+    const struct remedy_condition condition = {
+        .look = look,
+        .session = look_find(look, top->asked_pid, NULL),
+    };
+    if (condition.session == LOOK_NONE || !source_is_up(source) || source->order.pending)
+        return false;
+    const struct session *session = &look->sessions[condition.session];
+    if (strcmp(session->started, top->asked_started) != 0 ||
+        (top->asks == 'c' && strcmp(session->statement, top->asked_statement) != 0))
+        return false;
+    source_order(source, top->asks == 'c' ? REMEDY_CANCEL : REMEDY_TERMINATE, &condition);
+    return true;
+}
+
+static void take_outcome(struct top *top)
+{
+    static const char *const outcomes[] = {
+        [OUTCOME_DONE] = "the signal was sent",
+        [OUTCOME_OVER] = "it has gone on: nothing was done",
+        [OUTCOME_REFUSED] = "the server refused",
+        [OUTCOME_UNREACHABLE] = "the server is unreachable: nothing was done",
+        [OUTCOME_UNKNOWN] = "the connection broke: it is not known what was done",
+    };
+    const struct source *source = top->watching->servers.sources[top->asked_source];
+    if (!top->ordered || source->order.pending)
+        return;
+    snprintf(top->message, sizeof top->message, "%s/%lld: %s", source->label,
+             (long long)top->asked_pid, outcomes[source->order.outcome]);
+    top->ordered = false;
 }
 
 static void answer_question(struct top *top, int key)
 {
     struct source *source = top->watching->servers.sources[top->asked_source];
     if (key == 'y') {
-        source_order(source, top->asks == 'c' ? REMEDY_CANCEL : REMEDY_TERMINATE, top->asked_pid,
-                     top->asked_started);
-        snprintf(top->message, sizeof top->message, "asked %s to end %lld", source->label,
-                 (long long)top->asked_pid);
+        top->ordered = order_asked(top, source);
+        snprintf(top->message, sizeof top->message,
+                 top->ordered ? "asked %s to end %lld"
+                              : "%s/%lld: it has gone on: nothing was done",
+                 source->label, (long long)top->asked_pid);
     }
     top->asks = 0;
 }
@@ -338,6 +377,7 @@ int watch_top(struct watching *watching, const volatile sig_atomic_t *stopped)
             break;
         for (int key; (keys.revents & POLLIN) && (key = terminal_read()) != KEY_NONE;)
             take_key(&top, key);
+        take_outcome(&top);
         top.over = top.over || (keys.revents & (POLLHUP | POLLERR));
         draw_top(&top);
     }

@@ -90,8 +90,8 @@ static int watch_main(struct cli *cli, int argc, char **argv)
         {"inspect", 'p', "PID", "threads and locks of this process are part of the picture",
          OPTION_U32, &watch.inspect, NULL},
         {"act", 0, "HOW",
-         "end deadlocks: cancel the victim's statement, and its\nsession if that does not help; "
-         "terminate: at once;\nnone (default)",
+         "end deadlocks: cancel the victim's statement, and its\nsession if the same cycle still "
+         "stands; terminate: at\nonce; none (default)",
          OPTION_CHOICE, &watch.act, act_choices},
         {"dry-run", 'n', NULL, "with --act: only say what would be done", OPTION_FLAG,
          &watch.dry_run, NULL},

@@ -4,6 +4,7 @@
  *     top.c       the live view (terminal.c)
  *     loop.c      looks, judges, tells, acts: once, or until it is interrupted
  *     incomplete.c  what could not be seen
+ *     acts.c      ends deadlocks, and reports what came of it
  *     events.c    what is told once and not again: deadlocks, stalls, servers that come and go
  */
 #ifndef GORDIAN_CLI_WATCH_WATCH_H
@@ -58,7 +59,7 @@ struct told_stall {
 /* A server, as it was last told of. */
 struct told_server {
     uint64_t trouble_no;
-    bool away, lacks;
+    bool away, lacks, parked;
 };
 
 struct watching {
@@ -79,7 +80,7 @@ struct watching {
     size_t unseen_told_count, unseen_told_room;
     bool incomplete; /* at some time not everything was seen */
     uint64_t found;  /* deadlocks so far */
-    uint64_t ended;  /* sessions */
+    uint64_t ended;  /* statements cancelled and sessions terminated */
     bool failed;     /* out of memory, or a file could not be written */
     gordian_allocator memory;
 };
@@ -98,6 +99,10 @@ void tell_unseen_once(struct watching *watching);
 void tell_unseen(struct watching *watching);
 /* The exit code, by what was found and what was not seen. */
 int watching_code(struct watching *watching);
+
+/* acts.c: goes on with what --act asks for, by the latest judgement. `begin`: acts on deadlocks
+ * that are new. */
+void act_on_deadlocks(struct watching *watching, bool begin);
 
 /* loop.c: the exit code. */
 int watch_loop(struct watching *watching);
