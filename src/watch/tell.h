@@ -46,6 +46,8 @@ bool tell_deadlock_json(const struct telling *telling, const struct deadlock *de
                         const struct advice *advice, uint64_t number);
 void tell_summary_json(const struct telling *telling, const struct verdict *verdict,
                        const struct overview *overview, const struct unseen_list *unseen);
+/* What was not seen, while it goes on; with --once the summary has it. */
+void tell_unseen_json(const struct telling *telling, const struct unseen *unseen);
 void tell_stall_json(const struct telling *telling, struct member member);
 
 /* tell_picture.c. */

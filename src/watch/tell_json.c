@@ -196,20 +196,35 @@ static void write_server(struct json *json, const struct telling *telling,
     json_shut(json);
 }
 
+static void key_unseen(struct json *json, const struct telling *telling,
+                       const struct unseen *unseen)
+{
+    json_key_text(json, "server", telling->sources[unseen->source]->label);
+    if (unseen->sessions) {
+        json_key_u64(json, "session_count", unseen->sessions);
+        key_name(json, "session", telling, (struct member){unseen->source, unseen->session});
+    }
+    json_key_text(json, "reason", unseen->reason);
+}
+
+void tell_unseen_json(const struct telling *telling, const struct unseen *unseen)
+{
+    struct json json;
+    json_begin(&json, telling->out);
+    json_key_text(&json, "report", "unseen");
+    key_time(&json);
+    key_unseen(&json, telling, unseen);
+    json_end(&json);
+}
+
 static void write_unseen(struct json *json, const struct telling *telling,
                          const struct unseen_list *unseen)
 {
     json_key_bool(json, "complete", unseen->count == 0);
     json_open(json, "unseen", '[');
     for (size_t i = 0; i < unseen->count; i++) {
-        const struct unseen *one = &unseen->list[i];
         json_open(json, NULL, '{');
-        json_key_text(json, "server", telling->sources[one->source]->label);
-        if (one->sessions) {
-            json_key_u64(json, "sessions", one->sessions);
-            key_name(json, "session", telling, (struct member){one->source, one->session});
-        }
-        json_key_text(json, "reason", one->reason);
+        key_unseen(json, telling, &unseen->list[i]);
         json_shut(json);
     }
     json_shut(json);

@@ -4,7 +4,7 @@ import re
 import subprocess
 import urllib.request
 
-from databases import GORDIAN, UPDATE, case, check, crosswise, must_find, must_not_find
+from databases import GORDIAN, POOL, UPDATE, case, check, crosswise, must_find, must_not_find
 from servers import Pooler, Watch, pooler_program, wait_until
 
 
@@ -54,6 +54,24 @@ def shared_socket(world):
     client.close()
     world.clients.remove(client)
     must_find(world.once(), 2)
+
+
+@case
+def shared_socket_of_threads(world):
+    """The same with an inspected process: its child could go on with the connection that nobody uses."""
+    for more, found in ((["fork"], 0), ([], 1)):
+        process = subprocess.Popen([POOL, world.a.address(tcp=True), "UPDATE t1 SET v = 1 WHERE id = 9", *more])
+        world.scratch.running.append(process)
+        world.await_waits(1)
+        wait_until("threads to sleep", lambda: all(
+            open(f"/proc/{process.pid}/task/{task}/stat").read().rsplit(")", 1)[1].split()[0] == "S"  # noqa: B023
+            for task in os.listdir(f"/proc/{process.pid}/task")))  # noqa: B023
+        watch = world.once("--inspect", str(process.pid))
+        check(watch.code == found and len(watch.deadlocks) == found, "found", more, watch.text, watch.said)
+        process.kill()
+        process.wait()
+        world.scratch.running.remove(process)
+        world.clean()
 
 
 @case

@@ -1,20 +1,24 @@
 /* A program that hangs through a mutex of its own and a row of a server: two threads, a connection
  * each.
  *
- *     pool ADDRESS SQL
+ *     pool ADDRESS SQL [fork]
  *
  * `one` takes the mutex and runs the SQL, which waits for the row that `two` has locked by the same
  * in its transaction; `two` waits for the mutex. Neither the server nor the threads' library sees
- * it. */
+ * it. With `fork` a child has the connection of `two` as well, and could go on with it. */
 #define _GNU_SOURCE
 #include <libpq-fe.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 static pthread_mutex_t ledger = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t both;
 static const char *address, *query;
+static int forks;
 
 static PGconn *begin_work(const char *sql)
 {
@@ -45,6 +49,11 @@ static void *run_two(void *unused)
 {
     PGconn *conn = begin_work(query);
     (void)unused;
+    if (forks && fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
     pthread_barrier_wait(&both);
     pthread_mutex_lock(&ledger);
     PQfinish(conn);
@@ -55,8 +64,9 @@ static void *run_two(void *unused)
 int main(int argc, char **argv)
 {
     pthread_t one, two;
-    if (argc != 3)
+    if (argc < 3)
         return 2;
+    forks = argc > 3;
     address = argv[1];
     query = argv[2];
     pthread_barrier_init(&both, NULL, 2);

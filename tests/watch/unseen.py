@@ -1,4 +1,5 @@
 """Cases of databases.py: what cannot be seen is said, and exit status 5; nothing is all clear then."""
+import json
 import subprocess
 
 from databases import GORDIAN, UPDATE, case, check, must_find, must_not_find
@@ -28,12 +29,13 @@ def nobody_there(world):
     summary = must_miss(Watch(GORDIAN, "--once", *places), "No such file or directory; Is the server running")
     check(summary["deadlocks"] == 0 and len(summary["unseen"]) == 2, "both", summary)
     # Until it is interrupted: the same.
-    process = subprocess.Popen([GORDIAN, "watch", places[0]], text=True, stdout=subprocess.PIPE,
+    process = subprocess.Popen([GORDIAN, "watch", "--json", places[0]], text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-    said = process.stderr.readline()
+    line, said = json.loads(process.stdout.readline()), process.stderr.readline()
     process.terminate()
     process.communicate()
     check(process.returncode == 5 and "refused" in said, "exit status", process.returncode, said)
+    check(line["report"] == "unseen" and "refused" in line["reason"], "the line", line)
 
 
 @case

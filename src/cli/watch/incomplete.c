@@ -67,9 +67,14 @@ void tell_unseen(struct watching *watching)
         if (!source->look.whole && !*source->trouble)
             continue; /* it is about to be looked at for the first time */
         watching->incomplete = true;
+        struct telling telling = watching_telling(watching);
         uint64_t key =
             hash_stir(hash_bytes(unseen->reason, strlen(unseen->reason)), unseen->source);
-        if (!unseen->sessions || is_told(watching, key) || watching->cli->quiet)
+        if (is_told(watching, key))
+            continue;
+        if (watching->cli->json)
+            tell_unseen_json(&telling, unseen);
+        if (!unseen->sessions || watching->cli->quiet)
             continue;
         name_unseen(watching, unseen, text, sizeof text);
         cli_say(watching->cli, "%s%s", text, unseen->reason);
