@@ -179,12 +179,12 @@ static void check_limits(const char *name, run_engine *run, unsigned k)
     for (unsigned mode = 0; mode < 2; mode++) {
         options.count_transitions = mode == 0;
         options.max_memory = 0;
-        for (uint64_t most = 1; most < 100000; most = most * 3 + 1) {
+        for (uint64_t most = 1; most < (test_is_short() ? 2000 : 100000); most = most * 3 + 1) {
             options.max_states = most;
             check_run(name, run, circuit, &options);
         }
-        options.max_states = 20000;
-        for (uint64_t most = 1000; most < 40000000; most += most / 3) {
+        options.max_states = test_is_short() ? 2000 : 20000;
+        for (uint64_t most = 1000; most < 40000000; most += test_is_short() ? 2 * most : most / 2) {
             options.max_memory = most;
             check_run(name, run, circuit, &options);
         }
