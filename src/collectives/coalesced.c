@@ -42,15 +42,16 @@ static void find_launches(struct recorded *entries, size_t count)
 
 /* ------------------------------------------------------------------ the state of a launch */
 
-/* Was the launch handed to the device? The status has the number of the last one that was: before
- * this launch that is its own number less one, or the other number of its group. */
-static bool was_enqueued(const struct seat *seat, const struct recorded *entry)
+/* Has the rank done something since? In a dump of active entries the completed closing entry is
+ * left out: then the launch has been closed, unless the status says that the last thing that was
+ * handed to the device came before it. */
+static bool has_gone_on(const struct recorded *entries, size_t count, uint32_t last,
+                        const struct seat *seat, bool active)
 {
-    uint64_t own = entry->is_p2p ? entry->p2p : entry->collective;
-    uint64_t other = entry->is_p2p ? entry->collective : entry->p2p;
-    if (!seat || !seat->known || seat->enqueued < 0)
-        return false;
-    return (uint64_t)seat->enqueued + 1 != own && (uint64_t)seat->enqueued != other;
+    if (last + 1 < count)
+        return true;
+    return active && seat && seat->known && seat->enqueued >= 0 &&
+           !came_before((uint64_t)seat->enqueued, &entries[last].operation);
 }
 
 static bool launch_has_peers(const struct recorded *entries, uint32_t last)
@@ -111,11 +112,12 @@ static bool launch_is_whole(const struct recorded *entries, uint32_t last)
     return entries[last].launch > 0 || first->operation.record == 0;
 }
 
-static void settle_launch(struct recorded *entries, size_t count, uint32_t last, struct seat *seat)
+static void settle_launch(struct recorded *entries, size_t count, uint32_t last, struct seat *seat,
+                          bool active)
 {
     struct recorded *entry = &entries[last];
     bool alone = entry->launch == last, whole = launch_is_whole(entries, last);
-    entry->operation.passed = last + 1 < count || was_enqueued(seat, entry);
+    entry->operation.passed = has_gone_on(entries, count, last, seat, active);
     if (alone && !entry->closing)
         return;
     if (seat && (entry->is_p2p || launch_has_peers(entries, last)))
@@ -129,7 +131,7 @@ static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
     else if (!alone)
         fold_collectives(entries, last, state, whole);
     else
-        entry->dropped = !whole; /* its members, which say what it is, are forgotten */
+        entry->dropped = !whole && !active; /* members that say what it is may be forgotten */
 }
 
 /* ------------------------------------------------------------------ sequence numbers */
@@ -159,6 +161,16 @@ static bool is_contiguous(const struct recorded *entries, size_t count)
     return true;
 }
 
+/* The status says that a send or receive is completed, its entry does not: so it is a member of a
+ * coalesced group, whose closing entry was left out. No collective seen has that number. */
+static void note_member(const struct recorded *entry, struct seat *seat)
+{
+    if (seat && seat->known && entry->is_p2p && entry->operation.state != STATE_COMPLETED &&
+        !entry->operation.coalesced && seat->completed == seat->enqueued &&
+        entry->p2p > seat->top && seat->completed >= 0 && (uint64_t)seat->completed == entry->p2p)
+        seat->coalesces = true;
+}
+
 /* The first send or receive of a group has number 1: from there on the n-th send to a peer meets
  * its n-th receive. Of a launch at the very start of a dump members may be forgotten. */
 static void note_whole(const struct recorded *entries, uint32_t index, struct seat *seat)
@@ -171,18 +183,19 @@ static void note_whole(const struct recorded *entries, uint32_t index, struct se
 }
 
 void resolve_coalesced(struct recorded *entries, size_t count, struct seat *seats,
-                       size_t seat_count)
+                       size_t seat_count, bool active)
 {
     bool contiguous = is_contiguous(entries, count);
     find_launches(entries, count);
     for (uint32_t i = 0; i < count; i++) {
         struct seat *seat = find_seat(seats, seat_count, entries[i].operation.group);
         if (!entries[i].continued)
-            settle_launch(entries, count, i, seat);
+            settle_launch(entries, count, i, seat, active);
     }
     for (uint32_t i = 0; i < count; i++) {
         struct seat *seat = find_seat(seats, seat_count, entries[i].operation.group);
         note_uneven(entries, i, seat);
+        note_member(&entries[i], seat);
         if (contiguous)
             note_whole(entries, i, seat);
     }

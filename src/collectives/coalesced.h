@@ -22,7 +22,6 @@ struct recorded {
     uint64_t collective, p2p; /* both sequence numbers of the group */
     uint32_t previous;        /* the entry before it of the same group; NONE: there is none */
     uint32_t launch;          /* the first entry of its launch */
-    uint8_t recorded_state;   /* as the entry has it */
     bool is_p2p;
     bool closing;   /* "coalesced", or "..._coalesced" */
     bool continued; /* its launch has a later entry */
@@ -31,8 +30,9 @@ struct recorded {
 
 bool name_is_closing(const char *name, size_t length);
 
-/* `entries` in the order of their records; seats of all their groups, with statuses. */
+/* `entries` in the order of their records; seats of all their groups, with statuses. `active`: none
+ * of them is completed, so those that were may have been left out. */
 void resolve_coalesced(struct recorded *entries, size_t count, struct seat *seats,
-                       size_t seat_count);
+                       size_t seat_count, bool active);
 
 #endif

@@ -37,7 +37,8 @@ struct dump_reader {
     size_t entry_count, entry_room;
     struct seat *seats;
     size_t seat_count, seat_room;
-    bool untimed; /* an entry is completed and does not tell when it started */
+    bool completed; /* an entry is */
+    bool untimed;   /* an entry is completed and does not tell when it started */
     gordian_error *error;
 };
 
@@ -421,9 +422,11 @@ static gordian_status note_seat(struct dump_reader *reader, struct recorded *ent
     if (!seat)
         return fail_memory(reader->error);
     seat->reached = reached > seat->reached ? reached : seat->reached;
+    seat->top = entry->collective > seat->top ? entry->collective : seat->top;
+    seat->top_p2p = entry->p2p > seat->top_p2p ? entry->p2p : seat->top_p2p;
     entry->previous = seat->last;
     seat->last = (uint32_t)reader->entry_count;
-    if (entry->is_p2p) {
+    if (entry->is_p2p || entry->p2p) {
         pthread_mutex_lock(&reader->job->lock);
         reader->job->groups[entry->operation.group].peers = true;
         pthread_mutex_unlock(&reader->job->lock);
@@ -485,8 +488,9 @@ static gordian_status read_entry(struct dump_reader *reader, const struct value 
     recorded.is_p2p =
         operation->peer != GORDIAN_NONE || value_integer(entry.fields[KEY_IS_P2P], 0) != 0;
     recorded.closing = closes_group(&entry, operation);
-    recorded.recorded_state = operation->state;
+    reader->completed |= operation->state == STATE_COMPLETED;
     operation->sequence = recorded.is_p2p ? recorded.p2p : recorded.collective;
+    operation->other = recorded.is_p2p ? recorded.collective : recorded.p2p;
     status = note_seat(reader, &recorded);
     if (status != GORDIAN_OK)
         return status;
@@ -631,14 +635,6 @@ static uint32_t count_operations(const struct dump_reader *reader)
     return count;
 }
 
-static bool has_completed(const struct dump_reader *reader)
-{
-    for (size_t i = 0; i < reader->entry_count; i++)
-        if (reader->entries[i].recorded_state == STATE_COMPLETED)
-            return true;
-    return false;
-}
-
 /* Copies of the right size, for the rank to keep. */
 static gordian_status keep_rank(struct dump_reader *reader, struct rank *rank)
 {
@@ -659,7 +655,7 @@ static gordian_status keep_rank(struct dump_reader *reader, struct rank *rank)
     rank->seat_count = (uint32_t)reader->seat_count;
     rank->oldest = UINT64_MAX;
     rank->untimed = reader->untimed;
-    rank->active = !has_completed(reader);
+    rank->active = !reader->completed;
     rank->heard = true;
     qsort(rank->operations, rank->operation_count, sizeof *rank->operations, compare_operations);
     drop_repeated(rank);
@@ -729,7 +725,7 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
     const struct value *dump = NULL;
     reader->error = error;
     reader->local_count = reader->entry_count = reader->seat_count = 0;
-    reader->untimed = false;
+    reader->untimed = reader->completed = false;
     gordian_status status =
         size == 0 ? fail(error, GORDIAN_STATUS_INPUT, "the dump is empty")
         : pickle_begins((const uint8_t *)bytes, size)
@@ -738,7 +734,8 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
     if (status == GORDIAN_OK)
         status = read_dump(reader, dump);
     if (status == GORDIAN_OK) {
-        resolve_coalesced(reader->entries, reader->entry_count, reader->seats, reader->seat_count);
+        resolve_coalesced(reader->entries, reader->entry_count, reader->seats, reader->seat_count,
+                          !reader->completed);
         status = keep_rank(reader, rank);
     }
     arena_free(&reader->arena);

@@ -66,27 +66,61 @@ static void learn_groups(struct training *job)
         for (uint32_t i = 0; i < job->ranks[r].seat_count; i++) {
             const struct seat *seat = &job->ranks[r].seats[i];
             job->groups[seat->group].uneven |= seat->uneven;
-            job->groups[seat->group].coalesces |= seat->coalesces;
+            job->coalesces |= seat->coalesces;
         }
     }
 }
 
-/* A single entry may be all that is left of a coalesced group: the one that closes it was left out
- * because it is completed, and others were forgotten. It shows in the status of the group; of a
- * send or a receive also in other coalesced ones of its group. */
+/* Has the device done all that was handed to it, and the operation among it? A number that a
+ * collective and a send can both have says nothing, unless sends are coalesced. */
+static bool is_idle_since(const struct training *job, const struct seat *seat,
+                          const struct operation *operation)
+{
+    if (!seat->known || seat->enqueued < 0 || seat->completed != seat->enqueued)
+        return false;
+    uint64_t last = (uint64_t)seat->enqueued;
+    if (last == operation->sequence && last == operation->other)
+        return operation->peer != GORDIAN_NONE && job->coalesces;
+    return !came_before(last, operation);
+}
+
+/* Is the last thing that the device has completed the collective, or something after it? Sends and
+ * receives that are not coalesced complete in an order of their own. */
+static bool is_completed_since(const struct training *job, const struct seat *seat,
+                               const struct operation *operation)
+{
+    if (!seat->known || seat->completed < 0)
+        return false;
+    uint64_t last = (uint64_t)seat->completed;
+    return last >= operation->sequence && last > operation->other &&
+           (job->coalesces || last > seat->top_p2p);
+}
+
+/* Is a later collective of the group not here? Then it is completed, and all before it are. */
+static bool is_overtaken(const struct rank *rank, const struct seat *seat,
+                         const struct operation *operation)
+{
+    const struct operation *end = rank->operations + seat->first + seat->collectives;
+    return seat->top > operation->sequence &&
+           seat->top - operation->sequence > (uint64_t)(end - operation - 1);
+}
+
+/* In a dump of active entries a single one may be all that is left of a coalesced group: the one
+ * that closes it was left out because it is completed, or others were forgotten. It shows
+ * - in the status of the group;
+ * - in later collectives that are completed: those of a group complete in order;
+ * - for sends and receives, which need not, in others of the job that are coalesced. */
 static bool is_left_over(const struct training *job, const struct rank *rank,
                          const struct operation *operation)
 {
-    const struct group *group = &job->groups[operation->group];
     const struct seat *seat = rank_seat(rank, operation->group);
     if (operation->coalesced || !in_flight(operation))
         return false;
+    if (is_idle_since(job, seat, operation))
+        return true;
     if (operation->peer != GORDIAN_NONE)
-        return (operation->passed && group->coalesces) ||
-               (seat->known && seat->completed == seat->enqueued && seat->completed >= 0 &&
-                (uint64_t)seat->completed == operation->sequence);
-    return seat->known && !group->peers && seat->completed >= 0 &&
-           (uint64_t)seat->completed >= operation->sequence;
+        return operation->passed && job->coalesces;
+    return is_overtaken(rank, seat, operation) || is_completed_since(job, seat, operation);
 }
 
 static void retire_left_over(const struct training *job, struct rank *rank)

@@ -17,6 +17,7 @@ struct operation {
     uint64_t record;        /* the rank's own count: what came first */
     uint64_t order;         /* record of the first operation that is launched together with it */
     uint64_t sequence;      /* of the group: its collectives, or its point-to-point operations */
+    uint64_t other;         /* the last one of the other kind that was queued before it */
     uint64_t created;       /* ns */
     uint64_t input, output; /* elements */
     uint32_t group;
@@ -40,6 +41,7 @@ struct seat {
     bool known;                  /* there is a status */
     int64_t enqueued, completed; /* then: the last sequence number; -1: none */
     bool whole;                  /* every send and receive of the rank in the group is here */
+    uint64_t top, top_p2p;       /* the last collective, send or receive that was queued */
     uint64_t reached;            /* all collectives below this sequence number were queued */
     uint32_t last;               /* while a dump is read: its last entry of the group */
     bool uneven;    /* its collectives are not numbered as those of other ranks are: coalesced.c */
@@ -74,10 +76,9 @@ struct group {
     uint32_t name, about; /* texts */
     uint32_t *members;
     uint32_t count;
-    bool peers;     /* it has been used point to point: its status counts those, too */
-    bool uneven;    /* ranks number its collectives differently: they cannot be compared */
-    bool coalesces; /* its sends and receives are coalesced */
-    bool unjudged;  /* uneven, with collectives in flight */
+    bool peers;    /* it has been used point to point: its status counts those, too */
+    bool uneven;   /* ranks number its collectives differently: they cannot be compared */
+    bool unjudged; /* uneven, with collectives in flight */
 };
 
 /* An operation in flight, and who is in it. */
@@ -130,6 +131,7 @@ struct training {
     uint32_t text_count;
     struct group *groups;
     size_t group_count, group_room;
+    bool coalesces; /* sends and receives, of some rank at least */
     struct rank *ranks;
     size_t rank_count, rank_room;
     struct complaint *complaints;
@@ -160,6 +162,13 @@ static inline const struct operation *flight_operation(const struct training *jo
                                                        const struct flight *flight)
 {
     return &job->ranks[flight->rank].operations[flight->operation];
+}
+
+/* Was the launch with this number, a collective or not, handed to the device before the operation?
+ * Certainly so, or it may have been after it. */
+static inline bool came_before(uint64_t number, const struct operation *operation)
+{
+    return number < operation->sequence && number <= operation->other;
 }
 
 /* A rank of the job of which there is no dump. */

@@ -7,6 +7,7 @@ and above all what it must not.
 import json
 import os
 import pickle
+import random
 import shutil
 import subprocess
 import sys
@@ -400,6 +401,81 @@ def reduce_of_different_sizes():
     for rank in job:
         rank.collective("0", "reduce")
     expect(judge(job), 0, what="healthy")
+
+
+# ---------------------------------------------------------------- jobs at random
+
+JOBS = 80 * int(os.environ.get("GORDIAN_TEST_SCALE", "100")) // 100 + 1
+
+
+def do_something(choose, job, groups, batches, members):
+    """One step of a job, which all of its ranks complete."""
+    group = choose.choice(list(groups))
+    here = groups[group]
+    kind = choose.random()
+    if kind < 0.35:
+        name = choose.choice(["all_reduce", "_all_gather_base", "reduce", "broadcast", "all_to_all"])
+        for r in here:
+            job[r].collective(group, name)
+    elif kind < 0.5:
+        names = [choose.choice(["all_reduce", "all_gather"]) for _ in range(choose.randint(2, 3))]
+        for r in here:
+            job[r].coalesced(group, names if members else [])
+    elif batches and choose.random() < 0.5:
+        for i, r in enumerate(here):
+            job[r].batch(group, [("send", here[(i + 1) % len(here)]), ("recv", here[i - 1])])
+    else:
+        one, other = choose.sample(here, 2)
+        if batches:
+            job[one].batch(group, [("send", other)])
+            job[other].batch(group, [("recv", one)])
+        else:
+            job[one].send(group, other, sizes=choose.choice([SMALL, LARGE]))
+            job[other].recv(group, one)
+
+
+def stop_one(choose, job, batches, members):
+    """One rank does not come to what others are in; which one, or None."""
+    victim = choose.randrange(len(job))
+    others = [rank for rank in job if rank.rank != victim]
+    kind = choose.choice(["none", "collective", "coalesced", "transfer"])
+    if kind == "collective":
+        for rank in others:
+            rank.collective("0", "all_reduce", "scheduled")
+    elif kind == "coalesced":
+        for rank in others:
+            rank.coalesced("0", ["all_reduce"] * 2 if members else [], "scheduled")
+    elif kind == "transfer":
+        way = choose.choice(["send", "recv"])
+        if batches:
+            choose.choice(others).batch("0", [(way, victim)], "scheduled")
+        else:
+            choose.choice(others).transfer("0", way, victim, "scheduled")
+    return victim if kind != "none" else None
+
+
+@case
+def jobs_at_random():
+    """Nobody but the rank that stops is to blame, and nobody if none does."""
+    for seed in range(JOBS):
+        choose = random.Random(seed)
+        count = choose.choice([2, 4, 5, 6])
+        groups = {"0": list(range(count))}
+        if count > 2:
+            groups.update({"1": [0, 1], "2": list(range(2, count))})
+        version = choose.choice(["2.5", "2.7", "2.9", "2.10"])
+        batches, active, members = choose.random() < 0.5, choose.random() < 0.5, version != "2.5"
+        job = [Rank(r, {g: m for g, m in groups.items() if r in m}, version) for r in range(count)]
+        if active:  # as after hours: what is left out must not be guessed from small numbers that coincide
+            for rank in job:
+                rank.record = 7000
+                rank.counts = {group: [300, 5000] for group in rank.groups}
+        for _ in range(choose.randint(1, 25)):
+            do_something(choose, job, groups, batches, members)
+        victim = stop_one(choose, job, batches, members)
+        expect(judge([rank.dump(active) for rank in job]), 0 if victim is None else 1,
+               {} if victim is None else {victim: "absent"},
+               what=f"seed {seed}, batches {batches}, active {active}, version {version}")
 
 
 # ---------------------------------------------------------------- versions
