@@ -342,7 +342,8 @@ struct incident_tally {
     uint64_t likely;    /* deadlocks that are likely, not proved: the program went on */
     uint64_t sandboxed; /* processes that forbade themselves system calls: see sandbox.h */
     uint64_t unwatched; /* programs started that cannot be watched: some are in `programs` */
-    uint64_t reserved[2];
+    uint64_t command;   /* the process of `gordian run`, which ends the program with itself */
+    uint64_t reserved;
     struct incident_unwatched programs[INCIDENT_UNWATCHED];
 };
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -80,6 +81,9 @@
     REAL(tss_delete)                                                                               \
     REAL(sigaction)                                                                                \
     REAL(signal)                                                                                   \
+    REAL(alarm)                                                                                    \
+    REAL(ualarm)                                                                                   \
+    REAL(setitimer)                                                                                \
     REAL(free)                                                                                     \
     REAL(realloc)                                                                                  \
     REAL(malloc_usable_size)                                                                       \
