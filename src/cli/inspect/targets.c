@@ -146,7 +146,7 @@ gordian_status inspect_targets(struct cli *cli, const struct inspect_settings *s
         for (size_t i = 0; i < crowd.count; i++)
             target_close(crowd.list[i]);
     else
-        sight->stop_ms = settings->stop_ms;
+        sight->stop_ms = sight->ask_ms = settings->stop_ms;
     memory_free(&crowd.memory, crowd.list);
     return status;
 }
