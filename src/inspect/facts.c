@@ -277,6 +277,7 @@ struct waits {
     bool idles;         /* a wait in which scripts idle */
     bool insists;       /* a wait in which they do not, although it is none for a lock */
     bool to_ask;        /* a process has not been asked yet */
+    bool unknown;       /* a word of unknown use, which may be a lock */
     bool rests;         /* reads what only its own process could write */
 };
 
@@ -302,6 +303,7 @@ static void sort_wait(const struct sight *sight, const struct facts_about *about
     bool end = kind == INCIDENT_THREAD_END || kind == INCIDENT_CHILD;
     bool python = kind == INCIDENT_PYTHON || kind == INCIDENT_CONDITION || end;
     waits->ranks = waits->ranks || is_mpi(kind);
+    waits->unknown = waits->unknown || kind == INCIDENT_FUTEX;
     waits->kinds |= call ? POLICY_CALL : posted ? POLICY_POSTED : POLICY_FIRM;
     if (target->interprets && thread->is.tid == target->pid && python && !call)
         waits->kinds |= POLICY_ACQUIRE;
@@ -383,7 +385,7 @@ static void add_process(struct sight *sight, uint32_t process, struct waits *wai
         facts->timers = timers;
     waits->to_ask = waits->to_ask || !asked;
     if (sight->first_thread[process + 1] - sight->first_thread[process] == 1 && !waits->locked &&
-        !target->interprets)
+        !waits->unknown && !target->interprets)
         facts->parks = true;
     if (target->interprets && waits->idles && !waits->insists && !waits->locked)
         facts->parks = true;

@@ -526,9 +526,13 @@ static bool is_gate(const struct sight *sight, const uint32_t *threads, size_t c
 {
     bool locks = false, joins = false;
     for (size_t i = 0; i < count; i++) {
-        uint32_t kind = sight->locks[sight->edges[sight->threads[threads[i]].wait].lock].kind;
-        locks = locks || kind <= INCIDENT_SPIN;
-        joins = joins || kind == INCIDENT_THREAD_END;
+        const struct sight_lock *lock =
+            &sight->locks[sight->edges[sight->threads[threads[i]].wait].lock];
+        /* The others can be unlocked by their owners only. */
+        locks = locks || (lock->kind <= INCIDENT_SPIN &&
+                          !(lock->flags & (INCIDENT_RECURSIVE | INCIDENT_ERRORCHECK |
+                                           INCIDENT_ROBUST | INCIDENT_INHERIT)));
+        joins = joins || lock->kind == INCIDENT_THREAD_END;
     }
     return locks && (joins || count == 1);
 }
