@@ -212,8 +212,10 @@ static void stop_now(struct stop *stop)
         return;
     }
     stop->size = 0;
+    /* Whoever waits for a processor may find that the time is over: then nothing is read. */
     if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL) == 0 &&
-        await_stop(stop->tid, until, &signal) && get_set(stop->tid, stop->set, &size))
+        await_stop(stop->tid, until, &signal) && clock_ns() <= until &&
+        get_set(stop->tid, stop->set, &size))
         stop->size = (ssize_t)size;
     if (stop->size > 0 && stop->stack)
         copy_stack(stop);
