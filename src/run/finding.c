@@ -223,10 +223,22 @@ static void draw_knot(struct draft *draft, const struct view *view, const gordia
         draw_could(draft, view, part);
 }
 
+/* How many threads of the view can never go on. */
+static size_t count_dead(const struct view *view)
+{
+    size_t dead = view->report.deadlocked_count;
+    for (size_t i = 0; i < view->report.deadlocked_count; i++)
+        dead -= view->report.deadlocked[i] >= view->count; /* what stands for those that ended */
+    return dead;
+}
+
 /* Those who wait behind, and what everybody named holds besides. */
 static void draw_rest(struct draft *draft, const struct view *view)
 {
-    size_t named = draft->thread_count;
+    size_t named = draft->thread_count, members = 0, dead = count_dead(view);
+    for (size_t i = 0; i < named; i++)
+        members += draft->threads[i].wait != INCIDENT_NONE;
+    draft->header.behind = dead > members ? (uint32_t)(dead - members) : 0;
     for (uint32_t p = 0; p < view->count && draft->thread_count < named + 256; p++) {
         struct thread *t = view->looks[p].thread;
         bool there = false;

@@ -123,7 +123,7 @@ struct incident {
     uint32_t word;   /* enum incident_word */
     uint32_t teller; /* tid of the thread that waits for the answer; 0: none does */
     uint32_t helper; /* tid of a thread of the library's own; 0: there is none */
-    uint32_t zero;
+    uint32_t behind; /* threads that wait behind a deadlock, in all: not every one is listed */
 };
 
 /* ------------------------------------------------------------------ processes
