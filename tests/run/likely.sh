@@ -57,7 +57,7 @@ done <list
 : >output
 "$gordian" run "$program" abba-handler >output 2>&1 </dev/null &
 job=$!
-wait_for 'the deadlock to be reported' grep -q '^gordian: deadlock.*, process [0-9]' output
+wait_for 'the deadlock to be reported' grep -q ', process [0-9]' output
 process=$(sed -n 's/.*, process \([0-9]*\).*/\1/p' output | head -n 1)
 wait_for 'the answer of the reporter of abba-handler' answered
 check 'proved, with a handler: is not ended' kill -USR1 "$process"

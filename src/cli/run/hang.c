@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/run/tell.h"
 #include "inspect/tell.h"
+#include "run/policy.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -333,6 +334,13 @@ static bool ends_program(const struct hang *hang, const struct finding *finding)
            ((finding->word == WORD_PROVED && finding->ends) || settings->on_likely == 1);
 }
 
+/* Proved, but something could still act: policy.h. */
+static bool is_spared(const struct hang *hang, const struct finding *finding)
+{
+    return hang->settings->on_deadlock == 1 && finding->word == WORD_PROVED &&
+           !ends_program(hang, finding);
+}
+
 /* The processes that are part of it. */
 static void end_members(struct hang *hang, const struct finding *finding)
 {
@@ -375,6 +383,8 @@ static void tell_finding(struct hang *hang, const struct finding *finding)
         return;
     }
     report.head.action = ends ? INCIDENT_ABORT : INCIDENT_GO_ON;
+    if (is_spared(hang, finding))
+        report.note = report_format(&report, "%s Proved, but %s.", report.note, policy_spares);
     session_open(&session, hang->folder);
     bool told = !tell_suppressed(hang->cli, &report, &session);
     if (told)
