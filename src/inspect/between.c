@@ -117,9 +117,11 @@ static bool is_alone(const struct wait_at *at, const struct opening *list, size_
 /* Why that is not proved, if it is not. */
 static const char *unseen(const struct openings *openings)
 {
-    return openings->unreadable
-               ? "; processes of other users may have it open, too: root would see that"
-               : "";
+    if (!openings->unreadable)
+        return "";
+    return geteuid() == 0
+               ? "; processes of other users may have it open, too: CAP_SYS_PTRACE would show that"
+               : "; processes of other users may have it open, too: root would see that";
 }
 
 /* Everybody who has the other end open. */

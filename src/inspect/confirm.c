@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "inspect/calls.h"
+#include "inspect/facts.h"
 #include "inspect/glibc.h"
-#include "inspect/judge.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -186,7 +186,7 @@ static enum confirm weigh_others(const struct report *report, const struct targe
 {
     if (is_posted(report) && is_python(target))
         return CONFIRM_LEFT;
-    if (is_posted(report) && judge_handlers_of(target)) {
+    if (is_posted(report) && facts_handlers(target)) {
         snprintf(why, size, "the program has handlers for signals, and one may post a semaphore");
         return CONFIRM_DOUBTED;
     }

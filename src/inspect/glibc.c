@@ -5,6 +5,7 @@
  * does. Owners are read from the lock, and believed only if everything around fits. */
 #include "inspect/glibc.h"
 #include "inspect/expert.h"
+#include "inspect/proc.h"
 #include "inspect/stacks.h"
 
 #include <string.h>
@@ -86,6 +87,26 @@ static uint32_t find_owner(const struct case_at *at, uint32_t tid, bool shared)
     return shared ? SIGHT_NONE : SIGHT_GONE;
 }
 
+/* The owner of a shared lock is no thread that is inspected. Where processes have other numbers
+ * than here, whether it lives cannot be told. */
+static void say_owner(const struct case_at *at, uint32_t tid)
+{
+    const struct target *target = at->target;
+    char text[PROC_STAT];
+    const char *state = target->core ? NULL : proc_stat(tid, text);
+    bool here = !target->core && target->pid == target->seen_pid;
+    bool ended = here && (!state || *state == 'Z' || *state == 'X');
+    at->waiter->unknown =
+        ended ? sight_format(at->sight,
+                             "waits for a lock that is shared between processes, and whose owner, "
+                             "thread %u, has ended: another process may still unlock it",
+                             tid)
+              : sight_format(at->sight,
+                             "waits for a lock that is shared between processes, and whose owner, "
+                             "thread %u, is not inspected: inspect its process as well",
+                             tid);
+}
+
 static void name_owner(const struct case_at *at, uint32_t lock, uint32_t tid, bool shared,
                        const char *evidence)
 {
@@ -94,11 +115,7 @@ static void name_owner(const struct case_at *at, uint32_t lock, uint32_t tid, bo
     at->sight->locks[lock].owner_tid = tid;
     uint32_t owner = find_owner(at, tid, shared);
     if (owner == SIGHT_NONE)
-        at->waiter->unknown = sight_format(
-            at->sight,
-            "the lock is shared between processes, and its owner %u is none of those inspected: "
-            "inspect its process, too",
-            tid);
+        say_owner(at, tid);
     else
         sight_hold(at->sight, owner, lock, INCIDENT_EXCLUSIVE, WORD_PROVED, evidence);
 }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "inspect/expert.h"
+#include "inspect/facts.h"
 
 #include <time.h>
 
@@ -44,6 +45,23 @@ static gordian_status await_likely(struct sight *sight, struct findings *finding
     return status;
 }
 
+/* What the verdict depends on is asked, of the processes that are part of a finding; all is looked
+ * at again behind it. */
+static gordian_status judge_asking(struct sight *sight, struct findings *findings,
+                                   gordian_error *error)
+{
+    for (size_t i = 0; i < sight->target_count; i++)
+        sight->targets[i]->wants_asking = false;
+    gordian_status status = judge_sight(sight, findings, error);
+    if (status != GORDIAN_OK || !facts_ask(sight))
+        return status;
+    findings_clear(findings);
+    status = explain_sight(sight, error);
+    if (status == GORDIAN_OK)
+        status = settle_sight(sight, error);
+    return status == GORDIAN_OK ? judge_sight(sight, findings, error) : status;
+}
+
 gordian_status inspect_look(struct sight *sight, struct findings *findings, gordian_error *error)
 {
     findings_clear(findings);
@@ -54,6 +72,6 @@ gordian_status inspect_look(struct sight *sight, struct findings *findings, gord
     if (status == GORDIAN_OK)
         status = settle_sight(sight, error);
     if (status == GORDIAN_OK)
-        status = judge_sight(sight, findings, error);
+        status = judge_asking(sight, findings, error);
     return status == GORDIAN_OK ? await_likely(sight, findings, error) : status;
 }

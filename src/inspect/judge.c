@@ -1,9 +1,8 @@
 #include "inspect/judge.h"
 
 #include "base/error.h"
+#include "inspect/facts.h"
 
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define COULD_MOST 32 /* who could end a wait: the first of them are named */
@@ -287,31 +286,6 @@ static gordian_status add_anybody(struct judgement *judgement, uint32_t target,
     return status;
 }
 
-/* The signal with which `gordian run --status` asks a watched program: its handler is the watcher's
- * and wakes nobody. 0: none. */
-static int status_signal(const struct target *target)
-{
-    for (size_t i = 0; i < target->mapping_count; i++) {
-        const char *mark = strstr(target->mappings[i].path, INCIDENT_STATUS_MAP);
-        int number = mark ? atoi(mark + strlen(INCIDENT_STATUS_MAP)) : 0;
-        if (number > 0 && number <= 64)
-            return number;
-    }
-    return 0;
-}
-
-uint64_t judge_handlers_of(const struct target *target)
-{
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, 32, 33};
-    uint64_t handlers = target->handlers;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        handlers &= ~(UINT64_C(1) << (own[i] - 1));
-    int status = status_signal(target);
-    if (status)
-        handlers &= ~(UINT64_C(1) << (status - 1));
-    return target->handlers_known ? handlers : 0;
-}
-
 /* ------------------------------------------------------------------ findings */
 
 static struct finding *add_finding(struct judgement *judgement, uint32_t kind)
@@ -478,70 +452,6 @@ static bool is_told(const struct judgement *judgement, const gordian_part *part)
     return false;
 }
 
-enum idleness {
-    IDLE_NO,    /* nothing could wake it */
-    IDLE_MAYBE, /* a core does not tell its handlers */
-    IDLE_YES,   /* a handler may wake it: as some programs wait */
-};
-
-/* What a handler may post, and so end the wait of one who holds a lock, too. */
-static bool may_be_posted(uint32_t kind, uint32_t mode)
-{
-    bool stream = kind == INCIDENT_PIPE || kind == INCIDENT_SOCKET;
-    return kind == INCIDENT_SEMAPHORE || kind == INCIDENT_FUTEX ||
-           (stream && mode == INCIDENT_SIGNAL); /* nobody idles in front of a full one */
-}
-
-/* A lock that somebody else than its holder may give back, and of which no holder is known. */
-static bool is_loose(const struct judgement *judgement, const struct sight_edge *wait)
-{
-    return judgement->sight->locks[wait->lock].kind == INCIDENT_PYTHON &&
-           for_anybody(judgement, wait);
-}
-
-/* Python's own handler of SIGINT, which is nearly always there, frees no lock. */
-static enum idleness judge_handlers(uint64_t handlers, bool core, bool signals)
-{
-    bool others = handlers & ~(UINT64_C(1) << (SIGINT - 1));
-    if (handlers && (signals || others))
-        return IDLE_YES;
-    return handlers || core ? IDLE_MAYBE : IDLE_NO;
-}
-
-/* A handler gives no lock back, and may not signal a condition, although some do; but it may post,
- * and then one of them goes on and gives back what it has. */
-static enum idleness judge_idleness(const struct judgement *judgement, const gordian_part *part)
-{
-    const struct sight *sight = judgement->sight;
-    bool posted = false, signalled = false, loose = false, locked = false, core = false;
-    bool rests = false;
-    uint64_t handlers = 0;
-    for (size_t i = 0; i < part->process_count; i++) {
-        uint32_t thread = judgement->thread_of[part->processes[i]];
-        const struct sight_edge *wait = &sight->edges[sight->threads[thread].wait];
-        const struct target *target = sight->targets[sight->threads[thread].process];
-        uint32_t kind = sight->locks[wait->lock].kind;
-        if (may_be_posted(kind, wait->mode))
-            posted = true;
-        else if (kind == INCIDENT_CONDITION)
-            signalled = true;
-        else if (is_loose(judgement, wait))
-            loose = true;
-        else if (kind != INCIDENT_THREAD_END && kind != INCIDENT_CHILD)
-            locked = true;
-        rests = rests || sight->locks[wait->lock].own_end;
-        handlers |= judge_handlers_of(target);
-        core = core || !target->handlers_known;
-        /* A core does not tell, but an interpreter has one: with it scripts wait for signals. */
-        if (!target->handlers_known && target->interprets)
-            handlers |= UINT64_C(1) << (SIGINT - 1);
-    }
-    if (rests && !locked)
-        return IDLE_YES; /* some programs wait so for their end */
-    bool anybody = posted || ((signalled || loose) && !locked);
-    return anybody ? judge_handlers(handlers, core, posted || signalled) : IDLE_NO;
-}
-
 /* Is a rank of an MPI program part of it? */
 static bool waits_for_ranks(const struct sight *sight, const struct finding *finding)
 {
@@ -551,9 +461,9 @@ static bool waits_for_ranks(const struct sight *sight, const struct finding *fin
     return false;
 }
 
-/* The argument in a sentence. */
+/* The argument in a sentence, and why it is not proved, if it is not. */
 static const char *argue(const struct judgement *judgement, const struct finding *finding,
-                         bool anybody)
+                         bool anybody, const struct policy *policy)
 {
     struct sight *sight = judgement->sight;
     const struct target *target = sight->targets[sight->threads[finding->members[0]].process];
@@ -561,60 +471,131 @@ static const char *argue(const struct judgement *judgement, const struct finding
     if (waits_for_ranks(sight, finding))
         return "Who waits for whom is from what each rank has written down: what it sent, what it "
                "received, which calls it is in (looked at twice, none of them has moved).";
-    if (finding->word == WORD_LIKELY && anybody && !target->core)
-        return sight_format(sight,
-                            "Every thread of the process sleeps without end in what only another "
-                            "one of them can end, or spins (%s).",
-                            looked);
-    if (finding->word == WORD_LIKELY && anybody)
-        return sight_format(
-            sight,
-            "Every thread of the process sleeps without end in what only another "
-            "one of them can end (%s); but whether a signal's handler could is not known.",
-            looked);
-    if (finding->word == WORD_LIKELY)
-        return sight_format(sight,
-                            "Some holders are not named by the locks; how each was found is said "
-                            "below (%s).",
-                            looked);
-    if (anybody)
-        return sight_format(sight,
-                            "Every thread of the process sleeps without end in what only another "
-                            "one of them can end: nobody is left to act (%s).",
-                            looked);
-    return sight_format(sight, "The owners are read from the locks themselves (%s).", looked);
+    const char *argument =
+        anybody ? "Every thread of the process sleeps without end in what only another one of them "
+                  "can end"
+        : judgement->word == WORD_LIKELY
+            ? "Some holders are not named by the locks; how each was found is said below"
+            : "The owners are read from the locks themselves";
+    if (policy->word == POLICY_LIKELY && judgement->word == WORD_PROVED)
+        return sight_format(sight, "%s (%s). Not proved: %s.", argument, looked, policy->why);
+    return sight_format(sight, "%s (%s).", argument, looked);
 }
 
 /* What was likely is certain if nobody is left to act, whoever has what. */
-static void confirm_told(struct judgement *judgement, const gordian_part *part)
+static void confirm_told(struct judgement *judgement, const gordian_part *part, bool ends)
 {
     struct findings *findings = judgement->findings;
     for (size_t i = 0; i < findings->count; i++)
         for (size_t k = 0; k < part->process_count && findings->list[i].word == WORD_LIKELY; k++)
             if (is_member(&findings->list[i], judgement->thread_of[part->processes[k]])) {
                 findings->list[i].word = WORD_PROVED;
+                findings->list[i].ends = ends;
                 findings->list[i].note =
                     "Every thread of the process sleeps without end in what only another one of "
                     "them can end: nobody is left to act. Who has what was found as is said below.";
             }
 }
 
+/* Can this thread never go on, as far as this judgement knows? */
+static bool is_dead(const struct judgement *judgement, uint32_t thread)
+{
+    uint32_t process = judgement->process_of[thread];
+    for (size_t i = 0; i < judgement->report.deadlocked_count && process != SIGHT_NONE; i++)
+        if (judgement->report.deadlocked[i] == process)
+            return true;
+    return false;
+}
+
+/* Is there a thread in the process of one of these that may still act? */
+static bool others_run(const struct judgement *judgement, const uint32_t *threads, size_t count)
+{
+    const struct sight *sight = judgement->sight;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t process = sight->threads[threads[i]].process;
+        for (uint32_t k = sight->first_thread[process]; k < sight->first_thread[process + 1]; k++)
+            if (!is_dead(judgement, k))
+                return true;
+    }
+    return false;
+}
+
+/* May a lock be meant as a signal? One thread waits for what it has itself, or one waits for the
+ * end of another that wants a lock. */
+static bool is_gate(const struct sight *sight, const uint32_t *threads, size_t count)
+{
+    bool locks = false, joins = false;
+    for (size_t i = 0; i < count; i++) {
+        const struct sight_lock *lock =
+            &sight->locks[sight->edges[sight->threads[threads[i]].wait].lock];
+        /* The others can be unlocked by their owners only. */
+        locks = locks || (lock->kind <= INCIDENT_SPIN &&
+                          !(lock->flags & (INCIDENT_RECURSIVE | INCIDENT_ERRORCHECK |
+                                           INCIDENT_ROBUST | INCIDENT_INHERIT)));
+        joins = joins || lock->kind == INCIDENT_THREAD_END;
+    }
+    return locks && (joins || count == 1);
+}
+
+/* What the policy says of threads that wait for each other, or of one whose owner has ended. */
+static struct policy weigh_threads(struct judgement *judgement, enum policy_argument argument,
+                                   const uint32_t *threads, size_t count, const bool *held)
+{
+    bool cycle = argument == POLICY_CYCLE || argument == POLICY_SELF;
+    struct facts_about about = {
+        .argument = argument,
+        .evidence = judgement->word == WORD_LIKELY,
+        .others_run = others_run(judgement, threads, count),
+        .gate = cycle && is_gate(judgement->sight, threads, count),
+        .threads = threads,
+        .count = count,
+        .held = held,
+    };
+    struct policy_facts facts = facts_gather(judgement->sight, &about);
+    return policy_decide(&facts);
+}
+
+/* False: out of memory. */
+static bool weigh_part(struct judgement *judgement, const gordian_part *part, struct policy *policy)
+{
+    const struct sight *sight = judgement->sight;
+    size_t count = part->process_count;
+    uint32_t *threads = memory_alloc(&sight->memory, count * sizeof *threads);
+    bool *held = memory_alloc(&sight->memory, count * sizeof *held);
+    bool anybody = false, done = threads && held;
+    for (size_t i = 0; i < count && done; i++) {
+        threads[i] = judgement->thread_of[part->processes[i]];
+        held[i] = !for_anybody(judgement, &sight->edges[sight->threads[threads[i]].wait]);
+        anybody = anybody || !held[i];
+    }
+    if (done)
+        *policy = weigh_threads(judgement,
+                                anybody      ? POLICY_NONE_LEFT
+                                : count == 1 ? POLICY_SELF
+                                             : POLICY_CYCLE,
+                                threads, count, held);
+    memory_free_all(&sight->memory, threads, held);
+    return done;
+}
+
 static bool take_part(struct judgement *judgement, const gordian_part *part)
 {
-    enum idleness idle = judge_idleness(judgement, part);
+    struct policy policy;
     bool anybody = false;
-    if (idle == IDLE_YES)
+    if (!weigh_part(judgement, part, &policy))
+        return false;
+    if (policy.word == POLICY_NOTHING)
         return true;
     if (is_told(judgement, part)) {
-        if (judgement->word == WORD_PROVED && judgement->whole && idle == IDLE_NO)
-            confirm_told(judgement, part);
+        if (judgement->whole && policy.word == POLICY_PROVED)
+            confirm_told(judgement, part, policy.ends);
         return true;
     }
     struct finding *finding = add_finding(judgement, INCIDENT_DEADLOCK);
     if (!finding)
         return false;
-    if (idle == IDLE_MAYBE)
-        finding->word = WORD_LIKELY;
+    finding->word = policy.word == POLICY_LIKELY ? WORD_LIKELY : WORD_PROVED;
+    finding->ends = policy.ends;
     bool done =
         part->cycle ? take_cycle(judgement, finding, part) : take_knot(judgement, finding, part);
     struct sight *sight = judgement->sight;
@@ -622,8 +603,35 @@ static bool take_part(struct judgement *judgement, const gordian_part *part)
         anybody = anybody ||
                   for_anybody(judgement, &sight->edges[sight->threads[finding->members[i]].wait]);
     if (done)
-        finding->note = argue(judgement, finding, anybody);
+        finding->note = argue(judgement, finding, anybody, &policy);
     return done;
+}
+
+/* A thread that waits for something whose owner has ended. */
+static bool take_orphan(struct judgement *judgement, uint32_t thread, uint32_t lock, uint32_t hold)
+{
+    static const bool held = true;
+    struct sight *sight = judgement->sight;
+    struct policy policy = weigh_threads(judgement, POLICY_ENDED, &thread, 1, &held);
+    if (policy.word == POLICY_NOTHING)
+        return true;
+    struct finding *finding = add_finding(judgement, INCIDENT_OWNER_GONE);
+    if (!finding || !add_member(judgement, finding, thread) ||
+        !add_witness(judgement, finding, hold))
+        return false;
+    if (is_mpi(sight, lock)) {
+        finding->ends = policy.ends;
+        finding->note = "A rank that is waited for has left: it has ended, or is behind "
+                        "MPI_Finalize.";
+        return true;
+    }
+    finding->word = policy.word == POLICY_LIKELY ? WORD_LIKELY : WORD_PROVED;
+    finding->ends = policy.ends;
+    finding->note = "The owner is no thread of the process: it has ended, or stayed behind in the "
+                    "process that this one was forked from.";
+    if (policy.word == POLICY_LIKELY)
+        finding->note = sight_format(sight, "%s Not proved: %s.", finding->note, policy.why);
+    return true;
 }
 
 /* Those who wait for something whose owner has ended. */
@@ -644,17 +652,8 @@ static bool take_orphans(struct judgement *judgement)
          * behind. */
         for (size_t i = 0; i < judgement->findings->count && !told && is_mpi(sight, lock); i++)
             told = waits_for_ranks(sight, &judgement->findings->list[i]);
-        if (told)
-            continue;
-        struct finding *finding = add_finding(judgement, INCIDENT_OWNER_GONE);
-        if (!finding || !add_member(judgement, finding, thread) ||
-            !add_witness(judgement, finding, hold))
+        if (!told && !take_orphan(judgement, thread, lock, hold))
             return false;
-        finding->note = is_mpi(sight, lock)
-                            ? "A rank that is waited for has left: it has ended, or is behind "
-                              "MPI_Finalize."
-                            : "The owner is no thread of the process: it has ended, or stayed "
-                              "behind in the process that this one was forked from.";
     }
     return true;
 }

@@ -3,12 +3,10 @@
  * holds nothing, since he can give back what he has. It is judged twice, once with proved holds
  * alone, then with likely ones, too.
  *
- * Waits that anybody could end (a condition, a semaphore, a word that nobody knows) count only
+ * Waits that any thread could end (a condition, a semaphore, a word of unknown use) count only
  * where the whole process hangs: every thread of it sleeps without end in what only a thread of the
- * process can end. Then nobody is left. If the process has handlers for signals, one of them might
- * still end such a wait, as some programs do while idle; so a lock must be part of it, too.
- * threading.Lock of Python is between the two: whoever likes may release it. Without a holder that
- * is known, it is likely at most if the process has a handler of SIGINT, as Python has by itself.
+ * process can end. Then none is left to act. How sure a finding is, and whether it is one at all,
+ * is decided by the policy (run/policy.h) from the facts (facts.h).
  */
 #ifndef GORDIAN_INSPECT_JUDGE_H
 #define GORDIAN_INSPECT_JUDGE_H
@@ -25,6 +23,7 @@ struct finding {
     size_t member_count, member_room;
     uint32_t *behind; /* threads that can never go on either */
     size_t behind_count, behind_room;
+    bool ends;        /* `gordian run` may end the program for it: run/policy.h */
     const char *note; /* the argument, in a sentence; lives as long as the look */
 };
 
@@ -41,11 +40,6 @@ void findings_close(struct findings *findings);
 
 /* Drops likely findings of which a member is not steady any more. */
 void findings_acquit(struct findings *findings, const struct sight *sight);
-
-/* Signals whose handlers could end a wait, bit n-1: not those that only a thread's own mistakes
- * raise, nor libc's own two, nor the one that the library of `gordian run` listens to. A core does
- * not tell. */
-uint64_t judge_handlers_of(const struct target *target);
 
 /* Appends what is found; may add edges to the sight (who could have ended a wait). */
 gordian_status judge_sight(struct sight *sight, struct findings *findings, gordian_error *error);

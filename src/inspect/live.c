@@ -116,6 +116,7 @@ static void parse_status(struct target_thread *thread, const char *text)
         snprintf(thread->name, sizeof thread->name, "%.*s", (int)strcspn(name, "\n"), name);
     thread->state = state ? *state : '?';
     thread->tid = innermost_number(text, "NSpid:", thread->seen_tid);
+    thread->blocked = proc_number(text, "SigBlk:", 16);
     thread->switches = proc_number(text, "voluntary_ctxt_switches:", 10) +
                        proc_number(text, "nonvoluntary_ctxt_switches:", 10);
 }
@@ -333,6 +334,12 @@ static bool would_notice(const struct target *target, const struct target_thread
            call->notices || (call->kind == CALL_READ && socket_is_timed(target, now->arguments[0]));
 }
 
+static void note_stop(struct target *target, uint64_t spent)
+{
+    target->threads_stopped++;
+    target->stopped_ns = spent > target->stopped_ns ? spent : target->stopped_ns;
+}
+
 static bool live_registers(struct target *target, struct target_thread *thread, unsigned stop_ms,
                            struct stack_copy *stack)
 {
@@ -357,10 +364,26 @@ static bool live_registers(struct target *target, struct target_thread *thread, 
         return false;
     if (size > 0)
         target_take_registers(target, thread, set, (size_t)size);
-    uint64_t spent = clock_ns() - start;
-    target->threads_stopped++;
-    target->stopped_ns = spent > target->stopped_ns ? spent : target->stopped_ns;
+    note_stop(target, clock_ns() - start);
     return size > 0;
+}
+
+/* It sleeps, without a limit, in a call that the kernel makes again: it does not notice. */
+static bool live_ask(struct target *target, uint32_t seen_tid, unsigned stop_ms, struct ask *ask)
+{
+    char text[256];
+    struct target_thread now = {.seen_tid = seen_tid};
+    struct sleep_call call;
+    if (proc_read_thread(target->seen_pid, seen_tid, "syscall", text, sizeof text) <= 0)
+        return false;
+    parse_call(&now, text);
+    if (!sleep_call(target, &now, &call) || call.timed || call.notices ||
+        (call.kind == CALL_READ && socket_is_timed(target, now.arguments[0])))
+        return false;
+    uint64_t start = clock_ns();
+    bool done = stop_to_ask(target->through, seen_tid, stop_ms * UINT64_C(1000000), ask);
+    note_stop(target, clock_ns() - start);
+    return done;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -406,6 +429,7 @@ static const struct target_ops live_ops = {
     .list = live_list,
     .read = live_read,
     .registers = live_registers,
+    .ask = live_ask,
     .glance = live_glance,
     .remap = live_remap,
     .close = live_close,

@@ -17,10 +17,11 @@
 #include <string.h>
 #include <time.h>
 
-#define GLANCES     50  /* in all, at threads that were awake */
-#define STACK_WORDS 512 /* of C, that are searched for a lock */
-#define NAME_MOST   96
-#define PATH_LENGTH 512
+#define GLANCES      50  /* in all, at threads that were awake */
+#define STACK_WORDS  512 /* of C, that are searched for a lock */
+#define NAME_MOST    96
+#define CALLERS_MOST 5 /* Condition.wait, and who called it */
+#define PATH_LENGTH  512
 
 enum {
     LOCK_POINTER = 16, /* in a Lock or RLock: its semaphore */
@@ -295,6 +296,41 @@ static bool is_condition(struct python *python, const struct python_frame *frame
            (strcmp(function, "wait") == 0 || strcmp(function, "Condition.wait") == 0);
 }
 
+/* Which function of which file a frame runs; the function without its class. */
+static bool runs_in(struct python *python, const struct python_frame *frame, const char *file,
+                    const char *function)
+{
+    char is[NAME_MOST], path[PATH_LENGTH];
+    if (!python_code_names(python, frame->code, is, sizeof is, path, sizeof path))
+        return false;
+    const char *dot = strrchr(is, '.');
+    return ends_with(path, file) && (!function || strcmp(dot ? dot + 1 : is, function) == 0);
+}
+
+/* What a script waits for in Condition.wait, by who called that; NULL: it may idle there, as in
+ * Event.wait and Queue.get. No script idles in the others. */
+static const char *condition_use(struct python *python, const struct python_frame *frames,
+                                 size_t count)
+{
+    static const struct {
+        const char *file, *function, *use;
+    } uses[] = {
+        {"/threading.py", "acquire", "threading.Semaphore"},
+        {"/threading.py", "_wait", "threading.Barrier"},
+        {"/queue.py", "put", "room in a queue.Queue"},
+        {"/queue.py", "join", "the tasks of a queue.Queue"},
+        {"/concurrent/futures/_base.py", NULL, "a concurrent.futures.Future"},
+    };
+    size_t caller = 1;
+    while (caller < count && (runs_in(python, &frames[caller], "/threading.py", "wait_for") ||
+                              runs_in(python, &frames[caller], "/threading.py", "wait")))
+        caller++; /* Event.wait, called by one of these */
+    for (size_t i = 0; i < sizeof uses / sizeof *uses && caller < count; i++)
+        if (runs_in(python, &frames[caller], uses[i].file, uses[i].function))
+            return uses[i].use;
+    return NULL;
+}
+
 static void name_owner(struct sight *sight, struct python *python, uint32_t thread, uint32_t lock,
                        uint64_t object)
 {
@@ -332,7 +368,7 @@ static bool explain_lock(struct sight *sight, struct python *python, uint32_t th
 {
     struct sight_thread *waiter = &sight->threads[thread];
     const struct python_thread *known = python_thread(python, waiter->is.tid);
-    struct python_frame frame;
+    struct python_frame frames[CALLERS_MOST];
     uint64_t key = known ? wait_key(sight, python, thread) : 0;
     if (!key)
         return false;
@@ -343,14 +379,18 @@ static bool explain_lock(struct sight *sight, struct python *python, uint32_t th
     }
     if (key != waiter->call.address && lock_key(python, key - LOCK_POINTER) != key)
         return false; /* some other event */
-    bool framed = python_frames(python, known, &frame, 1) == 1;
-    bool condition = framed && is_condition(python, &frame);
+    size_t framed = python_frames(python, known, frames, CALLERS_MOST);
+    bool condition = framed && is_condition(python, &frames[0]);
     uint32_t lock =
         sight_lock(sight, waiter->process, key, condition ? INCIDENT_CONDITION : INCIDENT_PYTHON);
     sight_wait(sight, thread, lock, condition ? INCIDENT_SIGNAL : INCIDENT_EXCLUSIVE);
-    uint64_t object = condition || lock == SIGHT_NONE
-                          ? 0
-                          : find_lock(python, waiter, framed ? &frame : NULL, key);
+    if (lock == SIGHT_NONE)
+        return true;
+    uint64_t object = condition ? 0 : find_lock(python, waiter, framed ? &frames[0] : NULL, key);
+    const char *use = condition ? condition_use(python, frames, framed) : NULL;
+    sight->locks[lock].idles = condition && !use;
+    if (use)
+        sight->locks[lock].name = use;
     if (object && python_type(python, object) == PYTHON_RLOCK)
         name_owner(sight, python, thread, lock, object);
     return true;

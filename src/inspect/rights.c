@@ -76,6 +76,12 @@ gordian_status rights_say(const struct rights *rights, gordian_error *error)
                     "process %u may not be inspected: kernel.yama.ptrace_scope is %d; use sudo, or "
                     "sysctl kernel.yama.ptrace_scope=0",
                     pid, rights->yama_scope);
+    if (rights->user == 0)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "process %u may not be inspected: root lacks CAP_SYS_PTRACE in the user "
+                    "namespace of that process, or a security module forbids it; inspect it from "
+                    "the namespace in which it was started",
+                    pid);
     return fail(error, GORDIAN_STATUS_INPUT,
                 "process %u may not be inspected: it runs with raised privileges or does not want "
                 "to be traced; inspect it as root (sudo)",

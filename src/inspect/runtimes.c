@@ -46,11 +46,13 @@ static const char *runtime_of(struct sight *sight, struct target *target)
                             "belongs to a Java virtual machine, whose locks are its own: "
                             "'jstack %u' names their deadlocks",
                             target->seen_pid);
-    if (has_go_mark(sight, target))
+    if (has_go_mark(sight, target)) {
+        target->runtime = TARGET_GO;
         return sight_format(sight,
                             "belongs to a Go program, whose goroutines and locks are its own: "
                             "'kill -QUIT %u' ends it with a dump of all goroutines",
                             target->seen_pid);
+    }
     return NULL;
 }
 

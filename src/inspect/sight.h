@@ -62,6 +62,7 @@ struct sight_lock {
     const char *name;    /* NULL: by its address */
     uint32_t first_hold; /* edge, or SIGHT_NONE; others by their `next_hold` */
     bool own_end;        /* the process that waits has the other end itself, and nobody else has */
+    bool idles;          /* a wait of a script in which it may idle: Event.wait, Queue.get */
     bool outsiders;      /* somebody who is not in the sight may act on it */
 };
 
@@ -98,6 +99,8 @@ struct sight {
     bool *symbols_tried;
     size_t target_count;
     unsigned stop_ms; /* how long a thread may be stopped for its stack; 0: never */
+    unsigned ask_ms;  /* the same for one that is to be asked (facts.h) */
+    bool for_run;     /* whether the program may be ended is to be known as well */
 
     struct sight_thread *threads;
     size_t thread_count, thread_room;

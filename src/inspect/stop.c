@@ -2,6 +2,7 @@
 #include "inspect/stop.h"
 
 #include "base/clock.h"
+#include "inspect/ask.h"
 #include "inspect/calls.h"
 #include "inspect/proc.h"
 
@@ -35,20 +36,27 @@ static int has_stopped(pid_t tid, int *status)
     return waitpid(tid, status, __WALL | WNOHANG) == tid && WIFSTOPPED(*status) ? 1 : -1;
 }
 
-/* Waits for the stop, for so long at most. `signal`: what was about to be delivered to it then, and
- * must be when it goes on; 0: nothing. */
-static bool await_stop(pid_t tid, uint64_t until, int *signal)
+bool stop_await(pid_t tid, uint64_t until, int *status)
 {
     for (;;) {
-        int status = 0, stopped = has_stopped(tid, &status);
-        if (stopped > 0)
-            *signal = status >> 16 ? 0 : WSTOPSIG(status);
+        int stopped = has_stopped(tid, status);
         if (stopped != 0)
             return stopped > 0;
         if (clock_ns() > until)
             return false;
         nanosleep(&(struct timespec){0, 20000}, NULL);
     }
+}
+
+/* The same. `signal`: what was about to be delivered to it then, and must be when it goes on; 0:
+ * nothing. */
+static bool await_stop(pid_t tid, uint64_t until, int *signal)
+{
+    int status = 0;
+    if (!stop_await(tid, until, &status))
+        return false;
+    *signal = status >> 16 ? 0 : WSTOPSIG(status);
+    return true;
 }
 
 /* ------------------------------------------------------------------ calls that were interrupted */
@@ -65,6 +73,16 @@ static bool put_set(pid_t tid, uintptr_t kind, void *set, size_t size)
 {
     struct iovec vector = {set, size};
     return ptrace(PTRACE_SETREGSET, tid, (void *)kind, &vector) == 0;
+}
+
+bool stop_get_set(pid_t tid, void *set, size_t *size)
+{
+    return get_set(tid, set, size);
+}
+
+bool stop_put_set(pid_t tid, void *set, size_t size)
+{
+    return put_set(tid, NT_PRSTATUS, set, size);
 }
 
 #if defined(__x86_64__)
@@ -164,6 +182,7 @@ struct stop {
     uint64_t most_ns;
     unsigned char *set;
     struct stack_copy *stack; /* or NULL */
+    struct ask *ask;          /* or NULL */
     ssize_t size;             /* of the set; as stop_for_registers() says */
     int failure;              /* errno, if it may not be stopped */
 };
@@ -193,11 +212,15 @@ static void stop_now(struct stop *stop)
         return;
     }
     stop->size = 0;
+    /* Whoever waits for a processor may find that the time is over: then nothing is read. */
     if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL) == 0 &&
-        await_stop(stop->tid, until, &signal) && get_set(stop->tid, stop->set, &size))
+        await_stop(stop->tid, until, &signal) && clock_ns() <= until &&
+        get_set(stop->tid, stop->set, &size))
         stop->size = (ssize_t)size;
     if (stop->size > 0 && stop->stack)
         copy_stack(stop);
+    if (stop->size > 0 && stop->ask && !signal)
+        ask_stopped(stop->ask, stop->pid, stop->tid);
     let_go(stop->pid, stop->tid, signal);
 }
 
@@ -235,11 +258,23 @@ static bool stop_by_another(struct stop *stop)
 ssize_t stop_for_registers(uint32_t pid, uint32_t tid, uint64_t most_ns, bool by_itself,
                            unsigned char *set, struct stack_copy *stack)
 {
-    struct stop stop = {pid, (pid_t)tid, most_ns, set, stack, -1, 0};
+    struct stop stop = {pid, (pid_t)tid, most_ns, set, stack, NULL, -1, 0};
     bool by_another = stop_by_another(&stop);
     if (by_itself && (!by_another || stop.failure == EPERM)) {
         stop.failure = 0;
         stop_now(&stop);
     }
     return stop.size;
+}
+
+bool stop_to_ask(uint32_t pid, uint32_t tid, uint64_t most_ns, struct ask *ask)
+{
+    unsigned char set[STOP_SET];
+    struct stop stop = {pid, (pid_t)tid, most_ns, set, NULL, ask, -1, 0};
+    ask->done = false;
+    if (!stop_by_another(&stop) || stop.failure == EPERM) {
+        stop.failure = 0;
+        stop_now(&stop);
+    }
+    return ask->done;
 }

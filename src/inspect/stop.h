@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 struct stack_copy;
+struct ask;
 
 #define STOP_SET (34 * 8) /* bytes of a register set at most */
 
@@ -23,5 +24,19 @@ struct stack_copy;
  * which one that runs has overwritten as soon as it goes on. */
 ssize_t stop_for_registers(uint32_t pid, uint32_t tid, uint64_t most_ns, bool by_itself,
                            unsigned char *set, struct stack_copy *stack);
+
+/* Stops it and has it make calls of the kernel (ask.h). It must sleep without a limit in a call
+ * that the kernel makes again. False: it did not stop in time, or may not be stopped, or not all of
+ * the calls were made. */
+bool stop_to_ask(uint32_t pid, uint32_t tid, uint64_t most_ns, struct ask *ask);
+
+/* ------------------------------------------------------------------ for ask.c */
+
+/* Waits for a stop of a thread that is traced, for so long at most; its status as waitpid() tells
+ * it. False: it has ended, or has not stopped. */
+bool stop_await(pid_t tid, uint64_t until, int *status);
+/* The general registers, as the kernel writes them. */
+bool stop_get_set(pid_t tid, void *set, size_t *size);
+bool stop_put_set(pid_t tid, void *set, size_t size);
 
 #endif

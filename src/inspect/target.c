@@ -213,6 +213,11 @@ bool target_registers(struct target *target, struct target_thread *thread, unsig
     return target->ops->registers(target, thread, stop_ms, stack);
 }
 
+bool target_ask(struct target *target, uint32_t seen_tid, unsigned stop_ms, struct ask *ask)
+{
+    return target->ops->ask && target->ops->ask(target, seen_tid, stop_ms, ask);
+}
+
 bool target_remap(struct target *target, bool *other)
 {
     *other = false;

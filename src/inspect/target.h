@@ -29,6 +29,7 @@ struct target_thread {
     enum target_activity activity;
     uint64_t call, arguments[6];
     uint64_t stack, counter; /* registers; 0: unknown */
+    uint64_t blocked;        /* signals that it does not let in, bit n-1 */
     uint64_t switches;       /* how often it was switched from, so far */
     bool steady;             /* has slept between two looks: see inspect.h; in a core always */
     uint64_t register_mask;  /* bit r: registers[r] is known */
@@ -46,6 +47,22 @@ struct target_mapping {
 };
 
 struct target_ops;
+struct ask;
+
+/* What a process was asked by stopping one of its threads (facts.h). */
+struct target_asked {
+    uint32_t thread;   /* the one that was stopped, as seen here; 0: it was not asked */
+    uint64_t place;    /* where all others were then */
+    uint64_t switches; /* of the one, from its return to sleep on; 0: not known yet */
+    bool armed;        /* a timer is */
+    bool at_death;     /* it gets a signal when its parent ends */
+    uint64_t restarts; /* signals whose handlers have SA_RESTART */
+};
+
+enum target_runtime {
+    TARGET_PLAIN,
+    TARGET_GO,
+};
 
 struct target {
     const struct target_ops *ops;
@@ -71,11 +88,14 @@ struct target {
     uint64_t handlers;   /* signals with handlers, bit n-1 */
     uint64_t bytes_read; /* of memory or the core, to tell */
     unsigned threads_stopped;
-    uint64_t stopped_ns; /* the longest stop */
-    bool truncated;      /* a core of which something is missing */
-    char *note;          /* what else the reader should know, or NULL */
-    bool interprets;     /* it runs scripts, and handlers of signals in them */
-    void *interpreter;   /* what an expert on scripts remembers of it (python.h), or NULL */
+    uint64_t stopped_ns;         /* the longest stop */
+    bool truncated;              /* a core of which something is missing */
+    char *note;                  /* what else the reader should know, or NULL */
+    enum target_runtime runtime; /* by its mark (runtimes.c) */
+    bool wants_asking;           /* the verdict depends on what it could be asked */
+    struct target_asked asked;
+    bool interprets;   /* it runs scripts, and handlers of signals in them */
+    void *interpreter; /* what an expert on scripts remembers of it (python.h), or NULL */
     void (*close_interpreter)(struct target *target);
     gordian_allocator memory;
 };
@@ -95,6 +115,8 @@ struct target_ops {
      * `stack`: NULL, or room for its stack at that moment. */
     bool (*registers)(struct target *target, struct target_thread *thread, unsigned stop_ms,
                       struct stack_copy *stack);
+    /* Stops a thread that sleeps and has it make calls (ask.h). */
+    bool (*ask)(struct target *target, uint32_t seen_tid, unsigned stop_ms, struct ask *ask);
     /* Reads the mappings anew, if they can change. `other`: there is other code than before. */
     bool (*remap)(struct target *target, bool *other);
     /* What one thread does now, its number being known. False: it has ended, or this is a core. */
@@ -121,6 +143,8 @@ bool target_read_u32(struct target *target, uint64_t address, uint32_t *value);
 bool target_read_u64(struct target *target, uint64_t address, uint64_t *value);
 bool target_registers(struct target *target, struct target_thread *thread, unsigned stop_ms,
                       struct stack_copy *stack);
+/* False: it could not be stopped, or this is a core. */
+bool target_ask(struct target *target, uint32_t seen_tid, unsigned stop_ms, struct ask *ask);
 /* False: the process has ended, or memory has run out. */
 bool target_remap(struct target *target, bool *other);
 bool target_glance(struct target *target, struct target_thread *thread);

@@ -305,9 +305,10 @@ static void draft_finding(struct draft *draft, const struct finding *finding)
     draft->head.kind = finding->kind;
     draft->head.cycle = finding->cycle;
     const char *note = finding->note;
+    draft->head.behind = (uint32_t)finding->behind_count;
     if (finding->behind_count > BEHIND_MOST)
-        note = sight_format(sight, "%s Of %zu threads that wait behind, %d are told.", note,
-                            finding->behind_count, BEHIND_MOST);
+        note = sight_format(sight, "%s %d of the %zu threads that wait behind it are listed.", note,
+                            BEHIND_MOST, finding->behind_count);
     draft->head.note = draft_string(draft, note);
     draft->head.first =
         finding->member_count ? draft_thread(draft, finding->members[0]) : INCIDENT_NONE;

@@ -20,6 +20,14 @@ static const char signal_advice[] =
     "    Nobody is left who could signal the condition: signal it before the last thread that\n"
     "    can ends or waits, set what is waited for under the mutex, and check it before waiting\n"
     "    so that no signal is lost.\n";
+static const char each_other_advice[] =
+    "    Each waits for what only another one of them could do: a place in a full queue, a task\n"
+    "    that no worker is free for. Give the queues room or a reader that does not write, and\n"
+    "    let no task wait for another one of the same pool.\n";
+static const char inherit_advice[] =
+    "    Take these locks in the same order everywhere. The kernel has found the cycle of these\n"
+    "    priority-inheritance mutexes (EDEADLK), and the C library then lets the thread that\n"
+    "    closed it sleep for ever; error-checking mutexes return the error instead.\n";
 static const char join_advice[] =
     "    Give back what the other thread needs in order to end before joining it; a thread\n"
     "    must not join itself, nor two threads each other.\n";
@@ -74,7 +82,9 @@ static const char stall_advice[] =
 struct sort {
     bool self, upgrade, condition, join, barrier, semaphore, lock;
     bool full, stream, file, child, gil, guard, internal, held_semaphore;
-    bool message, collective;
+    bool message, collective, inherit;
+    uint32_t condition_lock; /* the first that is waited for */
+    bool conditions;         /* several of them are */
 };
 
 static bool thread_holds(const struct report *report, uint32_t thread, uint32_t lock, unsigned mode)
@@ -104,6 +114,9 @@ static void sort_wait(const struct report *report, const struct incident_edge *w
 {
     switch (report->locks[wait->lock].raw.kind) {
     case INCIDENT_CONDITION:
+        sort->conditions =
+            sort->conditions || (sort->condition && sort->condition_lock != wait->lock);
+        sort->condition_lock = wait->lock;
         sort->condition = true;
         break;
     case INCIDENT_THREAD_END:
@@ -145,6 +158,7 @@ static void sort_wait(const struct report *report, const struct incident_edge *w
         break;
     default:
         sort->lock = true;
+        sort->inherit = sort->inherit || report->locks[wait->lock].raw.flags & INCIDENT_INHERIT;
         sort->self =
             sort->self || thread_holds(report, wait->thread, wait->lock, INCIDENT_EXCLUSIVE);
         sort->upgrade =
@@ -167,20 +181,23 @@ const char *report_advice(const struct report *report)
     if (report->head.kind == INCIDENT_OWNER_GONE)
         return sort.message || sort.collective ? left_advice : gone_advice;
     /* What a main thread that joins the others has to do with it comes last. */
-    return sort.message      ? message_advice
-           : sort.collective ? collective_advice
-           : sort.gil        ? gil_advice
-           : sort.guard      ? guard_advice
-           : sort.internal   ? malloc_advice
-           : sort.child      ? child_advice
-           : sort.condition  ? (sort.lock ? condition_advice : signal_advice)
-           : sort.barrier    ? barrier_advice
-           : sort.upgrade    ? upgrade_advice
-           : sort.self       ? self_advice
-           : sort.full       ? full_advice
-           : sort.stream     ? stream_advice
-           : sort.file       ? file_advice
+    return sort.message                                           ? message_advice
+           : sort.collective                                      ? collective_advice
+           : sort.gil                                             ? gil_advice
+           : sort.guard                                           ? guard_advice
+           : sort.internal                                        ? malloc_advice
+           : sort.child                                           ? child_advice
+           : sort.condition && sort.lock                          ? condition_advice
+           : sort.conditions                                      ? each_other_advice
+           : sort.condition                                       ? signal_advice
+           : sort.barrier                                         ? barrier_advice
+           : sort.upgrade                                         ? upgrade_advice
+           : sort.self                                            ? self_advice
+           : sort.full                                            ? full_advice
+           : sort.stream                                          ? stream_advice
+           : sort.file                                            ? file_advice
            : sort.semaphore && !sort.held_semaphore && !sort.lock ? post_advice
+           : sort.inherit                                         ? inherit_advice
            : sort.join                                            ? join_advice
            : sort.semaphore                                       ? semaphore_advice
                                                                   : order_advice;

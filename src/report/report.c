@@ -206,8 +206,23 @@ static const struct incident_edge *awaited_edge(const struct report *report, uns
     return NULL;
 }
 
-/* Nobody is left who could give what is waited for: a wakeup that is lost, a semaphore that nobody
- * posts. False: it is something else. */
+/* How many different things of a kind are waited for. */
+static size_t count_awaited(const struct report *report, unsigned kind)
+{
+    size_t count = 0;
+    for (uint32_t lock = 0; lock < report->lock_count; lock++) {
+        bool awaited = false;
+        for (size_t i = 0; i < report->witness_count && !awaited; i++)
+            awaited = report->edges[i].raw.lock == lock &&
+                      report->edges[i].raw.flags & INCIDENT_WAITS &&
+                      report->locks[lock].raw.kind == kind;
+        count += awaited;
+    }
+    return count;
+}
+
+/* No thread is left that could give what is waited for. Whether a signal was lost, or never sent,
+ * is not known. False: it is something else. */
 static bool open_title(const struct report *report, size_t members, const char *more, char *text,
                        size_t size)
 {
@@ -217,9 +232,11 @@ static bool open_title(const struct report *report, size_t members, const char *
         return false;
     const char *waiter = wait ? report->threads[wait->thread].name : "";
     const char *lock = wait ? report->locks[wait->lock].name : "";
-    if (kind == INCIDENT_CONDITION)
-        snprintf(text, size, "a wakeup is lost: %s waits for %s, which nobody is left to signal%s",
-                 waiter, lock, more);
+    if (kind == INCIDENT_CONDITION && count_awaited(report, kind) > 1)
+        snprintf(text, size, "%zu threads wait for signals of each other%s", members, more);
+    else if (kind == INCIDENT_CONDITION)
+        snprintf(text, size, "%s waits for %s, which no thread is left to signal%s", waiter, lock,
+                 more);
     else if (kind == INCIDENT_SEMAPHORE)
         snprintf(text, size, "%s waits for %s, which nobody is left to post%s", waiter, lock, more);
     else if (!report_word(report))
@@ -239,9 +256,10 @@ static void deadlock_title(const struct report *report, char *text, size_t size)
         waits += (report->edges[i].raw.flags & INCIDENT_WAITS) != 0;
     members = waits;
     char more[64] = "";
-    if (stuck > members)
-        snprintf(more, sizeof more, "; %zu more %s behind", stuck - members,
-                 stuck - members == 1 ? "waits" : "wait");
+    size_t behind = stuck > members ? stuck - members : 0;
+    behind = report->head.behind > behind ? report->head.behind : behind;
+    if (behind)
+        snprintf(more, sizeof more, "; %zu more %s behind", behind, behind == 1 ? "waits" : "wait");
     if (open_title(report, members, more, text, size))
         return;
     const char *never = report->head.word == INCIDENT_LIKELY ? "" : " and can never go on";

@@ -35,7 +35,7 @@ static int open_in(const char *folder, const char *name, int flags)
 
 static bool create_files(const char *folder)
 {
-    struct incident_tally tally = {.magic = INCIDENT_TALLY_MAGIC};
+    struct incident_tally tally = {.magic = INCIDENT_TALLY_MAGIC, .command = (uint64_t)getpid()};
     const off_t whole =
         INCIDENT_MAILBOX_OFFSET + sizeof(struct incident_mailbox) + INCIDENT_MAILBOX_ROOM;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

@@ -6,58 +6,132 @@
 #include "run/text.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 
 /* ------------------------------------------------------------------ signal handlers */
 
-/* Does only a thread's own mistake raise it, or is it one of libc's own two, or the watcher's? */
-static bool is_aside(int number)
+/* What the program catches by itself. */
+struct caught {
+    uint64_t signals;  /* that count, bit n-1 */
+    uint64_t restarts; /* of these, whose calls are made again: SA_RESTART */
+    bool scheduled;    /* a runtime that schedules threads has a handler */
+};
+
+/* The name of the file that has this code, without its folder; "": none. */
+static const char *code_file(uintptr_t code, struct region *region)
 {
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, 32, 33};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (number == own[i])
-            return true;
-    return number == watch.status_signal;
+    const char *name = maps_find(code, region) ? region->path : "";
+    for (const char *at = name; *at; at++)
+        if (*at == '/')
+            name = at + 1;
+    return name;
 }
 
-static bool is_caught(int number)
+static void note_caught(struct caught *caught, int number)
 {
     struct sys_action action = {0};
-    if (watch.sandboxed) /* no call that may be forbidden: what was seen to be set */
-        return atomic_load(&watch.caught) >> (number - 1) & 1;
-    return sys_call(SYS_rt_sigaction, number, NULL, &action, 8) == 0 &&
-           action.handler != (uintptr_t)SIG_DFL && action.handler != (uintptr_t)SIG_IGN;
+    struct region region;
+    uint64_t bit = (uint64_t)1 << (number - 1);
+    if (sys_call(SYS_rt_sigaction, number, NULL, &action, 8) != 0 ||
+        action.handler == (uintptr_t)SIG_DFL || action.handler == (uintptr_t)SIG_IGN)
+        return;
+    const char *file = code_file(action.handler, &region);
+    caught->scheduled = caught->scheduled || policy_schedules(file);
+    if (policy_runtime(file) & bit)
+        return;
+    caught->signals |= bit;
+    caught->restarts |= action.flags & SA_RESTART ? bit : 0;
 }
 
 /* The kernel is asked for each: that takes no descriptor, of which there may be none. */
-static uint64_t caught_signals(void)
+static struct caught caught_signals(void)
 {
-    uint64_t caught = 0;
+    struct caught caught = {0};
+    uint64_t aside = policy_aside();
+    if (watch.status_signal)
+        aside |= (uint64_t)1 << (watch.status_signal - 1);
+    if (watch.sandboxed) { /* no call that may be forbidden: what was seen to be set */
+        caught.signals = atomic_load(&watch.caught) & ~aside;
+        return caught;
+    }
     for (int number = 1; number <= 64; number++)
-        if (!is_aside(number) && is_caught(number))
-            caught |= (uint64_t)1 << (number - 1);
+        if (!(aside >> (number - 1) & 1))
+            note_caught(&caught, number);
     return caught;
 }
 
-/* Is there a handler, and a thread that lets its signal in? */
-static bool handlers_could_run(void)
+/* Which of these signals some thread lets in. */
+static uint64_t unblocked_signals(uint64_t caught)
 {
-    uint64_t caught = caught_signals(), blocked;
-    if (caught == 0)
-        return false;
+    uint64_t open = 0;
     if (table_tasks() != atomic_load(&watch.live) + atomic_load(&watch.helpers))
-        return true; /* somebody unknown may */
+        return caught; /* a thread that is not known may let them in */
     uint32_t limit = atomic_load(&watch.thread_limit);
-    for (uint32_t i = 0; i < limit; i++) {
+    for (uint32_t i = 0; i < limit && open != caught; i++) {
         const struct thread *t = &watch.threads[i];
         char path[64];
         if (!thread_is_live(t))
             continue;
         text_join(path, sizeof path, "/proc/self/task/", t->tid, "/status");
-        blocked = t->blocked;
-        if ((t != self && !read_line_hex(path, "SigBlk:", &blocked)) || caught & ~blocked)
-            return true;
+        uint64_t blocked = t->blocked;
+        if (t != self && !read_line_hex(path, "SigBlk:", &blocked))
+            return caught;
+        open |= caught & ~blocked;
     }
-    return false;
+    return open;
+}
+
+static void note_handlers(struct policy_facts *facts)
+{
+    struct caught caught = caught_signals();
+    uint64_t open = caught.signals ? unblocked_signals(caught.signals) : 0;
+    facts->handlers = open;
+    facts->ends_calls = open & ~caught.restarts;
+    facts->scheduled = caught.scheduled;
+}
+
+/* ------------------------------------------------------------------ timers */
+
+static bool is_armed(const uint64_t setting[4])
+{
+    return setting[2] || setting[3]; /* behind the interval: the time that is left */
+}
+
+/* Timers of timer_create(), by their numbers in /proc/self/timers. */
+static enum policy_timers created_timers(void)
+{
+    char text[4096];
+    long length = read_small("/proc/self/timers", text, sizeof text);
+    if (length < 0 || length >= (long)sizeof text - 1)
+        return POLICY_TIMERS_UNKNOWN;
+    text[length] = '\0';
+    for (const char *at = text; *at; at++) {
+        uint64_t setting[4] = {0};
+        long number = 0;
+        if (at[0] != 'I' || at[1] != 'D' || at[2] != ':')
+            continue;
+        for (at += 3; *at == ' '; at++)
+            ;
+        for (; *at >= '0' && *at <= '9'; at++)
+            number = number * 10 + (*at - '0');
+        if (sys_call(SYS_timer_gettime, number, setting) == 0 && is_armed(setting))
+            return POLICY_TIMERS_ARMED;
+    }
+    return POLICY_TIMERS_NONE;
+}
+
+enum policy_timers doubt_timers(void)
+{
+    if (watch.sandboxed) /* as of the moment when the kernel could be asked last */
+        return watch.timers ? POLICY_TIMERS_ARMED : POLICY_TIMERS_NONE;
+    for (int which = 0; which < 3; which++) { /* ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF */
+        uint64_t setting[4] = {0};
+        if (sys_call(SYS_getitimer, which, setting) != 0)
+            return POLICY_TIMERS_UNKNOWN;
+        if (is_armed(setting))
+            return POLICY_TIMERS_ARMED;
+    }
+    return created_timers();
 }
 
 /* ------------------------------------------------------------------ who could end what */
@@ -65,13 +139,12 @@ static bool handlers_could_run(void)
 /* What the waits of a part are for. */
 struct waits {
     size_t count;
-    bool anybody;   /* what anybody could give: conditions, barriers, semaphores that are signals */
-    bool posts;     /* such a semaphore, */
-    bool handled;   /* and a handler has posted one before */
-    bool locks;     /* something held by one and wanted by another */
+    bool anybody;   /* what any thread could give: conditions, barriers, posts */
+    bool handled;   /* a semaphore, and a handler has posted one before */
+    bool semaphore; /* a semaphore */
+    bool locks;     /* something held by one and wanted by another, or a barrier */
+    bool held;      /* the former */
     bool joins;     /* the end of a thread */
-    bool as_signal; /* a lock may be meant as a signal: one thread waits for what it has, or for
-                       the end of one who waits for that */
 };
 
 static struct waits sort_waits(const struct view *view, const gordian_part *part)
@@ -82,16 +155,17 @@ static struct waits sort_waits(const struct view *view, const gordian_part *part
             continue;
         const struct look *look = &view->looks[part->processes[i]];
         bool anybody = for_anybody(look), semaphore = look->kind == INCIDENT_SEMAPHORE;
+        bool join = look->kind == INCIDENT_THREAD_END;
         waits.count++;
         waits.anybody = waits.anybody || anybody;
-        waits.posts = waits.posts || (anybody && semaphore);
+        waits.semaphore = waits.semaphore || semaphore;
         waits.handled =
             waits.handled || (semaphore && lock_flags(look->lock) & LOCK_HANDLED) ||
             (semaphore && atomic_load_explicit(&watch.handlers_post, memory_order_relaxed));
-        waits.joins = waits.joins || look->kind == INCIDENT_THREAD_END;
-        waits.locks = waits.locks || (!anybody && look->kind != INCIDENT_THREAD_END);
+        waits.joins = waits.joins || join;
+        waits.held = waits.held || (!anybody && !join);
+        waits.locks = waits.locks || (!anybody && !join) || look->kind == INCIDENT_BARRIER;
     }
-    waits.as_signal = waits.locks && (waits.count == 1 || waits.joins);
     return waits;
 }
 
@@ -153,50 +227,61 @@ static bool outsiders_act(struct view *view, const gordian_part *part)
     return false;
 }
 
-static const char handlers_could[] =
-    "not proved: the program has signal handlers, and one of them could end it";
-static const char lent_memory[] =
-    "not proved: another process runs in the same memory, and could end it";
-static const char strays_seen[] =
-    "not proved: this program has unlocked locks of other threads, and could do so here";
-static const char used_as_signal[] =
-    "not proved: who locks, and then waits for whom that keeps waiting, may mean another thread to "
-    "unlock, and others run";
-static const char shared_with_others[] =
-    "not proved: other processes may have the lock's memory, and could give it back";
-
-/* A handler may post a semaphore. It must not signal a condition, but where nothing but conditions
- * is waited for that is how some programs idle. */
-bool doubt_is_idle(const struct view *view, const gordian_part *part, bool patient)
+/* Only a signal, or the end of its parent, is awaited: no lock, and either one thread alone, which
+ * no other could wake, or a process that asked for its parent's end to be signalled. */
+static bool only_parks(const struct waits *waits)
 {
-    struct waits waits = sort_waits(view, part);
-    if (!waits.anybody)
+    int at_death = 0;
+    if (!waits->anybody || waits->locks)
         return false;
-    if (atomic_load(&watch.memory_lent))
+    if (table_tasks() - atomic_load(&watch.helpers) == 1)
         return true;
-    return (!waits.locks || waits.handled || (waits.posts && !patient)) && handlers_could_run();
+    /* The program that the command has started ends with it, but did not ask for that. */
+    return sys_call(SYS_prctl, PR_GET_PDEATHSIG, &at_death) == 0 && at_death &&
+           (uint64_t)sys_call(SYS_getppid) != watch.tally->command;
 }
 
-const char *doubt_part(struct view *view, const gordian_part *part)
+static struct policy_facts part_facts(struct view *view, const gordian_part *part)
 {
     struct waits waits = sort_waits(view, part);
+    struct policy_facts facts = {
+        .argument = waits.anybody                    ? POLICY_NONE_LEFT
+                    : waits.held && waits.count == 1 ? POLICY_SELF
+                                                     : POLICY_CYCLE,
+        .waits = POLICY_FIRM | (waits.semaphore ? (unsigned)POLICY_POSTED : 0),
+        .locked = waits.locks,
+        .parks = only_parks(&waits),
+        .handler_acted = waits.handled,
+        .timers = doubt_timers(),
+        .lent = atomic_load(&watch.memory_lent),
+    };
+    note_handlers(&facts);
+    bool as_signal = waits.held && (waits.count == 1 || waits.joins);
     bool strays = atomic_load(&watch.strays);
-    if (atomic_load(&watch.memory_lent))
-        return lent_memory;
-    if (handlers_could_run())
-        return handlers_could;
-    if ((strays || waits.as_signal) && some_may_be_given(view, part) && outsiders_act(view, part))
-        return strays ? strays_seen : used_as_signal;
-    return NULL;
+    if ((strays || as_signal) && some_may_be_given(view, part) && outsiders_act(view, part)) {
+        facts.others_unlock = strays;
+        facts.as_signal = as_signal;
+    }
+    return facts;
 }
 
-const char *doubt_gone(struct view *view, const struct look *look)
+struct policy doubt_part(struct view *view, const gordian_part *part)
 {
-    if (atomic_load(&watch.memory_lent))
-        return lent_memory;
-    if (handlers_could_run())
-        return handlers_could;
-    if (maps_shared(look->lock))
-        return shared_with_others;
-    return atomic_load(&watch.strays) && somebody_goes_on(view) ? strays_seen : NULL;
+    struct policy_facts facts = part_facts(view, part);
+    return policy_decide(&facts);
+}
+
+struct policy doubt_gone(struct view *view, const struct look *look)
+{
+    struct policy_facts facts = {
+        .argument = POLICY_ENDED,
+        .waits = POLICY_FIRM,
+        .locked = true,
+        .timers = doubt_timers(),
+        .lent = atomic_load(&watch.memory_lent),
+        .others_share = maps_shared(look->lock),
+        .others_run = somebody_goes_on(view),
+    };
+    note_handlers(&facts);
+    return policy_decide(&facts);
 }

@@ -7,6 +7,7 @@
 #include "run/maps.h"
 #include "run/mutex.h"
 #include "run/sys.h"
+#include "run/text.h"
 
 #include <signal.h>
 #include <string.h>
@@ -222,10 +223,22 @@ static void draw_knot(struct draft *draft, const struct view *view, const gordia
         draw_could(draft, view, part);
 }
 
+/* How many threads of the view can never go on. */
+static size_t count_dead(const struct view *view)
+{
+    size_t dead = view->report.deadlocked_count;
+    for (size_t i = 0; i < view->report.deadlocked_count; i++)
+        dead -= view->report.deadlocked[i] >= view->count; /* what stands for those that ended */
+    return dead;
+}
+
 /* Those who wait behind, and what everybody named holds besides. */
 static void draw_rest(struct draft *draft, const struct view *view)
 {
-    size_t named = draft->thread_count;
+    size_t named = draft->thread_count, members = 0, dead = count_dead(view);
+    for (size_t i = 0; i < named; i++)
+        members += draft->threads[i].wait != INCIDENT_NONE;
+    draft->header.behind = dead > members ? (uint32_t)(dead - members) : 0;
     for (uint32_t p = 0; p < view->count && draft->thread_count < named + 256; p++) {
         struct thread *t = view->looks[p].thread;
         bool there = false;
@@ -249,24 +262,39 @@ static bool can_break(const struct thread *t)
 
 /* The action first: the incident says what will happen. */
 static bool is_new(struct notice *notice, uint32_t kind, uint64_t signature, struct thread *t,
-                   const char *doubt)
+                   const struct policy *policy)
 {
-    fold_add(notice, kind, doubt ? stir_hash(signature) : signature);
-    notice->likely = notice->likely || doubt;
-    notice->action = doubt && !watch.abort_likely ? INCIDENT_GO_ON : watch.on_deadlock;
+    bool likely = policy->word == POLICY_LIKELY;
+    bool spared = likely || (!policy->ends && watch.on_deadlock == INCIDENT_ABORT);
+    fold_add(notice, kind, likely ? stir_hash(signature) : signature);
+    notice->likely = notice->likely || likely;
+    notice->action = spared && !watch.abort_likely ? INCIDENT_GO_ON : watch.on_deadlock;
     if (notice->action == INCIDENT_BREAK && !can_break(t))
         notice->action = INCIDENT_GO_ON;
     return !notice->again;
 }
 
-static void finish_draft(struct draft *draft, struct thread *t, const char *doubt,
+static void note_policy(struct draft *draft, const struct policy *policy)
+{
+    struct incident *header = &draft->header;
+    char buffer[200];
+    struct text note;
+    if (policy->word == POLICY_LIKELY) {
+        text_open(&note, buffer, sizeof buffer);
+        text_add(&note, "not proved: ");
+        text_add(&note, policy->why);
+        header->word = INCIDENT_LIKELY;
+        header->note = draft_string(draft, buffer);
+    } else if (!policy->ends && watch.on_deadlock == INCIDENT_ABORT && !watch.abort_likely) {
+        header->note = draft_string(draft, policy_spares);
+    }
+}
+
+static void finish_draft(struct draft *draft, struct thread *t, const struct policy *policy,
                          struct notice *notice)
 {
     struct incident *header = &draft->header;
-    if (doubt) {
-        header->word = INCIDENT_LIKELY;
-        header->note = draft_string(draft, doubt);
-    }
+    note_policy(draft, policy);
     header->action = notice->action;
     header->teller = self ? self->tid : sys_gettid();
     header->helper = atomic_load(&watch.helper_tid);
@@ -288,10 +316,10 @@ static bool needs_anybody(const struct view *view, const gordian_part *part)
 }
 
 void finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
-                      const char *doubt, struct notice *notice)
+                      const struct policy *policy, struct notice *notice)
 {
     struct draft draft;
-    if (!is_new(notice, INCIDENT_DEADLOCK, signature_of(view, part), t, doubt))
+    if (!is_new(notice, INCIDENT_DEADLOCK, signature_of(view, part), t, policy))
         return;
     draft_open(&draft, view->arena, INCIDENT_DEADLOCK);
     if (part->cycle && !needs_anybody(view, part))
@@ -299,7 +327,7 @@ void finding_deadlock(const struct view *view, const gordian_part *part, struct 
     else
         draw_knot(&draft, view, part);
     draw_rest(&draft, view);
-    finish_draft(&draft, t, doubt, notice);
+    finish_draft(&draft, t, policy, notice);
 }
 
 /* ------------------------------------------------------------------ an owner that is gone */
@@ -345,7 +373,7 @@ static void draw_unknown(struct draft *draft, const struct look *look, uint32_t 
                                  : "the owner was a thread of another process, which has ended");
 }
 
-void finding_gone(const struct view *view, struct thread *t, const char *doubt,
+void finding_gone(const struct view *view, struct thread *t, const struct policy *policy,
                   struct notice *notice)
 {
     const struct look *look = &view->looks[view_process(view, t)];
@@ -357,7 +385,7 @@ void finding_gone(const struct view *view, struct thread *t, const char *doubt,
         stir_hash(INCIDENT_OWNER_GONE + 16u * look->kind + 256u * t->wait.frame[0]);
     if (known && orphan.held.frames)
         signature += stir_hash(orphan.held.frame[0]);
-    if (!is_new(notice, INCIDENT_OWNER_GONE, signature, t, doubt))
+    if (!is_new(notice, INCIDENT_OWNER_GONE, signature, t, policy))
         return;
     draft_open(&draft, view->arena, INCIDENT_OWNER_GONE);
     draft_thread(&draft, t, INCIDENT_STUCK);
@@ -367,7 +395,7 @@ void finding_gone(const struct view *view, struct thread *t, const char *doubt,
     else
         draw_unknown(&draft, look, tid);
     draw_rest(&draft, view);
-    finish_draft(&draft, t, doubt, notice);
+    finish_draft(&draft, t, policy, notice);
 }
 
 /* ------------------------------------------------------------------ and then */

@@ -2,6 +2,7 @@
 #ifndef GORDIAN_RUN_FINDING_H
 #define GORDIAN_RUN_FINDING_H
 
+#include "run/policy.h"
 #include "run/view.h"
 
 /* An incident that has been written and is to be told. */
@@ -17,11 +18,11 @@ struct notice {
     uint64_t signature;
 };
 
-/* Each fills the notice. `t` is who closed it, or NULL. `doubt`: NULL, or why it is only likely:
- * then the program goes on, whatever is set. Callers have the judge's guard. */
+/* Each fills the notice. `t` is who closed it, or NULL. `policy`: how sure it is, and whether the
+ * program may be ended for it. Callers have the judge's guard. */
 void finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
-                      const char *doubt, struct notice *notice);
-void finding_gone(const struct view *view, struct thread *t, const char *doubt,
+                      const struct policy *policy, struct notice *notice);
+void finding_gone(const struct view *view, struct thread *t, const struct policy *policy,
                   struct notice *notice);
 
 /* Was this very deadlock told before? */

@@ -123,7 +123,7 @@ struct incident {
     uint32_t word;   /* enum incident_word */
     uint32_t teller; /* tid of the thread that waits for the answer; 0: none does */
     uint32_t helper; /* tid of a thread of the library's own; 0: there is none */
-    uint32_t zero;
+    uint32_t behind; /* threads that wait behind a deadlock, in all: not every one is listed */
 };
 
 /* ------------------------------------------------------------------ processes
@@ -342,7 +342,8 @@ struct incident_tally {
     uint64_t likely;    /* deadlocks that are likely, not proved: the program went on */
     uint64_t sandboxed; /* processes that forbade themselves system calls: see sandbox.h */
     uint64_t unwatched; /* programs started that cannot be watched: some are in `programs` */
-    uint64_t reserved[2];
+    uint64_t command;   /* the process of `gordian run`, which ends the program with itself */
+    uint64_t reserved;
     struct incident_unwatched programs[INCIDENT_UNWATCHED];
 };
 

@@ -154,7 +154,7 @@ static enum verdict confirm_part(struct view *view, struct arena *arena, const s
                                  const struct thread *ending, const gordian_part **part)
 {
     *part = closed_part(view, t);
-    if (!*part || doubt_is_idle(view, *part, t && t == self && can_look_again(t)))
+    if (!*part || doubt_part(view, *part).word == POLICY_NOTHING)
         return VERDICT_NOTHING;
     struct look *looks = arena_take(arena, (*part)->process_count * sizeof *looks);
     if (!looks)
@@ -186,6 +186,18 @@ static bool confirm_gone(struct view *view, struct arena *arena, const struct th
     return true;
 }
 
+/* A thread that waits for something whose owner is gone, and that `t` waits behind; NULL: none. */
+static struct thread *find_behind_gone(const struct view *view, const struct thread *t)
+{
+    uint32_t process = view_process(view, t);
+    if (process == GORDIAN_NONE || view->gone == GORDIAN_NONE || !view_is_dead(view, process))
+        return NULL;
+    for (uint32_t p = 0; p < view->count; p++)
+        if (p != process && view_is_dead(view, p) && view_owner_gone(view, p))
+            return view->looks[p].thread;
+    return NULL;
+}
+
 /* ------------------------------------------------------------------ how sure it is */
 
 #define LIKELY_NS 2000000000u         /* so long it must last before it is told */
@@ -210,30 +222,46 @@ static bool has_lasted(struct thread *t)
     return t->doubted_for >= LIKELY_NS;
 }
 
-/* What is found, in doubt or not, as a verdict; `t`: who waits, NULL: somebody ends. */
-static enum verdict weigh_doubt(const char *doubt, struct thread *t)
+/* What a handler or a timer could still end must last before it is reported, whatever its word.
+ * `t`: the thread that waits; NULL: a thread ends. Only a thread itself can tell how long its wait
+ * has lasted. */
+static enum verdict weigh_doubt(const struct policy *policy, struct thread *t)
 {
-    return doubt && t && t == self && !has_lasted(t) ? VERDICT_DOUBTED : VERDICT_FOUND;
+    if (policy->word == POLICY_NOTHING || (policy->word == POLICY_LIKELY && t && t != self))
+        return VERDICT_NOTHING;
+    return !policy->ends && t && t == self && !has_lasted(t) ? VERDICT_DOUBTED : VERDICT_FOUND;
 }
 
 static enum verdict weigh_part(struct view *view, const gordian_part *part, struct thread *t,
                                struct notice *notice)
 {
-    const char *doubt = doubt_part(view, part);
-    enum verdict verdict = weigh_doubt(doubt, t);
+    struct policy policy = doubt_part(view, part);
+    enum verdict verdict = weigh_doubt(&policy, t);
     bool member = t && in_part(part, view_process(view, t));
     if (verdict == VERDICT_FOUND)
-        finding_deadlock(view, part, member ? t : NULL, doubt, notice);
+        finding_deadlock(view, part, member ? t : NULL, &policy, notice);
     return verdict;
 }
 
 static enum verdict weigh_gone(struct view *view, struct thread *t, struct notice *notice)
 {
-    const char *doubt = doubt_gone(view, &view->looks[view_process(view, t)]);
-    enum verdict verdict = weigh_doubt(doubt, t);
+    struct policy policy = doubt_gone(view, &view->looks[view_process(view, t)]);
+    enum verdict verdict = weigh_doubt(&policy, t);
     if (verdict == VERDICT_FOUND)
-        finding_gone(view, t, doubt, notice);
+        finding_gone(view, t, &policy, notice);
     return verdict;
+}
+
+/* While others run, a lock of a thread that has ended may still be given back. Once `t`, the last of
+ * them, waits behind it, none is left. */
+static enum verdict find_gone(struct view *view, struct arena *arena, struct thread *t,
+                              struct notice *notice)
+{
+    if (confirm_gone(view, arena, t))
+        return weigh_gone(view, t, notice);
+    struct thread *other = find_behind_gone(view, t);
+    return other && confirm_gone(view, arena, other) ? weigh_gone(view, other, notice)
+                                                     : VERDICT_NOTHING;
 }
 
 /* ------------------------------------------------------------------ in and out */
@@ -251,8 +279,8 @@ static enum verdict find_once(struct thread *t, struct thread *ending, struct no
         verdict = confirm_part(&view, &arena, t, ending, &part);
         if (verdict == VERDICT_FOUND)
             verdict = weigh_part(&view, part, t, notice);
-        else if (verdict == VERDICT_NOTHING && t && confirm_gone(&view, &arena, t))
-            verdict = weigh_gone(&view, t, notice);
+        else if (verdict == VERDICT_NOTHING && t)
+            verdict = find_gone(&view, &arena, t, notice);
     }
     arena_reset(&arena);
     return verdict;

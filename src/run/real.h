@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -84,6 +85,9 @@
     REAL(signal)                                                                                   \
     REAL(__sysv_signal)                                                                            \
     REAL(sysv_signal)                                                                              \
+    REAL(alarm)                                                                                    \
+    REAL(ualarm)                                                                                   \
+    REAL(setitimer)                                                                                \
     REAL(free)                                                                                     \
     REAL(realloc)                                                                                  \
     REAL(malloc_usable_size)                                                                       \

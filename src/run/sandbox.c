@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "run/arena.h"
+#include "run/doubt.h"
 #include "run/export.h"
 #include "run/maps.h"
 #include "run/real.h"
@@ -165,6 +166,7 @@ static void prepare_sandbox(void)
     if (!read_line_hex("/proc/self/status", "SigCgt:", &caught))
         caught = ~(uint64_t)0;
     atomic_fetch_or(&watch.caught, caught);
+    watch.timers = doubt_timers() != POLICY_TIMERS_NONE;
     copy_maps();
     note_clock();
     __atomic_fetch_add(&watch.tally->sandboxed, 1, __ATOMIC_RELAXED);

@@ -20,6 +20,7 @@
 #include "run/sys.h"
 #include "run/table.h"
 #include "run/text.h"
+#include "run/timers.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -231,6 +232,7 @@ bool watch_start(void)
     } else {
         __atomic_fetch_add(&watch.tally->processes, 1, __ATOMIC_RELAXED);
         atomic_store(&watch.state, WATCH_ON);
+        timers_start();
         status_start();
         sandbox_start();
     }

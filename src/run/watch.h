@@ -179,6 +179,7 @@ struct watch {
 
     bool sandboxed;          /* the kernel must not be asked any more: sandbox.h */
     _Atomic uint64_t caught; /* signals with a handler: as of then, and set since */
+    bool timers;             /* one was armed then */
     bool last_words;         /* but may be told something, since the program ends here */
     char *single;            /* libc's __libc_single_threaded; never NULL */
     _Atomic uint32_t order_epoch;

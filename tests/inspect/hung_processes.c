@@ -333,7 +333,8 @@ static void pipe_mainless(void)
 
 static const struct hung programs[] = {
     {"pipes-read", "proved", "unasked", "deadlock", 2, pipes_read},
-    {"pipes-full", "proved", "unasked", "deadlock", 2, pipes_full},
+    /* Who writes cannot be asked whether it has a timer: a write that is done in part would show. */
+    {"pipes-full", "likely", "unasked", "deadlock", 2, pipes_full},
     {"pipe-waitpid", "proved", "unasked", "deadlock", 2, pipe_waitpid},
     {"wait-any", "proved", "unasked", "deadlock", 3, wait_any},
     {"sockets", "likely", "unasked", "deadlock", 2, sockets},
@@ -341,7 +342,7 @@ static const struct hung programs[] = {
     {"posix-pipe", "proved", "unasked", "deadlock", 2, posix_pipe},
     {"shared-mutexes", "proved", "unasked", "deadlock", 2, shared_mutexes},
     {"pipe-own-end", "nothing", "unasked", "deadlock", 0, pipe_own_end},
-    {"pipe-own-full", "proved", "unasked", "deadlock", 1, pipe_own_full},
+    {"pipe-own-full", "likely", "unasked", "deadlock", 1, pipe_own_full},
     {"pipes-handler", "nothing", "unasked", "deadlock", 0, pipes_handler},
     {"pipes-free", "nothing", "unasked", "deadlock", 0, pipes_free},
     {"pipe-third", "nothing", "unasked", "deadlock", 0, pipe_third},

@@ -4,6 +4,7 @@
     hung_python.py NAME           hangs so, or goes on so
 """
 
+import concurrent.futures
 import ctypes
 import queue
 import signal
@@ -199,6 +200,54 @@ def busy():
     run_ready(worker, worker, worker)
 
 
+def idle_quiet():
+    """The same without a handler: the word does not depend on it."""
+    jobs = queue.Queue()
+    for _ in range(4):
+        threading.Thread(target=jobs.get, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("ready", flush=True)
+    threading.Event().wait()
+
+
+def starved_pool():
+    """Every worker of the pool waits for a task that only another one could do."""
+    pool = concurrent.futures.ThreadPoolExecutor(2)
+
+    def outer():
+        meeting.wait()
+        return pool.submit(int).result()
+
+    jobs = [pool.submit(outer) for _ in range(2)]
+    jobs[0].result()
+
+
+def starved_pool_quiet():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    starved_pool()
+
+
+def semaphores():
+    cross(take, threading.Semaphore)
+
+
+def semaphores_quiet():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    semaphores()
+
+
+def full_queues():
+    """Each puts into the other's queue, and both are full."""
+    first, second = queue.Queue(1), queue.Queue(1)
+
+    def fill(full):
+        full.put(1)
+        meeting.wait()
+        full.put(2)
+
+    run_two(lambda: fill(first), lambda: fill(second))
+
+
 def released_by_signal():
     """A lock as an event: somebody else gives it back, when a signal comes."""
     lock = threading.Lock()
@@ -210,16 +259,22 @@ def released_by_signal():
 
 CASES = [
     ("lock-with", "likely", "likely", 2, lock_with),
-    ("lock-with-quiet", "proved", "likely", 2, lock_with_quiet),
+    ("lock-with-quiet", "likely", "likely", 2, lock_with_quiet),
     ("lock-plain", "likely", "likely", 3, lock_plain),
-    ("lock-plain-quiet", "proved", "likely", 3, lock_plain_quiet),
+    ("lock-plain-quiet", "likely", "likely", 3, lock_plain_quiet),
     ("lock-deep", "likely", "likely", 2, lock_deep),
     ("join-under-lock", "likely", "likely", 2, join_under_lock),
     ("rlock", "proved", "proved", 2, rlock),
     ("rlock-plain", "proved", "proved", 2, rlock_plain),
-    ("join-under-rlock", "proved", "proved", 2, join_under_rlock),
+    ("join-under-rlock", "likely", "likely", 2, join_under_rlock),
+    ("starved-pool", "likely", "likely", 3, starved_pool),
+    ("starved-pool-quiet", "likely", "likely", 3, starved_pool_quiet),
+    ("semaphores", "likely", "likely", 3, semaphores),
+    ("semaphores-quiet", "likely", "likely", 3, semaphores_quiet),
+    ("full-queues", "likely", "likely", 3, full_queues),
     ("gil", "proved", "proved", 2, gil),
     ("idle", "nothing", "nothing", 0, idle),
+    ("idle-quiet", "nothing", "nothing", 0, idle_quiet),
     ("passed-with", "nothing", "nothing", 0, passed_with),
     ("busy", "nothing", "nothing", 0, busy),
     ("released-by-signal", "nothing", "unasked", 0, released_by_signal),

@@ -74,8 +74,18 @@ fn rwlock() {
     );
 }
 
+/// A process of one thread, which no other could wake: it may park there.
+fn parked() {
+    ready();
+    wait_for_ever();
+}
+
 /// Nobody is left to tell.
 fn condition() {
+    thread::spawn(wait_for_ever).join().unwrap();
+}
+
+fn wait_for_ever() {
     let pair = Mutex::new(false);
     let told = Condvar::new();
     let mut has = pair.lock().unwrap();
@@ -141,7 +151,8 @@ const CASES: &[Case] = &[
     ("mutex-twice", "proved", "proved", 1, mutex_twice),
     ("join-under-mutex", "proved", "proved", 2, join_under_mutex),
     ("rwlock", "proved", "proved", 2, rwlock),
-    ("condition", "proved", "likely", 1, condition),
+    ("condition", "proved", "likely", 2, condition),
+    ("parked", "nothing", "nothing", 0, parked),
     ("once", "proved", "proved", 2, once),
     ("busy", "nothing", "nothing", 0, busy),
     ("slow", "nothing", "nothing", 0, slow),

@@ -27,6 +27,10 @@ static const struct situation {
     {{7, 0, 1000, 1000, false},
      "process 7 may not be inspected: it runs with raised privileges or does not want to be "
      "traced; inspect it as root (sudo)"},
+    {{7, 0, 0, 33, true},
+     "process 7 may not be inspected: root lacks CAP_SYS_PTRACE in the user namespace of that "
+     "process, or a security module forbids it; inspect it from the namespace in which it was "
+     "started"},
 };
 
 int main(void)

@@ -83,8 +83,10 @@ if [ "$(uname -m)" = x86_64 ]; then
     is $status 1 'a stopped process: exit status'
     has "$(cat output)" 'deadlock, proved' 'a stopped process'
 else
-    is $status 0 'a stopped process: exit status'
+    is $status 5 'a stopped process: exit status'
     has "$(cat output)" 'stopped from outside' 'a stopped process'
+    has "$(cat output)" ' 0 run, ' 'a stopped process: its threads do not run'
+    has "$(cat output)" ' are stopped' 'a stopped process: how many'
 fi
 kill -CONT $process
 timeout $patience "$gordian" inspect --quiet --watch 0.01 $process >output 2>stderr

@@ -3,12 +3,14 @@
  * killed in between. But a handler that was due runs, and then the call does come back. The stack
  * of one that runs is as it was when it was stopped. */
 #define _GNU_SOURCE
+#include "inspect/ask.h"
 #include "inspect/proc.h"
 #include "inspect/stop.h"
 #include "inspect/target.h"
 #include "test.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -25,6 +27,7 @@
 #include <sys/prctl.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -330,6 +333,118 @@ static void keep_signal(const struct sleeper *sleeper)
     end_sleeper(child);
 }
 
+/* ------------------------------------------------------------------ asking */
+
+static long read_pipe(void)
+{
+    static int never[2] = {-1, -1};
+    char letter;
+    if (never[0] < 0 && pipe(never) != 0)
+        return 0;
+    return read(never[0], &letter, 1);
+}
+
+static long wait_for_word(void)
+{
+    static uint32_t word;
+    return syscall(SYS_futex, &word, FUTEX_WAIT, 0, NULL, NULL, 0);
+}
+
+static long wait_for_child(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    return waitpid(child, NULL, 0);
+}
+
+static const struct sleeper asked[] = {
+    {"read of a pipe", read_pipe, false},
+    {"futex", wait_for_word, false},
+    {"waitpid", wait_for_child, false},
+};
+
+/* A process that makes calls for who asks does not notice either, and tells its timers. */
+static void ask_often(const struct sleeper *sleeper)
+{
+    char before[256], after[256];
+    uint32_t pid;
+    pid_t child = start_sleeper(sleeper);
+    pid = (uint32_t)child;
+    await_sleep(child, before, sizeof before);
+    for (int round = 0; round < 30; round++) {
+        struct ask ask = {0};
+        int at_death = 0;
+        size_t timer = ask_add(&ask, SYS_getitimer, ITIMER_REAL, ASK_HERE, 0, 0);
+        size_t death = ask_add(&ask, SYS_prctl, PR_GET_PDEATHSIG, ASK_HERE, 0, 0);
+        CHECK_MSG(stop_to_ask(pid, pid, UINT64_C(60000000000), &ask), "%s, round %d", sleeper->name,
+                  round);
+        memcpy(&at_death, ask.calls[death].answer, sizeof at_death);
+        CHECK_MSG(ask.calls[timer].result == 0 && at_death == SIGKILL, "%s: %d", sleeper->name,
+                  at_death);
+        await_sleep(child, after, sizeof after);
+        CHECK_MSG(is_same_call(before, after), "%s: %s, before %s", sleeper->name, after, before);
+    }
+    CHECK_MSG(seen->interrupted == 0 && seen->failed == 0, "%s: %d times", sleeper->name,
+              seen->interrupted);
+    /* A handler that comes later still ends the call. */
+    kill(child, SIGUSR1);
+    while (seen->interrupted == 0)
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+    CHECK_MSG(seen->handled == 1, "%s: %d", sleeper->name, seen->handled);
+    end_sleeper(child);
+}
+
+/* Signals that come while it is asked: each runs its handler, and each ends a call. */
+static void ask_signalled(const struct sleeper *sleeper)
+{
+    char line[256];
+    pid_t child = start_sleeper(sleeper);
+    uint32_t pid = (uint32_t)child;
+    await_sleep(child, line, sizeof line);
+    for (int round = 0; round < 50; round++) {
+        int handled = seen->handled;
+        pid_t sender = fork();
+        REQUIRE(sender >= 0);
+        if (sender == 0) {
+            nanosleep(&(struct timespec){0, round * 5000}, NULL);
+            kill(child, SIGUSR1);
+            _exit(0);
+        }
+        struct ask ask = {0};
+        ask_add(&ask, SYS_getitimer, ITIMER_REAL, ASK_HERE, 0, 0);
+        stop_to_ask(pid, pid, UINT64_C(60000000000), &ask);
+        waitpid(sender, NULL, 0);
+        while (seen->handled == handled)
+            nanosleep(&(struct timespec){0, 100000}, NULL);
+        await_sleep(child, line, sizeof line);
+    }
+    CHECK_MSG(seen->handled == 50 && seen->interrupted == 50, "%s: %d handled, %d interrupted",
+              sleeper->name, seen->handled, seen->interrupted);
+    end_sleeper(child);
+}
+
+/* When the time for a stop is over, nothing is read any more, whatever there is to be read. */
+static void stop_too_late(const struct sleeper *sleeper)
+{
+    static char bytes[4096];
+    char line[256];
+    unsigned char set[STOP_SET];
+    struct stack_copy stack = {.bytes = bytes, .room = sizeof bytes};
+    int status;
+    pid_t child = start_sleeper(sleeper);
+    await_sleep(child, line, sizeof line);
+    kill(child, SIGSTOP);
+    CHECK(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
+    CHECK(stop_for_registers((uint32_t)child, (uint32_t)child, 0, true, set, &stack) == 0);
+    CHECK(stack.size == 0);
+    kill(child, SIGCONT);
+    await_sleep(child, line, sizeof line);
+    CHECK_MSG(seen->failed == 0, "%s", sleeper->name);
+    end_sleeper(child);
+}
+
 /* Counts in a register and on its caller's stack, which is never more than one behind. */
 __attribute__((noinline, noreturn)) static void count_for_ever(uint64_t *slot)
 {
@@ -400,5 +515,10 @@ int main(void)
     keep_signal(&sleepers[0]);
     keep_signal(&sleepers[1]);
     stop_running();
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        ask_often(&asked[i]);
+    ask_signalled(&asked[0]);
+    ask_signalled(&asked[1]);
+    stop_too_late(&asked[1]);
     return test_done();
 }

@@ -53,6 +53,19 @@ while read -r name _; do
     sed 's/^/    /' output >&2
 done <list
 
+# What is proved is not ended while a handler of the program's own could still run.
+: >output
+"$gordian" run "$program" abba-handler >output 2>&1 </dev/null &
+job=$!
+wait_for 'the deadlock to be reported' grep -q ', process [0-9]' output
+process=$(sed -n 's/.*, process \([0-9]*\).*/\1/p' output | head -n 1)
+wait_for 'the answer of the reporter of abba-handler' answered
+check 'proved, with a handler: is not ended' kill -USR1 "$process"
+wait $job
+is $? 86 'proved, with a handler: exit status'
+check 'proved, with a handler: why it goes on' grep -q 'the program goes on: it has signal handlers' output
+check 'proved, with a handler: is not called likely' test "$(grep -c likely output)" -eq 0
+
 # What is only likely is not told of a program that has ended before its reporter looks.
 cat >late <<END
 #!/bin/sh
@@ -62,7 +75,7 @@ while [ ! -e ended ]; do sleep 0.01; done
 : >reported
 END
 chmod +x late
-LD_PRELOAD=$GORDIAN_RUN_LIBRARY GORDIAN_TOOL=$scratch/late "$program" likely-abba-handler >output 2>&1 </dev/null &
+LD_PRELOAD=$GORDIAN_RUN_LIBRARY GORDIAN_TOOL=$scratch/late "$program" likely-relock-handler >output 2>&1 </dev/null &
 wait_for 'the reporter to be asked' test -e asked
 kill -9 $!
 wait $! 2>/dev/null

@@ -35,13 +35,13 @@ watch_once()
     LD_PRELOAD=$library GORDIAN_TOOL='' timeout $patience "$program" "$1" >output 2>&1 </dev/null
 }
 
-# watch_likely NAME: the same, with SIGUSR1 as soon as it has been called likely.
-watch_likely()
+# watch_until TEXT NAME: the same, with SIGUSR1 as soon as the text has been printed.
+watch_until()
 {
     : >output
-    LD_PRELOAD=$library GORDIAN_TOOL='' "$program" "$1" >output 2>&1 </dev/null &
+    LD_PRELOAD=$library GORDIAN_TOOL='' "$program" "$2" >output 2>&1 </dev/null &
     job=$!
-    until grep -q likely output || ! kill -0 $job 2>/dev/null; do
+    until grep -q "$1" output || ! kill -0 $job 2>/dev/null; do
         sleep 0.02
     done
     kill -USR1 $job 2>/dev/null
@@ -60,7 +60,8 @@ at_most_once()
 "$program" --list | grep -E "$pattern" >list
 while read -r name expected; do
     case $expected in
-    likely*) watch_likely "$name" ;;
+    likely*) watch_until likely "$name" ;;
+    goes-on) watch_until 'deadlock in process' "$name" ;;
     *) watch_once "$name" ;;
     esac
     status=$?
@@ -73,6 +74,7 @@ while read -r name expected; do
         expect "$name" 0 'deadlock, likely, in process'
         at_most_once "$name"
         ;;
+    goes-on) expect "$name" 0 'deadlock in process' ;;
     likely-gone)
         expect "$name" 0 'the owner of a lock is gone, likely, in process'
         at_most_once "$name"

@@ -711,7 +711,7 @@ static void shared_process_gone(void)
 
 const struct matrix_case matrix_likely[] = {
     {"likely-relock-handler", "likely", relock_handler_exits},
-    {"likely-abba-handler", "likely", abba_handler_exits},
+    {"abba-handler", "goes-on", abba_handler_exits},
     {"likely-condition-handler", "likely", condition_handler_exits},
     {"likely-relock-others", "likely", relock_others_run},
     {"likely-opened-others", "likely", opened_when_told},

@@ -57,8 +57,8 @@ static int inspect_main(struct cli *cli, int argc, char **argv)
         {"sysroot", 0, "DIR", "the folder that has the files of the core's machine", OPTION_TEXT,
          &inspect.sysroot, NULL},
         {"stop-ms", 0, "N",
-         "stop a thread for at most N ms if its stack cannot be\nread otherwise (default: 50; 0: "
-         "never)",
+         "stop a thread for at most N ms if its stack, or the\ntimers of its process, cannot be "
+         "read otherwise\n(default: 50; 0: never)",
          OPTION_U32, &inspect.stop_ms, NULL},
         {"watch", 0, "SECONDS", "look again every so often until something is found", OPTION_TEXT,
          &inspect.watch, NULL},
@@ -99,8 +99,9 @@ const struct command command_inspect = {
     .operands = "PID|CORE...",
     .summary = "name the deadlock of a process that hangs already, or of a core",
     .about =
-        "Looks at processes from outside, without stopping them, or at core files: who sleeps\n"
-        "in what, who holds it, who waits for whom. What it says is proved (owners read from\n"
-        "the locks, looked at twice), likely (with the evidence), or unknown.\n",
+        "Looks at processes from outside, or at core files: which thread sleeps in what, which\n"
+        "one holds it, which one waits for which. A thread is stopped, for a moment, only if its\n"
+        "stack or the timers of its process cannot be read otherwise (--stop-ms). The verdict is\n"
+        "proved (owners read from the locks, twice), likely (with the reason), or unknown.\n",
     .run = inspect_main,
 };

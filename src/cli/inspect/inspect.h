@@ -19,12 +19,13 @@ struct inspect_settings {
     uint32_t tree; /* this process and its descendants; 0: none */
     bool all;      /* every process that may be looked at */
     const char *dot, *svg, *trace;
+    size_t unread; /* processes of --tree and --all that could not be opened, */
+    char why[300]; /* and why, of the first */
 };
 
 /* targets.c. Opens everything that was asked for; says what cannot be. */
-gordian_status inspect_targets(struct cli *cli, const struct inspect_settings *settings,
-                               char **operands, int count, struct sight *sight,
-                               gordian_error *error);
+gordian_status inspect_targets(struct cli *cli, struct inspect_settings *settings, char **operands,
+                               int count, struct sight *sight, gordian_error *error);
 
 /* show.c. Writes what one look came to; the exit code. */
 int inspect_show(struct cli *cli, const struct inspect_settings *settings, struct sight *sight,

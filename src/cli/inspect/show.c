@@ -89,8 +89,14 @@ static int show_one(struct cli *cli, const struct inspect_settings *settings, st
 
 /* How many do what. */
 struct crowd {
-    uint32_t threads, waits, timed, sleeps, runs;
+    uint32_t threads, waits, timed, sleeps, stopped, runs;
 };
+
+/* Stopped from outside, by SIGSTOP or a debugger: what it would do cannot be read. */
+static bool is_stopped(const struct sight_thread *thread)
+{
+    return thread->is.state == 'T' || thread->is.state == 't';
+}
 
 static void count_crowd(const struct sight *sight, uint32_t process, struct crowd *crowd)
 {
@@ -98,7 +104,9 @@ static void count_crowd(const struct sight *sight, uint32_t process, struct crow
     crowd->threads += end - first;
     for (uint32_t i = first; i < end; i++) {
         const struct sight_thread *thread = &sight->threads[i];
-        if (!thread->is.steady || !thread->sleeps)
+        if (is_stopped(thread))
+            crowd->stopped++;
+        else if (!thread->is.steady || !thread->sleeps)
             crowd->runs++;
         else if (thread->call.timed)
             crowd->timed++;
@@ -113,10 +121,14 @@ static void show_crowd(struct cli *cli, const struct crowd *crowd)
 {
     output_format(&cli->out,
                   ": of %u thread%s %u wait%s for a lock, a condition, a thread or a process, %u "
-                  "sleep%s in other calls, %u for a limited time, %u %s\n",
+                  "sleep%s in other calls, %u for a limited time, %u %s",
                   crowd->threads, crowd->threads == 1 ? "" : "s", crowd->waits,
                   crowd->waits == 1 ? "s" : "", crowd->sleeps, crowd->sleeps == 1 ? "s" : "",
                   crowd->timed, crowd->runs, crowd->runs == 1 ? "runs" : "run");
+    if (crowd->stopped)
+        output_format(&cli->out, ", %u %s stopped", crowd->stopped,
+                      crowd->stopped == 1 ? "is" : "are");
+    output_char(&cli->out, '\n');
 }
 
 /* A line each, or one for all where they are many. */
@@ -156,12 +168,35 @@ static void show_unknown(struct cli *cli, const struct sight *sight)
     }
 }
 
-/* Whoever is stopped from outside does not say what it would do. */
-static void show_stopped(struct cli *cli, const struct sight *sight)
+static size_t count_stopped(const struct sight *sight)
 {
     size_t stopped = 0;
     for (size_t i = 0; i < sight->thread_count; i++)
-        stopped += sight->threads[i].is.state == 'T' || sight->threads[i].is.state == 't';
+        stopped += is_stopped(&sight->threads[i]);
+    return stopped;
+}
+
+/* Was there something that could not be read, and that might be part of a deadlock? */
+static bool is_incomplete(const struct inspect_settings *settings, const struct sight *sight)
+{
+    bool missed = settings->unread > 0 || count_stopped(sight) > 0;
+    for (size_t i = 0; i < sight->target_count; i++)
+        missed = missed || sight->targets[i]->truncated;
+    return missed;
+}
+
+/* What was not seen, where nothing was found. */
+static void show_unread(struct cli *cli, const struct inspect_settings *settings)
+{
+    if (settings->unread)
+        cli_say(cli, "not everything was seen: %zu process%s could not be read: %s",
+                settings->unread, settings->unread == 1 ? "" : "es", settings->why);
+}
+
+/* Whoever is stopped from outside does not say what it would do. */
+static void show_stopped(struct cli *cli, const struct sight *sight)
+{
+    size_t stopped = count_stopped(sight);
     if (stopped)
         output_format(&cli->out,
                       "  unknown: %zu thread%s stopped from outside (SIGSTOP, a debugger): let the "
@@ -172,27 +207,35 @@ static void show_stopped(struct cli *cli, const struct sight *sight)
 static int show_nothing(struct cli *cli, const struct inspect_settings *settings,
                         struct sight *sight, const struct findings *findings)
 {
-    if (cli->json || cli->verbose)
-        return show_one(cli, settings, sight, findings, NULL, 1);
+    int code = is_incomplete(settings, sight) ? EXIT_INCOMPLETE : EXIT_NOTHING;
+    show_unread(cli, settings);
+    if (cli->json || cli->verbose) {
+        int shown = show_one(cli, settings, sight, findings, NULL, 1);
+        return shown != EXIT_NOTHING ? shown : code;
+    }
     if (!cli->quiet) {
         show_crowds(cli, sight);
         show_unknown(cli, sight);
         show_stopped(cli, sight);
     }
-    return EXIT_NOTHING;
+    return code;
 }
 
 /* ------------------------------------------------------------------ what was done for it */
 
-static void show_notes(struct cli *cli, const struct sight *sight)
+static void show_notes(struct cli *cli, const struct inspect_settings *settings,
+                       const struct sight *sight)
 {
     for (size_t i = 0; i < sight->target_count && !cli->quiet; i++) {
         const struct target *target = sight->targets[i];
         if (target->threads_stopped)
-            cli_say(cli, "process %u: %u thread%s stopped for a stack, %.1f ms at most",
-                    target->seen_pid, target->threads_stopped,
-                    target->threads_stopped == 1 ? " was" : "s were",
-                    (double)target->stopped_ns / 1e6);
+            cli_say(
+                cli, "process %u: %u thread%s stopped for a stack or for timers, %.1f ms at most%s",
+                target->seen_pid, target->threads_stopped,
+                target->threads_stopped == 1 ? " was" : "s were", (double)target->stopped_ns / 1e6,
+                target->stopped_ns > settings->stop_ms * UINT64_C(1000000)
+                    ? " (longer than --stop-ms: a processor was waited for)"
+                    : "");
         if (target->core && cli->verbose)
             cli_say(cli, "%.1f MB of the core were read", (double)target->bytes_read / 1e6);
         if (target->truncated)
@@ -242,6 +285,6 @@ int inspect_show(struct cli *cli, const struct inspect_settings *settings, struc
         show_one(cli, &no_files, sight, findings, NULL, 1);
     }
     int written = write_cores(cli, settings, sight, findings);
-    show_notes(cli, sight);
+    show_notes(cli, settings, sight);
     return written != EXIT_NOTHING ? written : code;
 }

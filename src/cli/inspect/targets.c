@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "inspect/proc.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -102,8 +103,23 @@ static void mark_descendants(struct kin *list, size_t count, uint32_t root)
     }
 }
 
-/* Those that cannot be opened (the kernel's, others') are passed over, but for the one named. */
-static gordian_status add_many(struct crowd *crowd, const struct inspect_settings *settings,
+/* Is it there, and a program of its own? Zombies and threads of the kernel hold nothing. */
+static bool lives_on(uint32_t pid)
+{
+    char text[PROC_STAT];
+    return proc_stat(pid, text) && proc_living(pid) && !proc_is_kernel(pid);
+}
+
+/* One that lives and may not be read could be part of a deadlock, or be the one that acts. */
+static void note_unread(struct inspect_settings *settings, const gordian_error *refused)
+{
+    if (settings->unread++ == 0)
+        snprintf(settings->why, sizeof settings->why, "%.290s", refused->message);
+}
+
+/* Those that cannot be opened (the kernel's, others') are passed over, but for the one named. Of
+ * --all it is expected that others' cannot; of a tree it is noted. */
+static gordian_status add_many(struct crowd *crowd, struct inspect_settings *settings,
                                gordian_error *error)
 {
     struct kin *list = NULL;
@@ -117,10 +133,14 @@ static gordian_status add_many(struct crowd *crowd, const struct inspect_setting
     }
     size_t named = crowd->count; /* those must be there, or it is an error */
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
-        gordian_error ignored;
-        if ((settings->all || list[i].wanted) && list[i].pid != (uint32_t)getpid() &&
-            add_live(crowd, list[i].pid, &ignored) == GORDIAN_STATUS_MEMORY)
+        gordian_error refused = {0};
+        if ((!settings->all && !list[i].wanted) || list[i].pid == (uint32_t)getpid())
+            continue;
+        gordian_status opened = add_live(crowd, list[i].pid, &refused);
+        if (opened == GORDIAN_STATUS_MEMORY)
             status = fail_memory(error);
+        else if (opened != GORDIAN_OK && list[i].wanted && lives_on(list[i].pid))
+            note_unread(settings, &refused);
         if (crowd->count > named)
             crowd->list[crowd->count - 1]->passing = true;
     }
@@ -128,9 +148,8 @@ static gordian_status add_many(struct crowd *crowd, const struct inspect_setting
     return status;
 }
 
-gordian_status inspect_targets(struct cli *cli, const struct inspect_settings *settings,
-                               char **operands, int count, struct sight *sight,
-                               gordian_error *error)
+gordian_status inspect_targets(struct cli *cli, struct inspect_settings *settings, char **operands,
+                               int count, struct sight *sight, gordian_error *error)
 {
     struct crowd crowd = {.cli = cli, .memory = memory_allocator(NULL)};
     gordian_status status = GORDIAN_OK;
@@ -146,7 +165,7 @@ gordian_status inspect_targets(struct cli *cli, const struct inspect_settings *s
         for (size_t i = 0; i < crowd.count; i++)
             target_close(crowd.list[i]);
     else
-        sight->stop_ms = settings->stop_ms;
+        sight->stop_ms = sight->ask_ms = settings->stop_ms;
     memory_free(&crowd.memory, crowd.list);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/run/tell.h"
 #include "inspect/tell.h"
+#include "run/policy.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -30,6 +31,7 @@
 #define RANKS_PAUSE    (250 * MS)
 #define RAN_ENOUGH     (20 * MS)
 #define STOP_MS        50
+#define ASK_MS         1000
 #define LAST_STOP_MS   5000
 
 void hang_open(struct hang *hang, struct cli *cli, const struct run_settings *settings,
@@ -145,6 +147,8 @@ static gordian_status look_around(struct hang *hang, bool still, gordian_error *
     gordian_status status = open_tree(hang, error);
     if (status == GORDIAN_OK) {
         hang->sight.stop_ms = still ? STOP_MS : 0;
+        hang->sight.ask_ms = ASK_MS; /* who is asked is stuck, as far as is known */
+        hang->sight.for_run = true;
         status = inspect_look(&hang->sight, &hang->findings, error);
     }
     if (status != GORDIAN_OK)
@@ -326,7 +330,15 @@ static void note_told(struct hang *hang, const struct finding *finding)
 static bool ends_program(const struct hang *hang, const struct finding *finding)
 {
     const struct run_settings *settings = hang->settings;
-    return settings->on_deadlock == 1 && (finding->word == WORD_PROVED || settings->on_likely == 1);
+    return settings->on_deadlock == 1 &&
+           ((finding->word == WORD_PROVED && finding->ends) || settings->on_likely == 1);
+}
+
+/* Proved, but something could still act: policy.h. */
+static bool is_spared(const struct hang *hang, const struct finding *finding)
+{
+    return hang->settings->on_deadlock == 1 && finding->word == WORD_PROVED &&
+           !ends_program(hang, finding);
 }
 
 /* The processes that are part of it. */
@@ -371,6 +383,8 @@ static void tell_finding(struct hang *hang, const struct finding *finding)
         return;
     }
     report.head.action = ends ? INCIDENT_ABORT : INCIDENT_GO_ON;
+    if (is_spared(hang, finding))
+        report.note = report_format(&report, "%s Proved, but %s.", report.note, policy_spares);
     session_open(&session, hang->folder);
     bool told = !tell_suppressed(hang->cli, &report, &session);
     if (told)
@@ -436,57 +450,10 @@ static void plan_look(struct hang *hang, bool still, bool pending, uint64_t cost
         hang->next_moving = next;
 }
 
-/* May a lock be meant as a signal, that a thread outside gives? One thread waits for what it has,
- * or somebody waits for the end of one who wants a lock. */
-static bool may_be_signal(const struct sight *sight, const struct finding *finding)
-{
-    bool locks = false, joins = false;
-    for (size_t i = 0; i < finding->member_count; i++) {
-        uint32_t kind = waits_for_what(sight, finding->members[i]);
-        locks = locks || kind <= INCIDENT_SPIN;
-        joins = joins || kind == INCIDENT_THREAD_END;
-    }
-    return finding->cycle && locks && (joins || finding->member_count == 1);
-}
-
-/* Could somebody end it who is no part of it? The library inside asks the same (run/doubt.h): a
- * signal handler, or another thread that was meant to give a lock back. An interpreter handles
- * SIGINT by itself, and ends nothing with it; a lock inside the C library is nothing that a handler
- * has to do with; and none may call MPI. */
-static const char *doubt_finding(const struct sight *sight, const struct finding *finding)
-{
-    for (size_t i = 0; i < finding->member_count; i++) {
-        uint32_t member = finding->members[i];
-        const struct target *target = sight->targets[sight->threads[member].process];
-        uint64_t usual = target->interprets ? UINT64_C(1) << (SIGINT - 1) : 0;
-        if (waits_for_what(sight, member) != INCIDENT_INTERNAL && !has_ranks(sight, finding) &&
-            judge_handlers_of(target) & ~usual)
-            return "the program has signal handlers, and one of them could end it";
-        if (may_be_signal(sight, finding) &&
-            target->thread_count > finding->member_count + finding->behind_count)
-            return "another thread, that runs, may be meant to unlock";
-    }
-    return NULL;
-}
-
-static void weigh_findings(struct hang *hang)
-{
-    for (size_t i = 0; i < hang->findings.count; i++) {
-        struct finding *finding = &hang->findings.list[i];
-        const char *doubt =
-            finding->word == WORD_PROVED ? doubt_finding(&hang->sight, finding) : NULL;
-        if (doubt) {
-            finding->word = WORD_LIKELY;
-            finding->note = doubt;
-        }
-    }
-}
-
 /* Tells what is confirmed; true: something waits for that. */
 static bool tell_findings(struct hang *hang, uint64_t now)
 {
     bool pending = false;
-    weigh_findings(hang);
     drop_suspects(hang);
     for (size_t i = 0; i < hang->findings.count; i++) {
         const struct finding *finding = &hang->findings.list[i];
