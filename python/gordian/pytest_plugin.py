@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Generator, Iterator, List, Optional, Tuple
 
 import pytest
 
@@ -108,7 +108,7 @@ class _Plugin:
             yield
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_makereport(self, item: Any) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: Any) -> Generator[None, Any, None]:
         outcome = yield
         if self.deadlocks is None:
             return
