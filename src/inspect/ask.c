@@ -11,11 +11,12 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
-#define BELOW_STACK 1024                  /* beyond any red zone */
-#define PATIENCE_NS UINT64_C(30000000000) /* what was begun must be ended: a busy machine is slow  \
-                                           */
-#define TRACED_STOP (SIGTRAP | 0x80)      /* at a call, with PTRACE_O_TRACESYSGOOD */
-#define STOPS_MOST  8                     /* of another kind, on the way to one at a call */
+#define BELOW_STACK 1024 /* beyond any red zone */
+#define PATIENCE_NS                                                                                \
+    UINT64_C(30000000000)            /* what was begun must be ended: a busy machine is slow       \
+                                      */
+#define TRACED_STOP (SIGTRAP | 0x80) /* at a call, with PTRACE_O_TRACESYSGOOD */
+#define STOPS_MOST  8                /* of another kind, on the way to one at a call */
 
 size_t ask_add(struct ask *ask, uint64_t number, uint64_t first, uint64_t second, uint64_t third,
                uint64_t fourth)

@@ -120,6 +120,14 @@ static enum policy_timers created_timers(void)
     return POLICY_TIMERS_NONE;
 }
 
+bool doubt_at_death(void)
+{
+    int signal = 0;
+    /* The program that the command has started ends with it, but did not ask for that. */
+    return sys_call(SYS_prctl, PR_GET_PDEATHSIG, &signal) == 0 && signal &&
+           (uint64_t)sys_call(SYS_getppid) != watch.tally->command;
+}
+
 enum policy_timers doubt_timers(void)
 {
     if (watch.sandboxed) /* as of the moment when the kernel could be asked last */
@@ -231,14 +239,9 @@ static bool outsiders_act(struct view *view, const gordian_part *part)
  * no other could wake, or a process that asked for its parent's end to be signalled. */
 static bool only_parks(const struct waits *waits)
 {
-    int at_death = 0;
     if (!waits->anybody || waits->locks)
         return false;
-    if (table_tasks() - atomic_load(&watch.helpers) == 1)
-        return true;
-    /* The program that the command has started ends with it, but did not ask for that. */
-    return sys_call(SYS_prctl, PR_GET_PDEATHSIG, &at_death) == 0 && at_death &&
-           (uint64_t)sys_call(SYS_getppid) != watch.tally->command;
+    return atomic_load(&watch.at_death) || table_tasks() - atomic_load(&watch.helpers) == 1;
 }
 
 static struct policy_facts part_facts(struct view *view, const gordian_part *part)

@@ -19,6 +19,7 @@ static struct guard guard;
 void judge_fork(void)
 {
     atomic_store(&guard.word, 0);
+    atomic_store(&watch.at_death, false); /* the kernel's word is for the parent alone */
     finding_fork();
 }
 
@@ -252,8 +253,8 @@ static enum verdict weigh_gone(struct view *view, struct thread *t, struct notic
     return verdict;
 }
 
-/* While others run, a lock of a thread that has ended may still be given back. Once `t`, the last of
- * them, waits behind it, none is left. */
+/* While others run, a lock of a thread that has ended may still be given back. Once `t`, the last
+ * of them, waits behind it, none is left. */
 static enum verdict find_gone(struct view *view, struct arena *arena, struct thread *t,
                               struct notice *notice)
 {

@@ -221,6 +221,8 @@ WRAPPER(int, prctl, (int option, ...))
     long operation = a == SECCOMP_MODE_STRICT ? SECCOMP_SET_MODE_STRICT : SECCOMP_SET_MODE_FILTER;
     thread_enter();
     bool first = filter_comes(option == PR_SET_SECCOMP && sets_filter(operation, (long)b));
+    if (option == PR_SET_PDEATHSIG)
+        atomic_store(&watch.at_death, a != 0);
     return (int)filter_came(first, real.prctl(option, a, b, c, d));
 }
 EXPORT(prctl, V_OLDEST);

@@ -17,6 +17,7 @@ void timers_start(void)
 {
     bool armed = doubt_timers() != POLICY_TIMERS_NONE; /* exec() leaves them armed */
     atomic_store(&gordian_run_timers, armed ? TIMERS_ARMED : TIMERS_RECORDED);
+    atomic_store(&watch.at_death, doubt_at_death());
 }
 
 static void note_armed(void)

@@ -186,6 +186,7 @@ struct watch {
     _Atomic bool status_wanted; /* somebody asked while the thread that got the signal was inside */
     _Atomic bool handlers_post; /* a signal handler posted some semaphore, nobody knows which */
     _Atomic bool memory_lent;   /* another process runs in this memory, or did */
+    _Atomic bool at_death;      /* a thread gets a signal when the parent ends */
     _Atomic bool strays;        /* somebody gave back what another had taken */
 
     struct thread *threads;

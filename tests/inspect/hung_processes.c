@@ -333,7 +333,8 @@ static void pipe_mainless(void)
 
 static const struct hung programs[] = {
     {"pipes-read", "proved", "unasked", "deadlock", 2, pipes_read},
-    /* Who writes cannot be asked whether it has a timer: a write that is done in part would show. */
+    /* Who writes cannot be asked whether it has a timer: a write that is done in part would show.
+     */
     {"pipes-full", "likely", "unasked", "deadlock", 2, pipes_full},
     {"pipe-waitpid", "proved", "unasked", "deadlock", 2, pipe_waitpid},
     {"wait-any", "proved", "unasked", "deadlock", 3, wait_any},

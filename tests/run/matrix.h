@@ -7,7 +7,7 @@
  *     quiet       nothing is said, and it ends by itself
  *     likely      reported once as likely; goes on, and ends well when it gets SIGUSR1
  *     likely-gone the same for an owner that is gone
- *     goes-on     reported once as a deadlock, but not ended, since a handler of its own could still
+ *     goes-on     reported once as a deadlock, but not ended: a handler of its own could still
  *                 run; ends well when it gets SIGUSR1
  *     unharmed    ends by itself; that it may be a deadlock is said once, or not at all, as it
  *                 depends on how long the wait takes
