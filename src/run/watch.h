@@ -21,7 +21,8 @@
  *   lock orders   order.c remembers which locks were taken under which (potential deadlocks).
  *
  * Rules of this folder. No libc function that may allocate, lock or be a cancellation point: sys.h
- * has the system calls. No pthread lock: guard.h. Memory comes from mmap (arena.h). `inside` is set
+ * has the system calls. No pthread lock: guard.h. Nothing that is held when the thread may be
+ * cancelled, or a handler jump: shield.h. Memory comes from mmap (arena.h). `inside` is set
  * in a thread's record while it works here, so that a signal handler that locks passes through.
  * Whatever goes wrong, the program goes on as if nobody watched.
  */

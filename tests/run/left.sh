@@ -16,6 +16,7 @@ enter_scratch
 rounds=$(((${GORDIAN_TEST_SCALE:-100} * 30 + 99) / 100))
 
 # quiet COMMAND...: ends with 0 and prints nothing.
+# shellcheck disable=SC2317 # called by check
 quiet()
 {
     timeout $patience "$@" >output 2>&1
