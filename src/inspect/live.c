@@ -12,6 +12,7 @@
 #include "inspect/rights.h"
 #include "inspect/stop.h"
 #include "run/incident.h"
+#include "run/policy.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -117,6 +118,8 @@ static void parse_status(struct target_thread *thread, const char *text)
     thread->state = state ? *state : '?';
     thread->tid = innermost_number(text, "NSpid:", thread->seen_tid);
     thread->blocked = proc_number(text, "SigBlk:", 16);
+    if (policy_is_shielded(thread->blocked))
+        thread->blocked = 0; /* it may let in any of them afterwards */
     thread->switches = proc_number(text, "voluntary_ctxt_switches:", 10) +
                        proc_number(text, "nonvoluntary_ctxt_switches:", 10);
 }

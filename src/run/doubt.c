@@ -76,6 +76,8 @@ static uint64_t unblocked_signals(uint64_t caught)
         uint64_t blocked = t->blocked;
         if (t != self && !read_line_hex(path, "SigBlk:", &blocked))
             return caught;
+        if (policy_is_shielded(blocked))
+            return caught;
         open |= caught & ~blocked;
     }
     return open;

@@ -113,6 +113,13 @@ bool policy_needs_timers(const struct policy_facts *facts, bool ends);
 /* Signals, bit n-1, that only a thread's own fault raises, and those that libc keeps for itself. */
 uint64_t policy_aside(void);
 
+/* Does this mask block libc's own signal 32? A program cannot: libc, or the library of `gordian
+ * run` (shield.h), blocks everything for a moment, and the thread's own mask is not known. */
+static inline bool policy_is_shielded(uint64_t blocked)
+{
+    return blocked >> (32 - 1) & 1;
+}
+
 /* Signals for which a known runtime installs handlers that end no wait, by a file that it has
  * mapped ("libjvm.so"), without its folder; 0: the file belongs to none. */
 uint64_t policy_runtime(const char *file);

@@ -144,5 +144,8 @@ int main(void)
     const struct policy_facts call = {.waits = POLICY_CALL, .locked = true};
     CHECK(!policy_needs_timers(&cycle, false) && policy_needs_timers(&cycle, true));
     CHECK(policy_needs_timers(&call, false));
+    /* All signals blocked by libc or by the watcher: the thread's own mask is not known. */
+    CHECK(policy_is_shielded(~UINT64_C(0)) && policy_is_shielded(~(UINT64_C(1) << 32)));
+    CHECK(!policy_is_shielded(0x7fffffff) && !policy_is_shielded(0));
     return test_done();
 }
