@@ -352,10 +352,13 @@ static long wait_for_word(void)
 
 static long wait_for_child(void)
 {
-    pid_t child = fork();
-    if (child == 0)
-        for (;;)
+    pid_t self = getpid(), child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (getppid() == self)
             pause();
+        _exit(0);
+    }
     return waitpid(child, NULL, 0);
 }
 
