@@ -96,12 +96,12 @@ class Folder:
         except AssertionError as error:
             check(False, f"{what}: {error}")
             return
-        said = service.said()
         kept = service.ask("incidents?limit=500")["incidents"]
         session = Session(service, "name=later")
         answers = session.say("resource later", "request late later", "release late later")
         session.close()
         service.end()
+        said = service.said()  # by then the log's own thread has written everything
         check(len(kept) == incidents, f"{what}: {len(kept)} incidents")
         check(answers[0].get("result") == "granted", f"{what}: it takes events")
         code, said_then = self.verify(copy)
