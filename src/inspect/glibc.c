@@ -312,13 +312,33 @@ static bool explain_named(const struct case_at *at, enum what what)
     return false;
 }
 
-/* By shape alone: only what names a thread that is there. */
+/* A value of 0 that is waited for, then as many waiters as sleep there, then private or shared. A
+ * semaphore must be known as one also where the C library's functions have no names: sem_wait() is
+ * left by a jump on x86-64, and a process of one thread may park in it. */
+static bool is_semaphore(const struct case_at *at)
+{
+    const struct sight *sight = at->sight;
+    struct glibc_semaphore semaphore;
+    uint32_t process = at->waiter->process, sleep = 0;
+    if (at->call->value != 0 || at->call->address % 8 != 0 ||
+        !target_read_all(at->target, at->call->address, &semaphore, sizeof semaphore))
+        return false;
+    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++)
+        sleep += sight->threads[i].sleeps && sight->threads[i].call.kind == CALL_FUTEX &&
+                 sight->threads[i].call.address == at->call->address;
+    bool shared = semaphore.is_private == 128;
+    return semaphore.value == 0 && (shared || semaphore.is_private == 0) &&
+           (shared ? semaphore.waiters >= sleep : semaphore.waiters == sleep);
+}
+
+/* By shape alone: only what names a thread that is there, and semaphores. */
 static bool explain_shape(const struct case_at *at)
 {
     if (at->call->operation == FUTEX_OP_WAIT_BITSET) {
         bool writes = at->call->value == 2 || at->call->address % 8 != 0;
         bool fits = at->call->value == 2 || at->call->value == 3;
-        return explain_join(at) || (fits && explain_rwlock(at, writes));
+        return explain_join(at) || (fits && explain_rwlock(at, writes)) ||
+               (is_semaphore(at) && explain_semaphore(at));
     }
     return explain_mutex(at);
 }
