@@ -117,7 +117,7 @@ static void start_server(int which)
 }
 
 /* Does it handle SIGTERM, or hold it back, by now? One that is just starting would be killed by it.
- */
+ * A mask with libc's own signal 32 in it is that of a moment: libc starts a thread. */
 static bool hears_its_end(pid_t pid)
 {
     static const char *const lines[] = {"\nSigCgt:", "\nSigBlk:"};
@@ -131,7 +131,8 @@ static bool hears_its_end(pid_t pid)
         close(fd);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const char *line = strstr(text, lines[i]);
-        heard |= line ? strtoull(line + strlen(lines[i]), NULL, 16) : 0;
+        uint64_t set = line ? strtoull(line + strlen(lines[i]), NULL, 16) : 0;
+        heard |= i == 1 && set >> (32 - 1) & 1 ? 0 : set;
     }
     return heard >> (SIGTERM - 1) & 1;
 }
