@@ -174,7 +174,7 @@ def dblink(world):
     dblink_send_query and dblink_get_result."""
     change = "UPDATE t1 SET v = v + 1 WHERE id = 8"
     for host in ("127.0.0.1", world.scratch.folder):
-        address = f"host={host} port={world.a.port} user=postgres dbname=postgres"
+        address = f"host=''{host}'' port={world.a.port} user=postgres dbname=postgres"
         caller = world.sessions(1)[0]
         caller.run(change)
         caller.send(f"SELECT dblink_exec('{address}', '{change}')")

@@ -182,7 +182,7 @@ class Pooler:
         self.port = free_port()
         config = os.path.join(scratch.folder, "pooler.ini")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(f"[databases]\npostgres = host={scratch.folder} port={server.port} user=postgres\n"
+            file.write(f"[databases]\npostgres = host='{scratch.folder}' port={server.port} user=postgres\n"
                        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\n"
                        "auth_type = any\npool_mode = transaction\ndefault_pool_size = 1\n"
                        "min_pool_size = 0\nreserve_pool_size = 0\n")
