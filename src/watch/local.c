@@ -245,7 +245,7 @@ static void read_unix(struct locals *locals)
     FILE *file = fopen("/proc/net/unix", "re");
     while (file && fgets(line, sizeof line, file)) {
         const char *name = NULL;
-        if (sscanf(line, "%*[^:]: %*x %*x %*x %*x %x %llu %255s", &state, &inode, path) == 3)
+        if (sscanf(line, "%*[^:]: %*x %*x %*x %*x %x %llu %255[^\n]", &state, &inode, path) == 3)
             name = strstr(path, "/.s.PGSQL.");
         if (!name || state != CONNECTED || sscanf(name, "/.s.PGSQL.%u", &port) != 1)
             continue;
