@@ -87,6 +87,9 @@ else
     has "$(cat output)" 'stopped from outside' 'a stopped process'
     has "$(cat output)" ' 0 run, ' 'a stopped process: its threads do not run'
     has "$(cat output)" ' are stopped' 'a stopped process: how many'
+    "$gordian" inspect --json $process >output 2>/dev/null
+    is $? 5 'a stopped process, as JSON: exit status'
+    has "$(tail -n 1 output)" '{"report":"incomplete","unread_processes":0,"stopped_threads":' 'a stopped process, as JSON'
 fi
 kill -CONT $process
 timeout $patience "$gordian" inspect --quiet --watch 0.01 $process >output 2>stderr

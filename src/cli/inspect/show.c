@@ -193,6 +193,24 @@ static void show_unread(struct cli *cli, const struct inspect_settings *settings
                 settings->unread, settings->unread == 1 ? "" : "es", settings->why);
 }
 
+/* The same for programs, as `gordian run --json` has it: a line of its own. */
+static void write_incomplete(struct cli *cli, const struct inspect_settings *settings,
+                             const struct sight *sight)
+{
+    struct json json;
+    size_t cut = 0;
+    for (size_t i = 0; i < sight->target_count; i++)
+        cut += sight->targets[i]->truncated;
+    json_begin(&json, &cli->out);
+    json_key_text(&json, "report", "incomplete");
+    json_key_u64(&json, "unread_processes", settings->unread);
+    if (settings->unread)
+        json_key_text(&json, "reason", settings->why);
+    json_key_u64(&json, "stopped_threads", count_stopped(sight));
+    json_key_u64(&json, "truncated_cores", cut);
+    json_end(&json);
+}
+
 /* Whoever is stopped from outside does not say what it would do. */
 static void show_stopped(struct cli *cli, const struct sight *sight)
 {
@@ -211,6 +229,8 @@ static int show_nothing(struct cli *cli, const struct inspect_settings *settings
     show_unread(cli, settings);
     if (cli->json || cli->verbose) {
         int shown = show_one(cli, settings, sight, findings, NULL, 1);
+        if (shown == EXIT_NOTHING && cli->json && code == EXIT_INCOMPLETE)
+            write_incomplete(cli, settings, sight);
         return shown != EXIT_NOTHING ? shown : code;
     }
     if (!cli->quiet) {
