@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -101,6 +102,11 @@ static bool write_piece(struct log_queue *queue, const char *piece, size_t lengt
 
 static void *write_lines(void *context)
 {
+    /* Between two servers SIGTERM has no handler and is held back, by the other thread: here it
+     * would end the process. */
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
     struct log_queue *queue = context;
     char piece[PIECE];
     bool going = true;
