@@ -913,12 +913,13 @@ def several_hosts(world):
 class Terminal:
     """`gordian watch --top` on a terminal of 80 by 24."""
 
-    def __init__(self, world):
+    def __init__(self, world, *addresses):
         self.world = world
         self.own, self.its = pty.openpty()
         self.resize(24, 80)
         self.before = termios.tcgetattr(self.its)
-        self.process = subprocess.Popen([GORDIAN, "watch", "--top", *world.addresses(world.a, world.b)],
+        addresses = addresses or world.addresses(world.a, world.b)
+        self.process = subprocess.Popen([GORDIAN, "watch", "--top", *addresses],
                                         stdin=self.its, stdout=self.its, stderr=self.its,
                                         env={**os.environ, "LC_ALL": "C.UTF-8"}, preexec_fn=os.setpgrp)
         world.scratch.running.append(self.process)
@@ -947,6 +948,8 @@ class Terminal:
         """It is given back as it was."""
         self.process.wait()
         wait_until("the screen", lambda: "\033[?1049l" in self.read())
+        while len(self.text) < len(self.read()):
+            pass
         wait_until("the modes", lambda: termios.tcgetattr(self.its) == self.before)
         self.world.scratch.running.remove(self.process)
         os.close(self.own)
@@ -984,7 +987,18 @@ def live_view(world):
     world.await_waits(0)
     top.shows("nobody waits")
     top.press("q")
-    check(top.close() == 0, "exit status")
+    check(top.close() == 1, "exit status: there was a deadlock")
+    top = Terminal(world)
+    top.shows("2 servers, 0 wait")
+    top.press("q")
+    check(top.close() == 0 and "not seen: " not in top.text, "exit status: everything was seen", top.text)
+    port = free_port()
+    top = Terminal(world, world.a.address(), f"host=127.0.0.1 port={port} user=x")
+    top.shows("2 servers (1 not seen), 0 wait")
+    top.press("q")
+    check(top.close() == 5, "exit status: a server was not reached")
+    check("nothing found, but not everything was seen" in top.text and f"not seen: 127.0.0.1:{port}: " in top.text,
+          "what was not seen", top.text)
     top = Terminal(world)
     top.shows("nobody waits")
     top.process.send_signal(signal.SIGTSTP)

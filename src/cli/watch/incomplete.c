@@ -27,18 +27,22 @@ bool take_unseen(struct watching *watching)
     return unseen_take(&watching->unseen, servers->sources, servers->count, &servers->links);
 }
 
+static void write_unseen(const struct watching *watching, const struct unseen *unseen,
+                         struct output *out)
+{
+    const struct style style = cli_style(watching->cli);
+    char text[256];
+    name_unseen(watching, unseen, text, sizeof text);
+    output_text(out, "  not seen: ");
+    style_name(&style, out, COLOR_PLAIN, text);
+    style_name(&style, out, COLOR_PLAIN, unseen->reason);
+    output_char(out, '\n');
+}
+
 void tell_unseen_once(struct watching *watching)
 {
-    struct telling telling = watching_telling(watching);
-    char text[256];
-    for (size_t i = 0; i < watching->unseen.count; i++) {
-        const struct unseen *unseen = &watching->unseen.list[i];
-        name_unseen(watching, unseen, text, sizeof text);
-        output_text(telling.out, "  not seen: ");
-        style_name(&telling.style, telling.out, COLOR_PLAIN, text);
-        style_name(&telling.style, telling.out, COLOR_PLAIN, unseen->reason);
-        output_char(telling.out, '\n');
-    }
+    for (size_t i = 0; i < watching->unseen.count; i++)
+        write_unseen(watching, &watching->unseen.list[i], &watching->cli->out);
 }
 
 /* Has this been told of? Otherwise it is from now on. */
@@ -55,6 +59,17 @@ static bool is_told(struct watching *watching, uint64_t key)
     return false;
 }
 
+/* Is it missed, and for a reason that has not been reported for its server yet? */
+static bool is_news(struct watching *watching, const struct unseen *unseen)
+{
+    const struct source *source = watching->servers.sources[unseen->source];
+    if (!source->look.whole && !*source->trouble)
+        return false; /* it is about to be looked at for the first time */
+    watching->incomplete = true;
+    return !is_told(watching,
+                    hash_stir(hash_bytes(unseen->reason, strlen(unseen->reason)), unseen->source));
+}
+
 /* Each reason once for a server. What concerns a whole server is told elsewhere. */
 void tell_unseen(struct watching *watching)
 {
@@ -63,14 +78,8 @@ void tell_unseen(struct watching *watching)
         watching->failed = true;
     for (size_t i = 0; i < watching->unseen.count; i++) {
         const struct unseen *unseen = &watching->unseen.list[i];
-        const struct source *source = watching->servers.sources[unseen->source];
-        if (!source->look.whole && !*source->trouble)
-            continue; /* it is about to be looked at for the first time */
-        watching->incomplete = true;
         struct telling telling = watching_telling(watching);
-        uint64_t key =
-            hash_stir(hash_bytes(unseen->reason, strlen(unseen->reason)), unseen->source);
-        if (is_told(watching, key))
+        if (!is_news(watching, unseen))
             continue;
         if (watching->cli->json)
             tell_unseen_json(&telling, unseen);
@@ -79,6 +88,15 @@ void tell_unseen(struct watching *watching)
         name_unseen(watching, unseen, text, sizeof text);
         cli_say(watching->cli, "%s%s", text, unseen->reason);
     }
+}
+
+void note_unseen(struct watching *watching, struct output *missed)
+{
+    if (!take_unseen(watching))
+        watching->failed = true;
+    for (size_t i = 0; i < watching->unseen.count; i++)
+        if (is_news(watching, &watching->unseen.list[i]))
+            write_unseen(watching, &watching->unseen.list[i], missed);
 }
 
 int watching_code(struct watching *watching)

@@ -1,6 +1,7 @@
 /* gordian watch --top: everybody who waits, folded under who holds them up, refreshed in place. */
 #include "cli/watch/watch.h"
 
+#include "base/error.h"
 #include "cli/watch/terminal.h"
 #include "watch/tree.h"
 
@@ -29,6 +30,7 @@ struct top {
     char asked_statement[48];
     bool ordered; /* the answer of asked_source is awaited */
     char message[200];
+    struct output missed; /* what was not seen: shown when the terminal is given back */
     bool over;
 };
 
@@ -358,6 +360,56 @@ static void remember_chosen(struct top *top)
                 ->pid;
 }
 
+static gordian_status judge_top(struct top *top, gordian_error *error)
+{
+    struct watching *watching = top->watching;
+    if (!servers_have_news(&watching->servers))
+        return GORDIAN_OK;
+    gordian_status status = servers_judge(&watching->servers, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (watching->servers.verdict.deadlock_count > watching->found)
+        watching->found = watching->servers.verdict.deadlock_count;
+    note_unseen(watching, &top->missed);
+    return GORDIAN_OK;
+}
+
+/* One more poll of servers and keys, and the view of it. */
+static gordian_status renew_top(struct top *top, gordian_error *error)
+{
+    struct watching *watching = top->watching;
+    struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
+    remember_chosen(top);
+    gordian_status status = servers_turn(&watching->servers, UINT64_MAX, &keys, 1, error);
+    if (status == GORDIAN_OK)
+        status = judge_top(top, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!renew_tree(top))
+        return fail_memory(error);
+    for (int key; (keys.revents & POLLIN) && (key = terminal_read()) != KEY_NONE;)
+        take_key(top, key);
+    take_outcome(top);
+    top->over = top->over || (keys.revents & (POLLHUP | POLLERR));
+    draw_top(top);
+    return GORDIAN_OK;
+}
+
+/* The screen is gone: what it could not show is named, and the exit code says so. */
+static int end_top(struct top *top)
+{
+    struct watching *watching = top->watching;
+    int code = watching_code(watching);
+    if (code != EXIT_INCOMPLETE || watching->cli->quiet)
+        return code;
+    output_text(top->out, "nothing found, but not everything was seen\n");
+    if (top->missed.used)
+        output_bytes(top->out, top->missed.buffer, top->missed.used);
+    else
+        tell_unseen_once(watching); /* left before the servers had answered */
+    return code;
+}
+
 int watch_top(struct watching *watching, const volatile sig_atomic_t *stopped)
 {
     struct top top = {.watching = watching, .out = &watching->cli->out};
@@ -365,23 +417,15 @@ int watch_top(struct watching *watching, const volatile sig_atomic_t *stopped)
     gordian_status status = GORDIAN_OK;
     if (!terminal_open())
         return cli_misuse(watching->cli, "--top needs a terminal");
+    if (!output_open(&top.missed, OUTPUT_MEMORY))
+        status = fail_memory(&error);
     top.style = cli_style(watching->cli);
     tree_open(&top.tree, &watching->memory);
-    while (!top.over && !*stopped && status == GORDIAN_OK) {
-        struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
-        remember_chosen(&top);
-        status = servers_turn(&watching->servers, UINT64_MAX, &keys, 1, &error);
-        if (status == GORDIAN_OK && servers_have_news(&watching->servers))
-            status = servers_judge(&watching->servers, &error);
-        if (status == GORDIAN_OK && !renew_tree(&top))
-            break;
-        for (int key; (keys.revents & POLLIN) && (key = terminal_read()) != KEY_NONE;)
-            take_key(&top, key);
-        take_outcome(&top);
-        top.over = top.over || (keys.revents & (POLLHUP | POLLERR));
-        draw_top(&top);
-    }
+    while (!top.over && !*stopped && status == GORDIAN_OK)
+        status = renew_top(&top, &error);
     tree_close(&top.tree);
     terminal_close();
-    return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(watching->cli, NULL, &error);
+    int code = status == GORDIAN_OK ? end_top(&top) : cli_fail(watching->cli, NULL, &error);
+    output_close(&top.missed);
+    return code;
 }

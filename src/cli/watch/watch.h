@@ -97,6 +97,8 @@ bool take_unseen(struct watching *watching);
 /* All of it, with --once; what is new, otherwise. */
 void tell_unseen_once(struct watching *watching);
 void tell_unseen(struct watching *watching);
+/* Writes what is new to `missed`, for a view that can show it only when it is left. */
+void note_unseen(struct watching *watching, struct output *missed);
 /* The exit code, by what was found and what was not seen. */
 int watching_code(struct watching *watching);
 
