@@ -101,4 +101,22 @@ signal.pause()'
     is $? 0 'a child that may be read: exit status'
     stop
 fi
+
+# The same for --all, as a user that has one process: those of the others may not be read.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+    cp "$gordian" copy && chmod 755 copy . 2>/dev/null
+    user='setpriv --reuid 64321 --regid 64321 --clear-groups'
+    # shellcheck disable=SC2086 # words
+    start $user sh -c 'echo ready; exec sleep 3600'
+    wait_for 'a process of the user' grep -q ready said
+    $user ./copy inspect --all >output 2>stderr
+    is $? 5 'processes of others: exit status'
+    has "$(cat stderr)" 'not everything was seen: ' 'processes of others'
+    has "$(cat stderr)" 'belongs to user ' 'processes of others: why'
+    $user ./copy inspect --all --json >output 2>stderr
+    is $? 5 'processes of others, JSON: exit status'
+    has "$(tail -n 1 output)" '"report":"incomplete"' 'processes of others, JSON'
+    has "$(tail -n 1 output)" 'belongs to user ' 'processes of others, JSON: why'
+    stop
+fi
 finish

@@ -117,8 +117,8 @@ static void note_unread(struct inspect_settings *settings, const gordian_error *
         snprintf(settings->why, sizeof settings->why, "%.290s", refused->message);
 }
 
-/* Those that cannot be opened (the kernel's, others') are passed over, but for the one named. Of
- * --all it is expected that others' cannot; of a tree it is noted. */
+/* Those that cannot be opened are passed over, except the one named by --tree. Programs among them
+ * are counted: nothing is known about them. */
 static gordian_status add_many(struct crowd *crowd, struct inspect_settings *settings,
                                gordian_error *error)
 {
@@ -139,7 +139,7 @@ static gordian_status add_many(struct crowd *crowd, struct inspect_settings *set
         gordian_status opened = add_live(crowd, list[i].pid, &refused);
         if (opened == GORDIAN_STATUS_MEMORY)
             status = fail_memory(error);
-        else if (opened != GORDIAN_OK && list[i].wanted && lives_on(list[i].pid))
+        else if (opened != GORDIAN_OK && lives_on(list[i].pid))
             note_unread(settings, &refused);
         if (crowd->count > named)
             crowd->list[crowd->count - 1]->passing = true;
