@@ -38,7 +38,7 @@ void training_close(struct training *job); /* NULL is fine */
 
 struct dump_file {
     const char *path;
-    uint32_t rank;
+    uint32_t rank; /* GORDIAN_NONE: its name has none, so it cannot be read */
 };
 
 /* The rank in a file's name: the number behind "rank" ("nccl_trace_rank_12", "rank3_host1.json"),
@@ -75,7 +75,7 @@ struct verdict {
     size_t cycle_count;
     size_t stalled_count;  /* operations to which all have come and which do not complete */
     size_t waiting_count;  /* ranks that only wait behind */
-    size_t unread_count;   /* dumps that could not be read */
+    size_t unread_count;   /* dumps and other files that could not be read */
     size_t unseen_count;   /* ranks of the job without a dump */
     size_t unjudged_count; /* groups whose operations in flight could not be compared */
 };

@@ -254,6 +254,17 @@ static void tell_front(const struct teller *teller, uint32_t index)
 
 /* ------------------------------------------------------------------ what was not seen */
 
+static void tell_complaint(const struct teller *teller, const struct complaint *complaint)
+{
+    if (complaint->rank != GORDIAN_NONE) {
+        output_format(teller->out, "The dump of rank %u", complaint->rank);
+    } else {
+        output_text(teller->out, "The file ");
+        style_name(teller->style, teller->out, COLOR_PLAIN, complaint->file);
+    }
+    output_format(teller->out, " could not be read: %s\n", complaint->text);
+}
+
 static void tell_unread(const struct teller *teller)
 {
     const struct training *job = teller->job;
@@ -263,8 +274,7 @@ static void tell_unread(const struct teller *teller)
                           job->complaint_count - PIECES_MOST);
             return;
         }
-        output_format(teller->out, "The dump of rank %u could not be read: %s\n",
-                      job->complaints[i].rank, job->complaints[i].text);
+        tell_complaint(teller, &job->complaints[i]);
     }
 }
 

@@ -150,7 +150,10 @@ static void write_complaints(const struct training *job, struct output *out)
         struct json json;
         json_begin(&json, out);
         json_open(&json, "unreadable", '{');
-        json_key_u64(&json, "rank", job->complaints[i].rank);
+        if (job->complaints[i].rank != GORDIAN_NONE)
+            json_key_u64(&json, "rank", job->complaints[i].rank);
+        else
+            json_key_text(&json, "file", job->complaints[i].file);
         json_key_text(&json, "message", job->complaints[i].text);
         json_end(&json);
     }

@@ -44,6 +44,8 @@ void training_close(struct training *job)
     names_free(&job->texts);
     names_free(&job->group_names);
     pthread_mutex_destroy(&job->lock);
+    for (size_t i = 0; i < job->complaint_count; i++)
+        memory_free(&memory, job->complaints[i].file);
     memory_free_all(&memory, job->groups, job->ranks, job->complaints, job->flights, job->meetings,
                     job->late, job->mismatches, job->cycles, job->steps, job->culprits, job);
 }
@@ -176,15 +178,20 @@ static gordian_status load_file(const char *path, char **bytes, size_t *room, si
     return status;
 }
 
-static bool add_complaint(struct training *job, uint32_t rank, const gordian_error *error)
+static bool add_complaint(struct training *job, const struct dump_file *file,
+                          const gordian_error *error)
 {
+    size_t size = strlen(file->path) + 1;
+    char *path = memory_alloc(&job->memory, size);
     pthread_mutex_lock(&job->lock);
-    bool grown = memory_grow(&job->memory, &job->complaints, &job->complaint_room,
-                             job->complaint_count + 1, sizeof *job->complaints);
+    bool grown = path && memory_grow(&job->memory, &job->complaints, &job->complaint_room,
+                                     job->complaint_count + 1, sizeof *job->complaints);
     if (grown) {
-        job->ranks[rank].unread = true;
         struct complaint *complaint = &job->complaints[job->complaint_count++];
-        complaint->rank = rank;
+        complaint->rank = file->rank;
+        complaint->file = memcpy(path, file->path, size);
+        if (file->rank != GORDIAN_NONE)
+            job->ranks[file->rank].unread = true;
         if (error->line)
             snprintf(complaint->text, sizeof complaint->text, "line %llu, column %llu: %.150s",
                      (unsigned long long)error->line, (unsigned long long)error->column,
@@ -193,6 +200,8 @@ static bool add_complaint(struct training *job, uint32_t rank, const gordian_err
             snprintf(complaint->text, sizeof complaint->text, "%.190s", error->message);
     }
     pthread_mutex_unlock(&job->lock);
+    if (!grown)
+        memory_free(&job->memory, path);
     return grown;
 }
 
@@ -202,7 +211,7 @@ static void read_some(void *context, unsigned member)
     struct training *job = crew->job;
     struct dump_reader *reader = NULL;
     char *bytes = NULL;
-    size_t room = 0, size, at;
+    size_t room = 0, size = 0, at;
     gordian_error error = {0};
     (void)member;
     if (dump_reader_open(&reader, job, &error) != GORDIAN_OK)
@@ -210,11 +219,14 @@ static void read_some(void *context, unsigned member)
     while (!crew->failed && (at = atomic_fetch_add(&crew->next, 1)) < crew->count) {
         const struct dump_file *file = &crew->files[at];
         error = (gordian_error){0};
-        gordian_status status = load_file(file->path, &bytes, &room, &size, &job->memory, &error);
+        gordian_status status =
+            file->rank == GORDIAN_NONE
+                ? fail(&error, GORDIAN_STATUS_INPUT, "there is no rank in its name")
+                : load_file(file->path, &bytes, &room, &size, &job->memory, &error);
         if (status == GORDIAN_OK)
             status = dump_read(reader, bytes, size, &job->ranks[file->rank], &error);
         if (status == GORDIAN_STATUS_MEMORY ||
-            (status != GORDIAN_OK && !add_complaint(job, file->rank, &error)))
+            (status != GORDIAN_OK && !add_complaint(job, file, &error)))
             crew->failed = true;
     }
     memory_free(&job->memory, bytes);
@@ -224,7 +236,8 @@ static void read_some(void *context, unsigned member)
 static int compare_complaints(const void *left, const void *right)
 {
     const struct complaint *a = left, *b = right;
-    return (a->rank > b->rank) - (a->rank < b->rank);
+    return a->rank != b->rank ? (a->rank > b->rank) - (a->rank < b->rank)
+                              : strcmp(a->file, b->file);
 }
 
 /* ------------------------------------------------------------------ the order of groups */
@@ -293,10 +306,13 @@ static gordian_status check_files(struct training *job, const struct dump_file *
 {
     uint32_t most = 0;
     for (size_t i = 0; i < count; i++)
-        most = files[i].rank > most ? files[i].rank : most;
+        if (files[i].rank != GORDIAN_NONE && files[i].rank > most)
+            most = files[i].rank;
     if (!training_grow(job, (size_t)most + 1))
         return fail_memory(error);
     for (size_t i = 0; i < count; i++) {
+        if (files[i].rank == GORDIAN_NONE)
+            continue;
         if (job->ranks[files[i].rank].listed)
             return fail(error, GORDIAN_STATUS_INPUT, "'%.150s' is a second dump of rank %u",
                         files[i].path, files[i].rank);

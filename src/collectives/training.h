@@ -120,7 +120,8 @@ struct step {
 };
 
 struct complaint {
-    uint32_t rank;
+    uint32_t rank; /* NONE: there is none in the file's name */
+    char *file;
     char text[200];
 };
 

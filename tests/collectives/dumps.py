@@ -124,17 +124,17 @@ def write(folder, dumps, form="json", name="dump_{}"):
 
 
 class Answer:
-    def __init__(self, folder, *arguments):
-        text = subprocess.run([GORDIAN, "collectives", *arguments, folder], capture_output=True, text=True, check=False)
-        done = subprocess.run([GORDIAN, "collectives", "--json", *arguments, folder], capture_output=True, text=True, check=False)
+    def __init__(self, *arguments):
+        text = subprocess.run([GORDIAN, "collectives", *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run([GORDIAN, "collectives", "--json", *arguments], capture_output=True, text=True, check=False)
         self.text, self.said, self.code = text.stdout, text.stderr, text.returncode
         self.lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.code_json = done.returncode
         self.blame = {rank: line["finding"]["blame"] for line in self.lines if "finding" in line
                       for rank in line["finding"]["ranks"]}
         self.cycles = [sorted(line["cycle"]["ranks"]) for line in self.lines if "cycle" in line]
-        self.unreadable = {line["unreadable"]["rank"]: line["unreadable"]["message"] for line in self.lines
-                           if "unreadable" in line}
+        self.unreadable = {line["unreadable"].get("rank", line["unreadable"].get("file")): line["unreadable"]["message"]
+                           for line in self.lines if "unreadable" in line}
         summaries = [line["summary"] for line in self.lines if "summary" in line]
         self.summary = summaries[0] if summaries else {}
 
@@ -143,7 +143,7 @@ def judge(dumps, *arguments, form="json", name="dump_{}"):
     folder = tempfile.mkdtemp()
     try:
         write(folder, dumps, form, name)
-        return Answer(folder, *arguments)
+        return Answer(*arguments, folder)
     finally:
         shutil.rmtree(folder)
 
@@ -551,6 +551,35 @@ def unreadable():
     answer = judge([b"", *job[1:]])
     expect(answer, 1, {0: "silent", 2: "absent"}, what="a finding and one unreadable")
     must("rank 0" in answer.text and list(answer.unreadable) == [0], f"text: {answer.text}")
+
+
+@case
+def operands_without_a_rank():
+    """A file that was named and has no rank in its name was not seen; in a folder it is no dump."""
+    folder = tempfile.mkdtemp()
+    try:
+        job, notes = ranks(), os.path.join(folder, "notes")
+        with open(notes, "w", encoding="utf-8") as file:
+            file.write("not a dump")
+        answer = Answer(notes)
+        expect(answer, 2, what="nothing else")
+        must(notes in answer.text and list(answer.unreadable) == [notes], f"nothing else: {answer.text}{answer.lines}")
+        dumps = os.path.join(folder, "dumps")
+        write(dumps, job)
+        for operands in ([notes, dumps], [dumps, os.path.join(folder, "n*s")], ["--quiet", dumps, notes]):
+            answer = Answer(*operands)
+            expect(answer, 5, what=f"nothing found: {operands}")
+            must(notes in answer.text and list(answer.unreadable) == [notes], f"{operands}: {answer.text}{answer.lines}")
+            must(answer.summary["unreadable"] == 1, f"{operands}: {answer.summary}")
+        write(dumps, hung())
+        answer = Answer(notes, dumps)
+        expect(answer, 1, {2: "absent"}, what="a finding")
+        must(notes in answer.text, f"a finding: {answer.text}")
+        os.rename(notes, os.path.join(dumps, "notes"))
+        write(dumps, job)
+        expect(Answer(dumps), 0, what="in a folder")
+    finally:
+        shutil.rmtree(folder)
 
 
 # ---------------------------------------------------------------- pickles, folders, names

@@ -117,13 +117,8 @@ static int add_path(struct cli *cli, struct files *files, const char *path)
     }
     if (S_ISDIR(about.st_mode))
         return add_tree(cli, files, path);
-    uint32_t rank = training_rank_of(path);
-    if (rank == GORDIAN_NONE) {
-        if (!cli->quiet)
-            cli_say(cli, "'%.200s' has no rank in its name: passed over", path);
-        return EXIT_NOTHING;
-    }
-    return add_file(files, path, rank) ? EXIT_NOTHING : without_memory(cli);
+    /* A name without a rank is reported as a dump that cannot be read: the user asked for it. */
+    return add_file(files, path, training_rank_of(path)) ? EXIT_NOTHING : without_memory(cli);
 }
 
 /* A path that is there, or a pattern that the shell has left to us. */
