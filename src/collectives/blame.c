@@ -68,7 +68,8 @@ static void accuse_incomplete(struct training *job, uint32_t index)
     if (!symmetric && (meeting->count > 1 || meeting->missing_count > 0))
         return;
     for (uint32_t i = 0; i < meeting->count; i++)
-        accuse_rank(job, flights[i].rank, BLAME_STUCK, index);
+        if (!flight_operation(job, &flights[i])->unsure)
+            accuse_rank(job, flights[i].rank, BLAME_STUCK, index);
 }
 
 /* All have queued it, devices of some have begun it, and those of others, who have nothing to do
@@ -85,7 +86,7 @@ static void accuse_unbegun(struct training *job, uint32_t index)
     for (uint32_t i = 0; started && i < meeting->count; i++) {
         const struct operation *operation = flight_operation(job, &flights[i]);
         const struct rank *rank = &job->ranks[flights[i].rank];
-        if (operation->state == STATE_SCHEDULED && !rank->untimed &&
+        if (operation->state == STATE_SCHEDULED && !operation->unsure && !rank->untimed &&
             rank->oldest == operation->order)
             accuse_rank(job, flights[i].rank, BLAME_STUCK, index);
     }
@@ -222,12 +223,14 @@ static void note_engaged(struct training *job)
 static void accuse_missing(struct training *job, uint32_t index)
 {
     const struct meeting *meeting = &job->meetings[index];
+    if (meeting_is_unsure(job, meeting))
+        return;
     for (uint32_t i = 0; i < meeting->missing_count; i++) {
         uint32_t rank = job->late[meeting->late_first + i];
         const struct rank *missing = &job->ranks[rank];
         if (!missing->heard)
             accuse_rank(job, rank, BLAME_SILENT, index);
-        else if (!missing->engaged && !missing->sender && !missing->unjudged)
+        else if (!missing->engaged && !missing->sender && !missing->unjudged && !missing->undecided)
             accuse_rank(job, rank, BLAME_ABSENT, index);
     }
 }

@@ -112,12 +112,34 @@ static bool launch_is_whole(const struct recorded *entries, uint32_t last)
     return entries[last].launch > 0 || first->operation.record == 0;
 }
 
+/* Of a launch that is completed a dump of active entries has the members alone, and the recorder
+ * may have forgotten the first ones: then a single one is left, the oldest entry of the dump. A
+ * coalesced group of one send or receive leaves one anywhere. The entry that follows its record is
+ * the closing one: if that is something else, it is no member. A member never starts. */
+static bool is_lone(const struct recorded *entries, size_t count, uint32_t index)
+{
+    const struct recorded *entry = &entries[index];
+    bool followed =
+        index + 1 < count && entries[index + 1].operation.record == entry->operation.record + 1;
+    bool oldest = index == 0 && entry->operation.record > 0;
+    return entry->operation.state == STATE_SCHEDULED && !followed && (oldest || entry->is_p2p);
+}
+
+/* A closing entry without members. Those that say what it is may be forgotten: then it cannot be
+ * compared with what other ranks have. */
+static void settle_closing(struct recorded *entry, bool whole, bool active)
+{
+    entry->dropped = !whole && !active;
+    entry->operation.partial = !whole;
+}
+
 static void settle_launch(struct recorded *entries, size_t count, uint32_t last, struct seat *seat,
                           bool active)
 {
     struct recorded *entry = &entries[last];
     bool alone = entry->launch == last, whole = launch_is_whole(entries, last);
     entry->operation.passed = has_gone_on(entries, count, last, seat, active);
+    entry->operation.lone = active && alone && !entry->closing && is_lone(entries, count, last);
     if (alone && !entry->closing)
         return;
     if (seat && (entry->is_p2p || launch_has_peers(entries, last)))
@@ -126,12 +148,14 @@ static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
      * left out because it is completed. A rank that has gone on has returned from it. */
     uint8_t state =
         entry->operation.passed && !entry->closing ? STATE_COMPLETED : entry->operation.state;
+    if (seat && alone && entry->is_p2p && state != STATE_COMPLETED)
+        seat->lost = true;
     if (launch_has_peers(entries, last) || (alone && entry->is_p2p))
         settle_transfers(entries, last, state);
     else if (!alone)
         fold_collectives(entries, last, state, whole);
     else
-        entry->dropped = !whole && !active; /* members that say what it is may be forgotten */
+        settle_closing(entry, whole, active);
 }
 
 /* ------------------------------------------------------------------ sequence numbers */

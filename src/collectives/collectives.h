@@ -73,11 +73,12 @@ struct verdict {
     size_t culprit_count;
     size_t mismatch_count;
     size_t cycle_count;
-    size_t stalled_count;  /* operations to which all have come and which do not complete */
-    size_t waiting_count;  /* ranks that only wait behind */
-    size_t unread_count;   /* dumps and other files that could not be read */
-    size_t unseen_count;   /* ranks of the job without a dump */
-    size_t unjudged_count; /* groups whose operations in flight could not be compared */
+    size_t stalled_count;   /* operations to which all have come and which do not complete */
+    size_t waiting_count;   /* ranks that only wait behind */
+    size_t unread_count;    /* dumps and other files that could not be read */
+    size_t unseen_count;    /* ranks of the job without a dump */
+    size_t unjudged_count;  /* groups whose operations in flight could not be compared */
+    size_t undecided_count; /* ranks whose dumps do not tell whether they wait */
 };
 
 /* Was something not seen, so that "nothing was found" is not "nothing is there"? */

@@ -64,7 +64,7 @@ static void close_calendar(const struct training *job, struct calendar *calendar
 static bool is_waiting(const struct rank *rank)
 {
     return (rank->engaged || rank->sender) && rank->blame == BLAME_NONE && !rank->disputed &&
-           !rank->unjudged && !rank->explained;
+           !rank->unjudged && !rank->undecided && !rank->explained;
 }
 
 /* A deadlocked rank that `self` waits for in a meeting: from the place *at on; NONE: no more. */
@@ -346,6 +346,7 @@ static gordian_status list_culprits(struct training *job, gordian_error *error)
         verdict->rank_count += rank->listed;
         verdict->dump_count += rank->heard;
         verdict->unseen_count += is_unseen(rank);
+        verdict->undecided_count += is_undecided(rank);
         verdict->waiting_count += is_waiting(rank) && !rank->deadlocked;
         if (rank->blame != BLAME_NONE)
             job->culprits[verdict->culprit_count++] = r;
@@ -360,7 +361,7 @@ static bool is_riddle(const struct training *job, const struct meeting *meeting)
     for (uint32_t i = 0; i < meeting->count; i++)
         if (job->ranks[job->flights[meeting->first + i].rank].blame != BLAME_NONE)
             return false;
-    return meeting->stalled &&
+    return meeting->stalled && !meeting_is_unsure(job, meeting) &&
            (meeting->peer == GORDIAN_NONE || job->ranks[meeting->peer].blame == BLAME_NONE);
 }
 
@@ -393,7 +394,8 @@ gordian_status training_judge(struct training *job, struct verdict *verdict, gor
 
 bool verdict_is_incomplete(const struct verdict *verdict)
 {
-    return verdict->unread_count || verdict->unseen_count || verdict->unjudged_count;
+    return verdict->unread_count || verdict->unseen_count || verdict->unjudged_count ||
+           verdict->undecided_count;
 }
 
 enum blame training_blame(const struct training *job, uint32_t rank)

@@ -67,6 +67,7 @@ static void learn_groups(struct training *job)
             const struct seat *seat = &job->ranks[r].seats[i];
             job->groups[seat->group].uneven |= seat->uneven;
             job->coalesces |= seat->coalesces;
+            job->ranks[r].undecided |= seat->lost;
         }
     }
 }
@@ -123,6 +124,21 @@ static bool is_left_over(const struct training *job, const struct rank *rank,
     return is_overtaken(rank, seat, operation) || is_completed_since(job, seat, operation);
 }
 
+/* Is the operation the last thing of its group, and the device not done with that? Then it is in
+ * flight. So it is if the status has not come to it: its launch is not closed yet. */
+static bool is_surely_in_flight(const struct rank *rank, const struct operation *operation)
+{
+    const struct seat *seat = rank_seat(rank, operation->group);
+    if (!seat->known)
+        return false;
+    if (seat->enqueued < 0 || came_before((uint64_t)seat->enqueued, operation))
+        return true;
+    for (uint32_t i = seat->first; i < seat->first + seat->count; i++)
+        if (rank->operations[i].record > operation->record)
+            return false;
+    return seat->completed != seat->enqueued;
+}
+
 static void retire_left_over(const struct training *job, struct rank *rank)
 {
     rank->flights = 0;
@@ -133,6 +149,9 @@ static void retire_left_over(const struct training *job, struct rank *rank)
             operation->state = STATE_COMPLETED;
         if (!in_flight(operation))
             continue;
+        operation->unsure = operation->lone && !is_surely_in_flight(rank, operation);
+        operation->partial |= operation->unsure;
+        rank->undecided |= operation->unsure;
         rank->flights++;
         if (!operation->sends && operation->order < rank->oldest)
             rank->oldest = operation->order;
@@ -506,6 +525,14 @@ static void pass_uneven(struct training *job, size_t first, size_t end)
     for (size_t i = first; i < end; i++)
         job->ranks[job->flights[i].rank].unjudged = true;
     job->groups[flight_operation(job, &job->flights[first])->group].unjudged = true;
+}
+
+bool meeting_is_unsure(const struct training *job, const struct meeting *meeting)
+{
+    for (uint32_t i = 0; i < meeting->count; i++)
+        if (!flight_operation(job, &job->flights[meeting->first + i])->unsure)
+            return false;
+    return true;
 }
 
 /* All flights of one collective, from `first` on. */

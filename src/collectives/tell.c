@@ -216,7 +216,7 @@ static void tell_riddles(const struct teller *teller, bool *first)
 static bool waits_behind(const struct rank *rank)
 {
     return (rank->engaged || rank->sender) && rank->blame == BLAME_NONE && !rank->disputed &&
-           !rank->unjudged && !rank->deadlocked;
+           !rank->unjudged && !rank->undecided && !rank->deadlocked;
 }
 
 static void tell_waiting(const struct teller *teller, bool *first)
@@ -312,15 +312,36 @@ static void tell_unjudged(const struct teller *teller)
                           training_name(job, job->groups[i].name));
 }
 
+static void tell_undecided(const struct teller *teller)
+{
+    const struct training *job = teller->job;
+    size_t count = 0;
+    for (uint32_t r = 0; r < job->rank_count; r++)
+        if (is_undecided(&job->ranks[r]))
+            teller->ranks[count++] = r;
+    if (count == 0)
+        return;
+    output_format(teller->out, "Whether rank%s ", count > 1 ? "s" : "");
+    tell_ranks(teller->out, teller->ranks, count, pieces_most(teller));
+    output_format(teller->out,
+                  " wait%s was not decided: a single entry in the dump may be all that is left of "
+                  "a coalesced group of operations, and does not tell whether it is completed or "
+                  "which ranks are in it. A larger TORCH_NCCL_TRACE_BUFFER_SIZE keeps more "
+                  "entries.\n",
+                  count > 1 ? "" : "s");
+}
+
 static void tell_incomplete(const struct teller *teller, bool *first)
 {
     const struct verdict *verdict = &teller->job->verdict;
-    if (!verdict->unread_count && !verdict->unjudged_count && list_unseen(teller) == 0)
+    if (!verdict->unread_count && !verdict->unjudged_count && !verdict->undecided_count &&
+        list_unseen(teller) == 0)
         return;
     blank_line(teller, first);
     tell_unread(teller);
     tell_unseen(teller);
     tell_unjudged(teller);
+    tell_undecided(teller);
 }
 
 /* Nothing was found: in what was seen. */

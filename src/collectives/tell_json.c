@@ -179,6 +179,16 @@ static void list_unjudged(struct json *json, const struct training *job)
     json_shut(json);
 }
 
+/* Ranks whose dumps do not tell whether they wait. */
+static void list_undecided(struct json *json, const struct training *job)
+{
+    json_open(json, "undecided", '[');
+    for (uint32_t r = 0; r < job->rank_count; r++)
+        if (is_undecided(&job->ranks[r]))
+            json_u64(json, r);
+    json_shut(json);
+}
+
 static void write_summary(const struct training *job, struct output *out)
 {
     const struct verdict *verdict = &job->verdict;
@@ -195,6 +205,7 @@ static void write_summary(const struct training *job, struct output *out)
     json_key_u64(&json, "unreadable", verdict->unread_count);
     list_unseen(&json, job);
     list_unjudged(&json, job);
+    list_undecided(&json, job);
     json_end(&json);
 }
 

@@ -30,6 +30,8 @@ struct operation {
     bool coalesced; /* launched together with others: coalesced.h */
     bool partial;   /* coalesced, and the recorder has forgotten some of it */
     bool passed;    /* the rank has done something since */
+    bool lone;      /* may be the last member of a launch whose other entries are not here */
+    bool unsure;    /* in flight, or completed: nothing in the dump decides it */
 };
 
 /* What a rank says of a group it is in. Its operations: collectives by sequence, then those with
@@ -46,6 +48,7 @@ struct seat {
     uint32_t last;               /* while a dump is read: its last entry of the group */
     bool uneven;    /* its collectives are not numbered as those of other ranks are: coalesced.c */
     bool coalesces; /* it has a coalesced group of sends and receives */
+    bool lost; /* one is in flight of which only the closing entry is here: with which ranks? */
 };
 
 struct rank {
@@ -68,8 +71,10 @@ struct rank {
     bool wanted;      /* missing in an operation that is no such send */
     bool explained;   /* while senders are judged: what it waits for is known */
     bool unjudged;    /* in a collective of a group whose numbers cannot be compared */
-    bool disputed;    /* differs from others, and no majority says who is wrong */
-    bool deadlocked;  /* nobody to blame is behind what it waits for */
+    bool undecided; /* in flight or not, its dump does not tell: operations that are unsure, or lost
+                     */
+    bool disputed;  /* differs from others, and no majority says who is wrong */
+    bool deadlocked; /* nobody to blame is behind what it waits for */
 };
 
 struct group {
@@ -178,6 +183,12 @@ static inline bool is_unseen(const struct rank *rank)
     return rank->listed && !rank->heard && !rank->unread;
 }
 
+/* A rank of which it cannot be said whether it waits, and that nothing else is said of. */
+static inline bool is_undecided(const struct rank *rank)
+{
+    return rank->undecided && rank->blame == BLAME_NONE;
+}
+
 static inline bool in_flight(const struct operation *operation)
 {
     return operation->state != STATE_COMPLETED;
@@ -204,6 +215,8 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
 
 /* meet.c, blame.c: steps of training_judge. */
 gordian_status training_meet(struct training *job, gordian_error *error);
+/* Is it possible that all of its flights are completed, so that nobody waits in it? */
+bool meeting_is_unsure(const struct training *job, const struct meeting *meeting);
 gordian_status training_accuse(struct training *job, gordian_error *error);
 void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t meeting);
 

@@ -94,11 +94,12 @@ class Rank:
         return self.entry(group, closing, state, False, []).work(group, False, state)
 
     def dump(self, active=False, keep=None):
-        entries = [e for e in self.entries if not active or e["state"] != "completed"]
+        """The recorder keeps the last entries; a dump of active ones leaves out what is completed."""
+        entries = [e for e in self.entries[-keep if keep else 0:] if not active or e["state"] != "completed"]
         return {
             "version": self.version, "nccl_version": "2.27.3",
             "pg_config": {g: {"name": g, "desc": "desc" + g, "ranks": str(r)} for g, r in self.groups.items()},
-            "pg_status": self.status, "entries": entries[-keep:] if keep else entries}
+            "pg_status": self.status, "entries": entries}
 
 
 WORLD = {"0": [0, 1, 2, 3]}
@@ -476,6 +477,84 @@ def jobs_at_random():
         expect(judge([rank.dump(active) for rank in job]), 0 if victim is None else 1,
                {} if victim is None else {victim: "absent"},
                what=f"seed {seed}, batches {batches}, active {active}, version {version}")
+
+
+# ---------------------------------------------------------------- a single entry is left of a coalesced group
+
+def after_hours(job):
+    for rank in job:
+        rank.record = 7000
+        rank.counts = {group: [300, 5000] for group in rank.groups}
+    return job
+
+
+@case
+def last_member_of_a_collective():
+    """Ranks 0 to 2 wait for rank 3 in what follows a coalesced group. Rank 0's recorder has its last member: that
+    has been completed, and the device of rank 0 has not stopped."""
+    for name in ("all_reduce", "all_gather", "reduce_scatter", "broadcast"):
+        job = after_hours(ranks())
+        for r, rank in enumerate(job):
+            rank.coalesced("0", [name, name])
+            if r < 3:
+                rank.collective("0", "all_reduce", "scheduled")
+        answer = judge([rank.dump(True, 3 if r == 0 else None) for r, rank in enumerate(job)])
+        expect(answer, 1, {3: "absent"}, what=name)
+        must(answer.summary.get("undecided") == [0], f"{name}: {answer.summary}")
+        must("Whether rank 0 waits was not decided" in answer.text, f"{name}: {answer.text}")
+
+
+@case
+def closing_entry_of_a_collective():
+    """Rank 0's recorder has forgotten the members: "coalesced" is no other operation than theirs."""
+    job = ranks()
+    for r, rank in enumerate(job):
+        if r != 3:
+            rank.coalesced("0", ["all_reduce", "all_reduce"], "scheduled")
+    expect(judge([rank.dump(True, 1 if r == 0 else None) for r, rank in enumerate(job)]), 1, {3: "absent"},
+           what="without members")
+
+
+@case
+def closing_entry_alone():
+    """Rank 0 is in a batch, of which its recorder has the closing entry only: with which rank is not known."""
+    for active in (False, True):
+        job = after_hours(ranks())
+        job[0].batch("0", [("recv", 3)], "scheduled")
+        answer = judge([rank.dump(active, 1) for rank in job])
+        expect(answer, 5, what=f"active {active}")
+        must(answer.summary.get("undecided") == [0] and "rank 0" in answer.text, f"{answer.text}{answer.lines}")
+        for r in (1, 2):
+            job[r].collective("0", "all_reduce", "scheduled")
+        answer = judge([rank.dump(active, 1) for rank in job])
+        expect(answer, 1, {3: "absent"}, what=f"others wait, active {active}")
+
+
+@case
+def cut_jobs_at_random():
+    """Recorders that keep a few entries: nobody but the rank that stops is to blame, or the report says that something
+    was not decided."""
+    for seed in range(3 * JOBS):
+        choose = random.Random(seed)
+        count = choose.choice([2, 4, 5])
+        groups = {"0": list(range(count))}
+        if count > 2:
+            groups.update({"1": [0, 1], "2": list(range(2, count))})
+        version = choose.choice(["2.5", "2.7", "2.10"])
+        batches, members, first = choose.random() < 0.5, version != "2.5", [choose.randint(0, 9), choose.randint(0, 9)]
+        job = [Rank(r, {g: m for g, m in groups.items() if r in m}, version, record=90) for r in range(count)]
+        for rank in job:
+            rank.counts = {group: list(first) for group in rank.groups}
+        for _ in range(choose.randint(1, 9)):
+            do_something(choose, job, groups, batches, members)
+        victim, keep = stop_one(choose, job, batches, members), [choose.randint(1, 12) for _ in job]
+        answer = judge([rank.dump(True, keep[r]) for r, rank in enumerate(job)])
+        what = f"seed {seed}, batches {batches}, version {version}, {keep} entries"
+        if answer.summary["undecided"] and answer.code == 5:
+            expect(answer, 5, what=what)
+        else:
+            expect(answer, 0 if victim is None else 1, {} if victim is None else {victim: "absent"}, what=what)
+        must(answer.summary["stalled"] == 0 and answer.summary["mismatches"] == 0, f"{what}: {answer.summary}")
 
 
 # ---------------------------------------------------------------- versions

@@ -216,7 +216,7 @@ static void file_names(void)
 #define CONFIG                                                                                     \
     "\"version\":\"2.9\",\"pg_config\":{\"0\":{\"desc\":\"all\",\"ranks\":\"[0, 1, 2]\"}},"
 #define ENTRY(name, state, size)                                                                   \
-    "\"entries\":[{\"record_id\":1,\"pg_id\":0,\"process_group\":[\"0\",\"all\"],"                 \
+    "\"entries\":[{\"record_id\":0,\"pg_id\":0,\"process_group\":[\"0\",\"all\"],"                 \
     "\"collective_seq_id\":5,\"profiling_name\":\"nccl:" name "\",\"state\":\"" state "\","        \
     "\"input_sizes\":[[" size "]],\"output_sizes\":[[" size "]],\"input_dtypes\":[\"Float\"]}]"
 
