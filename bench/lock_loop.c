@@ -1,10 +1,12 @@
 /* The program whose locks `gordian bench run` measures: natively, watched, under other tools. It
- * times itself and prints nanoseconds a pair of lock and unlock, and checks what the locks were
- * there to protect.
+ * times itself and prints nanoseconds a pair of lock and unlock, or a round, and checks what the
+ * locks were there to protect.
  *
  *     lock_loop WHAT PAIRS [THREADS]
  *
- * WHAT: mutex, nested (two locks, one inside the other), rwlock (read), contended.
+ * WHAT: mutex, nested (two locks, one inside the other), rwlock (read), contended,
+ * condition-round (two threads hand a turn to and fro by a condition, which is
+ * signalled after unlocking; PAIRS are rounds).
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -81,6 +83,40 @@ static uint64_t contended(unsigned threads)
     return now(CLOCK_MONOTONIC) - start;
 }
 
+static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
+static unsigned turn; /* whose: 0 or 1 */
+
+static void take_turns(unsigned own)
+{
+    for (uint64_t i = 0; i < pairs; i++) {
+        pthread_mutex_lock(&first);
+        while (turn != own)
+            pthread_cond_wait(&turned, &first);
+        turn = 1 - own;
+        counter = counter + own;
+        pthread_mutex_unlock(&first);
+        pthread_cond_signal(&turned);
+    }
+}
+
+static void *partner(void *unused)
+{
+    take_turns(1);
+    return unused;
+}
+
+/* Wall time: most of a round is spent asleep. */
+static uint64_t condition_round(void)
+{
+    pthread_t other;
+    uint64_t start = now(CLOCK_MONOTONIC);
+    if (pthread_create(&other, NULL, partner, NULL) != 0)
+        exit(3);
+    take_turns(0);
+    pthread_join(other, NULL);
+    return now(CLOCK_MONOTONIC) - start;
+}
+
 static void *bystander(void *unused)
 {
     pause();
@@ -121,6 +157,8 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "contended") == 0) {
         time = contended(threads);
         all = pairs * threads;
+    } else if (strcmp(what, "condition-round") == 0) {
+        time = condition_round();
     } else {
         return 2;
     }

@@ -4,6 +4,7 @@
 #include "run/chain.h"
 #include "run/export.h"
 #include "run/judge.h"
+#include "run/jump.h"
 #include "run/locks.h"
 #include "run/real.h"
 #include "run/waiters.h"
@@ -19,11 +20,10 @@ struct waiter {
 
 /* However the wait ends, by a signal, in time, by cancellation or by a jump, the mutex is taken
  * again. */
-static void take_back(void *context)
+static void take_back(struct waiter *waiter)
 {
-    struct waiter *waiter = context;
     struct thread *t = waiter->thread;
-    wait_left(t);
+    wait_reset(t);
     if (!waiter->held)
         return;
     waiter->held = false; /* once: it may be left from here, too */
@@ -35,6 +35,14 @@ static void take_back(void *context)
     *h = waiter->hold;
     h->lock = 0; /* it may be held under something else now: look at its order anew */
     held_new(t, at, waiter->hold.lock, (struct site){0, h->frame[0]});
+}
+
+/* An undo. */
+static void condition_left(void *context)
+{
+    struct waiter *waiter = context;
+    jump_note(waiter->thread);
+    take_back(waiter);
 }
 
 static void give_back(struct thread *t, void *mutex, struct waiter *waiter)
@@ -80,7 +88,7 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
     wait_fill(t, call->condition, INCIDENT_CONDITION, INCIDENT_SIGNAL,
               (call->until ? (uint32_t)INCIDENT_TIMED : 0) | call->through, site);
     t->wait.outer = (uintptr_t)call->mutex;
-    undo_push(&undo, take_back, &waiter);
+    undo_push(&undo, condition_left, &waiter);
     capture_wait(&t->wait);
     wait_publish(t);
     judge_wait(t, 0);

@@ -16,12 +16,14 @@
 #define V_COND    "GLIBC_2.3.2" /* condition variables as they are today */
 #define V_TIMED   "GLIBC_2.3.3" /* pthread_timedjoin_np, pthread_tryjoin_np */
 #define V_EXECVPE "GLIBC_2.11"
+#define V_CHECKED "GLIBC_2.11" /* __longjmp_chk */
 #define V_SPAWN   "GLIBC_2.15"
 #else /* aarch64: there are no others (meson.build) */
 #define V_OLDEST  "GLIBC_2.17"
 #define V_COND    V_OLDEST
 #define V_TIMED   V_OLDEST
 #define V_EXECVPE V_OLDEST
+#define V_CHECKED V_OLDEST
 #define V_SPAWN   V_OLDEST
 #endif
 #define V_2_28 "GLIBC_2.28" /* C11 threads */

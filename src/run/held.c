@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "run/arena.h"
 #include "run/guard.h"
+#include "run/jump.h"
 #include "run/locks.h"
 #include "run/order.h"
 #include "run/sys.h"
@@ -184,6 +185,7 @@ void wait_fill(struct thread *t, const void *lock, uint32_t kind, uint32_t mode,
     wait->mode = (uint8_t)mode;
     wait->flags = (uint8_t)flags;
     wait->since = clock_ticks();
+    t->jumping = false;
     wait->frames = walk(t, wait->frame, watch.sites ? watch.sites : 1, site);
 }
 
@@ -208,10 +210,16 @@ void wait_end(struct thread *t)
     waiters_drop(t);
 }
 
-void wait_left(void *thread)
+void wait_reset(struct thread *t)
 {
-    struct thread *t = thread;
     t->inside = 0;
     atomic_store(&t->looking, LOOKING_DONE);
     wait_end(t);
+}
+
+void wait_left(void *thread)
+{
+    struct thread *t = thread;
+    jump_note(t);
+    wait_reset(t);
 }

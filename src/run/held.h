@@ -156,6 +156,8 @@ void wait_fill(struct thread *t, const void *lock, uint32_t kind, uint32_t mode,
                struct site site);
 void wait_publish(struct thread *t);
 void wait_end(struct thread *t);
+/* The same for a wait that may have been left in the middle: the thread is not inside any more. */
+void wait_reset(struct thread *t);
 /* An undo: the function that waits is left. `thread`: struct thread, which is not inside any more.
  */
 void wait_left(void *thread);

@@ -40,8 +40,7 @@ static bool may_be_idle(const struct policy_facts *facts)
         return true;
     if (!facts->handlers)
         return false;
-    return facts->reads ||
-           (none_left && (!facts->locked || facts->waits & POLICY_POSTED || facts->handler_acted));
+    return facts->reads || (none_left && (!facts->locked || facts->waits & POLICY_POSTED));
 }
 
 /* Could a handler or a timer end the wait, if there is one? */

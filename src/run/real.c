@@ -19,6 +19,7 @@ static const struct symbol symbols[] = {
     REAL_FUNCTIONS(REAL)
 #undef REAL
         {"execveat", NULL, offsetof(struct real, execveat), true},
+    {"__longjmp_chk", NULL, offsetof(struct real, __longjmp_chk), false},
     {"sigset", NULL, offsetof(struct real, sigset), false},
     {"_pthread_cleanup_push", NULL, offsetof(struct real, cleanup_push), false},
     {"_pthread_cleanup_pop", NULL, offsetof(struct real, cleanup_pop), false},

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -88,6 +89,9 @@
     REAL(alarm)                                                                                    \
     REAL(ualarm)                                                                                   \
     REAL(setitimer)                                                                                \
+    REAL(longjmp)                                                                                  \
+    REAL(_longjmp)                                                                                 \
+    REAL(siglongjmp)                                                                               \
     REAL(free)                                                                                     \
     REAL(realloc)                                                                                  \
     REAL(malloc_usable_size)                                                                       \
@@ -112,7 +116,8 @@ struct real {
     REAL_FUNCTIONS(REAL)
 #undef REAL
     __typeof__(execveat) *execveat;
-    __typeof__(signal) *sigset; /* declared as deprecated */
+    __typeof__(signal) *sigset;         /* declared as deprecated */
+    __typeof__(longjmp) *__longjmp_chk; /* declared nowhere */
     start_main_function *libc_start_main, *oldest_start_main;
     void (*cleanup_push)(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
                          void *argument);

@@ -244,6 +244,7 @@ static struct thread *find_interrupted(struct thread *t)
                 waited < t->stack_high;
     if (!both || here < waited)
         return NULL;
+    t->jumping = true; /* by setcontext(), or without libc */
     wait_left(t);
     return t;
 }

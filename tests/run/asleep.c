@@ -12,6 +12,7 @@
 #include <linux/io_uring.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -396,6 +397,66 @@ static void told_by_timer_thread(unsigned *seed)
     wait_condition();
 }
 
+static sigjmp_buf before_lock;
+static volatile sig_atomic_t may_jump;
+
+static void jump_back(int number)
+{
+    (void)number;
+    if (may_jump)
+        siglongjmp(before_lock, 1);
+}
+
+static pthread_mutex_t others = PTHREAD_MUTEX_INITIALIZER;
+
+/* Together with the main thread: a cycle. */
+static void *lock_crosswise(void *unused)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    pthread_mutex_lock(&others);
+    sem_post(&semaphore);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&others);
+    return unused;
+}
+
+static __attribute__((noinline)) void lock_until_jump(void)
+{
+    if (sigsetjmp(before_lock, 1) == 0) {
+        may_jump = 1;
+        pthread_mutex_lock(&others);
+    }
+    may_jump = 0;
+}
+
+static void leave_cycle(void)
+{
+    pthread_t thread;
+    pthread_mutex_lock(&mutex);
+    MUST(pthread_create(&thread, NULL, lock_crosswise, NULL) == 0);
+    while (sem_wait(&semaphore) != 0)
+        ;
+    lock_until_jump();
+    pthread_mutex_unlock(&mutex);
+    MUST(pthread_join(thread, NULL) == 0);
+}
+
+/* Soon at first, so that the handler is known to jump; then as late as any. */
+static void left_by_jump(unsigned *seed)
+{
+    struct itimerval often = {{0, 20000}, {0, 20000}};
+    signal(SIGALRM, jump_back);
+    MUST(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    for (unsigned i = 0; i < 3; i++)
+        leave_cycle();
+    arm_alarm(seed, true);
+    leave_cycle();
+}
+
 /* ------------------------------------------------------------------ io_uring */
 
 struct ring {
@@ -667,6 +728,7 @@ static const struct scene {
     {"posted-by-handler", posted_by_handler},
     {"written-by-handler", written_by_handler},
     {"child-killed-by-handler", child_killed_by_handler},
+    {"left-by-jump", left_by_jump},
     {"taken-by-thread", taken_by_thread},
     {"told-by-timer-thread", told_by_timer_thread},
     {"woken-by-ring", woken_by_ring},

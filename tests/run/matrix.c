@@ -57,7 +57,8 @@ void nest_read(pthread_rwlock_t *outer, pthread_rwlock_t *inner,
 }
 
 static const struct matrix_case *const lists[] = {matrix_deadlocks, matrix_gone,  matrix_potentials,
-                                                  matrix_quiet,     matrix_sound, matrix_likely};
+                                                  matrix_quiet,     matrix_sound, matrix_likely,
+                                                  matrix_jumps};
 
 int main(int count, char **arguments)
 {

@@ -26,7 +26,7 @@ struct matrix_case {
 
 /* Each list ends with a NULL name. */
 extern const struct matrix_case matrix_deadlocks[], matrix_gone[], matrix_potentials[],
-    matrix_quiet[], matrix_sound[], matrix_likely[];
+    matrix_quiet[], matrix_sound[], matrix_likely[], matrix_jumps[];
 
 /* Deadlocks between any two kinds of locks: "abba-KIND-KIND". */
 void matrix_pairs_list(void);
