@@ -114,7 +114,8 @@ GORDIAN_API gordian_status gordian_circuit_join(gordian_circuit **out,
                                                 size_t count, const char *data,
                                                 const gordian_allocator *allocator,
                                                 gordian_error *error);
-/* Writes the circuit itself, as .ca, .dot, .pnml or .pml (Promela). */
+/* Writes the circuit itself, as .ca, .dot, .pnml or .pml (Promela); one that was read from an
+ * incomplete product as .ca or .dot only. */
 GORDIAN_API gordian_status gordian_circuit_write(const gordian_circuit *circuit,
                                                  gordian_format format,
                                                  const gordian_writer *writer,
@@ -217,6 +218,8 @@ typedef enum gordian_compose_stop {
     GORDIAN_COMPOSE_STOP_UNSAFE,  /* a net is not 1-safe and cannot be composed: its first steps in
                                      found[0] put a second token into a place, which `note` names;
                                      there is nothing to say about deadlocks */
+    GORDIAN_COMPOSE_STOP_CUT,     /* the circuit was read from a product that a stopped run wrote:
+                                     transitions are missing, so no deadlock is reported */
 } gordian_compose_stop;
 
 /* A state that can be reached and that nothing leads out of, and a shortest way there from an
@@ -294,7 +297,8 @@ GORDIAN_API gordian_status gordian_compose(const gordian_circuit *circuit,
                                            gordian_compose_result *result, gordian_error *error);
 
 /* The same, and writes the product: while it is made, as .aut, .ca or .dot, or once it is a graph
- * in memory, in the other formats. */
+ * in memory, in the other formats. A product that is not complete is marked as incomplete in the
+ * first three, and is not written in the others. */
 GORDIAN_API gordian_status gordian_compose_write(
     const gordian_circuit *circuit, const gordian_compose_options *options,
     const gordian_compose_sink *sink, gordian_format format, const gordian_writer *writer,
@@ -336,7 +340,9 @@ GORDIAN_API gordian_status gordian_graph_read(gordian_graph **out, const char *n
 /* Frees a graph. NULL is fine. */
 GORDIAN_API void gordian_graph_close(gordian_graph *graph);
 /* Writes it as .aut (with the first initial state only), or in any other format. `circuit`: the one
- * that it is the product of, for the data that a .ca has; NULL: it is not known. */
+ * that it is the product of, for the data that a .ca has; NULL: it is not known. A graph from a
+ * file that was cut short is marked as in gordian_compose_write; GORDIAN_STATUS_INPUT in other
+ * formats. */
 GORDIAN_API gordian_status gordian_graph_write(const gordian_graph *graph, const char *title,
                                                const gordian_circuit *circuit,
                                                gordian_format format, const gordian_writer *writer,

@@ -14,7 +14,7 @@ from .errors import InputError
 __all__ = ["Circuit", "Graph", "Product", "ProductDeadlock", "CheckResult"]
 
 _FORMATS = {"treo": 1, "ca": 2, "aut": 3, "dot": 4, "pnml": 5, "mcrl2": 6, "promela": 7}
-_STOPS = ("complete", "states", "memory", "time", "stopped", "unsafe")
+_STOPS = ("complete", "states", "memory", "time", "stopped", "unsafe", "cut")
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,20 @@ static gordian_status run_watched(const gordian_circuit *circuit,
     return status;
 }
 
+/* Transitions are missing from the circuit: a state that nothing leads out of need not be a
+ * deadlock. */
+static void void_deadlocks(gordian_compose_result *result)
+{
+    if (result->stop == GORDIAN_COMPOSE_STOP_UNSAFE)
+        return; /* found[0] is the way to a second token */
+    for (size_t i = 0; i < result->found_count; i++)
+        memory_free_all(&result->allocator, result->found[i].state, result->found[i].labels);
+    result->found_count = 0;
+    result->deadlocks = 0;
+    if (result->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
+        result->stop = GORDIAN_COMPOSE_STOP_CUT;
+}
+
 gordian_status gordian_compose(const gordian_circuit *circuit,
                                const gordian_compose_options *options,
                                const gordian_compose_sink *sink, gordian_compose_result *result,
@@ -168,6 +182,8 @@ gordian_status gordian_compose(const gordian_circuit *circuit,
                     "a search that leaves states out has no product to deliver");
     gordian_status status =
         (circuit->safety_count ? run_watched : run_engine)(circuit, &own, sink, result, error);
+    if (circuit->incomplete)
+        void_deadlocks(result);
     if (status == GORDIAN_STATUS_MEMORY && result->deadlocks > 0) {
         result->stop = GORDIAN_COMPOSE_STOP_MEMORY; /* what was found stays */
         status = GORDIAN_OK;
@@ -335,6 +351,16 @@ static gordian_status no_format(const char *what, gordian_error *error)
     return fail(error, GORDIAN_STATUS_INPUT, "%s cannot be written in this format", what);
 }
 
+/* Other formats have no mark for it, and what reads them would find deadlocks that are none. */
+static gordian_status check_mark(bool incomplete, gordian_format format, gordian_error *error)
+{
+    if (!incomplete || format == GORDIAN_FORMAT_AUT || format == GORDIAN_FORMAT_CA ||
+        format == GORDIAN_FORMAT_DOT)
+        return GORDIAN_OK;
+    return fail(error, GORDIAN_STATUS_INPUT,
+                "an incomplete product can be written as .aut, .ca or .dot only");
+}
+
 /* Writes what is left; a write that failed outdoes `status`. */
 static gordian_status end_writing(struct output *out, gordian_status status, gordian_error *error)
 {
@@ -387,9 +413,10 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
                                                                        : &dot.sink;
     gordian_status status =
         gordian_compose(circuit, options, join_sinks(&both, sink, second), result, error);
-    aut_sink_close(&aut, status == GORDIAN_OK && result->stop != GORDIAN_COMPOSE_STOP_COMPLETE);
-    ca_sink_close(&ca); /* those that nothing was given to do nothing */
-    dot_sink_close(&dot);
+    bool incomplete = status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE;
+    aut_sink_close(&aut, incomplete);
+    ca_sink_close(&ca, incomplete); /* those that nothing was given to do nothing */
+    dot_sink_close(&dot, incomplete);
     status = end_writing(&out, status, error);
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);
@@ -404,6 +431,9 @@ gordian_status gordian_circuit_write(const gordian_circuit *circuit, gordian_for
     if (format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_DOT &&
         format != GORDIAN_FORMAT_PNML && format != GORDIAN_FORMAT_PROMELA)
         return no_format("a circuit", error);
+    status = check_mark(circuit->incomplete, format, error);
+    if (status != GORDIAN_OK)
+        return status;
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     if (format == GORDIAN_FORMAT_CA)
@@ -422,7 +452,9 @@ gordian_status gordian_graph_write(const gordian_graph *graph, const char *title
                                    const gordian_writer *writer, gordian_error *error)
 {
     struct output out;
-    gordian_status status = GORDIAN_OK;
+    gordian_status status = check_mark(graph->incomplete, format, error);
+    if (status != GORDIAN_OK)
+        return status;
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     switch (format) {

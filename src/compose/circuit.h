@@ -78,6 +78,7 @@ struct gordian_circuit {
     char *title; /* the main component */
     bool closed;
     char *notes;     /* what the user should know, a line each; NULL: nothing */
+    bool incomplete; /* a product of a stopped run: transitions are missing */
     bool own_inside; /* names that are not ports of it are its own, whoever else has the same */
     uint32_t max_unfolded; /* of one shape; SHAPE_MAX unless set before closing */
 

@@ -178,6 +178,7 @@ gordian_status gordian_circuit_join(gordian_circuit **out, const gordian_circuit
             status = circuit_title(*out, circuits[0]->title, joining.error);
     }
     for (size_t k = 0, first = 0; k < count && status == GORDIAN_OK; k++) {
+        (*out)->incomplete |= circuits[k]->incomplete;
         status = safety_inherit(*out, circuits[k], first, joining.error);
         first += circuits[k]->factor_count;
     }

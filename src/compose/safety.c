@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,25 +98,22 @@ static void state_text(const gordian_circuit *circuit, size_t automaton, uint32_
 /* The alarm that a name stands for; SIZE_MAX: it is a transition, or the monitor's own. */
 static size_t alarm_of(const struct safety *safety, const char *name)
 {
-    if (strspn(name, "!") < safety->marks || !name[safety->marks])
+    if (strspn(name, "!") < safety->marks || !isdigit((unsigned char)name[safety->marks]))
         return SIZE_MAX;
     return (size_t)strtoull(name + safety->marks, NULL, 10);
 }
 
-/* The transition that fires in a step of the monitored circuit, of which each fires one name. */
-static const char *fired_transition(const struct safety *safety, const uint64_t *label,
-                                    size_t *alarm)
+/* The alarm that fires in a step of the monitored circuit; SIZE_MAX: none. */
+static size_t fired_alarm(const struct safety *safety, const uint64_t *label)
 {
     for (uint32_t n = 0; n < safety->circuit->name_count; n++) {
-        if (!label_fires(label, n))
-            continue;
-        const char *name = gordian_circuit_name(safety->circuit, n);
-        *alarm = alarm_of(safety, name);
-        return *alarm < safety->alarm_count
-                   ? labels_text(&safety->transitions, safety->alarms[*alarm].transition)
-                   : name;
+        size_t alarm = label_fires(label, n)
+                           ? alarm_of(safety, gordian_circuit_name(safety->circuit, n))
+                           : SIZE_MAX;
+        if (alarm < safety->alarm_count)
+            return alarm;
     }
-    return "";
+    return SIZE_MAX;
 }
 
 static void set_name(const gordian_circuit *circuit, const char *name, uint64_t *label)
@@ -126,20 +124,36 @@ static void set_name(const gordian_circuit *circuit, const char *name, uint64_t 
         bits_set(label, number);
 }
 
-/* The local states of the places, as the circuit numbers them; other automata stay at the
- * beginning. */
-static void copy_places(const gordian_circuit *circuit, const struct safety *safety,
-                        const uint32_t *from, uint32_t *to)
+/* Where an automaton gets from a local state if the name fires. */
+static uint32_t next_state(const gordian_circuit *circuit, uint32_t factor, uint32_t name,
+                           uint32_t state)
 {
-    char wanted[32], text[32];
-    memset(to, 0, circuit->factor_count * sizeof *to);
-    for (size_t f = 0; f < safety->place_count; f++) {
-        uint32_t states = factor_shape(circuit, (uint32_t)(safety->first + f))->state_count;
-        state_text(safety->circuit, f, from[f], wanted);
-        for (uint32_t s = 0; s < states; s++) {
-            state_text(circuit, safety->first + f, s, text);
-            if (strcmp(text, wanted) == 0)
-                to[safety->first + f] = s;
+    const struct shape *shape = factor_shape(circuit, factor);
+    for (uint32_t p = 0; p < shape->port_count; p++)
+        for (size_t t = shape->first[state];
+             circuit->factors[factor].names[p] == name && t < shape->first[state + 1]; t++)
+            if (bits_test(shape->labels + t * shape->label_words, p))
+                return shape->to[t];
+    return state;
+}
+
+/* Fires the transitions of a step of the monitored circuit: into a label of the circuit, and in the
+ * places. Other automata stay at the beginning. */
+static void fire_step(const gordian_circuit *circuit, const struct safety *safety,
+                      const uint64_t *step, uint64_t *label, uint32_t *state)
+{
+    memset(label, 0, circuit->label_words * sizeof *label);
+    for (uint32_t n = 0; n < safety->circuit->name_count; n++) {
+        const char *text = gordian_circuit_name(safety->circuit, n);
+        uint32_t name =
+            label_fires(step, n) ? names_find(&circuit->names, text, strlen(text)) : GORDIAN_NONE;
+        if (name == GORDIAN_NONE)
+            continue;
+        bits_set(label, name);
+        for (size_t u = circuit->users_first[name]; u < circuit->users_first[name + 1]; u++) {
+            uint32_t f = circuit->users[u];
+            if (f >= safety->first && f - safety->first < safety->place_count)
+                state[f] = next_state(circuit, f, name, state[f]);
         }
     }
 }
@@ -177,8 +191,8 @@ static gordian_status convert_way(const gordian_circuit *circuit, const struct s
 {
     const gordian_allocator *memory = &result->allocator;
     size_t words = circuit->label_words, alarm = SIZE_MAX;
-    gordian_compose_deadlock described = {.step_count = way->step_count};
-    described.state = memory_alloc(memory, (circuit->factor_count + 1) * sizeof(uint32_t));
+    gordian_compose_deadlock described = {0};
+    described.state = memory_zeroed(memory, (circuit->factor_count + 1) * sizeof(uint32_t));
     described.labels = memory_alloc(memory, (way->step_count * words + 1) * sizeof(uint64_t));
     if (!result->found)
         result->found = memory_zeroed(memory, sizeof *result->found);
@@ -186,11 +200,16 @@ static gordian_status convert_way(const gordian_circuit *circuit, const struct s
         memory_free_all(memory, described.state, described.labels);
         return fail_memory(error);
     }
-    copy_places(circuit, safety, way->state, described.state);
-    for (size_t i = 0; i < way->step_count; i++)
-        set_name(circuit,
-                 fired_transition(safety, way->labels + i * safety->circuit->label_words, &alarm),
-                 described.labels + i * words);
+    while (described.step_count < way->step_count && alarm == SIZE_MAX) {
+        const uint64_t *step = way->labels + described.step_count * safety->circuit->label_words;
+        uint64_t *label = described.labels + described.step_count++ * words;
+        alarm = fired_alarm(safety, step);
+        if (alarm == SIZE_MAX)
+            fire_step(circuit, safety, step, label, described.state);
+        else
+            set_name(circuit, labels_text(&safety->transitions, safety->alarms[alarm].transition),
+                     label);
+    }
     tell_unsafe(safety, alarm < safety->alarm_count ? alarm : 0, described, result);
     return GORDIAN_OK;
 }

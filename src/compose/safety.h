@@ -10,6 +10,11 @@
  * it lets nothing fire, and before that it can always fire by itself. So the ordinary search for
  * deadlocks finds out, with the way there. (Several automata are the monitor together, so that none
  * has too many ports.)
+ *
+ * Where there are many unproved pairs, not every automaton of the monitor has all of them. The
+ * names "!N" are put into groups, each with an automaton of its own. A "!N" makes its group stop the
+ * monitor from firing by itself; then a name "!offG" lets nothing fire. So a "!N" leads to a
+ * deadlock one step later, and can fire together with transitions.
  */
 #ifndef GORDIAN_COMPOSE_SAFETY_H
 #define GORDIAN_COMPOSE_SAFETY_H
@@ -24,7 +29,7 @@ struct alarm {
 
 struct safety {
     gordian_allocator memory;
-    gordian_circuit *circuit; /* the monitored one; NULL: it would be too large */
+    gordian_circuit *circuit; /* the monitored one; NULL: it would take too long */
     size_t place_count;       /* its first automata are the places, as the circuit has them ... */
     size_t first;             /* ... from this automaton on */
     struct label_table places, transitions;

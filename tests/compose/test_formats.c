@@ -126,7 +126,7 @@ static void check_ca(size_t which)
     out.used = 0;
     ca_sink_open(&sink, &out);
     CHECK(send(circuit, &sink.sink, 0, UINT32_MAX) == GORDIAN_OK);
-    ca_sink_close(&sink);
+    ca_sink_close(&sink, false);
     output_char(&out, '\0');
     gordian_circuit *one = read_ca(out.buffer, NULL);
     gordian_graph *graph = product_of(one);
@@ -465,7 +465,7 @@ static void check_dot(void)
     out.used = 0;
     dot_sink_open(&sink, &out);
     CHECK(send(circuit, &sink.sink, 0, UINT32_MAX) == GORDIAN_OK);
-    dot_sink_close(&sink);
+    dot_sink_close(&sink, false);
     output_char(&out, '\0');
     CHECK(occurrences(out.buffer, " -> ") == 18 && strstr(out.buffer, "fifo1(a0,a1): m=null"));
     out.used = 0;

@@ -302,6 +302,59 @@ static void check_far(void)
     gordian_circuit_close(circuit);
 }
 
+/* ------------------------------------------------------------------ many unproved pairs */
+
+#define WIDTH 66u /* its square is more than the pairs that one monitor has */
+
+/* A token goes from x0 to x66. Transition ti needs a token in two places of these, so it never
+ * fires; it would put a second token into WIDTH places. Unless `safe` a transition does that at the
+ * end. The structure proves nothing. */
+static gordian_circuit *read_wide(bool safe)
+{
+    struct output out;
+    REQUIRE(output_open(&out, OUTPUT_MEMORY));
+    output_text(&out, "<pnml><net id='n'><place id='x0'><initialMarking><text>1</text>"
+                      "</initialMarking></place>");
+    for (unsigned i = 0; i < WIDTH; i++)
+        output_format(&out,
+                      "<place id='x%u'/><transition id='r%u'/><arc source='x%u' target='r%u'/>"
+                      "<arc source='r%u' target='x%u'/>"
+                      "<place id='p%u'><initialMarking><text>1</text></initialMarking></place>"
+                      "<transition id='t%u'/>"
+                      "<arc source='x%u' target='t%u'/><arc source='x%u' target='t%u'/>",
+                      i + 1, i, i, i, i, i + 1, i, i, i, i, i + 1, i);
+    for (unsigned i = 0; i < WIDTH * WIDTH; i++)
+        output_format(&out, "<arc source='t%u' target='p%u'/>", i / WIDTH, i % WIDTH);
+    if (!safe)
+        output_text(&out, "<transition id='over'/><arc source='x66' target='over'/>"
+                          "<arc source='over' target='p7'/>");
+    output_text(&out, "</net></pnml>");
+    gordian_circuit *circuit = read_pnml(out.buffer, out.used);
+    output_close(&out);
+    REQUIRE(circuit);
+    return circuit;
+}
+
+static void check_wide(void)
+{
+    gordian_circuit *circuit = read_wide(true);
+    gordian_compose_result result = compose_net(circuit, "cpu");
+    CHECK_MSG(result.stop == GORDIAN_COMPOSE_STOP_COMPLETE && result.states == WIDTH + 1 &&
+                  result.deadlocks == 1 && result.found_count == 1 &&
+                  result.found[0].step_count == WIDTH,
+              "stop %d, %llu states", (int)result.stop, (unsigned long long)result.states);
+    gordian_compose_result_free(&result);
+    gordian_circuit_close(circuit);
+    circuit = read_wide(false);
+    result = compose_net(circuit, "cpu");
+    CHECK_MSG(result.stop == GORDIAN_COMPOSE_STOP_UNSAFE && result.deadlocks == 0 &&
+                  result.found_count == 1 && result.found[0].step_count == WIDTH + 1 &&
+                  strstr(result.note, "'over' puts a second token into the place 'p7'"),
+              "stop %d: %s", (int)result.stop, result.note);
+    gordian_compose_result_free(&result);
+    gordian_circuit_close(circuit);
+}
+
 /* ------------------------------------------------------------------ graphs written for others */
 
 /* A line "  + (s == F) -> L . P(T)" or, below "SF: if", "    :: printf("L\n") -> goto ST". */
@@ -535,6 +588,7 @@ int main(void)
 {
     check_nets();
     check_far();
+    check_wide();
     check_read();
     check_processes("main(a[0]?,a[2]!) { fifo1(a[0],a[1]) fifo1(a[1],a[2]) }", false);
     check_processes("main(a?,b!) { lossysync(a,x) fifo1(x,b) }", true);

@@ -57,8 +57,16 @@ static gordian_status report_result(struct compose *compose, const struct compos
     return status;
 }
 
-/* What a person must know beside the result. */
-static void say_notes(struct compose *compose, const struct composed *composed)
+/* The formats that can say that a product is incomplete. */
+static bool format_has_mark(gordian_format format)
+{
+    return format == GORDIAN_FORMAT_AUT || format == GORDIAN_FORMAT_CA ||
+           format == GORDIAN_FORMAT_DOT;
+}
+
+/* Why the result is not complete. */
+static void say_stop(struct compose *compose, const struct composed *composed,
+                     const struct product_file *to)
 {
     static const char *const why[] = {
         [GORDIAN_COMPOSE_STOP_STATES] = "there are more states than --max-states allows",
@@ -66,15 +74,33 @@ static void say_notes(struct compose *compose, const struct composed *composed)
         [GORDIAN_COMPOSE_STOP_TIME] = "the time is up",
         [GORDIAN_COMPOSE_STOP_STOPPED] = "interrupted",
     };
+    gordian_compose_stop stop = composed->result.stop;
+    const char *missing = compose->question.formula      ? ", and the question is not answered"
+                          : compose_needs_graph(compose) ? ", and nothing is hidden or minimised"
+                                                         : "";
+    if (stop == GORDIAN_COMPOSE_STOP_COMPLETE)
+        return;
+    if (stop == GORDIAN_COMPOSE_STOP_CUT)
+        cli_say(compose->cli, "%s: an incomplete product, whose deadlocks are not known%s",
+                composed->subject->path, missing);
+    else
+        cli_say(compose->cli, "stopped: %s; the report has what was found until then%s", why[stop],
+                missing);
+    if (compose->file && !to->begun)
+        cli_say(compose->cli, "'%s' is not written: %s", compose->file,
+                !missing[0] && !format_has_mark(compose->format)
+                    ? "an incomplete product can be written as .aut, .ca or .dot only"
+                    : "there is no result");
+}
+
+/* What a person must know beside the result. */
+static void say_notes(struct compose *compose, const struct composed *composed,
+                      const struct product_file *to)
+{
     const gordian_compose_result *result = &composed->result;
     if (result->note[0] && !compose->cli->quiet)
         cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
-    if (result->stop != GORDIAN_COMPOSE_STOP_COMPLETE)
-        cli_say(compose->cli, "stopped: %s; the report has what was found until then%s",
-                why[result->stop],
-                compose->question.formula      ? ", and the question is not answered"
-                : compose_needs_graph(compose) ? ", and nothing is hidden or minimised"
-                                               : "");
+    say_stop(compose, composed, to);
     if (composed->subject->cut && compose->question.formula)
         cli_say(compose->cli, "the end of the file is missing: the question is not answered");
     if (composed->one_datum && !compose->cli->quiet)
@@ -196,7 +222,7 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
     if (status == GORDIAN_OK && !unsafe)
         status = report_result(compose, &composed, &error);
     if (status == GORDIAN_OK && !unsafe) {
-        say_notes(compose, &composed);
+        say_notes(compose, &composed, &to);
         say_initial(compose, &composed);
         code = code_for(compose, &composed);
     } else if (!unsafe && !(status == GORDIAN_STATUS_IO && to.failure)) {

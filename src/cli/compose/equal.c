@@ -42,6 +42,9 @@ int compose_equal(struct compose *compose, const char *left, const char *right)
         } else if (subjects[i].cut) {
             cli_say(compose->cli, "%s: the end is missing: nothing to compare", paths[i]);
             code = EXIT_INCOMPLETE;
+        } else if (sides[i].result.stop == GORDIAN_COMPOSE_STOP_CUT) {
+            cli_say(compose->cli, "%s: an incomplete product: nothing to compare", paths[i]);
+            code = EXIT_INCOMPLETE;
         } else if (sides[i].result.stop != GORDIAN_COMPOSE_STOP_COMPLETE) {
             cli_say(compose->cli, "%s: stopped (%s) before it was composed: nothing to compare",
                     paths[i], compose_stop_text(sides[i].result.stop));

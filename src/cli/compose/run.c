@@ -445,6 +445,8 @@ const char *compose_stop_text(gordian_compose_stop stop)
         return "interrupted";
     case GORDIAN_COMPOSE_STOP_UNSAFE:
         return "not-1-safe";
+    case GORDIAN_COMPOSE_STOP_CUT:
+        return "file-cut";
     case GORDIAN_COMPOSE_STOP_COMPLETE:
         break;
     }

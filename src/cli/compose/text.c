@@ -275,6 +275,10 @@ static gordian_status print_livelock(struct compose *compose, const struct compo
     const gordian_graph *graph = composed->product ? composed->product : composed->subject->graph;
     struct output *out = &compose->cli->out;
     struct route trace;
+    if (found->states == 0 && !composed_is_complete(composed)) {
+        output_text(out, "livelocks: none found, search incomplete\n");
+        return GORDIAN_OK;
+    }
     if (found->states == 0) {
         style_text(&compose->style, out, COLOR_GOOD, "no livelock");
         output_text(out, ": no cycle of hidden steps\n");
@@ -397,9 +401,10 @@ static gordian_status print_summary(struct compose *compose, const struct compos
     bool complete = composed_is_complete(composed);
     (void)error;
     style_name(&compose->style, out, COLOR_STRONG, subject_title(composed->subject));
-    output_text(out, complete                 ? ": "
-                     : composed->subject->cut ? ", as far as the file goes: "
-                                              : ", as far as it was composed: ");
+    bool cut = composed->subject->cut || result->stop == GORDIAN_COMPOSE_STOP_CUT;
+    output_text(out, complete ? ": "
+                     : cut    ? ", as far as the file goes: "
+                              : ", as far as it was composed: ");
     write_count(out, result->states, "state", "states");
     if (composed->counted) {
         output_text(out, ", ");

@@ -239,6 +239,8 @@ gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
     if (status == GORDIAN_OK)
         status = graph_build(out, &lines.labels, (uint32_t)lines.states, (uint32_t)lines.first,
                              lines.from, lines.arcs, lines.count, &lines.memory, error);
+    if (status == GORDIAN_OK)
+        (*out)->incomplete = lines.unfinished;
     if (cut)
         *cut = status == GORDIAN_OK && lines.unfinished;
     labels_free(&lines.labels);
@@ -274,6 +276,8 @@ void aut_write(const gordian_graph *graph, struct output *out)
             write_end(out, graph->arcs[i].to);
         }
     }
+    if (graph->incomplete)
+        output_text(out, STOPPED_LINE);
 }
 
 /* ------------------------------------------------------------------ writing a stream */

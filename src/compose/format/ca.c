@@ -145,6 +145,8 @@ static gordian_status read_all(struct ca_reader *reader)
             read_automaton(reader);
         else if (token_is(token, "define"))
             read_definition(reader);
+        else if (token_is(token, CA_INCOMPLETE) && reader->treo.circuit->factor_count > 0)
+            reader->treo.circuit->incomplete = parser_take(parser, TOKEN_NAME);
         else if (token_is(token, "data") && reader->treo.circuit->factor_count == 0)
             read_data(reader);
         else

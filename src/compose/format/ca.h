@@ -21,6 +21,9 @@
 
 struct output;
 
+/* The word behind an automaton that is a product of a stopped run. */
+#define CA_INCOMPLETE "incomplete"
+
 /* As treo_read. */
 gordian_status ca_read(gordian_circuit **out, const struct text *text,
                        const gordian_circuit_options *options, gordian_fault *fault,
@@ -53,7 +56,8 @@ struct ca_sink {
     const gordian_circuit *circuit;
 };
 void ca_sink_open(struct ca_sink *sink, struct output *out);
-/* Writes the end; call it also after a stopped run. */
-void ca_sink_close(struct ca_sink *sink);
+/* Writes the end; call it also after a failed or stopped run, which makes the automaton
+ * `incomplete`: states that were not looked at look like deadlocks there. */
+void ca_sink_close(struct ca_sink *sink, bool incomplete);
 
 #endif

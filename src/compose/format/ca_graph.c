@@ -133,7 +133,7 @@ static void write_graph_states(const gordian_graph *graph, struct output *out)
             output_format(out, "    %u -> %u : ", s, graph->arcs[i].to);
             write_firing(labels_text(&graph->labels, graph->arcs[i].label), out);
         }
-    output_text(out, "}\n");
+    output_text(out, graph->incomplete ? "}\n" CA_INCOMPLETE "\n" : "}\n");
 }
 
 gordian_status ca_write_graph(const gordian_graph *graph, const gordian_circuit *circuit,

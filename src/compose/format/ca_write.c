@@ -400,7 +400,10 @@ gordian_status ca_write_circuit(const gordian_circuit *circuit, struct output *o
 {
     struct writing w = {.circuit = circuit, .out = out};
     write_data(circuit, out);
-    return write_factors(&w, error);
+    gordian_status status = write_factors(&w, error);
+    if (circuit->incomplete)
+        output_text(out, CA_INCOMPLETE "\n");
+    return status;
 }
 
 gordian_status ca_write_factors(const gordian_circuit *circuit, char *const *renamed,
@@ -460,8 +463,10 @@ void ca_sink_open(struct ca_sink *sink, struct output *out)
         (struct ca_sink){.sink = {.context = sink, .begin = begin_ca, .row = take_row}, .out = out};
 }
 
-void ca_sink_close(struct ca_sink *sink)
+void ca_sink_close(struct ca_sink *sink, bool incomplete)
 {
-    if (sink->circuit)
-        output_text(sink->out, "}\n");
+    if (!sink->circuit)
+        return;
+    output_flush(sink->out); /* the brace and the mark go to the file in one write */
+    output_text(sink->out, incomplete ? "}\n" CA_INCOMPLETE "\n" : "}\n");
 }

@@ -1,6 +1,7 @@
 #include "compose/format/dot.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <string.h>
 
@@ -22,6 +23,11 @@ static void write_head(struct output *out, const char *title)
                      "    rankdir=LR;\n"
                      "    node [shape=circle, fontname=\"Helvetica\", fontsize=11];\n"
                      "    edge [fontname=\"Helvetica\", fontsize=10];\n");
+}
+
+static void write_incomplete(struct output *out)
+{
+    output_text(out, "    label=\"incomplete: transitions are missing\";\n");
 }
 
 static void write_attributes(struct output *out, bool initial, bool deadlock)
@@ -60,11 +66,13 @@ void dot_write_graph(const gordian_graph *graph, const char *title, struct outpu
 {
     size_t next = 0;
     write_head(out, title);
+    if (graph->incomplete)
+        write_incomplete(out);
     for (uint32_t s = 0; s < graph->state_count; s++) {
         bool initial = next < graph->initial_count && graph->initial[next] == s;
         next += initial;
         output_format(out, "    %u [label=\"%u\"", s, s);
-        write_attributes(out, initial, graph_is_deadlock(graph, s));
+        write_attributes(out, initial, graph_is_deadlock(graph, s) && !graph->incomplete);
     }
     for (uint32_t s = 0; s < graph->state_count; s++)
         for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
@@ -103,6 +111,8 @@ static void write_name_edges(const gordian_circuit *circuit, uint32_t name, stru
 void dot_write_circuit(const gordian_circuit *circuit, struct output *out)
 {
     write_head(out, circuit->title);
+    if (circuit->incomplete)
+        write_incomplete(out);
     for (uint32_t f = 0; f < circuit->factor_count; f++) {
         const struct factor *factor = &circuit->factors[f];
         output_format(out, "    f%u [shape=box, label=\"", f);
@@ -145,11 +155,23 @@ static void write_tooltip(const struct dot_sink *sink, const uint32_t *state)
     output_char(sink->out, '"');
 }
 
+/* Whether the run is complete is known at the end only: the state is kept until then. */
+static bool keep_end(struct dot_sink *sink, uint64_t state)
+{
+    if (!memory_grow(&sink->memory, &sink->ends, &sink->end_room, sink->end_count + 1,
+                     sizeof *sink->ends))
+        return false;
+    sink->ends[sink->end_count++] = state;
+    return true;
+}
+
 static gordian_status take_row(void *context, const gordian_compose_row *row, gordian_error *error)
 {
     struct dot_sink *sink = context;
     struct output *out = sink->out;
     size_t words = sink->circuit->label_words;
+    if (row->count == 0 && !keep_end(sink, row->number))
+        return fail_memory(error);
     output_format(out, "    %llu [label=\"%llu\"", (unsigned long long)row->number,
                   (unsigned long long)row->number);
     write_tooltip(sink, row->state);
@@ -168,11 +190,18 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
 void dot_sink_open(struct dot_sink *sink, struct output *out)
 {
     *sink = (struct dot_sink){.sink = {.context = sink, .begin = begin_dot, .row = take_row},
-                              .out = out};
+                              .out = out,
+                              .memory = memory_allocator(NULL)};
 }
 
-void dot_sink_close(struct dot_sink *sink)
+void dot_sink_close(struct dot_sink *sink, bool incomplete)
 {
+    struct output *out = sink->out;
+    for (size_t i = 0; i < sink->end_count && incomplete; i++)
+        output_format(out, "    %llu [style=\"\"];\n", (unsigned long long)sink->ends[i]);
+    if (sink->circuit && incomplete)
+        write_incomplete(out);
     if (sink->circuit)
-        output_text(sink->out, "}\n");
+        output_text(out, "}\n");
+    memory_free(&sink->memory, sink->ends);
 }

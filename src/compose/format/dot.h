@@ -1,6 +1,7 @@
 /*
  * Graphviz: a graph or a product, to be drawn. Initial states have a double border, deadlocks are
- * filled; arcs between the same two states become one with several lines.
+ * filled; arcs between the same two states become one with several lines. A picture of a stopped
+ * run says so in its label.
  */
 #ifndef GORDIAN_COMPOSE_FORMAT_DOT_H
 #define GORDIAN_COMPOSE_FORMAT_DOT_H
@@ -20,8 +21,13 @@ struct dot_sink {
     gordian_compose_sink sink;
     const gordian_circuit *circuit;
     struct output *out;
+    gordian_allocator memory;
+    uint64_t *ends; /* states drawn as deadlocks; a stopped run takes that back */
+    size_t end_count, end_room;
 };
 void dot_sink_open(struct dot_sink *sink, struct output *out);
-void dot_sink_close(struct dot_sink *sink);
+/* Writes the end; call it also after a failed or stopped run, whose picture is labelled
+ * `incomplete` and has no deadlocks. */
+void dot_sink_close(struct dot_sink *sink, bool incomplete);
 
 #endif

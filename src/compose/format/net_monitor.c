@@ -9,14 +9,21 @@
 
 #include <string.h>
 
-#define MONITORED   1024u /* transitions of one automaton of the monitor */
-#define ALARMS_MOST 4096u /* each of these has them all */
+#define MONITORED 1024u /* transitions of one automaton of the monitor */
+/* Up to here every automaton of the monitor has all alarms. Finding the firings takes the square of
+ * its ports for each alarm, so more of them are put into groups. */
+#define ALARMS_TOGETHER 256u
+/* A net with more alarms is monitored only if no place has more names than PORTS_MOST: the search
+ * for firings tries all transitions of two places with one another. */
+#define ALARMS_ANYWAY 4096u
+#define PORTS_MOST    1024u
 
 struct monitoring {
     const struct net *net;
     struct safety *safety;
-    uint8_t *safe;       /* by place */
-    size_t *first_alarm; /* by transition */
+    uint8_t *safe;             /* by place */
+    size_t *first_alarm;       /* by transition */
+    size_t group_size, groups; /* of alarms; 0: the monitor has all alarms itself */
     struct output text;
 };
 
@@ -111,28 +118,90 @@ static void write_place(struct monitoring *monitoring, size_t first, size_t end)
     output_text(out, "}\n");
 }
 
+/* The names that turn the monitor off: its alarms, or one for each group of alarms. */
+static void write_off(struct monitoring *monitoring, const char *before, size_t number,
+                      const char *after)
+{
+    write_mark(monitoring, before);
+    output_format(&monitoring->text, "%s%zu%s", monitoring->groups ? "off" : "", number, after);
+}
+
 /* One of the automata that are the monitor: for the transitions from `first` to `last`. */
 static void write_monitor(struct monitoring *monitoring, uint32_t first, uint32_t last)
 {
     const struct net *net = monitoring->net;
     struct output *out = &monitoring->text;
+    size_t offs = monitoring->groups ? monitoring->groups : monitoring->safety->alarm_count;
     write_mark(monitoring, "automaton monitor (`");
     output_char(out, '`');
     for (uint32_t t = first; t < last; t++)
         output_format(out, ", `%s`", labels_text(&net->transitions, t));
-    for (size_t k = 0; k < monitoring->safety->alarm_count; k++) {
+    for (size_t k = 0; k < offs; k++)
+        write_off(monitoring, ", `", k, "`");
+    write_mark(monitoring, ") {\n    on : initial\n    on -> on : {`");
+    output_text(out, "`}\n");
+    for (uint32_t t = first; t < last; t++)
+        output_format(out, "    on -> on : {`%s`}\n", labels_text(&net->transitions, t));
+    for (size_t k = 0; k < offs; k++)
+        write_off(monitoring, "    on -> off : {`", k, "`}\n");
+    output_text(out, "}\n");
+}
+
+/* The automaton of a group of alarms. After one of them the monitor cannot fire by itself any more,
+ * and the name of the group can turn it off, together with all groups that are still on. */
+static void write_group(struct monitoring *monitoring, size_t group)
+{
+    struct output *out = &monitoring->text;
+    size_t first = group * monitoring->group_size;
+    size_t left = monitoring->safety->alarm_count - first;
+    size_t last = first + (left < monitoring->group_size ? left : monitoring->group_size);
+    write_mark(monitoring, "automaton alarms (`");
+    output_char(out, '`');
+    for (size_t g = 0; g < monitoring->groups; g++)
+        write_off(monitoring, ", `", g, "`");
+    for (size_t k = first; k < last; k++) {
         write_mark(monitoring, ", `");
         output_format(out, "%zu`", k);
     }
     write_mark(monitoring, ") {\n    on : initial\n    on -> on : {`");
     output_text(out, "`}\n");
-    for (uint32_t t = first; t < last; t++)
-        output_format(out, "    on -> on : {`%s`}\n", labels_text(&net->transitions, t));
-    for (size_t k = 0; k < monitoring->safety->alarm_count; k++) {
-        write_mark(monitoring, "    on -> off : {`");
+    for (size_t k = first; k < last; k++) {
+        write_mark(monitoring, "    on -> rung : {`");
         output_format(out, "%zu`}\n", k);
     }
+    /* One transition for each name: with two, the groups together would have 2^groups firings. */
+    for (size_t g = 0; g < monitoring->groups; g++)
+        write_off(monitoring, g == group ? "    rung -> off : {`" : "    on -> off : {`", g,
+                  "`}\n");
     output_text(out, "}\n");
+}
+
+/* About as many groups as each has alarms: the automaton of a group has names for both. */
+static void make_groups(struct monitoring *monitoring, size_t alarms)
+{
+    size_t size = 1;
+    while (size * size < alarms)
+        size++;
+    monitoring->group_size = size;
+    monitoring->groups = (alarms + size - 1) / size;
+}
+
+static bool can_monitor(const struct monitoring *monitoring)
+{
+    const struct net *net = monitoring->net;
+    const size_t *first = monitoring->first_alarm;
+    if (monitoring->safety->alarm_count <= ALARMS_ANYWAY)
+        return true;
+    for (size_t i = 0, ports = 0; i < net->arc_count; i++) {
+        const struct net_arc *arc = &net->arcs[i];
+        if (i == 0 || arc->place != net->arcs[i - 1].place)
+            ports = 0;
+        ports += 1 + (arc->takes ? first[arc->transition + 1] - first[arc->transition]
+                                 : may_overflow(monitoring, arc));
+        if (ports > PORTS_MOST)
+            return false;
+    }
+    return true;
 }
 
 static gordian_status read_monitored(struct monitoring *monitoring, gordian_error *error)
@@ -152,6 +221,8 @@ static gordian_status read_monitored(struct monitoring *monitoring, gordian_erro
         uint32_t left = net->transitions.count - t;
         write_monitor(monitoring, t, t + (left < MONITORED ? left : MONITORED));
     }
+    for (size_t g = 0; g < monitoring->groups; g++)
+        write_group(monitoring, g);
     gordian_status status = monitoring->text.failure ? fail_memory(error) : GORDIAN_OK;
     if (status == GORDIAN_OK)
         status = text_copy(&made, net->title, monitoring->text.buffer, monitoring->text.used,
@@ -168,9 +239,11 @@ static gordian_status make_monitored(struct monitoring *monitoring, gordian_erro
 {
     if (!list_alarms(monitoring))
         return fail_memory(error);
+    size_t alarms = monitoring->safety->alarm_count;
     monitoring->safety->marks = count_marks(monitoring->net);
-    return monitoring->safety->alarm_count <= ALARMS_MOST ? read_monitored(monitoring, error)
-                                                          : GORDIAN_OK;
+    if (alarms > ALARMS_TOGETHER)
+        make_groups(monitoring, alarms);
+    return can_monitor(monitoring) ? read_monitored(monitoring, error) : GORDIAN_OK;
 }
 
 /* Takes the names of the net over. */

@@ -558,7 +558,9 @@ gordian_status gordian_graph_minimise(gordian_graph **out, const gordian_graph *
         status = write_quotient(result, graph, class_of, number, chosen, error);
     }
     memory_free_all(&graph->memory, class_of, number, chosen);
-    if (status != GORDIAN_OK) {
+    if (status == GORDIAN_OK) {
+        result->incomplete = graph->incomplete;
+    } else {
         gordian_graph_close(result);
         result = NULL;
     }

@@ -48,6 +48,7 @@ struct gordian_graph {
     size_t first_room;
     gordian_graph_arc *arcs;
     size_t arc_count, arc_room;
+    bool incomplete; /* from a file of a stopped run: arcs are missing */
 };
 
 /* An empty graph. Building it: states in order, each followed by its arcs; then graph_finish. */

@@ -212,6 +212,7 @@ static gordian_status hide_names(struct hider *hider, const gordian_hiding *hidi
     gordian_status status = graph_new(&hider->result, &hider->memory, error);
     if (status != GORDIAN_OK)
         return status;
+    hider->result->incomplete = hider->graph->incomplete;
     hider->new_of =
         memory_alloc(&hider->memory, hider->graph->labels.count * sizeof *hider->new_of);
     if (!hider->new_of)
