@@ -231,7 +231,9 @@ GORDIAN_API gordian_status gordian_client_weigh(gordian_client *client, uint32_t
 GORDIAN_API gordian_status gordian_client_label(gordian_client *client, bool resource, uint32_t id,
                                                 const char *const *labels, size_t count,
                                                 gordian_error *error);
-/* Forgets processes, or resources, that nobody holds or waits for: all of them or none. */
+/* Forgets processes, or resources, that nobody holds or waits for: all of them or none. Only of
+ * very many (tens of thousands) some are gone if it fails because another client came to use one
+ * meanwhile. */
 GORDIAN_API gordian_status gordian_client_remove(gordian_client *client, bool resources,
                                                  const uint32_t *ids, size_t count,
                                                  gordian_error *error);

@@ -209,7 +209,7 @@ struct wire_weigh {
 size_t wire_put_weigh(void *to, size_t room, const struct wire_weigh *weigh);
 bool wire_get_weigh(const struct wire_frame *frame, struct wire_weigh *weigh);
 
-/* REMOVE: all of these processes or resources, or none. */
+/* REMOVE: all of these processes or resources, or none; see docs/protocol.md on slices. */
 size_t wire_put_remove(void *to, size_t room, uint8_t what, const uint32_t *ids, size_t count);
 bool wire_get_remove(const struct wire_frame *frame, uint8_t *what, struct wire_list *ids);
 bool wire_next_id(struct wire_list *ids, uint32_t *id);

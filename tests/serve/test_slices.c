@@ -1,4 +1,4 @@
-/* A frame of events that takes long is applied in slices, between which the service does other
+/* A frame that takes long is applied in slices, between which the service does other
  * things. A slice ends, at the latest, after 256 deadlocks that began or ended: so a frame of some
  * hundreds of them has several, whatever the machine does. */
 #include "service_world.h"
@@ -238,24 +238,41 @@ static void nothing_is_applied_twice(bool lost)
 
 #define NAMES 60000 /* of one frame; they take far longer than a slice may */
 
+#define REMOVED (3 * NAMES) /* by one frame */
+
+static char names[NAMES][8];
+
+/* The frame is now one of declarations; the first letter of all names is given. */
+static void put_names(struct storm *storm, uint8_t what, char letter)
+{
+    struct wire_declaration *list = calloc(NAMES, sizeof *list);
+    REQUIRE(list);
+    for (unsigned i = 0; i < NAMES; i++) {
+        snprintf(names[i], sizeof names[i], "%c%x", letter, i);
+        list[i] = (struct wire_declaration){
+            .what = what, .name = {names[i], strlen(names[i])}, .units = what == WIRE_RESOURCE};
+    }
+    free(storm->bytes);
+    storm->size = wire_put_declare(NULL, 0, list, NAMES);
+    storm->bytes = malloc(storm->size);
+    REQUIRE(storm->bytes && storm->size <= WIRE_FRAME_MAX);
+    wire_put_declare(storm->bytes, storm->size, list, NAMES);
+    free(list);
+}
+
+static uint32_t find_name(const struct storm *storm, uint8_t what, const char *name)
+{
+    const struct served *served = storm->world.service->systems[0];
+    return what == WIRE_PROCESS ? served_find_process(served, name, strlen(name))
+                                : served_find_resource(served, name, strlen(name));
+}
+
 /* The same for declarations: one answer with all ids, and what was declared is there. */
 static void declarations_yield(void)
 {
     struct storm storm;
     storm_open(&storm, 0, 0);
-    struct wire_declaration *list = calloc(NAMES, sizeof *list);
-    char(*names)[8] = calloc(NAMES, sizeof *names);
-    REQUIRE(list && names);
-    for (unsigned i = 0; i < NAMES; i++) {
-        snprintf(names[i], sizeof names[i], "%x", i);
-        list[i] = (struct wire_declaration){
-            .what = WIRE_RESOURCE, .name = {names[i], strlen(names[i])}, .units = 1};
-    }
-    free(storm.bytes);
-    storm.size = wire_put_declare(NULL, 0, list, NAMES);
-    storm.bytes = malloc(storm.size);
-    REQUIRE(storm.bytes && storm.size <= WIRE_FRAME_MAX);
-    wire_put_declare(storm.bytes, storm.size, list, NAMES);
+    put_names(&storm, WIRE_RESOURCE, 'n');
     forget(storm.ann);
     CHECK(take_slice(&storm, storm.ann));
     CHECK(send_event(storm.bob, 1, GORDIAN_OP_REQUEST, storm.r, storm.c) ==
@@ -267,17 +284,92 @@ static void declarations_yield(void)
     uint32_t id, count = 0;
     bool good = frame.kind == WIRE_DECLARED && wire_get_declared(&frame, &ids);
     for (; good && wire_next_id(&ids, &id); count++)
-        good = id == served_find_resource(storm.world.service->systems[0], names[count],
-                                          strlen(names[count]));
+        good = id == find_name(&storm, WIRE_RESOURCE, names[count]);
     CHECK(good && count == NAMES);
-    free(list);
-    free(names);
+    storm_close(&storm);
+}
+
+/* Declares everything, and makes the frame the one that removes it; returns the last id. */
+static uint32_t removal_open(struct storm *storm, uint8_t what)
+{
+    uint32_t *ids = calloc(REMOVED, sizeof *ids);
+    REQUIRE(ids);
+    storm_open(storm, 0, 0);
+    for (unsigned i = 0; i < REMOVED; i++) {
+        if (i % NAMES == 0) {
+            put_names(storm, what, (char)('n' + i / NAMES));
+            while (take_slice(storm, storm->ann))
+                ;
+        }
+        ids[i] = find_name(storm, what, names[i % NAMES]);
+    }
+    uint32_t last = ids[REMOVED - 1];
+    storm->size = wire_put_remove(storm->bytes, storm->size, what, ids, REMOVED);
+    REQUIRE(storm->size <= WIRE_FRAME_MAX);
+    free(ids);
+    forget(storm->ann);
+    return last;
+}
+
+static uint32_t count_names(const struct storm *storm, uint8_t what)
+{
+    const struct served *served = storm->world.service->systems[0];
+    return what == WIRE_PROCESS ? served->process_count : served->resource_count;
+}
+
+/* Takes slices until something is removed; how many they were. */
+static unsigned slices_until_removal(struct storm *storm, uint8_t what)
+{
+    unsigned slices = 0;
+    uint32_t before = count_names(storm, what);
+    while (count_names(storm, what) == before && take_slice(storm, storm->ann))
+        slices++;
+    return slices;
+}
+
+/* The same for removals: others are served between two slices, and there is one answer. */
+static void removals_yield(uint8_t what)
+{
+    struct storm storm;
+    removal_open(&storm, what);
+    uint32_t before = count_names(&storm, what);
+    CHECK(slices_until_removal(&storm, what) > 0);
+    CHECK(count_names(&storm, what) > before - REMOVED);
+    CHECK(send_event(storm.bob, 1, GORDIAN_OP_REQUEST, storm.r, storm.c) ==
+          GORDIAN_OUTCOME_GRANTED);
+    while (take_slice(&storm, storm.ann))
+        CHECK(next_frame(storm.ann).kind == 0);
+    CHECK(next_frame(storm.ann).kind == WIRE_DONE);
+    CHECK(count_names(&storm, what) == before - REMOVED);
+    storm_close(&storm);
+}
+
+/* One that is in use when the frame comes: nothing is removed. One that another client uses after
+ * the first ones have gone: it fails there. */
+static void used_name_stays(bool from_the_start)
+{
+    struct storm storm;
+    uint32_t last = removal_open(&storm, WIRE_RESOURCE);
+    uint32_t before = count_names(&storm, WIRE_RESOURCE);
+    if (!from_the_start)
+        slices_until_removal(&storm, WIRE_RESOURCE);
+    CHECK(send_event(storm.bob, 1, GORDIAN_OP_REQUEST, storm.r, last) == GORDIAN_OUTCOME_GRANTED);
+    while (take_slice(&storm, storm.ann))
+        ;
+    struct wire_frame frame = next_frame(storm.ann);
+    CHECK_MSG(error_code(&frame) == WIRE_IN_USE, "%u", error_code(&frame));
+    CHECK(count_names(&storm, WIRE_RESOURCE) == (from_the_start ? before : before - REMOVED + 1));
+    CHECK(find_name(&storm, WIRE_RESOURCE, names[NAMES - 1]) == last);
     storm_close(&storm);
 }
 
 int main(void)
 {
     declarations_yield();
+    removals_yield(WIRE_RESOURCE);
+    removals_yield(WIRE_PROCESS);
+    used_name_stays(true);
+    used_name_stays(false);
     others_go_between(0);
     others_go_between(1);
     notices_come_behind();

@@ -2,6 +2,8 @@
  * is not the newest any more, a connection that is cut, one store that follows another. */
 #include "store_world.h"
 
+#include <poll.h>
+
 /* Somebody else has raised the number: nothing more is written, whatever the connection says. */
 static void test_fenced(void)
 {
@@ -76,7 +78,8 @@ static bool follows_to(struct store *store, struct world *world, uint64_t number
 {
     static const struct store_loader loader = {no_section, world_load_record};
     gordian_error error = {0};
-    gordian_status status = store_follow(store, &loader, world, &error);
+    bool more;
+    gordian_status status = store_follow(store, &loader, world, &more, &error);
     CHECK_MSG(status == GORDIAN_OK && !world->wrong, "%s", error.message);
     return status != GORDIAN_OK || world->number == number;
 }
@@ -126,6 +129,51 @@ static void test_two(void)
         worlds[leads].options.lead_ms = 0;
         REQUIRE(world_open(&worlds[leads], &stores[leads], NULL, &error) == GORDIAN_OK);
     }
+    store_close(stores[0]);
+    store_close(stores[1]);
+    world_remove(&worlds[0]);
+}
+
+/* Enough after every third record. */
+static bool third_record(void *context)
+{
+    return ((struct world *)context)->number % 3 == 0;
+}
+
+/* A follower that has much to catch up with gets it in slices, none of which has more than it
+ * wants, through batches and rows; in the end it has all of it, and the store leads from there on.
+ */
+static void test_slices(void)
+{
+    static const struct store_loader loader = {no_section, world_load_record, third_record};
+    struct world worlds[2];
+    struct store *stores[2];
+    gordian_error error = {0};
+    open_two(worlds, stores, 0);
+    for (unsigned i = 1; i <= 20; i++) { /* not waited for: a row may have several batches */
+        world_append(&worlds[0], stores[0], i);
+        store_seal(stores[0]);
+    }
+    uint64_t last = worlds[0].number;
+    store_hand_over(stores[0]);
+    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADS); /* and has read everything */
+    struct world *world = &worlds[1];
+    bool more = true;
+    while (more && world->number < last) {
+        uint64_t expected = (world->number / 3 + 1) * 3;
+        REQUIRE(store_follow(stores[1], &loader, world, &more, &error) == GORDIAN_OK);
+        CHECK(world->number == (expected < last ? expected : last));
+        CHECK(store_last(stores[1]) == world->number);
+        CHECK(store_committed(stores[1]) == world->number);
+        CHECK(more == (world->number < last));
+        if (more) { /* which the loop is woken up for */
+            struct pollfd bell = {.fd = store_fd(stores[1]), .events = POLLIN};
+            CHECK(poll(&bell, 1, 0) == 1);
+        }
+        store_poll(stores[1]);
+    }
+    CHECK(!world->wrong && world->number == last && world->state == worlds[0].state);
+    world_keep(world, stores[1], 5);
     store_close(stores[0]);
     store_close(stores[1]);
     world_remove(&worlds[0]);
@@ -253,6 +301,7 @@ int main(void)
     test_fenced();
     test_cut();
     test_two();
+    test_slices();
     test_snapshots_of_another();
     test_rests();
     test_says_so();

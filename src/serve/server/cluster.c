@@ -5,6 +5,7 @@
  * reads. When the lead comes, it goes on from there. When the lead goes, what is in memory may
  * never have been committed: the server ends its loop, and is opened again.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "serve/server/parts.h"
 
@@ -75,16 +76,35 @@ static void lose_lead(struct server *server, const char *why)
     send_away(server);
 }
 
-/* Does what the others have done since we looked last; false: it is lost. */
-static bool catch_up(struct server *server)
+/* The loop has other things to do as well. */
+static bool followed_enough(void *context)
 {
-    static const struct store_loader loader = {follow_section, follow_record};
+    const struct server *server = context;
+    return clock_ns() - server->follow_ns > SERVER_FOLLOW_NS;
+}
+
+/* Does what the others have done since we looked last, or a slice of it: *more. False: it is lost.
+ */
+static bool catch_up(struct server *server, bool *more)
+{
+    static const struct store_loader loader = {follow_section, follow_record, followed_enough};
     gordian_error error = {0};
-    gordian_status status = store_follow(server->store, &loader, server, &error);
+    server->follow_ns = clock_ns();
+    gordian_status status = store_follow(server->store, &loader, server, more, &error);
     if (status != GORDIAN_OK)
         lose_lead(server, status == GORDIAN_STATUS_END ? "a part of the journal was missed"
                                                        : error.message);
     return status == GORDIAN_OK;
+}
+
+/* All of it, before the loop runs. */
+static bool catch_up_all(struct server *server)
+{
+    bool more = true;
+    while (more)
+        if (!catch_up(server, &more))
+            return false;
+    return true;
 }
 
 gordian_status server_take_role(struct server *server, gordian_error *error)
@@ -92,7 +112,7 @@ gordian_status server_take_role(struct server *server, gordian_error *error)
     /* The store's thread is at work already, and may have taken the lead since everything was read.
      * It is asked first: whoever leads has been told everything. */
     bool leads = store_role(server->store) == STORE_LEADS;
-    server->leads = catch_up(server) && leads;
+    server->leads = catch_up_all(server) && leads;
     if (server->leads) {
         if (store_is_shared(server->store))
             server_log(server, 6, "leads, as %s", server->address);
@@ -114,12 +134,13 @@ static gordian_status take_lead(struct server *server, gordian_error *error)
 void server_follow(struct server *server)
 {
     gordian_error error = {0};
-    /* asked first: whoever leads has been told everything */
+    /* asked first: whoever leads has been told everything, unless there is more */
     enum store_role role = store_role(server->store);
-    if (!server->leads && !server->lost && catch_up(server)) {
+    bool more;
+    if (!server->leads && !server->lost && catch_up(server, &more)) {
         if (role != STORE_LEADS)
             stand_by(server);
-        else if (take_lead(server, &error) != GORDIAN_OK)
+        else if (!more && take_lead(server, &error) != GORDIAN_OK)
             lose_lead(server, error.message);
     }
     if (role == STORE_LOST)

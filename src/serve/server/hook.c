@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,20 @@ static void *tell_all(void *context)
 
 /* ------------------------------------------------------------------ opening and closing */
 
+/* The thread outlives a server that has lost the lead. Until the next one is open SIGTERM has no
+ * handler and is held back, by the other thread: in this one it would end the process. */
+static gordian_status start_thread(struct hook *hook, gordian_error *error)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&hook->thread, NULL, tell_all, hook);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    hook->running = code == 0;
+    return code ? fail(error, GORDIAN_STATUS_MEMORY, "cannot start a thread: %s", strerror(code))
+                : GORDIAN_OK;
+}
+
 gordian_status hook_open(struct hook **out, const char *target, const char *secret,
                          gordian_error *error)
 {
@@ -147,13 +162,8 @@ gordian_status hook_open(struct hook **out, const char *target, const char *secr
     pthread_cond_init(&hook->wake, &attributes);
     pthread_condattr_destroy(&attributes);
     gordian_status status = hook_parse(&hook->target, target, secret, error);
-    if (status == GORDIAN_OK) {
-        int code = pthread_create(&hook->thread, NULL, tell_all, hook);
-        hook->running = code == 0;
-        if (code)
-            status =
-                fail(error, GORDIAN_STATUS_MEMORY, "cannot start a thread: %s", strerror(code));
-    }
+    if (status == GORDIAN_OK)
+        status = start_thread(hook, error);
     if (status == GORDIAN_OK)
         *out = hook;
     else

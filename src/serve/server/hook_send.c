@@ -211,19 +211,22 @@ static gordian_status run_command(struct hook_target *target, const char *body, 
     uint64_t until = clock_ns() + UINT64_C(1000000) * COMMAND_MS;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
-    sigset_t usual;
+    sigset_t usual, none;
     pid_t child;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return fail(error, GORDIAN_STATUS_IO, "no pipe: %s", strerror(errno));
     sigemptyset(&usual);
     sigaddset(&usual, SIGPIPE);
+    sigemptyset(&none); /* the command's, not this thread's, which blocks all */
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, ends[0], 0);
     posix_spawnattr_init(&how);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+                                       POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setpgroup(&how, 0);
     posix_spawnattr_setsigdefault(&how, &usual);
+    posix_spawnattr_setsigmask(&how, &none);
     int code = posix_spawn(&child, "/bin/sh", &files, &how, arguments, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&how);

@@ -340,7 +340,8 @@ static void end_turn(struct server *server)
     if (server->crowded)
         server_watch_places(server);
     http_flush(server->http);
-    if (store_snapshot_due(server->store)) {
+    /* a store leads before its server has applied everything */
+    if (server->leads && store_snapshot_due(server->store)) {
         began = clock_ns();
         server_snapshot(server, false);
         metrics_span(spans, CAUSE_STORE, began, clock_ns());

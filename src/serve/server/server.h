@@ -37,6 +37,7 @@ struct http_server; /* http/http.h */
 struct log_queue;   /* server/log.h */
 
 #define SERVER_READ         (64u << 10) /* bytes read from a connection in one turn */
+#define SERVER_FOLLOW_NS    1500000     /* of records applied by a standby in one turn */
 #define SERVER_OUT_PAUSE    (1u << 20)  /* unsent bytes: nothing more is read from it */
 #define SERVER_DRAIN_MS     30000       /* without any progress in sending: it is cut off */
 #define SERVER_START_MS     10000       /* for the first bytes of a connection, and for its HELLO */
@@ -159,6 +160,7 @@ struct server {
     bool snapshots_fail;         /* as was logged last */
     uint64_t stalls, stalled_ms; /* of the service's, that have been told */
     uint64_t turn_ns;            /* when this turn began */
+    uint64_t follow_ns;          /* standing by: when it began to apply records */
     uint64_t stop_at;            /* steady ms: connections are cut then; 0: not stopping */
     bool accepting;              /* descriptors are not used up */
     bool crowded;                /* nobody is accepted over TCP: see connections_have_place */

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#define NOBODY       GORDIAN_NONE
-#define DECLARE_LOOK 16 /* declarations between two looks at the clock */
+#define NOBODY     GORDIAN_NONE
+#define SLICE_LOOK 16 /* declarations or removals between two looks at the clock */
 
 /* ------------------------------------------------------------------ records */
 
@@ -418,7 +418,7 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
             kept++;
         }
         start = list->at;
-        declare->yields = declare->sliced && list->left > 0 && declare->count % DECLARE_LOOK == 0 &&
+        declare->yields = declare->sliced && list->left > 0 && declare->count % SLICE_LOOK == 0 &&
                           slice_is_over(work, clock_ns());
     }
     wire_store32(work->record.data + RECORD_HEAD, kept);
@@ -511,26 +511,99 @@ static gordian_status remove_one(struct service *service, struct served *served,
     return served_remove_process(served, id, error);
 }
 
-gordian_status apply_remove(struct service *service, struct served *served, uint8_t what,
-                            const uint32_t *ids, size_t count, gordian_error *error)
+gordian_status apply_removal(struct service *service, struct served *served, uint8_t what,
+                             uint32_t id, gordian_error *error)
 {
-    size_t size = wire_put_remove(NULL, 0, what, ids, count), done = 0;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = check_removable(service, served, what, ids[i], error);
+    size_t size = wire_put_remove(NULL, 0, what, &id, 1);
+    gordian_status status = check_removable(service, served, what, id, error);
     if (status != GORDIAN_OK)
         return status;
     if (!record_begin(service, RECORD_REMOVE, served->slot, NOBODY, size))
         return fail_memory(error);
-    while (done < count && status == GORDIAN_OK) {
-        status = remove_one(service, served, what, ids[done], error);
-        done += status == GORDIAN_OK;
-    }
+    status = remove_one(service, served, what, id, error);
+    if (status != GORDIAN_OK)
+        return status;
     struct bytes *record = &service->work->record;
-    record_take_body(service, wire_put_remove(record->data + record->used, size, what, ids, done));
+    record_take_body(service, wire_put_remove(record->data + record->used, size, what, &id, 1));
+    record_append(service);
+    return GORDIAN_OK;
+}
+
+static gordian_status check_next(struct service *service, const struct apply_remove *remove,
+                                 uint32_t id, gordian_error *error)
+{
+    gordian_status status =
+        client_may_remove(remove->client, remove->served, remove->what, id, error);
+    return status == GORDIAN_OK ? check_removable(service, remove->served, remove->what, id, error)
+                                : status;
+}
+
+static bool removal_yields(struct service *service, const struct apply_remove *remove)
+{
+    uint32_t left = remove->list.left;
+    return left > 0 && left % SLICE_LOOK == 0 && slice_is_over(service->work, clock_ns());
+}
+
+/* Before the first one is removed: so a frame that names one in use removes none. */
+static gordian_status check_all(struct service *service, struct apply_remove *remove,
+                                gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    uint32_t id;
+    while (status == GORDIAN_OK && !remove->yields && wire_next_id(&remove->list, &id)) {
+        status = check_next(service, remove, id, error);
+        remove->yields = removal_yields(service, remove);
+    }
+    if (status == GORDIAN_OK && !remove->yields) {
+        remove->checked = true;
+        remove->list = remove->all;
+    }
+    return status;
+}
+
+/* One that was checked in an earlier slice may be in use since then, or another's. */
+static gordian_status remove_next(struct service *service, const struct apply_remove *remove,
+                                  uint32_t id, gordian_error *error)
+{
+    gordian_status status = remove->resumed ? check_next(service, remove, id, error) : GORDIAN_OK;
+    return status == GORDIAN_OK ? remove_one(service, remove->served, remove->what, id, error)
+                                : status;
+}
+
+/* The record has what was removed, also if it fails at the next one. */
+static gordian_status remove_all(struct service *service, struct apply_remove *remove,
+                                 gordian_error *error)
+{
+    struct bytes *record = &service->work->record;
+    gordian_status status = GORDIAN_OK;
+    uint32_t done = 0, id;
+    if (!record_begin(service, RECORD_REMOVE, remove->served->slot, NOBODY,
+                      5 + 4 * (size_t)remove->list.left))
+        return fail_memory(error);
+    record->data[RECORD_HEAD] = remove->what;
+    record->used += 5; /* with how many they are */
+    while (!remove->yields && wire_next_id(&remove->list, &id)) {
+        status = remove_next(service, remove, id, error);
+        if (status != GORDIAN_OK)
+            break;
+        bytes_put(record, remove->list.at - 4, 4);
+        done++;
+        remove->yields = removal_yields(service, remove);
+    }
+    wire_store32(record->data + RECORD_HEAD + 1, done);
     if (done > 0)
         record_append(service);
     return status;
+}
+
+gordian_status apply_remove(struct service *service, struct apply_remove *remove,
+                            gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    slice_begin(service);
+    if (!remove->checked)
+        status = check_all(service, remove, error);
+    return status == GORDIAN_OK && !remove->yields ? remove_all(service, remove, error) : status;
 }
 
 gordian_status apply_weigh(struct service *service, struct served *served,

@@ -353,34 +353,29 @@ static void take_state(struct client *client, const struct wire_frame *frame)
         client_sure(client, start, 0);
 }
 
-static void take_remove(struct client *client, const struct wire_frame *frame)
+/* False: not now, come again with the same frame; a slice of it may have been applied. */
+static bool take_remove(struct client *client, const struct wire_frame *frame)
 {
-    struct service *service = client->service;
-    struct service_work *work = service->work;
-    struct served *served;
-    struct wire_list list;
+    struct apply_remove remove = {.client = client};
     gordian_error error = {0};
-    uint8_t what;
-    size_t count = 0;
-    if (!wire_get_remove(frame, &what, &list)) {
+    if (!wire_get_remove(frame, &remove.what, &remove.all)) {
         frame_malformed(client, "a malformed REMOVE");
-        return;
+        return true;
     }
-    if (!may_change(client) || !(served = system_of(client)))
-        return;
-    if (!memory_grow(&service->memory, &work->ids, &work->id_room, list.left, sizeof *work->ids)) {
-        fail_memory(&error);
+    if (!client->frame.begun && !may_change(client))
+        return true;
+    if (!(remove.served = system_of(client)))
+        return true;
+    remove.list = remove.all;
+    if (client->frame.begun && !frame_resume_remove(client, &remove))
+        return false;
+    if (apply_remove(client->service, &remove, &error))
         client_fail(client, &error);
-        return;
-    }
-    while (wire_next_id(&list, &work->ids[count]))
-        count++;
-    if (client_may_remove(client, served, what, work->ids, count, &error) ||
-        apply_remove(service, served, what, work->ids, count, &error)) {
-        client_fail(client, &error);
-        return;
-    }
-    put_done(client);
+    else if (remove.yields)
+        frame_yield_remove(client, &remove);
+    else
+        put_done(client);
+    return !remove.yields;
 }
 
 static void take_weigh(struct client *client, const struct wire_frame *frame)
@@ -478,9 +473,8 @@ static bool take_frame(struct client *client, const struct wire_frame *frame)
         [WIRE_HELLO] = take_hello,         [WIRE_USE] = take_use,
         [WIRE_OPEN] = take_open,           [WIRE_ASK] = take_ask,
         [WIRE_SUBSCRIBE] = take_subscribe, [WIRE_STATE] = take_state,
-        [WIRE_PING] = take_ping,           [WIRE_REMOVE] = take_remove,
-        [WIRE_WEIGH] = take_weigh,         [WIRE_CLOSE] = take_close,
-        [WIRE_LABEL] = take_label,
+        [WIRE_PING] = take_ping,           [WIRE_WEIGH] = take_weigh,
+        [WIRE_CLOSE] = take_close,         [WIRE_LABEL] = take_label,
     };
     client->service->counters.frames += !client->frame.begun;
     if (!is_welcome(client, frame->kind))
@@ -489,6 +483,8 @@ static bool take_frame(struct client *client, const struct wire_frame *frame)
         return take_events(client, frame);
     if (frame->kind == WIRE_DECLARE)
         return take_declare(client, frame);
+    if (frame->kind == WIRE_REMOVE)
+        return take_remove(client, frame);
     if (frame->kind == WIRE_LINE)
         return lines_take_frame(client, frame);
     if (frame->kind == WIRE_BYE) {

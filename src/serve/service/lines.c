@@ -369,7 +369,7 @@ static gordian_status take_event(struct client *client, struct served *served, u
     if (status == GORDIAN_OK)
         end_answer(&answer, served, &event);
     if (created && (status || work->results[0].outcome == GORDIAN_OUTCOME_REFUSED))
-        apply_remove(service, served, WIRE_PROCESS, &event.process, 1, NULL);
+        apply_removal(service, served, WIRE_PROCESS, event.process, NULL);
     return status;
 }
 

@@ -4,7 +4,7 @@
  *     service/binary.c, service/lines.c   the two forms: commands in, answers out
  *     service/apply.c                     commands: check, apply, append the record
  *     service/events.c                    events, the command that must be fast
- *     service/slices.c                    a frame of events that takes long, in slices
+ *     service/slices.c                    a frame that takes long, in slices
  *     service/replay.c                    records applied again; snapshots
  *     session.c, incident.c               sessions and incidents
  *     lease.c                             the clock of leases, and whose is over
@@ -262,8 +262,22 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
 gordian_status apply_declaration(struct service *service, struct served *served, uint32_t session,
                                  const struct wire_declaration *declaration, uint32_t *id,
                                  gordian_error *error);
-gordian_status apply_remove(struct service *service, struct served *served, uint8_t what,
-                            const uint32_t *ids, size_t count, gordian_error *error);
+/* The ids of a frame, in slices. All of them are checked before the first one is removed; in a
+ * slice that is not the first each is checked again, and it fails where that does. */
+struct apply_remove {
+    struct served *served;
+    const struct client *client; /* whose rights count */
+    uint8_t what;
+    struct wire_list all, list; /* of the frame; the rest of it */
+    bool checked;               /* the rest is to be removed; false: to be checked */
+    bool resumed, yields;       /* as those of apply_events */
+};
+
+gordian_status apply_remove(struct service *service, struct apply_remove *remove,
+                            gordian_error *error);
+/* The same for one, whoever wants it. */
+gordian_status apply_removal(struct service *service, struct served *served, uint8_t what,
+                             uint32_t id, gordian_error *error);
 gordian_status apply_weigh(struct service *service, struct served *served,
                            const struct wire_weigh *weigh, gordian_error *error);
 /* `session`: who does it. What belongs to nobody must fit its quotas, too. */
@@ -328,9 +342,11 @@ void frame_yield_events(struct client *client, const struct apply_events *events
                         const struct wire_list *list);
 void frame_yield_declare(struct client *client, const struct apply_declare *declare,
                          const struct wire_list *list);
+void frame_yield_remove(struct client *client, const struct apply_remove *remove);
 /* Before the next one: what there was. False: not now. *cut: the rest must not be applied. */
 bool frame_resume_events(struct client *client, struct apply_events *events, bool *cut);
 bool frame_resume_declare(struct client *client, struct apply_declare *declare);
+bool frame_resume_remove(struct client *client, struct apply_remove *remove);
 /* It has been answered: the notices that waited for that. Fine without slices. */
 void frame_end(struct client *client);
 void frame_free(struct client *client);
@@ -417,14 +433,13 @@ gordian_status client_close_system(struct client *client, struct wire_text name,
 /* False: the error was sent; this server tells nobody. */
 bool client_subscribe(struct client *client, uint8_t mask);
 bool client_may_write(const struct client *client);
-/* May it open this system, end (exit, cancel, release) this process, remove these? Otherwise
+/* May it open this system, end (exit, cancel, release) this process, remove this? Otherwise
  * WIRE_NOT_ALLOWED. */
 gordian_status client_may_open(const struct client *client, const struct wire_open *open,
                                gordian_error *error);
 bool client_may_end(const struct client *client, const struct served *served, uint32_t process);
 gordian_status client_may_remove(const struct client *client, const struct served *served,
-                                 uint8_t what, const uint32_t *ids, size_t count,
-                                 gordian_error *error);
+                                 uint8_t what, uint32_t id, gordian_error *error);
 /* The same for labels. */
 gordian_status client_may_label(const struct client *client, const struct served *served,
                                 const struct wire_label *label, gordian_error *error);

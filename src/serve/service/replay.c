@@ -88,7 +88,7 @@ static gordian_status replay_remove(struct service *service, const struct record
     if (!wire_get_remove(&record->frame, &what, &list))
         return record_damaged(record, error);
     while (wire_next_id(&list, &id)) {
-        gordian_status status = apply_remove(service, served, what, &id, 1, error);
+        gordian_status status = apply_removal(service, served, what, id, error);
         if (status != GORDIAN_OK)
             return status == GORDIAN_STATUS_MEMORY ? status : record_damaged(record, error);
     }

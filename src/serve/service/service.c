@@ -410,14 +410,12 @@ bool client_may_end(const struct client *client, const struct served *served, ui
 }
 
 gordian_status client_may_remove(const struct client *client, const struct served *served,
-                                 uint8_t what, const uint32_t *ids, size_t count,
-                                 gordian_error *error)
+                                 uint8_t what, uint32_t id, gordian_error *error)
 {
-    for (size_t i = 0; i < count; i++)
-        if (what == WIRE_PROCESS && !client_may_end(client, served, ids[i]))
-            return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
-                             "this token does not permit to end what is another session's");
-    return GORDIAN_OK;
+    if (what != WIRE_PROCESS || client_may_end(client, served, id))
+        return GORDIAN_OK;
+    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
+                     "this token does not permit to end what is another session's");
 }
 
 gordian_status client_may_label(const struct client *client, const struct served *served,

@@ -124,7 +124,7 @@ struct client_frame {
     bool begun;      /* a slice was applied, and the rest was not */
     bool waits;      /* ... for the journal to take records again */
     size_t at;       /* bytes of its list that are done with */
-    size_t left;     /* events or declarations that are not */
+    size_t left;     /* events, declarations or ids that are not */
     uint64_t first;  /* the number of the next one; 0: they are not numbered */
     uint64_t now;    /* ms since 1970: when the frame began */
     uint64_t newest; /* service->fence behind the last slice */
@@ -136,6 +136,7 @@ struct client_frame {
     uint32_t *ids; /* of declarations */
     size_t id_room, id_count;
     bool accepted;         /* one of these, at least */
+    bool checked;          /* all that a REMOVE names: the rest is to be removed */
     struct output notices; /* they come behind the answer */
 };
 

@@ -359,7 +359,7 @@ static bool drop_process(struct service *service, struct served *served, uint32_
         return false;
     served->counters.lost++;
     return served->operations->forgets ||
-           apply_remove(service, served, WIRE_PROCESS, &process, 1, NULL) == 0;
+           apply_removal(service, served, WIRE_PROCESS, process, NULL) == 0;
 }
 
 /* False: not now. */

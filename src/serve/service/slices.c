@@ -1,6 +1,6 @@
 /*
- * A frame of events or declarations that takes long is applied in slices: the loop does everything
- * else in between.
+ * A frame of events, declarations or removals that takes long is applied in slices: the loop does
+ * everything else in between.
  *
  * A slice is a command of its own for the journal: its record has what it applied, and the
  * session's last number counts its events. So a client that is lost between two slices, or a
@@ -99,6 +99,12 @@ void frame_yield_declare(struct client *client, const struct apply_declare *decl
     client->frame.accepted = declare->accepted;
 }
 
+void frame_yield_remove(struct client *client, const struct apply_remove *remove)
+{
+    yield_frame(client, &remove->list, &remove->all);
+    client->frame.checked = remove->checked;
+}
+
 static bool resume_frame(struct client *client, struct wire_list *list)
 {
     struct service *service = client->service;
@@ -124,6 +130,15 @@ bool frame_resume_events(struct client *client, struct apply_events *events, boo
     *cut = !events->served || (client->fences && service->fence != frame->newest);
     if (client->fences)
         service->work->now = frame->now;
+    return true;
+}
+
+bool frame_resume_remove(struct client *client, struct apply_remove *remove)
+{
+    if (!resume_frame(client, &remove->list))
+        return false;
+    remove->checked = client->frame.checked;
+    remove->resumed = true;
     return true;
 }
 

@@ -265,8 +265,8 @@ static void remove_named(struct client *client, uint8_t what, const char *verb)
                                        : served_find_resource(served, name->text, name->length);
     if (id == NOBODY)
         answer_bad(client, WIRE_BAD_VALUE, name, "there is nothing of this name");
-    else if (client_may_remove(client, served, what, &id, 1, &error) ||
-             apply_remove(client->service, served, what, &id, 1, &error))
+    else if (client_may_remove(client, served, what, id, &error) ||
+             apply_removal(client->service, served, what, id, &error))
         client_fail(client, &error);
     else
         line_ok(client, verb, served);

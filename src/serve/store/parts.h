@@ -192,7 +192,7 @@ struct store_keeper {
                            gordian_error *error);
     /* store_follow; NULL: nobody else writes. */
     gordian_status (*follow)(struct store *store, const struct store_loader *loader, void *context,
-                             gordian_error *error);
+                             bool *more, gordian_error *error);
     /* store_load_past and store_past_begins. The loader says STORE_ENOUGH when what comes is later
      * than `at`. */
     gordian_status (*past)(const struct store_options *options, uint64_t at, uint64_t after,
@@ -323,6 +323,10 @@ void store_note_failure(struct store *store, const char *why);
 /* The records behind number `after` of a batch that has been read back. */
 gordian_status batch_load(const struct batch *batch, uint64_t after,
                           const struct store_loader *loader, void *context, gordian_error *error);
+/* The same until the loader has enough; *after: the last record it has. */
+gordian_status batch_load_some(const struct batch *batch, uint64_t *after,
+                               const struct store_loader *loader, void *context, bool *enough,
+                               gordian_error *error);
 /* All sections of a snapshot's body, behind its first `head` bytes. */
 gordian_status sections_load(const struct bytes *image, size_t head,
                              const struct store_loader *loader, void *context,

@@ -134,14 +134,25 @@ gordian_status sections_load(const struct bytes *image, size_t head,
 gordian_status batch_load(const struct batch *batch, uint64_t after,
                           const struct store_loader *loader, void *context, gordian_error *error)
 {
+    bool enough = false;
+    return batch_load_some(batch, &after, loader, context, &enough, error);
+}
+
+gordian_status batch_load_some(const struct batch *batch, uint64_t *after,
+                               const struct store_loader *loader, void *context, bool *enough,
+                               gordian_error *error)
+{
     struct bytes_in in = {.at = batch->body.data, .end = batch->body.data + batch->body.used};
     gordian_status status = GORDIAN_OK;
-    for (uint64_t i = 0; i < batch->count && status == GORDIAN_OK; i++) {
+    for (uint64_t i = 0; i < batch->count && status == GORDIAN_OK && !*enough; i++) {
         uint64_t number = batch->first + i, at = batch->at + (uint64_t)bytes_take_i64(&in);
         size_t length;
         const char *bytes = bytes_take_text(&in, &length);
-        if (number > after)
-            status = loader->record(context, number, at, bytes, length, error);
+        if (number <= *after)
+            continue;
+        status = loader->record(context, number, at, bytes, length, error);
+        *after = number;
+        *enough = loader->enough && loader->enough(context);
     }
     return status;
 }

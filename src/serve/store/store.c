@@ -368,9 +368,10 @@ bool store_is_shared(const struct store *store)
 }
 
 gordian_status store_follow(struct store *store, const struct store_loader *loader, void *context,
-                            gordian_error *error)
+                            bool *more, gordian_error *error)
 {
-    return store->keeper->follow ? store->keeper->follow(store, loader, context, error)
+    *more = false;
+    return store->keeper->follow ? store->keeper->follow(store, loader, context, more, error)
                                  : GORDIAN_OK;
 }
 

@@ -119,6 +119,8 @@ struct store_loader {
     /* A record after it. */
     gordian_status (*record)(void *context, uint64_t number, uint64_t at, const void *bytes,
                              size_t length, gordian_error *error);
+    /* For store_follow, behind each record: is that enough for now? NULL: never. */
+    bool (*enough)(void *context);
 };
 
 /* Incidents put in during recovery (store_incident from `record`) replace those of the same id, so
@@ -149,10 +151,11 @@ const char *store_leader(const struct store *store);
 const char *store_lost(const struct store *store);
 /* Is this a store that other servers can take over? */
 bool store_is_shared(const struct store *store);
-/* After store_poll: what others have committed meanwhile, to loader->record. When it returns as a
- * leader everything has been told that was ever committed. */
+/* After store_poll: what others have committed meanwhile, to loader->record. *more: there is more,
+ * but loader->enough has stopped it; store_fd wakes the loop again. When it returns as a leader
+ * without that, everything has been told that was ever committed. */
 gordian_status store_follow(struct store *store, const struct store_loader *loader, void *context,
-                            gordian_error *error);
+                            bool *more, gordian_error *error);
 /* Commits what was appended, then gives the lead up: STORE_LOST. */
 void store_hand_over(struct store *store);
 

@@ -14,7 +14,7 @@ static bool hand_rows(struct store *store, PGresult *rows)
         PQclear(rows);
         return pg_failed(pg, "out of memory");
     }
-    portion->rows = rows;
+    portion->cursor.rows = rows;
     store_lock(store);
     *pg->followed_end = portion;
     pg->followed_end = &portion->next;
@@ -24,33 +24,43 @@ static bool hand_rows(struct store *store, PGresult *rows)
     return true;
 }
 
-static struct followed *next_portion(struct store *store)
+static struct followed *first_portion(struct store *store)
 {
-    struct pg *pg = store->pg;
     store_lock(store);
-    struct followed *portion = pg->followed;
-    if (portion) {
-        pg->followed = portion->next;
-        pg->followed_count--;
-        if (!pg->followed)
-            pg->followed_end = &pg->followed;
-    }
+    struct followed *portion = store->pg->followed;
     store_unlock(store);
     return portion;
 }
 
-gordian_status pg_follow(struct store *store, const struct store_loader *loader, void *context,
-                         gordian_error *error)
+static void drop_first(struct store *store)
 {
     struct pg *pg = store->pg;
+    store_lock(store);
+    struct followed *portion = pg->followed;
+    pg->followed = portion->next;
+    pg->followed_count--;
+    if (!pg->followed)
+        pg->followed_end = &pg->followed;
+    store_unlock(store);
+    PQclear(portion->cursor.rows);
+    memory_free(&pg->memory, portion);
+}
+
+gordian_status pg_follow(struct store *store, const struct store_loader *loader, void *context,
+                         bool *more, gordian_error *error)
+{
     gordian_status status = GORDIAN_OK;
     struct followed *portion;
-    while (status == GORDIAN_OK && (portion = next_portion(store))) {
-        status = rows_take(store, portion->rows, &store->followed, 0, loader, context, error);
-        PQclear(portion->rows);
-        memory_free(&pg->memory, portion);
+    while (status == GORDIAN_OK && !*more && (portion = first_portion(store))) {
+        struct rows_cursor *cursor = &portion->cursor;
+        status = rows_take(store, cursor, &store->followed, loader, context, more, error);
         atomic_store(&store->committed, store->last);
+        if (status != GORDIAN_OK || cursor->row == PQntuples(cursor->rows))
+            drop_first(store);
     }
+    *more = *more && first_portion(store);
+    if (*more)
+        store_ring(store);
     return status;
 }
 

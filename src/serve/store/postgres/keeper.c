@@ -161,7 +161,7 @@ static void close_pg(struct store *store)
     gordian_allocator memory = pg->memory;
     for (struct followed *next, *portion = pg->followed; portion; portion = next) {
         next = portion->next;
-        PQclear(portion->rows);
+        PQclear(portion->cursor.rows);
         memory_free(&memory, portion);
     }
     pg_disconnect(pg);

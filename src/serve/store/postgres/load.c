@@ -120,7 +120,7 @@ static gordian_status read_journal(struct store *store, const struct store_loade
 {
     struct pg *pg = store->pg;
     gordian_status status = GORDIAN_OK;
-    bool more = true;
+    bool more = true, stopped; /* never: it loads everything */
     if (!find_start(pg, store->newest))
         return load_failed(pg, error);
     while (more && status == GORDIAN_OK) {
@@ -130,7 +130,8 @@ static gordian_status read_journal(struct store *store, const struct store_loade
             return load_failed(pg, error);
         }
         more = PQntuples(rows) > 0;
-        status = rows_take(store, rows, &pg->batch, store->newest, loader, context, error);
+        struct rows_cursor cursor = {.rows = rows, .after = store->newest};
+        status = rows_take(store, &cursor, &pg->batch, loader, context, &stopped, error);
         PQclear(rows);
     }
     return status == GORDIAN_STATUS_END

@@ -61,10 +61,19 @@ struct flight {
     uint64_t rows;  /* TRIM: deleted */
 };
 
-/* Rows of the journal on their way to the loop. */
+/* Rows of the journal (batch, first, last, crc, bytes), and how far they have been taken. */
+struct rows_cursor {
+    PGresult *rows;
+    uint64_t after; /* only the records behind this one count */
+    int row;
+    size_t at;     /* bytes of the row that are done with: whole batches */
+    uint64_t next; /* number of the first record behind them; 0: the row has not been looked at */
+};
+
+/* On their way to the loop. */
 struct followed {
     struct followed *next;
-    PGresult *rows;
+    struct rows_cursor cursor;
 };
 
 struct pg {
@@ -133,11 +142,11 @@ gordian_status schema_check(struct pg *pg, gordian_error *error);
 
 /* So many batches, from `batch` on, as the bytes of a row; false: no memory. */
 bool row_put(struct bytes *row, const struct batch *batch, size_t count);
-/* All rows of a result (batch, first, last, crc, bytes): the records behind `after` to the loader,
- * the incidents to the history. `batch`: the last number read so far; a gap is GORDIAN_STATUS_END.
- */
-gordian_status rows_take(struct store *store, const PGresult *rows, uint64_t *batch, uint64_t after,
-                         const struct store_loader *loader, void *context, gordian_error *error);
+/* The records of the rows to the loader, the incidents to the history: all of them, or *more: until
+ * the loader has enough. `batch`: the last number read so far; a gap is GORDIAN_STATUS_END. */
+gordian_status rows_take(struct store *store, struct rows_cursor *cursor, uint64_t *batch,
+                         const struct store_loader *loader, void *context, bool *more,
+                         gordian_error *error);
 extern const char rows_select[]; /* batches behind $1, some of them, in binary form */
 /* Sends the incidents of batches, from `batch` on, that count if row $N of the journal does. */
 bool incidents_send(struct pg *pg, const struct batch *batch, size_t count, uint64_t number);
@@ -167,7 +176,7 @@ bool pg_try_lead(struct store *store);
 void pg_show_leader(struct store *store, const char *address);
 /* What the thread has read, to the loader; the loop calls it. */
 gordian_status pg_follow(struct store *store, const struct store_loader *loader, void *context,
-                         gordian_error *error);
+                         bool *more, gordian_error *error);
 
 /* ---- lead.c */
 

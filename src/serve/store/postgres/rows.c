@@ -65,44 +65,79 @@ static bool adds_up(struct bytes_in in, uint64_t first, uint64_t last)
     return !in.bad && first == last + 1;
 }
 
-static gordian_status take_row(struct store *store, const PGresult *rows, int row, uint64_t after,
-                               const struct store_loader *loader, void *context,
-                               gordian_error *error)
+/* Before its first record is believed. */
+static gordian_status begin_row(const struct store *store, struct rows_cursor *cursor,
+                                gordian_error *error)
 {
+    const PGresult *rows = cursor->rows;
+    int row = cursor->row;
     const uint8_t *bytes = (const uint8_t *)PQgetvalue(rows, row, 4);
     size_t length = (size_t)PQgetlength(rows, row, 4);
-    uint64_t number = binary_u64(rows, row, 0), next = binary_u64(rows, row, 1);
+    uint64_t first = binary_u64(rows, row, 1);
     struct bytes_in in = {.at = bytes, .end = bytes + length};
-    gordian_status status = GORDIAN_OK;
     if (crc32c(0, bytes, length) != binary_u64(rows, row, 3) ||
-        !adds_up(in, next, binary_u64(rows, row, 2)) ||
-        (next <= store->last && store->last > after)) /* only the snapshot may have some of it */
-        return row_damaged(number, error);
-    if (next > store->last + 1)
+        !adds_up(in, first, binary_u64(rows, row, 2)) ||
+        (first <= store->last &&
+         store->last > cursor->after)) /* only the snapshot may have some of it */
+        return row_damaged(binary_u64(rows, row, 0), error);
+    if (first > store->last + 1)
         return fail(error, GORDIAN_STATUS_INPUT, "records %llu to %llu of the journal are missing",
-                    (unsigned long long)store->last + 1, (unsigned long long)next - 1);
-    while (status == GORDIAN_OK && bytes_left(&in) > 0) {
-        const struct batch batch = take_batch(&in, next);
-        next += batch.count;
-        status = batch_load(&batch, after, loader, context, error);
-        if (status == GORDIAN_OK && batch.incident_count > 0)
+                    (unsigned long long)store->last + 1, (unsigned long long)first - 1);
+    cursor->at = 0;
+    cursor->next = first;
+    return GORDIAN_OK;
+}
+
+/* A batch that was stopped in its middle comes again, and goes on behind the last record. */
+static gordian_status take_row(struct store *store, struct rows_cursor *cursor,
+                               const struct store_loader *loader, void *context, bool *enough,
+                               gordian_error *error)
+{
+    const uint8_t *bytes = (const uint8_t *)PQgetvalue(cursor->rows, cursor->row, 4);
+    struct bytes_in in = {.at = bytes + cursor->at,
+                          .end = bytes + PQgetlength(cursor->rows, cursor->row, 4)};
+    uint64_t done = store->last > cursor->after ? store->last : cursor->after;
+    gordian_status status = GORDIAN_OK;
+    while (status == GORDIAN_OK && !*enough && bytes_left(&in) > 0) {
+        const struct batch batch = take_batch(&in, cursor->next);
+        status = batch_load_some(&batch, &done, loader, context, enough, error);
+        if (status != GORDIAN_OK || done + 1 < batch.first + batch.count)
+            break;
+        if (batch.incident_count > 0)
             history_write(&store->history, &batch, 1); /* for those who ask; the table has them */
         store->journal_bytes += batch.body.used;
+        cursor->next += batch.count;
+        cursor->at = (size_t)(in.at - bytes);
     }
-    store->last = next - 1 > store->last ? next - 1 : store->last;
+    store->last = done;
     return status;
 }
 
-gordian_status rows_take(struct store *store, const PGresult *rows, uint64_t *batch, uint64_t after,
-                         const struct store_loader *loader, void *context, gordian_error *error)
+static bool row_is_done(const struct rows_cursor *cursor)
+{
+    return cursor->at == (size_t)PQgetlength(cursor->rows, cursor->row, 4);
+}
+
+gordian_status rows_take(struct store *store, struct rows_cursor *cursor, uint64_t *batch,
+                         const struct store_loader *loader, void *context, bool *more,
+                         gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    for (int row = 0; row < PQntuples(rows) && status == GORDIAN_OK; row++) {
-        if (binary_u64(rows, row, 0) != *batch + 1)
+    bool enough = false;
+    while (cursor->row < PQntuples(cursor->rows) && status == GORDIAN_OK && !enough) {
+        if (binary_u64(cursor->rows, cursor->row, 0) != *batch + 1)
             return GORDIAN_STATUS_END;
-        status = take_row(store, rows, row, after, loader, context, error);
-        ++*batch;
+        if (cursor->next == 0)
+            status = begin_row(store, cursor, error);
+        if (status == GORDIAN_OK)
+            status = take_row(store, cursor, loader, context, &enough, error);
+        if (status == GORDIAN_OK && row_is_done(cursor)) {
+            ++*batch;
+            cursor->row++;
+            cursor->next = 0;
+        }
     }
+    *more = enough;
     return status;
 }
 
