@@ -353,13 +353,14 @@ static enum policy_timers unasked_timers(struct target *target)
     return recorded == TIMERS_RECORDED ? POLICY_TIMERS_NONE : POLICY_TIMERS_UNKNOWN;
 }
 
-/* Was a handler of it seen to jump out of a wait? The library of `gordian run` has recorded it. */
-static bool has_jumped(struct target *target)
+/* Was a handler of it seen to jump out of a wait, or to unlock in one? The library of `gordian run`
+ * has recorded it. */
+static bool has_acted(struct target *target)
 {
     uint64_t address, size;
-    uint32_t jumped = 0;
-    return image_symbol(target, RUN_LIBRARY, "gordian_run_jumped", &address, &size) &&
-           target_read_u32(target, address, &jumped) && jumped;
+    uint32_t acted = 0;
+    return image_symbol(target, RUN_LIBRARY, "gordian_run_acted", &address, &size) &&
+           target_read_u32(target, address, &acted) && acted;
 }
 
 /* Was it started by `gordian run`, which ends its program with itself? */
@@ -380,7 +381,7 @@ static void add_process(struct sight *sight, uint32_t process, struct waits *wai
     uint64_t handlers = facts_handlers(target);
     bool asked = is_asked(sight, process);
     facts->handlers = facts->handlers || handlers;
-    facts->handler_acted = facts->handler_acted || (handlers && has_jumped(target));
+    facts->handler_acted = facts->handler_acted || (handlers && has_acted(target));
     facts->unasked = facts->unasked || !target->handlers_known;
     if (handlers & ~(waits->file_locks && asked ? target->asked.restarts : 0))
         facts->ends_calls = true;

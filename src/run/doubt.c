@@ -257,7 +257,7 @@ static struct policy_facts part_facts(struct view *view, const gordian_part *par
         .waits = POLICY_FIRM | (waits.semaphore ? (unsigned)POLICY_POSTED : 0),
         .locked = waits.locks,
         .parks = only_parks(&waits),
-        .handler_acted = waits.handled || atomic_load(&gordian_run_jumped),
+        .handler_acted = waits.handled || atomic_load(&gordian_run_acted),
         .timers = doubt_timers(),
         .lent = atomic_load(&watch.memory_lent),
     };
@@ -283,7 +283,7 @@ struct policy doubt_gone(struct view *view, const struct look *look)
         .argument = POLICY_ENDED,
         .waits = POLICY_FIRM,
         .locked = true,
-        .handler_acted = atomic_load(&gordian_run_jumped),
+        .handler_acted = atomic_load(&gordian_run_acted),
         .timers = doubt_timers(),
         .lent = atomic_load(&watch.memory_lent),
         .others_share = maps_shared(look->lock),

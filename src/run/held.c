@@ -185,6 +185,7 @@ void wait_fill(struct thread *t, const void *lock, uint32_t kind, uint32_t mode,
     wait->mode = (uint8_t)mode;
     wait->flags = (uint8_t)flags;
     wait->since = clock_ticks();
+    t->used_before = t->used;
     t->jumping = false;
     wait->frames = walk(t, wait->frame, watch.sites ? watch.sites : 1, site);
 }

@@ -1,18 +1,32 @@
-/* longjmp() and its kin. A thread in a wait runs none of its own code but signal handlers: a jump
- * that leaves a wait is a handler's. libc knows which frames a jump leaves, and calls the undo of
- * those (shield.h); here it is only noted that the thread jumps, so that the undo of a wait can
- * tell a jump from a cancellation. Other jumps, for errors or within a handler, leave no wait. */
+/* longjmp() and its kin, and what signal handlers were seen to do. A thread in a wait runs none of
+ * its own code but signal handlers: a jump that leaves a wait is a handler's. libc knows which
+ * frames a jump leaves, and calls the undo of those (shield.h); here it is only noted that the
+ * thread jumps, so that the undo of a wait can tell a jump from a cancellation. Other jumps, for
+ * errors or within a handler, leave no wait. */
 #include "run/jump.h"
 
 #include "run/export.h"
+#include "run/held.h"
 #include "run/real.h"
 
-EXPORTED _Atomic uint32_t gordian_run_jumped;
+EXPORTED _Atomic uint32_t gordian_run_acted;
 
 void jump_note(const struct thread *t)
 {
     if (t->jumping)
-        atomic_store_explicit(&gordian_run_jumped, 1, memory_order_relaxed);
+        atomic_store_explicit(&gordian_run_acted, 1, memory_order_relaxed);
+}
+
+void unlock_note(const struct thread *t)
+{
+    if (is_waiting(t))
+        atomic_store_explicit(&gordian_run_acted, 1, memory_order_relaxed);
+}
+
+void unlock_passes(void)
+{
+    if (self)
+        unlock_note(self);
 }
 
 #define JUMP_WRAPPER(name, version)                                                                \

@@ -4,6 +4,7 @@
 
 #include "run/export.h"
 #include "run/judge.h"
+#include "run/jump.h"
 #include "run/locks.h"
 #include "run/real.h"
 #include "run/sys.h"
@@ -131,15 +132,28 @@ static bool is_others(const struct thread *t, const pthread_mutex_t *mutex)
 __attribute__((noinline)) void mutex_wake(pthread_mutex_t *mutex)
 {
     int saved = errno;
+    if (self->used < self->used_before)
+        unlock_note(self);
     sys_call(SYS_futex, &mutex->__data.__lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     errno = saved;
+}
+
+/* Was it taken since this thread's wait began, by a handler? What that takes is noted or not. */
+static bool is_handlers(const struct thread *t, const pthread_mutex_t *mutex)
+{
+    uint32_t i = held_find(t, (uintptr_t)mutex);
+    return i == UINT32_MAX ? mutex_owner(mutex) == t->tid
+                           : i * sizeof(struct held) >= t->used_before;
 }
 
 __attribute__((noinline)) int mutex_unlock_slow(pthread_mutex_t *mutex)
 {
     struct thread *t = thread_enter();
-    if (!t)
+    if (!t) {
+        if (self && !is_handlers(self, mutex))
+            unlock_note(self);
         return real.pthread_mutex_unlock(mutex);
+    }
     if (is_others(t, mutex))
         held_stray(t, (uintptr_t)mutex); /* before its owner goes on */
     int result = real.pthread_mutex_unlock(mutex);

@@ -74,7 +74,8 @@ static inline __attribute__((always_inline)) enum give mutex_give(pthread_mutex_
 }
 
 /* Lets one of those go on who sleep on a mutex that was given back. It may be gone by now, and its
- * memory another's: that is libc's way, too. */
+ * memory another's: that is libc's way, too. Where somebody waits, it is also looked whether a
+ * handler gives it back (jump.h): a free lock does without. */
 void mutex_wake(pthread_mutex_t *mutex);
 
 /* Shared with C11's mtx_ functions: `through` is 0 or THROUGH_C11. Answers as pthread_mutex_lock

@@ -3,6 +3,7 @@
 
 #include "run/export.h"
 #include "run/judge.h"
+#include "run/jump.h"
 #include "run/locks.h"
 #include "run/real.h"
 #include "run/sys.h"
@@ -154,7 +155,9 @@ EXPORT2(pthread_rwlock_clockwrlock, V_2_34, V_2_30);
 WRAPPER(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock))
 {
     struct thread *t = thread_enter();
-    if (t && !unhold_lock(t, lock))
+    if (unlikely(!t))
+        unlock_passes();
+    else if (!unhold_lock(t, lock))
         held_stray(t, (uintptr_t)lock);
     return real.pthread_rwlock_unlock(lock);
 }

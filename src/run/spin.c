@@ -1,6 +1,7 @@
 /* pthread_spin_*. A spin lock has no owner of its own: who has it is known from the holds. */
 #include "run/export.h"
 #include "run/judge.h"
+#include "run/jump.h"
 #include "run/locks.h"
 #include "run/real.h"
 #include "run/sys.h"
@@ -77,7 +78,9 @@ EXPORT2(pthread_spin_trylock, V_2_34, V_OLDEST);
 WRAPPER(int, pthread_spin_unlock, (pthread_spinlock_t * lock))
 {
     struct thread *t = thread_enter();
-    if (t && !unhold_lock(t, (void *)lock))
+    if (unlikely(!t))
+        unlock_passes();
+    else if (!unhold_lock(t, (void *)lock))
         held_stray(t, (uintptr_t)lock);
     return real.pthread_spin_unlock(lock);
 }

@@ -17,7 +17,7 @@
  *                 survey.c), summary.c at the end what came back.
  *   keeping out   sandbox.c is the gate of all system calls, mailbox.c hands incidents to the
  *                 command, leave.c sees a thread's end, jump.c
- *                 jumps of signal handlers, exec.c looks at programs that are started,
+ *                 jumps and unlocks of signal handlers, exec.c looks at programs that are started,
  *                 waiters.c finds who waits without asking all.
  *   lock orders   order.c remembers which locks were taken under which (potential deadlocks).
  *
@@ -126,6 +126,7 @@ struct thread {
     uint64_t doubted_for;   /* and for how long it has been one, by looks */
     uint32_t ending;        /* past its last destructor: will never lock or unlock again */
     uint32_t is_main;
+    size_t used_before;                 /* `used` when its wait began */
     bool jumping;                       /* it has called longjmp() since its wait began: jump.c */
     bool stopped_orders, stopped_locks; /* it forks, and has these tables for itself */
     uint32_t create_frames;

@@ -37,10 +37,12 @@ while read -r name _; do
     done
     process=$(sed -n 's/.*, process \([0-9]*\).*/\1/p' output | head -n 1)
     wait_for "the answer of the reporter of $name" answered
-    if [ "$name" = likely-jumps-from-cycle ]; then
+    case $name in
+    likely-jumps-from-cycle | likely-unlocks-in-cycle)
         "$gordian" inspect "$process" >inspected 2>&1
-        check 'inspect: a handler was seen to jump' grep -q 'deadlock, likely: ' inspected
-    fi
+        check "inspect: a handler was seen to act: $name" grep -q 'deadlock, likely: ' inspected
+        ;;
+    esac
     [ -z "$process" ] || kill -USR1 "$process"
     wait $job
     status=$?

@@ -1,4 +1,5 @@
-/* Jumps by longjmp() and siglongjmp(). Those of signal handlers end waits; others do not. */
+/* Jumps by longjmp() and siglongjmp(). Those of signal handlers end waits; others do not. And
+ * unlocks by signal handlers, which end waits, too. */
 #include "matrix.h"
 
 #include <semaphore.h>
@@ -57,10 +58,12 @@ static __attribute__((noinline)) void lock_until_jump(void)
         pthread_mutex_lock(&b);
     }
     may_jump = 0;
+    pthread_mutex_unlock(&a);
 }
 
-/* Waits in a cycle until SIGUSR1 comes, from a thread of its own or from outside. */
-static void wait_in_cycle(bool from_outside)
+/* Waits in a cycle until SIGUSR1 comes, from a thread of its own or from outside. `lock_b` is left
+ * without a. */
+static void wait_in_cycle(void (*lock_b)(void), bool from_outside)
 {
     pthread_t waiter = pthread_self(), sender = 0;
     pthread_mutex_lock(&a);
@@ -69,21 +72,49 @@ static void wait_in_cycle(bool from_outside)
         ;
     if (!from_outside)
         sender = go(signal_settled, &waiter);
-    lock_until_jump();
-    pthread_mutex_unlock(&a);
+    lock_b();
     finish(other);
     if (!from_outside)
         finish(sender);
 }
 
-/* The handler was seen to leave such waits before it is judged. */
-static void jumps_from_cycle(void)
+/* The handler was seen to end such waits before it is judged. */
+static void act_in_cycle(void (*act)(int), void (*lock_b)(void))
 {
     sem_init(&taken, 0, 0);
-    signal(SIGUSR1, jump_back);
+    signal(SIGUSR1, act);
     for (int i = 0; i < 3; i++)
-        wait_in_cycle(false);
-    wait_in_cycle(true);
+        wait_in_cycle(lock_b, false);
+    wait_in_cycle(lock_b, true);
+}
+
+static void jumps_from_cycle(void)
+{
+    act_in_cycle(jump_back, lock_until_jump);
+}
+
+/* ------------------------------------------------------------------ unlocks in a wait */
+
+static volatile sig_atomic_t may_unlock;
+
+static void unlock_a(int number)
+{
+    (void)number;
+    if (may_unlock)
+        pthread_mutex_unlock(&a);
+    may_unlock = 0;
+}
+
+static void lock_until_unlock(void)
+{
+    may_unlock = 1;
+    pthread_mutex_lock(&b);
+    pthread_mutex_unlock(&b);
+}
+
+static void unlocks_in_cycle(void)
+{
+    act_in_cycle(unlock_a, lock_until_unlock);
 }
 
 /* ------------------------------------------------------------------ elsewhere */
@@ -163,6 +194,7 @@ static void jumps_elsewhere(void)
 
 const struct matrix_case matrix_jumps[] = {
     {"likely-jumps-from-cycle", "likely", jumps_from_cycle},
+    {"likely-unlocks-in-cycle", "likely", unlocks_in_cycle},
     {"jumps-elsewhere", "goes-on", jumps_elsewhere},
     {NULL, NULL, NULL},
 };
