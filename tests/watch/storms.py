@@ -1,5 +1,8 @@
 """Cases of databases.py: many sessions that wait for one lock."""
+import os
 import random
+import signal
+import threading
 
 from databases import GORDIAN, case, check, must_find, must_not_find
 from servers import Watch, wait_until
@@ -53,10 +56,9 @@ def storm_of_equals(world):
         counted.close()
 
 
-@case
-def storm_through_a_queue(world):
-    """80 readers wait behind a writer, which waits for a reader: one of the 80 closes a cycle with the other server,
-    by its place in the queue. No server mends that, and the places of all of them are not asked for."""
+def cycle_through_a_queue(world, readers):
+    """Readers wait behind a writer, which waits for a reader: the last of them closes a cycle with the other server,
+    by its place in the queue."""
     reader, writer = world.client(world.a.address(application="shop-1"), world.b.address(application="shop-1")), \
         world.sessions(1)[0]
     last = world.client(world.a.address(application="shop-2"), world.b.address(application="shop-2"))
@@ -67,14 +69,20 @@ def storm_through_a_queue(world):
     last.run("UPDATE t1 SET v = 1 WHERE id = 6", 1)
     writer.send("LOCK TABLE t1")
     world.await_waits(1)
-    crowd = world.client(*[world.a.address(application="crowd")] * 80)
-    for i in range(80):
+    crowd = world.client(*[world.a.address(application="crowd")] * readers)
+    for i in range(readers):
         crowd.run("&SELECT * FROM t1", i)
-    world.await_waits(81)
+    world.await_waits(1 + readers)
     last.send("SELECT * FROM t1", 0)
-    world.await_waits(82)
+    world.await_waits(2 + readers)
     reader.send("UPDATE t1 SET v = 1 WHERE id = 6", 1)
     world.await_waits(1, world.b)
+
+
+@case
+def storm_through_a_queue(world):
+    """No server mends that cycle, and the places of all of 80 readers are not asked for."""
+    cycle_through_a_queue(world, 80)
     counted = Counted(world)
     try:
         both = [counted.address, world.b.address()]
@@ -88,6 +96,32 @@ def storm_through_a_queue(world):
         looks = watch.summary["servers"][0]["looks"]
         check(0 < scans <= 3 * looks and 0 < calls <= 64 * looks, "questions", scans, calls, looks)
     finally:
+        counted.close()
+
+
+@case
+def slow_second_server(world):
+    """A place in a queue matters only once the other server has answered: --once goes on until it is confirmed, however
+    often the first server has been asked by then."""
+    cycle_through_a_queue(world, 80)
+    counted = Counted(world)
+    os.kill(world.b.process.pid, signal.SIGSTOP)  # nobody connects
+
+    def resume():
+        try:
+            wait_until("many looks", lambda: counted.used() and counted.before[0] >= 15)
+        finally:
+            os.kill(world.b.process.pid, signal.SIGCONT)
+
+    thread = threading.Thread(target=resume)
+    thread.start()
+    try:
+        watch = Watch(GORDIAN, "--once", "--link", "^shop-(.*)$", counted.address, world.b.address())
+        thread.join()
+        must_find(watch, 5, 2)
+        check(watch.summary["servers"][0]["looks"] > 4, "looks", watch.summary)
+    finally:
+        thread.join()
         counted.close()
 
 

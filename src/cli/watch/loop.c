@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define CLIENTS_MOST_NS UINT64_C(10000000000)
-#define LOOKS_MOST      4 /* at a server, once */
+#define ONCE_MOST_NS UINT64_C(10000000000)
+#define LOOKS_MOST   4 /* at the server with the fewest, once */
 
 /* ------------------------------------------------------------------ turns */
 
@@ -65,24 +65,34 @@ static gordian_status take_turn(struct watching *watching, gordian_error *error)
  * a while that is enough. */
 static bool has_clients(const struct sleepers *sleepers, uint64_t first, uint64_t last)
 {
-    if (last - first >= CLIENTS_MOST_NS)
+    if (last - first >= ONCE_MOST_NS)
         return true;
     return last >= sleepers->latest && !sleepers_pending(sleepers);
 }
 
-/* Is there something that only the latest look has, and that one more could confirm? */
-static bool has_fresh(const struct servers *servers, uint64_t last)
+/* A server that answers slowly has had fewer than the others. */
+static bool looked_enough(const struct servers *servers)
 {
+    for (size_t i = 0; i < servers->count; i++)
+        if (servers->sources[i]->first && servers->sources[i]->looks < LOOKS_MOST)
+            return false;
+    return true;
+}
+
+/* Is there something that only the latest look has, and that one more could confirm? */
+static bool has_fresh(const struct servers *servers, uint64_t first, uint64_t last)
+{
+    if (looked_enough(servers) || last - first >= ONCE_MOST_NS)
+        return false;
     for (size_t i = 0; i < servers->count; i++) {
-        const struct source *source = servers->sources[i];
-        for (size_t k = 0; k < source->look.edge_count && source->looks < LOOKS_MOST; k++)
-            if (source->look.edges[k].since > last)
+        const struct look *look = &servers->sources[i]->look;
+        for (size_t k = 0; k < look->edge_count; k++)
+            if (look->edges[k].since > last)
                 return true;
     }
     for (size_t i = 0; i < servers->links.count; i++) {
         const struct member from = servers->links.list[i].from;
-        const struct source *source = servers->sources[from.source];
-        if (source->looks < LOOKS_MOST && source->look.sessions[from.session].since > last)
+        if (servers->sources[from.source]->look.sessions[from.session].since > last)
             return true;
     }
     return false;
@@ -103,7 +113,7 @@ static bool is_confirmed(const struct servers *servers)
         last = source->look.asked < last ? source->look.asked : last;
     }
     return last >= first && has_clients(&servers->links.sleepers, first, last) &&
-           !has_fresh(servers, last);
+           !has_fresh(servers, first, last);
 }
 
 static size_t count_seen(const struct servers *servers)
