@@ -61,14 +61,15 @@ struct source {
     bool parked;    /* another source watches the same server */
     bool hurried;   /* the look under way is for an act, and not paid from the account */
     enum source_state state;
-    uint64_t due;        /* AWAY and RESTING: when something is to be done */
-    uint64_t asked;      /* busy: since when */
-    uint64_t backoff_ns; /* AWAY: how long this time */
-    unsigned part;       /* LOOKING */
-    unsigned attempts;   /* connections that failed in a row */
-    uint64_t looks;      /* how many there have been */
-    uint64_t first;      /* when the first look since it was connected was answered; 0: none */
-    uint64_t spent_ns;   /* on questions, in all */
+    uint64_t due;         /* AWAY and RESTING: when something is to be done */
+    uint64_t asked;       /* busy: since when */
+    uint64_t backoff_ns;  /* AWAY: how long this time */
+    unsigned part;        /* LOOKING */
+    unsigned attempts;    /* connections that failed in a row */
+    uint64_t looks;       /* how many there have been */
+    uint64_t looks_alone; /* of these, while another server had not been looked at once (--once) */
+    uint64_t first;       /* when the first look since it was connected was answered; 0: none */
+    uint64_t spent_ns;    /* on questions, in all */
     struct source_price prices[SOURCE_KINDS];
     int64_t credit_ns;    /* the account */
     uint64_t credited;    /* when it was last filled */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define ONCE_MOST_NS UINT64_C(10000000000)
-#define LOOKS_MOST   4 /* at the server with the fewest, once */
+#define LOOKS_MOST   4 /* at each server, once all of them have been looked at */
 
 /* ------------------------------------------------------------------ turns */
 
@@ -70,12 +70,15 @@ static bool has_clients(const struct sleepers *sleepers, uint64_t first, uint64_
     return last >= sleepers->latest && !sleepers_pending(sleepers);
 }
 
-/* A server that answers slowly has had fewer than the others. */
+/* Looks that a server had before the last of the others had its first do not count: what a link
+ * between the servers adds, a place in a queue, is only asked for after that. */
 static bool looked_enough(const struct servers *servers)
 {
-    for (size_t i = 0; i < servers->count; i++)
-        if (servers->sources[i]->first && servers->sources[i]->looks < LOOKS_MOST)
+    for (size_t i = 0; i < servers->count; i++) {
+        const struct source *source = servers->sources[i];
+        if (source->first && source->looks < source->looks_alone + LOOKS_MOST)
             return false;
+    }
     return true;
 }
 
@@ -98,6 +101,13 @@ static bool has_fresh(const struct servers *servers, uint64_t first, uint64_t la
     return false;
 }
 
+/* Some server has not been looked at yet. */
+static void count_looks_alone(const struct servers *servers)
+{
+    for (size_t i = 0; i < servers->count; i++)
+        servers->sources[i]->looks_alone = servers->sources[i]->looks;
+}
+
 /* Have all servers been looked at twice, with a moment between the looks that they share? Those
  * that cannot be reached are left out. */
 static bool is_confirmed(const struct servers *servers)
@@ -107,8 +117,10 @@ static bool is_confirmed(const struct servers *servers)
         const struct source *source = servers->sources[i];
         if (source->state == SOURCE_AWAY && source->attempts)
             continue;
-        if (!source->first)
+        if (!source->first) {
+            count_looks_alone(servers);
             return false;
+        }
         first = source->first > first ? source->first : first;
         last = source->look.asked < last ? source->look.asked : last;
     }
