@@ -1,10 +1,10 @@
 /* Any bytes as a .treo, .ca or .aut text: it is read or refused with a place; what is read survives
  * being written and read again. */
-#include "base/output.h"
-#include "compose/format/aut.h"
-#include "compose/format/ca.h"
 #include "compose/oracle.h"
-#include "compose/treo/treo.h"
+#include "engines/compose/format/aut.h"
+#include "engines/compose/format/ca.h"
+#include "engines/compose/treo/treo.h"
+#include "foundation/base/io/output.h"
 #include "fuzz.h"
 
 #include <string.h>

@@ -2,13 +2,14 @@
  * two ranks is judged and told in every form. */
 #include "fuzz.h"
 
-#include "collectives/collectives.h"
+#include "sources/collectives/collectives.h"
 
 #include <string.h>
 
 /* Another rank of the job, which never did anything. */
 static const char other_dump[] =
-    "{\"version\":\"2.9\",\"pg_config\":{\"0\":{\"desc\":\"default_pg\",\"ranks\":\"[0, 1, 2]\"}},\"pg_status\":{\"0\":"
+    "{\"version\":\"2.9\",\"pg_config\":{\"0\":{\"desc\":\"default_pg\",\"ranks\":\"[0, 1, "
+    "2]\"}},\"pg_status\":{\"0\":"
     "{\"last_enqueued_collective\":-1,\"last_completed_collective\":-1}},\"entries\":[]}";
 
 static void tell_all(const struct training *job)

@@ -1,8 +1,8 @@
 /* Any bytes in the binary form. An input is a list of frames, each `kind, size (2 bytes), body`, of
  * which proper ones are made; or, if it begins with 0xff, the bytes of the connection themselves.
  */
+#include "service/wire/wire.h"
 #include "service_input.h"
-#include "wire/wire.h"
 
 static void say_hello(struct fuzz_service *service)
 {

@@ -2,7 +2,7 @@
  * and reads the same when it comes in pieces. */
 #include "fuzz.h"
 
-#include "serve/http/parse.h"
+#include "service/serve/http/parse.h"
 
 #include <string.h>
 

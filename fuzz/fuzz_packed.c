@@ -3,8 +3,8 @@
  * right. What can be unpacked is text that can be packed again, and comes back the same. */
 #include "fuzz.h"
 
-#include "base/crc.h"
-#include "base/packed_image.h"
+#include "foundation/base/crc.h"
+#include "foundation/base/packed/packed_snapshot.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Any bytes as a net: it is read or refused with a place; a small one survives being written as a
  * net of its automata and read again. */
-#include "base/output.h"
-#include "compose/format/pnml.h"
+#include "engines/compose/format/pnml.h"
+#include "foundation/base/io/output.h"
 #include "fuzz.h"
 
 #include <gordian/compose.h>

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_TESTS_MUST_H
 #define GORDIAN_TESTS_MUST_H
 
-#include "base/error.h"
+#include "foundation/base/error.h"
 #include "test.h"
 
 static inline void must(gordian_status status, const gordian_error *error)

@@ -6,7 +6,7 @@
 #ifndef GORDIAN_TESTS_SCRATCH_H
 #define GORDIAN_TESTS_SCRATCH_H
 
-#include "base/machine.h"
+#include "foundation/base/machine.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -72,7 +72,7 @@ for (const { path, address } of walk(dist)) {
 writeFileSync(
     output,
     `/* Written by web/embed.mjs: the page. */
-#include "serve/http/page_files.h"
+#include "service/serve/http/page_files.h"
 
 ${arrays.join('\n')}
 const struct page_file page_files[] = {

@@ -1,5 +1,5 @@
 /* gordian bench: measures (the benches are in bench/). */
-#include "../bench/bench.h"
+#include "lab/bench/bench.h"
 
 #include "cli/commands.h"
 

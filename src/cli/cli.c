@@ -1,7 +1,7 @@
 #include "cli/cli.h"
 
-#include "base/error.h"
-#include "base/nearest.h"
+#include "foundation/base/error.h"
+#include "foundation/base/nearest.h"
 
 #include <errno.h>
 #include <fcntl.h>

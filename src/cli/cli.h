@@ -9,11 +9,11 @@
 #ifndef GORDIAN_CLI_CLI_H
 #define GORDIAN_CLI_CLI_H
 
-#include "base/json.h"
-#include "base/output.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "show/style.h"
+#include "foundation/base/io/output.h"
+#include "foundation/base/json/json_write.h"
+#include "output/show/style.h"
 
 #include <gordian/gordian.h>
 

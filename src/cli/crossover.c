@@ -4,10 +4,10 @@
 #define _GNU_SOURCE
 #include "cli/crossover.h"
 
-#include "base/beside.h"
-#include "base/clock.h"
-#include "base/engine.h"
-#include "base/temporary.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/engine.h"
+#include "foundation/base/io/temporary.h"
+#include "foundation/base/modules.h"
 
 #include <errno.h>
 #include <fcntl.h>

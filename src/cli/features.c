@@ -4,7 +4,7 @@
 
 #include "cli/parts/part.h"
 #include "cli/run/run.h"
-#include "report/symbol/symbol.h"
+#include "output/report/symbol/symbol.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* gordian gen: traces, snapshots, circuits and dumps of any size from a seed (the generator is in
- * src/gen). */
-#include "gen/gen.h"
+ * src/sources/gen). */
+#include "sources/gen/gen.h"
 
-#include "base/temporary.h"
 #include "cli/commands.h"
+#include "foundation/base/io/temporary.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* gordian info: this program and what is in it, this machine, its GPUs, which engines run here. */
-#include "base/machine.h"
 #include "cli/commands.h"
 #include "cli/crossover.h"
 #include "cli/features.h"
-#include "show/style.h"
+#include "foundation/base/machine.h"
+#include "output/show/style.h"
 
 #include <stdio.h>
 #include <string.h>

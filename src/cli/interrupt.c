@@ -1,6 +1,6 @@
 #include "cli/interrupt.h"
 
-#include "base/clock.h"
+#include "foundation/base/clock.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -2,10 +2,10 @@
  * gordian-mpi: the same commands, under mpirun. Rank 0 is the gordian everybody knows, with the
  * engine `mpi` for composition, for makespans and for snapshots; the other ranks work for it.
  */
-#include "compose/mpi/mpi.h"
-#include "detect/check/mpi/mpi.h"
-#include "makespan/mpi.h"
-#include "ranks/ranks.h"
+#include "engines/compose/mpi/mpi.h"
+#include "engines/detect/check/mpi/mpi.h"
+#include "engines/makespan/mpi.h"
+#include "foundation/ranks/ranks.h"
 
 #include <mpi.h>
 #include <stdio.h>

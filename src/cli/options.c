@@ -1,8 +1,8 @@
 #include "cli/options.h"
 
-#include "base/nearest.h"
-#include "base/output.h"
-#include "base/reader.h"
+#include "foundation/base/io/output.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/nearest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

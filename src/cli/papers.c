@@ -1,5 +1,5 @@
-/* gordian papers: the papers' tables and figures, and ours beside them (src/papers/). */
-#include "papers/print.h"
+/* gordian papers: the papers' tables and figures, and ours beside them (src/lab/papers/). */
+#include "lab/papers/print.h"
 
 #include "cli/commands.h"
 

@@ -1,6 +1,6 @@
 #include "cli/progress.h"
 
-#include "base/clock.h"
+#include "foundation/base/clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>

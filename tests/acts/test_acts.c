@@ -1,6 +1,6 @@
 /* Waits for acts: AND, OR and k of n in random systems, against an oracle that knows nothing of
  * resources: it tries what everybody could do until nobody is left who can. */
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "gordian/gordian.h"
 #include "must.h"
 

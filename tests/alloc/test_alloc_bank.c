@@ -7,9 +7,9 @@
  * one that only has no memory for the lists of its answer must say so, and have taken effect. All
  * answers, and the state every few calls, must be as in the undisturbed play.
  */
-#include "base/random.h"
 #include "dump.h"
 #include "failing.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <inttypes.h>

@@ -7,11 +7,11 @@
  * Many banks, each with its own seed, size and temper; a disagreement ends its bank, is made as
  * short as it gets, and printed.
  */
-#include "avoid/cuda/cuda.h"
-#include "base/memory.h"
-#include "detect/cuda/cuda.h"
 #include "duel.h"
-#include "gpu/gpu.h"
+#include "engines/avoid/cuda/cuda.h"
+#include "engines/detect/cuda/cuda.h"
+#include "foundation/base/memory.h"
+#include "foundation/gpu/gpu.h"
 #include "options.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_TESTS_AVOID_GENERATOR_H
 #define GORDIAN_TESTS_AVOID_GENERATOR_H
 
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "naive.h"
 
 struct generator {

@@ -10,9 +10,9 @@
  *
  * GORDIAN_TEST_SCALE: how long the bank is under load, in percent of 6 seconds.
  */
-#include "avoid/bank.h"
-#include "base/clock.h"
-#include "base/random.h"
+#include "engines/avoid/bank.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <limits.h>

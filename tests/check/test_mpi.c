@@ -1,9 +1,9 @@
 /* Snapshots in pieces judged over MPI against one reader of them all: the same report, and the same
  * words for what is wrong. Run by mpirun with any number of ranks: rank 0 compares, the others
  * work. */
-#include "base/random.h"
-#include "detect/check/mpi/mpi.h"
-#include "ranks/ranks.h"
+#include "engines/detect/check/mpi/mpi.h"
+#include "foundation/base/random.h"
+#include "foundation/ranks/ranks.h"
 #include "scratch.h"
 #include "test.h"
 

@@ -1,8 +1,8 @@
 /* Jobs with a fault planted: the verdict must be the truth, no culprit missed, nobody else named,
  * whatever the form of the dumps. */
-#include "collectives/training.h"
-#include "gen/job.h"
 #include "must.h"
+#include "sources/collectives/training.h"
+#include "sources/gen/job.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Values from JSON and from pickles: what is read, what is refused and where; and what a job says
  * of dumps written by hand. */
-#include "base/json_read.h"
-#include "collectives/collectives.h"
-#include "collectives/pickle.h"
+#include "foundation/base/json/json_read.h"
 #include "must.h"
+#include "sources/collectives/collectives.h"
+#include "sources/collectives/pickle.h"
 
 #include <stdint.h>
 #include <string.h>

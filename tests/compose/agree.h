@@ -5,11 +5,11 @@
 #ifndef GORDIAN_TESTS_COMPOSE_AGREE_H
 #define GORDIAN_TESTS_COMPOSE_AGREE_H
 
-#include "base/memory.h"
-#include "base/random.h"
 #include "compose/compose.h"
-#include "compose/engines.h"
-#include "compose/graph/graph.h"
+#include "engines/compose/engines.h"
+#include "engines/compose/graph/graph.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/random.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 #ifndef GORDIAN_TESTS_COMPOSE_H
 #define GORDIAN_TESTS_COMPOSE_H
 
-#include "compose/format/ca.h"
 #include "compose/oracle.h"
-#include "compose/treo/treo.h"
+#include "engines/compose/format/ca.h"
+#include "engines/compose/treo/treo.h"
 #include "test.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Is what an engine calls a deadlock one, and does the way lead there? Slow and plain; shares
  * nothing with the engines. */
-#include "base/memory.h"
 #include "compose/oracle.h"
+#include "foundation/base/memory.h"
 
 #include <string.h>
 

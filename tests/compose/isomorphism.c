@@ -2,8 +2,8 @@
  * changes; where several states still have the same colour, one is singled out and every partner is
  * tried. The mapping found is checked arc by arc, so a clash of hashes can cost time but never give
  * a wrong yes. */
-#include "base/error.h"
 #include "compose/oracle.h"
+#include "foundation/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 #include "compose/oracle.h"
 
-#include "base/bits.h"
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/output.h"
-#include "compose/engine.h"
+#include "engines/compose/engine.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/output.h"
+#include "foundation/base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

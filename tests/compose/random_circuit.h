@@ -2,9 +2,9 @@
 #ifndef GORDIAN_TESTS_RANDOM_CIRCUIT_H
 #define GORDIAN_TESTS_RANDOM_CIRCUIT_H
 
-#include "base/memory.h"
-#include "base/random.h"
 #include "compose.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/random.h"
 
 /* One automaton: some states, some ports, transitions at random, several to the same place with the
  * same label or another one. */

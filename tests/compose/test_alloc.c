@@ -1,9 +1,9 @@
 /* Every allocation fails once: nothing leaks, nothing is half done, and the next attempt works. */
 #include "../alloc/failing.h"
-#include "base/output.h"
 #include "compose.h"
-#include "compose/format/aut.h"
-#include "compose/format/pnml.h"
+#include "engines/compose/format/aut.h"
+#include "engines/compose/format/pnml.h"
+#include "foundation/base/io/output.h"
 
 #include <gordian/compose.h>
 

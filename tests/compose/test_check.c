@@ -2,7 +2,7 @@
  * shown, memory, and what is refused. */
 #include "compose.h"
 
-#include "base/random.h"
+#include "foundation/base/random.h"
 
 #include <gordian/compose.h>
 

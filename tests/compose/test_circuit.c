@@ -1,10 +1,10 @@
 /* Circuits: labels and their order, names, ports that coincide, sizes, and products in any order.
  */
-#include "base/memory.h"
-#include "base/output.h"
-#include "base/random.h"
 #include "compose.h"
-#include "compose/engine.h"
+#include "engines/compose/engine.h"
+#include "foundation/base/io/output.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/random.h"
 
 /* ------------------------------------------------------------------ labels */
 

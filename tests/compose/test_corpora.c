@@ -3,8 +3,8 @@
  * are made by the oracle, two automata at a time, and by the engine, which must agree. */
 #include "compose.h"
 
-#include "base/output.h"
-#include "compose/format/aut.h"
+#include "engines/compose/format/aut.h"
+#include "foundation/base/io/output.h"
 
 #include <gordian/compose.h>
 

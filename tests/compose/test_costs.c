@@ -2,8 +2,8 @@
  * best ways are found by going round until nothing changes; and texts that keep costs. */
 #include "compose.h"
 
-#include "base/output.h"
-#include "base/random.h"
+#include "foundation/base/io/output.h"
+#include "foundation/base/random.h"
 
 #include <gordian/compose.h>
 

@@ -1,7 +1,7 @@
 /* Known counts by every engine that is here: product, hidden, minimal, deadlocks. */
 #include "compose.h"
-#include "compose/engine.h"
-#include "compose/graph/graph.h"
+#include "engines/compose/engine.h"
+#include "engines/compose/graph/graph.h"
 
 #define ANY SIZE_MAX
 

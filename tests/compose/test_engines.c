@@ -2,10 +2,10 @@
  * states, transitions, numbers, deadlocks and ways to them. */
 #include "random_circuit.h"
 
-#include "base/output.h"
-#include "compose/cpu/cpu.h"
-#include "compose/engine.h"
-#include "compose/engines.h"
+#include "engines/compose/cpu/cpu.h"
+#include "engines/compose/engine.h"
+#include "engines/compose/engines.h"
+#include "foundation/base/io/output.h"
 
 /* A way to run an engine. */
 struct way {

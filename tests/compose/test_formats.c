@@ -1,12 +1,12 @@
 /* .ca, .aut and .dot: what is written is read back as the same. */
-#include "base/memory.h"
-#include "base/meter.h"
-#include "base/output.h"
-#include "base/random.h"
-#include "base/temporary.h"
 #include "compose.h"
-#include "compose/format/aut.h"
-#include "compose/format/dot.h"
+#include "engines/compose/format/aut.h"
+#include "engines/compose/format/dot.h"
+#include "foundation/base/io/output.h"
+#include "foundation/base/io/temporary.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/meter.h"
+#include "foundation/base/random.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,9 +1,9 @@
 /* Guards: solving against trying everything, on random ones. */
-#include "base/bits.h"
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/random.h"
-#include "compose/guard.h"
+#include "engines/compose/guard.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Circuits composed together are what they are in one text. */
-#include "base/output.h"
+#include "foundation/base/io/output.h"
 #include "random_circuit.h"
 
 static bool same_product(const gordian_circuit *left, const gordian_circuit *right)

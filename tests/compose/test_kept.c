@@ -2,9 +2,9 @@
  * engine runs; and a run that was stopped never says that there is none. */
 #include "compose.h"
 
-#include "base/output.h"
-#include "compose/cpu/cpu.h"
-#include "compose/engines.h"
+#include "engines/compose/cpu/cpu.h"
+#include "engines/compose/engines.h"
+#include "foundation/base/io/output.h"
 
 #include <gordian/compose.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * formula is evaluated step by step. */
 #include "compose.h"
 
-#include "base/random.h"
+#include "foundation/base/random.h"
 
 #include <gordian/compose.h>
 

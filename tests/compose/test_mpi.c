@@ -1,8 +1,8 @@
 /* Composition over MPI against the plainest engine. Run by mpirun with any number of ranks: rank 0
  * compares, the others work. */
 #include "compose/agree.h"
-#include "compose/mpi/mpi.h"
-#include "ranks/ranks.h"
+#include "engines/compose/mpi/mpi.h"
+#include "foundation/ranks/ranks.h"
 
 #include <mpi.h>
 

@@ -2,10 +2,10 @@
  * written against what is read back, what other tools write, and hostile XML. */
 #include "compose.h"
 
-#include "base/output.h"
-#include "base/random.h"
-#include "compose/format/pnml.h"
-#include "compose/format/process.h"
+#include "engines/compose/format/pnml.h"
+#include "engines/compose/format/process.h"
+#include "foundation/base/io/output.h"
+#include "foundation/base/random.h"
 
 #include <gordian/compose.h>
 

@@ -7,8 +7,8 @@
  * Many systems, each with its own seed, size and temper; a disagreement ends its system, is made as
  * short as it gets and written out as a trace.
  */
-#include "base/temporary.h"
 #include "duel.h"
+#include "foundation/base/io/temporary.h"
 #include "leaks.h"
 #include "options.h"
 

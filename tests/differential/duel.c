@@ -1,6 +1,6 @@
 #include "duel.h"
 
-#include "base/clock.h"
+#include "foundation/base/clock.h"
 #include "witness.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #ifndef GORDIAN_TESTS_SCRIPT_H
 #define GORDIAN_TESTS_SCRIPT_H
 
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "naive.h"
 
 #include <stdio.h>

@@ -127,14 +127,14 @@ def check_keys(text):
 
 
 def check_colors(text):
-    used = set(re.findall(r'"\\033\[([0-9;]+)m"', read("src/show/style.c"))) - {"0"}
+    used = set(re.findall(r'"\\033\[([0-9;]+)m"', read("src/output/show/style.c"))) - {"0"}
     told = {row[1].strip("`") for row in table(text, "Colours")}
     if used != told:
-        fault(f"colours {sorted(used)} in show/style.c, {sorted(told)} in the table")
+        fault(f"colours {sorted(used)} in output/show/style.c, {sorted(told)} in the table")
     for path in glob.glob(os.path.join(SOURCE, "src/**/*.c"), recursive=True):
         # Which line is chosen on a screen is no colour: 7, and 0 ends it.
-        if not path.endswith("show/style.c") and re.search(r"\\033\[(?![07]m)[0-9;]*m", read(path)):
-            fault(f"{os.path.relpath(path, SOURCE)} has colours of its own: show/style.h has them")
+        if not path.endswith("output/show/style.c") and re.search(r"\\033\[(?![07]m)[0-9;]*m", read(path)):
+            fault(f"{os.path.relpath(path, SOURCE)} has colours of its own: output/show/style.h has them")
 
 
 # Limits of answers over HTTP, and where docs/serve.md and docs/page.md state them.
@@ -149,7 +149,7 @@ LIMITS = {
 
 
 def check_limits():
-    source = read("src/serve/http/api.h")
+    source = read("src/service/serve/http/api.h")
     for name, places in LIMITS.items():
         limit = re.search(rf"#define {name} +(\d+)", source)[1]
         for path, pattern in places:

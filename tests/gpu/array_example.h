@@ -2,7 +2,7 @@
 #ifndef GORDIAN_TESTS_GPU_ARRAY_EXAMPLE_H
 #define GORDIAN_TESTS_GPU_ARRAY_EXAMPLE_H
 
-#include "gpu/array/array.h"
+#include "foundation/gpu/array/array.h"
 #include "kernels/array_example.h"
 
 /* Every number from 1 to count with each of its divisors, to be freed by the caller. */

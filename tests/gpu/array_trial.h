@@ -4,7 +4,7 @@
 #define GORDIAN_TESTS_GPU_ARRAY_TRIAL_H
 
 #include "device.h"
-#include "gpu/array/array.h"
+#include "foundation/gpu/array/array.h"
 #include "kernels/array_selftest.h"
 #include "progress.h"
 

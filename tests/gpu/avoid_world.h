@@ -4,8 +4,8 @@
 #ifndef GORDIAN_TESTS_GPU_AVOID_WORLD_H
 #define GORDIAN_TESTS_GPU_AVOID_WORLD_H
 
-#include "avoid/engine.h"
-#include "base/random.h"
+#include "engines/avoid/engine.h"
+#include "foundation/base/random.h"
 
 struct world_shape {
     uint32_t processes, resources; /* at most */

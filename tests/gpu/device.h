@@ -2,8 +2,8 @@
 #ifndef GORDIAN_TESTS_GPU_DEVICE_H
 #define GORDIAN_TESTS_GPU_DEVICE_H
 
-#include "gpu/gpu.h"
-#include "gpu/kernels.h"
+#include "foundation/gpu/gpu.h"
+#include "foundation/gpu/kernels.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "fake_cuda.h"
 
-#include "gpu/driver.h"
+#include "foundation/gpu/driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 #include "osdda_device.h"
 
-#include "base/bits.h"
-#include "detect/cuda/cuda.h"
-#include "detect/system.h"
 #include "device.h"
-#include "long_chain.h"
+#include "engines/detect/cuda/cuda.h"
+#include "engines/detect/system.h"
+#include "foundation/base/bits.h"
+#include "lab/bench/long_chain.h"
 
 /* ------------------------------------------------------------------ arguments */
 

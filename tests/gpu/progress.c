@@ -1,6 +1,6 @@
 #include "progress.h"
 
-#include "base/clock.h"
+#include "foundation/base/clock.h"
 
 #include <pthread.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
  * runs one kernel at a time.
  */
 #include "array_trial.h"
-#include "base/random.h"
+#include "foundation/base/random.h"
 
 struct bed {
     struct gpu *gpu;

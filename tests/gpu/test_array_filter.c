@@ -6,12 +6,12 @@
  */
 #include "array_example.h"
 #include "array_trial.h"
-#include "base/random.h"
-#include "kernels/array_read.h"
-#include "published/kernels/array_filter.h"
-#include "published/published.h"
+#include "foundation/base/random.h"
+#include "lab/bench/kernels/array_read.h"
+#include "lab/published/kernels/array_filter.h"
+#include "lab/published/published.h"
 
-extern const struct gpu_kernels bench_kernels; /* bench/kernels/list.h */
+extern const struct gpu_kernels bench_kernels; /* src/lab/bench/kernels/list.h */
 
 struct bed {
     struct gpu *gpu;

@@ -6,7 +6,7 @@
  */
 #include "alloc/failing.h"
 #include "array_trial.h"
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "kernels/selftest.h"
 
 /* ---- a model: what the array must hold */

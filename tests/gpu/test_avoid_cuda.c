@@ -5,11 +5,11 @@
  *
  * --watched: small, for a slow memory checker. */
 #include "alloc/failing.h"
-#include "avoid/cuda/banker_parts.h"
-#include "avoid/cuda/cuda.h"
 #include "avoid_world.h"
-#include "base/clock.h"
 #include "device.h"
+#include "engines/avoid/cuda/banker_parts.h"
+#include "engines/avoid/cuda/cuda.h"
+#include "foundation/base/clock.h"
 
 #include <string.h>
 

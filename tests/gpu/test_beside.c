@@ -5,9 +5,9 @@
  *
  *     test_beside [--device N]
  */
-#include "base/clock.h"
-#include "base/random.h"
 #include "device.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/random.h"
 
 #include <gordian/gordian.h>
 

@@ -1,14 +1,14 @@
 /*
- * Bit matrices on the GPU (detect/cuda/hop.h): products, transposes and closures against plain
- * loops.
+ * Bit matrices on the GPU (engines/detect/cuda/hop.h): products, transposes and closures against
+ * plain loops.
  *
  *     test_bits [--device N] [--watched] [--bench] [SEED]        GORDIAN_TEST_SCALE=PERCENT
  *
  * On the emulator, or on device N. --bench measures products and prints a table.
  */
-#include "base/random.h"
-#include "detect/cuda/hop.h"
 #include "device.h"
+#include "engines/detect/cuda/hop.h"
+#include "foundation/base/random.h"
 #include "must.h"
 #include "test.h"
 

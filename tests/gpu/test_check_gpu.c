@@ -7,11 +7,11 @@
  *                                         (--only WORDS: those with WORDS in their names)
  */
 #include "alloc/failing.h"
-#include "base/clock.h"
-#include "base/random.h"
-#include "detect/check/cuda.h"
-#include "detect/check/snapshot.h"
-#include "gpu/gpu.h"
+#include "engines/detect/check/cuda.h"
+#include "engines/detect/check/snapshot.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/random.h"
+#include "foundation/gpu/gpu.h"
 #include "test.h"
 #include "unit/shapes.h"
 

@@ -1,8 +1,8 @@
 /* Constraint automata on the device against the plainest engine, number by number. */
 #include "../alloc/failing.h"
 #include "compose/agree.h"
-#include "compose/cuda/cuda.h"
 #include "device.h"
+#include "engines/compose/cuda/cuda.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
  *     GORDIAN_CUDA_LIBRARY=.../fake_cuda.so test_cuda */
 #include "device.h"
 #include "fake_cuda.h"
-#include "gpu/array/array.h"
-#include "gpu/driver.h"
-#include "gpu/kernels.h"
+#include "foundation/gpu/array/array.h"
+#include "foundation/gpu/driver.h"
+#include "foundation/gpu/kernels.h"
 #include "kernels/selftest.h"
 
 #include <dlfcn.h>
@@ -14,12 +14,12 @@
 /* Take the place of the library's kernels: what the fake driver understands, an image for each. */
 static const struct gpu_kernel library_kernels[] = {
 #define GPU_KERNEL(name, file) {#name, file, NULL},
-#include "gpu/kernels/list.h"
+#include "foundation/gpu/kernels/list.h"
 #undef GPU_KERNEL
 };
 static const struct gpu_image library_images[] = {
 #define GPU_KERNEL(name, file) {"*", file},
-#include "gpu/kernels/list.h"
+#include "foundation/gpu/kernels/list.h"
 #undef GPU_KERNEL
     {NULL, NULL},
 };

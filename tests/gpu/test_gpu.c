@@ -8,9 +8,9 @@
  * nothing fails on purpose and no service runs.
  */
 #include "alloc/failing.h"
-#include "base/clock.h"
 #include "device.h"
-#include "gpu/stage.h"
+#include "foundation/base/clock.h"
+#include "foundation/gpu/stage.h"
 #include "kernels/selftest.h"
 
 #include <pthread.h>

@@ -8,11 +8,11 @@
  * A resident kernel keeps half of the registers of its multiprocessors, so it must not stay while
  * nobody needs it; and the next command must find one.
  */
-#include "base/clock.h"
-#include "detect/cuda/cuda.h"
-#include "detect/cuda/hop.h"
-#include "detect/system.h"
 #include "device.h"
+#include "engines/detect/cuda/cuda.h"
+#include "engines/detect/cuda/hop.h"
+#include "engines/detect/system.h"
+#include "foundation/base/clock.h"
 
 #define ROUNDS 9
 

@@ -8,13 +8,13 @@
  * matrices, who is deadlocked and what would deadlock are compared. --bench measures recomputations
  * and prints a table.
  */
-#include "base/bits.h"
-#include "base/clock.h"
-#include "base/random.h"
-#include "detect/cuda/lmdda.h"
-#include "detect/matrix.h"
-#include "detect/system.h"
 #include "device.h"
+#include "engines/detect/cuda/lmdda.h"
+#include "engines/detect/matrix.h"
+#include "engines/detect/system.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/random.h"
 #include "must.h"
 #include "test.h"
 

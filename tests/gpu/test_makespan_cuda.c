@@ -1,11 +1,11 @@
 /* Makespans on the device: bounds by sweeping against the plainest search over all states. */
 #include "../alloc/failing.h"
-#include "base/random.h"
 #include "device.h"
-#include "makespan/anneal.h"
-#include "makespan/cuda/chains.h"
-#include "makespan/cuda/cuda.h"
-#include "makespan/cuda/sweep.h"
+#include "engines/makespan/anneal.h"
+#include "engines/makespan/cuda/chains.h"
+#include "engines/makespan/cuda/cuda.h"
+#include "engines/makespan/cuda/sweep.h"
+#include "foundation/base/random.h"
 
 #include <string.h>
 

@@ -7,10 +7,10 @@
  *
  * which also runs chains up to 65536 and prints timings.
  */
-#include "base/bits.h"
-#include "base/random.h"
-#include "detect/cuda/cuda.h"
-#include "detect/system.h"
+#include "engines/detect/cuda/cuda.h"
+#include "engines/detect/system.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/random.h"
 #include "osdda_device.h"
 #include "test.h"
 

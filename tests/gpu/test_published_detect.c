@@ -1,16 +1,16 @@
 /*
- * The papers' detection methods on the GPU (published/detect.h) against the engines `reduce`, the
- * oracle, and `matrix`: every answer, and every matrix element by element.
+ * The papers' detection methods on the GPU (lab/published/detect.h) against the engines `reduce`,
+ * the oracle, and `matrix`: every answer, and every matrix element by element.
  *
  *     test_published_detect [--device N] [--watched] [SEED]        GORDIAN_TEST_SCALE=PERCENT
  *
  * On the emulator, or on device N. The methods know no system with a deadlock in it: a request that
  * would close one is given up by the engines.
  */
-#include "base/random.h"
 #include "device.h"
+#include "foundation/base/random.h"
+#include "lab/published/detect.h"
 #include "must.h"
-#include "published/detect.h"
 
 #define HELD_ROOM 16
 

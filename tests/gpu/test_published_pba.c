@@ -1,10 +1,10 @@
 /* The thesis's GPU-PBA, and its CPU-PBA, against the oracle of avoidance, event by event. */
 #include "../alloc/failing.h"
-#include "avoid.h"
-#include "base/random.h"
 #include "device.h"
-#include "published/measure_pba.h"
-#include "published/pba.h"
+#include "foundation/base/random.h"
+#include "lab/bench/avoid.h"
+#include "lab/published/measure_pba.h"
+#include "lab/published/pba.h"
 
 #include <string.h>
 

@@ -2,10 +2,10 @@
  * plainest engine and the textbook's rules, number by number; and its distribution over ranks. */
 #include "../alloc/failing.h"
 #include "compose/agree.h"
-#include "compose/graph/explicit.h"
 #include "device.h"
-#include "published/measure_product.h"
-#include "published/product_circuit.h"
+#include "engines/compose/graph/explicit.h"
+#include "lab/published/measure_product.h"
+#include "lab/published/product_circuit.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* The exact engine: against a file of known values, against brute force, against itself with other
  * words, cuts and threads; and what it says when it is stopped. */
-#include "makespan/closer.h"
-#include "makespan/engine.h"
-#include "makespan/largest.h"
-#include "makespan/search.h"
+#include "engines/makespan/closer.h"
+#include "engines/makespan/engine.h"
+#include "engines/makespan/largest.h"
+#include "engines/makespan/search.h"
 #include "world.h"
 
 #include <string.h>

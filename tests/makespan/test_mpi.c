@@ -1,8 +1,8 @@
 /* Annealing over MPI against annealing on threads: the same answer, schedule included. Run by
  * mpirun with any number of ranks: rank 0 compares, the others work. */
-#include "makespan/anneal.h"
-#include "makespan/mpi.h"
-#include "ranks/ranks.h"
+#include "engines/makespan/anneal.h"
+#include "engines/makespan/mpi.h"
+#include "foundation/ranks/ranks.h"
 #include "world.h"
 
 #include <mpi.h>

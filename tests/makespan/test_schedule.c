@@ -1,6 +1,6 @@
 /* Models, building, evaluating and checking schedules; every claim against something plainer. */
-#include "gpu/kernels/makespan_chain.h"
-#include "makespan/anneal.h"
+#include "engines/makespan/anneal.h"
+#include "foundation/gpu/kernels/makespan_chain.h"
 #include "world.h"
 
 #include <math.h>

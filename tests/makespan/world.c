@@ -1,6 +1,6 @@
 #include "world.h"
 
-#include "makespan/schedule.h"
+#include "engines/makespan/schedule.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #ifndef GORDIAN_TESTS_MAKESPAN_WORLD_H
 #define GORDIAN_TESTS_MAKESPAN_WORLD_H
 
-#include "base/random.h"
-#include "makespan/model.h"
+#include "engines/makespan/model.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 /* A model from letters and starts a cycle ("L=1,C=4"); schedulers 0: no bound. */

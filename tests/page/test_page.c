@@ -1,6 +1,6 @@
 /* The embedded page: headers of requests as browsers and others send them, and the table itself. */
-#include "serve/http/page.h"
-#include "serve/http/page_files.h"
+#include "service/serve/http/page.h"
+#include "service/serve/http/page_files.h"
 #include "test.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Everything that can be measured, at small sizes, on the emulator where a GPU is needed: each
  * checks its answers. What a run records; what it says of an emulated GPU; and that the benches
  * have the papers' numbers, too. */
-#include "../bench/detect.h"
-#include "papers/measures.h"
+#include "lab/bench/detect.h"
+#include "lab/papers/measures.h"
 #include "test.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The papers' texts: all items are there, what is printed agrees with itself or is marked. */
-#include "papers/chart.h"
-#include "papers/papers.h"
+#include "lab/papers/chart.h"
+#include "lab/papers/papers.h"
 #include "test.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Results: read, merged, written; and lines that are wrong. */
-#include "papers/flat.h"
-#include "papers/results.h"
+#include "lab/papers/flat.h"
+#include "lab/papers/results.h"
 #include "test.h"
 
 #include <math.h>

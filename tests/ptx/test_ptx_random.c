@@ -3,7 +3,7 @@
  * program's own tree says; and the bound for any path against schedules in which every warp takes a
  * path of its own.
  */
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "ptx_test.h"
 
 #define DEPTH 4

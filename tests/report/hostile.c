@@ -4,9 +4,9 @@
  *     hostile WRITER
  */
 #define _GNU_SOURCE
-#include "base/random.h"
-#include "report/report.h"
-#include "report/session.h"
+#include "foundation/base/random.h"
+#include "output/report/report.h"
+#include "output/report/session.h"
 #include "test.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Names of Rust, right and damaged. */
-#include "report/symbol/rust.h"
+#include "output/report/symbol/rust.h"
 #include "test.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  *     writer [KIND [TRUNCATE]] > incident
  */
 #define _GNU_SOURCE
-#include "run/incident.h"
+#include "foundation/records/incident.h"
 
 #include <elf.h>
 #include <errno.h>

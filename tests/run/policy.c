@@ -1,5 +1,5 @@
-/* The decision table of run/policy.h, row by row. */
-#include "run/policy.h"
+/* The decision table of sources/run/policy.h, row by row. */
+#include "sources/run/policy.h"
 #include "test.h"
 
 #include <signal.h>

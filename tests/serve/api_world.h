@@ -3,7 +3,7 @@
 #ifndef GORDIAN_TESTS_SERVE_API_WORLD_H
 #define GORDIAN_TESTS_SERVE_API_WORLD_H
 
-#include "serve/http/api.h"
+#include "service/serve/http/api.h"
 
 static bool always_ready(void *context, const char **why)
 {

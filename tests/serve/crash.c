@@ -8,10 +8,10 @@
  */
 #define _GNU_SOURCE /* prlimit */
 #include "../test.h"
-#include "base/temporary.h"
 #include "crash_lane.h"
+#include "foundation/base/io/temporary.h"
 #include "scratch.h"
-#include "serve/store/journal.h"
+#include "service/serve/store/journal.h"
 
 #include <dirent.h>
 #include <errno.h>

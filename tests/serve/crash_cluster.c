@@ -10,9 +10,9 @@
  * for a line.
  */
 #include "../test.h"
-#include "base/clock.h"
-#include "base/temporary.h"
 #include "crash_lane.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/io/temporary.h"
 #include "scratch.h"
 
 #include <fcntl.h>

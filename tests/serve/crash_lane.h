@@ -14,8 +14,8 @@
 #ifndef GORDIAN_TESTS_CRASH_LANE_H
 #define GORDIAN_TESTS_CRASH_LANE_H
 
-#include "base/random.h"
-#include "wire/wire.h"
+#include "foundation/base/random.h"
+#include "service/wire/wire.h"
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "fake.h"
 
-#include "wire/wire.h"
+#include "service/wire/wire.h"
 
 #include <errno.h>
 #include <poll.h>

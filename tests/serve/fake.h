@@ -4,7 +4,7 @@
 #ifndef GORDIAN_TESTS_SERVE_FAKE_H
 #define GORDIAN_TESTS_SERVE_FAKE_H
 
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "scratch.h"
 #include "test.h"
 

@@ -3,7 +3,7 @@
 #ifndef GORDIAN_TESTS_SERVE_LOAD_H
 #define GORDIAN_TESTS_SERVE_LOAD_H
 
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "running.h"
 #include "test.h"
 

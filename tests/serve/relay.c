@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "relay.h"
 
-#include "base/random.h"
+#include "foundation/base/random.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

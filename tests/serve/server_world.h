@@ -13,7 +13,7 @@
 #define GORDIAN_TESTS_SERVER_WORLD_H
 
 #include "scratch.h"
-#include "serve/server/server.h"
+#include "service/serve/server/server.h"
 #include "test.h"
 
 #include <errno.h>

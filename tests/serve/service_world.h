@@ -11,10 +11,10 @@
 #ifndef GORDIAN_TESTS_SERVICE_WORLD_H
 #define GORDIAN_TESTS_SERVICE_WORLD_H
 
-#include "base/memory.h"
-#include "serve/service/service.h"
+#include "foundation/base/memory.h"
+#include "service/serve/service/service.h"
+#include "service/wire/wire.h"
 #include "test.h"
-#include "wire/wire.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  *     store-speed FOLDER
  */
 #include "../test.h"
-#include "base/clock.h"
-#include "serve/store/store.h"
+#include "foundation/base/clock.h"
+#include "service/serve/store/store.h"
 
 #include <dirent.h>
 #include <poll.h>

@@ -6,12 +6,12 @@
 #define GORDIAN_TESTS_STORE_WORLD_H
 
 #include "../test.h"
-#include "base/clock.h"
-#include "base/crc.h"
-#include "base/random.h"
-#include "base/temporary.h"
-#include "serve/store/files.h"
-#include "serve/store/store.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/crc.h"
+#include "foundation/base/io/temporary.h"
+#include "foundation/base/random.h"
+#include "service/serve/store/files.h"
+#include "service/serve/store/store.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,8 +5,8 @@
 #include "api_world.h"
 #include "test.h"
 
-#include "base/random.h"
-#include "serve/http/sse.h"
+#include "foundation/base/random.h"
+#include "service/serve/http/sse.h"
 
 #include <arpa/inet.h>
 #include <event2/event.h>

@@ -2,8 +2,8 @@
 #include "scratch.h"
 #include "test.h"
 
-#include "serve/auth/auth.h"
-#include "serve/server/parts.h"
+#include "service/serve/auth/auth.h"
+#include "service/serve/server/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Who blocks how many, worked out in slices. */
-#include "serve/http/blockers.h"
+#include "service/serve/http/blockers.h"
 #include "service_world.h"
 
 #define MANY (3 * BLOCKERS_SLICE)

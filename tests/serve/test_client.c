@@ -1,8 +1,8 @@
 /* The client library against a service that misbehaves on purpose (fake.h). */
 #define _GNU_SOURCE
 #include "../alloc/failing.h"
-#include "base/clock.h"
 #include "fake.h"
+#include "foundation/base/clock.h"
 #include "test.h"
 
 #include <gordian/client.h>

@@ -1,8 +1,8 @@
 /* The client library when its service fails it: sessions and events that are lost, answers that do
  * not come, quotas, what cannot be sent. The service is the fake one (fake.h). */
 #define _GNU_SOURCE
-#include "client/client.h"
 #include "fake.h"
+#include "service/client/client.h"
 #include "test.h"
 
 #include <gordian/client.h>

@@ -1,7 +1,7 @@
 /* What a token is good for: the systems there are for it, and what all sessions that show it may
  * have together. */
 #include "quota_world.h"
-#include "serve/auth/auth.h"
+#include "service/serve/auth/auth.h"
 
 static struct service_grant grants[] = {
     {.rights = SERVICE_WRITE, .holder = "shop", .systems = "shop-*,stock"},

@@ -1,6 +1,6 @@
 /* Notices to the outside: the error of one that could not be sent, and signals. */
 #include "../test.h"
-#include "serve/server/hook.h"
+#include "service/serve/server/hook.h"
 
 #include <errno.h>
 #include <signal.h>

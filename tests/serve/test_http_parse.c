@@ -1,8 +1,8 @@
 /* The parser of HTTP heads: what it takes, what it refuses, and that nothing can break it. */
 #include "test.h"
 
-#include "base/random.h"
-#include "serve/http/parse.h"
+#include "foundation/base/random.h"
+#include "service/serve/http/parse.h"
 
 #include <string.h>
 

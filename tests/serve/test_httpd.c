@@ -3,8 +3,8 @@
  * for the server's patience, never for its speed: a slow machine only makes the test slower. */
 #include "test.h"
 
-#include "base/clock.h"
-#include "serve/http/http.h"
+#include "foundation/base/clock.h"
+#include "service/serve/http/http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

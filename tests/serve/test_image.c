@@ -2,10 +2,10 @@
  * events, and nothing they answer differs. Bytes that are not an image are refused. */
 #include "../alloc/failing.h"
 #include "../test.h"
-#include "avoid/image.h"
-#include "base/crc.h"
-#include "base/random.h"
-#include "detect/image.h"
+#include "engines/avoid/image.h"
+#include "engines/detect/image.h"
+#include "foundation/base/crc.h"
+#include "foundation/base/random.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Over HTTP nobody sees what is not kept yet: a power cut could still undo it. */
 #include "api_world.h"
 #include "scratch.h"
-#include "serve/http/follow.h"
-#include "serve/http/sse.h"
+#include "service/serve/http/follow.h"
+#include "service/serve/http/sse.h"
 #include "test.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 /* Labels: set and taken away in both forms, limits, quotas, rights, hostile texts, restarts; and
  * the table of them against a plain one. */
-#include "base/names.h"
-#include "base/random.h"
+#include "foundation/base/names/interner.h"
+#include "foundation/base/random.h"
 #include "service_world.h"
 
 #define LEASE 60000

@@ -1,5 +1,5 @@
 /* The log's queue: whoever logs never waits, whatever the descriptor does. */
-#include "serve/server/log.h"
+#include "service/serve/server/log.h"
 #include "test.h"
 
 #include <fcntl.h>

@@ -3,9 +3,9 @@
  * any more. With GORDIAN_TEST_POSTGRES: the same there. */
 #include "store_world.h"
 
-#include "serve/service/past.h"
-#include "serve/service/state.h"
-#include "wire/wire.h"
+#include "service/serve/service/past.h"
+#include "service/serve/service/state.h"
+#include "service/wire/wire.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>

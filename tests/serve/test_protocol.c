@@ -1,10 +1,10 @@
 /* Hard use of a real service: malformed, oversized, half-sent and slow messages in both forms,
  * floods, a crowd. Whatever one client does, the service lives and serves the others. */
 #define _GNU_SOURCE
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "running.h"
+#include "service/wire/wire.h"
 #include "test.h"
-#include "wire/wire.h"
 
 #include <gordian/client.h>
 

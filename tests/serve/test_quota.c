@@ -1,6 +1,6 @@
 /* A client's memory: what is reckoned is what is taken, whoever grows is stopped, others go on, and
  * the books are right whatever happens. */
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "quota_world.h"
 
 /* ------------------------------------------------------------------ ways to grow */

@@ -1,6 +1,6 @@
 /* Quotas after a restart: what a session has added counts for it as before, whether the journal or
  * a snapshot has brought it back, and not any longer once it has ended. */
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "quota_world.h"
 
 #define LEASE     100000

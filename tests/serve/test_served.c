@@ -1,9 +1,9 @@
 /* A served system: the ring of recent changes, read forwards and backwards, is the truth; what is
  * waited for is what the records say; configurations as text. */
-#include "base/random.h"
-#include "serve/served/served.h"
+#include "foundation/base/random.h"
+#include "service/serve/served/served.h"
+#include "service/wire/wire.h"
 #include "test.h"
-#include "wire/wire.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "service_world.h"
 
-#include "serve/service/parts.h"
+#include "service/serve/service/parts.h"
 
 /* ------------------------------------------------------------------ lines */
 

@@ -7,7 +7,7 @@
  *   snapshot taken on the way and applies the rest.
  * - When any allocation fails, what the service has done is what its journal says.
  */
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "service_world.h"
 
 #define STEPS     6000

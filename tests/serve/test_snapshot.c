@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAMES  25000 /* above FORK_NAMES of serve/server/snapshot.c */
+#define NAMES  25000 /* above FORK_NAMES of service/serve/server/snapshot.c */
 #define KILLS  6
 #define CHUNKS 50
 

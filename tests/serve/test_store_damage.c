@@ -2,9 +2,9 @@
  * repaired when asked to; never silently wrong. */
 #define _GNU_SOURCE /* fallocate */
 #include "failing_calls.h"
-#include "serve/store/journal.h"
+#include "service/serve/store/journal.h"
+#include "service/wire/wire.h"
 #include "store_world.h"
-#include "wire/wire.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -2,8 +2,8 @@
  * folders that cannot be had. (A process that is killed: test_killed.c; files that are damaged:
  * test_store_damage.c.) Nothing is ever silently wrong. */
 #define _GNU_SOURCE /* RTLD_NEXT, fallocate */
-#include "base/clock.h"
 #include "failing_calls.h"
+#include "foundation/base/clock.h"
 #include "store_world.h"
 
 #include <dlfcn.h>

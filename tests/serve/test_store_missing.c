@@ -1,11 +1,11 @@
 /* The store when files are missing, when somebody else writes to its folder, and when records do
  * not follow from one another: never a new database in the place of an old one, never two writers.
  */
-#include "base/machine.h"
-#include "serve/store/marker.h"
+#include "foundation/base/machine.h"
 #include "server_world.h"
+#include "service/serve/store/marker.h"
+#include "service/wire/wire.h"
 #include "store_world.h"
-#include "wire/wire.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>

@@ -1,8 +1,8 @@
 /* Servers on PostgreSQL (GORDIAN_TEST_POSTGRES) that come to lead. */
-#include "serve/server/parts.h"
-#include "serve/store/parts.h"
-#include "serve/store/postgres/postgres.h"
 #include "server_world.h"
+#include "service/serve/server/parts.h"
+#include "service/serve/store/parts.h"
+#include "service/serve/store/postgres/postgres.h"
 
 #include <poll.h>
 

@@ -2,7 +2,7 @@
  * that are cut anywhere, and nothing but small pieces coming through. */
 #define _GNU_SOURCE
 #include "../alloc/failing.h"
-#include "base/clock.h"
+#include "foundation/base/clock.h"
 #include "relay.h"
 #include "tls_world.h"
 

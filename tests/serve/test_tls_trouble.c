@@ -1,7 +1,7 @@
 /* TLS when something is wrong: whoever cannot be trusted is not talked to, and one clear message
  * says what it is. */
 #define _GNU_SOURCE
-#include "base/clock.h"
+#include "foundation/base/clock.h"
 #include "relay.h"
 #include "tls_world.h"
 

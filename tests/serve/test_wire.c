@@ -1,8 +1,8 @@
 /* The binary form: whatever is written is read again as it was; whatever else comes is refused, and
  * nothing outside of the bytes given is looked at (each body is a block of its own, for ASan). */
-#include "base/random.h"
+#include "foundation/base/random.h"
+#include "service/wire/wire.h"
 #include "test.h"
-#include "wire/wire.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* What src/detect/shared.c is compiled with for one of the tests: it loses a wake-up now and then,
- * which a watchdog has to notice (soak_shared.c). */
+/* What src/engines/detect/shared.c is compiled with for one of the tests: it loses a wake-up now
+ * and then, which a watchdog has to notice (soak_shared.c). */
 #ifndef GORDIAN_TESTS_LOSES_H
 #define GORDIAN_TESTS_LOSES_H
 
-#include "base/park.h"
+#include "foundation/base/threads/park.h"
 
 #define LOSES_WAKES
 

@@ -1,5 +1,5 @@
-/* What src/detect/shared.c is compiled with for one of the tests: now and then it lets another
- * thread have the core. */
+/* What src/engines/detect/shared.c is compiled with for one of the tests: now and then it lets
+ * another thread have the core. */
 #ifndef GORDIAN_TESTS_MEANWHILE_H
 #define GORDIAN_TESTS_MEANWHILE_H
 

@@ -17,8 +17,8 @@
  * With LOSES_WAKES (loses.h) the library loses some, and the watchdog has to find one.
  */
 #define _GNU_SOURCE
-#include "base/clock.h"
-#include "base/random.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/random.h"
 #include "must.h"
 
 #include <gordian/gordian.h>

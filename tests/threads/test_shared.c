@@ -10,7 +10,7 @@
  * care: the thread sanitizer sees whether that is safe, and a wake-up that is lost ends in a time
  * limit.
  */
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "must.h"
 
 #include <gordian/gordian.h>

@@ -3,7 +3,7 @@
  * each other. Every thread has its own system, with one engine or another, and plays the same
  * random events; all must come to the same answers. The thread sanitizer watches.
  */
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <gordian/gordian.h>

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_TESTS_SHAPES_H
 #define GORDIAN_TESTS_SHAPES_H
 
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "unit/snapshots.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* What lies ahead of a process answers for it: witnesses, victims and who is dead are the same as
  * by the whole graph. */
-#include "detect/ahead.h"
+#include "engines/detect/ahead.h"
 
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <string.h>

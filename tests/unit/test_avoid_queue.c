@@ -1,6 +1,6 @@
 /* Requests that wait: order, fairness, and threads that sleep until they are served. */
-#include "base/clock.h"
-#include "base/random.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <gordian/gordian.h>

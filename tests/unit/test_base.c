@@ -1,14 +1,14 @@
 /* The base: names, sorting, the nearest word, random numbers, output, JSON, the text reader. */
 #include "alloc/failing.h"
-#include "base/json.h"
-#include "base/memory.h"
-#include "base/names.h"
-#include "base/nearest.h"
-#include "base/output.h"
-#include "base/random.h"
-#include "base/reader.h"
-#include "base/sort.h"
-#include "base/temporary.h"
+#include "foundation/base/io/output.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/io/temporary.h"
+#include "foundation/base/json/json_write.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/names/interner.h"
+#include "foundation/base/nearest.h"
+#include "foundation/base/random.h"
+#include "foundation/base/sort.h"
 #include "test.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Snapshots: by hand, larger ones, contrived ones, taken of systems, and with failing memory.
  * Against brute force: test_check_random.c. */
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "snapshots.h"
 
 #include <string.h>

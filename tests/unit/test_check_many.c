@@ -1,5 +1,5 @@
 /* Snapshots judged by many threads: the same report as by one, however many there are. */
-#include "detect/check/snapshot.h"
+#include "engines/detect/check/snapshot.h"
 #include "unit/shapes.h"
 
 static bool judge_by(const gordian_snapshot *snapshot, unsigned threads,

@@ -1,7 +1,7 @@
 /* Random snapshots against brute force: the dead by plain reduction, the parts by trying every set
  * of processes. Random graphs against plain reachability, for the components under it all. */
-#include "base/random.h"
-#include "base/scc.h"
+#include "foundation/base/random.h"
+#include "foundation/base/scc.h"
 #include "snapshots.h"
 
 #include <string.h>

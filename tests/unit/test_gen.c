@@ -1,8 +1,8 @@
 /* Generators: every kind makes the events it promises, all of them valid, the same for a seed,
  * with the shape it claims; bad options are refused with a message and nothing is written. */
-#include "base/random.h"
-#include "compose/treo/treo.h"
-#include "gen/gen.h"
+#include "engines/compose/treo/treo.h"
+#include "foundation/base/random.h"
+#include "sources/gen/gen.h"
 #include "test.h"
 
 #include <string.h>

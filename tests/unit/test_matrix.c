@@ -7,7 +7,7 @@
  * every matrix, every outcome and the set of deadlocked processes are compared with what
  * follows, computed in the plainest way, from who holds and who waits.
  */
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <gordian/gordian.h>

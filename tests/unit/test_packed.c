@@ -1,11 +1,11 @@
 /* The packed forms: random traces and snapshots there and back, files that are cut short, and files
  * with a byte changed. */
 #include "alloc/failing.h"
-#include "base/memory.h"
-#include "base/meter.h"
-#include "base/packed.h"
-#include "base/random.h"
-#include "base/temporary.h"
+#include "foundation/base/io/temporary.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/meter.h"
+#include "foundation/base/packed/packed.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <gordian/gordian.h>

@@ -5,7 +5,7 @@
  *     test_plan [SEED]        GORDIAN_TEST_SCALE=PERCENT
  */
 #include "alloc/failing.h"
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <gordian/gordian.h>
@@ -238,8 +238,8 @@ static bool explore(const struct small *small)
 
 /* ------------------------------------------------------------------ every set of resources */
 
-/* As avoid/plan/plan.h says: some resources fall short by at least as many units as they have
- * claimants. */
+/* As engines/avoid/plan/plan.h says: some resources fall short by at least as many units as they
+ * have claimants. */
 static bool some_set_falls_short(const struct small *small, const uint64_t *units)
 {
     for (uint32_t set = 1; set < 1u << small->resources; set++) {

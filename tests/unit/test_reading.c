@@ -1,9 +1,9 @@
 /* The text reader against one that looks at a byte at a time, on random and hostile texts; and the
  * short way of taking plain lines against the long one. */
-#include "base/memory.h"
-#include "base/random.h"
-#include "base/reader.h"
-#include "detect/check/snapshot_text.h"
+#include "engines/detect/check/snapshot_text.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Reading traces and snapshots: the grammar and its errors, replay, refusals and where they
  * point, processes that come and go, every allocation failing once. */
 #include "alloc/failing.h"
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <gordian/gordian.h>

@@ -1,6 +1,6 @@
 /* Many steps of a trace at once against one after the other, the lines of which are read the long
  * way: a '=' in a comment behind each sees to that. The text comes in pieces cut anywhere. */
-#include "base/random.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <gordian/gordian.h>

@@ -1,9 +1,9 @@
 /* What is done with many bytes, names or digits at once against one after the other: short names
  * looked up in batches, short texts quoted, numbers written. */
-#include "base/json.h"
-#include "base/memory.h"
-#include "base/names.h"
-#include "base/random.h"
+#include "foundation/base/json/json_write.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/names/interner.h"
+#include "foundation/base/random.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Temporary files and folders, wherever TMPDIR points. */
-#include "base/temporary.h"
+#include "foundation/base/io/temporary.h"
 #include "scratch.h"
 #include "test.h"
 

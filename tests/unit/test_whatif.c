@@ -7,8 +7,8 @@
  * pair of process and resource, and random requests for several things, are asked about, and then
  * fed to a copy of the system made by replaying its events. Asking must not change anything.
  */
-#include "base/bits.h"
-#include "base/random.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/random.h"
 #include "must.h"
 #include "test.h"
 

@@ -1,8 +1,8 @@
-/* What a source (watch/source.h) spends on questions, with a server and a clock that are made up: a
- * calm time, then a storm in which each look takes 400 ms. Neither may the questions take more than
- * a small share of the time, nor may the looks be far apart. */
+/* What a source (sources/watch/source.h) spends on questions, with a server and a clock that are
+ * made up: a calm time, then a storm in which each look takes 400 ms. Neither may the questions
+ * take more than a small share of the time, nor may the looks be far apart. */
+#include "sources/watch/source.h"
 #include "test.h"
-#include "watch/source.h"
 
 #include <poll.h>
 #include <stdio.h>

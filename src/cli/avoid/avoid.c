@@ -1,9 +1,9 @@
 /* gordian avoid: replays requests under declared claims and grants only what stays safe. */
 #include "cli/avoid/avoid.h"
 
-#include "base/error.h"
-#include "base/memory.h"
 #include "cli/commands.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
 
 #include <inttypes.h>
 

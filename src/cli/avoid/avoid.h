@@ -5,7 +5,7 @@
 #define GORDIAN_CLI_AVOID_AVOID_H
 
 #include "cli/input.h"
-#include "show/style.h"
+#include "output/show/style.h"
 
 #define AVOID_NO_WORKERS  UINT64_MAX
 #define AVOID_NO_PATIENCE UINT64_MAX

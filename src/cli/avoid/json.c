@@ -1,6 +1,6 @@
 /* What `gordian avoid --json` prints: an object for every event and for every declaration that was
  * not simply taken, and the summary. */
-#include "show/json.h"
+#include "output/show/json.h"
 #include "cli/avoid/avoid.h"
 
 static void write_step(struct avoid *avoid, const gordian_bank_step *step)

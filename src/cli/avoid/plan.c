@@ -4,12 +4,12 @@
  * knows what is needed without avoidance, and into a bank, which knows what could be spared with
  * it. */
 #include "cli/avoid/avoid.h"
-#include "show/json.h"
+#include "output/show/json.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/names.h"
-#include "base/reader.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/names/interner.h"
 
 #include <errno.h>
 #include <stdio.h>

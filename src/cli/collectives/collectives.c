@@ -1,6 +1,6 @@
 /* gordian collectives: who is to blame for a training job that hangs, from the dumps of PyTorch's
  * flight recorder. */
-#include "collectives/collectives.h"
+#include "sources/collectives/collectives.h"
 
 #include "cli/commands.h"
 

@@ -1,8 +1,8 @@
 /* gordian compose: the product of constraint automata, its deadlocks and the shortest way there. */
 #include "cli/compose/compose.h"
 
-#include "base/error.h"
 #include "cli/commands.h"
+#include "foundation/base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>

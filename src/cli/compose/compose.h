@@ -7,9 +7,9 @@
 #ifndef GORDIAN_CLI_COMPOSE_COMPOSE_H
 #define GORDIAN_CLI_COMPOSE_COMPOSE_H
 
-#include "base/meter.h"
 #include "cli/cli.h"
-#include "show/style.h"
+#include "foundation/base/meter.h"
+#include "output/show/style.h"
 
 #include <gordian/compose.h>
 

@@ -1,9 +1,9 @@
 /* --define: functions and predicates that a circuit only names. */
 #include "cli/compose/compose.h"
 
-#include "base/error.h"
-#include "base/text.h"
 #include "cli/input.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

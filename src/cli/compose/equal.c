@@ -1,6 +1,6 @@
 /* `gordian compose --equal A B`: do two circuits behave alike? */
-#include "base/error.h"
 #include "cli/compose/compose.h"
+#include "foundation/base/error.h"
 
 static int compare_circuits(struct compose *compose, struct composed sides[2])
 {

@@ -1,9 +1,9 @@
 /* The texts that `gordian compose` reads: the file, what it imports, and what is wrong with it. */
 #include "cli/compose/compose.h"
 
-#include "base/error.h"
-#include "base/memory.h"
 #include "cli/input.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* `gordian compose --json`: one object a line; the last one has the counts. */
-#include "base/error.h"
 #include "cli/compose/compose.h"
+#include "foundation/base/error.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* Composes a circuit: limits, order, progress, ctrl-C, statistics on the way; then what is
  * done to the product as a graph. */
-#include "base/bits.h"
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/reader.h"
 #include "cli/compose/compose.h"
 #include "cli/interrupt.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/memory.h"
 
 #include <string.h>
 

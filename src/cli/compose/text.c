@@ -1,6 +1,6 @@
 /* `gordian compose` for people. */
-#include "base/error.h"
 #include "cli/compose/compose.h"
+#include "foundation/base/error.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* gordian check: finds every deadlock in a snapshot of holds and waits. */
-#include "base/error.h"
-#include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/input.h"
-#include "show/draw.h"
-#include "show/json.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "output/show/draw.h"
+#include "output/show/json.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -1,9 +1,9 @@
 /* gordian detect: replays a trace and reports every deadlock the moment it forms. */
 #include "cli/detect/detect.h"
 
-#include "base/error.h"
-#include "base/nearest.h"
 #include "cli/commands.h"
+#include "foundation/base/error.h"
+#include "foundation/base/nearest.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #include "cli/detect/followers.h"
 #include "cli/detect/matrices.h"
 #include "cli/input.h"
-#include "show/draw.h"
-#include "show/graph.h"
+#include "output/show/draw.h"
+#include "output/show/graph.h"
 
 struct tally {
     uint64_t events, granted, blocked, deadlocks, doomed, errors;

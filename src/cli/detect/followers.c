@@ -1,7 +1,7 @@
 #include "cli/detect/followers.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
 
 #include <string.h>
 

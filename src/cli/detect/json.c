@@ -1,5 +1,5 @@
 /* What `gordian detect --json` prints: an object for every event, and the summary. */
-#include "show/json.h"
+#include "output/show/json.h"
 #include "cli/detect/detect.h"
 
 #include <stdio.h>

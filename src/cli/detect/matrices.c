@@ -1,7 +1,7 @@
 #include "cli/detect/matrices.h"
 
-#include "base/bits.h"
-#include "base/error.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 #ifndef GORDIAN_CLI_DETECT_MATRICES_H
 #define GORDIAN_CLI_DETECT_MATRICES_H
 
-#include "base/json.h"
-#include "show/draw.h"
+#include "foundation/base/json/json_write.h"
+#include "output/show/draw.h"
 
 /* What rows or columns stand for. */
 struct matrix_side {

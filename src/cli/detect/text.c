@@ -1,7 +1,7 @@
 /* What `gordian detect` prints for people: deadlocks drawn, every event with --all, a summary. */
 #include "cli/detect/detect.h"
 
-#include "base/error.h"
+#include "foundation/base/error.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #define GORDIAN_CLI_INSPECT_INSPECT_H
 
 #include "cli/cli.h"
-#include "inspect/inspect.h"
+#include "sources/inspect/inspect.h"
 
 struct inspect_settings {
     const char *exe, *sysroot;

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "cli/inspect/inspect.h"
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "inspect/proc.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "sources/inspect/proc.h"
 
 #include <dirent.h>
 #include <stdio.h>

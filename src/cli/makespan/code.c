@@ -1,8 +1,8 @@
 /* A kernel's code as a string of letters: PTX, a .cu by way of nvcc, or the project's own kernel.
  */
-#include "base/reader.h"
 #include "cli/input.h"
 #include "cli/makespan/makespan.h"
+#include "foundation/base/io/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* gordian makespan: how long warps can take on one streaming multiprocessor. */
 #include "cli/makespan/makespan.h"
 
-#include "base/machine.h"
-#include "base/reader.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/machine.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #define GORDIAN_CLI_MAKESPAN_MAKESPAN_H
 
 #include "cli/cli.h"
-#include "published/makespan_lp.h"
-#include "show/style.h"
+#include "lab/published/makespan_lp.h"
+#include "output/show/style.h"
 
 #include <gordian/ptx.h>
 
@@ -58,7 +58,7 @@ struct makespan {
     gordian_ptx_answer ptx;
 };
 
-/* ---- makespan/model.c: the machine */
+/* ---- engines/makespan/model.c: the machine */
 
 /* Fills unit_list, scheduler_count and mhz; the exit code, said if it is not 0. */
 int makespan_read_machine(struct makespan *makespan);

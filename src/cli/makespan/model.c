@@ -1,6 +1,6 @@
 /* The machine that warps run on: a preset, and what options say about it. */
-#include "base/reader.h"
 #include "cli/makespan/makespan.h"
+#include "foundation/base/io/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* A .cu file is compiled to PTX by nvcc, where there is one. */
-#include "base/temporary.h"
 #include "cli/makespan/makespan.h"
+#include "foundation/base/io/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Schedules as pictures (SVG) and tables (CSV). */
 #include "cli/makespan/makespan.h"
 
-#include "base/error.h"
+#include "foundation/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "cli/parts/part.h"
 
-#include "base/beside.h"
+#include "foundation/base/modules.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -16,7 +16,7 @@
 #include "cli/run/ranks.h"
 #include "cli/run/run.h"
 #include "cli/run/tree.h"
-#include "inspect/inspect.h"
+#include "sources/inspect/inspect.h"
 
 /* A finding that waits for a second look. */
 struct suspect {

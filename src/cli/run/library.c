@@ -1,7 +1,7 @@
 /* Where the preloaded library is: beside the command when it runs in its build folder, in the
  * library folder when it is installed, wherever both have been moved to. */
-#include "base/beside.h"
 #include "cli/run/run.h"
+#include "foundation/base/modules.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 /* Paths from the folder of the command. */
 static const char *const places[] = {
     LIBRARY,
-    "src/run/" LIBRARY,
+    "src/sources/run/" LIBRARY,
 #ifdef RUN_LIBRARY_FOLDER /* where it is installed: mostly relative, too */
     RUN_LIBRARY_FOLDER "/" LIBRARY,
 #endif

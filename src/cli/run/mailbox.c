@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
-#include "base/beside.h"
 #include "cli/run/run.h"
-#include "run/incident.h"
+#include "foundation/base/modules.h"
+#include "foundation/records/incident.h"
 
 #include <errno.h>
 #include <fcntl.h>

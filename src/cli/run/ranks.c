@@ -1,6 +1,6 @@
 #include "cli/run/ranks.h"
 
-#include "mpi/record.h"
+#include "foundation/records/mpi_rank.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Ranks of MPI programs that `gordian run` has started: do they come further? They poll while they
- * wait, so processors do not tell; their records do (mpi/record.h). */
+ * wait, so processors do not tell; their records do (foundation/records/mpi_rank.h). */
 #ifndef GORDIAN_CLI_RUN_RANKS_H
 #define GORDIAN_CLI_RUN_RANKS_H
 

@@ -1,14 +1,14 @@
 /* The other side of gordian run: started by the library with an incident, it reports; and
  * --status, which asks a watched process for one. */
 #define _GNU_SOURCE
-#include "base/clock.h"
 #include "cli/run/run.h"
 #include "cli/run/second.h"
 #include "cli/run/tell.h"
-#include "inspect/confirm.h"
-#include "inspect/inspect.h"
-#include "inspect/tell.h"
-#include "report/session.h"
+#include "foundation/base/clock.h"
+#include "output/report/session.h"
+#include "sources/inspect/confirm.h"
+#include "sources/inspect/inspect.h"
+#include "sources/inspect/tell.h"
 
 #include <errno.h>
 #include <fcntl.h>

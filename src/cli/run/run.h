@@ -1,11 +1,11 @@
 /* gordian run: what its files share.
  *
  *     run.c          the options
- *     run/target.c   the program: where it is, whether it can be watched
+ *     sources/run/target.c   the program: where it is, whether it can be watched
  *     run/library.c  the preloaded library: where it is
  *     run/filters.c  whether a sandbox around this command lets the library work
- *     run/mailbox.c  incidents that watched processes cannot have reported themselves
- *     run/start.c    the environment, the child, its signals and its end
+ *     sources/run/mailbox.c  incidents that watched processes cannot have reported themselves
+ *     sources/run/start.c    the environment, the child, its signals and its end
  *     run/survivors.c  processes that outlive the program
  *     run/hang.c     hangs that the library does not see, looked for from outside
  *     run/second.c   the second judge, where only the command may look
@@ -16,7 +16,8 @@
  *     run/report.c   the hidden side: started by the library to report an incident; --status
  *
  * Everything the library and the reporter need to know travels in GORDIAN_* variables
- * (run/incident.h lists the library's), so that a service can set them without this command.
+ * (foundation/records/incident.h lists the library's), so that a service can set them without this
+ * command.
  */
 #ifndef GORDIAN_CLI_RUN_RUN_H
 #define GORDIAN_CLI_RUN_RUN_H
@@ -52,8 +53,8 @@ int run_start(struct cli *cli, const struct run_settings *settings, char **comma
 /* The path of the preloaded library; false: `why` says what is missing. */
 bool run_library(char *path, size_t size, char *why, size_t why_size);
 
-/* Reports what watched processes leave in the mailbox (run/incident.h) of the session; a thread
- * does it. NULL: there is none, which costs those reports that need it. */
+/* Reports what watched processes leave in the mailbox (foundation/records/incident.h) of the
+ * session; a thread does it. NULL: there is none, which costs those reports that need it. */
 struct run_mailbox;
 struct run_mailbox *run_mailbox_open(const char *folder);
 /* Starts the thread that does it: after the fork. */

@@ -1,8 +1,5 @@
 /* The child of gordian run: its environment, its signals, its end. */
 #define _GNU_SOURCE
-#include "base/beside.h"
-#include "base/clock.h"
-#include "base/json.h"
 #include "cli/run/hang.h"
 #include "cli/run/run.h"
 #include "cli/run/second.h"
@@ -10,8 +7,11 @@
 #include "cli/run/target.h"
 #include "cli/run/tell.h"
 #include "cli/run/unbuffered.h"
-#include "report/session.h"
-#include "report/suppress.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/json/json_write.h"
+#include "foundation/base/modules.h"
+#include "output/report/session.h"
+#include "output/report/suppress.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "cli/run/survivors.h"
 
-#include "base/clock.h"
-#include "base/memory.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/memory.h"
 
 #include <dirent.h>
 #include <limits.h>

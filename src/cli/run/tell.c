@@ -4,9 +4,9 @@
 #define _GNU_SOURCE
 #include "cli/run/tell.h"
 
-#include "base/clock.h"
 #include "cli/run/run.h"
-#include "report/suppress.h"
+#include "foundation/base/clock.h"
+#include "output/report/suppress.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #define GORDIAN_CLI_RUN_TELL_H
 
 #include "cli/cli.h"
-#include "report/session.h"
+#include "output/report/session.h"
 
 struct products {
     const char *output, *json, *dot, *svg, *trace;

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 #include "cli/run/tree.h"
 
-#include "base/clock.h"
-#include "base/hash.h"
-#include "base/memory.h"
-#include "run/incident.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/hash.h"
+#include "foundation/base/memory.h"
+#include "foundation/records/incident.h"
 
 #include <dirent.h>
 #include <fcntl.h>

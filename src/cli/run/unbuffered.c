@@ -1,7 +1,7 @@
 #include "cli/run/unbuffered.h"
 
-#include "base/memory.h"
-#include "mpi/record.h"
+#include "foundation/base/memory.h"
+#include "foundation/records/mpi_rank.h"
 
 #include <dirent.h>
 #include <fcntl.h>

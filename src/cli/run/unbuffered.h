@@ -1,6 +1,7 @@
 /* Programs that only buffering has saved: played again from what the ranks wrote down (the log of
- * mpi/record.h), with sends that end only once they are received. If that gets stuck, the program
- * may hang with larger messages, or another MPI, although it came to its end here. */
+ * foundation/records/mpi_rank.h), with sends that end only once they are received. If that gets
+ * stuck, the program may hang with larger messages, or another MPI, although it came to its end
+ * here. */
 #ifndef GORDIAN_CLI_RUN_UNBUFFERED_H
 #define GORDIAN_CLI_RUN_UNBUFFERED_H
 

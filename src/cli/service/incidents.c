@@ -1,16 +1,16 @@
 /* gordian incidents: the history of deadlocks in a service's folder, read from its file, or in its
  * tables in PostgreSQL, whether the service runs or not. */
 #define _GNU_SOURCE /* timegm */
-#include "base/error.h"
-#include "base/reader.h"
 #include "cli/commands.h"
 #include "cli/hide.h"
 #include "cli/service/told.h"
-#include "serve/service/past.h"
-#include "serve/service/state.h"
-#include "serve/store/incidents_db.h"
-#include "serve/store/store.h"
-#include "show/draw.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/reader.h"
+#include "output/show/draw.h"
+#include "service/serve/service/past.h"
+#include "service/serve/service/state.h"
+#include "service/serve/store/incidents_db.h"
+#include "service/serve/store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "cli/service/reach.h"
 
-#include "base/error.h"
-#include "wire/wire.h"
+#include "foundation/base/error.h"
+#include "service/wire/wire.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* gordian send: streams a trace to the service and prints what it answers. */
 #include "cli/service/send.h"
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -4,11 +4,11 @@
 #ifndef GORDIAN_CLI_SERVICE_SEND_H
 #define GORDIAN_CLI_SERVICE_SEND_H
 
-#include "base/fifo.h"
 #include "cli/input.h"
 #include "cli/service/reach.h"
 #include "cli/service/told.h"
-#include "show/draw.h"
+#include "foundation/base/fifo.h"
+#include "output/show/draw.h"
 
 /* What can become of a line. */
 enum send_result {

@@ -1,7 +1,7 @@
 /* gordian send: what the service answers. */
 #include "cli/service/send.h"
 
-#include "base/error.h"
+#include "foundation/base/error.h"
 
 #include <stdio.h>
 #include <string.h>

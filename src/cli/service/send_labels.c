@@ -1,7 +1,7 @@
 /* gordian send --label: every process of the trace gets the labels with its first event. */
-#include "base/error.h"
-#include "base/names.h"
 #include "cli/service/send.h"
+#include "foundation/base/error.h"
+#include "foundation/base/names/interner.h"
 
 #include <stdio.h>
 #include <string.h>

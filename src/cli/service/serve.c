@@ -1,15 +1,15 @@
 #define _GNU_SOURCE /* asprintf */
 /* gordian serve: the service. Options from the command line and from a file, then
- * serve/server/server.h.
+ * service/serve/server/server.h.
  */
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/reader.h"
-#include "base/size.h"
 #include "cli/commands.h"
 #include "cli/hide.h"
-#include "serve/server/log.h"
-#include "serve/server/server.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/size.h"
+#include "service/serve/server/log.h"
+#include "service/serve/server/server.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,14 +1,14 @@
 /* gordian tail: what happens in a running service, as it happens. */
 #define _GNU_SOURCE
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/reader.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/service/reach.h"
 #include "cli/service/told.h"
-#include "show/draw.h"
-#include "wire/wire.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/memory.h"
+#include "output/show/draw.h"
+#include "service/wire/wire.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 #include "cli/service/told.h"
 
-#include "base/memory.h"
+#include "foundation/base/memory.h"
 
 #include <stdio.h>
 #include <string.h>

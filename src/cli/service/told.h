@@ -2,8 +2,8 @@
 #ifndef GORDIAN_CLI_SERVICE_TOLD_H
 #define GORDIAN_CLI_SERVICE_TOLD_H
 
-#include "base/names.h"
-#include "show/graph.h"
+#include "foundation/base/names/interner.h"
+#include "output/show/graph.h"
 
 #include <jansson.h>
 

@@ -2,7 +2,7 @@
  * show it. */
 #include "cli/watch/watch.h"
 
-#include "base/clock.h"
+#include "foundation/base/clock.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Looks, judges, tells, acts: once, or until it is interrupted. */
 #include "cli/watch/watch.h"
 
-#include "watch/duplicates.h"
+#include "sources/watch/duplicates.h"
 
 #include <poll.h>
 #include <signal.h>

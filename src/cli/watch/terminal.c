@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "cli/watch/terminal.h"
 
-#include "base/output.h"
+#include "foundation/base/io/output.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* gordian watch --top: everybody who waits, folded under who holds them up, refreshed in place. */
 #include "cli/watch/watch.h"
 
-#include "base/error.h"
 #include "cli/watch/terminal.h"
-#include "watch/tree.h"
+#include "foundation/base/error.h"
+#include "sources/watch/tree.h"
 
 #include <limits.h>
 #include <stdio.h>

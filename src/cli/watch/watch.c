@@ -2,9 +2,9 @@
 #include "cli/watch/watch.h"
 #include "cli/hide.h"
 
-#include "base/error.h"
-#include "base/memory.h"
 #include "cli/commands.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
 
 #define INTERVAL_MS 200
 #define STALL_S     30

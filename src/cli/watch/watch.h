@@ -12,13 +12,13 @@
 
 #include "cli/cli.h"
 #include "cli/service/reach.h"
-#include "watch/act.h"
-#include "watch/feed.h"
-#include "watch/listen.h"
-#include "watch/metrics.h"
-#include "watch/tell.h"
-#include "watch/unseen.h"
-#include "watch/watch.h"
+#include "sources/watch/act.h"
+#include "sources/watch/feed.h"
+#include "sources/watch/listen.h"
+#include "sources/watch/metrics.h"
+#include "sources/watch/tell.h"
+#include "sources/watch/unseen.h"
+#include "sources/watch/watch.h"
 
 #include <signal.h>
 

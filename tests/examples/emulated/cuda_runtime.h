@@ -6,9 +6,9 @@
 #ifndef GORDIAN_TESTS_EXAMPLES_EMULATED_CUDA_RUNTIME_H
 #define GORDIAN_TESTS_EXAMPLES_EMULATED_CUDA_RUNTIME_H
 
-#include "gpu/gpu.h"
-#include "gpu/kernels.h"
-#include "gpu/kernels/array.h"
+#include "foundation/gpu/gpu.h"
+#include "foundation/gpu/kernels.h"
+#include "foundation/gpu/kernels/array.h"
 
 /* ---- the runtime */
 

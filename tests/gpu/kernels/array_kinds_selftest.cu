@@ -1,6 +1,6 @@
 /* Several LFVectors that grow at once out of one heap. */
 #include "array_kinds_selftest.h"
-#include "published/kernels/array_lfvector.h"
+#include "lab/published/kernels/array_lfvector.h"
 
 KERNEL(lfvector_shared, struct lfvector_shared_arguments)
 {

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_TESTS_GPU_KERNELS_ARRAY_KINDS_SELFTEST_H
 #define GORDIAN_TESTS_GPU_KERNELS_ARRAY_KINDS_SELFTEST_H
 
-#include "published/kernels/array_storage.h"
+#include "lab/published/kernels/array_storage.h"
 
 #define LFVECTOR_SHARED_MOST 4u
 

@@ -1,4 +1,4 @@
-/* The kernels that only tests use (gpu/kernel_set.c.in). */
+/* The kernels that only tests use (foundation/gpu/kernel_set.c.in). */
 
 GPU_KERNEL(selftest_index, "selftest.cu")
 GPU_KERNEL(selftest_barriers, "selftest.cu")

@@ -1,0 +1,434 @@
+/* The `cpu` engine: see cpu.h. */
+#include "engines/compose/cpu/cpu.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <string.h>
+
+#define SMALL_GRID (UINT64_C(1) << 12) /* words: a bitmap from the start */
+
+/* After ctrl-C the way to a deadlock that was met is still looked for, but not for long: this many
+ * nanoseconds, and among all states only if there are at most so many. */
+#define GRACE_NS     UINT64_C(1000000000)
+#define GRACE_STATES (UINT64_C(1) << 20)
+
+void cpu_halt(struct cpu *cpu, gordian_compose_stop reason)
+{
+    uint32_t none = GORDIAN_COMPOSE_STOP_COMPLETE;
+    atomic_compare_exchange_strong(&cpu->reason, &none, (uint32_t)reason);
+    atomic_store(&cpu->halt, true);
+}
+
+bool cpu_report(struct cpu *cpu)
+{
+    gordian_compose_progress progress = {
+        .states = atomic_load(&cpu->states),
+        .transitions = atomic_load(&cpu->transitions),
+        .waiting = atomic_load(&cpu->waiting),
+        .written = atomic_load(&cpu->written),
+        .memory = meter_now(&cpu->meter),
+        .pass = cpu->pass,
+    };
+    if (cpu->options->go_on && !cpu->options->go_on(cpu->options->context, &progress) &&
+        clock_ns() >= cpu->grace)
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STOPPED);
+    return !cpu_halted(cpu);
+}
+
+static void watch_cpu(void *context)
+{
+    cpu_report(context);
+}
+
+void cpu_wait(struct cpu *cpu)
+{
+    team_wait(cpu->team, watch_cpu, cpu);
+}
+
+void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), void *context)
+{
+    team_start(cpu->team, work, context);
+    cpu_wait(cpu);
+}
+
+void cpu_note_stuck(struct cpu *cpu, const uint64_t *state)
+{
+    if (!atomic_load_explicit(&cpu->has_example, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&cpu->has_example, true, memory_order_relaxed))
+        memcpy(cpu->example, state, cpu->packing.words * sizeof *state);
+}
+
+/* ------------------------------------------------------------------ finding */
+
+/* Starts with the initial states in a bitmap, if there is memory for one. */
+static void start_bitmap(struct cpu *cpu)
+{
+    uint32_t *locals = cpu->scenes[0].here_locals;
+    if (!cpu_bitmap_open(cpu))
+        return;
+    uint64_t state;
+    initial_first(cpu->circuit, locals);
+    do {
+        pack_state(&cpu->packing, locals, &state);
+        cpu_bitmap_put(cpu, state, false);
+    } while (initial_next(cpu->circuit, locals));
+    atomic_store(&cpu->states, cpu->circuit->initial);
+}
+
+static gordian_status find_states(struct cpu *cpu, gordian_error *error)
+{
+    uint64_t words = cpu->grid.words;
+    bool exact = cpu->options->max_states && !cpu->options->full;
+    gordian_status status = GORDIAN_OK;
+    bool by_words = crew_can(cpu) && !cpu->by_states;
+    cpu->met = by_words;
+    if (words && words <= SMALL_GRID && !exact)
+        start_bitmap(cpu);
+    if (cpu->space.kind != SPACE_BITMAP)
+        status = by_words ? cpu_cells(cpu, error) : cpu_hash(cpu, error);
+    if (status == GORDIAN_OK && cpu->space.kind == SPACE_BITMAP)
+        status = cpu_bitmap(cpu, error);
+    if (status == GORDIAN_OK && cpu->crew)
+        cpu->unlooked = crew_unlooked(cpu);
+    else if (status == GORDIAN_OK && cpu->table)
+        cpu->unlooked = table_unlooked(cpu->table);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the rest */
+
+/* So that states have numbers. */
+static gordian_status number_states(struct cpu *cpu, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    gordian_compose_phase *phase = compose_phase(cpu->result, "numbers");
+    if (cpu->crew)
+        status = crew_sort(cpu, error);
+    else if (cpu->table)
+        status = cpu_sort(cpu, error);
+    else if (cpu->space.kind == SPACE_BITMAP)
+        status = space_rank(&cpu->space, error);
+    compose_phase_end(phase);
+    return status;
+}
+
+static void leave_out(struct cpu *cpu)
+{
+    if (!cpu->result->uncounted)
+        cpu->result->note[0] = '\0'; /* of a count that does not matter any more */
+    cpu->result->uncounted = true;
+    atomic_store(&cpu->transitions, 0);
+}
+
+gordian_status cpu_count_stopped(struct cpu *cpu, const struct space *space, gordian_error *error)
+{
+    gordian_compose_result *result = cpu->result;
+    gordian_status status = GORDIAN_OK;
+    bool known = space == &cpu->space && !cpu->options->indivisible; /* how many there are */
+    if (known && atomic_load(&cpu->transitions) > COMPOSE_AMONG_MOST)
+        compose_leave_out(result);
+    else
+        status = cpu_count_among(cpu, space, error);
+    if (result->uncounted || cpu_halted(cpu))
+        leave_out(cpu);
+    return status;
+}
+
+/* Everything the options ask for about the whole product, whose reachable part is known. */
+static gordian_status count_full(struct cpu *cpu, const struct space *full, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    atomic_store(&cpu->states, full->count);
+    if (full->count < cpu->circuit->whole)
+        cpu_halt(cpu, GORDIAN_COMPOSE_STOP_STATES);
+    if (!cpu->options->count_transitions)
+        return status;
+    atomic_store(&cpu->halt, false);
+    return full->count < cpu->circuit->whole ? cpu_count_stopped(cpu, full, error)
+                                             : cpu_count_full(cpu, error);
+}
+
+/* The ways to deadlocks: to those that are near without numbers for all states, if nobody else
+ * wants these. `full` as below. */
+static gordian_status find_ways(struct cpu *cpu, const struct space *full, gordian_error *error)
+{
+    bool done = false;
+    gordian_status status = GORDIAN_OK;
+    if (cpu_described(cpu) == 0)
+        return status;
+    gordian_compose_phase *phase = compose_phase(cpu->result, "ways");
+    if (cpu->crew)
+        status = cpu_trace_near(cpu, &done, error);
+    if (status == GORDIAN_OK && done)
+        crew_number(cpu);
+    if (status == GORDIAN_OK && !done)
+        status = number_states(cpu, error);
+    if (status == GORDIAN_OK && !done)
+        status = cpu_trace(cpu, &cpu->space, full ? full : &cpu->space, error);
+    compose_phase_end(phase);
+    bool all = !full || full->count == cpu->circuit->whole;
+    if (status == GORDIAN_OK && cpu->result->found_count == 0 && all)
+        cpu_describe_example(cpu); /* stopped on the way */
+    return status;
+}
+
+/* After ctrl-C: the way to a deadlock that was met, if it is found soon; otherwise the deadlock. */
+static gordian_status find_ways_soon(struct cpu *cpu, gordian_error *error)
+{
+    bool done = false;
+    gordian_status status = GORDIAN_OK;
+    if (cpu_described(cpu) == 0)
+        return status;
+    gordian_compose_phase *phase = compose_phase(cpu->result, "ways");
+    cpu->grace = clock_ns() + GRACE_NS;
+    atomic_store(&cpu->halt, false);
+    status = cpu_trace_near(cpu, &done, error);
+    if (status == GORDIAN_OK && !done && atomic_load(&cpu->states) <= GRACE_STATES) {
+        status = number_states(cpu, error);
+        if (status == GORDIAN_OK)
+            status = cpu_trace(cpu, &cpu->space, NULL, error);
+    }
+    cpu->grace = 0;
+    compose_phase_end(phase);
+    for (size_t i = 0; i < cpu->result->found_count; i++)
+        cpu->result->found[i].number = UINT64_MAX;
+    if (cpu->result->found_count == 0)
+        cpu_describe_example(cpu);
+    return status;
+}
+
+/* Looks at the states that were found and not looked at, as far as it comes. */
+static gordian_status look_soon(struct cpu *cpu, gordian_error *error)
+{
+    uint64_t stuck = 0;
+    if (cpu->unlooked == 0)
+        return GORDIAN_OK;
+    cpu->grace = clock_ns() + GRACE_NS;
+    atomic_store(&cpu->halt, false);
+    gordian_status status = cpu_count_unlooked(cpu, &stuck, error);
+    cpu->grace = 0;
+    cpu->stuck += stuck;
+    if (!cpu_halted(cpu) && status == GORDIAN_OK)
+        cpu->unlooked = 0;
+    return status;
+}
+
+/* After ctrl-C nobody waits for states to be sorted and transitions looked at: what was met on the
+ * way is the result. */
+static gordian_status finish_soon(struct cpu *cpu, const gordian_compose_sink *sink,
+                                  gordian_error *error)
+{
+    gordian_compose_result *result = cpu->result;
+    gordian_status status = look_soon(cpu, error);
+    leave_out(cpu);
+    result->states = atomic_load(&cpu->states) - cpu->unlooked;
+    result->transitions = 0;
+    if (cpu->stuck > result->deadlocks)
+        result->deadlocks = cpu->stuck;
+    if (status == GORDIAN_OK)
+        status = find_ways_soon(cpu, error);
+    cpu->pass = 2;
+    if (status == GORDIAN_OK && sink)
+        status = sink->begin(sink->context, cpu->circuit, result->states, 0, error);
+    return status;
+}
+
+/* Transitions and deadlocks. The latter have been met where every state has fired, if that is all
+ * that is asked for: unless `again`. */
+static gordian_status count_states(struct cpu *cpu, bool again, gordian_error *error)
+{
+    if (cpu->met && !again && !cpu->options->count_transitions) {
+        cpu->result->deadlocks = cpu->stuck;
+        return GORDIAN_OK;
+    }
+    gordian_compose_phase *phase = compose_phase(cpu->result, "count");
+    gordian_status status = cpu_count(cpu, &cpu->result->deadlocks, error);
+    compose_phase_end(phase);
+    return status;
+}
+
+/* Counting and what needs numbers. `full`: the whole product, or NULL. */
+static gordian_status finish_states(struct cpu *cpu, const struct space *full,
+                                    const gordian_compose_sink *sink, gordian_error *error)
+{
+    gordian_compose_result *result = cpu->result;
+    bool stopped = cpu_halted(cpu);
+    if (stopped && atomic_load(&cpu->reason) == GORDIAN_COMPOSE_STOP_STOPPED)
+        return finish_soon(cpu, sink, error);
+    atomic_store(&cpu->halt, false); /* what was found is looked at all the same */
+    gordian_status status = count_states(cpu, stopped || full, error);
+    if (status == GORDIAN_OK && cpu_halted(cpu)) /* while it was counting */
+        return finish_soon(cpu, sink, error);
+    bool fewer = full && full->count < cpu->circuit->whole && result->deadlocks > 0;
+    bool ways = cpu_described(cpu) > 0 && (stopped || full);
+    bool numbers = fewer || ways || sink || (stopped && !full);
+    if (status == GORDIAN_OK && numbers)
+        status = number_states(cpu, error);
+    if (status == GORDIAN_OK && fewer)
+        status = cpu_count_dead(cpu, full, &result->deadlocks, error);
+    if (status == GORDIAN_OK && stopped && !full && cpu->options->count_transitions)
+        status = cpu_count_stopped(cpu, &cpu->space, error);
+    if (status == GORDIAN_OK && full)
+        status = count_full(cpu, full, error);
+    if (status != GORDIAN_OK)
+        return status;
+    result->states = atomic_load(&cpu->states);
+    result->transitions = cpu->options->count_transitions ? atomic_load(&cpu->transitions) : 0;
+    atomic_store(&cpu->transitions, result->transitions);
+    status = find_ways(cpu, full, error);
+    cpu->pass = 2;
+    if (status == GORDIAN_OK && sink && result->uncounted)
+        return sink->begin(sink->context, cpu->circuit, result->states, 0, error);
+    if (status == GORDIAN_OK && sink)
+        status = cpu_deliver(cpu, full ? full : &cpu->space, sink, error);
+    return status;
+}
+
+static gordian_status find_and_finish(struct cpu *cpu, const gordian_compose_sink *sink,
+                                      gordian_error *error)
+{
+    struct space full = {0};
+    const gordian_allocator *memory = &cpu->meter.memory;
+    gordian_status status = GORDIAN_OK;
+    if (cpu->options->full)
+        status = space_full(&full, &cpu->packing, cpu->options->max_states, memory, error);
+    if (status == GORDIAN_OK)
+        status = find_states(cpu, error);
+    if (status == GORDIAN_OK)
+        status = finish_states(cpu, full.kind == SPACE_FULL ? &full : NULL, sink, error);
+    space_close(&full);
+    return status;
+}
+
+/* ------------------------------------------------------------------ opening and closing */
+
+static gordian_status prepare_cpu(struct cpu *cpu, gordian_error *error)
+{
+    const gordian_allocator *memory = &cpu->meter.memory;
+    gordian_status status = firings_open(&cpu->firings, cpu->circuit, memory, error);
+    if (status == GORDIAN_OK)
+        status = packing_open(&cpu->packing, cpu->circuit, &cpu->firings, memory, error);
+    if (status == GORDIAN_OK)
+        status = grid_open(&cpu->grid, &cpu->packing, memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!cpu->firings.complete)
+        cpu->grid.words = 0;
+    cpu->example = memory_zeroed(memory, (cpu->packing.words + 1) * sizeof *cpu->example);
+    if (!cpu->example)
+        return fail_memory(error);
+    unsigned wanted = cpu->options->threads;
+    if (cpu->circuit->whole_fits && cpu->circuit->whole <= 4096)
+        wanted = 1; /* it takes longer to start threads */
+    status = team_open(&cpu->team, wanted, memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    cpu->scenes = memory_zeroed(memory, team_size(cpu->team) * sizeof *cpu->scenes);
+    if (!cpu->scenes)
+        return fail_memory(error);
+    while (cpu->scene_count < team_size(cpu->team) && status == GORDIAN_OK) {
+        status = scene_open(&cpu->scenes[cpu->scene_count], &cpu->packing, memory, error);
+        cpu->scene_count += status == GORDIAN_OK;
+    }
+    return status;
+}
+
+void cpu_close(struct cpu *cpu)
+{
+    const gordian_allocator *memory = &cpu->meter.memory;
+    crew_free(cpu);
+    table_free(cpu);
+    space_close(&cpu->space);
+    for (unsigned i = 0; i < cpu->scene_count; i++)
+        scene_close(&cpu->scenes[i]);
+    memory_free_all(memory, cpu->scenes, cpu->example);
+    team_close(cpu->team);
+    memory_free(memory, cpu->grid.digits);
+    packing_close(&cpu->packing);
+    firings_free(&cpu->firings);
+    meter_close(&cpu->meter);
+}
+
+gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
+                        const gordian_compose_options *options, gordian_compose_result *result,
+                        gordian_error *error)
+{
+    *cpu = (struct cpu){.circuit = circuit, .options = options, .result = result, .pass = 1};
+    meter_open(&cpu->meter, options->allocator, options->max_memory);
+    cpu->firings.memory = cpu->packing.memory = cpu->meter.memory;
+    return prepare_cpu(cpu, error);
+}
+
+/* Memory ran out after states were found: what was met until then is the result. The status is
+ * GORDIAN_OK then, unless a sink has not got what belongs to it. */
+static gordian_status keep_found(struct cpu *cpu, bool delivers, gordian_status status)
+{
+    gordian_compose_result *result = cpu->result;
+    uint64_t met = cpu->stuck > result->deadlocks ? cpu->stuck : result->deadlocks;
+    if (status != GORDIAN_STATUS_MEMORY || (!cpu->meter.refused && met == 0))
+        return status;
+    cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
+    if (result->states == 0) {
+        leave_out(cpu);
+        result->states = atomic_load(&cpu->states);
+    }
+    result->deadlocks = met;
+    if (met > 0 && result->found_count == 0)
+        cpu_describe_example(cpu);
+    return delivers && result->states > 0 ? status : GORDIAN_OK;
+}
+
+static gordian_status run_cpu_by(bool by_states, const gordian_circuit *circuit,
+                                 const gordian_compose_options *options,
+                                 const gordian_compose_sink *sink, gordian_compose_result *result,
+                                 gordian_error *error)
+{
+    *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator)};
+    struct cpu cpu;
+    gordian_status status = compose_take_order(circuit, options, result, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = cpu_open(&cpu, circuit, options, result, error);
+    cpu.by_states = by_states;
+    if (status == GORDIAN_OK)
+        result->workers = team_size(cpu.team);
+    if (status == GORDIAN_OK)
+        status = find_and_finish(&cpu, sink, error);
+    status = keep_found(&cpu, sink != NULL, status);
+    cpu_close(&cpu);
+    result->stop = (gordian_compose_stop)atomic_load(&cpu.reason);
+    result->memory = cpu.meter.most;
+    result->engine = compose_cpu.about.name;
+    bool kept = status == GORDIAN_STATUS_MEMORY && result->deadlocks > 0;
+    if (status != GORDIAN_OK && !kept)
+        gordian_compose_result_free(result);
+    return status;
+}
+
+static gordian_status run_cpu(const gordian_circuit *circuit,
+                              const gordian_compose_options *options,
+                              const gordian_compose_sink *sink, gordian_compose_result *result,
+                              gordian_error *error)
+{
+    return run_cpu_by(false, circuit, options, sink, result, error);
+}
+
+gordian_status cpu_run_by_states(const gordian_circuit *circuit,
+                                 const gordian_compose_options *options,
+                                 const gordian_compose_sink *sink, gordian_compose_result *result,
+                                 gordian_error *error)
+{
+    return run_cpu_by(true, circuit, options, sink, result, error);
+}
+
+const struct compose_engine compose_cpu = {
+    .about =
+        {
+            .name = "cpu",
+            .summary =
+                "explores the network itself, on all cores, 64 states at a time where it can",
+        },
+    .run = run_cpu,
+};

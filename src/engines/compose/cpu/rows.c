@@ -1,0 +1,346 @@
+/* Delivering the product: the threads make pages of rows, the caller's thread hands them to the
+ * sink in order while the next ones are being made. */
+#include "engines/compose/cpu/cpu.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/sort.h"
+
+#include <string.h>
+
+/* Rows of consecutive states. */
+struct page {
+    uint64_t first;
+    size_t count;
+    uint32_t *locals; /* factor_count each */
+    size_t *ends;     /* of each row, among all transitions of the page */
+    uint64_t *labels, *to;
+    size_t local_room, end_room, label_room, to_room, used;
+    struct step *steps; /* of the row at hand, for sorting */
+    size_t step_room;
+    bool failed;
+    bool cut; /* halted within a row: it and all after it are missing */
+};
+
+struct step {
+    uint64_t key; /* names that fire, as a number that compares as label_compare does */
+    uint64_t to;
+    const uint64_t *label;
+};
+
+struct delivering {
+    struct cpu *cpu;
+    const struct space *space;
+    bool keep; /* false: count only */
+    uint64_t page_states, first;
+    struct page *pages; /* two sets of one a thread */
+    unsigned set;       /* being made */
+    _Atomic uint64_t next;
+    _Atomic uint64_t joint; /* counting only: joint firings of the states taken so far */
+};
+
+/* ------------------------------------------------------------------ order */
+
+/* Lists of names compare by their first difference: who has the name comes first, unless the other
+ * list is over. Reading from name 0 on, write 0 for a name that fires and 1 for one that does not,
+ * up to the last that fires, and 0 after that: then labels compare as these numbers do, first bit
+ * most significant, and where they are equal the shorter list comes first. */
+static uint64_t reverse_bits(uint64_t word)
+{
+    word = (word >> 1 & 0x5555555555555555u) | (word & 0x5555555555555555u) << 1;
+    word = (word >> 2 & 0x3333333333333333u) | (word & 0x3333333333333333u) << 2;
+    word = (word >> 4 & 0x0f0f0f0f0f0f0f0fu) | (word & 0x0f0f0f0f0f0f0f0fu) << 4;
+    return __builtin_bswap64(word);
+}
+
+static uint64_t key_of(uint64_t names)
+{
+    uint64_t reversed = reverse_bits(names);
+    return reversed ? ~reversed & ~((reversed & -reversed) - 1) : 0;
+}
+
+static int compare_short(const void *left, const void *right, void *context)
+{
+    (void)context;
+    const struct step *a = left, *b = right;
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    int sizes = __builtin_popcountll(*a->label) - __builtin_popcountll(*b->label);
+    return sizes ? sizes : (a->to > b->to) - (a->to < b->to);
+}
+
+static int compare_long(const void *left, const void *right, void *context)
+{
+    const struct step *a = left, *b = right;
+    const gordian_circuit *circuit = context;
+    int labels = label_compare(a->label, b->label, circuit->label_words, circuit->name_count,
+                               circuit->value_bits);
+    return labels ? labels : (a->to > b->to) - (a->to < b->to);
+}
+
+/* Sorts the last row of the page, from `start` on. `copy`: its labels, as they were. */
+static bool sort_row(struct page *page, size_t start, const gordian_circuit *circuit,
+                     const gordian_allocator *memory)
+{
+    size_t count = page->used - start, words = circuit->label_words;
+    bool small = words == 1 && circuit->value_bits == 0;
+    if (count < 2)
+        return true;
+    /* the labels are copied behind themselves, and come back in order */
+    if (!memory_grow(memory, &page->steps, &page->step_room, count, sizeof *page->steps) ||
+        !memory_grow(memory, &page->labels, &page->label_room, (page->used + count) * words,
+                     sizeof *page->labels))
+        return false;
+    uint64_t *labels = page->labels + start * words, *copy = page->labels + page->used * words;
+    memcpy(copy, labels, count * words * sizeof *copy);
+    for (size_t i = 0; i < count; i++)
+        page->steps[i] =
+            (struct step){small ? key_of(copy[i]) : 0, page->to[start + i], copy + i * words};
+    sort_with(page->steps, count, sizeof *page->steps, small ? compare_short : compare_long,
+              (void *)circuit);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(labels + i * words, page->steps[i].label, words * sizeof *labels);
+        page->to[start + i] = page->steps[i].to;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ making pages */
+
+struct taking {
+    const struct delivering *delivering;
+    struct page *page;
+    bool failed, cut;
+    uint64_t looked, counted;
+};
+
+static bool take_transition(void *context, const struct scene *scene)
+{
+    struct taking *taking = context;
+    struct page *page = taking->page;
+    const gordian_allocator *memory = &taking->delivering->cpu->meter.memory;
+    size_t words = scene->packing->circuit->label_words;
+    if (++taking->looked % 65536 == 0 && cpu_halted(taking->delivering->cpu)) {
+        taking->cut = true;
+        return false;
+    }
+    uint64_t number = space_number(taking->delivering->space, scene->to);
+    if (number == UINT64_MAX)
+        return true;
+    taking->counted++;
+    if (!taking->delivering->keep)
+        return true;
+    if (!memory_grow(memory, &page->to, &page->to_room, page->used + 1, sizeof *page->to) ||
+        !memory_grow(memory, &page->labels, &page->label_room, (page->used + 1) * words,
+                     sizeof *page->labels)) {
+        taking->failed = true;
+        return false;
+    }
+    page->to[page->used] = number;
+    memcpy(page->labels + page->used++ * words, scene->label, words * sizeof *page->labels);
+    return true;
+}
+
+/* May the joint firings of this state be gone through to count some of them? *cut: no, they are too
+ * many. False: out of memory. */
+static bool may_count(struct delivering *delivering, struct scene *scene, bool *cut)
+{
+    uint64_t joint = 0;
+    if (delivering->keep || delivering->cpu->options->indivisible)
+        return true;
+    if (!scene_count(scene, &joint))
+        return false;
+    if (joint > COMPOSE_AMONG_MOST ||
+        atomic_fetch_add(&delivering->joint, joint) + joint > COMPOSE_AMONG_MOST) {
+        atomic_store(&delivering->joint, UINT64_MAX / 2); /* nobody else goes on either */
+        *cut = true;
+    }
+    return true;
+}
+
+/* The rows of `count` states from `first` on. */
+static bool make_rows(struct delivering *delivering, unsigned member, struct page *page,
+                      uint64_t first, uint64_t count)
+{
+    struct cpu *cpu = delivering->cpu;
+    const gordian_allocator *memory = &cpu->meter.memory;
+    struct scene *scene = &cpu->scenes[member];
+    uint64_t *state = scene->here;
+    uint32_t *locals = scene->here_locals;
+    struct taking taking = {.delivering = delivering, .page = page};
+    size_t factors = cpu->circuit->factor_count;
+    struct space_walk walk;
+    space_seek(&walk, delivering->space, first, state, locals);
+    for (uint64_t n = 0; n < count; n++) {
+        size_t start = page->used;
+        bool short_of_memory;
+        if (!scene_look(scene, state) || !may_count(delivering, scene, &page->cut))
+            return false;
+        if (page->cut)
+            break;
+        if (!scene_each(scene, state, cpu->options->indivisible, take_transition, &taking,
+                        &short_of_memory) &&
+            (short_of_memory || taking.failed))
+            return false;
+        page->cut = taking.cut;
+        if (page->cut)
+            break;
+        if (delivering->keep) {
+            if (!memory_grow(memory, &page->ends, &page->end_room, page->count + 1,
+                             sizeof *page->ends) ||
+                !memory_grow(memory, &page->locals, &page->local_room, (page->count + 1) * factors,
+                             sizeof *page->locals) ||
+                !sort_row(page, start, cpu->circuit, memory))
+                return false;
+            memcpy(page->locals + page->count * factors, locals, factors * sizeof *locals);
+            page->ends[page->count++] = page->used;
+        }
+        if (n + 1 < count)
+            space_step(&walk);
+    }
+    atomic_fetch_add_explicit(&cpu->transitions, taking.counted, memory_order_relaxed);
+    return true;
+}
+
+static void make_page(void *context, unsigned member)
+{
+    struct delivering *delivering = context;
+    struct cpu *cpu = delivering->cpu;
+    unsigned members = team_size(cpu->team);
+    struct page *page = &delivering->pages[delivering->set * members + member];
+    page->count = page->used = 0;
+    page->cut = false;
+    page->first = delivering->first + member * delivering->page_states;
+    page->failed = false;
+    while (!page->failed) { /* one page to keep; as many as there are when only counting */
+        if (!delivering->keep)
+            page->first = atomic_fetch_add(&delivering->next, delivering->page_states);
+        if (page->first >= delivering->space->count || (!delivering->keep && cpu_halted(cpu)))
+            break;
+        uint64_t left = delivering->space->count - page->first;
+        page->failed = !make_rows(delivering, member, page, page->first,
+                                  left < delivering->page_states ? left : delivering->page_states);
+        if (delivering->keep || page->cut)
+            break;
+    }
+}
+
+/* ------------------------------------------------------------------ delivering */
+
+static gordian_status hand_over(struct cpu *cpu, const struct page *page,
+                                const gordian_compose_sink *sink, gordian_error *error)
+{
+    const gordian_circuit *circuit = cpu->circuit;
+    gordian_status status = GORDIAN_OK;
+    size_t start = 0;
+    for (size_t i = 0; i < page->count && status == GORDIAN_OK; i++) {
+        const uint32_t *locals = page->locals + i * circuit->factor_count;
+        gordian_compose_row row = {
+            .number = page->first + i,
+            .state = locals,
+            .initial = initial_is(circuit, locals),
+            .count = page->ends[i] - start,
+            .labels = page->labels + start * circuit->label_words,
+            .to = page->to + start,
+        };
+        status = sink->row(sink->context, &row, error);
+        start = page->ends[i];
+    }
+    atomic_fetch_add_explicit(&cpu->written, start, memory_order_relaxed);
+    return status;
+}
+
+static void pages_free(struct delivering *delivering)
+{
+    const gordian_allocator *memory = &delivering->cpu->meter.memory;
+    for (unsigned i = 0; delivering->pages && i < 2 * team_size(delivering->cpu->team); i++) {
+        memory_free_all(memory, delivering->pages[i].locals, delivering->pages[i].ends,
+                        delivering->pages[i].labels, delivering->pages[i].to,
+                        delivering->pages[i].steps);
+    }
+    memory_free(memory, delivering->pages);
+}
+
+static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
+                                    const gordian_compose_sink *sink, gordian_error *error)
+{
+    unsigned members = team_size(delivering->cpu->team);
+    gordian_status status = GORDIAN_OK;
+    for (unsigned m = 0; m < members && status == GORDIAN_OK; m++) {
+        const struct page *page = &delivering->pages[set * members + m];
+        status = page->failed ? fail_memory(error) : hand_over(delivering->cpu, page, sink, error);
+        if (page->cut)
+            break;
+    }
+    return status;
+}
+
+static gordian_status deliver_pages(struct delivering *delivering, const gordian_compose_sink *sink,
+                                    gordian_error *error)
+{
+    struct cpu *cpu = delivering->cpu;
+    uint64_t step = delivering->page_states * team_size(cpu->team);
+    gordian_status status = GORDIAN_OK;
+    bool made = false;
+    while (status == GORDIAN_OK && (made || delivering->first < delivering->space->count)) {
+        bool more = delivering->first < delivering->space->count && !cpu_halted(cpu);
+        unsigned ready = 1 - delivering->set;
+        if (more)
+            team_start(cpu->team, make_page, delivering);
+        if (made)
+            status = hand_over_set(delivering, ready, sink, error);
+        if (more)
+            cpu_wait(cpu);
+        if (!cpu_report(cpu) && !more)
+            break;
+        made = more;
+        delivering->first += step;
+        delivering->set = ready;
+    }
+    return status;
+}
+
+/* So many that a page has some ten thousand transitions. */
+static uint64_t page_size(const struct cpu *cpu, const struct space *space)
+{
+    uint64_t each = space->count ? atomic_load(&cpu->transitions) / space->count : 0;
+    uint64_t size = 65536 / (each < 65535 ? each + 1 : 65536);
+    return size < 4096 ? size : 4096;
+}
+
+gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
+                           const gordian_compose_sink *sink, gordian_error *error)
+{
+    struct delivering delivering = {.cpu = cpu, .space = space, .keep = true};
+    uint64_t counted = atomic_load(&cpu->transitions);
+    delivering.page_states = page_size(cpu, space);
+    delivering.pages =
+        memory_zeroed(&cpu->meter.memory, 2 * team_size(cpu->team) * sizeof *delivering.pages);
+    gordian_status status = delivering.pages ? GORDIAN_OK : fail_memory(error);
+    if (status == GORDIAN_OK)
+        status = sink->begin(sink->context, cpu->circuit, space->count,
+                             cpu->options->count_transitions ? counted : UINT64_MAX, error);
+    if (status == GORDIAN_OK)
+        status = deliver_pages(&delivering, sink, error);
+    pages_free(&delivering);
+    atomic_store(&cpu->transitions, counted);
+    return status;
+}
+
+gordian_status cpu_count_among(struct cpu *cpu, const struct space *space, gordian_error *error)
+{
+    struct delivering delivering = {.cpu = cpu, .space = space, .page_states = 64};
+    delivering.pages =
+        memory_zeroed(&cpu->meter.memory, 2 * team_size(cpu->team) * sizeof *delivering.pages);
+    if (!delivering.pages)
+        return fail_memory(error);
+    atomic_store(&cpu->transitions, 0);
+    cpu_work(cpu, make_page, &delivering);
+    gordian_status status = GORDIAN_OK;
+    for (unsigned m = 0; m < team_size(cpu->team); m++)
+        if (delivering.pages[m].failed)
+            status = fail_memory(error);
+    if (atomic_load(&delivering.joint) > COMPOSE_AMONG_MOST)
+        compose_leave_out(cpu->result);
+    pages_free(&delivering);
+    return status;
+}

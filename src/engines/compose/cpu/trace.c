@@ -1,0 +1,256 @@
+/* The shortest way, in joint firings, to each deadlock described: breadth first over the states
+ * found. The states of a level are looked at in the order of their numbers, so the first to lead to
+ * a state is the smallest of those one level below that do: that is the way everybody finds. */
+#include "engines/compose/cpu/cpu.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/sort.h"
+
+#include <string.h>
+
+struct tracing {
+    struct cpu *cpu;
+    const struct space *space;   /* the states found, or all that are near, ranked */
+    const struct space *numbers; /* of the deadlocks that are described; NULL: nobody knows */
+    /* By number: 1 + the one it was reached from; 0: not reached. Where 32 bits are enough they are
+     * all there is. */
+    uint32_t *narrow;
+    uint64_t *wide;
+    uint64_t *level, *next; /* numbers */
+    size_t level_count, next_count, level_room, next_room;
+    uint64_t from;
+    uint64_t *found; /* deadlocks, nearest first */
+    size_t found_count, wanted;
+    uint64_t *state;
+    uint32_t *locals;
+    uint64_t steps;
+    bool failed;
+
+    uint64_t *goal; /* finding a label: of the step to this state */
+    uint64_t *label;
+    bool has_label;
+};
+
+static uint64_t number_before(const struct tracing *tracing, uint64_t number)
+{
+    return tracing->wide ? tracing->wide[number] : tracing->narrow[number];
+}
+
+static bool reach_number(struct tracing *tracing, uint64_t number, uint64_t from)
+{
+    if (number_before(tracing, number))
+        return true;
+    if (!memory_grow(&tracing->cpu->meter.memory, &tracing->next, &tracing->next_room,
+                     tracing->next_count + 1, sizeof *tracing->next)) {
+        tracing->failed = true;
+        return false;
+    }
+    if (tracing->wide)
+        tracing->wide[number] = from;
+    else
+        tracing->narrow[number] = (uint32_t)from;
+    tracing->next[tracing->next_count++] = number;
+    return true;
+}
+
+/* Reached from itself: an initial state. */
+static void reach_initial(struct tracing *tracing)
+{
+    const struct cpu *cpu = tracing->cpu;
+    initial_first(cpu->circuit, tracing->locals);
+    do {
+        pack_state(&cpu->packing, tracing->locals, tracing->state);
+        uint64_t number = space_number(tracing->space, tracing->state);
+        if (number != UINT64_MAX && !reach_number(tracing, number, number + 1))
+            return;
+    } while (initial_next(cpu->circuit, tracing->locals));
+}
+
+static bool take_step(void *context, const struct scene *scene)
+{
+    struct tracing *tracing = context;
+    uint64_t number = space_number(tracing->space, scene->to);
+    if (++tracing->steps % 65536 == 0 && !cpu_report(tracing->cpu))
+        return false;
+    return number == UINT64_MAX || reach_number(tracing, number, tracing->from + 1);
+}
+
+/* Goes through the states of the level: to see which are deadlocks, or to fire all that can happen
+ * in them. False: out of memory or stopped. */
+static bool go_through(struct tracing *tracing, bool fire)
+{
+    struct scene *scene = &tracing->cpu->scenes[0];
+    struct space_walk walk;
+    for (size_t i = 0; i < tracing->level_count && tracing->found_count < tracing->wanted; i++) {
+        bool memory;
+        tracing->from = tracing->level[i];
+        space_seek(&walk, tracing->space, tracing->from, tracing->state, tracing->locals);
+        if (!fire && cpu_can_fire(tracing->cpu, tracing->state))
+            continue;
+        if (!scene_look(scene, tracing->state)) {
+            tracing->failed = true;
+            return false;
+        }
+        bool counts =
+            !tracing->numbers || space_number(tracing->numbers, tracing->state) != UINT64_MAX;
+        if (!fire && scene->count == 0 && counts)
+            tracing->found[tracing->found_count++] = tracing->from;
+        if (fire && !scene_each(scene, tracing->state, false, take_step, tracing, &memory)) {
+            tracing->failed |= memory;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Level after level until enough deadlocks are found. */
+static void search_levels(struct tracing *tracing)
+{
+    reach_initial(tracing);
+    while (tracing->next_count > 0 && tracing->found_count < tracing->wanted && !tracing->failed) {
+        uint64_t *kept = tracing->level;
+        size_t room = tracing->level_room;
+        tracing->level = tracing->next;
+        tracing->level_room = tracing->next_room;
+        tracing->level_count = tracing->next_count;
+        tracing->next = kept;
+        tracing->next_room = room;
+        tracing->next_count = 0;
+        sort_words(tracing->level, tracing->level_count, 1);
+        if (!go_through(tracing, false) || !go_through(tracing, true))
+            return;
+    }
+}
+
+/* ------------------------------------------------------------------ the way back */
+
+static bool compare_label(void *context, const struct scene *scene)
+{
+    struct tracing *tracing = context;
+    const gordian_circuit *circuit = tracing->cpu->circuit;
+    if (packed_compare(scene->to, tracing->goal, tracing->cpu->packing.words) != 0)
+        return true;
+    if (!tracing->has_label || label_compare(scene->label, tracing->label, circuit->label_words,
+                                             circuit->name_count, circuit->value_bits) < 0)
+        memcpy(tracing->label, scene->label, circuit->label_words * sizeof *scene->label);
+    tracing->has_label = true;
+    return true;
+}
+
+/* The smallest label of a step between two states. */
+static bool find_label(struct tracing *tracing, uint64_t from, uint64_t to, uint64_t *label)
+{
+    struct scene *scene = &tracing->cpu->scenes[0];
+    struct space_walk walk;
+    bool memory;
+    tracing->label = label;
+    tracing->has_label = false;
+    space_seek(&walk, tracing->space, to, tracing->state, tracing->locals);
+    memcpy(tracing->goal, tracing->state, tracing->cpu->packing.words * sizeof *tracing->goal);
+    space_seek(&walk, tracing->space, from, tracing->state, tracing->locals);
+    return scene_look(scene, tracing->state) &&
+           scene_each(scene, tracing->state, false, compare_label, tracing, &memory);
+}
+
+static gordian_status describe_deadlock(struct tracing *tracing, uint64_t number,
+                                        gordian_compose_deadlock *deadlock, gordian_error *error)
+{
+    struct cpu *cpu = tracing->cpu;
+    const gordian_allocator *memory = &cpu->result->allocator;
+    size_t words = cpu->circuit->label_words, steps = 0, factors = cpu->circuit->factor_count;
+    struct space_walk walk;
+    for (uint64_t n = number; number_before(tracing, n) != n + 1; n = number_before(tracing, n) - 1)
+        steps++;
+    space_seek(&walk, tracing->space, number, tracing->state, tracing->locals);
+    *deadlock = (gordian_compose_deadlock){.step_count = steps};
+    if (tracing->numbers)
+        deadlock->number = space_number(tracing->numbers, tracing->state);
+    deadlock->state = memory_alloc(memory, factors * sizeof(uint32_t));
+    deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
+    bool fine = deadlock->state && deadlock->labels;
+    if (fine)
+        memcpy(deadlock->state, tracing->locals, factors * sizeof(uint32_t));
+    for (uint64_t n = number; fine && steps > 0; n = number_before(tracing, n) - 1)
+        fine = find_label(tracing, number_before(tracing, n) - 1, n,
+                          deadlock->labels + --steps * words);
+    if (fine)
+        return GORDIAN_OK;
+    memory_free(memory, deadlock->state);
+    memory_free(memory, deadlock->labels);
+    return fail_memory(error);
+}
+
+static struct tracing start_tracing(struct cpu *cpu, const struct space *space)
+{
+    return (struct tracing){.cpu = cpu,
+                            .space = space,
+                            .wanted = cpu_described(cpu),
+                            .state = cpu->scenes[0].here,
+                            .locals = cpu->scenes[0].here_locals};
+}
+
+/* All that were found; without memory for what it needs, none. */
+static gordian_status describe_all(struct tracing *tracing, gordian_error *error)
+{
+    struct cpu *cpu = tracing->cpu;
+    const gordian_allocator *memory = &cpu->meter.memory;
+    gordian_compose_result *result = cpu->result;
+    gordian_status status = GORDIAN_OK;
+    result->found = memory_alloc(&result->allocator, tracing->wanted * sizeof *result->found);
+    tracing->goal = memory_alloc(memory, cpu->packing.words * sizeof *tracing->goal);
+    if (!result->found || !tracing->goal)
+        status = fail_memory(error);
+    for (size_t i = 0; i < tracing->found_count && status == GORDIAN_OK; i++) {
+        status = describe_deadlock(tracing, tracing->found[i], &result->found[i], error);
+        result->found_count += status == GORDIAN_OK;
+    }
+    memory_free(memory, tracing->goal);
+    return status;
+}
+
+void cpu_describe_example(struct cpu *cpu)
+{
+    gordian_compose_result *result = cpu->result;
+    size_t size = (cpu->circuit->factor_count + 1) * sizeof(uint32_t);
+    if (!atomic_load(&cpu->has_example) || cpu->options->max_deadlocks == 0)
+        return;
+    if (!result->found)
+        result->found = memory_zeroed(&result->allocator, sizeof *result->found);
+    uint32_t *state = result->found ? memory_alloc(&result->allocator, size) : NULL;
+    if (!state)
+        return;
+    unpack_state(&cpu->packing, cpu->example, state);
+    result->found[0] = (gordian_compose_deadlock){.number = UINT64_MAX, .state = state};
+    result->found_count = 1;
+}
+
+gordian_status cpu_describe(struct cpu *cpu, const struct space *space, uint32_t *before,
+                            uint64_t *found, size_t count, gordian_error *error)
+{
+    struct tracing tracing = start_tracing(cpu, space);
+    tracing.narrow = before;
+    tracing.found = found;
+    tracing.found_count = count;
+    return describe_all(&tracing, error);
+}
+
+gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struct space *numbers,
+                         gordian_error *error)
+{
+    const gordian_allocator *memory = &cpu->meter.memory;
+    struct tracing tracing = start_tracing(cpu, space);
+    tracing.numbers = numbers;
+    tracing.found = memory_alloc(memory, tracing.wanted * sizeof *tracing.found);
+    if (space->count < UINT32_MAX)
+        tracing.narrow = memory_zeroed(memory, space->count * sizeof *tracing.narrow);
+    else
+        tracing.wide = memory_zeroed(memory, space->count * sizeof *tracing.wide);
+    bool fine = tracing.found && (tracing.narrow || tracing.wide);
+    if (fine)
+        search_levels(&tracing);
+    gordian_status status =
+        fine && !tracing.failed ? describe_all(&tracing, error) : fail_memory(error);
+    memory_free_all(memory, tracing.found, tracing.narrow, tracing.wide, tracing.level,
+                    tracing.next);
+    return status;
+}

@@ -1,0 +1,434 @@
+/* Counting on the device, and the ways to deadlocks. */
+#include "engines/compose/cuda/parts.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/sort.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SLICE (UINT64_C(1) << 26) /* items of a launch: so that progress can be told */
+#define BATCH 4096u               /* states asked about at once */
+
+/* ------------------------------------------------------------------ counting */
+
+gordian_status compose_device_count(struct compose_device *device, bool joint,
+                                    struct compose_counts *counts, gordian_error *error)
+{
+    uint64_t items = device_items(device);
+    gordian_status status = gpu_zero(device->gpu, CONTROL(device, counts), sizeof *counts, error);
+    for (uint64_t first = 0; first < items && status == GORDIAN_OK; first += SLICE) {
+        struct compose_survey_arguments arguments = {.firings = device->view,
+                                                     .set = device->set,
+                                                     .first = first,
+                                                     .last = items - first < SLICE ? items
+                                                                                   : first + SLICE,
+                                                     .counts = CONTROL(device, counts),
+                                                     .joint = joint};
+        uint64_t states = arguments.last - first;
+        status = device_launch(device, "compose_survey",
+                               device->set.kind == COMPOSE_BITMAP ? states * 64 : states,
+                               &arguments, sizeof arguments, error);
+        if (status == GORDIAN_OK)
+            status = gpu_read(device->gpu, counts, CONTROL(device, counts), sizeof *counts, error);
+        device->progress.transitions = compose_joint_total(counts);
+        /* What is known so far is told even if it is stopped: the states are all there. */
+        if (status == GORDIAN_OK && items > SLICE && !device_goes_on(device))
+            break;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ stuck states */
+
+/* One look over the set: how many below the limit, and as many of them as `found` has room for, in
+ * any order. */
+static gordian_status look_for_dead(struct compose_device *device,
+                                    const struct dead_question *question, uint64_t limit,
+                                    struct gpu_array *found, uint64_t *count, gordian_error *error)
+{
+    uint64_t items = device_items(device);
+    struct gpu_array_count stored = {0, 0};
+    gordian_status status = gpu_array_clear(found, error);
+    if (status == GORDIAN_OK)
+        status = gpu_array_settle(found, &stored, error); /* what the look before refused */
+    struct compose_dead_arguments arguments = {.firings = device->view,
+                                               .set = device->set,
+                                               .last = items,
+                                               .limit = limit,
+                                               .distances = question->distances,
+                                               .distance = question->distance,
+                                               .out = gpu_array_view(found)};
+    if (status == GORDIAN_OK)
+        status = device_launch(device, "compose_dead",
+                               device->set.kind == COMPOSE_BITMAP ? items * 64 : items, &arguments,
+                               sizeof arguments, error);
+    if (status == GORDIAN_OK)
+        status = gpu_array_settle(found, &stored, error);
+    *count = stored.size + stored.refused;
+    return status;
+}
+
+/* A limit below which there are at least `wanted` and at most `room`, or all there are. */
+static gordian_status narrow_down(struct compose_device *device,
+                                  const struct dead_question *question, size_t wanted,
+                                  uint64_t room, struct gpu_array *found, uint64_t *limit,
+                                  gordian_error *error)
+{
+    uint64_t low = 0, high = question->below, count;
+    gordian_status status = GORDIAN_OK;
+    while (status == GORDIAN_OK && high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        status = look_for_dead(device, question, middle, found, &count, error);
+        if (count < wanted)
+            low = middle;
+        else
+            high = middle;
+        if (count >= wanted && count <= room)
+            break;
+    }
+    *limit = high;
+    return status;
+}
+
+/* The first `room` of those in `found`, sorted, after a look with fewer than `enough`. */
+static gordian_status read_dead(struct compose_device *device, const struct dead_question *question,
+                                struct gpu_array *found, uint64_t *first, size_t room,
+                                uint64_t enough, uint64_t count, gordian_error *error)
+{
+    uint64_t limit = question->below, there = count;
+    gordian_status status = GORDIAN_OK;
+    uint64_t *all = memory_alloc(&device->memory, enough * sizeof *all);
+    if (!all)
+        return fail_memory(error);
+    if (count > enough) {
+        status = narrow_down(device, question, room, enough, found, &limit, error);
+        if (status == GORDIAN_OK)
+            status = look_for_dead(device, question, limit, found, &there, error);
+    }
+    if (there > enough)
+        there = enough;
+    if (status == GORDIAN_OK)
+        status = gpu_array_read(found, all, 0, there, error);
+    if (status == GORDIAN_OK) {
+        sort_words(all, there, 1);
+        memcpy(first, all, (there < room ? there : room) * sizeof *all);
+    }
+    memory_free(&device->memory, all);
+    return status;
+}
+
+gordian_status device_dead(struct compose_device *device, const struct dead_question *question,
+                           uint64_t *first, size_t room, uint64_t *count, gordian_error *error)
+{
+    uint64_t enough = room < BATCH ? BATCH : room;
+    struct gpu_array *found = NULL;
+    const struct gpu_array_options options = {.mode = GPU_ARRAY_FLAT,
+                                              .element = sizeof *first,
+                                              .most = enough,
+                                              .capacity = first && room ? enough : 0};
+    uint64_t bytes = options.capacity * sizeof *first;
+    gordian_status status = device_take(device, bytes, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = gpu_array_create(&found, device->gpu, &options, error);
+    if (status == GORDIAN_OK)
+        status = look_for_dead(device, question, question->below, found, count, error);
+    if (status == GORDIAN_OK && bytes && *count)
+        status = read_dead(device, question, found, first, room, enough, *count, error);
+    gpu_array_destroy(found);
+    device_give(device, bytes);
+    return status;
+}
+
+/* ------------------------------------------------------------------ distances */
+
+/* Where the ways are worked out. */
+struct ways {
+    struct compose_device *device;
+    gpu_address distances, states, answers; /* BATCH of the last two */
+    uint64_t places;
+    uint64_t *asked;
+    uint32_t *told;
+    size_t waiting; /* asked, not answered yet */
+
+    /* The way back at hand. */
+    uint32_t wanted; /* distance of the one before */
+    uint64_t *best_label, *label;
+    uint64_t best, considered;
+    bool found;
+    uint32_t *chosen; /* COMPOSE_DEPTH + 1 numbers for each state asked about: how many, which */
+    gordian_status status;
+    gordian_error *error;
+};
+
+static gordian_status ask_distances(struct ways *ways, uint32_t count, uint32_t mark,
+                                    gordian_error *error)
+{
+    struct compose_device *device = ways->device;
+    struct compose_distance_arguments arguments = {.set = device->set,
+                                                   .distances = ways->distances,
+                                                   .states = ways->states,
+                                                   .out = ways->answers,
+                                                   .count = count,
+                                                   .mark = mark};
+    if (count == 0)
+        return GORDIAN_OK;
+    gordian_status status =
+        gpu_write(device->gpu, ways->states, ways->asked, count * sizeof *ways->asked, error);
+    if (status == GORDIAN_OK)
+        status =
+            device_launch(device, "compose_distance", count, &arguments, sizeof arguments, error);
+    if (status == GORDIAN_OK)
+        status =
+            gpu_read(device->gpu, ways->told, ways->answers, count * sizeof *ways->told, error);
+    return status;
+}
+
+static gordian_status mark_initial(struct ways *ways, gordian_error *error)
+{
+    const struct packed *packed = ways->device->packed;
+    gordian_status status = GORDIAN_OK;
+    for (uint64_t i = 0; i < packed->circuit->initial && status == GORDIAN_OK;) {
+        uint32_t count = 0;
+        for (; count < BATCH && i < packed->circuit->initial; i++)
+            ways->asked[count++] = packed_initial(packed, i);
+        status = ask_distances(ways, count, 1, error);
+    }
+    return status;
+}
+
+static gordian_status step_distances(struct ways *ways, uint32_t now, bool *changed, bool *many,
+                                     gordian_error *error)
+{
+    struct compose_device *device = ways->device;
+    struct compose_step_arguments arguments = {.firings = device->view,
+                                               .set = device->set,
+                                               .distances = ways->distances,
+                                               .changed = CONTROL(device, changed),
+                                               .now = now};
+    uint32_t flag = 0;
+    gordian_status status = gpu_zero(device->gpu, CONTROL(device, changed), sizeof flag, error);
+    if (status == GORDIAN_OK)
+        status = device_launch(device, "compose_step", ways->places, &arguments, sizeof arguments,
+                               error);
+    if (status == GORDIAN_OK)
+        status = gpu_read(device->gpu, &flag, CONTROL(device, changed), sizeof flag, error);
+    *changed = (flag & COMPOSE_CHANGED) != 0;
+    *many = (flag & COMPOSE_TOO_MANY) != 0;
+    return status;
+}
+
+/* ------------------------------------------------------------------ the way back */
+
+/* Of those before at the right distance the lowest, of its labels the first. */
+static void take_best(struct ways *ways, uint64_t from, const uint32_t *chosen)
+{
+    const gordian_circuit *circuit = ways->device->packed->circuit;
+    if (ways->found && from > ways->best)
+        return;
+    packed_label(ways->device->packed, chosen + 1, chosen[0], ways->label);
+    if (ways->found && from == ways->best &&
+        label_compare(ways->label, ways->best_label, circuit->label_words, circuit->name_count,
+                      circuit->value_bits) >= 0)
+        return;
+    ways->found = true;
+    ways->best = from;
+    memcpy(ways->best_label, ways->label, circuit->label_words * sizeof *ways->label);
+}
+
+static void look_at_answers(struct ways *ways)
+{
+    ways->status = ask_distances(ways, (uint32_t)ways->waiting, 0, ways->error);
+    if (ways->status == GORDIAN_OK)
+        for (size_t i = 0; i < ways->waiting; i++)
+            if (ways->told[i] == ways->wanted)
+                take_best(ways, ways->asked[i], ways->chosen + i * (COMPOSE_DEPTH + 1));
+    ways->waiting = 0;
+}
+
+static bool consider_before(void *context, uint64_t from, const uint32_t *chosen, uint32_t count)
+{
+    struct ways *ways = context;
+    if (++ways->considered > COMPOSE_WALK_MOST && ways->found)
+        return false; /* a shortest way as good as any */
+    if (ways->found && from > ways->best)
+        return true;
+    uint32_t *kept = ways->chosen + ways->waiting * (COMPOSE_DEPTH + 1);
+    kept[0] = count;
+    memcpy(kept + 1, chosen, count * sizeof *chosen);
+    ways->asked[ways->waiting++] = from;
+    if (ways->waiting == BATCH)
+        look_at_answers(ways);
+    return ways->status == GORDIAN_OK;
+}
+
+/* Fills the labels from the last to the first. */
+static gordian_status trace_back(struct ways *ways, uint64_t state, uint32_t distance,
+                                 gordian_compose_deadlock *deadlock, gordian_error *error)
+{
+    size_t words = ways->device->packed->circuit->label_words;
+    for (size_t i = deadlock->step_count; i-- > 0;) {
+        ways->wanted = --distance;
+        ways->found = false;
+        ways->considered = 0;
+        ways->status = GORDIAN_OK;
+        ways->error = error;
+        packed_walk_back(ways->device->packed, state, consider_before, ways);
+        if (ways->status == GORDIAN_OK)
+            look_at_answers(ways);
+        if (ways->status != GORDIAN_OK)
+            return ways->status;
+        if (!ways->found)
+            return fail(error, GORDIAN_STATUS_IO, "the device lost the way to a deadlock");
+        memcpy(deadlock->labels + i * words, ways->best_label, words * sizeof(uint64_t));
+        state = ways->best;
+    }
+    return GORDIAN_OK;
+}
+
+static void ways_close(struct ways *ways)
+{
+    struct compose_device *device = ways->device;
+    device_free(device, &ways->distances, ways->places * sizeof(uint32_t));
+    device_free(device, &ways->states, BATCH * sizeof(uint64_t));
+    device_free(device, &ways->answers, BATCH * sizeof(uint32_t));
+    memory_free_all(&device->memory, ways->asked, ways->told, ways->chosen, ways->label,
+                    ways->best_label);
+}
+
+static gordian_status ways_open(struct ways *ways, struct compose_device *device,
+                                gordian_error *error)
+{
+    size_t words = device->packed->circuit->label_words;
+    *ways = (struct ways){.device = device};
+    ways->places = device->set.kind == COMPOSE_LIST ? device->set.slots : device->set.words * 64;
+    ways->asked = memory_alloc(&device->memory, BATCH * sizeof *ways->asked);
+    ways->told = memory_alloc(&device->memory, BATCH * sizeof *ways->told);
+    ways->chosen =
+        memory_alloc(&device->memory, BATCH * (COMPOSE_DEPTH + 1) * sizeof *ways->chosen);
+    ways->label = memory_alloc(&device->memory, (words + 1) * sizeof *ways->label);
+    ways->best_label = memory_alloc(&device->memory, (words + 1) * sizeof *ways->label);
+    if (!ways->asked || !ways->told || !ways->chosen || !ways->label || !ways->best_label)
+        return fail_memory(error);
+    gordian_status status =
+        device_alloc(device, &ways->distances, ways->places * sizeof(uint32_t), error);
+    if (status == GORDIAN_OK)
+        status = device_alloc(device, &ways->states, BATCH * sizeof(uint64_t), error);
+    if (status == GORDIAN_OK)
+        status = device_alloc(device, &ways->answers, BATCH * sizeof(uint32_t), error);
+    if (status == GORDIAN_OK)
+        status = gpu_zero(device->gpu, ways->distances, ways->places * sizeof(uint32_t), error);
+    return status;
+}
+
+/* ------------------------------------------------------------------ describing */
+
+/* How many states of the set are below this one. */
+static gordian_status number_of(struct compose_device *device, struct ways *ways, uint64_t state,
+                                bool full, uint64_t *number, gordian_error *error)
+{
+    struct compose_below_arguments arguments = {.set = device->set,
+                                                .targets = ways->states,
+                                                .counts = CONTROL(device, taken),
+                                                .target_count = 1};
+    *number = full ? packed_number(device->packed, state) : 0;
+    if (full)
+        return GORDIAN_OK;
+    gordian_status status = gpu_write(device->gpu, ways->states, &state, sizeof state, error);
+    if (status == GORDIAN_OK)
+        status = gpu_zero(device->gpu, CONTROL(device, taken), sizeof *number, error);
+    if (status == GORDIAN_OK)
+        status = device_launch(device, "compose_below", device_items(device), &arguments,
+                               sizeof arguments, error);
+    if (status == GORDIAN_OK)
+        status = gpu_read(device->gpu, number, CONTROL(device, taken), sizeof *number, error);
+    return status;
+}
+
+static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t distance, bool full,
+                                   gordian_compose_result *result, gordian_error *error)
+{
+    struct compose_device *device = ways->device;
+    const gordian_circuit *circuit = device->packed->circuit;
+    const gordian_allocator *memory = &result->allocator;
+    gordian_compose_deadlock *deadlock = &result->found[result->found_count];
+    *deadlock = (gordian_compose_deadlock){.step_count = distance - 1};
+    deadlock->state = memory_alloc(memory, (circuit->factor_count + 1) * sizeof *deadlock->state);
+    deadlock->labels = memory_alloc(memory, (deadlock->step_count * circuit->label_words + 1) *
+                                                sizeof *deadlock->labels);
+    result->found_count++; /* gordian_compose_result_free frees what there is of it */
+    if (!deadlock->state || !deadlock->labels)
+        return fail_memory(error);
+    unpack_state(&device->packed->packing, &state, deadlock->state);
+    gordian_status status = number_of(device, ways, state, full, &deadlock->number, error);
+    return status == GORDIAN_OK ? trace_back(ways, state, distance, deadlock, error) : status;
+}
+
+/* Distance by distance until enough are found, or there is nothing more to reach; in a run that was
+ * stopped some may be known only by ways that were cut off. */
+static gordian_status describe_all(struct ways *ways, uint64_t *states, size_t wanted, bool full,
+                                   uint64_t below, gordian_compose_result *result,
+                                   gordian_error *error)
+{
+    bool changed = true, many = false;
+    gordian_status status = mark_initial(ways, error);
+    for (uint32_t now = 1; status == GORDIAN_OK && changed; now++) {
+        struct dead_question question = {below, ways->distances, now};
+        size_t left = wanted - result->found_count;
+        uint64_t count = 0;
+        status = device_dead(ways->device, &question, states, left, &count, error);
+        for (size_t i = 0; i < left && i < count && status == GORDIAN_OK; i++)
+            status = describe_one(ways, states[i], now, full, result, error);
+        if (status != GORDIAN_OK || result->found_count == wanted || !device_goes_on(ways->device))
+            break;
+        status = step_distances(ways, now, &changed, &many, error);
+        if (many) {
+            snprintf(result->note, sizeof result->note, "%s", COMPOSE_WAYS_LEFT_OUT);
+            break;
+        }
+    }
+    return status;
+}
+
+/* One of the deadlocks without a way, of a run that was stopped before one was found. */
+static gordian_status describe_any(struct compose_device *device, uint64_t below,
+                                   gordian_compose_result *result, gordian_error *error)
+{
+    const struct packed *packed = device->packed;
+    uint64_t state, count = 0;
+    gordian_status status =
+        device_dead(device, &(struct dead_question){.below = below}, &state, 1, &count, error);
+    if (status != GORDIAN_OK || count == 0)
+        return status;
+    uint32_t *locals =
+        memory_alloc(&result->allocator, (packed->circuit->factor_count + 1) * sizeof *locals);
+    if (!locals)
+        return fail_memory(error);
+    unpack_state(&packed->packing, &state, locals);
+    result->found[0] = (gordian_compose_deadlock){.number = UINT64_MAX, .state = locals};
+    result->found_count = 1;
+    return GORDIAN_OK;
+}
+
+gordian_status device_describe(struct compose_device *device, uint64_t deadlocks, bool full,
+                               uint64_t below, gordian_compose_result *result, gordian_error *error)
+{
+    uint64_t most = device->options->max_deadlocks;
+    size_t wanted = (size_t)(deadlocks < most ? deadlocks : most);
+    struct ways ways = {.device = device};
+    if (wanted == 0)
+        return GORDIAN_OK;
+    uint64_t *states = memory_alloc(&device->memory, wanted * sizeof *states);
+    result->found = memory_zeroed(&result->allocator, wanted * sizeof *result->found);
+    gordian_status status = states && result->found ? GORDIAN_OK : fail_memory(error);
+    if (status == GORDIAN_OK)
+        status = ways_open(&ways, device, error);
+    if (status == GORDIAN_OK)
+        status = describe_all(&ways, states, wanted, full, below, result, error);
+    if (status == GORDIAN_OK && result->found_count == 0)
+        status = describe_any(device, below, result, error);
+    ways_close(&ways);
+    memory_free(&device->memory, states);
+    return status;
+}

@@ -1,0 +1,536 @@
+/* Reachable states on the device: in a bitmap, or with a hash table (cuda.h). */
+#include "engines/compose/cuda/parts.h"
+
+#include "foundation/base/error.h"
+
+#include <string.h>
+
+#define SEED_STATES 4096u /* initial states sent at once */
+#define BITMAP_BITS 44u   /* of a state, for a bitmap */
+
+/* ------------------------------------------------------------------ the bitmap */
+
+static uint64_t bitmap_words(const struct compose_device *device)
+{
+    uint64_t bits = device->packed->packing.bits;
+    return bits > 6 ? UINT64_C(1) << (bits - 6) : 1;
+}
+
+/* May the set be in a bitmap? With its directory, which is an eighth, and what waits. */
+static bool bitmap_fits(const struct compose_device *device)
+{
+    uint64_t bytes = bitmap_words(device) * sizeof(uint64_t);
+    return device->packed->packing.bits <= BITMAP_BITS && !device->tuning.no_bitmap &&
+           device_fits(device, 2 * bytes + bytes / 4);
+}
+
+static gordian_status make_bitmap(struct compose_device *device, gpu_address *bitmap,
+                                  gordian_error *error)
+{
+    uint64_t bytes = bitmap_words(device) * sizeof(uint64_t);
+    gordian_status status = device_alloc(device, bitmap, bytes, error);
+    return status == GORDIAN_OK ? gpu_zero(device->gpu, *bitmap, bytes, error) : status;
+}
+
+static gordian_status make_bitmaps(struct compose_device *device, gpu_address *visited,
+                                   gpu_address *waiting, gordian_error *error)
+{
+    uint64_t bytes = bitmap_words(device) * sizeof(uint64_t);
+    gordian_status status = make_bitmap(device, visited, error);
+    if (status == GORDIAN_OK)
+        status = make_bitmap(device, waiting, error);
+    if (status != GORDIAN_OK) {
+        device_free(device, visited, bytes);
+        device_free(device, waiting, bytes);
+    }
+    return status;
+}
+
+static gordian_status mark_states(struct compose_device *device, gpu_address list, uint64_t count,
+                                  uint64_t fresh, gpu_address visited, gpu_address waiting,
+                                  gordian_error *error)
+{
+    struct compose_mark_arguments arguments = {.list = list,
+                                               .count = count,
+                                               .fresh = fresh,
+                                               .visited = visited,
+                                               .waiting = waiting,
+                                               .found = CONTROL(device, tally.size)};
+    return device_launch(device, "compose_mark", count, &arguments, sizeof arguments, error);
+}
+
+/* Some passes; *over: the last of them found nothing. */
+static gordian_status run_passes(struct compose_device *device, bool *over, gordian_error *error)
+{
+    uint64_t found[CUDA_PASSES];
+    gordian_status status = gpu_zero(device->gpu, CONTROL(device, found), sizeof found, error);
+    for (uint32_t pass = 0; pass < CUDA_PASSES && status == GORDIAN_OK; pass++) {
+        struct compose_pass_arguments arguments = {.visited = device->set.bitmap,
+                                                   .waiting = device->waiting,
+                                                   .words = device->set.words,
+                                                   .firings = device->word_firings,
+                                                   .firing_count = device->view.count,
+                                                   .pass = pass,
+                                                   .found = CONTROL(device, found)};
+        status = device_launch(device, "compose_pass", device->set.words, &arguments,
+                               sizeof arguments, error);
+    }
+    if (status == GORDIAN_OK)
+        status = gpu_read(device->gpu, found, CONTROL(device, found), sizeof found, error);
+    if (status != GORDIAN_OK)
+        return status;
+    device->progress.waiting = found[CUDA_PASSES - 1];
+    for (uint32_t pass = 0; pass < CUDA_PASSES; pass++) {
+        device->progress.states += found[pass];
+        device->rounds += found[pass] > 0;
+    }
+    *over = found[CUDA_PASSES - 1] == 0;
+    return GORDIAN_OK;
+}
+
+static gordian_status explore_bitmap(struct compose_device *device, gordian_error *error)
+{
+    bool over = false;
+    gordian_status status = GORDIAN_OK;
+    while (status == GORDIAN_OK && !over && device_goes_on(device))
+        status = run_passes(device, &over, error);
+    device->set.closed = over;
+    device->set.count = device->progress.states;
+    device_free(device, &device->waiting, device->set.words * sizeof(uint64_t));
+    return status;
+}
+
+/* ------------------------------------------------------------------ the table */
+
+static gordian_status read_tally(struct compose_device *device, struct compose_tally *tally,
+                                 gordian_error *error)
+{
+    return gpu_read(device->gpu, tally, CONTROL(device, tally), sizeof *tally, error);
+}
+
+static gordian_status write_tally(struct compose_device *device, uint64_t size,
+                                  gordian_error *error)
+{
+    struct compose_tally tally = {.size = size};
+    return gpu_write(device->gpu, CONTROL(device, tally), &tally, sizeof tally, error);
+}
+
+/* Room for more of the list; what is over the limit does not come. */
+static gordian_status grow_list(struct compose_device *device, uint64_t room, gordian_error *error)
+{
+    uint64_t limit = device->options->max_memory;
+    uint64_t before = gpu_range_mapped(device->list), bytes = room * sizeof(uint64_t);
+    if (limit && bytes > before && device->held + bytes - before > limit)
+        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
+                    (unsigned long long)limit);
+    gordian_status status = gpu_range_grow(device->list, bytes, error);
+    device->held += gpu_range_mapped(device->list) - before;
+    if (device->held > device->most)
+        device->most = device->held;
+    return status;
+}
+
+/* An empty table of that many slots in place of the one there is. */
+static gordian_status new_table(struct compose_device *device, uint64_t slots, gordian_error *error)
+{
+    struct compose_set *set = &device->set;
+    gpu_address table;
+    gordian_status status = device_alloc(device, &table, slots * sizeof(uint64_t), error);
+    if (status != GORDIAN_OK)
+        return status;
+    device_free(device, &set->table, set->slots * sizeof(uint64_t));
+    set->table = table;
+    set->slots = slots;
+    return GORDIAN_OK;
+}
+
+/* The table anew from the first `count` states of the list. */
+static gordian_status refill_table(struct compose_device *device, uint64_t count,
+                                   gordian_error *error)
+{
+    struct compose_set *set = &device->set;
+    struct compose_enter_arguments arguments = {.from = set->list,
+                                                .count = count,
+                                                .table = set->table,
+                                                .slots = set->slots,
+                                                .tally = CONTROL(device, tally)};
+    gordian_status status = gpu_fill32(device->gpu, set->table, UINT32_MAX, set->slots * 2, error);
+    if (status == GORDIAN_OK)
+        status = write_tally(device, count, error);
+    if (status == GORDIAN_OK && count)
+        status = device_launch(device, "compose_enter", count, &arguments, sizeof arguments, error);
+    set->count = count;
+    return status;
+}
+
+/* A larger table and list; the first `count` states stay. GORDIAN_STATUS_MEMORY: as it was. */
+static gordian_status grow_table(struct compose_device *device, uint64_t count,
+                                 gordian_error *error)
+{
+    uint64_t slots = device->set.slots * 2;
+    gordian_status status = grow_list(device, slots / 2, error);
+    if (status == GORDIAN_OK)
+        status = new_table(device, slots, error);
+    if (status != GORDIAN_OK)
+        return status;
+    device->room = slots / 2;
+    return refill_table(device, count, error);
+}
+
+static gordian_status make_table(struct compose_device *device, gordian_error *error)
+{
+    uint64_t most = device->info.memory / 2;
+    gordian_status status = GORDIAN_OK;
+    if (!device->list) {
+        status = gpu_range_create(&device->list, device->gpu, most, error);
+        if (status == GORDIAN_OK)
+            status = grow_list(device, device->tuning.slots / 2, error);
+        if (status == GORDIAN_OK)
+            status = new_table(device, device->tuning.slots, error);
+    }
+    if (status != GORDIAN_OK)
+        return status;
+    device->room = device->set.slots / 2;
+    device->set.kind = COMPOSE_LIST;
+    device->set.list = gpu_range_address(device->list);
+    return refill_table(device, 0, error);
+}
+
+/* After a launch that found states: true if it has to be done again, with more room. */
+static gordian_status settle_level(struct compose_device *device, uint64_t before, bool *again,
+                                   gordian_error *error)
+{
+    struct compose_tally tally;
+    gordian_status status = read_tally(device, &tally, error);
+    *again = false;
+    if (status != GORDIAN_OK)
+        return status;
+    *again = tally.full || tally.size > device->room;
+    if (*again) {
+        /* States before this launch are in the list for sure; those it found follow without
+         * a gap as far as there is room. */
+        uint64_t kept = tally.size < device->room ? tally.size : device->room;
+        status = grow_table(device, kept > before ? kept : before, error);
+        if (status == GORDIAN_STATUS_MEMORY) {
+            device->stop = GORDIAN_COMPOSE_STOP_MEMORY;
+            *again = false;
+            return refill_table(device, kept, error);
+        }
+        return status;
+    }
+    device->set.count = tally.size;
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ initial states */
+
+/* The next initial states, to the device: *count of them. */
+static gordian_status send_seeds(struct compose_device *device, uint64_t first, gpu_address to,
+                                 uint64_t *count, gordian_error *error)
+{
+    uint64_t left = device->packed->circuit->initial - first;
+    uint64_t seeds[SEED_STATES];
+    *count = left < SEED_STATES ? left : SEED_STATES;
+    for (uint64_t i = 0; i < *count; i++)
+        seeds[i] = packed_initial(device->packed, first + i);
+    return gpu_write(device->gpu, to, seeds, *count * sizeof *seeds, error);
+}
+
+static gordian_status seed_bitmap(struct compose_device *device, gpu_address buffer,
+                                  gordian_error *error)
+{
+    struct compose_tally tally;
+    uint64_t count;
+    gordian_status status = write_tally(device, 0, error);
+    for (uint64_t first = 0; first < device->packed->circuit->initial && status == GORDIAN_OK;
+         first += count) {
+        status = send_seeds(device, first, buffer, &count, error);
+        if (status == GORDIAN_OK)
+            status =
+                mark_states(device, buffer, count, 0, device->set.bitmap, device->waiting, error);
+    }
+    if (status == GORDIAN_OK)
+        status = read_tally(device, &tally, error);
+    if (status == GORDIAN_OK)
+        device->progress.states = tally.size;
+    return status;
+}
+
+static gordian_status seed_table(struct compose_device *device, gpu_address buffer,
+                                 gordian_error *error)
+{
+    uint64_t count = 0;
+    gordian_status status = GORDIAN_OK;
+    for (uint64_t first = 0; first < device->packed->circuit->initial && status == GORDIAN_OK &&
+                             device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
+         first += count) {
+        bool again = true;
+        status = send_seeds(device, first, buffer, &count, error);
+        while (again && status == GORDIAN_OK) {
+            uint64_t before = device->set.count;
+            struct compose_enter_arguments arguments = {.from = buffer,
+                                                        .count = count,
+                                                        .list = device->set.list,
+                                                        .room = device->room,
+                                                        .table = device->set.table,
+                                                        .slots = device->set.slots,
+                                                        .tally = CONTROL(device, tally),
+                                                        .extend = 1};
+            status =
+                device_launch(device, "compose_enter", count, &arguments, sizeof arguments, error);
+            if (status == GORDIAN_OK)
+                status = settle_level(device, before, &again, error);
+        }
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ levels */
+
+/* The level at hand: states of the list that have not fired. */
+struct level {
+    uint64_t first, last;
+};
+
+/* More states than this are a matter for somebody else: there are more than were asked for, or they
+ * may be in a bitmap. */
+static uint64_t most_states(const struct compose_device *device)
+{
+    uint64_t limit = device->options->max_states;
+    return limit && limit < device->dense ? limit : device->dense;
+}
+
+/* Levels are thin and many: all that can be are done by one launch, whose blocks meet. */
+static gordian_status launch_levels(struct compose_device *device, const struct level *level,
+                                    uint64_t most, gordian_error *error)
+{
+    struct compose_set *set = &device->set;
+    unsigned threads = device->info.emulated ? 64 : COMPOSE_THREADS;
+    unsigned wanted = device->info.emulated ? 3 : 5 * device->info.multiprocessors;
+    struct compose_levels_arguments arguments = {.firings = device->view,
+                                                 .list = set->list,
+                                                 .room = device->room,
+                                                 .table = set->table,
+                                                 .slots = set->slots,
+                                                 .first = level->first,
+                                                 .last = level->last,
+                                                 .size = set->count,
+                                                 .most = most,
+                                                 .tally = CONTROL(device, tally),
+                                                 .found = CONTROL(device, level_found),
+                                                 .full = CONTROL(device, level_full),
+                                                 .barrier = CONTROL(device, barrier),
+                                                 .levels = COMPOSE_LEVELS};
+    gordian_status status = GORDIAN_OK;
+    if (!device->resident)
+        status = gpu_resident_blocks(device->gpu, "compose_levels", threads, 0, &device->resident,
+                                     error);
+    if (status == GORDIAN_OK)
+        status = gpu_zero(device->gpu, CONTROL(device, level_found),
+                          2 * COMPOSE_LEVELS * sizeof(uint64_t), error);
+    struct gpu_launch launch = {.kernel = "compose_levels",
+                                .blocks = wanted < device->resident ? wanted : device->resident,
+                                .threads = threads,
+                                .cooperative = true,
+                                .arguments = &arguments,
+                                .arguments_size = sizeof arguments};
+    return status == GORDIAN_OK ? gpu_launch(device->gpu, &launch, error) : status;
+}
+
+/* A level ran out of room: more of it, and the level once more. States before it are in the list
+ * for sure; those it found follow without a gap as far as there is room. */
+static gordian_status make_more_room(struct compose_device *device, uint64_t size,
+                                     gordian_error *error)
+{
+    uint64_t kept = size < device->room ? size : device->room;
+    gordian_status status = grow_table(device, kept, error);
+    if (status != GORDIAN_STATUS_MEMORY)
+        return status;
+    device->stop = GORDIAN_COMPOSE_STOP_MEMORY;
+    return refill_table(device, kept, error);
+}
+
+/* Some levels; *level is the next one then. */
+static gordian_status run_levels(struct compose_device *device, struct level *level,
+                                 gordian_error *error)
+{
+    uint64_t told[2 * COMPOSE_LEVELS], most = most_states(device);
+    gordian_status status = launch_levels(device, level, most, error);
+    if (status == GORDIAN_OK)
+        status = gpu_read(device->gpu, told, CONTROL(device, level_found), sizeof told, error);
+    if (status != GORDIAN_OK)
+        return status;
+    /* What all blocks have seen. */
+    for (uint32_t i = 0; i < COMPOSE_LEVELS && level->first < level->last; i++) {
+        uint64_t size = device->set.count + told[i];
+        if (told[COMPOSE_LEVELS + i] || size > device->room)
+            return make_more_room(device, size, error);
+        device->set.count = size;
+        *level = (struct level){level->last, size};
+        device->rounds++;
+        if (size > most)
+            break;
+    }
+    return status;
+}
+
+/* So many states may be in a bitmap, unless it turns out that there is no room for one. */
+static uint64_t dense_from(const struct compose_device *device)
+{
+    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
+    bool never = bits > BITMAP_BITS || device->tuning.no_bitmap;
+    return never || (limit && limit < UINT64_C(1) << bits)
+               ? UINT64_MAX
+               : (UINT64_C(1) << bits) / device->tuning.share;
+}
+
+static bool dense_enough(struct compose_device *device)
+{
+    if (device->set.count <= device->dense)
+        return false;
+    if (!bitmap_fits(device))
+        device->dense = UINT64_MAX;
+    return device->dense != UINT64_MAX;
+}
+
+/* From the table into a bitmap; states from `first` on have not fired yet. */
+static gordian_status move_to_bitmap(struct compose_device *device, uint64_t first,
+                                     gordian_error *error)
+{
+    gpu_address visited = 0, waiting = 0;
+    uint64_t count = device->set.count;
+    gordian_status status = make_bitmaps(device, &visited, &waiting, error);
+    if (status == GORDIAN_OK)
+        status = mark_states(device, device->set.list, count, first, visited, waiting, error);
+    if (status == GORDIAN_OK)
+        status = gpu_wait(device->gpu, error);
+    if (status != GORDIAN_OK) {
+        uint64_t bytes = bitmap_words(device) * sizeof(uint64_t);
+        device_free(device, &visited, bytes);
+        device_free(device, &waiting, bytes);
+        return status;
+    }
+    device_forget(device);
+    device->set.kind = COMPOSE_BITMAP;
+    device->set.bitmap = visited;
+    device->set.words = bitmap_words(device);
+    device->waiting = waiting;
+    device->progress.states = count;
+    return explore_bitmap(device, error);
+}
+
+/* Only as many states as were asked for, in the order they were found. */
+static gordian_status cut_off(struct compose_device *device, gordian_error *error)
+{
+    device->stop = GORDIAN_COMPOSE_STOP_STATES;
+    return refill_table(device, device->options->max_states, error);
+}
+
+static gordian_status explore_table(struct compose_device *device, gordian_error *error)
+{
+    uint64_t limit = device->options->max_states;
+    struct level level = {0, device->set.count};
+    gordian_status status = GORDIAN_OK;
+    device->dense = dense_from(device);
+    while (status == GORDIAN_OK && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
+        device->progress.states = device->set.count;
+        device->progress.waiting = device->set.count - level.first;
+        if (limit && device->set.count > limit)
+            return cut_off(device, error);
+        if (level.first == level.last || !device_goes_on(device))
+            break;
+        if (dense_enough(device))
+            return move_to_bitmap(device, level.first, error);
+        status = run_levels(device, &level, error);
+    }
+    device->set.closed =
+        level.first == device->set.count && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
+    return status;
+}
+
+static bool starts_in_bitmap(const struct compose_device *device)
+{
+    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
+    return bits <= device->tuning.direct_bits && (limit == 0 || limit >= UINT64_C(1) << bits) &&
+           bitmap_fits(device);
+}
+
+static gordian_status explore_from(struct compose_device *device, bool bitmap, gpu_address buffer,
+                                   gordian_error *error)
+{
+    gordian_status status;
+    if (bitmap) {
+        device->set.kind = COMPOSE_BITMAP;
+        device->set.words = bitmap_words(device);
+        status = make_bitmaps(device, &device->set.bitmap, &device->waiting, error);
+        if (status == GORDIAN_OK)
+            status = seed_bitmap(device, buffer, error);
+        return status == GORDIAN_OK ? explore_bitmap(device, error) : status;
+    }
+    status = make_table(device, error);
+    if (status == GORDIAN_OK)
+        status = seed_table(device, buffer, error);
+    return status == GORDIAN_OK ? explore_table(device, error) : status;
+}
+
+/* The set goes; a table of a run before, which has grown as far as it had to, may stay. */
+static void forget_set(struct compose_device *device, bool keep)
+{
+    struct compose_set *set = &device->set;
+    gpu_address table = set->table;
+    uint64_t slots = set->slots;
+    struct gpu_range *list = device->list;
+    keep = keep && list && table;
+    if (keep) {
+        set->table = 0;
+        device->list = NULL;
+    }
+    device_forget(device);
+    if (keep) {
+        set->table = table;
+        set->slots = slots;
+        device->list = list;
+    }
+}
+
+gordian_status compose_device_explore(struct compose_device *device, uint64_t *states,
+                                      gordian_error *error)
+{
+    gpu_address buffer;
+    bool bitmap = starts_in_bitmap(device);
+    forget_set(device, !bitmap);
+    device->rounds = 0;
+    device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
+    device->progress = (gordian_compose_progress){.pass = 1};
+    gordian_status status = device_alloc(device, &buffer, SEED_STATES * sizeof(uint64_t), error);
+    if (status == GORDIAN_OK)
+        status = explore_from(device, bitmap, buffer, error);
+    device_free(device, &buffer, SEED_STATES * sizeof(uint64_t));
+    device->progress.states = *states = device->set.count;
+    device->progress.waiting = 0;
+    device->set.dense = device->set.kind == COMPOSE_BITMAP &&
+                        device->set.count == UINT64_C(1) << device->packed->packing.bits;
+    return status;
+}
+
+gordian_status compose_device_take_all(struct compose_device *device, uint64_t most,
+                                       gordian_error *error)
+{
+    const gordian_circuit *circuit = device->packed->circuit;
+    device_forget(device);
+    if (!circuit->whole_fits)
+        return fail(error, GORDIAN_STATUS_INPUT, "the number of all states does not fit 64 bits");
+    device->progress = (gordian_compose_progress){.pass = 1};
+    device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
+    device->set.kind = COMPOSE_ALL;
+    device->set.count = circuit->whole;
+    device->set.closed = 1;
+    device->set.dense = circuit->whole == UINT64_C(1) << device->packed->packing.bits;
+    if (most && most < circuit->whole) {
+        device->set.count = most;
+        device->set.closed = 0;
+        device->stop = GORDIAN_COMPOSE_STOP_STATES;
+    }
+    device->progress.states = device->set.count;
+    return GORDIAN_OK;
+}

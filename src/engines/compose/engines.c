@@ -1,0 +1,129 @@
+/* The table of engines that compose, and choosing one. */
+#include "engines/compose/engines.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "foundation/gpu/gpu.h"
+
+#include <string.h>
+
+/* The best come first: `auto` is the first that can, but for a GPU (auto_run). */
+static const struct engine *const compose_engines[] = {
+#ifdef GORDIAN_MPI
+    &compose_mpi.about, /* a part of gordian-mpi only */
+#endif
+    &compose_cpu.about, &compose_dense.about, &compose_cuda.about, NULL,
+};
+
+const struct engine_family compose_family = {"compose", "composition", compose_engines};
+
+/* ------------------------------------------------------------------ a GPU or not */
+
+/* Starting a GPU takes 0.3 s, in which two cores find some hundred million states of a bitmap and
+ * a few hundred thousand of a hash table (docs/performance.md). How many can be reached nobody
+ * knows beforehand: where all combinations together are more than a bitmap of the CPU's from the
+ * start, the CPU looks at the first so many, and if there are more, the GPU does it all. */
+
+static bool more_states(const gordian_circuit *circuit, const gordian_compose_options *options,
+                        bool *more, gordian_status *status, gordian_error *error)
+{
+    gordian_compose_options first = *options;
+    gordian_compose_result result;
+    first.max_states = ENGINE_COMPOSE_FIRST;
+    first.count_transitions = false;
+    first.max_deadlocks = 0;
+    *status = compose_cpu.run(circuit, &first, NULL, &result, error);
+    if (*status != GORDIAN_OK)
+        return false;
+    *more = result.stop == GORDIAN_COMPOSE_STOP_STATES;
+    gordian_compose_result_free(&result);
+    return true;
+}
+
+static gordian_status auto_run(const gordian_circuit *circuit,
+                               const gordian_compose_options *options,
+                               const gordian_compose_sink *sink, gordian_compose_result *result,
+                               gordian_error *error)
+{
+    gordian_status status;
+    const char *why;
+    const struct compose_problem problem = {circuit, options};
+    bool more = false;
+    if (!more_states(circuit, options, &more, &status, error))
+        return status;
+    more = more && engine_usable(&compose_cuda.about, &problem, &why); /* starts the driver */
+    return (more ? &compose_cuda : &compose_cpu)->run(circuit, options, sink, result, error);
+}
+
+static const struct compose_engine cpu_then_cuda = {
+    .about =
+        {
+            .name = "auto",
+            .summary = "the CPU for few states, the GPU for many",
+        },
+    .run = auto_run,
+};
+
+static bool may_pay_on_gpu(const struct compose_problem *problem)
+{
+    const gordian_circuit *circuit = problem->circuit;
+    const gordian_compose_options *options = problem->options;
+    bool many = !circuit->whole_fits || circuit->whole > ENGINE_COMPOSE_FROM;
+    bool limited = options->max_states > 0 && options->max_states <= ENGINE_COMPOSE_FIRST;
+    return many && !limited && !options->full && gpu_likely();
+}
+
+gordian_status compose_choose(const gordian_circuit *circuit,
+                              const gordian_compose_options *options,
+                              const struct compose_engine **engine, gordian_error *error)
+{
+    const struct engine *chosen;
+    const struct compose_problem problem = {circuit, options};
+    gordian_status status =
+        engine_choose(&compose_family, options->engine, &problem, &chosen, error);
+    if (status != GORDIAN_OK)
+        return status;
+    bool either =
+        engine_any(options->engine) && chosen == &compose_cpu.about && may_pay_on_gpu(&problem);
+    *engine = either ? &cpu_then_cuda : (const struct compose_engine *)chosen;
+    return GORDIAN_OK;
+}
+
+gordian_compose_phase *compose_phase(gordian_compose_result *result, const char *name)
+{
+    if (result->phase_count == GORDIAN_COMPOSE_PHASES)
+        return NULL;
+    gordian_compose_phase *phase = &result->phases[result->phase_count++];
+    *phase = (gordian_compose_phase){.name = name, .ns = clock_ns()};
+    return phase;
+}
+
+void compose_phase_end(gordian_compose_phase *phase)
+{
+    if (phase)
+        phase->ns = clock_ns() - phase->ns;
+}
+
+gordian_status compose_take_order(const gordian_circuit *circuit,
+                                  const gordian_compose_options *options,
+                                  gordian_compose_result *result, gordian_error *error)
+{
+    const char *why;
+    size_t count = circuit->factor_count;
+    if (options->order && !compose_order_valid(circuit, options->order, count, &why))
+        return fail(error, GORDIAN_STATUS_INPUT, "the order of composition: %s", why);
+    result->order = memory_alloc(&result->allocator, count * sizeof *result->order);
+    if (!result->order)
+        return fail_memory(error);
+    if (options->order)
+        memcpy(result->order, options->order, count * sizeof *result->order);
+    gordian_status status = options->order
+                                ? GORDIAN_OK
+                                : compose_order(circuit, result->order, &result->allocator, error);
+    if (status != GORDIAN_OK) {
+        memory_free(&result->allocator, result->order);
+        result->order = NULL;
+    }
+    return status;
+}

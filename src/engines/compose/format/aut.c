@@ -1,0 +1,379 @@
+#include "engines/compose/format/aut.h"
+
+#include "foundation/base/io/reader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Holds the place behind the header's numbers while a file grows. A tab, since files that are
+ * complete may have blanks there: mCRL2 writes them. */
+#define PADDING '\t'
+/* The last line of a file whose run was stopped: to others it is a blank line. */
+#define STOPPED_LINE "\t\n"
+/* A graph has an array over its states. So that no header, and no number in a line, makes that far
+ * larger than the file, there may be this many states, and this many more for each byte. Every
+ * transition takes more than a byte, so files that are whole have no more than that. */
+#define STATES_ANYWAY   (UINT64_C(1) << 20)
+#define STATES_PER_BYTE 16u
+
+/* ------------------------------------------------------------------ reading */
+
+static void skip_blanks(struct text_scan *reader)
+{
+    for (; reader->at < reader->end; reader->at++) {
+        char c = *reader->at;
+        if (c == '\n') {
+            scan_new_line(reader);
+        } else if (c != ' ' && c != '\t' && c != '\r') {
+            return;
+        }
+    }
+}
+
+static gordian_status take_char(struct text_scan *reader, char wanted)
+{
+    char what[32];
+    skip_blanks(reader);
+    if (reader->at < reader->end && *reader->at == wanted) {
+        reader->at++;
+        return GORDIAN_OK;
+    }
+    snprintf(what, sizeof what, "expected '%c'", wanted);
+    return scan_complain(reader, reader->at, what);
+}
+
+static gordian_status take_number(struct text_scan *reader, uint64_t *number)
+{
+    const char *why, *start;
+    skip_blanks(reader);
+    start = reader->at;
+    while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9')
+        reader->at++;
+    if (reader->at == start)
+        return scan_complain(reader, start, "expected a number");
+    if (!parse_u64(start, (size_t)(reader->at - start), number, &why))
+        return scan_complain(reader, start, "this number is too large");
+    return GORDIAN_OK;
+}
+
+static gordian_status take_state(struct text_scan *reader, uint64_t states, uint32_t *state)
+{
+    uint64_t number;
+    skip_blanks(reader);
+    const char *start = reader->at;
+    gordian_status status = take_number(reader, &number);
+    if (status != GORDIAN_OK)
+        return status;
+    if (number >= states)
+        return scan_complain(reader, start, "the header says that there are fewer states");
+    *state = (uint32_t)number;
+    return GORDIAN_OK;
+}
+
+/* "text" or text; without quotes it ends at the last comma of the line, and has no blanks around
+ * it. */
+static gordian_status take_label(struct text_scan *reader, const char **label, size_t *length)
+{
+    skip_blanks(reader);
+    const char *start = reader->at;
+    const char *newline = memchr(start, '\n', (size_t)(reader->end - start));
+    const char *line_end = newline ? newline : reader->end, *stop = NULL;
+    bool quoted = start < line_end && *start == '"';
+    if (quoted) {
+        for (const char *c = start + 1; c < line_end; c++)
+            if (*c == '"')
+                stop = c;
+        if (!stop)
+            return scan_complain(reader, start, "this label has no end");
+        *label = start + 1;
+        *length = (size_t)(stop - start) - 1;
+        reader->at = stop + 1;
+    } else {
+        for (const char *c = start; c < line_end; c++)
+            if (*c == ',')
+                stop = c;
+        if (!stop)
+            return scan_complain(reader, start, "expected a label and ','");
+        reader->at = stop;
+        while (stop > start && (stop[-1] == ' ' || stop[-1] == '\t'))
+            stop--;
+        *label = start;
+        *length = (size_t)(stop - start);
+    }
+    return *length > 0 ? GORDIAN_OK : scan_complain(reader, start, "a label cannot be empty");
+}
+
+struct aut_lines {
+    gordian_allocator memory;
+    struct label_table labels;
+    uint32_t *from;
+    size_t from_room;
+    gordian_graph_arc *arcs;
+    size_t arc_room, count;
+    uint64_t first, transitions, states;
+    uint64_t mentioned; /* states up to the last that a line has */
+    bool unfinished; /* its writer has not ended: room behind the header, lines it does not count */
+};
+
+static gordian_status read_header(struct text_scan *reader, struct aut_lines *lines)
+{
+    skip_blanks(reader);
+    const char *start = reader->at;
+    if (reader->end - start < 3 || memcmp(start, "des", 3) != 0)
+        return scan_complain(reader, start, "expected 'des (FIRST,TRANSITIONS,STATES)'");
+    reader->at += 3;
+    gordian_status status = take_char(reader, '(');
+    if (status == GORDIAN_OK)
+        status = take_number(reader, &lines->first);
+    if (status == GORDIAN_OK)
+        status = take_char(reader, ',');
+    if (status == GORDIAN_OK)
+        status = take_number(reader, &lines->transitions);
+    if (status == GORDIAN_OK)
+        status = take_char(reader, ',');
+    if (status == GORDIAN_OK)
+        status = take_number(reader, &lines->states);
+    if (status == GORDIAN_OK)
+        status = take_char(reader, ')');
+    lines->unfinished = status == GORDIAN_OK && reader->at < reader->end && *reader->at == PADDING;
+    if (status == GORDIAN_OK && lines->states > GRAPH_STATES_MAX)
+        return scan_complain(reader, start, "so many states do not fit a graph in memory");
+    if (status == GORDIAN_OK && lines->first >= lines->states)
+        return scan_complain(reader, start, "the first state is not among the states");
+    return status;
+}
+
+static gordian_status read_line(struct text_scan *reader, struct aut_lines *lines)
+{
+    const char *label = NULL;
+    size_t length = 0;
+    uint32_t from = 0, to = 0, number;
+    gordian_status status = take_char(reader, '(');
+    if (status == GORDIAN_OK)
+        status = take_state(reader, lines->states, &from);
+    if (status == GORDIAN_OK)
+        status = take_char(reader, ',');
+    if (status == GORDIAN_OK)
+        status = take_label(reader, &label, &length);
+    if (status == GORDIAN_OK)
+        status = take_char(reader, ',');
+    if (status == GORDIAN_OK)
+        status = take_state(reader, lines->states, &to);
+    if (status == GORDIAN_OK)
+        status = take_char(reader, ')');
+    if (status == GORDIAN_OK)
+        status = labels_put(&lines->labels, label, length, &number, reader->error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!memory_grow(&lines->memory, &lines->from, &lines->from_room, lines->count + 1,
+                     sizeof *lines->from) ||
+        !memory_grow(&lines->memory, &lines->arcs, &lines->arc_room, lines->count + 1,
+                     sizeof *lines->arcs))
+        return fail_memory(reader->error);
+    if (lines->mentioned <= from)
+        lines->mentioned = (uint64_t)from + 1;
+    if (lines->mentioned <= to)
+        lines->mentioned = (uint64_t)to + 1;
+    lines->from[lines->count] = from;
+    lines->arcs[lines->count++] = (gordian_graph_arc){number, to};
+    return GORDIAN_OK;
+}
+
+static bool ends_stopped(const struct text_scan *reader)
+{
+    size_t length = strlen(STOPPED_LINE), left = (size_t)(reader->end - reader->text->bytes);
+    return left > length && reader->end[-1 - (int)length] == '\n' &&
+           memcmp(reader->end - length, STOPPED_LINE, length) == 0;
+}
+
+/* Of a file that was cut short only the states that are mentioned count. */
+static gordian_status settle_states(struct text_scan *reader, struct aut_lines *lines)
+{
+    uint64_t bytes = (uint64_t)(reader->end - reader->text->bytes);
+    if (lines->mentioned <= lines->first)
+        lines->mentioned = lines->first + 1;
+    if (lines->states <= STATES_ANYWAY + STATES_PER_BYTE * bytes)
+        return GORDIAN_OK;
+    if (lines->unfinished && lines->mentioned <= STATES_ANYWAY + STATES_PER_BYTE * bytes) {
+        lines->states = lines->mentioned;
+        return GORDIAN_OK;
+    }
+    char what[160];
+    snprintf(what, sizeof what, "the header says %llu states: too many for a file of %llu bytes",
+             (unsigned long long)lines->states, (unsigned long long)bytes);
+    struct text_scan start = scan_begin(reader->text, reader->fault, reader->error);
+    return scan_complain(&start, start.at, what);
+}
+
+/* The lines the header promises. What comes after them, a line that a killed run had begun, does
+ * not count. */
+static gordian_status read_lines(struct text_scan *reader, struct aut_lines *lines)
+{
+    gordian_status status = GORDIAN_OK;
+    while (lines->count < lines->transitions && status == GORDIAN_OK) {
+        skip_blanks(reader);
+        if (reader->at == reader->end)
+            break;
+        status = read_line(reader, lines);
+    }
+    skip_blanks(reader);
+    lines->unfinished |=
+        lines->count < lines->transitions || reader->at < reader->end || ends_stopped(reader);
+    return status == GORDIAN_OK ? settle_states(reader, lines) : status;
+}
+
+gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
+                        const gordian_allocator *memory, gordian_fault *fault, gordian_error *error)
+{
+    struct text_scan reader = scan_begin(text, fault, error);
+    struct aut_lines lines = {.memory = memory_allocator(memory)};
+    *out = NULL;
+    if (fault)
+        *fault = (gordian_fault){0};
+    gordian_status status = labels_init(&lines.labels, &lines.memory, error);
+    if (status == GORDIAN_OK)
+        status = read_header(&reader, &lines);
+    if (status == GORDIAN_OK)
+        status = read_lines(&reader, &lines);
+    if (status == GORDIAN_OK)
+        status = graph_build(out, &lines.labels, (uint32_t)lines.states, (uint32_t)lines.first,
+                             lines.from, lines.arcs, lines.count, &lines.memory, error);
+    if (status == GORDIAN_OK)
+        (*out)->incomplete = lines.unfinished;
+    if (cut)
+        *cut = status == GORDIAN_OK && lines.unfinished;
+    labels_free(&lines.labels);
+    memory_free(&lines.memory, lines.from);
+    memory_free(&lines.memory, lines.arcs);
+    return status;
+}
+
+/* ------------------------------------------------------------------ writing a graph */
+
+static void write_begin(struct output *out, uint64_t from)
+{
+    output_char(out, '(');
+    output_u64(out, from);
+    output_text(out, ",\"");
+}
+
+static void write_end(struct output *out, uint64_t to)
+{
+    output_text(out, "\",");
+    output_u64(out, to);
+    output_text(out, ")\n");
+}
+
+void aut_write(const gordian_graph *graph, struct output *out)
+{
+    output_format(out, "des (%u,%zu,%u)\n", graph->initial[0], graph->arc_count,
+                  graph->state_count);
+    for (uint32_t s = 0; s < graph->state_count; s++) {
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+            write_begin(out, s);
+            output_text(out, labels_text(&graph->labels, graph->arcs[i].label));
+            write_end(out, graph->arcs[i].to);
+        }
+    }
+    if (graph->incomplete)
+        output_text(out, STOPPED_LINE);
+}
+
+/* ------------------------------------------------------------------ writing a stream */
+
+#define PATCH_EVERY (1u << 20) /* bytes of lines between two rewritten headers */
+
+static size_t make_header(const struct aut_sink *sink, uint64_t transitions, char *header,
+                          size_t size)
+{
+    return (size_t)snprintf(header, size, "des (%llu,%llu,%llu)", (unsigned long long)sink->first,
+                            (unsigned long long)transitions, (unsigned long long)sink->states);
+}
+
+/* Whole lines only have been flushed: the header may count them. */
+static bool patch_header(struct aut_sink *sink)
+{
+    char header[80];
+    struct output *out = sink->out;
+    if (!output_flush(out))
+        return false;
+    if (!sink->in_place || sink->patched == sink->transitions)
+        return true;
+    size_t length = make_header(sink, sink->transitions, header, sizeof header);
+    if (length > sink->header_size)
+        length = sink->header_size;
+    memset(header + length, PADDING, sink->header_size - length);
+    if (!out->writer->rewrite(out->writer->context, 0, header, sink->header_size)) {
+        out->failure = errno ? errno : EIO;
+        return false;
+    }
+    sink->patched = sink->transitions;
+    return true;
+}
+
+static gordian_status write_failed(const struct aut_sink *sink, gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(sink->out->failure));
+}
+
+static gordian_status begin_aut(void *context, const gordian_circuit *circuit, uint64_t states,
+                                uint64_t transitions, gordian_error *error)
+{
+    struct aut_sink *sink = context;
+    char header[80];
+    bool known = transitions != UINT64_MAX;
+    sink->circuit = circuit;
+    sink->states = states;
+    sink->promised = transitions;
+    if (!sink->in_place && !known)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "the number of transitions is not known beforehand: write to a file");
+    sink->header_size = make_header(sink, transitions, header, sizeof header);
+    size_t length = sink->header_size;
+    if (sink->in_place)
+        length = make_header(sink, 0, header, sizeof header);
+    memset(header + length, PADDING, sink->header_size - length);
+    output_bytes(sink->out, header, sink->header_size);
+    output_char(sink->out, '\n');
+    sink->started = true;
+    return output_flush(sink->out) ? GORDIAN_OK : write_failed(sink, error);
+}
+
+static gordian_status take_row(void *context, const gordian_compose_row *row, gordian_error *error)
+{
+    struct aut_sink *sink = context;
+    struct output *out = sink->out;
+    for (size_t i = 0; i < row->count; i++) {
+        size_t before = out->used;
+        write_begin(out, row->number);
+        circuit_write_label(sink->circuit, row->labels + i * sink->circuit->label_words, out);
+        write_end(out, row->to[i]);
+        sink->transitions++;
+        /* The output flushes when it is full, in the middle of a line if need be; the header then
+         * counts fewer lines than there are, which is fine: what it counts is there. */
+        sink->since_patch += out->used > before ? out->used - before : 0;
+        if (sink->since_patch >= PATCH_EVERY) {
+            sink->since_patch = 0;
+            if (!patch_header(sink))
+                return write_failed(sink, error);
+        }
+    }
+    return out->failure ? write_failed(sink, error) : GORDIAN_OK;
+}
+
+void aut_sink_open(struct aut_sink *sink, struct output *out)
+{
+    *sink = (struct aut_sink){
+        .sink = {.context = sink, .begin = begin_aut, .row = take_row}, .out = out, .patched = 0};
+    sink->in_place = out->writer && out->writer->rewrite;
+}
+
+bool aut_sink_close(struct aut_sink *sink, bool stopped)
+{
+    if (!sink->started)
+        return output_flush(sink->out);
+    if (stopped)
+        output_text(sink->out, STOPPED_LINE);
+    return patch_header(sink);
+}

@@ -1,0 +1,472 @@
+/* Writing .ca. */
+#include "engines/compose/format/ca.h"
+#include "engines/compose/treo/lex.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/output.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is written, and what its things are called there. */
+struct writing {
+    const gordian_circuit *circuit;
+    struct output *out;
+    char *const *renamed;  /* by name: another one, or NULL; NULL: none has */
+    size_t first_function; /* the number of the first table */
+};
+
+/* ------------------------------------------------------------------ names and data */
+
+static bool is_word(const char *text)
+{
+    static const char *const reserved[] = {"true",   "false",     "null",
+                                           "memory", "automaton", "define"};
+    if (!((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z')))
+        return false;
+    for (const char *c = text; *c; c++)
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+              *c == '_'))
+            return false;
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (strcmp(text, reserved[i]) == 0)
+            return false;
+    return true;
+}
+
+static void write_name(struct output *out, const char *text)
+{
+    bool word = is_word(text);
+    if (!word)
+        output_char(out, '`');
+    output_text(out, text);
+    if (!word)
+        output_char(out, '`');
+}
+
+static void write_port(const struct writing *w, uint32_t name)
+{
+    bool other = w->renamed && w->renamed[name];
+    write_name(w->out, other ? w->renamed[name] : names_text(&w->circuit->names, name));
+}
+
+static void write_datum(struct output *out, const char *text)
+{
+    output_char(out, '"');
+    output_text(out, text);
+    output_char(out, '"');
+}
+
+void ca_write_title(const char *title, struct output *out)
+{
+    output_char(out, '"');
+    for (; *title; title++)
+        output_char(out, *title == '"' ? '\'' : (unsigned char)*title < ' ' ? ' ' : *title);
+    output_char(out, '"');
+}
+
+static const char *way_mark(uint8_t way)
+{
+    static const char *const marks[] = {
+        [PORT_UNKNOWN] = "", [PORT_IN] = "?", [PORT_OUT] = "!", [PORT_MIXED] = ":"};
+    return marks[way];
+}
+
+static void write_data(const gordian_circuit *circuit, struct output *out)
+{
+    output_text(out, "data");
+    for (uint32_t d = 0; d < circuit->data.port_size; d++) {
+        output_char(out, ' ');
+        write_datum(out, data_text(&circuit->data, circuit->data.domain[d]));
+    }
+    output_text(out, "\n");
+}
+
+static const char *builtin_name(uint8_t kind)
+{
+    static const char *const names[] = {
+        [FUNCTION_EVEN] = "even",    [FUNCTION_ODD] = "odd",    [FUNCTION_ANY] = "any",
+        [FUNCTION_NONE] = "none",    [FUNCTION_ID] = "id",      [FUNCTION_SUCC] = "succ",
+        [FUNCTION_PRED] = "pred",    [FUNCTION_ADD] = "add",    [FUNCTION_SUBTRACT] = "sub",
+        [FUNCTION_MULTIPLY] = "mul", [FUNCTION_DIVIDE] = "div", [FUNCTION_MODULO] = "mod",
+    };
+    return kind < sizeof names / sizeof *names ? names[kind] : NULL;
+}
+
+/* Rows as [[a,b],c]; a predicate's end in true. */
+static void write_tables(const struct writing *w)
+{
+    struct output *out = w->out;
+    const struct data *data = &w->circuit->data;
+    for (size_t f = 0; f < data->function_count; f++) {
+        const struct function *function = &data->functions[f];
+        bool table = function->kind == FUNCTION_TABLE;
+        size_t width = (size_t)function->arity + table;
+        if (builtin_name(function->kind))
+            continue;
+        output_format(out, "define f%zu = {", w->first_function + f);
+        for (uint32_t r = 0; r < function->row_count; r++) {
+            output_text(out, r ? " [[" : "[[");
+            for (uint32_t i = 0; i < function->arity; i++) {
+                if (i > 0)
+                    output_char(out, ',');
+                if (function->rows[r * width + i] == FUNCTION_ANY_DATUM)
+                    output_char(out, '*');
+                else
+                    write_datum(out, data_text(data, function->rows[r * width + i]));
+            }
+            output_text(out, "],");
+            write_datum(out, table ? data_text(data, function->rows[r * width + function->arity])
+                                   : "true");
+            output_char(out, ']');
+        }
+        output_text(out, "}\n");
+    }
+}
+
+/* ------------------------------------------------------------------ guards */
+
+struct guard_writer {
+    const struct writing *writing;
+    const struct automaton *automaton;
+    const uint32_t *names; /* of the ports */
+    struct output *out;
+};
+
+static void write_node(const struct guard_writer *writer, uint32_t number);
+
+static void write_application(const struct guard_writer *writer, const struct guard_node *node)
+{
+    const struct guard_node *nodes = writer->automaton->guards.nodes;
+    const char *builtin = builtin_name(writer->writing->circuit->data.functions[node->symbol].kind);
+    if (builtin)
+        output_text(writer->out, builtin);
+    else
+        output_format(writer->out, "f%zu", writer->writing->first_function + node->symbol);
+    for (uint32_t list = node->left; list != GUARD_NONE; list = nodes[list].right) {
+        output_char(writer->out, list == node->left ? '(' : ',');
+        write_node(writer, nodes[list].left);
+    }
+    output_char(writer->out, ')');
+}
+
+static void write_pair(const struct guard_writer *writer, const struct guard_node *node,
+                       const char *between)
+{
+    bool brackets = node->kind != GUARD_EQUAL;
+    if (brackets)
+        output_char(writer->out, '(');
+    write_node(writer, node->left);
+    output_text(writer->out, between);
+    write_node(writer, node->right);
+    if (brackets)
+        output_char(writer->out, ')');
+}
+
+static void write_node(const struct guard_writer *writer, uint32_t number)
+{
+    const struct guard_node *node = &writer->automaton->guards.nodes[number];
+    struct output *out = writer->out;
+    switch ((enum guard_kind)node->kind) {
+    case GUARD_TRUE:
+        output_text(out, "true");
+        break;
+    case GUARD_FALSE:
+        output_text(out, "false");
+        break;
+    case GUARD_AND:
+        write_pair(writer, node, " && ");
+        break;
+    case GUARD_OR:
+        write_pair(writer, node, " || ");
+        break;
+    case GUARD_NOT:
+        output_text(out, "!(");
+        write_node(writer, node->left);
+        output_char(out, ')');
+        break;
+    case GUARD_EQUAL:
+        write_pair(writer, node, " = ");
+        break;
+    case GUARD_PREDICATE:
+    case TERM_APPLY:
+        write_application(writer, node);
+        break;
+    case TERM_PORT:
+        write_port(writer->writing, writer->names[node->symbol]);
+        break;
+    case TERM_NOW:
+    case TERM_NEXT:
+        output_char(out, '$');
+        write_name(out, writer->automaton->cells[node->symbol].name);
+        if (node->kind == TERM_NEXT)
+            output_char(out, '\'');
+        break;
+    case TERM_CONSTANT:
+        write_datum(out, data_text(&writer->writing->circuit->data, node->symbol));
+        break;
+    case TERM_NULL:
+    case TERM_LIST:
+        output_text(out, "null");
+        break;
+    }
+}
+
+/* A conjunction without the brackets: a, b, c. It leans to the left, and may be long. */
+static void write_guard(const struct guard_writer *writer, uint32_t guard)
+{
+    const struct guard_node *nodes = writer->automaton->guards.nodes;
+    size_t parts = 1;
+    for (uint32_t at = guard; nodes[at].kind == GUARD_AND; at = nodes[at].left)
+        parts++;
+    for (size_t part = parts; part-- > 0;) {
+        uint32_t at = guard;
+        for (size_t i = 0; i < part; i++)
+            at = nodes[at].left;
+        write_node(writer, nodes[at].kind == GUARD_AND ? nodes[at].right : at);
+        if (part > 0)
+            output_text(writer->out, ", ");
+    }
+}
+
+/* ------------------------------------------------------------------ automata */
+
+static void write_state(struct output *out, const struct automaton *automaton, uint32_t state)
+{
+    if (automaton->states[state].name)
+        write_name(out, automaton->states[state].name);
+    else
+        output_u64(out, state);
+}
+
+/* ", 3," in front of a guard: so many digits that reading gives the same number. */
+static void write_cost(struct output *out, double cost)
+{
+    char text[400];
+    double again = NAN;
+    if (isnan(cost))
+        return;
+    for (int digits = 0; digits < 40 && again != cost; digits++) {
+        int length = snprintf(text, sizeof text, "%.*f", digits, cost);
+        decimal_read(text, (size_t)length, &again);
+    }
+    output_format(out, ", %s,", text);
+}
+
+static void write_head(const struct writing *w, const struct factor *factor,
+                       const struct shape *shape, bool merged)
+{
+    struct output *out = w->out;
+    output_text(out, "automaton ");
+    ca_write_title(factor->title ? factor->title : shape->automaton->title, out);
+    output_text(out, " (");
+    for (uint32_t p = 0; p < shape->port_count; p++) {
+        if (p > 0)
+            output_text(out, ", ");
+        write_port(w, factor->names[p]);
+        output_text(out, merged ? "" : way_mark(shape->automaton->ports[p].way));
+    }
+    output_text(out, ") {\n");
+}
+
+/* As it was written. */
+static void write_symbolic(const struct writing *w, const struct factor *factor,
+                           const struct automaton *automaton)
+{
+    struct output *out = w->out;
+    struct guard_writer writer = {w, automaton, factor->names, out};
+    size_t words = automaton_words(automaton);
+    for (size_t c = 0; c < automaton->cell_count; c++) {
+        output_text(out, "    memory ");
+        write_name(out, automaton->cells[c].name);
+        if (automaton->cells[c].initial != GORDIAN_NONE) {
+            output_text(out, " = ");
+            write_datum(out, data_text(&w->circuit->data, automaton->cells[c].initial));
+        }
+        output_char(out, '\n');
+    }
+    for (uint32_t s = 0; s < automaton->state_count; s++) {
+        if (!automaton->states[s].initial)
+            continue;
+        output_text(out, "    ");
+        write_state(out, automaton, s);
+        output_text(out, " : initial\n");
+    }
+    for (size_t t = 0; t < automaton->transition_count; t++) {
+        const struct automaton_transition *transition = &automaton->transitions[t];
+        bool any = false;
+        output_text(out, "    ");
+        write_state(out, automaton, transition->from);
+        output_text(out, " -> ");
+        write_state(out, automaton, transition->to);
+        output_text(out, " : {");
+        for (uint32_t p = 0; p < automaton->port_count; p++) {
+            if (!bits_test(automaton->fires + t * words, p))
+                continue;
+            output_text(out, any ? ", " : "");
+            any = true;
+            write_port(w, factor->names[p]);
+        }
+        output_text(out, "}");
+        write_cost(out, transition->cost);
+        output_char(out, ' ');
+        write_guard(&writer, transition->guard);
+        output_char(out, '\n');
+    }
+}
+
+/* {a, b} a = 0, b = 1, for a label of the circuit */
+static void write_label(const struct writing *w, const uint64_t *label, double cost)
+{
+    const gordian_circuit *circuit = w->circuit;
+    struct output *out = w->out;
+    bool any = false;
+    output_char(out, '{');
+    for (uint32_t n = 0; n < circuit->name_count; n++) {
+        if (!label_fires(label, n))
+            continue;
+        output_text(out, any ? ", " : "");
+        any = true;
+        write_port(w, n);
+    }
+    output_char(out, '}');
+    write_cost(out, cost);
+    if (!isnan(cost) && circuit->value_bits == 0)
+        output_text(out, " true");
+    any = false;
+    for (uint32_t n = 0; circuit->value_bits > 0 && n < circuit->name_count; n++) {
+        if (!label_fires(label, n))
+            continue;
+        output_text(out, any ? ", " : " ");
+        any = true;
+        write_port(w, n);
+        output_text(out, " = ");
+        write_datum(out,
+                    data_value_text(&circuit->data, 1 + gordian_circuit_value(circuit, label, n)));
+    }
+    output_char(out, '\n');
+}
+
+/* Ports that are the same name: only the unfolded automaton says what that leaves. */
+static bool write_unfolded(const struct writing *w, uint32_t factor)
+{
+    const gordian_circuit *circuit = w->circuit;
+    struct output *out = w->out;
+    const struct shape *shape = factor_shape(circuit, factor);
+    uint64_t *label = memory_alloc(&circuit->memory, circuit->label_words * sizeof *label);
+    if (!label)
+        return false;
+    for (uint32_t s = 0; s < shape->initial_count; s++)
+        output_format(out, "    %u : initial\n", s);
+    for (uint32_t s = 0; s < shape->state_count; s++) {
+        for (size_t t = shape->first[s]; t < shape->first[s + 1]; t++) {
+            struct cost cost = shape->costs ? shape->costs[t] : (struct cost){NAN, NAN};
+            factor_label(circuit, factor, t, label);
+            output_format(out, "    %u -> %u : ", s, shape->to[t]);
+            write_label(w, label, cost.least);
+            if (cost.least == cost.greatest || isnan(cost.least))
+                continue;
+            output_format(out, "    %u -> %u : ", s, shape->to[t]);
+            write_label(w, label, cost.greatest);
+        }
+    }
+    memory_free(&circuit->memory, label);
+    return true;
+}
+
+static gordian_status write_factors(const struct writing *w, gordian_error *error)
+{
+    const gordian_circuit *circuit = w->circuit;
+    struct output *out = w->out;
+    write_tables(w);
+    for (uint32_t f = 0; f < circuit->factor_count; f++) {
+        const struct shape *shape = factor_shape(circuit, f);
+        const struct factor *factor = &circuit->factors[f];
+        bool merged = shape->port_count != shape->automaton->port_count;
+        write_head(w, factor, shape, merged);
+        if (!merged)
+            write_symbolic(w, factor, shape->automaton);
+        else if (!write_unfolded(w, f))
+            return fail_memory(error);
+        output_text(out, "}\n");
+    }
+    if (out->failure)
+        return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(out->failure));
+    return GORDIAN_OK;
+}
+
+gordian_status ca_write_circuit(const gordian_circuit *circuit, struct output *out,
+                                gordian_error *error)
+{
+    struct writing w = {.circuit = circuit, .out = out};
+    write_data(circuit, out);
+    gordian_status status = write_factors(&w, error);
+    if (circuit->incomplete)
+        output_text(out, CA_INCOMPLETE "\n");
+    return status;
+}
+
+gordian_status ca_write_factors(const gordian_circuit *circuit, char *const *renamed,
+                                size_t first_function, struct output *out, gordian_error *error)
+{
+    struct writing w = {circuit, out, renamed, first_function};
+    return write_factors(&w, error);
+}
+
+void ca_write_datum(const char *text, struct output *out)
+{
+    write_datum(out, text);
+}
+
+/* ------------------------------------------------------------------ a product */
+
+static gordian_status begin_ca(void *context, const gordian_circuit *circuit, uint64_t states,
+                               uint64_t transitions, gordian_error *error)
+{
+    struct ca_sink *sink = context;
+    struct output *out = sink->out;
+    (void)states, (void)transitions, (void)error;
+    sink->circuit = circuit;
+    write_data(circuit, out);
+    output_text(out, "automaton ");
+    ca_write_title(circuit->title, out);
+    output_text(out, " (");
+    for (uint32_t n = 0; n < circuit->name_count; n++) {
+        output_text(out, n ? ", " : "");
+        write_name(out, names_text(&circuit->names, n));
+        output_text(out, circuit->boundary[n] ? way_mark(circuit->ways[n]) : "");
+    }
+    output_text(out, ") {\n");
+    return GORDIAN_OK;
+}
+
+static gordian_status take_row(void *context, const gordian_compose_row *row, gordian_error *error)
+{
+    struct ca_sink *sink = context;
+    struct output *out = sink->out;
+    struct writing w = {.circuit = sink->circuit, .out = out};
+    if (row->initial)
+        output_format(out, "    %llu : initial\n", (unsigned long long)row->number);
+    for (size_t i = 0; i < row->count; i++) {
+        output_format(out, "    %llu -> %llu : ", (unsigned long long)row->number,
+                      (unsigned long long)row->to[i]);
+        write_label(&w, row->labels + i * sink->circuit->label_words, NAN);
+    }
+    if (out->failure)
+        return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(out->failure));
+    return GORDIAN_OK;
+}
+
+void ca_sink_open(struct ca_sink *sink, struct output *out)
+{
+    *sink =
+        (struct ca_sink){.sink = {.context = sink, .begin = begin_ca, .row = take_row}, .out = out};
+}
+
+void ca_sink_close(struct ca_sink *sink, bool incomplete)
+{
+    if (!sink->circuit)
+        return;
+    output_flush(sink->out); /* the brace and the mark go to the file in one write */
+    output_text(sink->out, incomplete ? "}\n" CA_INCOMPLETE "\n" : "}\n");
+}

@@ -1,0 +1,548 @@
+/* Reading PNML. Every element is known, ignored by name, or refused by name: an element that is
+ * skipped without knowing what it means could change what the net does. */
+#include "engines/compose/format/pnml.h"
+
+#include "engines/compose/format/net.h"
+#include "engines/compose/format/xml.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID_SIZE (GORDIAN_NAME_MAX + 1)
+
+/* An arc as it was read: its ends may come later in the text. */
+struct arc_ends {
+    char *source, *target;
+    const char *where;
+};
+
+/* The elements that hold the net together; everything else is a property of one of these. */
+enum owner {
+    OWNER_PNML = 1,
+    OWNER_NET = 2,
+    OWNER_PLACE = 4,
+    OWNER_TRANSITION = 8,
+    OWNER_ARC = 16,
+    OWNER_ANY = 31,
+};
+
+enum meaning {
+    MEANS_NOTHING,  /* for people or for tools: not read */
+    MEANS_TOKENS,   /* how many tokens the place has */
+    MEANS_WEIGHT,   /* how many tokens the arc moves */
+    MEANS_ARC_TYPE, /* only normal arcs are read */
+    MEANS_DEFAULT,  /* an extension: read only where it has its default value */
+};
+
+static const struct property {
+    const char *name;
+    unsigned owners; /* enum owner */
+    enum meaning meaning;
+    const char *values[2]; /* MEANS_DEFAULT: the values that change nothing */
+} properties[] = {
+    {"name", OWNER_ANY, MEANS_NOTHING, {0}},
+    {"graphics", OWNER_ANY, MEANS_NOTHING, {0}},
+    {"toolspecific", OWNER_ANY, MEANS_NOTHING, {0}},
+    {"initialMarking", OWNER_PLACE, MEANS_TOKENS, {0}},
+    {"inscription", OWNER_ARC, MEANS_WEIGHT, {0}},
+    {"type", OWNER_ARC, MEANS_ARC_TYPE, {0}},
+    {"arctype", OWNER_ARC, MEANS_ARC_TYPE, {0}},
+    /* of PIPE: */
+    {"token", OWNER_NET, MEANS_NOTHING, {0}},
+    {"labels", OWNER_NET, MEANS_NOTHING, {0}},
+    {"arcpath", OWNER_ARC, MEANS_NOTHING, {0}},
+    {"tagged", OWNER_ARC, MEANS_NOTHING, {0}},
+    {"rate", OWNER_TRANSITION, MEANS_NOTHING, {0}},
+    {"orientation", OWNER_TRANSITION, MEANS_NOTHING, {0}},
+    {"rotation", OWNER_TRANSITION, MEANS_NOTHING, {0}},
+    {"infiniteServer", OWNER_TRANSITION, MEANS_NOTHING, {0}},
+    {"capacity", OWNER_PLACE, MEANS_DEFAULT, {"0"}},
+    {"timed", OWNER_TRANSITION, MEANS_DEFAULT, {"false"}},
+    {"priority", OWNER_TRANSITION, MEANS_DEFAULT, {"0", "1"}},
+    /* of TAPAAL's games: */
+    {"player", OWNER_TRANSITION, MEANS_DEFAULT, {"0"}},
+};
+
+/* Elements that only coloured nets have. */
+static const char *const coloured[] = {
+    "declaration", "structure", "hlinitialMarking", "hlinscription", "condition",
+};
+
+/* Attributes of TAPAAL's own format, where the tokens and weights are. */
+static const struct {
+    const char *element, *attribute;
+    const char *value; /* that changes nothing; NULL: none does */
+} foreign[] = {
+    {"place", "initialMarking", NULL}, {"place", "invariant", NULL},
+    {"arc", "inscription", NULL},      {"arc", "weight", "1"},
+    {"transition", "urgent", "false"}, {"transition", "player", "0"},
+    {"transition", "priority", "0"},
+};
+
+struct pnml {
+    struct net net;
+    struct xml xml;
+    struct arc_ends *ends;
+    size_t end_count, end_room;
+    bool seen; /* a net */
+
+    enum owner owners[XML_DEPTH_MAX]; /* by depth - 1 of the elements around */
+    size_t skipped;                   /* depth of the element that is not read; 0: none */
+    const struct property *property;  /* that is being read; NULL: none */
+    size_t property_depth;
+    char value[ID_SIZE]; /* its texts so far */
+    size_t value_length;
+    const char *value_where;
+    gordian_error *error;
+};
+
+__attribute__((format(printf, 3, 4))) static gordian_status
+complain_at(struct pnml *pnml, const char *where, const char *format, ...)
+{
+    char text[300];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    pnml->xml.place = where;
+    return xml_complain(&pnml->xml, text);
+}
+
+/* ------------------------------------------------------------------ nodes and arcs */
+
+/* What a name of a circuit, written in backquotes, cannot have. */
+static bool is_good_id(const char *id)
+{
+    const char *why;
+    return names_valid(id, strlen(id), &why) && !id[strcspn(id, "|\"`")] && strcmp(id, "tau") != 0;
+}
+
+static gordian_status add_node(struct pnml *pnml, struct label_table *table)
+{
+    char id[ID_SIZE];
+    uint32_t number;
+    struct net *net = &pnml->net;
+    if (!xml_attribute(&pnml->xml, "id", id, sizeof id))
+        return xml_complain(&pnml->xml, "this has no id, or one of more than 255 bytes");
+    if (!is_good_id(id))
+        return xml_complain(&pnml->xml, "this id has a blank, a quote, '#', '=' or '|' in it");
+    if (labels_find(&net->places, id, strlen(id)) != GORDIAN_NONE ||
+        labels_find(&net->transitions, id, strlen(id)) != GORDIAN_NONE)
+        return xml_complain(&pnml->xml, "this id is there twice");
+    return labels_put(table, id, strlen(id), &number, pnml->error);
+}
+
+static gordian_status add_place(struct pnml *pnml)
+{
+    struct net *net = &pnml->net;
+    gordian_status status = add_node(pnml, &net->places);
+    if (status == GORDIAN_OK &&
+        !memory_grow_zeroed(&net->memory, &net->marked, &net->marked_room, net->places.count, 1))
+        return fail_memory(pnml->error);
+    if (status == GORDIAN_OK)
+        net->marked[net->places.count - 1] = 0;
+    return status;
+}
+
+static char *copy_id(const struct pnml *pnml, const char *id)
+{
+    size_t size = strlen(id) + 1;
+    char *copy = memory_alloc(&pnml->net.memory, size);
+    return copy ? memcpy(copy, id, size) : NULL;
+}
+
+/* "normal" in any case of letters, or nothing. */
+static gordian_status check_arc_type(struct pnml *pnml, const char *where, const char *type)
+{
+    bool normal = !*type;
+    static const char *const names[] = {"normal", "Normal", "NORMAL"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        normal |= strcmp(type, names[i]) == 0;
+    return normal ? GORDIAN_OK
+                  : complain_at(pnml, where, "an arc of type '%.80s': only normal arcs are read",
+                                type);
+}
+
+static gordian_status add_arc(struct pnml *pnml)
+{
+    char source[ID_SIZE], target[ID_SIZE], type[ID_SIZE] = "";
+    const struct xml *xml = &pnml->xml;
+    if (!xml_attribute(xml, "source", source, sizeof source) ||
+        !xml_attribute(xml, "target", target, sizeof target))
+        return xml_complain(xml, "an arc has a source and a target");
+    if (xml_has(xml, "type") && !xml_attribute(xml, "type", type, sizeof type))
+        return xml_complain(xml, "this arc has a type that cannot be read");
+    gordian_status status = check_arc_type(pnml, xml->place, type);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!memory_grow(&pnml->net.memory, &pnml->ends, &pnml->end_room, pnml->end_count + 1,
+                     sizeof *pnml->ends))
+        return fail_memory(pnml->error);
+    struct arc_ends ends = {copy_id(pnml, source), copy_id(pnml, target), xml->place};
+    pnml->ends[pnml->end_count++] = ends;
+    return ends.source && ends.target ? GORDIAN_OK : fail_memory(pnml->error);
+}
+
+static gordian_status begin_net(struct pnml *pnml)
+{
+    static const char *const others[] = {"symmetric", "highlevel", "hlpn", "hlnet",
+                                         "coloured",  "colored",   "timed"};
+    const struct xml *xml = &pnml->xml;
+    char type[ID_SIZE] = "";
+    if (pnml->seen)
+        return xml_complain(xml, "a second net: one at a time");
+    pnml->seen = true;
+    if (!xml_attribute(xml, "id", pnml->net.title, sizeof pnml->net.title))
+        strcpy(pnml->net.title, "net");
+    if (xml_has(xml, "type") && !xml_attribute(xml, "type", type, sizeof type))
+        return xml_complain(xml, "this net has a type that cannot be read");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strstr(type, others[i]))
+            return complain_at(
+                pnml, pnml->xml.place,
+                "a coloured or timed net (type '%.120s'): only place/transition nets are read",
+                type);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ properties */
+
+/* The text of a name and a number: "1", or as PIPE writes it "Default,1". */
+static bool token_number(const char *text, uint64_t *number)
+{
+    const char *why, *comma = strchr(text, ',');
+    if (comma && strchr(comma + 1, ','))
+        return false; /* tokens of several kinds */
+    text = comma ? comma + 1 : text;
+    return parse_u64(text, strlen(text), number, &why);
+}
+
+static gordian_status take_tokens(struct pnml *pnml)
+{
+    uint64_t number = 0;
+    if (pnml->value_length > 0 && !token_number(pnml->value, &number))
+        return complain_at(pnml, pnml->value_where, "'%.80s' is no number of tokens", pnml->value);
+    if (number > 1)
+        return complain_at(pnml, pnml->value_where,
+                           "a place begins with %.30s tokens: only nets with 0 or 1 tokens in a "
+                           "place are read",
+                           pnml->value);
+    pnml->net.marked[pnml->net.places.count - 1] = (uint8_t)number;
+    return GORDIAN_OK;
+}
+
+static gordian_status take_weight(struct pnml *pnml)
+{
+    uint64_t number = 1;
+    if (pnml->value_length > 0 && !token_number(pnml->value, &number))
+        return complain_at(pnml, pnml->value_where, "'%.80s' is no weight of an arc", pnml->value);
+    if (number != 1)
+        return complain_at(pnml, pnml->value_where,
+                           "an arc of weight %.30s: only arcs that move one token are read",
+                           pnml->value);
+    return GORDIAN_OK;
+}
+
+/* An extension that changes what the net does unless it has its default value. */
+static gordian_status take_default(struct pnml *pnml)
+{
+    const struct property *property = pnml->property;
+    for (size_t i = 0; i < 2; i++)
+        if (property->values[i] && strcmp(pnml->value, property->values[i]) == 0)
+            return GORDIAN_OK;
+    if (pnml->value_length == 0)
+        return GORDIAN_OK;
+    return complain_at(pnml, pnml->value_where,
+                       "<%.80s> is not read with any other value than its default", property->name);
+}
+
+static gordian_status end_property(struct pnml *pnml)
+{
+    switch (pnml->property->meaning) {
+    case MEANS_TOKENS:
+        return take_tokens(pnml);
+    case MEANS_WEIGHT:
+        return take_weight(pnml);
+    case MEANS_ARC_TYPE:
+        return check_arc_type(pnml, pnml->value_where, pnml->value);
+    case MEANS_DEFAULT:
+        return take_default(pnml);
+    case MEANS_NOTHING:
+        break;
+    }
+    return GORDIAN_OK;
+}
+
+/* A piece of the text of a property, which comments and CDATA may divide. */
+static gordian_status take_text(struct pnml *pnml)
+{
+    char *to = pnml->value + pnml->value_length;
+    if (!pnml->property)
+        return GORDIAN_OK;
+    if (!xml_text(&pnml->xml, to, sizeof pnml->value - pnml->value_length))
+        return complain_at(pnml, pnml->xml.place,
+                           "this text of <%.80s> is too long, or has an unknown entity",
+                           pnml->property->name);
+    if (*to && pnml->value_length == 0)
+        pnml->value_where = pnml->xml.place;
+    pnml->value_length += strlen(to);
+    return GORDIAN_OK;
+}
+
+static gordian_status begin_property(struct pnml *pnml, const struct property *property)
+{
+    if (property->meaning == MEANS_NOTHING) {
+        pnml->skipped = pnml->xml.depth;
+        return GORDIAN_OK;
+    }
+    pnml->property = property;
+    pnml->property_depth = pnml->xml.depth;
+    pnml->value_where = pnml->xml.place;
+    pnml->value[0] = '\0';
+    pnml->value_length = 0;
+    /* <type value="inhibitor"/> */
+    if (xml_has(&pnml->xml, "value") &&
+        !xml_attribute(&pnml->xml, "value", pnml->value, sizeof pnml->value))
+        return complain_at(pnml, pnml->xml.place, "this value of <%.80s> cannot be read",
+                           property->name);
+    pnml->value_length = strlen(pnml->value);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ elements */
+
+static gordian_status refuse_element(struct pnml *pnml)
+{
+    char name[81];
+    struct xml_slice slice = pnml->xml.name;
+    snprintf(name, sizeof name, "%.*s", (int)(slice.length < 80 ? slice.length : 80), slice.text);
+    for (size_t i = 0; i < sizeof coloured / sizeof *coloured; i++)
+        if (strcmp(name, coloured[i]) == 0)
+            return complain_at(pnml, pnml->xml.place,
+                               "<%s> is of a coloured net: only place/transition nets are read",
+                               name);
+    if (strcmp(name, "type") == 0) /* of a place, or of tokens */
+        return xml_complain(&pnml->xml,
+                            "<type> is of a coloured net: only place/transition nets are read");
+    if (strcmp(name, "referencePlace") == 0 || strcmp(name, "referenceTransition") == 0)
+        return complain_at(pnml, pnml->xml.place, "<%s>: references between pages are not read",
+                           name);
+    return complain_at(pnml, pnml->xml.place, "<%s> is not known: it may change what the net does",
+                       name);
+}
+
+/* Within the text of a property: <text>, <value> or <type value="..."> at any depth. */
+static gordian_status open_inside(struct pnml *pnml)
+{
+    if (xml_is(&pnml->xml, "graphics") || xml_is(&pnml->xml, "toolspecific"))
+        pnml->skipped = pnml->xml.depth;
+    else if (xml_is(&pnml->xml, "structure"))
+        return refuse_element(pnml);
+    return GORDIAN_OK;
+}
+
+static gordian_status check_attributes(struct pnml *pnml)
+{
+    const struct xml *xml = &pnml->xml;
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        char value[ID_SIZE];
+        if (!xml_is(xml, foreign[i].element) || !xml_has(xml, foreign[i].attribute))
+            continue;
+        if (foreign[i].value && xml_attribute(xml, foreign[i].attribute, value, sizeof value) &&
+            strcmp(value, foreign[i].value) == 0)
+            continue;
+        return complain_at(pnml, pnml->xml.place,
+                           "the attribute '%.80s' is of TAPAAL's own format, which is not read: "
+                           "export the net as PNML of ISO 15909-2",
+                           foreign[i].attribute);
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status open_owner(struct pnml *pnml, enum owner owner)
+{
+    pnml->owners[pnml->xml.depth - 1] = owner;
+    gordian_status status = check_attributes(pnml);
+    if (status != GORDIAN_OK)
+        return status;
+    if (owner == OWNER_PLACE)
+        return add_place(pnml);
+    if (owner == OWNER_TRANSITION)
+        return add_node(pnml, &pnml->net.transitions);
+    return owner == OWNER_ARC ? add_arc(pnml) : GORDIAN_OK;
+}
+
+/* What an element directly within `within` is; 0: a property, or unknown. */
+static enum owner owner_of(const struct xml *xml, enum owner within)
+{
+    static const struct {
+        const char *name;
+        enum owner within, owner;
+    } owners[] = {
+        {"net", OWNER_PNML, OWNER_NET},    {"page", OWNER_NET, OWNER_NET},
+        {"place", OWNER_NET, OWNER_PLACE}, {"transition", OWNER_NET, OWNER_TRANSITION},
+        {"arc", OWNER_NET, OWNER_ARC},
+    };
+    for (size_t i = 0; i < sizeof owners / sizeof *owners; i++)
+        if (owners[i].within == within && xml_is(xml, owners[i].name))
+            return owners[i].owner;
+    return 0;
+}
+
+static gordian_status open_element(struct pnml *pnml)
+{
+    const struct xml *xml = &pnml->xml;
+    if (pnml->skipped)
+        return GORDIAN_OK;
+    if (pnml->property)
+        return open_inside(pnml);
+    if (xml->depth == 1) {
+        pnml->owners[0] = OWNER_PNML;
+        return xml_is(xml, "pnml") ? GORDIAN_OK : xml_complain(xml, "there is no net in this");
+    }
+    enum owner within = pnml->owners[xml->depth - 2], owner = owner_of(xml, within);
+    if (owner == OWNER_NET && within == OWNER_PNML) {
+        gordian_status status = begin_net(pnml);
+        if (status != GORDIAN_OK)
+            return status;
+    }
+    if (owner)
+        return open_owner(pnml, owner);
+    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
+        if (properties[i].owners & within && xml_is(xml, properties[i].name))
+            return begin_property(pnml, &properties[i]);
+    return refuse_element(pnml);
+}
+
+static gordian_status close_element(struct pnml *pnml)
+{
+    size_t closed = pnml->xml.depth + 1;
+    gordian_status status = GORDIAN_OK;
+    if (pnml->skipped == closed)
+        pnml->skipped = 0;
+    if (pnml->property && pnml->property_depth == closed) {
+        status = end_property(pnml);
+        pnml->property = NULL;
+    }
+    return status;
+}
+
+static gordian_status read_elements(struct pnml *pnml)
+{
+    enum xml_event event = XML_TEXT;
+    gordian_status status = GORDIAN_OK;
+    while (status == GORDIAN_OK) {
+        status = xml_next(&pnml->xml, &event);
+        if (status != GORDIAN_OK || event == XML_END)
+            break;
+        if (event == XML_OPEN)
+            status = open_element(pnml);
+        else if (event == XML_CLOSE)
+            status = close_element(pnml);
+        else if (!pnml->skipped)
+            status = take_text(pnml);
+    }
+    if (status == GORDIAN_OK && !pnml->seen)
+        return xml_complain(&pnml->xml, "there is no net in this");
+    if (status == GORDIAN_OK && pnml->net.transitions.count == 0)
+        return xml_complain(&pnml->xml, "the net has no transition");
+    return status;
+}
+
+/* ------------------------------------------------------------------ arcs */
+
+static int compare_arcs(const void *left, const void *right)
+{
+    const struct net_arc *a = left, *b = right;
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
+    return (a->transition > b->transition) - (a->transition < b->transition);
+}
+
+static gordian_status resolve_arc(struct pnml *pnml, const struct arc_ends *ends,
+                                  struct net_arc *arc)
+{
+    const struct net *net = &pnml->net;
+    uint32_t from_place = labels_find(&net->places, ends->source, strlen(ends->source));
+    uint32_t to_place = labels_find(&net->places, ends->target, strlen(ends->target));
+    const char *other = from_place != GORDIAN_NONE ? ends->target : ends->source;
+    *arc = (struct net_arc){
+        .place = from_place != GORDIAN_NONE ? from_place : to_place,
+        .transition = labels_find(&net->transitions, other, strlen(other)),
+        .takes = from_place != GORDIAN_NONE,
+        .puts = from_place == GORDIAN_NONE,
+        .where = ends->where,
+    };
+    if (arc->place != GORDIAN_NONE && arc->transition != GORDIAN_NONE)
+        return GORDIAN_OK;
+    pnml->xml.place = ends->where;
+    return xml_complain(&pnml->xml, "an arc leads from a place to a transition, or back");
+}
+
+/* Joins the two arcs of a place and a transition. Two in the same direction move two tokens. */
+static gordian_status join_arcs(struct pnml *pnml, struct net_arc *into, const struct net_arc *arc)
+{
+    if ((into->takes && arc->takes) || (into->puts && arc->puts)) {
+        pnml->xml.place = into->where > arc->where ? into->where : arc->where;
+        return xml_complain(&pnml->xml, "a second arc between the same two nodes: together they "
+                                        "move two tokens, and only arcs that move one are read");
+    }
+    into->takes |= arc->takes;
+    into->puts |= arc->puts;
+    return GORDIAN_OK;
+}
+
+static gordian_status resolve_arcs(struct pnml *pnml)
+{
+    struct net *net = &pnml->net;
+    gordian_status status = GORDIAN_OK;
+    net->arcs = memory_alloc(&net->memory, (pnml->end_count + 1) * sizeof *net->arcs);
+    if (!net->arcs)
+        return fail_memory(pnml->error);
+    for (size_t i = 0; i < pnml->end_count && status == GORDIAN_OK; i++)
+        status = resolve_arc(pnml, &pnml->ends[i], &net->arcs[i]);
+    if (status != GORDIAN_OK)
+        return status;
+    if (pnml->end_count > 0)
+        qsort(net->arcs, pnml->end_count, sizeof *net->arcs, compare_arcs);
+    for (size_t i = 0; i < pnml->end_count && status == GORDIAN_OK; i++) {
+        struct net_arc *last = net->arc_count ? &net->arcs[net->arc_count - 1] : NULL;
+        if (last && compare_arcs(last, &net->arcs[i]) == 0)
+            status = join_arcs(pnml, last, &net->arcs[i]);
+        else
+            net->arcs[net->arc_count++] = net->arcs[i];
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+gordian_status pnml_read(gordian_circuit **out, const struct text *text,
+                         const gordian_circuit_options *options, gordian_fault *fault,
+                         gordian_error *error)
+{
+    gordian_error ignored = {0};
+    struct pnml pnml = {.error = error ? error : &ignored};
+    struct net *net = &pnml.net;
+    *out = NULL;
+    if (fault)
+        *fault = (gordian_fault){0};
+    net->memory = memory_allocator(options ? options->allocator : NULL);
+    net->places.memory = net->transitions.memory = net->memory;
+    xml_open(&pnml.xml, text, fault, pnml.error);
+    gordian_status status = read_elements(&pnml);
+    if (status == GORDIAN_OK)
+        status = resolve_arcs(&pnml);
+    if (status == GORDIAN_OK)
+        status = net_circuit(out, net, options, pnml.error);
+    for (size_t i = 0; i < pnml.end_count; i++)
+        memory_free_all(&net->memory, pnml.ends[i].source, pnml.ends[i].target);
+    memory_free(&net->memory, pnml.ends);
+    net_free(net);
+    return status;
+}

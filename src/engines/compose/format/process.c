@@ -1,0 +1,414 @@
+#include "engines/compose/format/process.h"
+
+#include "engines/compose/data.h"
+#include "engines/compose/firing.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ names and data */
+
+/* The names and data that labels mention, and what they are called. */
+struct mentioned {
+    const gordian_graph *graph;
+    struct label_table names, data;
+    bool bare; /* some name has no datum */
+    struct output *out;
+};
+
+static bool is_reserved(const char *text)
+{
+    static const char *const words[] = {
+        "act",    "allow", "block",  "comm", "cons",   "delta", "div",    "end",  "eqn",
+        "exists", "false", "forall", "glob", "hide",   "if",    "import", "in",   "init",
+        "lambda", "map",   "mod",    "mu",   "nu",     "null",  "nil",    "pbes", "proc",
+        "rename", "sort",  "struct", "sum",  "tau",    "true",  "val",    "var",  "whr",
+        "yaled",  "delay", "for",    "else", "section"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], text) == 0)
+            return true;
+    return false;
+}
+
+static bool is_word(const char *text)
+{
+    size_t letters = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    size_t all = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return letters > 0 && !text[all] && !is_reserved(text);
+}
+
+static void write_name(const struct mentioned *mentioned, uint32_t number)
+{
+    const char *text = labels_text(&mentioned->names, number);
+    if (is_word(text)) {
+        output_text(mentioned->out, text);
+        return;
+    }
+    char made[40];
+    size_t length = (size_t)snprintf(made, sizeof made, "n%u", number);
+    /* Somebody may be called so; then nobody else is called n3_ but who is, and so on. */
+    while (length + 2 < sizeof made && labels_find(&mentioned->names, made, length) != GORDIAN_NONE)
+        length += (size_t)snprintf(made + length, sizeof made - length, "_");
+    output_text(mentioned->out, made);
+}
+
+/* The next name=datum of a label; *datum NULL: without one. Returns what follows. */
+static const char *take_part(const char *label, size_t *name, const char **datum, size_t *length)
+{
+    size_t part = strcspn(label, "|");
+    *name = strcspn(label, "=|");
+    *datum = *name < part ? label + *name + 1 : NULL;
+    *length = *datum ? part - *name - 1 : 0;
+    return label + part + (label[part] == '|');
+}
+
+static gordian_status mention_label(struct mentioned *mentioned, const char *label,
+                                    gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    while (*label && status == GORDIAN_OK) {
+        size_t name, length;
+        const char *datum, *rest = take_part(label, &name, &datum, &length);
+        uint32_t number;
+        mentioned->bare |= !datum;
+        status = labels_put(&mentioned->names, label, name, &number, error);
+        if (status == GORDIAN_OK && datum)
+            status = labels_put(&mentioned->data, datum, length, &number, error);
+        label = rest;
+    }
+    return status;
+}
+
+static gordian_status mention_all(struct mentioned *mentioned, const gordian_graph *graph,
+                                  struct output *out, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    *mentioned = (struct mentioned){.graph = graph, .out = out};
+    mentioned->names.memory = mentioned->data.memory = graph->memory;
+    for (uint32_t l = 1; l < graph->labels.count && status == GORDIAN_OK; l++)
+        status = mention_label(mentioned, labels_text(&graph->labels, l), error);
+    if (status == GORDIAN_OK && mentioned->bare && mentioned->data.count > 0)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "some names have a datum and others none: that cannot be written so");
+    return status;
+}
+
+static void forget_all(struct mentioned *mentioned)
+{
+    labels_free(&mentioned->names);
+    labels_free(&mentioned->data);
+}
+
+/* A comment for every name that is not itself. */
+static void explain_names(const struct mentioned *mentioned, const char *open, const char *close)
+{
+    for (uint32_t n = 0; n < mentioned->names.count; n++) {
+        if (is_word(labels_text(&mentioned->names, n)))
+            continue;
+        output_text(mentioned->out, open);
+        write_name(mentioned, n);
+        output_format(mentioned->out, " is %s%s\n", labels_text(&mentioned->names, n), close);
+    }
+}
+
+static void write_title(struct output *out, const char *title)
+{
+    for (; *title; title++)
+        output_char(out, *title == '*' || (unsigned char)*title < ' ' ? ' ' : *title);
+}
+
+static uint32_t name_number(const struct mentioned *mentioned, const char *label, size_t length)
+{
+    return labels_find(&mentioned->names, label, length);
+}
+
+/* ------------------------------------------------------------------ mCRL2 */
+
+static void write_action(const struct mentioned *mentioned, const char *label)
+{
+    struct output *out = mentioned->out;
+    bool first = true;
+    while (*label) {
+        size_t name, length;
+        const char *datum, *rest = take_part(label, &name, &datum, &length);
+        output_text(out, first ? "" : "|");
+        write_name(mentioned, name_number(mentioned, label, name));
+        if (datum)
+            output_format(out, "(d%u)", labels_find(&mentioned->data, datum, length));
+        first = false;
+        label = rest;
+    }
+}
+
+static void write_declarations(const struct mentioned *mentioned)
+{
+    struct output *out = mentioned->out;
+    for (uint32_t d = 0; d < mentioned->data.count; d++)
+        output_format(out, "%% d%u is %s\n", d, labels_text(&mentioned->data, d));
+    for (uint32_t d = 0; d < mentioned->data.count; d++)
+        output_format(out, "%sd%u%s", d ? " | " : "sort D = struct ", d,
+                      d + 1 == mentioned->data.count ? ";\n" : "");
+    for (uint32_t n = 0; n < mentioned->names.count; n++) {
+        output_text(out, n ? ", " : "act ");
+        write_name(mentioned, n);
+    }
+    if (mentioned->names.count > 0)
+        output_text(out, mentioned->data.count > 0 ? ": D;\n" : ";\n");
+}
+
+gordian_status mcrl2_write(const gordian_graph *graph, const char *title, struct output *out,
+                           gordian_error *error)
+{
+    struct mentioned mentioned;
+    gordian_status status = mention_all(&mentioned, graph, out, error);
+    if (status == GORDIAN_OK) {
+        output_text(out, "% ");
+        write_title(out, title);
+        output_char(out, '\n');
+        explain_names(&mentioned, "% ", "");
+        write_declarations(&mentioned);
+        output_text(out, "proc P(s: Nat) =\n    delta\n");
+        for (uint32_t s = 0; s < graph->state_count && !out->failure; s++)
+            for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+                output_format(out, "  + (s == %u) -> ", s);
+                if (graph->arcs[i].label == LABEL_TAU)
+                    output_text(out, "tau");
+                else
+                    write_action(&mentioned, labels_text(&graph->labels, graph->arcs[i].label));
+                output_format(out, " . P(%u)\n", graph->arcs[i].to);
+            }
+        output_text(out, "  ;\ninit ");
+        for (size_t i = 0; i < graph->initial_count; i++)
+            output_format(out, "%sP(%u)", i ? " + " : "", graph->initial[i]);
+        output_text(out, ";\n");
+    }
+    forget_all(&mentioned);
+    return status;
+}
+
+/* ------------------------------------------------------------------ Promela */
+
+/* Inside of the quotes of a printf. */
+static void write_printed(struct output *out, const char *label)
+{
+    for (; *label; label++) {
+        if (*label == '"' || *label == '\\')
+            output_char(out, '\\');
+        if (*label == '%')
+            output_char(out, '%');
+        output_char(out, *label);
+    }
+}
+
+gordian_status promela_write(const gordian_graph *graph, const char *title, struct output *out,
+                             gordian_error *error)
+{
+    (void)error;
+    output_text(out, "/* ");
+    write_title(out, title);
+    output_text(out, ": what fires is printed. A state that nothing leads out of is an invalid end "
+                     "state. */\nactive proctype product()\n{\n    goto start;\n");
+    for (uint32_t s = 0; s < graph->state_count && !out->failure; s++) {
+        output_format(out, "S%u:%s", s, graph_is_deadlock(graph, s) ? " false;\n" : " if\n");
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+            output_text(out, "    :: printf(\"");
+            write_printed(out, labels_text(&graph->labels, graph->arcs[i].label));
+            output_format(out, "\\n\") -> goto S%u\n", graph->arcs[i].to);
+        }
+        if (!graph_is_deadlock(graph, s))
+            output_text(out, "    fi;\n");
+    }
+    output_text(out, "start: if\n");
+    for (size_t i = 0; i < graph->initial_count; i++)
+        output_format(out, "    :: goto S%u\n", graph->initial[i]);
+    output_text(out, "    fi\n}\n");
+    return GORDIAN_OK;
+}
+
+/* The state of every automaton, in as few bits as SPIN has for it; several initial ones are a
+ * choice that is made once. */
+static bool write_variables(const gordian_circuit *circuit, struct output *text, struct output *out)
+{
+    for (uint32_t f = 0; f < circuit->factor_count && !text->failure; f++) {
+        uint32_t states = factor_shape(circuit, f)->state_count;
+        text->used = 0;
+        circuit_write_factor(circuit, f, text);
+        output_char(text, '\0');
+        output_format(out, "%s f%u; /* ",
+                      states <= 2       ? "bit"
+                      : states <= 256   ? "byte"
+                      : states <= 32768 ? "short"
+                                        : "int",
+                      f);
+        write_title(out, text->failure ? "" : text->buffer);
+        output_text(out, " */\n");
+    }
+    return !text->failure;
+}
+
+static void write_choices(const gordian_circuit *circuit, struct output *out)
+{
+    for (uint32_t f = 0; f < circuit->factor_count && circuit->initial != 1; f++) {
+        uint32_t count = factor_shape(circuit, f)->initial_count;
+        output_text(out, f ? "" : "    atomic {\n");
+        output_text(out, count > 1 ? "        if\n" : "");
+        for (uint32_t s = 0; s < count && count > 1; s++)
+            output_format(out, "        :: f%u = %u\n", f, s);
+        output_text(out, count > 1 ? "        fi;\n" : "");
+        output_text(out, f + 1 == circuit->factor_count ? "        skip\n    }\n" : "");
+    }
+}
+
+/* One step: everybody is where the firing needs him, and then where it brings him. */
+static bool write_step(const struct firings *firings, size_t firing, struct output *text,
+                       struct output *out)
+{
+    size_t first = firings->first[firing], end = firings->first[firing + 1];
+    for (size_t m = first; m < end; m++)
+        output_format(out, "%sf%u == %u", m == first ? "    :: d_step { " : " && ",
+                      firings->moves[m].factor, firings->moves[m].from);
+    output_text(out, " -> ");
+    for (size_t m = first; m < end; m++)
+        if (firings->moves[m].from != firings->moves[m].to)
+            output_format(out, "f%u = %u; ", firings->moves[m].factor, firings->moves[m].to);
+    text->used = 0;
+    circuit_write_label(firings->circuit, firing_label(firings, firing), text);
+    output_char(text, '\0');
+    output_text(out, "printf(\"");
+    write_printed(out, text->failure ? "" : text->buffer);
+    output_text(out, "\\n\") }\n");
+    return !text->failure;
+}
+
+static bool write_model(const struct firings *firings, struct output *text, struct output *out)
+{
+    const gordian_circuit *circuit = firings->circuit;
+    output_text(out, "/* ");
+    write_title(out, circuit->title);
+    output_text(out, ": a variable an automaton, a step for all that fires at once and not in "
+                     "smaller pieces.\n   What fires is printed. A state that nothing leads out of "
+                     "is an invalid end state. */\n");
+    bool fine = write_variables(circuit, text, out);
+    output_text(out, "active proctype circuit()\n{\n");
+    write_choices(circuit, out);
+    output_text(out, firings->count > 0 ? "    do\n" : "    false\n");
+    for (size_t i = 0; i < firings->count && fine && !out->failure; i++)
+        fine = write_step(firings, i, text, out);
+    output_text(out, firings->count > 0 ? "    od\n}\n" : "}\n");
+    return fine;
+}
+
+gordian_status promela_write_circuit(const gordian_circuit *circuit, struct output *out,
+                                     gordian_error *error)
+{
+    struct firings firings;
+    struct output text;
+    gordian_status status = firings_open(&firings, circuit, &circuit->memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!firings.complete)
+        status =
+            fail(error, GORDIAN_STATUS_INPUT, "the circuit has more firings than a model can list");
+    else if (!output_open(&text, OUTPUT_MEMORY))
+        status = fail_memory(error);
+    if (status == GORDIAN_OK) {
+        status = write_model(&firings, &text, out) ? GORDIAN_OK : fail_memory(error);
+        output_close(&text);
+    }
+    firings_free(&firings);
+    return status;
+}
+
+/* ------------------------------------------------------------------ .treo */
+
+/* {a,~b}: everybody is told whether it fires. */
+static void write_firing(const struct mentioned *mentioned, const char *label)
+{
+    struct output *out = mentioned->out;
+    for (uint32_t n = 0; n < mentioned->names.count; n++) {
+        const char *text = labels_text(&mentioned->names, n), *datum, *rest;
+        size_t name, length;
+        bool fires = false;
+        for (const char *at = label; *at; at = rest) {
+            rest = take_part(at, &name, &datum, &length);
+            fires |= strlen(text) == name && memcmp(at, text, name) == 0;
+        }
+        output_text(out, n ? "," : "{");
+        output_text(out, fires ? "" : "~");
+        write_name(mentioned, n);
+    }
+    output_char(out, '}');
+}
+
+static void write_data(const struct mentioned *mentioned, const char *label)
+{
+    while (*label) {
+        char plain[GORDIAN_NAME_MAX + 1];
+        size_t name, length;
+        const char *datum, *rest = take_part(label, &name, &datum, &length);
+        if (datum) {
+            size_t bytes = data_read_shown(datum, length, plain, sizeof plain);
+            output_text(mentioned->out, ", ");
+            write_name(mentioned, name_number(mentioned, label, name));
+            output_format(mentioned->out, " = \"%.*s\"", (int)bytes, plain);
+        }
+        label = rest;
+    }
+}
+
+static void write_rules(const struct mentioned *mentioned)
+{
+    const gordian_graph *graph = mentioned->graph;
+    struct output *out = mentioned->out;
+    output_format(out, "    #RBA\n    $q = \"s%u\";\n", graph->initial[0]);
+    for (uint32_t s = 0; s < graph->state_count && !out->failure; s++)
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+            const char *label = labels_text(&graph->labels, graph->arcs[i].label);
+            output_text(out, "    ");
+            write_firing(mentioned, label);
+            output_format(out, " $q = \"s%u\", $q' = \"s%u\"", s, graph->arcs[i].to);
+            write_data(mentioned, label);
+            output_char(out, '\n');
+        }
+}
+
+static gordian_status check_treo(const gordian_graph *graph, gordian_error *error)
+{
+    if (graph->initial_count != 1)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "a component has one initial state, this graph has %zu: .ca keeps all",
+                    graph->initial_count);
+    for (size_t i = 0; i < graph->arc_count; i++)
+        if (graph->arcs[i].label == LABEL_TAU)
+            return fail(error, GORDIAN_STATUS_INPUT,
+                        "a step that shows nothing cannot be written as .treo; --hide removes it");
+    return GORDIAN_OK;
+}
+
+gordian_status treo_write(const gordian_graph *graph, const char *title, struct output *out,
+                          gordian_error *error)
+{
+    struct mentioned mentioned = {0};
+    gordian_status status = check_treo(graph, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = mention_all(&mentioned, graph, out, error);
+    if (status == GORDIAN_OK) {
+        output_text(out, "// ");
+        write_title(out, title);
+        output_char(out, '\n');
+        explain_names(&mentioned, "// ", "");
+        output_text(out, "main(");
+        for (uint32_t n = 0; n < mentioned.names.count; n++) {
+            output_text(out, n ? ", " : "");
+            write_name(&mentioned, n);
+        }
+        output_text(out, ") {\n");
+        write_rules(&mentioned);
+        output_text(out, "}\n");
+    }
+    forget_all(&mentioned);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* Strongly connected components of a graph's hidden arcs. */
+#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_COMPONENTS_H
+#define GORDIAN_ENGINES_COMPOSE_GRAPH_COMPONENTS_H
+
+#include "engines/compose/graph/graph.h"
+#include "foundation/base/scc.h"
+
+/* All zero is empty. */
+struct components {
+    struct scc scc; /* a node is a state */
+    struct scc_node *nodes;
+    uint32_t *targets;
+};
+
+/* `new_of`: what hidden_labels gave. Whatever it returns, components_free may follow. */
+gordian_status components_find(struct components *parts, const gordian_graph *graph,
+                               const uint32_t *new_of, gordian_error *error);
+void components_free(struct components *parts);
+
+/* What becomes of every label when names are hidden: new_of[label], a number in `labels`. */
+gordian_status hidden_labels(const gordian_graph *graph, const gordian_hiding *hiding,
+                             struct label_table *labels, uint32_t *new_of, gordian_error *error);
+
+static inline bool arc_is_hidden(const uint32_t *new_of, const gordian_graph_arc *arc)
+{
+    return new_of[arc->label] == LABEL_TAU;
+}
+
+#endif

@@ -1,0 +1,514 @@
+/* Does a formula of LTL hold in every fair run? Not if the runs that contradict it (runs.h) have a
+ * strongly connected part in which all can be had again and again that has to be: every until that
+ * is promised comes to its end, every name has its due. Strong fairness takes states away from a
+ * part in which a name can fire and never does, and looks at what is left. */
+#include "engines/compose/graph/runs.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/scc.h"
+
+#include <string.h>
+
+struct node_set {
+    uint32_t *nodes; /* ascending in the first one */
+    uint32_t count;
+};
+
+/* What some states and edges have between them. */
+struct totals {
+    size_t edges;
+    struct part_set promised; /* by all edges */
+    uint64_t *all, *any;      /* names that can fire in all of the states, in one of them */
+    uint64_t *fired;          /* by one of the edges */
+};
+
+/* What a cycle still lacks. */
+struct goal {
+    enum { GOAL_NONE, GOAL_UNTIL, GOAL_NAME, GOAL_NODE } kind;
+    uint32_t number;
+};
+
+struct fair {
+    struct runs runs;
+    struct check *check;
+    gordian_allocator memory;
+    gordian_fairness fairness;
+    size_t words;    /* of a set of names; 0: nobody asks for them */
+    uint64_t *fires; /* by label: the names of it; number 0 is a step that shows nothing */
+    uint64_t *here;  /* names that can fire in the state at hand */
+    struct part_set untils;
+    struct totals totals;
+    uint32_t *place;          /* by node: 1 + where it is in the set at hand; 0: it is not there */
+    struct node_set best;     /* a part with a run that contradicts; no nodes: none was found */
+    struct node_set *pending; /* sets to look at */
+    size_t pending_count, pending_room;
+    uint32_t *cycle; /* edges */
+    size_t cycle_count, cycle_room;
+    gordian_error *error;
+};
+
+/* ------------------------------------------------------------------ names */
+
+/* The next name of a label, without its datum; NULL: that was the last. */
+static const char *next_name(const char **at, size_t *length)
+{
+    const char *name = **at ? *at : NULL;
+    size_t part = strcspn(*at, "|");
+    *length = strcspn(*at, "=|");
+    *at += part + ((*at)[part] == '|');
+    return name;
+}
+
+static gordian_status number_names(struct fair *fair, struct label_table *names)
+{
+    const struct label_table *labels = &fair->check->graph->labels;
+    gordian_status status = GORDIAN_OK;
+    const char *name;
+    size_t length;
+    uint32_t number;
+    for (uint32_t l = 1; l < labels->count; l++)
+        for (const char *at = labels_text(labels, l);
+             status == GORDIAN_OK && (name = next_name(&at, &length));)
+            status = labels_put(names, name, length, &number, fair->error);
+    return status;
+}
+
+/* Which names fire with each label. */
+static gordian_status list_names(struct fair *fair)
+{
+    const struct label_table *labels = &fair->check->graph->labels;
+    struct label_table names;
+    const char *name;
+    size_t length;
+    gordian_status status = labels_init(&names, &fair->memory, fair->error);
+    if (status == GORDIAN_OK)
+        status = number_names(fair, &names);
+    if (status == GORDIAN_OK) {
+        fair->words = bits_words(names.count);
+        fair->fires = memory_zeroed(&fair->memory, labels->count * fair->words * sizeof(uint64_t));
+        status = fair->fires ? GORDIAN_OK : fail_memory(fair->error);
+    }
+    if (status == GORDIAN_OK)
+        bits_set(fair->fires, LABEL_TAU);
+    for (uint32_t l = 1; status == GORDIAN_OK && l < labels->count; l++)
+        for (const char *at = labels_text(labels, l); (name = next_name(&at, &length));)
+            bits_set(fair->fires + l * fair->words, labels_find(&names, name, length));
+    labels_free(&names);
+    return status;
+}
+
+/* Into fair->here: what can fire in a node. */
+static void find_enabled(struct fair *fair, uint32_t node)
+{
+    const gordian_graph *graph = fair->check->graph;
+    uint32_t state = fair->runs.nodes[node].state;
+    if (fair->words == 0)
+        return;
+    memset(fair->here, 0, fair->words * sizeof *fair->here);
+    for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++)
+        for (size_t w = 0; w < fair->words; w++)
+            fair->here[w] |= fair->fires[graph->arcs[i].label * fair->words + w];
+}
+
+/* The names that an edge fires, or NULL: nothing. */
+static const uint64_t *edge_fires(const struct fair *fair, uint32_t node,
+                                  const struct run_edge *edge)
+{
+    const gordian_graph *graph = fair->check->graph;
+    if (edge->arc == RUNS_STAY || fair->words == 0)
+        return NULL;
+    size_t arc = graph->first[fair->runs.nodes[node].state] + edge->arc;
+    return fair->fires + graph->arcs[arc].label * fair->words;
+}
+
+/* ------------------------------------------------------------------ what a set has */
+
+static void clear_totals(struct fair *fair)
+{
+    struct totals *totals = &fair->totals;
+    totals->edges = 0;
+    totals->promised = fair->untils;
+    for (size_t w = 0; w < fair->words; w++) {
+        totals->all[w] = ~UINT64_C(0);
+        totals->any[w] = totals->fired[w] = 0;
+    }
+}
+
+static void add_node_totals(struct fair *fair, uint32_t node)
+{
+    find_enabled(fair, node);
+    for (size_t w = 0; w < fair->words; w++) {
+        fair->totals.all[w] &= fair->here[w];
+        fair->totals.any[w] |= fair->here[w];
+    }
+}
+
+static void add_edge_totals(struct fair *fair, uint32_t node, const struct run_edge *edge)
+{
+    const struct part_set *promises = &fair->runs.linear.moves[edge->move].promises;
+    const uint64_t *fires = edge_fires(fair, node, edge);
+    fair->totals.edges++;
+    for (size_t i = 0; i < LINEAR_PARTS / 64; i++)
+        fair->totals.promised.words[i] &= promises->words[i];
+    for (size_t w = 0; fires && w < fair->words; w++)
+        fair->totals.fired[w] |= fires[w];
+}
+
+/* What is missing. */
+static struct goal find_goal(const struct fair *fair)
+{
+    const struct totals *totals = &fair->totals;
+    const uint64_t *due = fair->fairness == GORDIAN_FAIRNESS_STRONG ? totals->any : totals->all;
+    for (uint32_t i = 0; i < LINEAR_PARTS / 64; i++)
+        if (totals->promised.words[i])
+            return (struct goal){GOAL_UNTIL,
+                                 i * 64 + (uint32_t)__builtin_ctzll(totals->promised.words[i])};
+    for (uint32_t w = 0; w < fair->words; w++)
+        if (due[w] & ~totals->fired[w])
+            return (struct goal){GOAL_NAME,
+                                 w * 64 + (uint32_t)__builtin_ctzll(due[w] & ~totals->fired[w])};
+    return (struct goal){GOAL_NONE, 0};
+}
+
+/* ------------------------------------------------------------------ sets of nodes */
+
+static gordian_status push_set(struct fair *fair, const uint32_t *nodes, uint32_t count)
+{
+    struct node_set set = {memory_alloc(&fair->memory, (count + 1) * sizeof *nodes), count};
+    if (!set.nodes || !memory_grow(&fair->memory, &fair->pending, &fair->pending_room,
+                                   fair->pending_count + 1, sizeof set)) {
+        memory_free(&fair->memory, set.nodes);
+        return fail_memory(fair->error);
+    }
+    memcpy(set.nodes, nodes, count * sizeof *nodes);
+    fair->pending[fair->pending_count++] = set;
+    return GORDIAN_OK;
+}
+
+/* Those of the nodes in which no name can fire that must not: what strong fairness leaves. */
+static gordian_status push_rest(struct fair *fair, uint32_t *nodes, uint32_t count)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bool stays = true;
+        find_enabled(fair, nodes[i]);
+        for (size_t w = 0; w < fair->words; w++)
+            stays &= !(fair->here[w] & fair->totals.any[w] & ~fair->totals.fired[w]);
+        if (stays)
+            nodes[left++] = nodes[i];
+    }
+    return left ? push_set(fair, nodes, left) : GORDIAN_OK;
+}
+
+static uint32_t first_of(const uint32_t *nodes, uint32_t count)
+{
+    uint32_t first = nodes[0];
+    for (uint32_t i = 1; i < count; i++)
+        if (nodes[i] < first)
+            first = nodes[i];
+    return first;
+}
+
+/* Keeps the part that is nearest to a beginning. */
+static gordian_status keep_best(struct fair *fair, const uint32_t *nodes, uint32_t count)
+{
+    if (fair->best.nodes && first_of(fair->best.nodes, fair->best.count) <= first_of(nodes, count))
+        return GORDIAN_OK;
+    uint32_t *copy = memory_alloc(&fair->memory, count * sizeof *nodes);
+    if (!copy)
+        return fail_memory(fair->error);
+    memory_free(&fair->memory, fair->best.nodes);
+    fair->best = (struct node_set){memcpy(copy, nodes, count * sizeof *nodes), count};
+    return GORDIAN_OK;
+}
+
+/* A strongly connected part: `nodes` are its members. */
+static gordian_status judge_part(struct fair *fair, const struct scc *scc, uint32_t part,
+                                 uint32_t *nodes, uint32_t count)
+{
+    const struct runs *runs = &fair->runs;
+    clear_totals(fair);
+    for (uint32_t i = 0; i < count; i++) {
+        add_node_totals(fair, nodes[i]);
+        for (size_t e = runs->first[nodes[i]]; e < runs->first[nodes[i] + 1]; e++) {
+            uint32_t place = fair->place[runs->edges[e].to];
+            if (place && scc_component(scc, place - 1) == part)
+                add_edge_totals(fair, nodes[i], &runs->edges[e]);
+        }
+    }
+    struct goal missing = find_goal(fair);
+    if (fair->totals.edges == 0 || missing.kind == GOAL_UNTIL)
+        return GORDIAN_OK;
+    if (missing.kind == GOAL_NONE)
+        return keep_best(fair, nodes, count);
+    return fair->fairness == GORDIAN_FAIRNESS_STRONG ? push_rest(fair, nodes, count) : GORDIAN_OK;
+}
+
+/* The edges among the nodes of a set as the search wants them; `targets` NULL: counts them. */
+static size_t list_edges(const struct fair *fair, const struct node_set *set,
+                         struct scc_node *nodes, uint32_t *targets)
+{
+    const struct runs *runs = &fair->runs;
+    size_t count = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        nodes[i].first = (uint32_t)count;
+        for (size_t e = runs->first[set->nodes[i]]; e < runs->first[set->nodes[i] + 1]; e++) {
+            uint32_t place = fair->place[runs->edges[e].to];
+            if (place && targets)
+                targets[count] = place - 1;
+            count += place != 0;
+        }
+        nodes[i].end = (uint32_t)count;
+    }
+    return count;
+}
+
+static gordian_status judge_parts(struct fair *fair, const struct node_set *set, struct scc *scc)
+{
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t c = 0; c < scc->count && status == GORDIAN_OK; c++) {
+        uint32_t *members = scc->members + scc->starts[c];
+        uint32_t count = scc->starts[c + 1] - scc->starts[c];
+        for (uint32_t i = 0; i < count; i++)
+            members[i] = set->nodes[members[i]];
+        status = judge_part(fair, scc, c, members, count);
+    }
+    return status;
+}
+
+static void place_set(struct fair *fair, const struct node_set *set, bool there)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        fair->place[set->nodes[i]] = there ? i + 1 : 0;
+}
+
+static gordian_status judge_set(struct fair *fair, const struct node_set *set)
+{
+    struct scc_node *nodes = memory_zeroed(&fair->memory, set->count * sizeof *nodes);
+    uint32_t *targets = NULL;
+    struct scc scc = {.memory = fair->memory};
+    gordian_status status = nodes ? GORDIAN_OK : fail_memory(fair->error);
+    place_set(fair, set, true);
+    if (status == GORDIAN_OK) {
+        size_t count = list_edges(fair, set, nodes, NULL);
+        targets = memory_alloc(&fair->memory, (count + 1) * sizeof *targets);
+        status = targets ? GORDIAN_OK : fail_memory(fair->error);
+    }
+    if (status == GORDIAN_OK) {
+        list_edges(fair, set, nodes, targets);
+        status = scc_open(&scc, &fair->memory, nodes, targets) && scc_run(&scc, NULL, set->count)
+                     ? judge_parts(fair, set, &scc)
+                     : fail_memory(fair->error);
+        scc_close(&scc);
+    }
+    place_set(fair, set, false);
+    memory_free_all(&fair->memory, nodes, targets);
+    return status;
+}
+
+static gordian_status judge_runs(struct fair *fair)
+{
+    uint32_t count = fair->runs.node_count;
+    struct node_set all = {memory_alloc(&fair->memory, (count + (size_t)1) * sizeof(uint32_t)),
+                           count};
+    gordian_status status = all.nodes ? GORDIAN_OK : fail_memory(fair->error);
+    for (uint32_t n = 0; all.nodes && n < count; n++)
+        all.nodes[n] = n;
+    if (status == GORDIAN_OK && count > 0)
+        status = judge_set(fair, &all);
+    memory_free(&fair->memory, all.nodes);
+    while (status == GORDIAN_OK && fair->pending_count > 0) {
+        struct node_set set = fair->pending[--fair->pending_count];
+        status = judge_set(fair, &set);
+        memory_free(&fair->memory, set.nodes);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ the run that is shown */
+
+static bool meets_goal(struct fair *fair, struct goal goal, uint32_t node,
+                       const struct run_edge *edge)
+{
+    const uint64_t *fires = edge_fires(fair, node, edge);
+    switch (goal.kind) {
+    case GOAL_UNTIL:
+        return !bits_test(fair->runs.linear.moves[edge->move].promises.words, goal.number);
+    case GOAL_NODE:
+        return edge->to == goal.number;
+    case GOAL_NAME:
+        if (fires && bits_test(fires, goal.number))
+            return true;
+        find_enabled(fair, node);
+        return fair->fairness == GORDIAN_FAIRNESS_WEAK && !bits_test(fair->here, goal.number);
+    default:
+        return true;
+    }
+}
+
+/* Appends edges to the cycle, the last one first: `by`, by place in the best part. */
+static gordian_status append_way(struct fair *fair, const uint32_t *by, const uint32_t *from,
+                                 uint32_t node, uint32_t last)
+{
+    size_t begin = fair->cycle_count, length = 1;
+    for (uint32_t n = node; from[fair->place[n] - 1] != GORDIAN_NONE; n = from[fair->place[n] - 1])
+        length++;
+    if (!memory_grow(&fair->memory, &fair->cycle, &fair->cycle_room, begin + length,
+                     sizeof *fair->cycle))
+        return fail_memory(fair->error);
+    fair->cycle_count = begin + length;
+    for (size_t i = begin + length; i-- > begin;) {
+        fair->cycle[i] = last;
+        add_node_totals(fair, node);
+        add_edge_totals(fair, node, &fair->runs.edges[last]);
+        last = by[fair->place[node] - 1];
+        if (i > begin)
+            node = from[fair->place[node] - 1];
+    }
+    return GORDIAN_OK;
+}
+
+/* A shortest way inside the best part that ends with an edge that meets the goal; *at: from there
+ * and to its end. The arrays are for it. */
+static gordian_status walk_goal(struct fair *fair, struct goal goal, uint32_t *at, uint32_t *queue,
+                                uint32_t *by, uint32_t *from)
+{
+    const struct runs *runs = &fair->runs;
+    uint32_t found = 1;
+    memset(by, 0xff, fair->best.count * sizeof *by);
+    memset(from, 0xff, fair->best.count * sizeof *from);
+    queue[0] = *at;
+    for (uint32_t i = 0; i < found; i++) {
+        uint32_t node = queue[i];
+        for (size_t e = runs->first[node]; e < runs->first[node + 1]; e++) {
+            uint32_t to = runs->edges[e].to;
+            if (fair->place[to] == 0)
+                continue;
+            if (meets_goal(fair, goal, node, &runs->edges[e])) {
+                *at = to;
+                return append_way(fair, by, from, node, (uint32_t)e);
+            }
+            uint32_t place = fair->place[to] - 1;
+            if (to == queue[0] || from[place] != GORDIAN_NONE)
+                continue;
+            from[place] = node;
+            by[place] = (uint32_t)e;
+            queue[found++] = to;
+        }
+    }
+    return fail(fair->error, GORDIAN_STATUS_UNAVAILABLE, "a run that is there is not found");
+}
+
+/* From `start` through all that has to come again and again, and back. */
+static gordian_status make_cycle(struct fair *fair, uint32_t start)
+{
+    size_t size = fair->best.count * sizeof(uint32_t);
+    uint32_t *queue = memory_alloc(&fair->memory, size), *by = memory_alloc(&fair->memory, size);
+    uint32_t *from = memory_alloc(&fair->memory, size), at = start;
+    gordian_status status = queue && by && from ? GORDIAN_OK : fail_memory(fair->error);
+    clear_totals(fair);
+    while (status == GORDIAN_OK) {
+        struct goal goal = find_goal(fair);
+        if (goal.kind == GOAL_NONE && at == start && fair->cycle_count > 0)
+            break;
+        if (goal.kind == GOAL_NONE)
+            goal = (struct goal){GOAL_NODE, start};
+        status = walk_goal(fair, goal, &at, queue, by, from);
+    }
+    memory_free_all(&fair->memory, queue, by, from);
+    return status;
+}
+
+static gordian_status show_edge(struct fair *fair, bool to_cycle, uint32_t node, uint32_t number)
+{
+    const gordian_graph *graph = fair->check->graph;
+    const struct run_edge *edge = &fair->runs.edges[number];
+    if (edge->arc == RUNS_STAY) {
+        fair->check->result->dead_end = true;
+        return GORDIAN_OK;
+    }
+    size_t arc = graph->first[fair->runs.nodes[node].state] + edge->arc;
+    return check_add_arc(fair->check, to_cycle, graph->arcs[arc]);
+}
+
+/* The way to the nearest node of the best part. */
+static gordian_status show_path(struct fair *fair, uint32_t end)
+{
+    const struct run_node *nodes = fair->runs.nodes;
+    size_t length = 0;
+    for (uint32_t n = end; nodes[n].from != GORDIAN_NONE; n = nodes[n].from)
+        length++;
+    uint32_t *way = memory_alloc(&fair->memory, (length + 1) * sizeof *way);
+    gordian_status status = way ? GORDIAN_OK : fail_memory(fair->error);
+    for (size_t i = length + 1; way && i-- > 0;) {
+        way[i] = end;
+        end = nodes[end].from;
+    }
+    if (way)
+        fair->check->result->start = nodes[way[0]].state;
+    for (size_t i = 1; i <= length && status == GORDIAN_OK; i++)
+        status = show_edge(fair, false, way[i - 1], nodes[way[i]].by);
+    memory_free(&fair->memory, way);
+    return status;
+}
+
+static gordian_status show_run(struct fair *fair)
+{
+    uint32_t start = first_of(fair->best.nodes, fair->best.count), node = start;
+    place_set(fair, &fair->best, true);
+    gordian_status status = make_cycle(fair, start);
+    if (status == GORDIAN_OK)
+        status = show_path(fair, start);
+    for (size_t i = 0; i < fair->cycle_count && status == GORDIAN_OK; i++) {
+        status = show_edge(fair, true, node, fair->cycle[i]);
+        node = fair->runs.edges[fair->cycle[i]].to;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static gordian_status open_fair(struct fair *fair)
+{
+    gordian_status status = runs_open(&fair->runs, fair->check, fair->error);
+    if (status == GORDIAN_OK && fair->fairness != GORDIAN_FAIRNESS_NONE)
+        status = list_names(fair);
+    if (status != GORDIAN_OK)
+        return status;
+    uint64_t *sets = memory_zeroed(&fair->memory, (4 * fair->words + 1) * sizeof *sets);
+    fair->here = sets;
+    fair->place =
+        memory_zeroed(&fair->memory, (fair->runs.node_count + (size_t)1) * sizeof *fair->place);
+    if (!sets || !fair->place)
+        return fail_memory(fair->error);
+    fair->totals.all = sets + fair->words;
+    fair->totals.any = sets + 2 * fair->words;
+    fair->totals.fired = sets + 3 * fair->words;
+    for (uint32_t p = 0; p < fair->runs.linear.part_count; p++)
+        if (fair->runs.linear.parts[p].kind == PART_UNTIL)
+            bits_set(fair->untils.words, p);
+    return GORDIAN_OK;
+}
+
+gordian_status check_runs(struct check *check, gordian_fairness fairness)
+{
+    struct fair fair = {.check = check,
+                        .memory = check->graph->memory,
+                        .fairness = fairness,
+                        .error = check->error};
+    gordian_status status = open_fair(&fair);
+    if (status == GORDIAN_OK)
+        status = judge_runs(&fair);
+    if (status == GORDIAN_OK) {
+        check->result->holds = !fair.best.nodes;
+        check->result->start = check->graph->initial[0];
+        status = fair.best.nodes ? show_run(&fair) : GORDIAN_OK;
+    }
+    while (fair.pending_count > 0)
+        memory_free(&fair.memory, fair.pending[--fair.pending_count].nodes);
+    memory_free_all(&fair.memory, fair.fires, fair.here, fair.place, fair.best.nodes, fair.pending,
+                    fair.cycle);
+    runs_close(&fair.runs);
+    return status;
+}

@@ -1,0 +1,80 @@
+/*
+ * An explicit labelled transition graph in memory: what hiding, minimisation, equality, .aut files
+ * and drawings work on. Rows of transitions one after another (CSR), labels interned.
+ *
+ * A label is a text: names sorted and joined by '|', each with =datum if there are data; label 0 is
+ * always "tau", the step that shows nothing. Texts rather than bit sets, so that graphs of
+ * different circuits, and files of other tools, can be compared.
+ *
+ * There may be several initial states (hiding makes them); a file has the first only.
+ */
+#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_GRAPH_H
+#define GORDIAN_ENGINES_COMPOSE_GRAPH_GRAPH_H
+
+#include "foundation/base/hash.h"
+
+#include <gordian/compose.h>
+
+#define LABEL_TAU        0u
+#define GRAPH_STATES_MAX (UINT32_MAX - 1)
+
+/* Texts of any length and their numbers. One that is all zero but for its memory is empty. */
+struct label_table {
+    gordian_allocator memory;
+    struct hash table;
+    size_t *starts; /* of label i in `text`: NUL-terminated */
+    size_t start_room;
+    uint32_t count;
+    char *text;
+    size_t text_used, text_room;
+};
+
+gordian_status labels_init(struct label_table *labels, const gordian_allocator *memory,
+                           gordian_error *error); /* with "tau" as number 0, as a graph wants it */
+void labels_free(struct label_table *labels);
+gordian_status labels_put(struct label_table *labels, const char *text, size_t length,
+                          uint32_t *label, gordian_error *error);
+uint32_t labels_find(const struct label_table *labels, const char *text,
+                     size_t length); /* or NONE */
+const char *labels_text(const struct label_table *labels, uint32_t label);
+
+struct gordian_graph {
+    gordian_allocator memory;
+    struct label_table labels;
+    uint32_t state_count;
+    uint32_t *initial; /* ascending */
+    size_t initial_count, initial_room;
+    size_t *first; /* arcs of state s: first[s] .. first[s+1]-1 */
+    size_t first_room;
+    gordian_graph_arc *arcs;
+    size_t arc_count, arc_room;
+    bool incomplete; /* from a file of a stopped run: arcs are missing */
+};
+
+/* An empty graph. Building it: states in order, each followed by its arcs; then graph_finish. */
+gordian_status graph_new(gordian_graph **out, const gordian_allocator *memory,
+                         gordian_error *error);
+/* Starts the next state: its number is state_count - 1 from then on. */
+gordian_status graph_state(gordian_graph *graph, gordian_error *error);
+/* An arc of the state started last. */
+gordian_status graph_arc(gordian_graph *graph, uint32_t label, uint32_t to, gordian_error *error);
+gordian_status graph_initial(gordian_graph *graph, uint32_t state, gordian_error *error);
+/* Checks that every arc ends at a state and that there is an initial one (GORDIAN_STATUS_INPUT),
+ * sorts the arcs of every state by (label text, to) and drops those that are there twice. */
+gordian_status graph_finish(gordian_graph *graph, gordian_error *error);
+
+/* From arcs in any order: what readers use. `from`, `arcs`: count of them, not kept. */
+gordian_status graph_build(gordian_graph **out, struct label_table *labels, uint32_t state_count,
+                           uint32_t initial, const uint32_t *from, const gordian_graph_arc *arcs,
+                           size_t count, const gordian_allocator *memory, gordian_error *error);
+
+/* The classes of strong bisimilarity: class_of[s], numbered by their smallest states. */
+gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uint32_t *class_count,
+                             gordian_error *error);
+
+static inline bool graph_is_deadlock(const gordian_graph *graph, uint32_t state)
+{
+    return graph->first[state] == graph->first[state + 1];
+}
+
+#endif

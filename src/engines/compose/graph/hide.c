@@ -1,0 +1,247 @@
+/* Hiding names. The states that hidden steps lead to are found once for every strongly connected
+ * component of hidden steps, from the last one back: each takes over the visible steps of those it
+ * leads to. So cycles of hidden steps need nothing special. */
+#include "engines/compose/circuit.h"
+#include "engines/compose/graph/components.h"
+#include "engines/compose/graph/graph.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/output.h"
+#include "foundation/base/sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool hides_inner(void *context, const char *name, size_t length)
+{
+    const gordian_circuit *circuit = context;
+    uint32_t number = names_find(&circuit->names, name, length);
+    return number == GORDIAN_NONE || !circuit->boundary[number];
+}
+
+gordian_hiding gordian_hide_inner(const gordian_circuit *circuit)
+{
+    return (gordian_hiding){hides_inner, (void *)circuit};
+}
+
+/* ------------------------------------------------------------------ labels */
+
+/* The label with the hidden names struck out, into `text`; "tau" if nothing is left. */
+static void strike_out(const char *label, const gordian_hiding *hiding, struct output *text)
+{
+    text->used = 0;
+    while (*label) {
+        size_t length = strcspn(label, "|"), name = strcspn(label, "=|");
+        if (!hiding->hides(hiding->context, label, name)) {
+            if (text->used > 0)
+                output_char(text, '|');
+            output_bytes(text, label, length);
+        }
+        label += length + (label[length] == '|');
+    }
+    if (text->used == 0)
+        output_text(text, "tau");
+}
+
+gordian_status hidden_labels(const gordian_graph *graph, const gordian_hiding *hiding,
+                             struct label_table *labels, uint32_t *new_of, gordian_error *error)
+{
+    struct output text;
+    gordian_status status = GORDIAN_OK;
+    if (!output_open(&text, -1))
+        return fail_memory(error);
+    for (uint32_t i = 0; i < graph->labels.count && status == GORDIAN_OK; i++) {
+        if (i == LABEL_TAU) {
+            new_of[i] = LABEL_TAU;
+            continue;
+        }
+        strike_out(labels_text(&graph->labels, i), hiding, &text);
+        status = text.failure ? fail_memory(error)
+                              : labels_put(labels, text.buffer, text.used, &new_of[i], error);
+    }
+    output_close(&text);
+    return status;
+}
+
+/* ------------------------------------------------------------------ hiding */
+
+struct hider {
+    const gordian_graph *graph;
+    gordian_allocator memory;
+    gordian_graph *result;
+    uint32_t *new_of; /* labels */
+    struct components parts;
+
+    /* The visible steps of a component and of all it leads to by hidden ones:
+     * steps[first[c]] .. steps[first[c+1]-1], sorted, each once. */
+    gordian_graph_arc *steps;
+    size_t *first;
+    size_t step_count, step_room;
+
+    uint32_t *seen_in; /* by component: the last one that took its steps over, from 1 */
+    uint32_t *queue;
+    uint32_t *number; /* of a state that stays; NONE */
+    uint32_t found;
+};
+
+static int compare_arcs(const void *left, const void *right)
+{
+    const gordian_graph_arc *a = left, *b = right;
+    if (a->label != b->label)
+        return a->label < b->label ? -1 : 1;
+    return (a->to > b->to) - (a->to < b->to);
+}
+
+static bool add_step(struct hider *hider, gordian_graph_arc step)
+{
+    if (!memory_grow(&hider->memory, &hider->steps, &hider->step_room, hider->step_count + 1,
+                     sizeof *hider->steps))
+        return false;
+    hider->steps[hider->step_count++] = step;
+    return true;
+}
+
+/* What component c takes over along one hidden arc. */
+static bool take_over(struct hider *hider, uint32_t c, uint32_t from)
+{
+    if (from == c || hider->seen_in[from] == c + 1)
+        return true;
+    hider->seen_in[from] = c + 1;
+    for (size_t i = hider->first[from]; i < hider->first[from + 1]; i++)
+        if (!add_step(hider, hider->steps[i]))
+            return false;
+    return true;
+}
+
+static bool collect_steps(struct hider *hider, uint32_t c)
+{
+    const gordian_graph *graph = hider->graph;
+    const struct scc *scc = &hider->parts.scc;
+    size_t start = hider->step_count;
+    hider->first[c] = start;
+    for (uint32_t m = scc->starts[c]; m < scc->starts[c + 1]; m++) {
+        uint32_t s = scc->members[m];
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+            const gordian_graph_arc *arc = &graph->arcs[i];
+            uint32_t label = hider->new_of[arc->label];
+            bool fine = label == LABEL_TAU ? take_over(hider, c, scc_component(scc, arc->to))
+                                           : add_step(hider, (gordian_graph_arc){label, arc->to});
+            if (!fine)
+                return false;
+        }
+    }
+    size_t kept = start;
+    if (hider->step_count > start)
+        qsort(hider->steps + start, hider->step_count - start, sizeof *hider->steps, compare_arcs);
+    for (size_t i = start; i < hider->step_count; i++)
+        if (i == start || compare_arcs(&hider->steps[i - 1], &hider->steps[i]) != 0)
+            hider->steps[kept++] = hider->steps[i];
+    hider->step_count = kept;
+    hider->first[c + 1] = kept;
+    return true;
+}
+
+static void reach_state(struct hider *hider, uint32_t state)
+{
+    if (hider->number[state] != GORDIAN_NONE)
+        return;
+    hider->number[state] = 0;
+    hider->queue[hider->found++] = state;
+}
+
+/* Marks the initial states, and where hidden steps lead from them; then everything reachable. The
+ * first `initial_count` of the queue are the initial ones. */
+static uint32_t explore_visible(struct hider *hider)
+{
+    const gordian_graph *graph = hider->graph;
+    memset(hider->number, 0xff, graph->state_count * sizeof(uint32_t));
+    for (size_t i = 0; i < graph->initial_count; i++)
+        reach_state(hider, graph->initial[i]);
+    for (uint32_t at = 0; at < hider->found; at++) {
+        uint32_t s = hider->queue[at];
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++)
+            if (hider->new_of[graph->arcs[i].label] == LABEL_TAU)
+                reach_state(hider, graph->arcs[i].to);
+    }
+    uint32_t initial_count = hider->found;
+    for (uint32_t at = 0; at < hider->found; at++) {
+        uint32_t c = scc_component(&hider->parts.scc, hider->queue[at]);
+        for (size_t i = hider->first[c]; i < hider->first[c + 1]; i++)
+            reach_state(hider, hider->steps[i].to);
+    }
+    return initial_count;
+}
+
+static gordian_status write_result(struct hider *hider, uint32_t initial_count,
+                                   gordian_error *error)
+{
+    const gordian_graph *graph = hider->graph;
+    uint32_t next = 0;
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t s = 0; s < graph->state_count; s++)
+        if (hider->number[s] != GORDIAN_NONE)
+            hider->number[s] = next++;
+    for (uint32_t s = 0; s < graph->state_count && status == GORDIAN_OK; s++) {
+        if (hider->number[s] == GORDIAN_NONE)
+            continue;
+        uint32_t c = scc_component(&hider->parts.scc, s);
+        status = graph_state(hider->result, error);
+        for (size_t i = hider->first[c]; i < hider->first[c + 1] && status == GORDIAN_OK; i++)
+            status = graph_arc(hider->result, hider->steps[i].label,
+                               hider->number[hider->steps[i].to], error);
+    }
+    sort_u32(hider->queue, initial_count);
+    for (uint32_t i = 0; i < initial_count && status == GORDIAN_OK; i++)
+        status = graph_initial(hider->result, hider->number[hider->queue[i]], error);
+    return status == GORDIAN_OK ? graph_finish(hider->result, error) : status;
+}
+
+static bool make_room(struct hider *hider)
+{
+    size_t states = hider->graph->state_count, parts = hider->parts.scc.count;
+    hider->first = memory_alloc(&hider->memory, (parts + 1) * sizeof(size_t));
+    hider->seen_in = memory_zeroed(&hider->memory, parts * sizeof(uint32_t));
+    hider->queue = memory_alloc(&hider->memory, states * sizeof(uint32_t));
+    hider->number = memory_alloc(&hider->memory, states * sizeof(uint32_t));
+    return hider->first && hider->seen_in && hider->queue && hider->number;
+}
+
+static gordian_status hide_names(struct hider *hider, const gordian_hiding *hiding,
+                                 gordian_error *error)
+{
+    gordian_status status = graph_new(&hider->result, &hider->memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    hider->result->incomplete = hider->graph->incomplete;
+    hider->new_of =
+        memory_alloc(&hider->memory, hider->graph->labels.count * sizeof *hider->new_of);
+    if (!hider->new_of)
+        return fail_memory(error);
+    status = hidden_labels(hider->graph, hiding, &hider->result->labels, hider->new_of, error);
+    if (status == GORDIAN_OK)
+        status = components_find(&hider->parts, hider->graph, hider->new_of, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!make_room(hider))
+        return fail_memory(error);
+    for (uint32_t c = 0; c < hider->parts.scc.count; c++) /* what it leads to comes before */
+        if (!collect_steps(hider, c))
+            return fail_memory(error);
+    return write_result(hider, explore_visible(hider), error);
+}
+
+gordian_status gordian_graph_hide(gordian_graph **out, const gordian_graph *graph,
+                                  const gordian_hiding *hiding, gordian_error *error)
+{
+    struct hider hider = {.graph = graph, .memory = graph->memory};
+    gordian_status status = hide_names(&hider, hiding, error);
+    components_free(&hider.parts);
+    memory_free_all(&hider.memory, hider.new_of, hider.steps, hider.first, hider.seen_in,
+                    hider.queue, hider.number);
+    if (status != GORDIAN_OK) {
+        gordian_graph_close(hider.result);
+        hider.result = NULL;
+    }
+    *out = hider.result;
+    return status;
+}

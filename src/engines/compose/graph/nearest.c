@@ -1,0 +1,222 @@
+/* The nearest deadlock, the nearest cycle of hidden steps, and the ways there. */
+#include "engines/compose/graph/components.h"
+#include "engines/compose/graph/graph.h"
+#include "foundation/base/error.h"
+
+#include <string.h>
+
+void gordian_livelock_free(gordian_livelock *livelock)
+{
+    if (livelock->path)
+        memory_free(&livelock->allocator, livelock->path);
+    if (livelock->cycle)
+        memory_free(&livelock->allocator, livelock->cycle);
+    *livelock = (gordian_livelock){.allocator = livelock->allocator};
+}
+
+void gordian_graph_deadlocks_free(gordian_graph_deadlocks *found)
+{
+    if (found->path)
+        memory_free(&found->allocator, found->path);
+    *found = (gordian_graph_deadlocks){.allocator = found->allocator};
+}
+
+/* ------------------------------------------------------------------ breadth first */
+
+struct looking {
+    const gordian_graph *graph;
+    const uint32_t *new_of; /* labels, TAU: hidden */
+    struct components parts;
+    uint32_t *queue;
+    size_t *by; /* the arc a state was reached by + 1; 0: not reached; SIZE_MAX: at the start */
+    uint32_t found;
+};
+
+static gordian_status looking_open(struct looking *looking, const gordian_graph *graph,
+                                   gordian_error *error)
+{
+    *looking = (struct looking){.graph = graph};
+    looking->queue = memory_alloc(&graph->memory, graph->state_count * sizeof *looking->queue);
+    looking->by = memory_alloc(&graph->memory, graph->state_count * sizeof *looking->by);
+    return looking->queue && looking->by ? GORDIAN_OK : fail_memory(error);
+}
+
+static void looking_close(struct looking *looking)
+{
+    memory_free(&looking->graph->memory, looking->queue);
+    memory_free(&looking->graph->memory, looking->by);
+}
+
+static void reach_state(struct looking *looking, uint32_t state, size_t by)
+{
+    if (looking->by[state])
+        return;
+    looking->by[state] = by;
+    looking->queue[looking->found++] = state;
+}
+
+static void start_anew(struct looking *looking)
+{
+    memset(looking->by, 0, looking->graph->state_count * sizeof *looking->by);
+    looking->found = 0;
+}
+
+static void start_at_initial(struct looking *looking)
+{
+    start_anew(looking);
+    for (size_t i = 0; i < looking->graph->initial_count; i++)
+        reach_state(looking, looking->graph->initial[i], SIZE_MAX);
+}
+
+static void go_further(struct looking *looking, uint32_t state)
+{
+    const gordian_graph *graph = looking->graph;
+    for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++)
+        reach_state(looking, graph->arcs[i].to, i + 1);
+}
+
+static uint32_t source_of(const gordian_graph *graph, size_t arc)
+{
+    uint32_t low = 0, high = graph->state_count - 1; /* first[low] <= arc < first[high + 1] */
+    while (low < high) {
+        uint32_t middle = low + (high - low + 1) / 2;
+        if (graph->first[middle] <= arc)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* The arcs that led to `state`, back to the start of the search. */
+static gordian_status way_to(const struct looking *looking, uint32_t state, size_t last,
+                             gordian_graph_arc **arcs, size_t *count,
+                             const gordian_allocator *memory, gordian_error *error)
+{
+    size_t length = last != SIZE_MAX;
+    for (uint32_t s = state; looking->by[s] != SIZE_MAX;
+         s = source_of(looking->graph, looking->by[s] - 1))
+        length++;
+    *arcs = memory_alloc(memory, length * sizeof **arcs);
+    if (!*arcs)
+        return fail_memory(error);
+    *count = length;
+    if (last != SIZE_MAX)
+        (*arcs)[--length] = looking->graph->arcs[last];
+    for (uint32_t s = state; looking->by[s] != SIZE_MAX;
+         s = source_of(looking->graph, looking->by[s] - 1))
+        (*arcs)[--length] = looking->graph->arcs[looking->by[s] - 1];
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ deadlocks */
+
+gordian_status gordian_graph_find_deadlocks(const gordian_graph *graph,
+                                            gordian_graph_deadlocks *found, gordian_error *error)
+{
+    struct looking looking;
+    *found = (gordian_graph_deadlocks){.allocator = graph->memory};
+    gordian_status status = looking_open(&looking, graph, error);
+    if (status == GORDIAN_OK)
+        start_at_initial(&looking);
+    for (; found->states < looking.found; found->states++) {
+        uint32_t s = looking.queue[found->states];
+        go_further(&looking, s);
+        found->transitions += graph->first[s + 1] - graph->first[s];
+        if (graph_is_deadlock(graph, s) && found->deadlocks++ == 0)
+            found->state = s;
+    }
+    if (found->deadlocks > 0)
+        status = way_to(&looking, found->state, SIZE_MAX, &found->path, &found->path_count,
+                        &found->allocator, error);
+    looking_close(&looking);
+    if (status != GORDIAN_OK)
+        gordian_graph_deadlocks_free(found);
+    return status;
+}
+
+/* ------------------------------------------------------------------ livelocks */
+
+/* Is there a cycle of hidden steps through this state? In a component of several states there is;
+ * a single one needs a loop. A hidden loop is a step like any other; idling is not written down. */
+static bool on_cycle(const struct looking *looking, uint32_t state)
+{
+    const gordian_graph *graph = looking->graph;
+    const struct scc *scc = &looking->parts.scc;
+    uint32_t c = scc_component(scc, state);
+    if (scc->starts[c + 1] - scc->starts[c] > 1)
+        return true;
+    for (size_t i = graph->first[state]; i < graph->first[state + 1]; i++)
+        if (graph->arcs[i].to == state && arc_is_hidden(looking->new_of, &graph->arcs[i]))
+            return true;
+    return false;
+}
+
+/* Everything reachable, nearest first; counts those on cycles. */
+static gordian_status find_nearest(struct looking *looking, gordian_livelock *livelock,
+                                   gordian_error *error)
+{
+    start_at_initial(looking);
+    for (uint32_t at = 0; at < looking->found; at++) {
+        uint32_t s = looking->queue[at];
+        if (on_cycle(looking, s) && livelock->states++ == 0)
+            livelock->state = s;
+        go_further(looking, s);
+    }
+    return livelock->states == 0 ? GORDIAN_OK
+                                 : way_to(looking, livelock->state, SIZE_MAX, &livelock->path,
+                                          &livelock->path_count, &livelock->allocator, error);
+}
+
+/* The shortest way back to the state along hidden steps. */
+static gordian_status find_cycle(struct looking *looking, gordian_livelock *livelock,
+                                 gordian_error *error)
+{
+    const gordian_graph *graph = looking->graph;
+    start_anew(looking);
+    reach_state(looking, livelock->state, SIZE_MAX);
+    for (uint32_t at = 0; at < looking->found; at++) {
+        uint32_t s = looking->queue[at];
+        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+            if (!arc_is_hidden(looking->new_of, &graph->arcs[i]))
+                continue;
+            if (graph->arcs[i].to == livelock->state)
+                return way_to(looking, s, i, &livelock->cycle, &livelock->cycle_count,
+                              &livelock->allocator, error);
+            reach_state(looking, graph->arcs[i].to, i + 1);
+        }
+    }
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_graph_livelock(const gordian_graph *graph, const gordian_hiding *hiding,
+                                      gordian_livelock *livelock, gordian_error *error)
+{
+    const gordian_allocator *memory = &graph->memory;
+    struct label_table labels;
+    struct looking looking;
+    *livelock = (gordian_livelock){.allocator = *memory};
+    gordian_status status = labels_init(&labels, memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint32_t *new_of = memory_alloc(memory, graph->labels.count * sizeof *new_of);
+    status = looking_open(&looking, graph, error);
+    looking.new_of = new_of;
+    if (!new_of)
+        status = fail_memory(error);
+    if (status == GORDIAN_OK)
+        status = hidden_labels(graph, hiding, &labels, new_of, error);
+    if (status == GORDIAN_OK)
+        status = components_find(&looking.parts, graph, new_of, error);
+    if (status == GORDIAN_OK)
+        status = find_nearest(&looking, livelock, error);
+    if (status == GORDIAN_OK && livelock->states > 0)
+        status = find_cycle(&looking, livelock, error);
+    components_free(&looking.parts);
+    labels_free(&labels);
+    memory_free(memory, new_of);
+    looking_close(&looking);
+    if (status != GORDIAN_OK)
+        gordian_livelock_free(livelock);
+    return status;
+}

@@ -1,0 +1,348 @@
+#include "engines/compose/graph/prices.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/io/output.h"
+#include "foundation/base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ semirings */
+
+/* What is best, and costs nothing. */
+static double best_of(gordian_semiring semiring)
+{
+    return semiring == GORDIAN_SEMIRING_WEIGHTED ? 0 : 1;
+}
+
+static bool is_better(gordian_semiring semiring, double a, double b)
+{
+    return semiring == GORDIAN_SEMIRING_WEIGHTED ? a < b : a > b;
+}
+
+static double multiply(gordian_semiring semiring, double a, double b)
+{
+    return semiring == GORDIAN_SEMIRING_WEIGHTED ? a + b
+           : semiring == GORDIAN_SEMIRING_FUZZY  ? fmin(a, b)
+                                                 : a * b;
+}
+
+/* Of those that became one transition the best counts: their sum. */
+static double cost_of(gordian_semiring semiring, const struct cost *cost)
+{
+    if (isnan(cost->least))
+        return best_of(semiring);
+    return semiring == GORDIAN_SEMIRING_WEIGHTED ? cost->least : cost->greatest;
+}
+
+/* ------------------------------------------------------------------ the product goes by */
+
+static gordian_status check_costs(const struct prices *prices, const struct shape *shape,
+                                  gordian_error *error)
+{
+    for (size_t t = 0; t < shape->transition_count; t++)
+        if (prices->semiring != GORDIAN_SEMIRING_WEIGHTED && shape->costs[t].greatest > 1)
+            return fail(error, GORDIAN_STATUS_INPUT,
+                        "a step of '%s' costs %.15g: here costs are from 0 to 1",
+                        shape->automaton->title, shape->costs[t].greatest);
+    return GORDIAN_OK;
+}
+
+gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit,
+                           gordian_semiring semiring, const gordian_allocator *memory,
+                           gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    *prices = (struct prices){.memory = *memory, .circuit = circuit, .semiring = semiring};
+    prices->factors = memory_alloc(memory, (circuit->factor_count + 1) * sizeof(uint32_t));
+    if (!prices->factors)
+        return fail_memory(error);
+    for (uint32_t f = 0; f < circuit->factor_count && status == GORDIAN_OK; f++) {
+        const struct shape *shape = factor_shape(circuit, f);
+        if (!shape->costs)
+            continue;
+        prices->factors[prices->factor_count++] = f;
+        status = check_costs(prices, shape, error);
+    }
+    if (status == GORDIAN_OK && prices->factor_count == 0)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "nothing here says what it costs: #SCA atoms do, 'p -> q : {a}, 3'");
+    return status;
+}
+
+gordian_status prices_begin(struct prices *prices, uint64_t states, gordian_error *error)
+{
+    if (states > GRAPH_STATES_MAX) /* there will be no graph either */
+        return GORDIAN_OK;
+    prices->locals = memory_alloc(&prices->memory,
+                                  ((size_t)states * prices->factor_count + 1) * sizeof(uint32_t));
+    prices->first = memory_zeroed(&prices->memory, ((size_t)states + 2) * sizeof(size_t));
+    return prices->locals && prices->first ? GORDIAN_OK : fail_memory(error);
+}
+
+static uint64_t hash_label(const struct prices *prices, const uint64_t *label)
+{
+    return hash_bytes(label, prices->circuit->label_words * sizeof *label);
+}
+
+static void put_labels(const void *context, struct hash *table)
+{
+    const struct prices *prices = context;
+    for (uint32_t l = 0; l < prices->label_count; l++)
+        hash_put(table, hash_label(prices, prices->labels + l * prices->circuit->label_words), l);
+}
+
+static gordian_status number_label(struct prices *prices, const uint64_t *label, uint32_t *number,
+                                   gordian_error *error)
+{
+    size_t words = prices->circuit->label_words;
+    uint64_t hash = hash_label(prices, label);
+    struct hash_probe probe = hash_probe(&prices->table, hash);
+    while (hash_meet(&prices->table, &probe)) {
+        *number = probe.number;
+        if (memcmp(prices->labels + probe.number * words, label, words * sizeof *label) == 0)
+            return GORDIAN_OK;
+    }
+    if (!hash_reserve(&prices->table, &prices->memory, prices->label_count + 1,
+                      prices->label_count + 1, put_labels, prices) ||
+        !memory_grow(&prices->memory, &prices->labels, &prices->label_room,
+                     (prices->label_count + (size_t)1) * words, sizeof *label))
+        return fail_memory(error);
+    *number = prices->label_count++;
+    memcpy(prices->labels + *number * words, label, words * sizeof *label);
+    hash_put(&prices->table, hash, *number);
+    return GORDIAN_OK;
+}
+
+gordian_status prices_row(struct prices *prices, const gordian_compose_row *row,
+                          gordian_error *error)
+{
+    size_t words = prices->circuit->label_words;
+    if (!prices->first)
+        return GORDIAN_OK;
+    for (size_t i = 0; i < prices->factor_count; i++)
+        prices->locals[row->number * prices->factor_count + i] = row->state[prices->factors[i]];
+    if (!memory_grow(&prices->memory, &prices->arcs, &prices->arc_room,
+                     prices->arc_count + row->count, sizeof *prices->arcs))
+        return fail_memory(error);
+    for (size_t i = 0; i < row->count; i++) {
+        gordian_graph_arc *arc = &prices->arcs[prices->arc_count++];
+        arc->to = (uint32_t)row->to[i];
+        gordian_status status = number_label(prices, row->labels + i * words, &arc->label, error);
+        if (status != GORDIAN_OK)
+            return status;
+    }
+    prices->first[row->number + 1] = prices->arc_count;
+    prices->state_count = (uint32_t)row->number + 1;
+    return GORDIAN_OK;
+}
+
+void prices_close(struct prices *prices)
+{
+    memory_free_all(&prices->memory, prices->factors, prices->locals, prices->labels, prices->arcs,
+                    prices->first);
+    hash_free(&prices->table, &prices->memory);
+    *prices = (struct prices){.memory = prices->memory};
+}
+
+/* ------------------------------------------------------------------ what a step costs */
+
+/* Does transition t of the factor fire, of its names, those of the label with the same data?
+ * `own`, `mask`: label_words words each, for it. */
+static bool fires_like(const struct prices *prices, uint32_t factor, size_t t,
+                       const uint64_t *label, uint64_t *own, const uint64_t *mask)
+{
+    factor_label(prices->circuit, factor, t, own);
+    for (size_t w = 0; w < prices->circuit->label_words; w++)
+        if ((own[w] ^ label[w]) & mask[w])
+            return false;
+    return true;
+}
+
+static double step_cost(const struct prices *prices, uint32_t from, const gordian_graph_arc *arc,
+                        uint64_t *own, uint64_t *mask)
+{
+    const gordian_circuit *circuit = prices->circuit;
+    const uint64_t *label = prices->labels + arc->label * circuit->label_words;
+    const uint32_t *here = prices->locals + (size_t)from * prices->factor_count;
+    const uint32_t *there = prices->locals + (size_t)arc->to * prices->factor_count;
+    double cost = best_of(prices->semiring);
+    for (size_t i = 0; i < prices->factor_count; i++) {
+        uint32_t factor = prices->factors[i];
+        const struct shape *shape = factor_shape(circuit, factor);
+        factor_mask(circuit, factor, mask);
+        for (size_t t = shape->first[here[i]]; t < shape->first[here[i] + 1]; t++)
+            if (shape->to[t] == there[i] && fires_like(prices, factor, t, label, own, mask)) {
+                cost =
+                    multiply(prices->semiring, cost, cost_of(prices->semiring, &shape->costs[t]));
+                break;
+            }
+    }
+    return cost;
+}
+
+/* ------------------------------------------------------------------ the search */
+
+struct search {
+    const struct prices *prices;
+    struct check *check;
+    uint64_t *own, *mask;
+    double *costs;    /* by state: of the best way known; NAN: none */
+    size_t *by;       /* by state: the arc it ends with; SIZE_MAX: it begins there */
+    uint32_t *from;   /* by state: where that arc begins */
+    uint32_t *heap;   /* states, the best first */
+    uint32_t *place;  /* by state: where it is in the heap + 1; 0: not there, UINT32_MAX: done */
+    uint32_t waiting; /* in the heap */
+};
+
+static bool comes_first(const struct search *search, uint32_t a, uint32_t b)
+{
+    return is_better(search->prices->semiring, search->costs[a], search->costs[b]) ||
+           (a < b && search->costs[a] == search->costs[b]);
+}
+
+static void put_at(struct search *search, uint32_t place, uint32_t state)
+{
+    search->heap[place] = state;
+    search->place[state] = place + 1;
+}
+
+static void move_up(struct search *search, uint32_t place, uint32_t state)
+{
+    while (place > 0 && comes_first(search, state, search->heap[(place - 1) / 2])) {
+        put_at(search, place, search->heap[(place - 1) / 2]);
+        place = (place - 1) / 2;
+    }
+    put_at(search, place, state);
+}
+
+static uint32_t take_first(struct search *search)
+{
+    uint32_t first = search->heap[0], last = search->heap[--search->waiting], place = 0;
+    search->place[first] = UINT32_MAX;
+    while (search->waiting > 0) {
+        uint32_t child = 2 * place + 1;
+        if (child + 1 < search->waiting &&
+            comes_first(search, search->heap[child + 1], search->heap[child]))
+            child++;
+        if (child >= search->waiting || !comes_first(search, search->heap[child], last)) {
+            put_at(search, place, last);
+            break;
+        }
+        put_at(search, place, search->heap[child]);
+        place = child;
+    }
+    return first;
+}
+
+/* A way to a state that costs so much. */
+static void offer_way(struct search *search, uint32_t state, double cost, uint32_t from, size_t by)
+{
+    uint32_t place = search->place[state];
+    if (place == UINT32_MAX ||
+        (place && !is_better(search->prices->semiring, cost, search->costs[state])))
+        return;
+    search->costs[state] = cost;
+    search->from[state] = from;
+    search->by[state] = by;
+    move_up(search, place ? place - 1 : search->waiting++, state);
+}
+
+/* The best state in which the formula holds, or GORDIAN_NONE. */
+static uint32_t search_best(struct search *search)
+{
+    const struct prices *prices = search->prices;
+    const gordian_graph *graph = search->check->graph;
+    const uint8_t *wanted = search->check->holds[search->check->formula->top];
+    for (size_t i = 0; i < graph->initial_count; i++)
+        offer_way(search, graph->initial[i], best_of(prices->semiring), GORDIAN_NONE, SIZE_MAX);
+    while (search->waiting > 0) {
+        uint32_t state = take_first(search);
+        if (wanted[state])
+            return state;
+        for (size_t i = prices->first[state]; i < prices->first[state + 1]; i++) {
+            double step = step_cost(prices, state, &prices->arcs[i], search->own, search->mask);
+            double cost = multiply(prices->semiring, search->costs[state], step);
+            if (prices->semiring == GORDIAN_SEMIRING_WEIGHTED || cost > 0)
+                offer_way(search, prices->arcs[i].to, cost, state, i);
+        }
+    }
+    return GORDIAN_NONE;
+}
+
+/* The step as the graph has it. */
+static gordian_status show_step(struct search *search, uint32_t state, struct output *text)
+{
+    const struct prices *prices = search->prices;
+    struct check *check = search->check;
+    const gordian_graph_arc *arc = &prices->arcs[search->by[state]];
+    text->used = 0;
+    circuit_write_label(prices->circuit, prices->labels + arc->label * prices->circuit->label_words,
+                        text);
+    if (text->failure)
+        return fail_memory(check->error);
+    uint32_t label = labels_find(&check->graph->labels, text->buffer, text->used);
+    size_t at = check->result->path_count;
+    check->result->costs[at] =
+        step_cost(prices, search->from[state], arc, search->own, search->mask);
+    return check_add_arc(check, false, (gordian_graph_arc){label, arc->to});
+}
+
+static gordian_status show_way(struct search *search, uint32_t end)
+{
+    gordian_check *result = search->check->result;
+    gordian_status status = GORDIAN_OK;
+    struct output text;
+    size_t length = 0;
+    for (uint32_t s = end; search->from[s] != GORDIAN_NONE; s = search->from[s])
+        length++;
+    uint32_t *states = memory_alloc(&result->allocator, (length + 1) * sizeof *states);
+    result->costs = memory_alloc(&result->allocator, (length + 1) * sizeof *result->costs);
+    bool open = output_open(&text, OUTPUT_MEMORY);
+    if (!states || !result->costs || !open)
+        status = fail_memory(search->check->error);
+    for (size_t i = length + 1; status == GORDIAN_OK && i-- > 0;) {
+        states[i] = end;
+        end = search->from[end];
+    }
+    for (size_t i = 1; i <= length && status == GORDIAN_OK; i++)
+        status = show_step(search, states[i], &text);
+    if (status == GORDIAN_OK)
+        result->start = states[0];
+    if (open)
+        output_close(&text);
+    memory_free(&result->allocator, states);
+    return status;
+}
+
+gordian_status prices_best(const struct prices *prices, struct check *check)
+{
+    const gordian_allocator *memory = &prices->memory;
+    size_t states = (size_t)prices->state_count + 1, words = prices->circuit->label_words + 1;
+    struct search search = {
+        .prices = prices,
+        .check = check,
+        .own = memory_alloc(memory, words * sizeof(uint64_t)),
+        .mask = memory_alloc(memory, words * sizeof(uint64_t)),
+        .costs = memory_alloc(memory, states * sizeof(double)),
+        .by = memory_alloc(memory, states * sizeof(size_t)),
+        .from = memory_alloc(memory, states * sizeof(uint32_t)),
+        .heap = memory_alloc(memory, states * sizeof(uint32_t)),
+        .place = memory_zeroed(memory, states * sizeof(uint32_t)),
+    };
+    gordian_status status = GORDIAN_OK;
+    if (!search.own || !search.mask || !search.costs || !search.by || !search.from ||
+        !search.heap || !search.place)
+        status = fail_memory(check->error);
+    if (status == GORDIAN_OK) {
+        uint32_t end = search_best(&search);
+        check->result->holds = end != GORDIAN_NONE;
+        check->result->start = check->graph->initial[0];
+        check->result->cost = check->result->holds ? search.costs[end] : 0;
+        if (check->result->holds)
+            status = show_way(&search, end);
+    }
+    memory_free_all(memory, search.own, search.mask, search.costs, search.by, search.from,
+                    search.heap, search.place);
+    return status;
+}

@@ -1,0 +1,314 @@
+#include "engines/compose/treo/actuals.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void actuals_free(struct actuals *actuals)
+{
+    memory_free(&actuals->treo->memory, actuals->ports);
+    memory_free(&actuals->treo->memory, actuals->values);
+}
+
+/* ------------------------------------------------------------------ nodes */
+
+gordian_status actuals_new_node(struct treo *treo, uint32_t instance, const char *name,
+                                uint32_t *node)
+{
+    if (!memory_grow(&treo->memory, &treo->nodes, &treo->node_room, treo->node_count + 1,
+                     sizeof *treo->nodes))
+        return fail_memory(treo->error);
+    const char *copy = arena_text(&treo->arena, name, strlen(name));
+    if (!copy)
+        return fail_memory(treo->error);
+    treo->nodes[treo->node_count] = (struct node){.name = copy, .instance = instance};
+    *node = (uint32_t)treo->node_count++;
+    return GORDIAN_OK;
+}
+
+/* What a variable means in an instance; unless `bound` is given, a new node if it has no meaning
+ * yet. */
+static gordian_status bind_variable(struct treo *treo, uint32_t instance, const char *key,
+                                    const struct binding *bound, struct binding *meaning)
+{
+    char full[TREO_KEY_SIZE + 16];
+    size_t length = (size_t)snprintf(full, sizeof full, "%u:%s", instance, key);
+    uint32_t number = labels_find(&treo->keys, full, length);
+    if (number != GORDIAN_NONE) {
+        *meaning = treo->bindings[number];
+        return GORDIAN_OK;
+    }
+    struct binding fresh = bound ? *bound : (struct binding){0};
+    gordian_status status = bound ? GORDIAN_OK : actuals_new_node(treo, instance, key, &fresh.node);
+    if (status == GORDIAN_OK && !memory_grow(&treo->memory, &treo->bindings, &treo->binding_room,
+                                             treo->binding_count + 1, sizeof *treo->bindings))
+        status = fail_memory(treo->error);
+    if (status == GORDIAN_OK)
+        status = labels_put(&treo->keys, full, length, &number, treo->error);
+    if (status == GORDIAN_OK) {
+        treo->bindings[treo->binding_count++] = fresh;
+        *meaning = fresh;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ actual ports and arguments */
+
+gordian_status actuals_add_port(void *context, const char *key)
+{
+    struct actuals *actuals = context;
+    struct treo *treo = actuals->treo;
+    if (actuals->port_count >= treo->most)
+        return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u ports", treo->most);
+    if (!memory_grow(&treo->memory, &actuals->ports, &actuals->port_room, actuals->port_count + 1,
+                     sizeof *actuals->ports))
+        return fail_memory(treo->error);
+    gordian_status status = bind_variable(treo, actuals->place->instance, key, NULL,
+                                          &actuals->ports[actuals->port_count]);
+    if (status == GORDIAN_OK)
+        actuals->port_count++;
+    return status;
+}
+
+gordian_status actuals_add_value(struct actuals *actuals, const struct value *value)
+{
+    struct treo *treo = actuals->treo;
+    if (!memory_grow(&treo->memory, &actuals->values, &actuals->value_room,
+                     actuals->value_count + 1, sizeof *actuals->values))
+        return fail_memory(treo->error);
+    actuals->values[actuals->value_count++] = *value;
+    return GORDIAN_OK;
+}
+
+/* An element of an array of parameters: f[1..n] handed on. */
+static gordian_status add_element(void *context, const char *key)
+{
+    struct actuals *actuals = context;
+    const struct value *value = scope_find(actuals->place->scope, key);
+    if (!value)
+        return fail(actuals->treo->error, GORDIAN_STATUS_INPUT, "'%s' has no value here", key);
+    return actuals_add_value(actuals, value);
+}
+
+bool actuals_has_range(const struct expr *expr)
+{
+    if (expr->kind != EXPR_VARIABLE)
+        return false;
+    for (const struct expr *index = expr->indices; index; index = index->next)
+        if (index->kind == EXPR_BINARY && index->op == TOKEN_RANGE)
+            return true;
+    return false;
+}
+
+gordian_status actuals_evaluate_arguments(struct actuals *actuals, const struct set *set)
+{
+    struct treo *treo = actuals->treo;
+    gordian_status status = GORDIAN_OK;
+    for (const struct expr *argument = set->arguments ? set->arguments->first : NULL;
+         argument && status == GORDIAN_OK; argument = argument->next) {
+        struct value value;
+        if (actuals_has_range(argument)) {
+            status = value_expand(treo, actuals->place, argument, add_element, actuals);
+            if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
+                status = treo_complain(treo, actuals->place->module, argument->token,
+                                       "'%s' has no value here", argument->name);
+            continue;
+        }
+        status = value_of(treo, actuals->place, argument, &value);
+        if (status == GORDIAN_OK)
+            status = actuals_add_value(actuals, &value);
+    }
+    return status;
+}
+
+gordian_status actuals_evaluate_ports(struct actuals *actuals, const struct set *set)
+{
+    struct treo *treo = actuals->treo;
+    gordian_status status = GORDIAN_OK;
+    for (const struct expr *port = set->ports; port && status == GORDIAN_OK; port = port->next) {
+        status = value_expand(treo, actuals->place, port, actuals_add_port, actuals);
+        if (status == GORDIAN_STATUS_INPUT && !treo->error->line)
+            status = treo_complain(treo, actuals->place->module, port->token, "more than %u ports",
+                                   treo->most);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ formals */
+
+gordian_status formals_count(struct treo *treo, const struct place *place,
+                             const struct formal *formals, uint64_t *total,
+                             const struct expr **unbound)
+{
+    *total = 0;
+    *unbound = NULL;
+    for (const struct formal *formal = formals; formal; formal = formal->next) {
+        uint64_t count = 1;
+        for (const struct expr *index = formal->variable ? formal->variable->indices : NULL;
+             index && !*unbound; index = index->next)
+            *unbound = value_unbound(treo, place, index);
+        if (*unbound)
+            return GORDIAN_OK;
+        if (formal->variable) {
+            gordian_status status = value_expand_count(treo, place, formal->variable, &count);
+            if (status != GORDIAN_OK)
+                return status;
+        }
+        *total += count;
+    }
+    return GORDIAN_OK;
+}
+
+gordian_status formals_find_size(struct treo *treo, struct place *place,
+                                 const struct formal *formals, uint64_t wanted, uint64_t *total)
+{
+    const struct expr *unbound;
+    gordian_status status = formals_count(treo, place, formals, total, &unbound);
+    if (status != GORDIAN_OK || !unbound)
+        return status;
+    const char *name = unbound->name;
+    if (unbound->kind != EXPR_VARIABLE || unbound->indices)
+        return treo_complain(treo, place->module, unbound->token, "'%s' has no value here", name);
+    struct place inner = *place;
+    for (uint64_t size = 0; size <= wanted + 1024; size++) {
+        struct value value = {.kind = VALUE_NUMBER, .number = (int64_t)size};
+        struct scope attempt = {.up = place->scope, .key = name, .value = value};
+        inner.scope = &attempt;
+        status = formals_count(treo, &inner, formals, total, &unbound);
+        if (status != GORDIAN_OK)
+            return status;
+        if (unbound)
+            return treo_complain(treo, place->module, unbound->token,
+                                 "'%s' and '%s' are both open: one of them must be a parameter",
+                                 name, unbound->name ? unbound->name : "another");
+        if (*total != wanted)
+            continue;
+        place->scope = scope_bind(treo, place->scope, name, &value);
+        return place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
+    }
+    return GORDIAN_OK; /* the caller sees that the number is wrong */
+}
+
+static gordian_status bind_parameter(void *context, const char *key)
+{
+    struct matching *matching = context;
+    const struct value *value = &matching->actuals->values[matching->next++];
+    if (matching->formal->component && value->kind != VALUE_COMPONENT &&
+        value->kind != VALUE_PRIMITIVE)
+        return fail(matching->treo->error, GORDIAN_STATUS_INPUT,
+                    "the parameter '%s' wants a component", key);
+    matching->place->scope = scope_bind(matching->treo, matching->place->scope, key, value);
+    return matching->place->scope ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
+}
+
+/* k,d as a reminder of what is wanted. */
+static const char *parameter_names(const struct formal *formals, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (const struct formal *formal = formals; formal && used < size; formal = formal->next)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? "," : "",
+                                 formal->variable ? formal->variable->name : "..");
+    return buffer;
+}
+
+gordian_status formals_bind_parameters(struct treo *treo, struct place *place,
+                                       const struct actuals *actuals, const struct set *set,
+                                       const struct value *callee)
+{
+    uint64_t total;
+    char names[120];
+    const struct formal *formals = callee->component->parameters;
+    struct matching matching = {.treo = treo, .place = place, .actuals = actuals};
+    gordian_status status = formals_find_size(treo, place, formals, actuals->value_count, &total);
+    if (status != GORDIAN_OK)
+        return status;
+    if (total != actuals->value_count && actuals->place->instance == 0 && !set->arguments)
+        return treo_complain(treo, callee->module, callee->component->token,
+                             "'%s' takes %" PRIu64 " parameter%s: say %s with the main component, "
+                             "--main '%s<%s>'",
+                             callee->name, total, total == 1 ? "" : "s", total == 1 ? "it" : "them",
+                             callee->name, parameter_names(formals, names, sizeof names));
+    if (total != actuals->value_count)
+        return treo_complain(treo, actuals->place->module, set->token,
+                             "'%s' takes %" PRIu64 " parameter%s, not %zu", callee->name, total,
+                             total == 1 ? "" : "s", actuals->value_count);
+    for (const struct formal *formal = formals; formal && status == GORDIAN_OK;
+         formal = formal->next) {
+        matching.formal = formal;
+        if (!formal->variable)
+            matching.next++;
+        else
+            status = value_expand(treo, place, formal->variable, bind_parameter, &matching);
+        if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line) {
+            char message[sizeof treo->error->message];
+            memcpy(message, treo->error->message, sizeof message);
+            status = treo_complain(treo, actuals->place->module, set->token, "%s", message);
+        }
+    }
+    return status;
+}
+
+/* A port of the callee: an atom's is listed, a composite's gets its meaning. */
+static gordian_status bind_port(void *context, const char *key)
+{
+    struct matching *matching = context;
+    struct treo *treo = matching->treo;
+    size_t next = matching->next++;
+    if (matching->ports) {
+        matching->ports[next].key = arena_text(&treo->arena, key, strlen(key));
+        matching->ports[next].way = matching->formal->way;
+        return matching->ports[next].key ? GORDIAN_OK : fail_memory(treo->error);
+    }
+    struct binding meaning, bound = matching->actuals->ports[next];
+    if (matching->formal->way != PORT_UNKNOWN)
+        bound.way = matching->formal->way;
+    size_t before = treo->binding_count;
+    gordian_status status = bind_variable(treo, matching->instance, key, &bound, &meaning);
+    if (status == GORDIAN_OK && treo->binding_count == before)
+        return fail(treo->error, GORDIAN_STATUS_INPUT, "the port '%s' is there twice", key);
+    return status;
+}
+
+/* A port that only takes in and is put into inside, or the other way round, is declared wrongly:
+ * public circuits do that, and mean what the inside does. Whoever reads a port that is put out gets
+ * what is outside gets: nodes hand their data to all of their readers. */
+gordian_status formals_check_way(struct treo *treo, const struct actuals *actuals,
+                                 const struct set *set, const char *callee, size_t port,
+                                 uint8_t way)
+{
+    uint8_t outer = actuals->ports[port].way;
+    struct node *node = &treo->nodes[actuals->ports[port].node];
+    if (actuals->place->instance == 0) { /* the main component's */
+        node->boundary = true;
+        node->way = way;
+    }
+    bool writes = outer == PORT_IN && way == PORT_OUT, reads = outer == PORT_OUT && way == PORT_IN;
+    if (!writes && !reads)
+        return GORDIAN_OK;
+    node->way = PORT_UNKNOWN; /* what it is, the inside tells */
+    return treo_note(treo, actuals->place->module, set->token,
+                     "'%s' %s '%s', a port declared '%s': taken for what it is inside", callee,
+                     writes ? "writes to" : "reads", node->name, writes ? "?" : "!");
+}
+
+gordian_status formals_bind_ports(struct treo *treo, struct matching *matching,
+                                  const struct set *set, const struct value *callee)
+{
+    const struct actuals *actuals = matching->actuals;
+    gordian_status status = GORDIAN_OK;
+    for (const struct formal *formal = callee->component->ports; formal && status == GORDIAN_OK;
+         formal = formal->next) {
+        size_t first = matching->next;
+        matching->formal = formal;
+        if (formal->variable)
+            status = value_expand(treo, matching->place, formal->variable, bind_port, matching);
+        else
+            status = treo_complain(treo, callee->module, formal->token, "this port needs a name");
+        if (status == GORDIAN_STATUS_INPUT && treo->error && !treo->error->line)
+            status = treo_complain(treo, callee->module, formal->token, "this port is there twice");
+        for (size_t p = first; p < matching->next && status == GORDIAN_OK; p++)
+            status = formals_check_way(treo, actuals, set, callee->name, p, formal->way);
+    }
+    return status;
+}

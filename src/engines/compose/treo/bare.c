@@ -1,0 +1,151 @@
+/* Rules without braces: who fires follows from the guard. A port that does not fire is null, so
+ * a != null says that it fires, a = null that it does not, and a = b that both do or neither. */
+#include "engines/compose/treo/inside.h"
+
+#include <string.h>
+
+/* What the conjuncts of a guard say about one port. */
+enum said {
+    SAID_NOTHING,
+    SAID_FIRES,
+    SAID_NULL,
+    SAID_BOTH, /* it cannot be */
+};
+
+struct bare {
+    const struct automaton *automaton;
+    uint32_t parent[BARE_PORTS_MAX]; /* ports tied by = */
+    uint8_t said[BARE_PORTS_MAX];    /* enum said; of a root */
+    bool mentioned[BARE_PORTS_MAX];
+};
+
+static uint32_t bare_root(const struct bare *bare, uint32_t port)
+{
+    while (bare->parent[port] != port)
+        port = bare->parent[port];
+    return port;
+}
+
+static void say_about(struct bare *bare, uint32_t port, enum said said)
+{
+    bare->said[bare_root(bare, port)] |= (uint8_t)said;
+}
+
+static void tie_ports(struct bare *bare, uint32_t left, uint32_t right)
+{
+    left = bare_root(bare, left);
+    right = bare_root(bare, right);
+    bare->parent[left] = right;
+    bare->said[right] |= bare->said[left];
+}
+
+/* One side is a port: what does the other say of it? */
+static void take_equality(struct bare *bare, const struct guard_node *node, bool holds)
+{
+    const struct guard_node *nodes = bare->automaton->guards.nodes;
+    const struct guard_node *port = &nodes[node->left], *other = &nodes[node->right];
+    if (port->kind != TERM_PORT) {
+        const struct guard_node *swap = port;
+        port = other;
+        other = swap;
+    }
+    if (port->kind != TERM_PORT)
+        return;
+    if (other->kind == TERM_NULL)
+        say_about(bare, port->symbol, holds ? SAID_NULL : SAID_FIRES);
+    else if (holds && (other->kind == TERM_CONSTANT || other->kind == TERM_APPLY))
+        say_about(bare, port->symbol, SAID_FIRES);
+    else if (holds && other->kind == TERM_PORT)
+        tie_ports(bare, port->symbol, other->symbol);
+}
+
+static void take_conjuncts(struct bare *bare, uint32_t guard)
+{
+    const struct guard_node *nodes = bare->automaton->guards.nodes;
+    while (nodes[guard].kind == GUARD_AND) {
+        take_conjuncts(bare, nodes[guard].right);
+        guard = nodes[guard].left;
+    }
+    const struct guard_node *node = &nodes[guard];
+    if (node->kind == GUARD_EQUAL)
+        take_equality(bare, node, true);
+    else if (node->kind == GUARD_NOT && nodes[node->left].kind == GUARD_EQUAL)
+        take_equality(bare, &nodes[node->left], false);
+    else if (node->kind == GUARD_PREDICATE)
+        for (uint32_t list = node->left; list != GUARD_NONE; list = nodes[list].right)
+            if (nodes[nodes[list].left].kind == TERM_PORT)
+                say_about(bare, nodes[nodes[list].left].symbol, SAID_FIRES);
+}
+
+static void mention_ports(struct bare *bare, uint32_t guard)
+{
+    const struct guard_node *nodes = bare->automaton->guards.nodes;
+    for (; guard != GUARD_NONE; guard = nodes[guard].left) {
+        if (nodes[guard].kind == TERM_PORT)
+            bare->mentioned[nodes[guard].symbol] = true;
+        mention_ports(bare, nodes[guard].right);
+    }
+}
+
+static void look_at_guard(struct bare *bare, const struct automaton *automaton, uint32_t guard)
+{
+    *bare = (struct bare){.automaton = automaton};
+    for (uint32_t p = 0; p < automaton->port_count; p++)
+        bare->parent[p] = p;
+    mention_ports(bare, guard);
+    take_conjuncts(bare, guard);
+}
+
+void bare_ports(const struct automaton *automaton, uint32_t guard, uint64_t *fires,
+                uint64_t *blocked)
+{
+    struct bare bare;
+    look_at_guard(&bare, automaton, guard);
+    for (uint32_t p = 0; p < automaton->port_count; p++) {
+        uint8_t said = bare.said[bare_root(&bare, p)];
+        if (bare.mentioned[p] && said == SAID_NULL)
+            bits_set(blocked, p);
+        else if (bare.mentioned[p])
+            bits_set(fires, p);
+    }
+}
+
+/* The classes of ports that may fire or not, by their roots. */
+static uint32_t open_classes(const struct bare *bare, uint32_t *roots, bool *contradiction)
+{
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < bare->automaton->port_count; p++) {
+        *contradiction |= bare->said[p] == SAID_BOTH && bare->parent[p] == p;
+        if (bare->mentioned[p] && bare->parent[p] == p && bare->said[p] == SAID_NOTHING)
+            roots[count++] = p;
+    }
+    return count;
+}
+
+bool bare_choice(const struct automaton *automaton, uint32_t guard, uint32_t choice,
+                 uint64_t *fires)
+{
+    struct bare bare;
+    uint32_t roots[BARE_PORTS_MAX];
+    bool contradiction = false;
+    look_at_guard(&bare, automaton, guard);
+    uint32_t count = open_classes(&bare, roots, &contradiction);
+    if (contradiction || count > BARE_OPEN_MAX || choice >> count)
+        return false;
+    memset(fires, 0, (bits_words(automaton->port_count) + 1) * sizeof *fires);
+    for (uint32_t i = 0; i < count; i++)
+        bare.said[roots[i]] = choice >> i & 1 ? SAID_FIRES : SAID_NULL;
+    for (uint32_t p = 0; p < automaton->port_count; p++)
+        if (bare.mentioned[p] && bare.said[bare_root(&bare, p)] == SAID_FIRES)
+            bits_set(fires, p);
+    return true;
+}
+
+uint32_t bare_open(const struct automaton *automaton, uint32_t guard)
+{
+    struct bare bare;
+    uint32_t roots[BARE_PORTS_MAX];
+    bool contradiction = false;
+    look_at_guard(&bare, automaton, guard);
+    return open_classes(&bare, roots, &contradiction);
+}

@@ -1,0 +1,645 @@
+/* Instances: components are given their parameters and ports and taken apart until only atoms are
+ * left. */
+#include "engines/compose/treo/actuals.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ atoms */
+
+static gordian_status add_atom(struct treo *treo, const struct actuals *actuals, uint32_t automaton,
+                               const char *title)
+{
+    const struct automaton *made = treo->circuit->automata[automaton];
+    size_t ports = actuals->port_count;
+    if (treo->atom_count >= treo->most)
+        return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u instances", treo->most);
+    if (!memory_grow(&treo->memory, &treo->atoms, &treo->atom_room, treo->atom_count + 1,
+                     sizeof *treo->atoms) ||
+        !memory_grow(&treo->memory, &treo->ends, &treo->end_room, treo->end_count + ports,
+                     sizeof *treo->ends))
+        return fail_memory(treo->error);
+    treo->atoms[treo->atom_count++] = (struct atom_instance){automaton, title, treo->end_count};
+    for (size_t p = 0; p < ports; p++) {
+        struct node *node = &treo->nodes[actuals->ports[p].node];
+        uint8_t way = made->ports[p].way;
+        node->writers += way == PORT_OUT;
+        node->readers += way != PORT_OUT;
+        treo->ends[treo->end_count++] = (struct end){actuals->ports[p].node, way};
+    }
+    return GORDIAN_OK;
+}
+
+uint32_t treo_made(const struct treo *treo, const char *key)
+{
+    uint32_t number = labels_find(&treo->made, key, strlen(key));
+    return number == GORDIAN_NONE ? GORDIAN_NONE : treo->automata[number];
+}
+
+gordian_status treo_keep(struct treo *treo, const char *key, struct automaton *automaton,
+                         uint32_t *number)
+{
+    uint32_t label;
+    gordian_status status = circuit_automaton(treo->circuit, automaton, number, treo->error);
+    if (status != GORDIAN_OK) {
+        automaton_free(automaton);
+        return status;
+    }
+    if (!*key)
+        return GORDIAN_OK;
+    if (!memory_grow(&treo->memory, &treo->automata, &treo->made_room, treo->made_count + 1,
+                     sizeof *treo->automata))
+        return fail_memory(treo->error);
+    status = labels_put(&treo->made, key, strlen(key), &label, treo->error);
+    if (status == GORDIAN_OK)
+        treo->automata[treo->made_count++] = *number;
+    return status;
+}
+
+/* A function that ports are given to: what its table mentions comes into the domain, unless that
+ * is listed. */
+static gordian_status function_argument(struct treo *treo, uint32_t module,
+                                        const struct token *token, const struct value *value,
+                                        const struct primitive *primitive, uint32_t *number)
+{
+    struct data *data = &treo->circuit->data;
+    struct mentions found = {.token = token};
+    gordian_status status = value_function(treo, module, value, primitive->argument == 'P',
+                                           primitive->ins, number, &found);
+    uint32_t arity = status == GORDIAN_OK ? data->functions[*number].arity : 0;
+    if (status == GORDIAN_OK && arity != primitive->ins)
+        return treo_complain(treo, module, token,
+                             "it is %s: its function takes %u argument%s, not %u", primitive->usage,
+                             primitive->ins, primitive->ins == 1 ? "" : "s", arity);
+    for (size_t i = 0; i < found.count && status == GORDIAN_OK && !data->listed; i++)
+        status = data_use(data, found.symbols[i], treo->error);
+    return status;
+}
+
+static gordian_status primitive_argument(struct treo *treo, const struct actuals *actuals,
+                                         const struct set *set, const struct primitive *primitive,
+                                         uint32_t *argument)
+{
+    const struct value *value = actuals->values;
+    const struct token *token = set->arguments ? set->arguments->token : set->token;
+    *argument = 0;
+    if (actuals->value_count != primitive->arguments)
+        return treo_complain(treo, actuals->place->module, set->token,
+                             "it is %s: %u parameter%s, not %zu", primitive->usage,
+                             primitive->arguments, primitive->arguments == 1 ? "" : "s",
+                             actuals->value_count);
+    if (primitive->argument == 'P' || primitive->argument == 'f')
+        return function_argument(treo, actuals->place->module, token, value, primitive, argument);
+    if (primitive->argument != 'd')
+        return GORDIAN_OK;
+    gordian_status status = value_symbol(treo, actuals->place->module, token, value, argument);
+    if (status != GORDIAN_OK)
+        return status;
+    gordian_error why = {0};
+    status = data_use(&treo->circuit->data, *argument, &why);
+    if (status == GORDIAN_STATUS_INPUT)
+        return treo_complain(treo, actuals->place->module, token, "%s", why.message);
+    return status == GORDIAN_OK ? status : fail_memory(treo->error);
+}
+
+static gordian_status instantiate_primitive(struct treo *treo, struct actuals *actuals,
+                                            const struct set *set,
+                                            const struct primitive *primitive)
+{
+    size_t ports = actuals->port_count, least = primitive->ins + primitive->outs;
+    bool more = primitive->more_ins || primitive->more_outs;
+    uint32_t argument, number;
+    char key[120];
+    if (ports < least || (ports > least && !more))
+        return treo_complain(treo, actuals->place->module, set->token,
+                             "'%s' takes %s%zu ports, not %zu: it is %s", primitive->name,
+                             more ? "at least " : "", least, ports, primitive->usage);
+    gordian_status status = primitive_argument(treo, actuals, set, primitive, &argument);
+    if (status != GORDIAN_OK)
+        return status;
+    uint32_t ins = primitive->more_ins ? (uint32_t)ports - primitive->outs : primitive->ins;
+    for (size_t p = 0; p < ports && status == GORDIAN_OK; p++)
+        status =
+            formals_check_way(treo, actuals, set, primitive->name, p, p < ins ? PORT_IN : PORT_OUT);
+    if (status != GORDIAN_OK)
+        return status;
+    snprintf(key, sizeof key, "%s %zu %u", primitive->name, ports, argument);
+    number = treo_made(treo, key);
+    if (number == GORDIAN_NONE) {
+        struct automaton *automaton;
+        status = primitive_build(&automaton, primitive, ins, (uint32_t)ports - ins, argument,
+                                 &treo->memory, treo->error);
+        if (status == GORDIAN_OK)
+            status = treo_keep(treo, key, automaton, &number);
+    }
+    return status == GORDIAN_OK ? add_atom(treo, actuals, number, NULL) : status;
+}
+
+/* What an atom is made from: the component and its parameters. Too long, or with parameters that
+ * are no data: "" and it is made each time. */
+static void atom_key(const struct value *callee, const struct actuals *actuals, char *key,
+                     size_t size)
+{
+    size_t used = (size_t)snprintf(key, size, "#%p %zu", (const void *)callee->component,
+                                   actuals->port_count);
+    for (size_t i = 0; i < actuals->value_count; i++) {
+        char text[60];
+        if (!value_text(&actuals->values[i], text, sizeof text) || used + sizeof text + 2 > size) {
+            *key = '\0';
+            return;
+        }
+        used += (size_t)snprintf(key + used, size - used, "\n%s", text);
+    }
+    if (callee->scope)
+        *key = '\0';
+}
+
+/* An automaton that fires its only port whenever somebody else does, with whatever datum. */
+static gordian_status free_automaton(struct treo *treo, uint8_t way, uint32_t *number)
+{
+    char key[40];
+    struct automaton *automaton;
+    static const uint64_t fires = 1;
+    snprintf(key, sizeof key, "free %u", way);
+    *number = treo_made(treo, key);
+    if (*number != GORDIAN_NONE)
+        return GORDIAN_OK;
+    gordian_status status = automaton_new(&automaton, "free", &treo->memory, treo->error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = automaton_port(automaton, "a", (enum port_way)way, NULL, treo->error);
+    if (status == GORDIAN_OK)
+        status = automaton_state(automaton, NULL, true, NULL, treo->error);
+    if (status == GORDIAN_OK)
+        status = automaton_transition(automaton, 0, 0, &fires, 0, treo->error);
+    if (status != GORDIAN_OK) {
+        automaton_free(automaton);
+        return status;
+    }
+    return treo_keep(treo, key, automaton, number);
+}
+
+/* Code that we cannot read may do anything: every port fires whenever it likes, alone or with
+ * others. Ports that have nothing to do with each other do just that, so each is an automaton. */
+static gordian_status add_foreign(struct treo *treo, const struct actuals *actuals,
+                                  const struct atom_port *ports, const char *title)
+{
+    gordian_status status = GORDIAN_OK;
+    for (size_t p = 0; p < actuals->port_count && status == GORDIAN_OK; p++) {
+        struct actuals one = {.treo = treo, .ports = actuals->ports + p, .port_count = 1};
+        uint32_t number;
+        status = free_automaton(treo, ports[p].way, &number);
+        if (status == GORDIAN_OK)
+            status = add_atom(treo, &one, number, title);
+    }
+    return status;
+}
+
+/* Fifo[3](a;b): three buffers in a row. */
+static gordian_status instantiate_chain(struct treo *treo, const struct actuals *ends,
+                                        const struct set *set, int64_t length)
+{
+    const struct primitive *fifo1 = primitive_find("fifo1", 5);
+    struct binding row[2] = {ends->ports[0], ends->ports[0]};
+    gordian_status status = GORDIAN_OK;
+    for (int64_t i = 1; i <= length && status == GORDIAN_OK; i++) {
+        struct actuals link = {
+            .treo = treo, .place = ends->place, .ports = row, .port_count = 2, .value_count = 0};
+        row[0] = row[1];
+        row[1] = i == length ? ends->ports[1] : (struct binding){0};
+        if (i < length)
+            status = actuals_new_node(treo, ends->place->instance, "m", &row[1].node);
+        if (status == GORDIAN_OK)
+            status = instantiate_primitive(treo, &link, set, fifo1);
+    }
+    return status;
+}
+
+static const struct primitive *find_built_in(const struct token *name)
+{
+    static const char *const others[][2] = {{"fifo", "fifo1"}, {"identity", "sync"}};
+    char lower[40] = "";
+    for (uint32_t i = 0; i < name->length && i + 1 < sizeof lower; i++)
+        lower[i] = (char)(name->text[i] >= 'A' && name->text[i] <= 'Z' ? name->text[i] + 32
+                                                                       : name->text[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(lower, others[i][0]) == 0)
+            return primitive_find(others[i][1], strlen(others[i][1]));
+    return primitive_find(lower, strlen(lower));
+}
+
+/* The atom's ports in the order in which the built-in component has them. */
+static gordian_status built_in_ports(struct treo *treo, const struct matching *matching,
+                                     const struct value *callee, struct actuals *inner)
+{
+    const struct actuals *outer = matching->actuals;
+    for (const struct expr *port = callee->component->atom->ports; port; port = port->next) {
+        char key[TREO_KEY_SIZE];
+        gordian_status status = value_key(treo, matching->place, port, key, sizeof key);
+        size_t p = 0;
+        while (p < outer->port_count && strcmp(matching->ports[p].key, key) != 0)
+            p++;
+        if (status == GORDIAN_OK && p == outer->port_count)
+            status = treo_complain(treo, callee->module, port->token, "'%s' is not a port of '%s'",
+                                   key, callee->name);
+        if (status == GORDIAN_OK && !memory_grow(&treo->memory, &inner->ports, &inner->port_room,
+                                                 inner->port_count + 1, sizeof *inner->ports))
+            status = fail_memory(treo->error);
+        if (status != GORDIAN_OK)
+            return status;
+        inner->ports[inner->port_count++] = outer->ports[p];
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status instantiate_built_in(struct treo *treo, const struct matching *matching,
+                                           const struct value *callee)
+{
+    const struct atom *atom = callee->component->atom;
+    const struct primitive *primitive = find_built_in(atom->name);
+    struct place place = {matching->place->scope, callee->module,
+                          matching->actuals->place->instance};
+    struct actuals inner = {.treo = treo, .place = &place};
+    struct set set = {.kind = SET_INSTANCE, .token = atom->name};
+    struct value value = {0};
+    if (!primitive)
+        return treo_complain(treo, callee->module, atom->name,
+                             "there is no built-in component '%.*s'", (int)atom->name->length,
+                             atom->name->text);
+    gordian_status status = built_in_ports(treo, matching, callee, &inner);
+    if (status == GORDIAN_OK && atom->argument)
+        status = value_of(treo, &place, atom->argument, &value);
+    if (status == GORDIAN_OK && primitive->arguments > 0 && atom->argument)
+        status = actuals_add_value(&inner, &value);
+    bool chain = strcmp(primitive->name, "fifo1") == 0 && value.kind == VALUE_NUMBER &&
+                 value.number > 1 && inner.port_count == 2;
+    if (status == GORDIAN_OK && chain && value.number > treo->most)
+        status =
+            treo_complain(treo, callee->module, atom->name, "more than %u instances", treo->most);
+    if (status == GORDIAN_OK)
+        status = chain ? instantiate_chain(treo, &inner, &set, value.number)
+                       : instantiate_primitive(treo, &inner, &set, primitive);
+    actuals_free(&inner);
+    return status;
+}
+
+static gordian_status instantiate_atom(struct treo *treo, struct actuals *actuals,
+                                       const struct set *set, const struct value *callee,
+                                       struct place *place)
+{
+    char key[300];
+    struct matching matching = {.treo = treo, .place = place, .actuals = actuals};
+    const struct atom *atom = callee->component->atom;
+    struct automaton *automaton;
+    uint32_t number;
+    if (atom->kind == ATOM_NONE)
+        return treo_complain(treo, callee->module, callee->component->token,
+                             "'%s' is told as #%.*s, which is not read: #RBA, #CA, #CAM, #PA, #P, "
+                             "#PR, #WA and #SCA are",
+                             callee->name, (int)atom->unsupported->length, atom->unsupported->text);
+    matching.ports = arena_alloc(&treo->arena, (actuals->port_count + 1) * sizeof *matching.ports);
+    if (!matching.ports)
+        return fail_memory(treo->error);
+    gordian_status status = formals_bind_ports(treo, &matching, set, callee);
+    if (status == GORDIAN_OK && atom->kind == ATOM_FOREIGN)
+        return add_foreign(treo, actuals, matching.ports, callee->name);
+    if (status == GORDIAN_OK && atom->kind == ATOM_BUILT_IN)
+        return instantiate_built_in(treo, &matching, callee);
+    if (status == GORDIAN_OK && atom->timed)
+        status = treo_note(treo, callee->module, callee->component->token,
+                           "'%s': how far jobs have come (#WA) is not looked at", callee->name);
+    if (status != GORDIAN_OK)
+        return status;
+    atom_key(callee, actuals, key, sizeof key);
+    number = *key ? treo_made(treo, key) : GORDIAN_NONE;
+    if (number == GORDIAN_NONE) {
+        status = atom_build(treo, callee->component, callee->name, place, matching.ports,
+                            actuals->port_count, &automaton);
+        if (status == GORDIAN_OK)
+            status = treo_keep(treo, key, automaton, &number);
+    }
+    return status == GORDIAN_OK ? add_atom(treo, actuals, number, NULL) : status;
+}
+
+/* ------------------------------------------------------------------ composites */
+
+static uint32_t ordinal_of(const struct treo *treo, uint32_t parent, const char *name)
+{
+    uint32_t ordinal = 1;
+    for (size_t i = treo->instance_count; i-- > 0;) {
+        const struct instance *other = &treo->instances[i];
+        if (other->parent != parent)
+            break; /* children of one parent follow one another */
+        if (strcmp(other->name, name) == 0)
+            return other->ordinal + 1;
+    }
+    return ordinal;
+}
+
+static gordian_status queue_instance(struct treo *treo, const struct value *callee,
+                                     const struct token *token, const struct place *caller,
+                                     uint32_t *number)
+{
+    uint32_t parent = caller->instance;
+    uint32_t depth = parent == GORDIAN_NONE ? 0 : treo->instances[parent].depth + 1;
+    if (depth > TREO_DEPTH_MAX)
+        return treo_complain(treo, caller->module, token,
+                             "components are nested more than %u deep: does the recursion end?",
+                             TREO_DEPTH_MAX);
+    if (treo->instance_count >= treo->most)
+        return treo_complain(treo, caller->module, token, "more than %u instances", treo->most);
+    if (!memory_grow(&treo->memory, &treo->instances, &treo->instance_room,
+                     treo->instance_count + 1, sizeof *treo->instances))
+        return fail_memory(treo->error);
+    *number = (uint32_t)treo->instance_count;
+    treo->instances[treo->instance_count] = (struct instance){
+        .component = callee->component,
+        .module = callee->module,
+        .parent = parent,
+        .depth = depth,
+        .ordinal = ordinal_of(treo, parent, callee->name),
+        .name = callee->name,
+        .token = token,
+        .token_module = caller->module,
+    };
+    treo->instance_count++;
+    return GORDIAN_OK;
+}
+
+/* name = other: follows it to a component that is written out. */
+static gordian_status resolve_instance(struct treo *treo, const struct place *place,
+                                       const struct component *component, struct value *value)
+{
+    struct place at = *place;
+    if (!component->variable) {
+        *value = (struct value){.kind = VALUE_COMPONENT,
+                                .component = component,
+                                .name = "component",
+                                .scope = place->scope,
+                                .module = place->module};
+        return GORDIAN_OK;
+    }
+    const struct expr *variable = component->variable;
+    for (unsigned hops = 0; hops < TREO_DEPTH_MAX; hops++) {
+        struct value ignored;
+        bool unknown = !variable->indices && !scope_find(at.scope, variable->name) &&
+                       component_find(treo, at.module, variable->token, variable->name, &ignored) ==
+                           GORDIAN_STATUS_END;
+        if (unknown)
+            return treo_unknown(treo, at.module, variable);
+        gordian_status status = value_of(treo, &at, variable, value);
+        if (status != GORDIAN_OK)
+            return status;
+        if (value->kind != VALUE_COMPONENT && value->kind != VALUE_PRIMITIVE)
+            return treo_complain(treo, at.module, variable->token, "'%s' is not a component",
+                                 variable->name);
+        if (value->kind == VALUE_PRIMITIVE || !value->component->variable)
+            return GORDIAN_OK;
+        variable = value->component->variable;
+        at.scope = value->scope;
+        at.module = value->module;
+    }
+    return treo_complain(treo, at.module, variable->token, "'%s' is defined by itself",
+                         variable->name);
+}
+
+static gordian_status instantiate_component(struct treo *treo, struct actuals *actuals,
+                                            const struct set *set, const struct value *callee)
+{
+    struct place place = {.scope = callee->scope, .module = callee->module};
+    uint64_t total;
+    gordian_status status = formals_bind_parameters(treo, &place, actuals, set, callee);
+    if (status == GORDIAN_OK)
+        status =
+            formals_find_size(treo, &place, callee->component->ports, actuals->port_count, &total);
+    if (status != GORDIAN_OK)
+        return status;
+    if (total != actuals->port_count)
+        return treo_complain(treo, actuals->place->module, set->token,
+                             "'%s' takes %" PRIu64 " port%s, not %zu", callee->name, total,
+                             total == 1 ? "" : "s", actuals->port_count);
+    if (callee->component->atom)
+        return instantiate_atom(treo, actuals, set, callee, &place);
+    struct matching matching = {.treo = treo, .place = &place, .actuals = actuals};
+    status = queue_instance(treo, callee, set->token, actuals->place, &matching.instance);
+    if (status == GORDIAN_OK)
+        status = formals_bind_ports(treo, &matching, set, callee);
+    if (status == GORDIAN_OK)
+        treo->instances[matching.instance].scope = place.scope;
+    return status;
+}
+
+/* What is wrong with a parameter is wrong where it was given: if that complaint points into a
+ * library, it points to the user's instance from now on, and the library's line comes second. */
+static void point_outside(struct treo *treo, const struct place *place, const struct token *token)
+{
+    uint32_t module = place->module, instance = place->instance;
+    if (treo->fault_module == 0 || !treo->fault || !treo->fault->file[0])
+        return;
+    while (module != 0 && instance != GORDIAN_NONE && treo->instances[instance].token) {
+        module = treo->instances[instance].token_module;
+        token = treo->instances[instance].token;
+        instance = treo->instances[instance].parent;
+    }
+    if (module != 0)
+        return;
+    gordian_fault inner = *treo->fault;
+    gordian_error *error = treo->error;
+    text_point(treo->modules[0]->shown, token->line, token->column, treo->fault);
+    memcpy(treo->fault->inner_file, inner.file, sizeof inner.file);
+    memcpy(treo->fault->inner_text, inner.line, sizeof inner.line);
+    treo->fault->inner_caret = inner.caret;
+    treo->fault->inner_line = error->line;
+    treo->fault->inner_column = error->column;
+    error->line = token->line;
+    error->column = token->column;
+    treo->fault_module = 0;
+}
+
+static gordian_status instantiate_body(struct treo *treo, const struct place *place,
+                                       const struct set *set)
+{
+    struct actuals actuals = {.treo = treo, .place = place};
+    struct value callee;
+    gordian_status status = resolve_instance(treo, place, set->component, &callee);
+    if (status == GORDIAN_OK)
+        status = actuals_evaluate_arguments(&actuals, set);
+    if (status == GORDIAN_OK)
+        status = actuals_evaluate_ports(&actuals, set);
+    if (status == GORDIAN_OK)
+        status = callee.kind == VALUE_PRIMITIVE
+                     ? instantiate_primitive(treo, &actuals, set, callee.primitive)
+                     : instantiate_component(treo, &actuals, set, &callee);
+    if (status == GORDIAN_STATUS_INPUT && actuals.value_count > 0)
+        point_outside(treo, place, set->token);
+    actuals_free(&actuals);
+    return status;
+}
+
+/* ------------------------------------------------------------------ sets */
+
+struct members {
+    struct treo *treo;
+    const struct set *first;
+};
+
+static gordian_status evaluate_set(struct treo *treo, const struct place *place,
+                                   const struct set *set);
+
+static gordian_status evaluate_members(void *context, const struct place *place)
+{
+    const struct members *members = context;
+    gordian_status status = GORDIAN_OK;
+    for (const struct set *set = members->first; set && status == GORDIAN_OK; set = set->next)
+        status = evaluate_set(members->treo, place, set);
+    return status;
+}
+
+static gordian_status evaluate_for(struct treo *treo, const struct place *place,
+                                   const struct set *set)
+{
+    int64_t first, last = 0;
+    gordian_status status = value_number(treo, place, set->first, &first);
+    if (status == GORDIAN_OK)
+        status = value_number(treo, place, set->last, &last);
+    if (status == GORDIAN_OK && last >= first && (uint64_t)last - (uint64_t)first >= treo->most)
+        return treo_complain(treo, place->module, set->token, "more than %u rounds", treo->most);
+    for (int64_t i = first; i <= last && status == GORDIAN_OK; i++) {
+        struct value value = {.kind = VALUE_NUMBER, .number = i};
+        struct place inner = *place;
+        inner.scope = scope_bind(treo, place->scope, set->name, &value);
+        status = inner.scope ? evaluate_set(treo, &inner, set->members) : GORDIAN_STATUS_MEMORY;
+        if (i == INT64_MAX)
+            break;
+    }
+    return status;
+}
+
+static gordian_status evaluate_set(struct treo *treo, const struct place *place,
+                                   const struct set *set)
+{
+    struct members members = {treo, set->members};
+    bool truth;
+    gordian_status status;
+    switch ((enum set_kind)set->kind) {
+    case SET_INSTANCE:
+        return instantiate_body(treo, place, set);
+    case SET_GROUP:
+        return formula_solve(treo, place, set->formula, evaluate_members, &members);
+    case SET_FOR:
+        return evaluate_for(treo, place, set);
+    case SET_IF:
+        status = value_truth(treo, place, set->formula, &truth);
+        if (status != GORDIAN_OK || (!truth && !set->otherwise))
+            return status;
+        return evaluate_set(treo, place, truth ? set->members : set->otherwise);
+    }
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ the main component */
+
+/* a[1..3],b: the ports with a size. */
+static const char *port_examples(const struct formal *formals, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (const struct formal *formal = formals; formal && used < size; formal = formal->next) {
+        const struct expr *variable = formal->variable;
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s%s", used ? "," : "",
+                                 variable ? variable->name : "x",
+                                 variable && actuals_has_range(variable) ? "[1..3]" : "");
+    }
+    return buffer;
+}
+
+/* Without actual ports: its own names become the boundary. */
+static gordian_status bind_main_ports(struct actuals *actuals, const struct value *callee,
+                                      const struct place *place)
+{
+    struct treo *treo = actuals->treo;
+    const struct expr *unbound;
+    uint64_t total;
+    char ports[160];
+    gordian_status status = formals_count(treo, place, callee->component->ports, &total, &unbound);
+    if (status != GORDIAN_OK)
+        return status;
+    if (unbound)
+        return treo_complain(treo, place->module, unbound->token,
+                             "how large is '%s'? Say it with the main component: --main '%s(%s)'",
+                             unbound->name, callee->name,
+                             port_examples(callee->component->ports, ports, sizeof ports));
+    for (const struct formal *formal = callee->component->ports; formal && status == GORDIAN_OK;
+         formal = formal->next) {
+        if (formal->variable)
+            status = value_expand(treo, place, formal->variable, actuals_add_port, actuals);
+        else
+            status = treo_complain(treo, place->module, formal->token, "this port needs a name");
+    }
+    return status;
+}
+
+/* The main instance has an instance of its own around it, number 0, whose nodes are the boundary.
+ */
+static gordian_status start_main(struct treo *treo, const struct set *main,
+                                 const struct place *place)
+{
+    struct actuals actuals = {.treo = treo, .place = place};
+    struct value callee;
+    struct place inside;
+    gordian_status status = resolve_instance(treo, place, main->component, &callee);
+    if (status == GORDIAN_OK)
+        status = actuals_evaluate_arguments(&actuals, main);
+    if (status == GORDIAN_OK && callee.kind == VALUE_COMPONENT && !main->ports) {
+        inside = (struct place){.scope = callee.scope, .module = callee.module};
+        status = formals_bind_parameters(treo, &inside, &actuals, main, &callee);
+        if (status == GORDIAN_OK)
+            status = bind_main_ports(&actuals, &callee, &inside);
+    } else if (status == GORDIAN_OK) {
+        status = actuals_evaluate_ports(&actuals, main);
+    }
+    if (status == GORDIAN_OK)
+        status = callee.kind == VALUE_PRIMITIVE
+                     ? instantiate_primitive(treo, &actuals, main, callee.primitive)
+                     : instantiate_component(treo, &actuals, main, &callee);
+    actuals_free(&actuals);
+    return status;
+}
+
+/* The instances from `first` on are new: the first of them is the next to be taken apart. */
+static gordian_status push_instances(struct treo *treo, size_t first)
+{
+    size_t count = treo->instance_count - first;
+    if (!memory_grow(&treo->memory, &treo->stack, &treo->stack_room, treo->stack_count + count,
+                     sizeof *treo->stack))
+        return fail_memory(treo->error);
+    for (size_t i = treo->instance_count; i-- > first;)
+        treo->stack[treo->stack_count++] = (uint32_t)i;
+    return GORDIAN_OK;
+}
+
+gordian_status treo_run(struct treo *treo, const struct set *main)
+{
+    struct value outside = {.name = ""};
+    struct place place = {.module = 0, .instance = GORDIAN_NONE};
+    gordian_status status = queue_instance(treo, &outside, main->token, &place, &place.instance);
+    if (status == GORDIAN_OK)
+        status = start_main(treo, main, &place);
+    if (status == GORDIAN_OK)
+        status = push_instances(treo, 1);
+    while (status == GORDIAN_OK && treo->stack_count > 0) {
+        uint32_t number = treo->stack[--treo->stack_count];
+        size_t before = treo->instance_count;
+        const struct instance *instance = &treo->instances[number];
+        place = (struct place){instance->scope, instance->module, number};
+        const struct component *component = instance->component;
+        const struct token *token = instance->token;
+        status = evaluate_set(treo, &place, component->body);
+        if (status == GORDIAN_STATUS_INPUT && component->parameters)
+            point_outside(treo, &place, token);
+        if (status == GORDIAN_OK)
+            status = push_instances(treo, before);
+    }
+    return status;
+}

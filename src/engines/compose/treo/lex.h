@@ -1,0 +1,52 @@
+/* Tokens of .treo and .ca texts. */
+#ifndef GORDIAN_ENGINES_COMPOSE_TREO_LEX_H
+#define GORDIAN_ENGINES_COMPOSE_TREO_LEX_H
+
+#include "engines/compose/fault.h"
+
+/* A token of one character has that character as its kind. */
+enum token_kind {
+    TOKEN_END = 256,
+    TOKEN_NAME,    /* fifo1; `any bytes`, the quotes not part of it */
+    TOKEN_NUMBER,  /* 12 */
+    TOKEN_DECIMAL, /* 1.5 */
+    TOKEN_STRING,  /* "text", the quotes not part of it */
+    TOKEN_ATOM,    /* #RBA, the # not part of it */
+    TOKEN_RANGE,   /* .. */
+    TOKEN_LE,      /* <= */
+    TOKEN_GE,      /* >= */
+    TOKEN_NE,      /* != */
+    TOKEN_AND,     /* && */
+    TOKEN_OR,      /* || */
+    TOKEN_ARROW,   /* -> */
+};
+
+struct token {
+    uint16_t kind;
+    uint32_t length;
+    const char *text; /* in the text; no NUL behind it */
+    uint32_t line, column;
+};
+
+struct tokens {
+    gordian_allocator memory;
+    const struct text *text; /* must outlive the tokens */
+    struct token *list;      /* the last one is TOKEN_END */
+    size_t count, room;
+};
+
+/* Comments are // to the end of the line and slash-star to star-slash. */
+gordian_status tokens_read(struct tokens *tokens, const struct text *text,
+                           const gordian_allocator *memory, gordian_fault *fault,
+                           gordian_error *error);
+void tokens_free(struct tokens *tokens);
+
+/* 12.5 and nothing else; the C library's way would ask for the user's language. */
+bool decimal_read(const char *text, size_t length, double *number);
+
+bool token_is(const struct token *token, const char *text);
+
+/* What a message calls the token: "'fifo1'", "the end of the text". */
+const char *token_show(const struct token *token, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,230 @@
+/* From instances and nodes to a circuit: names, mergers, factors. */
+#include "engines/compose/treo/inside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_SIZE (GORDIAN_NAME_MAX + 1)
+
+struct filling {
+    struct treo *treo;
+    uint32_t *by_depth;    /* the nodes, the outermost first */
+    uint32_t *name_of;     /* by node: its name in the circuit; NONE: nobody needs one */
+    uint32_t *next_writer; /* by node: how many of its writers have been seen */
+    uint32_t *writer_name; /* by writer of a node with several: node n has those from first[n] on */
+    size_t *first;
+    uint32_t *names; /* of the factor at hand */
+    size_t name_room;
+};
+
+/* x as it is, a[1] as a1, a[1][2] as a1_2. */
+static void short_name(const char *name, char *text, size_t size)
+{
+    size_t used = 0;
+    bool index = false;
+    for (; *name && used + 1 < size; name++) {
+        if (*name == ']')
+            continue;
+        if (*name != '[')
+            text[used++] = *name;
+        else if (index)
+            text[used++] = '_';
+        index |= *name == '[';
+    }
+    text[used] = '\0';
+}
+
+/* Puts the names of the instances around in front, the outermost first: chain_2.a1. False: too
+ * long. */
+static bool put_path(const struct treo *treo, uint32_t instance, char *text, size_t size)
+{
+    char part[NAME_SIZE + 16];
+    for (; treo->instances[instance].depth > 1; instance = treo->instances[instance].parent) {
+        const struct instance *here = &treo->instances[instance];
+        size_t length = strlen(text), added;
+        if (here->ordinal > 1)
+            added = (size_t)snprintf(part, sizeof part, "%s_%u.", here->name, here->ordinal);
+        else
+            added = (size_t)snprintf(part, sizeof part, "%s.", here->name);
+        if (added >= sizeof part || length + added >= size)
+            return false;
+        memmove(text + added, text, length + 1);
+        memcpy(text, part, added);
+    }
+    return true;
+}
+
+static bool is_taken(const struct treo *treo, const char *text)
+{
+    return names_find(&treo->circuit->names, text, strlen(text)) != GORDIAN_NONE;
+}
+
+/* A name nobody has: the plain one, with the path, with the node's number. */
+static void choose_name(const struct treo *treo, uint32_t number, char *text)
+{
+    const struct node *node = &treo->nodes[number];
+    char plain[NAME_SIZE];
+    short_name(node->name, plain, sizeof plain - 20);
+    memcpy(text, plain, strlen(plain) + 1);
+    if (!is_taken(treo, text))
+        return;
+    if (put_path(treo, node->instance, text, NAME_SIZE) && !is_taken(treo, text))
+        return;
+    for (uint32_t suffix = number;; suffix++) {
+        snprintf(text, NAME_SIZE, "%.*s~%u", (int)(sizeof plain - 20), plain, suffix);
+        if (!is_taken(treo, text))
+            return;
+    }
+}
+
+static uint32_t depth_of(const struct treo *treo, size_t node)
+{
+    return treo->instances[treo->nodes[node].instance].depth;
+}
+
+/* The outermost nodes get their names first, so that they get the plain ones. */
+static gordian_status sort_by_depth(struct filling *filling)
+{
+    struct treo *treo = filling->treo;
+    size_t *next = memory_zeroed(&treo->memory, (TREO_DEPTH_MAX + 3) * sizeof *next);
+    filling->by_depth = memory_alloc(&treo->memory, treo->node_count * sizeof(uint32_t));
+    if (!next || !filling->by_depth) {
+        memory_free(&treo->memory, next);
+        return fail_memory(treo->error);
+    }
+    for (size_t n = 0; n < treo->node_count; n++)
+        next[depth_of(treo, n) + 1]++;
+    for (size_t d = 1; d <= TREO_DEPTH_MAX + 1; d++)
+        next[d] += next[d - 1];
+    for (size_t n = 0; n < treo->node_count; n++)
+        filling->by_depth[next[depth_of(treo, n)]++] = (uint32_t)n;
+    memory_free(&treo->memory, next);
+    return GORDIAN_OK;
+}
+
+static gordian_status name_nodes(struct filling *filling)
+{
+    struct treo *treo = filling->treo;
+    char text[NAME_SIZE];
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < treo->node_count && status == GORDIAN_OK; i++) {
+        uint32_t n = filling->by_depth[i];
+        struct node *node = &treo->nodes[n];
+        filling->name_of[n] = GORDIAN_NONE;
+        if (!node->boundary && node->writers + node->readers == 0)
+            continue;
+        choose_name(treo, n, text);
+        status = circuit_name(treo->circuit, text, strlen(text), &filling->name_of[n], treo->error);
+        if (status != GORDIAN_OK || !node->boundary)
+            continue;
+        uint8_t way = node->way;
+        if (way == PORT_UNKNOWN)
+            way = node->writers == 0 ? PORT_IN : node->readers == 0 ? PORT_OUT : PORT_MIXED;
+        circuit_boundary(treo->circuit, filling->name_of[n], (enum port_way)way);
+    }
+    return status;
+}
+
+/* c.1, c.2, ...: where one of several writers puts its data. */
+static gordian_status writer_name(struct filling *filling, uint32_t node, uint32_t writer,
+                                  uint32_t *name)
+{
+    gordian_circuit *circuit = filling->treo->circuit;
+    char text[NAME_SIZE + 16];
+    snprintf(text, sizeof text, "%s.%u", names_text(&circuit->names, filling->name_of[node]),
+             writer);
+    while (names_find(&circuit->names, text, strlen(text)) != GORDIAN_NONE &&
+           strlen(text) < NAME_SIZE)
+        strcat(text, "'");
+    return circuit_name(circuit, text, strlen(text), name, filling->treo->error);
+}
+
+static gordian_status add_factor(struct filling *filling, const struct atom_instance *atom)
+{
+    struct treo *treo = filling->treo;
+    gordian_circuit *circuit = treo->circuit;
+    size_t ports = circuit->automata[atom->automaton]->port_count;
+    if (!memory_grow(&treo->memory, &filling->names, &filling->name_room, ports,
+                     sizeof *filling->names))
+        return fail_memory(treo->error);
+    gordian_status status = GORDIAN_OK;
+    for (size_t p = 0; p < ports && status == GORDIAN_OK; p++) {
+        const struct end *end = &treo->ends[atom->first_end + p];
+        filling->names[p] = filling->name_of[end->node];
+        if (end->way == PORT_OUT && treo->nodes[end->node].writers > 1) {
+            uint32_t writer = filling->next_writer[end->node]++;
+            status = writer_name(filling, end->node, writer + 1, &filling->names[p]);
+            filling->writer_name[filling->first[end->node] + writer] = filling->names[p];
+        }
+    }
+    return status == GORDIAN_OK
+               ? circuit_factor(circuit, atom->automaton, filling->names, atom->title, treo->error)
+               : status;
+}
+
+/* The mergers' automata, one for each number of writers. */
+static gordian_status merger_automaton(struct treo *treo, uint32_t writers, uint32_t *number)
+{
+    char key[40];
+    struct automaton *automaton;
+    const struct primitive *merger = primitive_find("merger", 6);
+    snprintf(key, sizeof key, "node %u", writers);
+    *number = treo_made(treo, key);
+    if (*number != GORDIAN_NONE)
+        return GORDIAN_OK;
+    gordian_status status =
+        primitive_build(&automaton, merger, writers, 1, 0, &treo->memory, treo->error);
+    return status == GORDIAN_OK ? treo_keep(treo, key, automaton, number) : status;
+}
+
+/* A node with several writers takes from one of them at a time. */
+static gordian_status add_merger(struct filling *filling, uint32_t node)
+{
+    struct treo *treo = filling->treo;
+    uint32_t writers = treo->nodes[node].writers, automaton;
+    gordian_status status = merger_automaton(treo, writers, &automaton);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!memory_grow(&treo->memory, &filling->names, &filling->name_room, (size_t)writers + 1,
+                     sizeof *filling->names))
+        return fail_memory(treo->error);
+    memcpy(filling->names, filling->writer_name + filling->first[node], writers * sizeof(uint32_t));
+    filling->names[writers] = filling->name_of[node];
+    return circuit_factor(treo->circuit, automaton, filling->names, "node", treo->error);
+}
+
+/* Room for the names of all writers that share a node. */
+static gordian_status count_writers(struct filling *filling)
+{
+    struct treo *treo = filling->treo;
+    size_t nodes = treo->node_count, writers = 0;
+    filling->name_of = memory_alloc(&treo->memory, nodes * sizeof(uint32_t));
+    filling->next_writer = memory_zeroed(&treo->memory, nodes * sizeof(uint32_t));
+    filling->first = memory_alloc(&treo->memory, nodes * sizeof(size_t));
+    if (!filling->name_of || !filling->next_writer || !filling->first)
+        return fail_memory(treo->error);
+    for (size_t n = 0; n < nodes; n++) {
+        filling->first[n] = writers;
+        writers += treo->nodes[n].writers > 1 ? treo->nodes[n].writers : 0;
+    }
+    filling->writer_name = memory_alloc(&treo->memory, writers * sizeof(uint32_t));
+    return filling->writer_name ? GORDIAN_OK : fail_memory(treo->error);
+}
+
+gordian_status treo_fill(struct treo *treo)
+{
+    struct filling filling = {.treo = treo};
+    gordian_status status = count_writers(&filling);
+    if (status == GORDIAN_OK)
+        status = sort_by_depth(&filling);
+    if (status == GORDIAN_OK)
+        status = name_nodes(&filling);
+    for (size_t a = 0; a < treo->atom_count && status == GORDIAN_OK; a++)
+        status = add_factor(&filling, &treo->atoms[a]);
+    for (uint32_t n = 0; n < treo->node_count && status == GORDIAN_OK; n++)
+        if (treo->nodes[n].writers > 1)
+            status = add_merger(&filling, n);
+    memory_free_all(&treo->memory, filling.by_depth, filling.name_of, filling.next_writer,
+                    filling.writer_name, filling.first, filling.names);
+    return status;
+}

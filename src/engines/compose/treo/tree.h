@@ -1,0 +1,153 @@
+/*
+ * A .treo text as a tree. Everything lies in one arena; lists are linked, in the order of the text.
+ * Every node has the token it starts at, for messages.
+ */
+#ifndef GORDIAN_ENGINES_COMPOSE_TREO_TREE_H
+#define GORDIAN_ENGINES_COMPOSE_TREO_TREE_H
+
+#include "engines/compose/automaton.h"
+#include "engines/compose/treo/lex.h"
+
+enum expr_kind {
+    EXPR_NUMBER,
+    EXPR_TEXT,      /* a string or a decimal */
+    EXPR_BOOL,      /* number: 0 or 1 */
+    EXPR_NULL,      /* null or *, in an atom */
+    EXPR_ANY,       /* *, in a row of a table */
+    EXPR_VARIABLE,  /* name[index]..[index] */
+    EXPR_CELL,      /* $m; primed: $m' */
+    EXPR_APPLY,     /* name(first ..), in an atom */
+    EXPR_LIST,      /* <first, ..> */
+    EXPR_TUPLE,     /* [first, ..] */
+    EXPR_CHANCES,   /* [p : first, ..], in an atom: p is `second` of each */
+    EXPR_TABLE,     /* {[a,b] ..}: tuples from first on */
+    EXPR_COMPONENT, /* a component written out */
+    EXPR_MINUS,     /* -first */
+    EXPR_NOT,       /* !first */
+    EXPR_BINARY,    /* first op second; op: a token kind */
+    EXPR_MEMBER,    /* name : first */
+    EXPR_FORALL,    /* forall name : first second */
+    EXPR_EXISTS,    /* exists name : first second */
+    EXPR_DEFINE,    /* name component */
+};
+
+struct component;
+
+struct expr {
+    uint8_t kind; /* enum expr_kind */
+    bool primed;
+    uint16_t op;
+    const struct token *token;
+    const char *name; /* NUL-terminated; a.b.c as it stands */
+    int64_t number;
+    struct expr *first, *second; /* operands, or the elements of a list */
+    struct expr *indices;        /* of a variable */
+    struct component *component;
+    struct expr *next; /* in a list */
+};
+
+/* A port in a signature, or the parameter <k:int>, <f(?,!)>. */
+struct formal {
+    struct expr *variable; /* NULL: has no name */
+    uint8_t way;           /* enum port_way; of a port */
+    bool component;        /* a parameter that is a component */
+    const struct token *token;
+    struct formal *next;
+};
+
+/* How a component is defined inside, if not by other components. */
+enum atom_kind {
+    ATOM_NONE,
+    ATOM_RULES,    /* #RBA, #P: no control states */
+    ATOM_STATES,   /* #CA, #CAM, #PA: from -> to : {..} guard */
+    ATOM_FOREIGN,  /* only a reference to code elsewhere: it may do anything */
+    ATOM_BUILT_IN, /* #PR: a built-in component by another name */
+};
+
+struct rule_port {
+    struct expr *variable;
+    bool fires;
+    struct rule_port *next;
+};
+
+struct rule {
+    const struct token *token;
+    const struct token *from, *to; /* ATOM_STATES */
+    struct rule_port *ports;
+    bool bare;          /* has no braces: the guard says who fires, and who does not is null */
+    struct expr *guard; /* NULL: true */
+    const struct token *cost; /* NULL: not said */
+    struct rule *next;
+};
+
+/* $m = 0; before the rules, q0 : initial, q0* -> .. */
+struct atom_start {
+    const struct token *cell;  /* or */
+    const struct token *state; /* .. an initial state */
+    struct expr *value;
+    struct atom_start *next;
+};
+
+struct atom {
+    enum atom_kind kind;
+    bool bare_cells;                 /* #CAM: a name that is no port is a cell */
+    const struct token *unsupported; /* a kind of atom that is not read, such as #WA */
+    struct atom_start *starts;
+    struct rule *rules;
+    bool timed;               /* says how long things take */
+    const struct token *name; /* ATOM_BUILT_IN: Fifo */
+    struct expr *argument;    /* NULL: none */
+    struct expr *ports;       /* variables, those it takes from first */
+};
+
+enum set_kind {
+    SET_INSTANCE, /* component<arguments>(ports) */
+    SET_GROUP,    /* { members | formula } */
+    SET_FOR,      /* for name = first .. last member */
+    SET_IF,       /* if formula member else .. */
+};
+
+struct set {
+    uint8_t kind; /* enum set_kind */
+    const struct token *token;
+    struct component *component; /* SET_INSTANCE */
+    struct expr *arguments;      /* a list, or NULL */
+    struct expr *ports;          /* variables */
+    const char *name;            /* SET_FOR */
+    struct expr *first, *last;
+    struct expr *formula;            /* may be NULL */
+    struct set *members, *otherwise; /* SET_IF: what holds, what else */
+    struct set *next;
+};
+
+/* A component: the name of one, or one written out. */
+struct component {
+    const struct token *token;
+    struct expr *variable; /* a name; NULL: written out */
+    struct formal *parameters, *ports;
+    uint32_t number;   /* of its own, from 1, in the whole program: see treo/inside.h */
+    struct atom *atom; /* one of these */
+    struct set *body;
+};
+
+struct definition {
+    const struct token *token;
+    const char *name;
+    struct component *component;
+    struct definition *next;
+};
+
+struct import {
+    const struct token *token;
+    const char *name; /* a.b.c */
+    uint32_t module;  /* where it was found; GORDIAN_NONE: built in */
+    struct import *next;
+};
+
+struct file {
+    const char *section; /* NULL: none */
+    struct import *imports;
+    struct definition *definitions;
+};
+
+#endif

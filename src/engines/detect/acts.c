@@ -1,0 +1,354 @@
+/*
+ * Waits for acts of other processes: messages, signals, arrivals.
+ *
+ * An await is a resource without a name: a unit for each of those that can act, held by it, of
+ * which the one that awaits wants some. An act gives units back; who is served has got what it
+ * awaited, and the resource goes. Nobody else ever waits for it, so it comes and goes without a
+ * deadlock forming or dissolving elsewhere: that a waiting process gets or loses such a unit is all
+ * that engines did not know before (`lend` of engine.h).
+ */
+#include "engines/detect/system.h"
+#include "foundation/base/error.h"
+#include "foundation/base/sort.h"
+
+static gordian_status refuse_event(gordian_result *result, gordian_refusal refusal)
+{
+    result->outcome = GORDIAN_OUTCOME_REFUSED;
+    result->refusal = (uint8_t)refusal;
+    return GORDIAN_OK;
+}
+
+static bool is_await(const struct rag *graph, uint32_t resource)
+{
+    return graph->resources_more[resource].flags & RAG_AWAIT;
+}
+
+bool gordian_is_await(const gordian_system *system, uint32_t resource)
+{
+    system_enter(system);
+    bool is = rag_is_resource(&system->graph, resource) && is_await(&system->graph, resource);
+    system_leave(system);
+    return is;
+}
+
+/* ---- ending */
+
+bool system_reserve_await(gordian_system *system)
+{
+    const struct rag *graph = &system->graph;
+    return memory_grow(&graph->memory, &system->awaiters, &system->awaiter_room,
+                       (size_t)graph->resource_limit + 1, sizeof *system->awaiters);
+}
+
+void system_begin_await(gordian_system *system, uint32_t process, uint32_t resource)
+{
+    system->graph.resources_more[resource].flags |= RAG_AWAIT;
+    system->awaiters[resource] = process;
+    system->await_count++;
+}
+
+/* Of itself nobody gets an act; and who was served holds what it awaited, until that goes. */
+static void note_drop(gordian_system *system, uint32_t holder, uint32_t resource, bool acted)
+{
+    uint32_t waiter = system->awaiters[resource];
+    if (!system->keeps_drops || holder == waiter)
+        return;
+    if (memory_grow(&system->graph.memory, &system->drops, &system->drop_room,
+                    system->drop_count + 1, sizeof *system->drops))
+        system->drops[system->drop_count++] = (struct await_drop){holder, waiter, resource, acted};
+    else
+        system->drops_lost = true;
+}
+
+void system_note_act(gordian_system *system, uint32_t process, uint32_t resource)
+{
+    if (is_await(&system->graph, resource))
+        note_drop(system, process, resource, true);
+}
+
+/* Takes the units of a holder away; nobody waits for them. */
+static void drop_hold(gordian_system *system, uint32_t process, uint32_t resource, uint64_t units)
+{
+    rag_ungrant(&system->graph, process, resource, units);
+    if (rag_waits(&system->graph, process)) {
+        if (system->hooks->lend)
+            system->hooks->lend(system->state, process, resource, -(int64_t)units);
+    } else if (system->hooks->release) {
+        system->hooks->release(system->state, process, resource, units);
+    }
+}
+
+static void end_await(gordian_system *system, uint32_t resource)
+{
+    struct rag *graph = &system->graph;
+    for (uint32_t ref; (ref = rag_first_holder(graph, resource)) != NONE;) {
+        struct rag_edge edge = rag_holder(graph, ref);
+        note_drop(system, edge.process, resource, false);
+        drop_hold(system, edge.process, resource, edge.units);
+    }
+    graph->resources_more[resource].flags &= ~(uint32_t)RAG_AWAIT;
+    rag_remove_resource(graph, resource);
+    system->await_count--;
+}
+
+bool system_list_awaits(gordian_system *system, uint32_t process, size_t *count)
+{
+    const struct rag *graph = &system->graph;
+    struct rag_edge edge;
+    *count = 0;
+    if (!rag_is_process(graph, process) || !rag_waits(graph, process))
+        return true;
+    for (uint32_t ref = process; ref != NONE; ref = edge.next) {
+        edge = rag_wanted(graph, ref);
+        if (!is_await(graph, edge.resource))
+            continue;
+        if (!memory_grow(&graph->memory, &system->others, &system->other_room, *count + 1,
+                         sizeof *system->others))
+            return false;
+        system->others[(*count)++] = edge.resource;
+    }
+    return true;
+}
+
+void system_end_awaits(gordian_system *system, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        end_await(system, system->others[i]);
+}
+
+/* What it holds of awaits that nobody waits for any more is its own. */
+void system_end_served(gordian_system *system, size_t first)
+{
+    struct rag *graph = &system->graph;
+    for (size_t i = first; i < graph->served_count; i++) {
+        uint32_t ref = graph->processes[graph->served[i]].held, next;
+        for (; ref != NONE; ref = next) {
+            struct rag_edge edge = rag_held(graph, ref);
+            next = edge.next;
+            if (is_await(graph, edge.resource) &&
+                graph->resources[edge.resource].queue_head == NONE)
+                end_await(system, edge.resource);
+        }
+    }
+}
+
+/* ---- awaiting */
+
+/* Puts those that can act in order, each once. */
+static size_t sort_others(uint32_t *others, size_t count)
+{
+    size_t kept = 0;
+    sort_u32(others, count);
+    for (size_t i = 1; i < count; i++)
+        if (others[i] != others[kept])
+            others[++kept] = others[i];
+    return count ? kept + 1 : 0;
+}
+
+static gordian_refusal check_await(const gordian_system *system, uint32_t process, size_t count,
+                                   uint64_t needed)
+{
+    const struct rag *graph = &system->graph;
+    struct rag_edge edge;
+    if (!rag_is_process(graph, process))
+        return GORDIAN_REFUSAL_UNKNOWN_PROCESS;
+    for (uint32_t ref = rag_waits(graph, process) ? process : NONE; ref != NONE; ref = edge.next) {
+        edge = rag_wanted(graph, ref);
+        if (!is_await(graph, edge.resource))
+            return GORDIAN_REFUSAL_IS_WAITING;
+    }
+    if (count == 0 || needed == 0)
+        return GORDIAN_REFUSAL_NO_UNITS;
+    for (size_t i = 0; i < count; i++)
+        if (!rag_is_process(graph, system->others[i]))
+            return GORDIAN_REFUSAL_UNKNOWN_PROCESS;
+    return needed > count ? GORDIAN_REFUSAL_OVER_TOTAL : GORDIAN_REFUSAL_NONE;
+}
+
+static size_t pending_wants(const struct rag *graph, uint32_t process)
+{
+    size_t count = 0;
+    if (!rag_waits(graph, process))
+        return 0;
+    for (uint32_t ref = process; ref != NONE; ref = rag_wanted(graph, ref).next)
+        count++;
+    return count;
+}
+
+/* Gives a unit to each of those that can act. */
+static void hold_acts(gordian_system *system, uint32_t resource, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t other = system->others[i];
+        rag_grant(&system->graph, other, resource, 1);
+        if (!rag_waits(&system->graph, other)) {
+            if (system->hooks->grant)
+                system->hooks->grant(system->state, other, resource, 1);
+        } else if (system->hooks->lend) {
+            system->hooks->lend(system->state, other, resource, 1);
+        }
+    }
+}
+
+/* The present wants of a process, which are awaits, and one more, in system->wants; it does not
+ * wait any more then. */
+static size_t collect_wants(gordian_system *system, uint32_t process, gordian_want more)
+{
+    struct rag *graph = &system->graph;
+    size_t count = 0;
+    struct rag_edge edge;
+    for (uint32_t ref = rag_waits(graph, process) ? process : NONE; ref != NONE; ref = edge.next) {
+        edge = rag_wanted(graph, ref);
+        system->wants[count++] = (gordian_want){.units = edge.units, .resource = edge.resource};
+    }
+    if (count) {
+        system_give_up(system, process);
+        if (system->hooks->settle)
+            system->hooks->settle(system->state);
+    }
+    system->wants[count++] = more;
+    sort_wants(system->wants, count);
+    return count;
+}
+
+/* Room for an await; makes its resource. Nothing has changed if it fails. */
+static gordian_status open_await(gordian_system *system, uint32_t process, size_t count,
+                                 uint32_t *resource, gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    size_t wants = pending_wants(graph, process) + 1;
+    if (!memory_grow(&graph->memory, &system->wants, &system->want_room, wants,
+                     sizeof *system->wants) ||
+        !rag_reserve_grant(graph, count) || !rag_reserve_block(graph, wants) ||
+        !system_reserve_await(system))
+        return fail_memory(error);
+    return system_add_await(system, count, resource, error);
+}
+
+/* Those that can act are in system->others. */
+static gordian_status take_await(gordian_system *system, uint32_t process, size_t count,
+                                 uint64_t needed, gordian_result *result, gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    uint32_t resource;
+    bool all = needed == count;
+    count = sort_others(system->others, count);
+    needed = all ? count : needed;
+    gordian_refusal refusal = check_await(system, process, count, needed);
+    if (refusal)
+        return refuse_event(result, refusal);
+    gordian_status status = open_await(system, process, count, &resource, error);
+    if (status != GORDIAN_OK)
+        return status;
+    system_begin_await(system, process, resource);
+    size_t wants =
+        collect_wants(system, process, (gordian_want){.units = needed, .resource = resource});
+    hold_acts(system, resource, count);
+    rag_block(graph, process, system->wants, wants);
+    result->outcome = (uint8_t)system->hooks->block(system->state, process);
+    return GORDIAN_OK;
+}
+
+gordian_status system_take_await(gordian_system *system, const gordian_event *event,
+                                 gordian_result *result, gordian_error *error)
+{
+    size_t count = event->wants ? event->want_count : 0;
+    if (!memory_grow(&system->graph.memory, &system->others, &system->other_room, count,
+                     sizeof *system->others))
+        return fail_memory(error);
+    for (size_t i = 0; i < count; i++)
+        system->others[i] = event->wants[i].resource;
+    return take_await(system, event->process, count, event->units, result, error);
+}
+
+gordian_status gordian_await(gordian_system *system, uint32_t process, const uint32_t *others,
+                             size_t count, size_t needed, gordian_outcome *outcome,
+                             gordian_error *error)
+{
+    gordian_result result = {0};
+    gordian_status status = GORDIAN_OK;
+    system_enter(system);
+    if (!memory_grow(&system->graph.memory, &system->asked, &system->asked_room, count + 1,
+                     sizeof *system->asked))
+        status = fail_memory(error);
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
+        system->asked[i] = (gordian_want){.units = 1, .resource = others[i]};
+    const gordian_event event = {.op = GORDIAN_OP_AWAIT,
+                                 .process = process,
+                                 .to = NONE,
+                                 .units = needed,
+                                 .wants = system->asked,
+                                 .want_count = count};
+    if (status == GORDIAN_OK)
+        status = gordian_feed(system, &event, &result, error);
+    system_leave(system);
+    if (status == GORDIAN_OK && outcome)
+        *outcome = (gordian_outcome)result.outcome;
+    return status;
+}
+
+/* ---- acting */
+
+/* Does `process` await this? */
+static bool awaits_it(const struct rag *graph, uint32_t process, uint32_t resource)
+{
+    uint32_t ref = graph->resources[resource].queue_head;
+    return ref != NONE && rag_queued(graph, ref).process == process;
+}
+
+/* Lists in the cursors what is awaited of a process, by `to` or by anybody. False: out of memory.
+ */
+static bool list_awaited(gordian_system *system, uint32_t process, uint32_t to, size_t *count)
+{
+    const struct rag *graph = &system->graph;
+    struct rag_edge edge;
+    *count = 0;
+    for (uint32_t ref = graph->processes[process].held; ref != NONE; ref = edge.next) {
+        edge = rag_held(graph, ref);
+        if (!is_await(graph, edge.resource) || (to != NONE && !awaits_it(graph, to, edge.resource)))
+            continue;
+        if (!memory_grow(&graph->memory, &system->cursors, &system->cursor_room, *count + 1,
+                         sizeof *system->cursors))
+            return false;
+        system->cursors[(*count)++].resource = edge.resource;
+    }
+    return true;
+}
+
+gordian_status system_take_act(gordian_system *system, const gordian_event *event,
+                               gordian_result *result, gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    uint32_t process = event->process;
+    size_t count, served = graph->served_count;
+    if (!rag_is_process(graph, process))
+        return refuse_event(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
+    if (rag_waits(graph, process))
+        return refuse_event(result, GORDIAN_REFUSAL_IS_WAITING);
+    if (!rag_reserve_served(graph) || !list_awaited(system, process, event->to, &count))
+        return fail_memory(error);
+    if (count == 0)
+        return refuse_event(result, event->to == NONE ? GORDIAN_REFUSAL_NOT_HELD
+                                                      : GORDIAN_REFUSAL_BAD_HAND_OVER);
+    for (size_t i = 0; i < count; i++) {
+        system_note_act(system, process, system->cursors[i].resource);
+        drop_hold(system, process, system->cursors[i].resource, 1);
+    }
+    system_serve_queues(system, count, process);
+    system_end_served(system, served);
+    if (system->hooks->settle)
+        system->hooks->settle(system->state);
+    result->outcome = GORDIAN_OUTCOME_RELEASED;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_act(gordian_system *system, uint32_t process, uint32_t to,
+                           gordian_outcome *outcome, gordian_error *error)
+{
+    const gordian_event event = {.op = GORDIAN_OP_ACT, .process = process, .to = to};
+    gordian_result result;
+    gordian_status status = gordian_feed(system, &event, &result, error);
+    if (status == GORDIAN_OK && outcome)
+        *outcome = (gordian_outcome)result.outcome;
+    return status;
+}

@@ -1,0 +1,107 @@
+/* Between text and the packed forms. */
+#include "engines/detect/check/snapshot.h"
+#include "engines/detect/check/snapshot_text.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/packed/pack.h"
+
+#include <errno.h>
+
+#define COPIED (64u << 10)
+
+static gordian_status copy_text(struct unpack *unpack, const gordian_writer *writer,
+                                const gordian_allocator *memory, gordian_error *error)
+{
+    char *buffer = memory_alloc(memory, COPIED);
+    gordian_status status = buffer ? GORDIAN_OK : fail_memory(error);
+    ptrdiff_t count = 1;
+    while (status == GORDIAN_OK && count > 0) {
+        count = unpack_read(unpack, buffer, COPIED);
+        if (count < 0)
+            status = unpack_fail(unpack, error);
+        else if (count > 0 && !writer->write(writer->context, buffer, (size_t)count))
+            status = fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(errno));
+    }
+    memory_free(memory, buffer);
+    return status;
+}
+
+static gordian_status pack_lines(struct pack *pack, struct reader *reader, struct unpack *unpack,
+                                 gordian_error *error)
+{
+    gordian_status status;
+    while ((status = reader_next(reader, error)) == GORDIAN_OK) {
+        status = pack_line(pack, reader->words, reader->word_count, error);
+        if (status != GORDIAN_OK)
+            return status;
+    }
+    if (status == GORDIAN_STATUS_IO && unpack_knows(unpack))
+        return unpack_fail(unpack, error);
+    return status == GORDIAN_STATUS_END ? pack_finish(pack, error) : status;
+}
+
+static gordian_status pack_trace(struct unpack *unpack, const gordian_writer *writer,
+                                 const gordian_allocator *memory, gordian_error *error)
+{
+    struct reader reader;
+    struct pack pack;
+    gordian_status status =
+        reader_open(&reader, &(gordian_source){unpack_read, unpack}, memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = pack_open(&pack, writer, memory, error);
+    if (status == GORDIAN_OK)
+        status = pack_lines(&pack, &reader, unpack, error);
+    pack_close(&pack);
+    reader_close(&reader);
+    return status;
+}
+
+static const char *process_name(void *names, uint32_t id)
+{
+    return gordian_names_process(names, id);
+}
+
+static const char *resource_name(void *names, uint32_t id)
+{
+    return gordian_names_resource(names, id);
+}
+
+static gordian_status pack_snapshot(const gordian_source *source, const gordian_writer *writer,
+                                    const gordian_allocator *allocator,
+                                    const gordian_allocator *memory, gordian_error *error)
+{
+    gordian_snapshot *snapshot;
+    gordian_names *names;
+    gordian_status status = gordian_snapshot_read(&snapshot, &names, source, allocator, error);
+    if (status != GORDIAN_OK)
+        return status;
+    const struct snapshot_naming naming = {process_name, resource_name, names};
+    status = snapshot_pack(snapshot, &naming, writer, memory, error);
+    if (status == GORDIAN_OK) /* it is written, with names that may be damaged */
+        status = gordian_names_check(names, error);
+    gordian_names_close(names);
+    gordian_snapshot_close(snapshot);
+    return status;
+}
+
+gordian_status gordian_convert(const gordian_source *source, const gordian_writer *writer,
+                               gordian_form to, const gordian_allocator *allocator,
+                               gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(allocator);
+    struct unpack unpack;
+    enum packed_kind kind;
+    if (to == GORDIAN_FORM_SNAPSHOT)
+        return pack_snapshot(source, writer, allocator, &memory, error);
+    unpack_open(&unpack, source, &memory);
+    gordian_status status = unpack_look(&unpack, &kind) ? GORDIAN_OK : unpack_fail(&unpack, error);
+    if (status == GORDIAN_OK && to == GORDIAN_FORM_OTHER)
+        to = kind == PACKED_TEXT ? GORDIAN_FORM_TRACE : GORDIAN_FORM_TEXT;
+    if (status == GORDIAN_OK)
+        status =
+            (to == GORDIAN_FORM_TEXT ? copy_text : pack_trace)(&unpack, writer, &memory, error);
+    unpack_close(&unpack);
+    return status;
+}

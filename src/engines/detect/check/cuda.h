@@ -1,0 +1,48 @@
+/*
+ * Judging snapshots on a GPU: the same reports as check.h, from kernels.
+ *
+ * Single-unit snapshots (check/cuda_single.c) are judged on the device whole. For the others
+ * (check/cuda_general.c) the device finds who is dead; the parts, which concern the dead alone,
+ * are found here from a snapshot of those.
+ */
+#ifndef GORDIAN_ENGINES_DETECT_CHECK_CUDA_H
+#define GORDIAN_ENGINES_DETECT_CHECK_CUDA_H
+
+#include "engines/detect/check/check.h"
+#include "foundation/gpu/gpu.h"
+
+/* Where the time went, in microseconds. */
+struct check_cuda_times {
+    double upload, kernels, download, host;
+};
+
+/* For tests: device memory that judging this snapshot takes, in bytes. */
+uint64_t check_cuda_memory(const gordian_snapshot *snapshot, gordian_model model);
+
+/* Fills an empty result, but for report.model and .engine. GORDIAN_STATUS_MEMORY before anything is
+ * allocated there if the device has too little memory free. On failure the result is empty. `times`
+ * may be NULL. */
+gordian_status check_cuda_on(struct gpu *gpu, const gordian_snapshot *snapshot, gordian_model model,
+                             struct check_result *result, struct check_cuda_times *times,
+                             gordian_error *error);
+
+/* The same on the first device there is; GORDIAN_STATUS_UNAVAILABLE if there is none. */
+gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model,
+                          struct check_result *result, gordian_error *error);
+
+/* A device that is opened by a thread of its own, because a snapshot that it will judge is being
+ * read. */
+struct cuda_ahead;
+/* Does this engine need one for certain? Will it for so many processes and resources? */
+bool cuda_ahead_wanted(const char *engine);
+bool cuda_ahead_pays(const char *engine, uint64_t nodes);
+/* NULL: it cannot be, which changes nothing but the time. */
+struct cuda_ahead *cuda_ahead_begin(void);
+/* Waits until it is open; it stays the other's. */
+gordian_status cuda_ahead_get(struct cuda_ahead *ahead, struct gpu **gpu, gordian_error *error);
+void cuda_ahead_end(struct cuda_ahead *ahead); /* NULL is fine */
+
+/* Is there a device, and is the snapshot large enough for it to pay? */
+bool check_cuda_pays(const gordian_snapshot *snapshot);
+
+#endif

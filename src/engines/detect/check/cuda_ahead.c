@@ -1,0 +1,71 @@
+/* A device that is opened while its snapshot is read: both take a third of a second. */
+#include "engines/detect/check/cuda.h"
+
+#include <pthread.h>
+#include <string.h>
+
+struct cuda_ahead {
+    gordian_allocator memory;
+    pthread_t thread;
+    bool running; /* the thread is yet to be joined */
+    struct gpu *gpu;
+    gordian_status status;
+    gordian_error error;
+};
+
+bool cuda_ahead_wanted(const char *engine)
+{
+    return engine && strcmp(engine, "cuda") == 0;
+}
+
+bool cuda_ahead_pays(const char *engine, uint64_t nodes)
+{
+    return engine_any(engine) && nodes >= ENGINE_CHECK_FROM;
+}
+
+static void *open_device(void *context)
+{
+    struct cuda_ahead *ahead = context;
+    ahead->status = gpu_open_default(&ahead->gpu, &ahead->memory, &ahead->error);
+    return NULL;
+}
+
+struct cuda_ahead *cuda_ahead_begin(void)
+{
+    gordian_allocator memory = memory_allocator(NULL); /* the caller's need not serve a thread */
+    struct cuda_ahead *ahead = memory_zeroed(&memory, sizeof *ahead);
+    if (!ahead)
+        return NULL;
+    ahead->memory = memory;
+    ahead->running = pthread_create(&ahead->thread, NULL, open_device, ahead) == 0;
+    if (ahead->running)
+        return ahead;
+    memory_free(&memory, ahead);
+    return NULL;
+}
+
+static void wait_for_device(struct cuda_ahead *ahead)
+{
+    if (ahead->running)
+        pthread_join(ahead->thread, NULL);
+    ahead->running = false;
+}
+
+gordian_status cuda_ahead_get(struct cuda_ahead *ahead, struct gpu **gpu, gordian_error *error)
+{
+    wait_for_device(ahead);
+    *gpu = ahead->gpu;
+    if (ahead->status != GORDIAN_OK && error)
+        *error = ahead->error;
+    return ahead->status;
+}
+
+void cuda_ahead_end(struct cuda_ahead *ahead)
+{
+    if (!ahead)
+        return;
+    gordian_allocator memory = ahead->memory;
+    wait_for_device(ahead);
+    gpu_close(ahead->gpu);
+    memory_free(&memory, ahead);
+}

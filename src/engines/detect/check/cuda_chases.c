@@ -1,0 +1,110 @@
+/* Chases on a GPU: who leads to one that can run, and who round a circle. The order of the kernels;
+ * foundation/gpu/kernels/cycles.cu says why. */
+#include "engines/detect/check/cuda_job.h"
+#include "foundation/gpu/kernels/cycles.h"
+
+/* Threads that chase at once on every multiprocessor: as many as it holds. More chains at a time
+ * hide more of the memory's latency. */
+#define CHASERS 2048
+
+/* A range at least: shorter ones would make as many chases as processes. */
+#define RANGE_LEAST 16
+
+/* Rounds of peeling, while each takes an eighth off at least, and from how many chases on. */
+#define PEEL_ROUNDS 12
+#define PEEL_FROM   4096
+
+static void run_kernel(struct job_chases *chases, const char *kernel, uint64_t count,
+                       const void *arguments, size_t size)
+{
+    job_run(chases->job, kernel, count, CYCLES_THREADS, arguments, size);
+}
+
+#define RUN(chases, kernel, count, arguments)                                                      \
+    run_kernel(chases, kernel, count, &(arguments), sizeof(arguments))
+
+static uint32_t range_length(const struct job_chases *chases)
+{
+    const struct gpu_info *info = &chases->job->info;
+    uint64_t threads = info->emulated ? 64 : (uint64_t)info->multiprocessors * CHASERS;
+    uint64_t range = (chases->count + threads - 1) / threads;
+    return range < RANGE_LEAST ? RANGE_LEAST : (uint32_t)range;
+}
+
+static void chase_all(struct job_chases *chases)
+{
+    struct cuda_job *job = chases->job;
+    uint32_t count = chases->count, range = range_length(chases);
+    if (job->status == GORDIAN_OK)
+        job->status = gpu_fill32(job->gpu, chases->into, CYCLES_NONE, count, job->error);
+    struct cycles_chase_arguments chase = {chases->link, chases->into, chases->at, count, range};
+    RUN(chases, "cycles_chase", (count + range - 1) / range, chase);
+}
+
+/* ------------------------------------------------------------------ fates */
+
+/* The chases whose fate is yet to be found, less those into which none of them leads. */
+static void find_core(struct job_chases *chases)
+{
+    struct cuda_job *job = chases->job;
+    struct cycles_sort_out_arguments sort_out = {chases->into, chases->state, chases->flags,
+                                                 chases->count};
+    RUN(chases, "cycles_sort_out", chases->count, sort_out);
+    uint32_t count = job_select(job, chases->flags, 1, 0, chases->list[0], chases->count);
+    unsigned now = 0;
+    for (uint32_t round = 1, before = UINT32_MAX;
+         count > PEEL_FROM && round <= PEEL_ROUNDS && count <= before - before / 8; round++) {
+        struct cycles_peel_arguments peel = {
+            chases->into, chases->list[now], chases->entered, chases->flags, count, round};
+        RUN(chases, "cycles_enter", count, peel);
+        RUN(chases, "cycles_keep", count, peel);
+        before = count;
+        count = job_select(job, chases->flags, 1, chases->list[now], chases->list[!now], count);
+        now = !now;
+    }
+    chases->core = now;
+    chases->core_count = count;
+}
+
+unsigned job_doubling_rounds(uint32_t count)
+{
+    unsigned rounds = 0;
+    while (UINT64_C(1) << rounds < count)
+        rounds++;
+    return rounds;
+}
+
+static void settle_core(struct job_chases *chases)
+{
+    uint32_t count = chases->core_count;
+    gpu_address list = chases->list[chases->core];
+    struct cycles_jump_arguments jump = {chases->into,  chases->state,   list,
+                                         chases->place, chases->jump[0], count};
+    RUN(chases, "cycles_place", count, jump);
+    RUN(chases, "cycles_jump", count, jump);
+    unsigned now = 0;
+    for (unsigned rounds = job_doubling_rounds(count); rounds > 0; rounds--, now = !now) {
+        struct cycles_double_arguments twice = {chases->jump[now], chases->jump[!now], count};
+        RUN(chases, "cycles_double", count, twice);
+    }
+    struct cycles_settle_arguments settle = {chases->jump[now], list, chases->state,
+                                             chases->entered, count};
+    job_zero(chases->job, chases->entered, count);
+    RUN(chases, "cycles_mark", count, settle);
+    RUN(chases, "cycles_settle", count, settle);
+}
+
+void job_follow_chases(struct job_chases *chases)
+{
+    /* Bytes are read sixteen at a time, beyond the end too. */
+    job_zero(chases->job, chases->state, job_flags_size(chases->count));
+    job_zero(chases->job, chases->entered, job_flags_size(chases->count));
+    job_zero(chases->job, chases->flags, job_flags_size(chases->count));
+    chase_all(chases);
+    find_core(chases);
+    settle_core(chases);
+    struct cycles_resolve_arguments resolve = {chases->into, chases->state, chases->count};
+    RUN(chases, "cycles_resolve", chases->count, resolve);
+    struct cycles_dead_arguments dead = {chases->link, chases->state, chases->flags, chases->count};
+    RUN(chases, "cycles_dead", (chases->count + CYCLES_EACH - 1) / CYCLES_EACH, dead);
+}

@@ -1,0 +1,13 @@
+/* The table of engines that judge snapshots. gordian-mpi has one more. */
+#include "engines/detect/check/check.h"
+
+static const struct engine *const check_engines[] = {
+#ifdef GORDIAN_MPI
+    &check_mpi.about, /* a part of gordian-mpi only */
+#endif
+    &check_sparse.about,
+    &check_on_gpu.about,
+    NULL,
+};
+
+const struct engine_family check_family = {"check", "snapshots", check_engines};

@@ -1,0 +1,76 @@
+/* Between general.c, which finds the parts of any snapshot, and general_graph.c, which builds its
+ * graph and reduces it, both with any number of threads. */
+#ifndef GORDIAN_ENGINES_DETECT_CHECK_GENERAL_H
+#define GORDIAN_ENGINES_DETECT_CHECK_GENERAL_H
+
+#include "engines/detect/check/crew.h"
+#include "engines/detect/check/snapshot.h"
+#include "foundation/base/scc.h"
+
+/* Lists of nodes, one after another. */
+struct groups {
+    uint32_t *nodes;
+    size_t node_count, node_room;
+    size_t *ends; /* by group */
+    size_t count, room;
+};
+
+struct general {
+    const gordian_snapshot *snapshot;
+    const gordian_allocator *memory;
+    uint32_t process_count; /* resource q is node process_count + q */
+    uint32_t node_count;
+
+    struct scc_node *nodes; /* mark, of a process: how many of its wishes cannot be met yet */
+    uint32_t *targets;      /* by edge */
+    uint64_t *units;        /* by edge; NULL: one each */
+
+    uint64_t *free;  /* by resource */
+    uint32_t *ready; /* those who can finish, each once in all; the first `done` have */
+    uint32_t ready_count, done;
+
+    struct scc scc;
+    struct groups loose; /* components in which something gave way this round */
+    struct groups parts;
+    uint32_t *roots;
+    size_t root_room;
+    uint64_t effort; /* edges looked at in all rounds */
+
+    struct check_crew crew;
+    struct general_share *shares; /* by member */
+    struct check_result *result;
+    /* With several members ready[] is a stack of those who can finish and whom anybody may take. */
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    unsigned idle; /* members who look for some */
+};
+
+#define READY_OWN 1024
+
+/* What a member of the crew has to itself. */
+struct general_share {
+    uint32_t ready[READY_OWN]; /* who can finish */
+    uint32_t count;
+    uint32_t edges;        /* of its nodes; then: before them */
+    size_t dead, finished; /* likewise, its processes */
+};
+
+static inline uint64_t edge_units(const struct general *general, uint32_t edge)
+{
+    return general->units ? general->units[edge] : 1;
+}
+
+/* The graph of the snapshot, all free units and wishes as they are at first. False: out of memory.
+ */
+bool general_build(struct general *general);
+/* Lets everybody who can finish; who is left over has a mark. */
+void general_reduce(struct general *general);
+/* Those left over, in order. False: out of memory. */
+bool general_list_dead(struct general *general);
+
+/* By one thread: more of resource `q` is free: who has one wish less? False: nobody. */
+bool general_meet_wishes(struct general *general, uint32_t q);
+/* Lets those who are ready finish and give back what they hold. */
+void general_reduce_ready(struct general *general);
+
+#endif

@@ -1,0 +1,321 @@
+/* The dead, their edges and names, to rank 0, which finds their parts. */
+#include "engines/detect/check/mpi/job.h"
+#include "engines/detect/check/snapshot_text.h"
+#include "foundation/base/error.h"
+#include "foundation/base/sort.h"
+
+/* Ids in order, of which the snapshot of the dead knows the places. */
+struct id_list {
+    uint32_t *ids;
+    size_t count, room;
+};
+
+static bool add_id(struct mpi_job *job, struct id_list *list, uint32_t id)
+{
+    if (!memory_grow(&job->memory, &list->ids, &list->room, list->count + 1, sizeof *list->ids))
+        return false;
+    list->ids[list->count++] = id;
+    return true;
+}
+
+static void sort_unique(struct id_list *list)
+{
+    size_t kept = 0;
+    sort_u32(list->ids, list->count);
+    for (size_t i = 0; i < list->count; i++)
+        if (kept == 0 || list->ids[kept - 1] != list->ids[i])
+            list->ids[kept++] = list->ids[i];
+    list->count = kept;
+}
+
+static uint32_t find_id(const struct id_list *list, uint32_t id)
+{
+    size_t low = 0, high = list->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (uint32_t)low;
+}
+
+/* What rank 0 puts together. */
+struct gathering {
+    struct mpi_job *job;
+    gordian_judged *judged;
+    struct id_list lists[NAME_KINDS];
+    struct edge_list edges; /* `place` tells whether it is a hold */
+    bool fine;
+};
+
+/* ------------------------------------------------------------------ the dead */
+
+enum { EDGE_HOLD, EDGE_WAIT };
+
+static void send_edges(struct mpi_job *job, const struct owned_edges *owned, uint32_t p,
+                       uint64_t kind)
+{
+    for (size_t i = owned->starts[p]; i < owned->starts[p + 1]; i++) {
+        struct edge_record edge = owned->edges[i];
+        edge.place = kind;
+        exchange_put(&job->exchange, 0, &edge, sizeof edge);
+    }
+}
+
+static void send_dead(struct mpi_job *job)
+{
+    for (uint32_t p = 0; p < job->own[NAME_PROCESS]; p++) {
+        if (job->marks[p] == 0)
+            continue;
+        send_edges(job, &job->held, p, EDGE_HOLD);
+        send_edges(job, &job->wanted, p, EDGE_WAIT);
+    }
+}
+
+/* (Whoever is dead waits for something.) */
+static void take_dead(struct gathering *gathering)
+{
+    struct mpi_job *job = gathering->job;
+    struct edge_list *edges = &gathering->edges;
+    const void *taken;
+    while (gathering->fine && (taken = exchange_take(&job->exchange, sizeof *edges->edges))) {
+        gathering->fine = memory_grow(&job->memory, &edges->edges, &edges->room, edges->count + 1,
+                                      sizeof *edges->edges);
+        if (!gathering->fine)
+            return;
+        struct edge_record *edge = &edges->edges[edges->count++];
+        memcpy(edge, taken, sizeof *edge);
+        gathering->fine = add_id(job, &gathering->lists[NAME_PROCESS], edge->process) &&
+                          add_id(job, &gathering->lists[NAME_RESOURCE], edge->resource);
+    }
+    for (unsigned kind = 0; kind < NAME_KINDS; kind++)
+        sort_unique(&gathering->lists[kind]);
+}
+
+/* ------------------------------------------------------------------ questions of rank 0 */
+
+static void ask_totals(struct gathering *gathering)
+{
+    struct mpi_job *job = gathering->job;
+    const struct id_list *list = &gathering->lists[NAME_RESOURCE];
+    for (size_t i = 0; i < list->count; i++)
+        exchange_put(&job->exchange, owner_of(job, NAME_RESOURCE, list->ids[i]), &list->ids[i],
+                     sizeof *list->ids);
+}
+
+static void answer_totals(struct mpi_job *job)
+{
+    const void *taken;
+    while ((taken = exchange_take(&job->exchange, sizeof(uint32_t)))) {
+        uint32_t id;
+        memcpy(&id, taken, sizeof id);
+        exchange_put(&job->exchange, 0, &job->totals[id - job->begin[NAME_RESOURCE]],
+                     sizeof *job->totals);
+    }
+}
+
+/* (Owners have blocks of ids, so the answers come in the order of the ids.) */
+static void add_resources(struct gathering *gathering)
+{
+    const void *taken;
+    while (gathering->fine &&
+           (taken = exchange_take(&gathering->job->exchange, sizeof(uint64_t)))) {
+        uint64_t total;
+        memcpy(&total, taken, sizeof total);
+        gathering->fine = gordian_snapshot_add_resource(gathering->judged->snapshot, total, NULL,
+                                                        NULL) == GORDIAN_OK;
+    }
+}
+
+/* ---- names: who has read the piece where it comes first */
+
+static uint32_t piece_of(const struct mpi_job *job, enum name_kind kind, uint32_t id)
+{
+    const uint64_t *before = job->kinds[kind].before;
+    uint32_t low = 0, high = job->file_count;
+    while (low + 1 < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (before[middle] <= id)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void ask_names(struct gathering *gathering, enum name_kind kind)
+{
+    struct mpi_job *job = gathering->job;
+    const struct id_list *list = &gathering->lists[kind];
+    for (size_t i = 0; i < list->count; i++) {
+        uint32_t rank = piece_of(job, kind, list->ids[i]) % (uint32_t)job->ranks;
+        exchange_put(&job->exchange, rank, &list->ids[i], sizeof *list->ids);
+    }
+}
+
+/* Of an id that comes first in a piece of this rank. */
+static const char *own_name(const struct mpi_job *job, enum name_kind kind, uint32_t id)
+{
+    const struct local_names *names = &job->kinds[kind];
+    uint32_t piece = piece_of(job, kind, id);
+    uint64_t index = id - names->before[piece];
+    for (uint32_t own = (uint32_t)job->rank; own < piece; own += (uint32_t)job->ranks)
+        index += names->before[own + 1] - names->before[own];
+    return names_text(&names->names, names->fresh[index]);
+}
+
+static void answer_names(struct mpi_job *job, enum name_kind kind)
+{
+    const void *taken;
+    while ((taken = exchange_take(&job->exchange, sizeof(uint32_t)))) {
+        uint32_t record[2];
+        memcpy(&record[0], taken, sizeof *record);
+        const char *name = own_name(job, kind, record[0]);
+        record[1] = (uint32_t)strlen(name);
+        exchange_put(&job->exchange, 0, record, sizeof record);
+        exchange_put(&job->exchange, 0, name, record[1]);
+    }
+}
+
+static bool put_name(struct gathering *gathering, enum name_kind kind, uint32_t id,
+                     const char *text, size_t length)
+{
+    gordian_names *names = gathering->judged->names;
+    if (length == 0 || *text == ' ') /* an await, which has none */
+        return true;
+    return names_put(kind == NAME_PROCESS ? &names->processes : &names->resources,
+                     find_id(&gathering->lists[kind], id), text, length);
+}
+
+static void take_names(struct gathering *gathering, enum name_kind kind)
+{
+    struct exchange *exchange = &gathering->job->exchange;
+    const void *taken;
+    while (gathering->fine && (taken = exchange_take(exchange, 2 * sizeof(uint32_t)))) {
+        uint32_t record[2];
+        memcpy(record, taken, sizeof record);
+        gathering->fine =
+            put_name(gathering, kind, record[0], exchange_take(exchange, record[1]), record[1]);
+    }
+}
+
+/* Rank 0 reads them itself. */
+static void read_names(struct gathering *gathering, enum name_kind kind)
+{
+    struct mpi_job *job = gathering->job;
+    const struct id_list *list = &gathering->lists[kind];
+    for (size_t i = 0; i < list->count && gathering->fine; i++) {
+        const char *name = packed_file_name(
+            job->packed, kind == NAME_PROCESS ? IMAGE_PROCESS_NAMES : IMAGE_RESOURCE_NAMES,
+            list->ids[i]);
+        gordian_error error = {0};
+        if (packed_file_check(job->packed, &error) != GORDIAN_OK) {
+            job_trouble(job, 0, TROUBLE_TOLD, 0);
+            job->trouble.error = error;
+            return;
+        }
+        gathering->fine = put_name(gathering, kind, list->ids[i], name, strlen(name));
+    }
+}
+
+static bool gather_names(struct gathering *gathering, enum name_kind kind)
+{
+    struct mpi_job *job = gathering->job;
+    bool first = job->rank == 0;
+    if (job->packed) {
+        if (first)
+            read_names(gathering, kind);
+        return true;
+    }
+    if (first)
+        ask_names(gathering, kind);
+    if (!exchange_run(&job->exchange))
+        return false;
+    answer_names(job, kind);
+    if (!exchange_run(&job->exchange))
+        return false;
+    if (first)
+        take_names(gathering, kind);
+    return true;
+}
+
+/* ------------------------------------------------------------------ the parts */
+
+static void add_edges(struct gathering *gathering)
+{
+    gordian_snapshot *snapshot = gathering->judged->snapshot;
+    for (size_t i = 0; i < gathering->lists[NAME_PROCESS].count && gathering->fine; i++)
+        gathering->fine = gordian_snapshot_add_process(snapshot, NULL, NULL) == GORDIAN_OK;
+    for (size_t i = 0; i < gathering->edges.count && gathering->fine; i++) {
+        const struct edge_record *edge = &gathering->edges.edges[i];
+        bool hold = edge->place == EDGE_HOLD;
+        gathering->fine = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(
+                              snapshot, find_id(&gathering->lists[NAME_PROCESS], edge->process),
+                              find_id(&gathering->lists[NAME_RESOURCE], edge->resource),
+                              edge->units, NULL) == GORDIAN_OK;
+    }
+}
+
+static void judge_dead(struct gathering *gathering)
+{
+    struct mpi_job *job = gathering->job;
+    gordian_snapshot *snapshot = gathering->judged->snapshot;
+    struct check_result *result = &snapshot->result;
+    if (!gathering->fine)
+        return;
+    gathering->fine = job->model == GORDIAN_MODEL_SINGLE_UNIT
+                          ? check_single(snapshot, 1, result)
+                          : check_general_within(snapshot, job->edges ? job->edges : 1, result);
+    if (!gathering->fine)
+        return;
+    snapshot->judged = true;
+    result->report.model = job->model;
+    result->report.engine = "mpi";
+    gathering->judged->report = result->report;
+    gathering->judged->processes = job->kinds[NAME_PROCESS].total;
+    gathering->judged->resources = job->kinds[NAME_RESOURCE].total;
+}
+
+static bool gather_all(struct gathering *gathering)
+{
+    struct mpi_job *job = gathering->job;
+    bool first = job->rank == 0;
+    send_dead(job);
+    if (!exchange_run(&job->exchange))
+        return false;
+    if (first)
+        take_dead(gathering);
+    if (!exchange_all(gathering->fine))
+        return false;
+    if (first)
+        ask_totals(gathering);
+    if (!exchange_run(&job->exchange))
+        return false;
+    answer_totals(job);
+    if (!exchange_run(&job->exchange))
+        return false;
+    if (first)
+        add_resources(gathering);
+    for (unsigned kind = 0; kind < NAME_KINDS; kind++)
+        if (!exchange_all(gathering->fine) || !gather_names(gathering, (enum name_kind)kind))
+            return false;
+    if (first) {
+        add_edges(gathering);
+        judge_dead(gathering);
+    }
+    return exchange_all(gathering->fine);
+}
+
+bool job_gather_dead(struct mpi_job *job, gordian_judged *judged)
+{
+    struct gathering gathering = {.job = job, .judged = judged, .fine = true};
+    if (job->rank == 0)
+        gathering.fine = gordian_snapshot_open(&judged->snapshot, NULL, NULL) == GORDIAN_OK &&
+                         (judged->names = snapshot_names_open(&judged->snapshot->memory)) != NULL;
+    bool fine = exchange_all(gathering.fine) && gather_all(&gathering);
+    memory_free_all(&job->memory, gathering.lists[NAME_PROCESS].ids,
+                    gathering.lists[NAME_RESOURCE].ids, gathering.edges.edges);
+    return fine;
+}

@@ -1,0 +1,304 @@
+/*
+ * Ids for names that many ranks have met: those that one reader of all pieces would give.
+ *
+ * Every name goes to the rank that its hash tells. That one knows where the name comes first in all
+ * pieces, and tells the rank that has read that piece, who numbers those of its pieces in the order
+ * of the text, behind those of the pieces before. The ids go the same way back.
+ */
+#include "engines/detect/check/mpi/job.h"
+#include "foundation/base/error.h"
+#include "foundation/base/hash.h"
+#include "foundation/base/sort.h"
+
+#include <stdlib.h>
+
+/* From who has met a name to who its hash tells; the text follows. */
+struct met_record {
+    uint64_t first, again, used, units;
+    uint32_t local, length;
+};
+
+/* A name at the rank its hash tells. */
+struct entry {
+    uint64_t first, again, used;
+    uint32_t from, local; /* who has it first */
+    uint32_t id;
+};
+
+/* Who wants to know its id. */
+struct asker {
+    uint32_t entry, rank, local;
+};
+
+/* To who numbers it; and back, the place being the id. */
+struct first_record {
+    uint64_t place;
+    uint32_t entry, local;
+};
+
+struct fresh {
+    uint64_t place;
+    uint32_t rank, entry, local;
+};
+
+struct numbering {
+    struct mpi_job *job;
+    struct local_names *own;
+    enum name_kind kind;
+    struct names table; /* of the names whose hash tells this rank */
+    struct entry *entries;
+    uint32_t entry_count, entry_room;
+    struct asker *askers;
+    size_t asker_count, asker_room;
+    struct fresh *fresh;
+    size_t fresh_count, fresh_room;
+    bool fine;
+};
+
+static void numbering_free(struct numbering *numbering)
+{
+    const gordian_allocator *memory = &numbering->job->memory;
+    names_free(&numbering->table);
+    memory_free_all(memory, numbering->entries, numbering->askers, numbering->fresh);
+}
+
+/* ------------------------------------------------------------------ there */
+
+static void send_names(struct numbering *numbering)
+{
+    struct mpi_job *job = numbering->job;
+    for (uint32_t i = 0; i < numbering->own->count; i++) {
+        const struct local_name *name = &numbering->own->list[i];
+        const char *text = names_text(&numbering->own->names, i);
+        size_t length = strlen(text);
+        uint32_t to = (uint32_t)(hash_bytes(text, length) % (uint32_t)job->ranks);
+        struct met_record record = {name->first, name->again, name->used,
+                                    name->units, i,           (uint32_t)length};
+        exchange_put(&job->exchange, to, &record, sizeof record);
+        exchange_put(&job->exchange, to, text, length);
+    }
+}
+
+static uint32_t find_entry(struct numbering *numbering, const char *text, size_t length)
+{
+    uint32_t found = names_find(&numbering->table, text, length);
+    if (found != GORDIAN_NONE)
+        return found;
+    numbering->fine =
+        numbering->fine &&
+        memory_grow32(&numbering->job->memory, &numbering->entries, &numbering->entry_room,
+                      numbering->entry_count + 1, sizeof *numbering->entries) &&
+        names_put(&numbering->table, numbering->entry_count, text, length);
+    if (!numbering->fine)
+        return GORDIAN_NONE;
+    numbering->entries[numbering->entry_count] =
+        (struct entry){.first = NOWHERE, .again = NOWHERE, .used = NOWHERE, .id = NONE};
+    return numbering->entry_count++;
+}
+
+static void take_least(uint64_t *least, uint64_t value)
+{
+    *least = value < *least ? value : *least;
+}
+
+static void merge_name(struct entry *entry, const struct met_record *met, uint32_t from)
+{
+    take_least(&entry->again, met->again);
+    take_least(&entry->used, met->used);
+    if (met->first < entry->first) { /* what was first is again, now */
+        take_least(&entry->again, entry->first);
+        entry->first = met->first;
+        entry->from = from;
+        entry->local = met->local;
+    } else {
+        take_least(&entry->again, met->first);
+    }
+}
+
+static void take_names(struct numbering *numbering)
+{
+    struct exchange *exchange = &numbering->job->exchange;
+    const void *taken;
+    while (numbering->fine && (taken = exchange_take(exchange, sizeof(struct met_record)))) {
+        struct met_record met;
+        memcpy(&met, taken, sizeof met);
+        uint32_t from = (uint32_t)exchange->from;
+        uint32_t number = find_entry(numbering, exchange_take(exchange, met.length), met.length);
+        numbering->fine =
+            numbering->fine &&
+            memory_grow(&numbering->job->memory, &numbering->askers, &numbering->asker_room,
+                        numbering->asker_count + 1, sizeof *numbering->askers);
+        if (!numbering->fine)
+            return;
+        numbering->askers[numbering->asker_count++] = (struct asker){number, from, met.local};
+        merge_name(&numbering->entries[number], &met, from);
+    }
+}
+
+/* A resource is declared once, and before it is used. */
+static void look_for_trouble(const struct numbering *numbering)
+{
+    for (uint32_t i = 0; i < numbering->entry_count && numbering->kind == NAME_RESOURCE; i++) {
+        const struct entry *entry = &numbering->entries[i];
+        if (entry->used < entry->first)
+            job_trouble(numbering->job, entry->used, TROUBLE_UNDECLARED, 0);
+        if (entry->again != NOWHERE)
+            job_trouble(numbering->job, entry->again, TROUBLE_REDECLARED, entry->first);
+    }
+}
+
+/* ------------------------------------------------------------------ numbers */
+
+static void send_firsts(struct numbering *numbering)
+{
+    for (uint32_t i = 0; i < numbering->entry_count; i++) {
+        const struct entry *entry = &numbering->entries[i];
+        struct first_record record = {entry->first, i, entry->local};
+        if (entry->first != NOWHERE)
+            exchange_put(&numbering->job->exchange, entry->from, &record, sizeof record);
+    }
+}
+
+static void take_firsts(struct numbering *numbering)
+{
+    struct exchange *exchange = &numbering->job->exchange;
+    const void *taken;
+    while (numbering->fine && (taken = exchange_take(exchange, sizeof(struct first_record)))) {
+        struct first_record first;
+        memcpy(&first, taken, sizeof first);
+        numbering->fine =
+            memory_grow(&numbering->job->memory, &numbering->fresh, &numbering->fresh_room,
+                        numbering->fresh_count + 1, sizeof *numbering->fresh);
+        if (numbering->fine)
+            numbering->fresh[numbering->fresh_count++] =
+                (struct fresh){first.place, (uint32_t)exchange->from, first.entry, first.local};
+    }
+}
+
+static int compare_fresh(const void *left, const void *right)
+{
+    uint64_t one = ((const struct fresh *)left)->place;
+    uint64_t other = ((const struct fresh *)right)->place;
+    return (one > other) - (one < other);
+}
+
+/* How many come first in the pieces before each. */
+static bool count_pieces(struct numbering *numbering)
+{
+    struct mpi_job *job = numbering->job;
+    uint32_t pieces = job->file_count;
+    uint64_t *counts = numbering->own->before =
+        memory_zeroed(&job->memory, (pieces + 1) * sizeof *counts);
+    uint64_t sum = 0;
+    if (!exchange_all(counts != NULL))
+        return false;
+    for (size_t i = 0; i < numbering->fresh_count; i++)
+        counts[numbering->fresh[i].place >> PLACE_BITS]++;
+    MPI_Allreduce(MPI_IN_PLACE, counts, (int)pieces + 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    for (uint32_t piece = 0; piece <= pieces; piece++) {
+        uint64_t count = counts[piece];
+        counts[piece] = sum;
+        sum += count;
+    }
+    return true;
+}
+
+static void send_ids(struct numbering *numbering)
+{
+    struct local_names *own = numbering->own;
+    uint64_t piece = NOWHERE, next = 0;
+    for (size_t i = 0; i < numbering->fresh_count; i++) {
+        const struct fresh *fresh = &numbering->fresh[i];
+        if (fresh->place >> PLACE_BITS != piece) {
+            piece = fresh->place >> PLACE_BITS;
+            next = own->before[piece];
+        }
+        own->fresh[own->fresh_count++] = fresh->local;
+        struct first_record record = {next++, fresh->entry, fresh->local};
+        exchange_put(&numbering->job->exchange, fresh->rank, &record, sizeof record);
+    }
+}
+
+/* ------------------------------------------------------------------ back */
+
+static void pass_ids_on(struct numbering *numbering)
+{
+    struct exchange *exchange = &numbering->job->exchange;
+    const void *taken;
+    while ((taken = exchange_take(exchange, sizeof(struct first_record)))) {
+        struct first_record record;
+        memcpy(&record, taken, sizeof record);
+        numbering->entries[record.entry].id = (uint32_t)record.place;
+    }
+    for (size_t i = 0; i < numbering->asker_count; i++) {
+        const struct asker *asker = &numbering->askers[i];
+        uint32_t record[2] = {asker->local, numbering->entries[asker->entry].id};
+        exchange_put(exchange, asker->rank, record, sizeof record);
+    }
+}
+
+static void take_ids(struct numbering *numbering)
+{
+    const void *taken;
+    while ((taken = exchange_take(&numbering->job->exchange, 2 * sizeof(uint32_t)))) {
+        uint32_t record[2];
+        memcpy(record, taken, sizeof record);
+        numbering->own->list[record[0]].id = record[1];
+    }
+}
+
+/* Are there more than ids? */
+static void check_total(struct numbering *numbering)
+{
+    struct local_names *own = numbering->own;
+    struct mpi_job *job = numbering->job;
+    uint64_t total = own->before[job->file_count];
+    own->total = (uint32_t)total;
+    if (total <= SNAPSHOT_MAX)
+        return;
+    job_trouble(job, 0, TROUBLE_TOLD, 0);
+    fail(&job->trouble.error, GORDIAN_STATUS_INPUT, "a snapshot takes at most %u %s", SNAPSHOT_MAX,
+         numbering->kind == NAME_PROCESS ? "processes" : "resources");
+}
+
+static bool number_kind(struct numbering *numbering)
+{
+    struct mpi_job *job = numbering->job;
+    struct local_names *own = numbering->own;
+    send_names(numbering);
+    if (!exchange_run(&job->exchange))
+        return false;
+    take_names(numbering);
+    look_for_trouble(numbering);
+    send_firsts(numbering);
+    if (!exchange_all(numbering->fine) || !exchange_run(&job->exchange))
+        return false;
+    take_firsts(numbering);
+    if (numbering->fresh_count > 1)
+        qsort(numbering->fresh, numbering->fresh_count, sizeof *numbering->fresh, compare_fresh);
+    own->fresh = memory_alloc(&job->memory, numbering->fresh_count * sizeof *own->fresh);
+    if (!exchange_all(numbering->fine && own->fresh) || !count_pieces(numbering))
+        return false;
+    check_total(numbering);
+    send_ids(numbering);
+    if (!exchange_run(&job->exchange))
+        return false;
+    pass_ids_on(numbering);
+    if (!exchange_run(&job->exchange))
+        return false;
+    take_ids(numbering);
+    return true;
+}
+
+bool job_number_names(struct mpi_job *job)
+{
+    bool fine = true;
+    for (unsigned kind = 0; kind < NAME_KINDS && fine; kind++) {
+        struct numbering numbering = {
+            .job = job, .own = &job->kinds[kind], .kind = (enum name_kind)kind, .fine = true};
+        names_init(&numbering.table, &job->memory);
+        fine = number_kind(&numbering);
+        numbering_free(&numbering);
+    }
+    return fine;
+}

@@ -1,0 +1,202 @@
+/*
+ * Who can finish, by rounds: in a round a rank goes as far as it comes with what it owns, and
+ * tells others what that means to theirs.
+ *
+ * A long chain may lead from rank to rank at every step, and would take a round each. Where every
+ * process leads to one other (single-unit), those left after some rounds ask whom the one they
+ * lead to leads to, so that the way they know doubles with every round, until it ends at one
+ * that has finished, or is longer than there are processes.
+ */
+#include "engines/detect/check/mpi/job.h"
+
+#define ROUNDS 32 /* from then on ways are doubled, if they can be */
+
+/* To the owner of a resource: so many units more. To that of a process: a wish less, `units` 0. */
+struct told {
+    uint64_t units;
+    uint32_t id, unused;
+};
+
+static void meet_wish(struct mpi_job *job, uint32_t process)
+{
+    uint32_t owner = owner_of(job, NAME_PROCESS, process);
+    if (owner != (uint32_t)job->rank) {
+        struct told told = {.id = process};
+        exchange_put(&job->exchange, owner, &told, sizeof told);
+        return;
+    }
+    uint32_t own = process - job->begin[NAME_PROCESS];
+    if (--job->marks[own] == 0)
+        job->ready[job->ready_count++] = own;
+}
+
+/* `q` is an own one. */
+static void meet_wishes(struct mpi_job *job, uint32_t q)
+{
+    const struct owned_edges *wishes = &job->wishes;
+    while (job->met[q] < wishes->starts[q + 1] &&
+           wishes->edges[job->met[q]].units <= job->available[q])
+        meet_wish(job, wishes->edges[job->met[q]++].process);
+}
+
+static void give_back(struct mpi_job *job, const struct edge_record *hold)
+{
+    uint32_t owner = owner_of(job, NAME_RESOURCE, hold->resource);
+    if (owner != (uint32_t)job->rank) {
+        struct told told = {hold->units, hold->resource, 0};
+        exchange_put(&job->exchange, owner, &told, sizeof told);
+        return;
+    }
+    uint32_t q = hold->resource - job->begin[NAME_RESOURCE];
+    job->available[q] += hold->units;
+    meet_wishes(job, q);
+}
+
+static void finish_ready(struct mpi_job *job)
+{
+    while (job->ready_count > 0) {
+        uint32_t p = job->ready[--job->ready_count];
+        for (size_t i = job->held.starts[p]; i < job->held.starts[p + 1]; i++)
+            give_back(job, &job->held.edges[i]);
+    }
+}
+
+static void take_told(struct mpi_job *job)
+{
+    const void *taken;
+    while ((taken = exchange_take(&job->exchange, sizeof(struct told)))) {
+        struct told told;
+        memcpy(&told, taken, sizeof told);
+        if (told.units == 0) {
+            meet_wish(job, told.id);
+        } else {
+            uint32_t q = told.id - job->begin[NAME_RESOURCE];
+            job->available[q] += told.units;
+            meet_wishes(job, q);
+        }
+    }
+}
+
+/* Is anything put that is to be told? */
+static bool anything_put(const struct mpi_job *job)
+{
+    uint64_t bytes = 0;
+    for (int r = 0; r < job->ranks; r++)
+        bytes += job->exchange.out[r].used || job->exchange.out[r].failed;
+    return exchange_sum(bytes) > 0;
+}
+
+/* ------------------------------------------------------------------ doubling */
+
+/* To the owner of `about`: whom does it lead to? And the answer, to the owner of `who`. */
+struct question {
+    uint32_t about, who;
+};
+
+/* Sends every question; those who get one answer it with `answer`. */
+typedef uint32_t answer_of(const struct mpi_job *job, const uint32_t *leads, uint32_t about);
+
+static bool ask_all(struct mpi_job *job, uint32_t *leads, enum name_kind kind, answer_of *answer)
+{
+    struct exchange *exchange = &job->exchange;
+    const void *taken;
+    for (uint32_t p = 0; p < job->own[NAME_PROCESS]; p++) {
+        struct question question = {leads[p], p + job->begin[NAME_PROCESS]};
+        if (job->marks[p] > 0)
+            exchange_put(exchange, owner_of(job, kind, leads[p]), &question, sizeof question);
+    }
+    if (!exchange_run(exchange))
+        return false;
+    while ((taken = exchange_take(exchange, sizeof(struct question)))) {
+        struct question question;
+        memcpy(&question, taken, sizeof question);
+        question.about = answer(job, leads, question.about);
+        exchange_put(exchange, owner_of(job, NAME_PROCESS, question.who), &question,
+                     sizeof question);
+    }
+    if (!exchange_run(exchange))
+        return false;
+    while ((taken = exchange_take(exchange, sizeof(struct question)))) {
+        struct question question;
+        memcpy(&question, taken, sizeof question);
+        uint32_t p = question.who - job->begin[NAME_PROCESS];
+        leads[p] = question.about;
+        if (question.about == NONE)
+            job->marks[p] = 0;
+    }
+    return true;
+}
+
+static uint32_t answer_holder(const struct mpi_job *job, const uint32_t *leads, uint32_t about)
+{
+    (void)leads;
+    return job->holder[about - job->begin[NAME_RESOURCE]];
+}
+
+/* NONE: it can finish. */
+static uint32_t answer_leads(const struct mpi_job *job, const uint32_t *leads, uint32_t about)
+{
+    uint32_t p = about - job->begin[NAME_PROCESS];
+    return job->marks[p] == 0 ? NONE : leads[p];
+}
+
+static bool double_ways(struct mpi_job *job)
+{
+    uint32_t own = job->own[NAME_PROCESS];
+    uint32_t *leads = memory_alloc(&job->memory, own * sizeof *leads);
+    uint64_t left = 0;
+    bool fine = exchange_all(leads != NULL);
+    for (uint32_t p = 0; p < own && fine; p++) {
+        left += job->marks[p] > 0;
+        if (job->marks[p] > 0)
+            leads[p] = job->wanted.edges[job->wanted.starts[p]].resource;
+    }
+    if (fine)
+        left = exchange_sum(left);
+    fine = fine && ask_all(job, leads, NAME_RESOURCE, answer_holder);
+    for (uint64_t length = 1; fine && length <= 2 * left; length *= 2)
+        fine = ask_all(job, leads, NAME_PROCESS, answer_leads);
+    memory_free(&job->memory, leads);
+    return fine;
+}
+
+/* ------------------------------------------------------------------ all */
+
+static bool begin_marks(struct mpi_job *job)
+{
+    size_t processes = job->own[NAME_PROCESS], resources = job->own[NAME_RESOURCE];
+    job->marks = memory_alloc(&job->memory, processes * sizeof *job->marks);
+    job->ready = memory_alloc(&job->memory, processes * sizeof *job->ready);
+    job->met = memory_alloc(&job->memory, resources * sizeof *job->met);
+    if (!exchange_all(job->marks && job->ready && job->met))
+        return false;
+    for (uint32_t p = 0; p < processes; p++) {
+        job->marks[p] = (uint32_t)(job->wanted.starts[p + 1] - job->wanted.starts[p]);
+        if (job->marks[p] == 0)
+            job->ready[job->ready_count++] = p;
+    }
+    for (uint32_t q = 0; q < resources; q++)
+        job->met[q] = job->wishes.starts[q];
+    return true;
+}
+
+bool job_reduce(struct mpi_job *job)
+{
+    if (!begin_marks(job))
+        return false;
+    for (uint32_t q = 0; q < job->own[NAME_RESOURCE]; q++)
+        meet_wishes(job, q);
+    finish_ready(job);
+    for (unsigned round = 0; anything_put(job); round++) {
+        if (round == ROUNDS && job->model == GORDIAN_MODEL_SINGLE_UNIT) {
+            for (int r = 0; r < job->ranks; r++)
+                job->exchange.out[r].used = 0; /* whoever was to be told will ask */
+            return double_ways(job);
+        }
+        if (!exchange_run(&job->exchange))
+            return false;
+        take_told(job);
+        finish_ready(job);
+    }
+    return true;
+}

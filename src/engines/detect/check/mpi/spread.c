@@ -1,0 +1,262 @@
+/* Holds and waits to those who own their processes and resources, who look whether they fit. */
+#include "engines/detect/check/mpi/job.h"
+
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------ sending */
+
+/* Local numbers become ids; what was never declared is left out, which somebody will tell. */
+static void name_edges(struct mpi_job *job, struct edge_list *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct edge_record edge = list->edges[i];
+        edge.process = job->kinds[NAME_PROCESS].list[edge.process].id;
+        edge.resource = job->kinds[NAME_RESOURCE].list[edge.resource].id;
+        if (edge.process != NONE && edge.resource != NONE)
+            list->edges[kept++] = edge;
+    }
+    list->count = kept;
+}
+
+static void send_edges(struct mpi_job *job, const struct edge_list *list, enum name_kind to)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct edge_record *edge = &list->edges[i];
+        uint32_t id = to == NAME_PROCESS ? edge->process : edge->resource;
+        exchange_put(&job->exchange, owner_of(job, to, id), edge, sizeof *edge);
+    }
+}
+
+static void edge_list_free(struct mpi_job *job, struct edge_list *list)
+{
+    memory_free(&job->memory, list->edges);
+    *list = (struct edge_list){0};
+}
+
+/* What came. */
+static bool take_edges(struct mpi_job *job, struct edge_list *list)
+{
+    struct exchange *exchange = &job->exchange;
+    *list = (struct edge_list){.count = exchange->in.used / sizeof(struct edge_record)};
+    list->room = list->count;
+    list->edges = memory_alloc(&job->memory, list->count * sizeof *list->edges);
+    if (list->edges && list->count > 0)
+        memcpy(list->edges, exchange->in.data, list->count * sizeof *list->edges);
+    return exchange_all(list->edges != NULL);
+}
+
+/* To the owners, who have them then. */
+static bool spread_list(struct mpi_job *job, const struct edge_list *list, enum name_kind to,
+                        struct edge_list *came)
+{
+    send_edges(job, list, to);
+    return exchange_run(&job->exchange) && take_edges(job, came);
+}
+
+/* ------------------------------------------------------------------ sorting */
+
+static uint32_t number_of(const struct mpi_job *job, const struct edge_record *edge,
+                          enum name_kind kind)
+{
+    return (kind == NAME_PROCESS ? edge->process : edge->resource) - job->begin[kind];
+}
+
+/* What came, sorted by who owns it. */
+static bool sort_owned(struct mpi_job *job, struct owned_edges *owned, struct edge_list *list,
+                       enum name_kind kind)
+{
+    size_t count = job->own[kind];
+    owned->count = list->count;
+    owned->starts = memory_zeroed(&job->memory, (count + 2) * sizeof *owned->starts);
+    owned->edges = memory_alloc(&job->memory, list->count * sizeof *owned->edges);
+    bool fine = owned->starts && owned->edges;
+    for (size_t i = 0; i < list->count && fine; i++)
+        owned->starts[number_of(job, &list->edges[i], kind) + 2]++;
+    for (size_t i = 0; i < count && fine; i++)
+        owned->starts[i + 2] += owned->starts[i + 1];
+    for (size_t i = 0; i < list->count && fine; i++)
+        owned->edges[owned->starts[number_of(job, &list->edges[i], kind) + 1]++] = list->edges[i];
+    edge_list_free(job, list);
+    return exchange_all(fine);
+}
+
+static int compare_places(const void *left, const void *right)
+{
+    uint64_t one = ((const struct edge_record *)left)->place;
+    uint64_t other = ((const struct edge_record *)right)->place;
+    return (one > other) - (one < other);
+}
+
+static int compare_wishes(const void *left, const void *right)
+{
+    const struct edge_record *one = left, *other = right;
+    if (one->process != other->process)
+        return one->process < other->process ? -1 : 1;
+    return compare_places(left, right);
+}
+
+static int compare_units(const void *left, const void *right)
+{
+    const struct edge_record *one = left, *other = right;
+    return (one->units > other->units) - (one->units < other->units);
+}
+
+/* ------------------------------------------------------------------ totals and holds */
+
+/* Who declares a resource knows its units, its owner must. */
+static bool spread_totals(struct mpi_job *job)
+{
+    const struct local_names *names = &job->kinds[NAME_RESOURCE];
+    struct edge_list totals;
+    for (uint32_t i = 0; i < names->fresh_count; i++) {
+        const struct local_name *name = &names->list[names->fresh[i]];
+        struct edge_record record = {name->first, name->units, NONE, name->id};
+        exchange_put(&job->exchange, owner_of(job, NAME_RESOURCE, name->id), &record,
+                     sizeof record);
+    }
+    job->totals = memory_alloc(&job->memory, job->own[NAME_RESOURCE] * sizeof *job->totals);
+    if (!exchange_all(job->totals != NULL) || !exchange_run(&job->exchange) ||
+        !take_edges(job, &totals))
+        return false;
+    for (size_t i = 0; i < totals.count; i++)
+        job->totals[totals.edges[i].resource - job->begin[NAME_RESOURCE]] = totals.edges[i].units;
+    edge_list_free(job, &totals);
+    return true;
+}
+
+/* The first in the text that is more than there is left. */
+static void find_excess(struct mpi_job *job, struct edge_record *holds, size_t count,
+                        uint64_t total)
+{
+    qsort(holds, count, sizeof *holds, compare_places);
+    for (size_t i = 0; i < count; i++) {
+        if (holds[i].units > total) {
+            job_trouble(job, holds[i].place, TROUBLE_HOLDS, 0);
+            return;
+        }
+        total -= holds[i].units;
+    }
+}
+
+static void check_holds(struct mpi_job *job, const struct owned_edges *holds)
+{
+    for (uint32_t q = 0; q < job->own[NAME_RESOURCE]; q++) {
+        struct edge_record *first = holds->edges + holds->starts[q];
+        size_t count = holds->starts[q + 1] - holds->starts[q];
+        uint64_t left = job->totals[q];
+        bool excess = false;
+        for (size_t i = 0; i < count; i++) {
+            excess |= first[i].units > left;
+            left -= first[i].units;
+        }
+        if (excess)
+            find_excess(job, first, count, job->totals[q]);
+        job->available[q] = left;
+        job->holder[q] = count ? first->process : NONE;
+    }
+}
+
+static bool spread_holds(struct mpi_job *job)
+{
+    struct edge_list came;
+    struct owned_edges of_resource = {0};
+    size_t own = job->own[NAME_RESOURCE];
+    job->available = memory_alloc(&job->memory, own * sizeof *job->available);
+    job->holder = memory_alloc(&job->memory, own * sizeof *job->holder);
+    bool fine = exchange_all(job->available && job->holder) &&
+                spread_list(job, &job->holds, NAME_RESOURCE, &came) &&
+                sort_owned(job, &of_resource, &came, NAME_RESOURCE);
+    if (fine)
+        check_holds(job, &of_resource);
+    memory_free_all(&job->memory, of_resource.edges, of_resource.starts);
+    fine = fine && spread_list(job, &job->holds, NAME_PROCESS, &came) &&
+           sort_owned(job, &job->held, &came, NAME_PROCESS);
+    edge_list_free(job, &job->holds);
+    return fine;
+}
+
+/* ------------------------------------------------------------------ waits */
+
+/* All waits of a process for a resource are one wish; returns how many are left. */
+static size_t merge_wishes(struct mpi_job *job, struct edge_record *wishes, size_t count,
+                           uint64_t total)
+{
+    size_t kept = 0;
+    qsort(wishes, count, sizeof *wishes, compare_wishes);
+    for (size_t i = 0; i < count; i++) {
+        bool same = kept > 0 && wishes[kept - 1].process == wishes[i].process;
+        uint64_t before = same ? wishes[kept - 1].units : 0;
+        if (before > total || wishes[i].units > total - before) {
+            job_trouble(job, wishes[i].place, TROUBLE_WAITS, 0);
+            continue;
+        }
+        if (same)
+            wishes[kept - 1].units += wishes[i].units;
+        else
+            wishes[kept++] = wishes[i];
+    }
+    qsort(wishes, kept, sizeof *wishes, compare_units);
+    return kept;
+}
+
+static void check_waits(struct mpi_job *job, struct owned_edges *wishes)
+{
+    size_t used = 0;
+    for (uint32_t q = 0; q < job->own[NAME_RESOURCE]; q++) {
+        struct edge_record *first = wishes->edges + wishes->starts[q];
+        size_t count = wishes->starts[q + 1] - wishes->starts[q];
+        if (count > 1 || (count == 1 && first->units > job->totals[q]))
+            count = merge_wishes(job, first, count, job->totals[q]);
+        memmove(wishes->edges + used, first, count * sizeof *first);
+        wishes->starts[q] = used;
+        used += count;
+    }
+    wishes->starts[job->own[NAME_RESOURCE]] = wishes->count = used;
+}
+
+static bool spread_waits(struct mpi_job *job)
+{
+    struct edge_list came;
+    bool fine = spread_list(job, &job->waits, NAME_RESOURCE, &came) &&
+                sort_owned(job, &job->wishes, &came, NAME_RESOURCE);
+    edge_list_free(job, &job->waits);
+    if (!fine)
+        return false;
+    check_waits(job, &job->wishes);
+    const struct edge_list merged = {job->wishes.edges, job->wishes.count, job->wishes.count};
+    return spread_list(job, &merged, NAME_PROCESS, &came) &&
+           sort_owned(job, &job->wanted, &came, NAME_PROCESS);
+}
+
+/* ------------------------------------------------------------------ the model */
+
+/* Is the snapshot general, or has any resource several units? */
+static void find_model(struct mpi_job *job)
+{
+    uint64_t model = GORDIAN_MODEL_SINGLE_UNIT;
+    for (uint32_t q = 0; q < job->own[NAME_RESOURCE]; q++)
+        if (job->totals[q] > 1)
+            model = GORDIAN_MODEL_MULTI_UNIT;
+    for (uint32_t p = 0; p < job->own[NAME_PROCESS]; p++) {
+        size_t first = job->wanted.starts[p], end = job->wanted.starts[p + 1];
+        if (end - first > 1 || (end > first && job->wanted.edges[first].units > 1))
+            model = GORDIAN_MODEL_GENERAL;
+    }
+    job->model = (gordian_model)exchange_most(model);
+    job->edges = exchange_sum(job->held.count + job->wishes.count);
+}
+
+bool job_spread(struct mpi_job *job)
+{
+    if (!job->packed) {
+        name_edges(job, &job->holds);
+        name_edges(job, &job->waits);
+        if (!spread_totals(job))
+            return false;
+    }
+    if (!spread_holds(job) || !spread_waits(job))
+        return false;
+    find_model(job);
+    return true;
+}

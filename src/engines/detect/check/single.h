@@ -1,0 +1,89 @@
+/* Between single.c, which says how single-unit snapshots are judged, and single_cycles.c, which
+ * puts the cycles together. */
+#ifndef GORDIAN_ENGINES_DETECT_CHECK_SINGLE_H
+#define GORDIAN_ENGINES_DETECT_CHECK_SINGLE_H
+
+#include "engines/detect/check/crew.h"
+#include "engines/detect/check/snapshot.h"
+
+#define CHASED (UINT32_C(1) << 31) /* next[p] is the number of a chase, not a process */
+#define RUNS   0                   /* the chase that ends at once: those who can run */
+
+#define LANES 32 /* chains followed at a time: enough to keep every miss buffer of a core busy */
+
+struct chase {
+    uint32_t into;   /* the chase it led into */
+    uint32_t at;     /* the process where it met it */
+    uint32_t length; /* processes it passed */
+};
+
+/* Chases are kept in blocks, so that each member can have one of its own to fill. */
+#define CHASE_BITS  12
+#define CHASE_BLOCK (1u << CHASE_BITS)
+
+/* A piece of a cycle: from `start` until `stop` comes next. */
+struct piece {
+    uint32_t start, stop;
+    uint32_t *processes; /* room for as many as the chase passed */
+    uint32_t *resources; /* what they wait for */
+    uint32_t count;
+};
+
+struct cycle {
+    size_t first_piece, piece_count;
+    uint32_t smallest;  /* process */
+    size_t smallest_at; /* how many come before it */
+    size_t length;
+};
+
+/* Numbers of chases. */
+struct chase_list {
+    uint32_t *chases;
+    size_t count, room;
+};
+
+/* What a member of the team has to itself. */
+struct share {
+    struct chase *block;        /* being filled */
+    uint32_t chase, block_end;  /* the next number in it, and past its last */
+    uint32_t from, until;       /* processes among which it looks for beginnings */
+    struct chase_list circular; /* a chase of every cycle it found */
+    struct chase_list deferred; /* beginnings of walks that met another member's */
+    size_t dead;                /* processes it found dead; then: that are before its own */
+    size_t parts, length;       /* cycles and their processes, likewise */
+    bool no_memory;
+    char apart[128]; /* no two members write to the same line of a cache */
+};
+
+struct single {
+    const gordian_snapshot *snapshot;
+    const gordian_allocator *memory;
+    struct check_crew crew;
+    struct share *shares; /* by member */
+
+    uint32_t *next;
+    struct chase **blocks;
+    uint32_t block_count, chase_count;
+    uint8_t *fates; /* of chases */
+    uint64_t *dead; /* a bit for every chase */
+
+    struct chase_list circular;
+    struct cycle *cycles;
+    struct piece *pieces;
+    size_t piece_count, piece_room;
+    uint32_t *walked; /* the pieces' processes and resources */
+    struct check_result *result;
+};
+
+static inline struct chase *single_chase(const struct single *single, uint32_t number)
+{
+    return &single->blocks[number >> CHASE_BITS][number % CHASE_BLOCK];
+}
+
+/* All members do it. False: one of them had no memory. */
+bool single_do(struct single *single, void (*work)(void *single, unsigned member));
+
+/* The cycles, once the dead are listed, of which next[] says NONE. */
+bool single_list_cycles(struct single *single);
+
+#endif

@@ -1,0 +1,432 @@
+/*
+ * Reading a snapshot with many threads.
+ *
+ * The file is cut into pieces at line ends, and a round takes as many pieces as there are threads,
+ * one each. In a round
+ *
+ *   1. each reads its piece, finds its lines and names (foundation/base/io/scan.h,
+ * engines/rag/trace_ahead.h) and gathers the names by their part,
+ *   2. the names are looked up, each part of them by one thread, in the order of the text
+ *      (foundation/base/names/sharded_interner.h), and the new ones counted,
+ *   3. each numbers the new ones of its piece in the order of the text, and clears their places,
+ *      so that the memory they are in is touched first by many,
+ *   4. each puts the holds and waits of its piece in their places.
+ *
+ * Between the steps all meet. So ids, and with them everything, are those that one thread would
+ * give.
+ *
+ * This is for plain files: resources of one unit, one holder each, processes that wait for one
+ * resource at most. As soon as there is anything else, or something wrong, all is dropped and the
+ * file read by one thread, which has the words for it.
+ */
+#include "engines/detect/check/snapshot.h"
+#include "engines/detect/check/snapshot_text.h"
+#include "engines/rag/trace_ahead.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/threads/thread_pool.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_REST  4096 /* how far the last line of a piece may reach beyond it */
+#define LINE_LEAST 9    /* "hold p q\n" */
+#define PREFETCH   16   /* lines ahead */
+#define NAME_BYTES 48   /* of a file, for each process or resource: hardly ever fewer */
+
+enum crew_kind { CREW_PROCESSES, CREW_RESOURCES, CREW_KINDS };
+
+struct piece {
+    char *text;
+    uint32_t line_count;
+    uint8_t *ops; /* by line: GORDIAN_OP_HOLD, _WAIT, or 0: a resource is declared */
+    struct names_query *queries[CREW_KINDS]; /* by line; once looked up, the id is the answer */
+    struct crowd_name *sorted[CREW_KINDS];   /* by part, and by line within it */
+    uint32_t *answers[CREW_KINDS];           /* to those, put there by others */
+    uint32_t ends[CREW_KINDS][CROWD_PARTS];
+    uint32_t fresh_of[CREW_KINDS][CROWD_PARTS]; /* names met first here; put there by others */
+    uint32_t fresh[CREW_KINDS];
+    struct reader_ahead ahead;
+    struct trace_ahead glances;
+};
+
+struct crew {
+    gordian_snapshot *snapshot;
+    struct crowd *crowds[CREW_KINDS];
+    const struct source_file *file;
+    size_t piece_bytes, line_room;
+    uint64_t piece_count;
+    unsigned threads;
+    struct piece *pieces; /* one for each thread */
+    struct team *team;
+    unsigned part_turn; /* the next part to be looked up in this round */
+    /* Each of these is written in some steps and read only behind others, so that all see the same:
+     * is this no plain file? did memory run out? */
+    bool odd_lines, odd_names, odd_room;
+};
+
+static void set_flag(bool *flag)
+{
+    __atomic_store_n(flag, true, __ATOMIC_RELAXED);
+}
+
+static bool get_flag(const bool *flag)
+{
+    return __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
+/* ---- 1: lines */
+
+/* The bytes from `at` on, up to `size` of them; fewer only at the end of the file, or if it fails.
+ */
+static size_t read_at(int fd, char *buffer, size_t size, uint64_t at)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = pread(fd, buffer + done, size - done, (off_t)(at + done));
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            break;
+        done += (size_t)count;
+    }
+    return done;
+}
+
+/* Text and length of the lines that begin in piece `number`; false: not as expected. */
+static bool load_piece(const struct crew *crew, struct piece *piece, uint64_t number, char **text,
+                       size_t *length)
+{
+    const struct source_file *file = crew->file;
+    uint64_t begin = file->start + number * crew->piece_bytes;
+    uint64_t left = file->end - begin;
+    bool last = left <= crew->piece_bytes;
+    size_t before = number > 0; /* is that byte a newline, then a line begins here */
+    size_t own = last ? (size_t)left : crew->piece_bytes;
+    size_t rest = left - own < LINE_REST ? (size_t)(left - own) : LINE_REST;
+    char *buffer = piece->text;
+    if (read_at(file->fd, buffer, before + own + rest, begin - before) != before + own + rest)
+        return false; /* it has become shorter */
+    char *first = before ? memchr(buffer, '\n', before + own) : buffer;
+    *text = first ? first + before : buffer;
+    *length = 0;
+    if (!first || *text == buffer + before + own)
+        return true; /* no line begins here */
+    char *end = memchr(buffer + before + own - 1, '\n', rest + 1);
+    if (!end) {
+        if (left - own > rest)
+            return false;
+        end = buffer + before + own + rest;
+        *end = '\n';
+    }
+    *length = (size_t)(end + 1 - *text);
+    memset(end + 1, 0, READER_SLACK);
+    return true;
+}
+
+static bool keep_line(struct piece *piece, uint32_t i, size_t room)
+{
+    const struct trace_plain *plain = &piece->glances.lines[i];
+    uint32_t line = piece->line_count;
+    if (plain->shape == TRACE_BLANK)
+        return true;
+    bool edge = plain->shape == TRACE_EVENT &&
+                (plain->op == GORDIAN_OP_HOLD || plain->op == GORDIAN_OP_WAIT);
+    if ((!edge && plain->shape != TRACE_DECLARE) || line == room)
+        return false;
+    piece->ops[line] = edge ? (uint8_t)plain->op : 0;
+    piece->queries[CREW_PROCESSES][line] = piece->glances.processes[i];
+    piece->queries[CREW_RESOURCES][line] = piece->glances.resources[i];
+    piece->line_count++;
+    return true;
+}
+
+static bool split_piece(const struct crew *crew, struct piece *piece, const char *text,
+                        size_t length)
+{
+    while (length > 0) {
+        reader_scan(&piece->ahead, text, length);
+        if (piece->ahead.line_count == 0 || piece->ahead.equals)
+            return false;
+        trace_glance(&piece->ahead, &piece->glances);
+        for (uint32_t i = 0; i < piece->ahead.line_count; i++)
+            if (!keep_line(piece, i, crew->line_room))
+                return false;
+        size_t taken = piece->ahead.ends[piece->ahead.line_count - 1] + 1;
+        text += taken;
+        length -= taken;
+    }
+    return true;
+}
+
+/* Where each part's names begin. */
+static void part_starts(const struct piece *piece, enum crew_kind kind, uint32_t *starts)
+{
+    starts[0] = 0;
+    memcpy(starts + 1, piece->ends[kind], (CROWD_PARTS - 1) * sizeof *starts);
+}
+
+/* Gathers the names by their part, in the order of the text. */
+static void sort_piece(struct piece *piece, enum crew_kind kind)
+{
+    uint32_t *ends = piece->ends[kind], starts[CROWD_PARTS];
+    const struct names_query *queries = piece->queries[kind];
+    memset(ends, 0, sizeof piece->ends[kind]);
+    for (uint32_t i = 0; i < piece->line_count; i++)
+        ends[crowd_part(queries[i].hash)] += queries[i].length > 0;
+    for (unsigned part = 1; part < CROWD_PARTS; part++)
+        ends[part] += ends[part - 1];
+    part_starts(piece, kind, starts);
+    for (uint32_t i = 0; i < piece->line_count; i++)
+        if (queries[i].length > 0)
+            piece->sorted[kind][starts[crowd_part(queries[i].hash)]++] = crowd_name(&queries[i]);
+}
+
+static void read_piece(struct crew *crew, unsigned member, uint64_t number)
+{
+    struct piece *piece = &crew->pieces[member];
+    char *text;
+    size_t length;
+    piece->line_count = 0;
+    if (number < crew->piece_count && (!load_piece(crew, piece, number, &text, &length) ||
+                                       !split_piece(crew, piece, text, length)))
+        set_flag(&crew->odd_lines);
+    for (unsigned kind = 0; kind < CREW_KINDS; kind++)
+        sort_piece(piece, (enum crew_kind)kind);
+}
+
+/* ---- 2: names */
+
+static bool take_part(struct crew *crew, enum crew_kind kind, unsigned part)
+{
+    for (unsigned i = 0; i < crew->threads; i++) {
+        struct piece *piece = &crew->pieces[i];
+        uint32_t begin = part ? piece->ends[kind][part - 1] : 0;
+        if (!crowd_take(crew->crowds[kind], part, piece->sorted[kind] + begin,
+                        piece->ends[kind][part] - begin, piece->answers[kind] + begin,
+                        &piece->fresh_of[kind][part]))
+            return false;
+    }
+    return true;
+}
+
+static unsigned next_part(struct crew *crew)
+{
+    return __atomic_fetch_add(&crew->part_turn, 1, __ATOMIC_RELAXED);
+}
+
+/* Parts go to whoever is free: pieces are read at different speeds. */
+static void take_names(struct crew *crew)
+{
+    for (unsigned i; (i = next_part(crew)) < CREW_KINDS * CROWD_PARTS;)
+        if (!take_part(crew, (enum crew_kind)(i / CROWD_PARTS), i % CROWD_PARTS))
+            set_flag(&crew->odd_names);
+}
+
+/* ---- 3: numbers */
+
+static uint32_t count_fresh(struct piece *piece, enum crew_kind kind)
+{
+    uint32_t sum = 0;
+    for (unsigned part = 0; part < CROWD_PARTS; part++)
+        sum += piece->fresh_of[kind][part];
+    return piece->fresh[kind] = sum;
+}
+
+/* By one for all. */
+static void make_room(void *context)
+{
+    struct crew *crew = context;
+    uint64_t more[CREW_KINDS] = {0};
+    crew->part_turn = 0; /* all have been taken */
+    if (get_flag(&crew->odd_names))
+        return;
+    for (unsigned i = 0; i < crew->threads; i++)
+        for (unsigned kind = 0; kind < CREW_KINDS; kind++)
+            more[kind] += count_fresh(&crew->pieces[i], (enum crew_kind)kind);
+    bool room = snapshot_enlarge(crew->snapshot, more[CREW_PROCESSES], more[CREW_RESOURCES]);
+    for (unsigned kind = 0; kind < CREW_KINDS && room; kind++)
+        room = crowd_reserve(crew->crowds[kind], (uint32_t)more[kind]);
+    if (!room)
+        set_flag(&crew->odd_room);
+}
+
+/* A resource must be declared once, and before it is used: where it is new, and nowhere else. */
+static bool is_odd(const struct piece *piece, enum crew_kind kind, uint32_t line, bool fresh)
+{
+    return kind == CREW_RESOURCES && fresh != (piece->ops[line] == 0);
+}
+
+static void number_names(struct crew *crew, unsigned member, enum crew_kind kind)
+{
+    struct crowd *crowd = crew->crowds[kind];
+    const struct piece *piece = &crew->pieces[member];
+    uint32_t *places = kind == CREW_PROCESSES ? crew->snapshot->wait : crew->snapshot->holder;
+    uint32_t id = crowd->count, next[CROWD_PARTS];
+    bool odd = false;
+    for (unsigned i = member; i < crew->threads; i++)
+        id -= crew->pieces[i].fresh[kind];
+    for (uint32_t i = 0; i < piece->fresh[kind]; i++)
+        places[id + i] = NONE;
+    part_starts(piece, kind, next);
+    for (uint32_t i = 0; i < piece->line_count; i++) {
+        struct names_query *query = &piece->queries[kind][i];
+        if (query->length == 0)
+            continue;
+        unsigned part = crowd_part(query->hash);
+        query->id = piece->answers[kind][next[part]++];
+        bool fresh = (query->id & CROWD_UNNUMBERED) && (query->id & CROWD_NEW);
+        odd |= is_odd(piece, kind, i, fresh);
+        if (fresh)
+            crowd_number(crowd, part, query->id, id++);
+    }
+    if (odd)
+        set_flag(&crew->odd_lines);
+}
+
+/* ---- 4: edges */
+
+/* False: somebody is there already. */
+static bool put_alone(uint32_t *place, uint32_t value)
+{
+    uint32_t none = NONE;
+    return __atomic_compare_exchange_n(place, &none, value, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED);
+}
+
+static void expect_line(const struct crew *crew, const struct piece *piece, uint32_t line)
+{
+    if (line >= piece->line_count || piece->ops[line] == 0)
+        return;
+    for (unsigned kind = 0; kind < CREW_KINDS; kind++)
+        crowd_expect(crew->crowds[kind], crowd_part(piece->queries[kind][line].hash),
+                     piece->queries[kind][line].id);
+}
+
+static uint32_t line_id(const struct crew *crew, const struct piece *piece, enum crew_kind kind,
+                        uint32_t line)
+{
+    const struct names_query *query = &piece->queries[kind][line];
+    return crowd_id(crew->crowds[kind], crowd_part(query->hash), query->id);
+}
+
+static void put_edges(struct crew *crew, unsigned member)
+{
+    struct piece *piece = &crew->pieces[member];
+    for (uint32_t i = 0; i < piece->line_count; i++) {
+        expect_line(crew, piece, i + PREFETCH);
+        if (piece->ops[i] == 0)
+            continue;
+        uint32_t process = line_id(crew, piece, CREW_PROCESSES, i);
+        uint32_t resource = line_id(crew, piece, CREW_RESOURCES, i);
+        bool put = piece->ops[i] == GORDIAN_OP_HOLD
+                       ? put_alone(&crew->snapshot->holder[resource], process)
+                       : put_alone(&crew->snapshot->wait[process], resource);
+        if (!put)
+            set_flag(&crew->odd_lines);
+    }
+}
+
+/* ---- all */
+
+static void read_rounds(void *context, unsigned member)
+{
+    struct crew *crew = context;
+    for (uint64_t first = 0; first < crew->piece_count; first += crew->threads) {
+        read_piece(crew, member, first + member);
+        team_meet(crew->team);
+        if (get_flag(&crew->odd_lines))
+            return;
+        take_names(crew);
+        team_meet_to(crew->team, make_room, crew);
+        if (get_flag(&crew->odd_names) || get_flag(&crew->odd_room))
+            return;
+        for (unsigned kind = 0; kind < CREW_KINDS; kind++)
+            number_names(crew, member, (enum crew_kind)kind);
+        team_meet(crew->team);
+        put_edges(crew, member);
+    }
+}
+
+static bool open_piece(const struct crew *crew, struct piece *piece,
+                       const gordian_allocator *memory)
+{
+    bool opened = true;
+    *piece = (struct piece){0};
+    piece->text = memory_alloc(memory, 1 + crew->piece_bytes + LINE_REST + 1 + READER_SLACK);
+    piece->ops = memory_alloc(memory, crew->line_room);
+    for (unsigned kind = 0; kind < CREW_KINDS; kind++) {
+        piece->queries[kind] = memory_alloc(memory, crew->line_room * sizeof **piece->queries);
+        piece->sorted[kind] = memory_alloc(memory, crew->line_room * sizeof **piece->sorted);
+        piece->answers[kind] = memory_alloc(memory, crew->line_room * sizeof **piece->answers);
+        opened &= piece->queries[kind] && piece->sorted[kind] && piece->answers[kind];
+    }
+    return opened && piece->text && piece->ops;
+}
+
+static void close_pieces(struct crew *crew, const gordian_allocator *memory)
+{
+    for (unsigned i = 0; i < crew->threads && crew->pieces; i++) {
+        struct piece *piece = &crew->pieces[i];
+        memory_free_all(memory, piece->text, piece->ops);
+        for (unsigned kind = 0; kind < CREW_KINDS; kind++)
+            memory_free_all(memory, piece->queries[kind], piece->sorted[kind],
+                            piece->answers[kind]);
+    }
+    memory_free(memory, crew->pieces);
+}
+
+static gordian_status open_crew(struct crew *crew, const struct snapshot_crew *wanted,
+                                const gordian_allocator *memory)
+{
+    crew->piece_bytes = wanted->piece;
+    crew->line_room = (wanted->piece + LINE_REST) / LINE_LEAST + 2;
+    crew->piece_count = (crew->file->end - crew->file->start + wanted->piece - 1) / wanted->piece;
+    gordian_status status = team_open(&crew->team, wanted->threads, memory, NULL);
+    if (status != GORDIAN_OK)
+        return status;
+    crew->threads = team_size(crew->team);
+    crew->pieces = memory_zeroed(memory, crew->threads * sizeof *crew->pieces);
+    bool opened = crew->pieces != NULL;
+    for (unsigned i = 0; i < crew->threads && opened; i++)
+        opened = open_piece(crew, &crew->pieces[i], memory);
+    return opened ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
+}
+
+/* Where arrays grow one thread moves them while the others wait. */
+static void prepare_room(struct crew *crew)
+{
+    uint64_t bytes = crew->file->end - crew->file->start;
+    uint64_t likely = bytes / NAME_BYTES < SNAPSHOT_MAX ? bytes / NAME_BYTES : SNAPSHOT_MAX;
+    snapshot_prepare(crew->snapshot, (uint32_t)likely, (uint32_t)likely);
+    for (unsigned kind = 0; kind < CREW_KINDS; kind++)
+        crowd_prepare(crew->crowds[kind], bytes / 2, (uint32_t)likely);
+}
+
+gordian_status snapshot_read_crew(gordian_snapshot *snapshot, gordian_names *names,
+                                  const struct source_file *file,
+                                  const struct snapshot_crew *wanted,
+                                  const gordian_allocator *memory)
+{
+    struct crew crew = {
+        .snapshot = snapshot,
+        .crowds = {&names->process_crowd, &names->resource_crowd},
+        .file = file,
+    };
+    bool plain = open_crew(&crew, wanted, memory) == GORDIAN_OK;
+    prepare_room(&crew);
+    if (plain) {
+        team_start(crew.team, read_rounds, &crew);
+        team_wait(crew.team, NULL, NULL);
+        plain = !crew.odd_lines && !crew.odd_names && !crew.odd_room;
+    }
+    team_close(crew.team);
+    close_pieces(&crew, memory);
+    names->crowded = plain;
+    for (unsigned kind = 0; kind < CREW_KINDS; kind++)
+        (plain ? crowd_settle : crowd_free)(crew.crowds[kind]);
+    if (!plain)
+        snapshot_clear(snapshot);
+    return plain ? GORDIAN_OK : GORDIAN_STATUS_END;
+}

@@ -1,0 +1,367 @@
+/* Reading a snapshot from text: the lines of a trace that say what is, not what happens. */
+#include "engines/detect/check/cuda.h"
+#include "engines/detect/check/snapshot.h"
+#include "engines/detect/check/snapshot_text.h"
+#include "engines/rag/trace_ahead.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <unistd.h>
+
+/* A file from this size on is read by all cores, with pieces of so many bytes; more threads than
+ * one for so many bytes of it would only take memory. */
+#define CREW_FILE   (UINT64_C(32) << 20)
+#define CREW_PIECE  (512u << 10)
+#define CREW_THREAD (UINT64_C(4) << 20)
+
+/* A snapshot in the making. */
+struct reading {
+    gordian_trace trace;
+    gordian_snapshot *snapshot;
+    gordian_names *names;
+    struct trace_ahead ahead;
+    uint32_t *others; /* of an await */
+    size_t other_room;
+};
+
+void gordian_names_close(gordian_names *names)
+{
+    if (!names)
+        return;
+    gordian_allocator memory = names->memory;
+    names_free(&names->processes);
+    names_free(&names->resources);
+    crowd_free(&names->process_crowd);
+    crowd_free(&names->resource_crowd);
+    packed_image_free(&names->image, &memory);
+    packed_file_close(names->file);
+    memory_free(&memory, names);
+}
+
+const char *gordian_names_process(const gordian_names *names, uint32_t process)
+{
+    if (names->file)
+        return packed_file_name(names->file, IMAGE_PROCESS_NAMES, process);
+    if (names->image.bytes.data)
+        return packed_image_name(&names->image.processes, process);
+    return names->crowded ? crowd_text(&names->process_crowd, process)
+                          : names_text(&names->processes, process);
+}
+
+const char *gordian_names_resource(const gordian_names *names, uint32_t resource)
+{
+    if (names->file)
+        return packed_file_name(names->file, IMAGE_RESOURCE_NAMES, resource);
+    if (names->image.bytes.data)
+        return packed_image_name(&names->image.resources, resource);
+    return names->crowded ? crowd_text(&names->resource_crowd, resource)
+                          : names_text(&names->resources, resource);
+}
+
+gordian_status gordian_names_check(const gordian_names *names, gordian_error *error)
+{
+    return names->file ? packed_file_check(names->file, error) : GORDIAN_OK;
+}
+
+gordian_names *snapshot_names_open(const gordian_allocator *memory)
+{
+    gordian_names *names = memory_zeroed(memory, sizeof *names);
+    if (!names)
+        return NULL;
+    names->memory = *memory;
+    names_init(&names->processes, memory);
+    names_init(&names->resources, memory);
+    crowd_init(&names->process_crowd, memory);
+    crowd_init(&names->resource_crowd, memory);
+    return names;
+}
+
+/* ---- lines */
+
+static gordian_status declare_resource(struct reading *reading, gordian_error *error)
+{
+    gordian_trace *trace = &reading->trace;
+    struct names *names = &reading->names->resources;
+    uint32_t id = names_find(names, trace->name.text, trace->name.length);
+    if (id != GORDIAN_NONE)
+        return trace_redeclared(trace, id, error);
+    gordian_status status =
+        gordian_snapshot_add_resource(reading->snapshot, trace->units, &id, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!names_put(names, id, trace->name.text, trace->name.length) || !trace_declare(trace, id))
+        return fail_memory(error);
+    return GORDIAN_OK;
+}
+
+/* The id of a process, which comes into being if it is new. */
+static gordian_status name_process(struct reading *reading, const gordian_word *name, uint32_t *id,
+                                   gordian_error *error)
+{
+    struct names *names = &reading->names->processes;
+    *id = names_find(names, name->text, name->length);
+    if (*id != GORDIAN_NONE)
+        return GORDIAN_OK;
+    gordian_status status = gordian_snapshot_add_process(reading->snapshot, id, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return names_put(names, *id, name->text, name->length) ? GORDIAN_OK : fail_memory(error);
+}
+
+/* The id of the line's process. */
+static gordian_status take_process(struct reading *reading, uint32_t *id, gordian_error *error)
+{
+    return name_process(reading, &reading->trace.name, id, error);
+}
+
+static gordian_status declare_process(struct reading *reading, gordian_error *error)
+{
+    struct trace_attributes ignored; /* nobody is a victim here, but the line must be right */
+    uint32_t id;
+    gordian_status status = trace_attributes(&reading->trace, &ignored, error);
+    return status != GORDIAN_OK ? status : take_process(reading, &id, error);
+}
+
+/* One Q=N of a `hold` or a `wait`. */
+static gordian_status add_edge(struct reading *reading, uint32_t process,
+                               const gordian_trace_item *item, gordian_error *error)
+{
+    const gordian_trace *trace = &reading->trace;
+    char shown[TRACE_SHOWN_MAX], name[TRACE_SHOWN_MAX];
+    bool hold = trace->op == GORDIAN_OP_HOLD;
+    uint32_t resource = names_find(&reading->names->resources, item->name.text, item->name.length);
+    if (resource == GORDIAN_NONE)
+        return trace_fail(trace, &item->word, error, "resource '%s' was never declared",
+                          trace_show(&item->name, name));
+    gordian_status status = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(
+        reading->snapshot, process, resource, item->units, error);
+    if (status != GORDIAN_STATUS_INPUT)
+        return status;
+    /* The snapshot knows ids only. */
+    return trace_fail(trace, &item->word, error,
+                      hold ? "'%s': the holds of resource '%s' exceed its units"
+                           : "'%s': more than resource '%s' has in all",
+                      trace_show(&item->word, shown), trace_show(&item->name, name));
+}
+
+static gordian_status add_await(struct reading *reading, gordian_error *error)
+{
+    const gordian_trace *trace = &reading->trace;
+    uint32_t process, resource;
+    gordian_status status = take_process(reading, &process, error);
+    if (!memory_grow(&reading->snapshot->memory, &reading->others, &reading->other_room,
+                     trace->item_count, sizeof *reading->others))
+        return fail_memory(error);
+    for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++)
+        status = name_process(reading, &trace->items[i].name, &reading->others[i], error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = gordian_snapshot_await(reading->snapshot, process, reading->others, trace->item_count,
+                                    trace->units, &resource, error);
+    if (status != GORDIAN_STATUS_INPUT)
+        return status;
+    return trace_fail(trace, &trace->verb, error, SNAPSHOT_TOO_MANY_ACTS);
+}
+
+static gordian_status add_edges(struct reading *reading, gordian_error *error)
+{
+    const gordian_trace *trace = &reading->trace;
+    char shown[TRACE_SHOWN_MAX];
+    if (trace->op == GORDIAN_OP_AWAIT)
+        return add_await(reading, error);
+    if (trace->op != GORDIAN_OP_HOLD && trace->op != GORDIAN_OP_WAIT)
+        return trace_fail(trace, &trace->verb, error,
+                          "'%s' is an event: use gordian detect for traces",
+                          trace_show(&trace->verb, shown));
+    uint32_t process;
+    gordian_status status = take_process(reading, &process, error);
+    for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++)
+        status = add_edge(reading, process, &trace->items[i], error);
+    return status;
+}
+
+/* ---- plain lines: GORDIAN_STATUS_END, something is to be said about it, and nothing was done */
+
+static gordian_status declare_plain(struct reading *reading, gordian_error *error)
+{
+    struct names *names = &reading->names->resources;
+    const struct trace_ahead *ahead = &reading->ahead;
+    uint32_t id = trace_ahead_resource(ahead, names);
+    if (id != GORDIAN_NONE)
+        return GORDIAN_STATUS_END;
+    gordian_status status = gordian_snapshot_add_resource(reading->snapshot, 1, &id, error);
+    if (status != GORDIAN_OK)
+        return status;
+    reading->trace.line = reading->trace.inside->reader.line + 1;
+    bool put = names_put_query(names, id, &ahead->resources[ahead->line]) &&
+               trace_declare(&reading->trace, id);
+    return put ? GORDIAN_OK : fail_memory(error);
+}
+
+static gordian_status meet_process(struct reading *reading, uint32_t *id, gordian_error *error)
+{
+    struct names *names = &reading->names->processes;
+    const struct trace_ahead *ahead = &reading->ahead;
+    *id = trace_ahead_process(ahead, names);
+    if (*id != GORDIAN_NONE)
+        return GORDIAN_OK;
+    gordian_status status = gordian_snapshot_add_process(reading->snapshot, id, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return names_put_query(names, *id, &ahead->processes[ahead->line]) ? GORDIAN_OK
+                                                                       : fail_memory(error);
+}
+
+/* (A process that has come into being by the time the edge turns out wrong is in nobody's way: the
+ * line will be read as a whole, and fail.) */
+static gordian_status add_plain(struct reading *reading, gordian_op op, gordian_error *error)
+{
+    uint32_t resource = trace_ahead_resource(&reading->ahead, &reading->names->resources), process;
+    bool hold = op == GORDIAN_OP_HOLD;
+    if (resource == GORDIAN_NONE || (!hold && op != GORDIAN_OP_WAIT))
+        return GORDIAN_STATUS_END;
+    gordian_status status = meet_process(reading, &process, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(reading->snapshot, process,
+                                                                    resource, 1, error);
+    return status == GORDIAN_STATUS_INPUT ? GORDIAN_STATUS_END : status;
+}
+
+static gordian_status read_plain(struct reading *reading, gordian_error *error)
+{
+    bool fresh;
+    uint64_t line, column;
+    const struct trace_plain *plain =
+        trace_ahead_next(&reading->trace, &reading->ahead, &reading->names->processes,
+                         &reading->names->resources, &fresh);
+    if (!plain)
+        return GORDIAN_STATUS_END;
+    gordian_status status = plain->shape == TRACE_DECLARE ? declare_plain(reading, error)
+                                                          : add_plain(reading, plain->op, error);
+    if (status == GORDIAN_OK)
+        trace_ahead_pass(&reading->trace, plain, &line, &column);
+    return status;
+}
+
+/* ---- all lines */
+
+static gordian_status read_line(struct reading *reading, gordian_error *error)
+{
+    gordian_status status = gordian_trace_next(&reading->trace, error);
+    if (status != GORDIAN_OK)
+        return status;
+    switch (reading->trace.kind) {
+    case GORDIAN_LINE_EVENT:
+        return add_edges(reading, error);
+    case GORDIAN_LINE_RESOURCE:
+        return declare_resource(reading, error);
+    default:
+        return declare_process(reading, error);
+    }
+}
+
+static gordian_status read_lines(struct reading *reading, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    while (status == GORDIAN_OK) {
+        status = read_plain(reading, error);
+        if (status == GORDIAN_STATUS_END)
+            status = read_line(reading, error);
+    }
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
+}
+
+/* By many threads, if there may be several and the file is large. */
+static gordian_status read_crowd(struct reading *reading, const struct source_file *file,
+                                 unsigned threads)
+{
+    uint64_t bytes = file->end - file->start;
+    struct snapshot_crew crew = {
+        snapshot_crew_size(reading->snapshot, threads, bytes / CREW_THREAD), CREW_PIECE};
+    if (crew.threads < 2 || bytes < CREW_FILE)
+        return GORDIAN_STATUS_END;
+    gordian_status status = snapshot_read_crew(reading->snapshot, reading->names, file, &crew,
+                                               &reading->snapshot->memory);
+    if (status == GORDIAN_OK) /* it is read */
+        lseek(file->fd, (off_t)file->end, SEEK_SET);
+    return status;
+}
+
+static gordian_status read_any(struct reading *reading, const gordian_source *source,
+                               const gordian_check_options *options, gordian_error *error)
+{
+    struct unpack *unpack = &reading->trace.inside->unpack;
+    struct source_file file = {0};
+    enum packed_kind kind;
+    bool known = source_is_file(source, &file);
+    if (!unpack_look(unpack, &kind))
+        return unpack_fail(unpack, error);
+    if (kind == PACKED_SNAPSHOT)
+        return snapshot_unpack(reading->snapshot, reading->names, unpack, options, error);
+    gordian_status status = known && kind == PACKED_TEXT
+                                ? read_crowd(reading, &file, options->threads)
+                                : GORDIAN_STATUS_END;
+    return status == GORDIAN_STATUS_END ? read_lines(reading, error) : status;
+}
+
+gordian_status gordian_snapshot_read_for(gordian_snapshot **out, gordian_names **names,
+                                         const gordian_source *source,
+                                         const gordian_check_options *options,
+                                         const gordian_allocator *allocator, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(allocator);
+    gordian_check_options wanted = options ? *options : (gordian_check_options){0};
+    struct reading reading = {.snapshot = NULL};
+    gordian_status status = gordian_trace_open(&reading.trace, source, &memory, error);
+    if (status != GORDIAN_OK)
+        goto done;
+    reading.trace.acts = true;
+    status = gordian_snapshot_open(&reading.snapshot, allocator, error);
+    if (status != GORDIAN_OK)
+        goto done;
+    if (cuda_ahead_wanted(wanted.engine))
+        reading.snapshot->device = cuda_ahead_begin();
+    reading.names = snapshot_names_open(&memory);
+    status = reading.names ? read_any(&reading, source, &wanted, error) : fail_memory(error);
+done:
+    gordian_trace_close(&reading.trace);
+    memory_free(&memory, reading.others);
+    if (status != GORDIAN_OK) {
+        gordian_snapshot_close(reading.snapshot);
+        gordian_names_close(reading.names);
+        return status;
+    }
+    *out = reading.snapshot;
+    *names = reading.names;
+    return GORDIAN_OK;
+}
+
+gordian_status snapshot_read_piece(gordian_snapshot **out, gordian_names **names,
+                                   const gordian_source *source, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct reading reading = {.snapshot = NULL};
+    gordian_status status = *out ? GORDIAN_OK : gordian_snapshot_open(out, NULL, error);
+    if (status == GORDIAN_OK && !*names && !(*names = snapshot_names_open(&memory)))
+        status = fail_memory(error);
+    if (status != GORDIAN_OK)
+        return status;
+    reading.snapshot = *out;
+    reading.names = *names;
+    status = gordian_trace_open(&reading.trace, source, &memory, error);
+    reading.trace.acts = true;
+    if (status == GORDIAN_OK)
+        status = read_lines(&reading, error);
+    gordian_trace_close(&reading.trace);
+    memory_free(&memory, reading.others);
+    return status;
+}
+
+gordian_status gordian_snapshot_read(gordian_snapshot **out, gordian_names **names,
+                                     const gordian_source *source,
+                                     const gordian_allocator *allocator, gordian_error *error)
+{
+    return gordian_snapshot_read_for(out, names, source, &(gordian_check_options){"sparse", 0},
+                                     allocator, error);
+}

@@ -1,0 +1,446 @@
+/* The cuda engine: a device, a method on it, and `sparse` in case the device fails (cuda.h). */
+#include "engines/detect/cuda/cuda.h"
+
+#include "engines/detect/matrix.h"
+#include "engines/detect/sparse.h"
+#include "engines/detect/whatif.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What the engines differ in. */
+struct cuda_kind {
+    const char *name;
+    const struct cuda_method *single, *multi;
+};
+
+struct cuda_engine {
+    const struct cuda_kind *kind;
+    gordian_allocator memory;
+    struct rag *rag;
+    struct gpu *gpu;
+    const struct cuda_method *method; /* NULL before the first prepare */
+    void *state;
+
+    struct sparse *spare; /* has its room from the start */
+    bool fallen;          /* the device has failed: `spare` judges */
+    gordian_error why;
+};
+
+/* ------------------------------------------------------------------ opening */
+
+static void close_device(struct cuda_engine *e)
+{
+    if (e->method)
+        e->method->close(e->state);
+    e->method = NULL;
+    if (e->gpu)
+        gpu_close(e->gpu);
+    e->gpu = NULL;
+}
+
+static void cuda_close(void *engine)
+{
+    struct cuda_engine *e = engine;
+    if (!e)
+        return;
+    close_device(e);
+    if (e->spare)
+        detect_sparse.close(e->spare);
+    gordian_allocator memory = e->memory;
+    memory_free(&memory, e);
+}
+
+static gordian_status open_kind(void **engine, const struct cuda_kind *kind, struct rag *rag,
+                                gordian_error *error)
+{
+    struct cuda_engine *e = memory_zeroed(&rag->memory, sizeof *e);
+    if (!e)
+        return fail_memory(error);
+    e->kind = kind;
+    e->memory = rag->memory;
+    e->rag = rag;
+    void *spare = NULL;
+    gordian_status status = detect_sparse.open(&spare, rag, error);
+    e->spare = spare;
+    if (status == GORDIAN_OK)
+        status = gpu_open_default(&e->gpu, &rag->memory, error);
+    if (status != GORDIAN_OK) {
+        cuda_close(e);
+        return status;
+    }
+    *engine = e;
+    return GORDIAN_OK;
+}
+
+static gordian_status cuda_open(void **engine, struct rag *rag, gordian_error *error)
+{
+    static const struct cuda_kind kind = {"cuda", &cuda_osdda, &cuda_lmdda};
+    return open_kind(engine, &kind, rag, error);
+}
+
+static gordian_status cuda_blocks_open(void **engine, struct rag *rag, gordian_error *error)
+{
+    static const struct cuda_kind kind = {"cuda-blocks", &cuda_osdda_blocks, &cuda_lmdda_blocks};
+    return open_kind(engine, &kind, rag, error);
+}
+
+/* ------------------------------------------------------------------ falling back */
+
+/* Follows the path from `process` and marks it with that process's own number; the process at
+ * which it closes into a cycle, or NONE: it ends, or meets a path followed before. */
+static uint32_t follow_path(struct rag *rag, uint32_t process, uint32_t newcomer)
+{
+    uint32_t own = process + 1; /* 0: not met yet */
+    while (process != NONE && process != newcomer && rag_waits(rag, process)) {
+        uint32_t *mark = &rag->processes_more[process].mark;
+        if (*mark)
+            return *mark == own ? process : NONE;
+        *mark = own;
+        process = rag->holder[rag->wait[process]];
+    }
+    return NONE;
+}
+
+/* Tells the single-unit method which deadlocks stand: one process on each cycle is taken for the
+ * one that closed it. `newcomer`: who has just begun to wait and is still to be judged. */
+static void adopt_cycles(struct sparse *spare, uint32_t newcomer)
+{
+    struct rag *rag = spare->graph;
+    for (uint32_t p = 0; p < rag->process_limit; p++)
+        rag->processes_more[p].mark = 0;
+    for (uint32_t p = 0; p < rag->process_limit; p++) {
+        uint32_t closing = follow_path(rag, p, newcomer);
+        if (closing == NONE)
+            continue;
+        rag->processes_more[closing].mark = PATH_CLOSING;
+        spare->paths.closing++;
+    }
+    for (uint32_t p = 0; p < rag->process_limit; p++)
+        if (rag->processes_more[p].mark != PATH_CLOSING)
+            rag->processes_more[p].mark = 0;
+}
+
+/* The multi-unit method needs no telling: it finds out as it is asked. */
+static void fall_back(struct cuda_engine *e, uint32_t newcomer, const char *why)
+{
+    if (!why && e->method && e->method->reason)
+        why = e->method->reason(e->state);
+    fail(&e->why, GORDIAN_STATUS_IO, "the device failed: %.300s", why ? why : "no reason known");
+    close_device(e);
+    e->fallen = true;
+    if (e->rag->model == GORDIAN_MODEL_SINGLE_UNIT)
+        adopt_cycles(e->spare, newcomer);
+}
+
+/* The hooks of `sparse` for what the graph is now. */
+static const struct detect_engine *spare_hooks(const struct cuda_engine *e)
+{
+    return detect_sparse.refine(e->rag->model);
+}
+
+const char *cuda_note(const void *engine)
+{
+    const struct cuda_engine *e = engine;
+    return e->fallen ? e->why.message : NULL;
+}
+
+bool cuda_drain(void *engine)
+{
+    struct cuda_engine *e = engine;
+    return !e->fallen && (!e->method || e->method->drain(e->state));
+}
+
+gordian_status cuda_memory(void *engine, uint64_t *bytes, uint64_t *used, gordian_error *error)
+{
+    struct cuda_engine *e = engine;
+    if (e->fallen)
+        return fail(error, GORDIAN_STATUS_IO, "%s", e->why.message);
+    return e->method->memory(e->state, bytes, used, error);
+}
+
+void cuda_fail_after(void *engine, uint64_t commands)
+{
+    struct cuda_engine *e = engine;
+    if (e->method && e->method->fail_after)
+        e->method->fail_after(e->state, commands);
+}
+
+/* ------------------------------------------------------------------ room */
+
+/* `limit` and a share of what doubling would add. */
+static uint32_t grown_limit(uint32_t had, uint32_t limit, unsigned halvings)
+{
+    limit = limit ? limit : 1; /* at least one, so that there is something to run on */
+    return halvings < 32 ? limit + ((matrix_room(had, limit) - limit) >> halvings) : limit;
+}
+
+/* Near the end of the memory the steps get smaller, each about half of what is left, so that ids
+ * that come one by one still take few of them. */
+gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cuda_room needed,
+                                cuda_bytes *bytes, const void *method, struct cuda_room *chosen,
+                                gordian_error *error)
+{
+    struct gpu_info info;
+    gpu_get_info(gpu, &info);
+    for (unsigned halvings = 0; halvings <= 32; halvings++) {
+        chosen->processes = grown_limit(had.processes, needed.processes, halvings);
+        chosen->resources = grown_limit(had.resources, needed.resources, halvings);
+        if (bytes(method, *chosen) <= info.memory_free)
+            return GORDIAN_OK;
+    }
+    if (gpu_failed(gpu)) /* a resident kernel fails whenever it likes; nothing is free then */
+        return gpu_wait(gpu, error);
+    return fail(error, GORDIAN_STATUS_MEMORY,
+                "%u processes and %u resources take %llu MiB of device memory: %.60s has %llu MiB, "
+                "%llu of them free",
+                needed.processes, needed.resources,
+                (unsigned long long)(bytes(method, *chosen) >> 20) + 1, info.name,
+                (unsigned long long)(info.memory >> 20),
+                (unsigned long long)(info.memory_free >> 20));
+}
+
+static gordian_status change_method(struct cuda_engine *e, const struct cuda_method *method,
+                                    uint32_t process_limit, uint32_t resource_limit,
+                                    gordian_error *error)
+{
+    void *state = NULL;
+    bool pausing = e->method && e->method->pause;
+    if (pausing)
+        e->method->pause(e->state);
+    gordian_status status =
+        method->open(&state, e->gpu, e->rag, process_limit, resource_limit, error);
+    if (status != GORDIAN_OK) {
+        gordian_error again = {0};
+        if (pausing && e->method->resume(e->state, &again))
+            fall_back(e, NONE, again.message);
+        return status;
+    }
+    if (e->method)
+        e->method->close(e->state);
+    e->method = method;
+    e->state = state;
+    return GORDIAN_OK;
+}
+
+static gordian_status cuda_prepare(void *engine, gordian_model model, uint32_t process_limit,
+                                   uint32_t resource_limit, gordian_error *error)
+{
+    struct cuda_engine *e = engine;
+    const char *why = NULL;
+    if (!matrix_supports(&model, &why))
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine %s: %s", e->kind->name, why);
+    gordian_status status =
+        detect_sparse.prepare(e->spare, model, process_limit, resource_limit, error);
+    if (status != GORDIAN_OK || e->fallen)
+        return status;
+    const struct cuda_method *method =
+        model == GORDIAN_MODEL_SINGLE_UNIT ? e->kind->single : e->kind->multi;
+    bool first = !e->method;
+    gordian_error trouble = {0};
+    status = method == e->method
+                 ? method->grow(e->state, process_limit, resource_limit, &trouble)
+                 : change_method(e, method, process_limit, resource_limit, &trouble);
+    if (status == GORDIAN_OK || e->fallen)
+        return GORDIAN_OK;
+    if (status == GORDIAN_STATUS_IO && !first) {
+        fall_back(e, NONE, trouble.message);
+        return GORDIAN_OK;
+    }
+    return fail(error, status, "engine %s: %.380s", e->kind->name, trouble.message);
+}
+
+/* ------------------------------------------------------------------ hooks */
+
+static void cuda_grant(void *engine, uint32_t process, uint32_t resource, uint64_t units)
+{
+    struct cuda_engine *e = engine;
+    if (!e->fallen) {
+        if (e->method->grant(e->state, process, resource, units))
+            return;
+        fall_back(e, NONE, NULL);
+    }
+    const struct detect_engine *hooks = spare_hooks(e);
+    if (hooks->grant)
+        hooks->grant(e->spare, process, resource, units);
+}
+
+static gordian_outcome cuda_block(void *engine, uint32_t process)
+{
+    struct cuda_engine *e = engine;
+    if (!e->fallen) {
+        gordian_outcome outcome = e->method->block(e->state, process);
+        if (outcome != CUDA_NO_OUTCOME)
+            return outcome;
+        fall_back(e, process, NULL);
+    }
+    return spare_hooks(e)->block(e->spare, process);
+}
+
+static void cuda_release(void *engine, uint32_t process, uint32_t resource, uint64_t units)
+{
+    struct cuda_engine *e = engine;
+    if (!e->fallen) {
+        if (e->method->release(e->state, process, resource, units))
+            return;
+        fall_back(e, NONE, NULL);
+    }
+    const struct detect_engine *hooks = spare_hooks(e);
+    if (hooks->release)
+        hooks->release(e->spare, process, resource, units);
+}
+
+static void cuda_serve(void *engine, uint32_t process, uint32_t from, const gordian_want *wants,
+                       size_t count)
+{
+    struct cuda_engine *e = engine;
+    if (!e->fallen) {
+        if (e->method->serve(e->state, process, from, wants, count))
+            return;
+        fall_back(e, NONE, NULL);
+    }
+    const struct detect_engine *hooks = spare_hooks(e);
+    if (hooks->serve)
+        hooks->serve(e->spare, process, from, wants, count);
+}
+
+/* Only `sparse` gives processes paths. */
+static void cuda_awake(void *engine, uint32_t process)
+{
+    struct cuda_engine *e = engine;
+    if (e->fallen && spare_hooks(e)->awake)
+        spare_hooks(e)->awake(e->spare, process);
+}
+
+static void cuda_cancel(void *engine, uint32_t process)
+{
+    struct cuda_engine *e = engine;
+    if (!e->fallen) {
+        if (e->method->cancel(e->state, process))
+            return;
+        fall_back(e, NONE, NULL);
+    }
+    const struct detect_engine *hooks = spare_hooks(e);
+    if (hooks->cancel)
+        hooks->cancel(e->spare, process);
+}
+
+static void cuda_settle(void *engine)
+{
+    struct cuda_engine *e = engine;
+    if (!e->fallen) {
+        /* An exit may come before there is any resource. */
+        if (!e->method || e->method->settle(e->state))
+            return;
+        fall_back(e, NONE, NULL);
+    }
+    const struct detect_engine *hooks = spare_hooks(e);
+    if (hooks->settle)
+        hooks->settle(e->spare);
+}
+
+static gordian_status cuda_deadlocked(void *engine, uint64_t *set, gordian_error *error)
+{
+    struct cuda_engine *e = engine;
+    if (!e->fallen) {
+        if (!e->method)
+            return GORDIAN_OK;
+        gordian_error trouble = {0};
+        gordian_status status = e->method->deadlocked(e->state, set, &trouble);
+        if (status == GORDIAN_OK)
+            return GORDIAN_OK;
+        if (status != GORDIAN_STATUS_IO)
+            return fail(error, status, "%s", trouble.message);
+        fall_back(e, NONE, trouble.message);
+        memset(set, 0, bits_words(e->rag->process_limit) * sizeof *set);
+    }
+    return spare_hooks(e)->deadlocked(e->spare, set, error);
+}
+
+static gordian_status cuda_what_if_all(void *engine, uint32_t *ends, gordian_error *error)
+{
+    struct cuda_engine *e = engine;
+    if (!e->fallen && e->method && e->method->what_if_all) {
+        gordian_error trouble = {0};
+        gordian_status status = e->method->what_if_all(e->state, ends, &trouble);
+        if (status == GORDIAN_OK)
+            return GORDIAN_OK;
+        if (status != GORDIAN_STATUS_IO)
+            return fail(error, status, "%s", trouble.message);
+        fall_back(e, NONE, trouble.message);
+    }
+    return what_if_ends(e->rag, ends, error);
+}
+
+/* ------------------------------------------------------------------ matrices */
+
+/* Fails where there are no matrices, or no such row. */
+static gordian_status check_row(const struct cuda_engine *e, gordian_matrix which, uint32_t row,
+                                gordian_error *error)
+{
+    if (e->fallen)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no matrices: %.350s", e->why.message);
+    uint32_t rows = which == GORDIAN_MATRIX_AR ? e->rag->process_limit : e->rag->resource_limit;
+    if (row >= rows)
+        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u rows: no row %u", rows, row);
+    return GORDIAN_OK;
+}
+
+static uint32_t columns_of(const struct cuda_engine *e, gordian_matrix which)
+{
+    bool across_resources = which == GORDIAN_MATRIX_AR || which == GORDIAN_MATRIX_RR;
+    return across_resources ? e->rag->resource_limit : e->rag->process_limit;
+}
+
+static gordian_status cuda_matrix_get(const void *engine, gordian_matrix which, uint32_t row,
+                                      uint32_t column, uint64_t *value, gordian_error *error)
+{
+    const struct cuda_engine *e = engine;
+    gordian_status status = check_row(e, which, row, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint32_t columns = columns_of(e, which);
+    if (column >= columns)
+        return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u columns: no column %u", columns,
+                    column);
+    return e->method->matrix_get(e->state, which, row, column, value, error);
+}
+
+static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, uint32_t row,
+                                      const uint64_t **words, size_t *count, gordian_error *error)
+{
+    const struct cuda_engine *e = engine;
+    gordian_status status = check_row(e, which, row, error);
+    if (status == GORDIAN_OK)
+        status = e->method->matrix_row(e->state, which, row, words, error);
+    if (status == GORDIAN_OK)
+        *count = bits_words(columns_of(e, which));
+    return status;
+}
+
+#define CUDA_ENGINE(engine_name, what, opener)                                                     \
+    {                                                                                              \
+        .about = {.name = (engine_name),                                                           \
+                  .summary = (what),                                                               \
+                  .available = gpu_available,                                                      \
+                  .supports = matrix_supports,                                                     \
+                  .dense = true},                                                                  \
+        .open = (opener), .note = cuda_note, .close = cuda_close, .prepare = cuda_prepare,         \
+        .grant = cuda_grant, .block = cuda_block, .release = cuda_release, .serve = cuda_serve,    \
+        .awake = cuda_awake, .cancel = cuda_cancel, .settle = cuda_settle,                         \
+        .deadlocked = cuda_deadlocked, .matrix_get = cuda_matrix_get,                              \
+        .matrix_row = cuda_matrix_row, .what_if_all = cuda_what_if_all,                            \
+    }
+
+const struct detect_engine detect_cuda = CUDA_ENGINE(
+    "cuda", "OSDDA and LMDDA on an NVIDIA GPU, behind a kernel that stays resident", cuda_open);
+const struct detect_engine detect_cuda_blocks = CUDA_ENGINE(
+    "cuda-blocks", "the same with matrices of blocks that are stored only where they are not empty",
+    cuda_blocks_open);
+
+bool cuda_runs(const struct detect_engine *engine)
+{
+    return engine == &detect_cuda || engine == &detect_cuda_blocks;
+}

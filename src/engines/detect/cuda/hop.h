@@ -1,0 +1,65 @@
+/*
+ * Node hopping on a GPU: RP of a multi-unit system, made anew from who holds and who waits
+ * (foundation/gpu/kernels/lmdda.h).
+ *
+ * What is to be found is a closure: paths of any length among the resources that somebody waits for
+ * (slots). It is made block by block (Warshall's way): the paths inside a block of slots are
+ * closed, then every path through the block is added by two boolean products, a thin one and a wide
+ * one. All blocks together cost about as much as one product of the whole matrices, where doubling
+ * the paths' length costs one for every doubling. Up to a few thousand slots one
+ * cooperative kernel does all of it, with blocks of a tile
+ * (foundation/gpu/kernels/closure_tiles.h). Beyond, blocks are of a thousand slots, closed by that
+ * kernel, and products are launches of their own.
+ */
+#ifndef GORDIAN_ENGINES_DETECT_CUDA_HOP_H
+#define GORDIAN_ENGINES_DETECT_CUDA_HOP_H
+
+#include "foundation/gpu/gpu.h"
+#include "foundation/gpu/kernels/bit_transpose.h"
+#include "foundation/gpu/kernels/bool_product.h"
+#include "foundation/gpu/kernels/lmdda.h"
+
+struct hop_options {
+    uint32_t small; /* up to this many slots in one launch */
+    uint32_t block; /* slots closed at a time beyond: a multiple of 128 */
+    bool tensor;    /* use the matrix units */
+};
+
+/* What it takes on the device beside the state; made by hop_open. */
+struct hop {
+    struct gpu *gpu;
+    struct gpu_info info;
+    struct hop_options options;
+    uint32_t slot_room, process_room;
+    uint32_t slot_stride; /* words of a row of slots */
+    uint32_t stride;      /* words of a row of processes */
+    unsigned cooperative_blocks;
+    gpu_address paths;       /* slots x slots */
+    gpu_address panel;       /* slots x block: a block's rows, transposed */
+    gpu_address held;        /* slots x processes */
+    gpu_address held_turned; /* processes x slots */
+    gpu_address barrier;
+};
+
+/* Words of a row of that many bits. */
+uint32_t hop_stride(uint32_t bits);
+/* The usual options on this device. */
+void hop_options_init(struct hop_options *options, const struct gpu_info *info);
+/* Device memory for that many slots and processes. */
+uint64_t hop_bytes(const struct hop_options *options, uint32_t slots, uint32_t processes);
+/* On failure there is nothing to close. */
+gordian_status hop_open(struct hop *hop, struct gpu *gpu, const struct hop_options *options,
+                        uint32_t slot_room, uint32_t process_room, gordian_error *error);
+void hop_close(struct hop *hop);
+
+/* Starts making state->reach anew; gpu_wait waits for it. */
+gordian_status hop_start(struct hop *hop, const struct lmdda_state *state, uint32_t slots,
+                         uint32_t processes, uint32_t resources, gordian_error *error);
+
+/* Single steps, also for tests and benches. */
+gordian_status hop_product(struct gpu *gpu, const struct bool_product_arguments *product,
+                           gordian_error *error);
+gordian_status hop_transpose(struct gpu *gpu, const struct bit_transpose_arguments *transpose,
+                             gordian_error *error);
+
+#endif

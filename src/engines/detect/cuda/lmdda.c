@@ -1,0 +1,719 @@
+/* LMDDA on a GPU; cuda/lmdda.h tells how. */
+#include "engines/detect/cuda/lmdda_rows.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+
+#include <stddef.h>
+
+#define WORD_BYTES sizeof(uint32_t)
+#define NO_FAILURE UINT64_MAX
+
+/* ------------------------------------------------------------------ storage */
+
+static uint64_t vector_bytes(struct cuda_room room)
+{
+    uint64_t words = room.processes + 4 * (uint64_t)room.resources + hop_stride(room.processes);
+    return words * WORD_BYTES;
+}
+
+/* Bytes of device memory the method takes for that many ids. */
+static uint64_t bytes_for(const void *method, struct cuda_room room)
+{
+    const struct cuda_lmdda *l = method;
+    return l->rows->bytes(l, room) + vector_bytes(room);
+}
+
+static void free_parts(struct cuda_lmdda *l, struct lmdda_parts *parts)
+{
+    const gordian_allocator *memory = &l->rag->memory;
+    const gpu_address all[] = {parts->device.runs, parts->device.waits, parts->device.slots,
+                               parts->ends, parts->device.resources};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        gpu_free(l->gpu, all[i]);
+    l->rows->close(l, parts);
+    memory_free_all(memory, parts->row, parts->slots, parts->waiters, parts->occupant);
+    *parts = (struct lmdda_parts){0};
+}
+
+static gordian_status make_host_parts(const struct cuda_lmdda *l, struct lmdda_parts *parts,
+                                      gordian_error *error)
+{
+    const gordian_allocator *memory = &l->rag->memory;
+    uint32_t longer =
+        parts->process_room > parts->resource_room ? parts->process_room : parts->resource_room;
+    parts->row = memory_zeroed(memory, hop_stride(longer) * WORD_BYTES);
+    parts->slots = memory_alloc(memory, parts->resource_room * sizeof *parts->slots);
+    parts->waiters = memory_zeroed(memory, parts->resource_room * sizeof *parts->waiters);
+    parts->occupant = memory_alloc(memory, parts->resource_room * sizeof *parts->occupant);
+    if (!parts->row || !parts->slots || !parts->waiters || !parts->occupant)
+        return fail_memory(error);
+    for (uint32_t q = 0; q < parts->resource_room; q++)
+        parts->slots[q] = LMDDA_NONE;
+    return GORDIAN_OK;
+}
+
+static gordian_status make_device_parts(struct cuda_lmdda *l, struct lmdda_parts *parts,
+                                        gordian_error *error)
+{
+    struct lmdda_state *device = &parts->device;
+    uint64_t vector = parts->resource_room * WORD_BYTES;
+    struct {
+        gpu_address *at;
+        uint64_t bytes;
+        uint32_t fill;
+    } wanted[] = {
+        {&device->runs, hop_stride(parts->process_room) * WORD_BYTES, UINT32_MAX},
+        {&device->waits, parts->process_room * WORD_BYTES, LMDDA_NONE},
+        {&device->slots, vector, LMDDA_NONE},
+        {&device->resources, vector, 0},
+        {&parts->ends, vector, 0},
+    };
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == GORDIAN_OK; i++) {
+        status = gpu_alloc(l->gpu, wanted[i].at, wanted[i].bytes, error);
+        if (status == GORDIAN_OK)
+            status = gpu_fill32(l->gpu, *wanted[i].at, wanted[i].fill, wanted[i].bytes / WORD_BYTES,
+                                error);
+    }
+    return status == GORDIAN_OK ? l->rows->open(l, parts, error) : status;
+}
+
+static gordian_status choose_room(struct cuda_lmdda *l, uint32_t process_limit,
+                                  uint32_t resource_limit, struct lmdda_parts *larger,
+                                  gordian_error *error)
+{
+    struct cuda_room had = {l->parts.process_room, l->parts.resource_room}, chosen;
+    struct cuda_room needed = {process_limit, resource_limit};
+    gordian_status status = cuda_choose_room(l->gpu, had, needed, bytes_for, l, &chosen, error);
+    if (status == GORDIAN_OK)
+        *larger = (struct lmdda_parts){.process_room = chosen.processes,
+                                       .resource_room = chosen.resources};
+    return status;
+}
+
+/* ------------------------------------------------------------------ commands */
+
+/* Remembers why the device failed. */
+static bool still_works(struct cuda_lmdda *l, gordian_status status, const gordian_error *error)
+{
+    if (status != GORDIAN_OK && l->failure.status == GORDIAN_OK) {
+        l->failure = *error;
+        l->failure.status = status;
+    }
+    return status == GORDIAN_OK;
+}
+
+/* Tests: is the device still to work for one more command? */
+static gordian_status count_command(struct cuda_lmdda *l, gordian_error *error)
+{
+    if (l->failure.status)
+        return fail(error, l->failure.status, "%s", l->failure.message);
+    if (l->commands_left == 0)
+        return fail(error, GORDIAN_STATUS_IO, "it was told to fail");
+    if (l->commands_left != NO_FAILURE)
+        l->commands_left--;
+    return GORDIAN_OK;
+}
+
+uint32_t cuda_lmdda_words(const struct cuda_lmdda *l)
+{
+    return (l->rag->process_limit + 127) / 128 * 4;
+}
+
+/* More room where a kernel had too little. Without, what is on the device is of no more use. */
+static gordian_status feed_device(struct cuda_lmdda *l, bool *again, gordian_error *error)
+{
+    gordian_error why = {0};
+    gordian_status status = l->rows->feed(l, again, &why);
+    if (status == GORDIAN_OK)
+        return GORDIAN_OK;
+    l->starved = status == GORDIAN_STATUS_MEMORY;
+    return fail(error, GORDIAN_STATUS_IO, "%s", why.message);
+}
+
+gordian_status cuda_lmdda_launch(struct cuda_lmdda *l, const struct gpu_launch *launch,
+                                 gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    bool again = true;
+    while (again && status == GORDIAN_OK) {
+        again = false;
+        status = gpu_launch(l->gpu, launch, error);
+        if (status == GORDIAN_OK)
+            status = gpu_wait(l->gpu, error);
+        if (status == GORDIAN_OK && l->rows->feed)
+            status = feed_device(l, &again, error);
+    }
+    return status;
+}
+
+static struct gpu_launch join_launch(const struct cuda_lmdda *l)
+{
+    uint32_t most = l->info.emulated ? 2 : l->info.multiprocessors * 16;
+    uint32_t wanted = l->join.rows / (LMDDA_THREADS / 32) + 1;
+    return (struct gpu_launch){.kernel = l->rows->join,
+                               .blocks = wanted < most ? wanted : most,
+                               .threads = LMDDA_THREADS,
+                               .arguments = &l->join,
+                               .arguments_size = sizeof l->join};
+}
+
+/* The join under way, if it is not known to have done all of its work. */
+static gordian_status finish_join(struct cuda_lmdda *l, gordian_error *error)
+{
+    if (!l->joining)
+        return GORDIAN_OK;
+    bool again = false;
+    l->joining = false;
+    gordian_status status = gpu_wait(l->gpu, error);
+    if (status == GORDIAN_OK)
+        status = feed_device(l, &again, error);
+    if (status != GORDIAN_OK || !again)
+        return status;
+    struct gpu_launch launch = join_launch(l);
+    return cuda_lmdda_launch(l, &launch, error);
+}
+
+/* Sends the changes noted, and, with a process, the question what its wait means. */
+static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
+{
+    bool question = process != NONE;
+    gordian_status status = count_command(l, error);
+    if (status == GORDIAN_OK)
+        status = finish_join(l, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct lmdda_event_arguments event = {
+        .state = l->parts.device,
+        .updates = l->shared_device + offsetof(struct lmdda_shared, updates),
+        .rows = l->shared_device + offsetof(struct lmdda_shared, rows),
+        .update_count = l->update_count,
+        .row_count = l->row_count,
+        .words = cuda_lmdda_words(l)};
+    if (question) {
+        event.process = process;
+        event.wanted = l->rag->wait[process];
+        event.slot = l->parts.slots[event.wanted];
+        event.answer = l->shared_device + offsetof(struct lmdda_shared, answer);
+        l->shared->answer = 0;
+    }
+    struct gpu_launch launch = {.kernel = l->rows->event,
+                                .blocks = 1,
+                                .threads = LMDDA_THREADS,
+                                .arguments = &event,
+                                .arguments_size = sizeof event};
+    l->update_count = l->row_count = 0;
+    return cuda_lmdda_launch(l, &launch, error);
+}
+
+static gordian_status make_anew(struct cuda_lmdda *l, gordian_error *error)
+{
+    gordian_status status = count_command(l, error);
+    if (status == GORDIAN_OK)
+        status = finish_join(l, error);
+    if (status == GORDIAN_OK)
+        status = l->rows->make_anew(l, error);
+    l->stale = false;
+    return status;
+}
+
+/* Has the device know everything that has happened. */
+static gordian_status bring_up(struct cuda_lmdda *l, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    if (l->stale)
+        l->row_count = 0;
+    if (l->update_count || l->row_count)
+        status = send_changes(l, NONE, error);
+    if (status == GORDIAN_OK && l->stale)
+        status = make_anew(l, error);
+    return status == GORDIAN_OK ? finish_join(l, error) : status;
+}
+
+static bool note_change(struct cuda_lmdda *l, enum lmdda_change change, uint32_t first,
+                        uint32_t second)
+{
+    if (l->update_count == LMDDA_UPDATES_MOST) {
+        gordian_error error = {0};
+        uint32_t rows = l->row_count;
+        l->row_count = 0; /* these wait for the end of the event */
+        gordian_status status = send_changes(l, NONE, &error);
+        l->row_count = rows;
+        if (!still_works(l, status, &error))
+            return false;
+    }
+    l->shared->updates[l->update_count++] = (struct lmdda_update){change, first, second};
+    return true;
+}
+
+/* ------------------------------------------------------------------ slots and rows */
+
+static void take_slot(struct cuda_lmdda *l, uint32_t resource)
+{
+    struct lmdda_parts *parts = &l->parts;
+    if (parts->waiters[resource]++)
+        return;
+    parts->slots[resource] = parts->slot_count;
+    parts->occupant[parts->slot_count++] = resource;
+}
+
+/* One waiter less; the slot of the last one's resource goes to whoever has the last slot. */
+static bool leave_slot(struct cuda_lmdda *l, uint32_t resource)
+{
+    struct lmdda_parts *parts = &l->parts;
+    if (--parts->waiters[resource])
+        return true;
+    uint32_t slot = parts->slots[resource], last = parts->occupant[--parts->slot_count];
+    parts->occupant[slot] = last;
+    parts->slots[last] = slot;
+    parts->slots[resource] = LMDDA_NONE;
+    return note_change(l, LMDDA_SLOT, last, slot) &&
+           note_change(l, LMDDA_SLOT, resource, LMDDA_NONE);
+}
+
+/* An edge of `resource` has gone: its row at least is to be made anew. */
+static void spoil_row(struct cuda_lmdda *l, uint32_t resource)
+{
+    for (uint32_t i = 0; i < l->row_count; i++)
+        if (l->shared->rows[i] == resource)
+            return;
+    if (l->row_count == LMDDA_ROWS_MOST)
+        l->stale = true;
+    else
+        l->shared->rows[l->row_count++] = resource;
+}
+
+/* Does no other row lead to `resource`? Only who waits for it and holds something leads there. */
+static bool stands_alone(const struct rag *rag, uint32_t resource)
+{
+    uint32_t looks = 64; /* beyond, making everything anew is not much dearer */
+    struct rag_edge waiter;
+    for (uint32_t ref = rag->resources[resource].queue_head; ref != NONE; ref = waiter.next) {
+        waiter = rag_queued(rag, ref);
+        if (rag->processes[waiter.process].held != NONE || --looks == 0)
+            return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static bool cuda_lmdda_grant(void *state, uint32_t process, uint32_t resource, uint64_t units)
+{
+    (void)units;
+    return note_change(state, LMDDA_GRANT, resource, process);
+}
+
+static gordian_status join_rows(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
+{
+    gordian_status status = count_command(l, error);
+    if (status != GORDIAN_OK)
+        return status;
+    l->join = (struct lmdda_join_arguments){.state = l->parts.device,
+                                            .process = process,
+                                            .wanted = l->rag->wait[process],
+                                            .rows = l->rag->resource_limit,
+                                            .words = cuda_lmdda_words(l)};
+    struct gpu_launch launch = join_launch(l);
+    status = gpu_launch(l->gpu, &launch, error);
+    l->joining = status == GORDIAN_OK && l->rows->feed;
+    return status;
+}
+
+static gordian_outcome read_answer(const struct cuda_lmdda *l)
+{
+    switch (__atomic_load_n(&l->shared->answer, __ATOMIC_ACQUIRE)) {
+    case LMDDA_LEADS_ON:
+        return GORDIAN_OUTCOME_BLOCKED;
+    case LMDDA_LEADS_BACK:
+        return GORDIAN_OUTCOME_DEADLOCK;
+    case LMDDA_LEADS_NOWHERE:
+        return GORDIAN_OUTCOME_DOOMED;
+    default:
+        return CUDA_NO_OUTCOME;
+    }
+}
+
+static gordian_outcome cuda_lmdda_block(void *state, uint32_t process)
+{
+    struct cuda_lmdda *l = state;
+    gordian_error error = {0};
+    gordian_status status = l->stale ? bring_up(l, &error) : GORDIAN_OK;
+    take_slot(l, l->rag->wait[process]);
+    if (status == GORDIAN_OK)
+        status = send_changes(l, process, &error);
+    gordian_outcome outcome = status != GORDIAN_OK ? CUDA_NO_OUTCOME : read_answer(l);
+    if (status == GORDIAN_OK && outcome == CUDA_NO_OUTCOME)
+        status = fail(&error, GORDIAN_STATUS_IO, "the device gave no answer");
+    /* Nothing leads to one that holds nothing. A failure here shows at the next question. */
+    if (status == GORDIAN_OK && l->rag->processes[process].held != NONE)
+        status = join_rows(l, process, &error);
+    still_works(l, status, &error);
+    return outcome;
+}
+
+static bool cuda_lmdda_release(void *state, uint32_t process, uint32_t resource, uint64_t units)
+{
+    struct cuda_lmdda *l = state;
+    (void)units;
+    if (rag_held_units(l->rag, process, resource))
+        return true;
+    spoil_row(l, resource);
+    return note_change(l, LMDDA_UNGRANT, resource, process);
+}
+
+/* Does the process hold anything but `resource`? */
+static bool holds_more(const struct rag *rag, uint32_t process, uint32_t resource)
+{
+    struct rag_edge held;
+    for (uint32_t ref = rag->processes[process].held; ref != NONE; ref = held.next) {
+        held = rag_held(rag, ref);
+        if (held.resource != resource)
+            return true;
+    }
+    return false;
+}
+
+static bool cuda_lmdda_serve(void *state, uint32_t process, uint32_t from,
+                             const gordian_want *wants, size_t count)
+{
+    struct cuda_lmdda *l = state;
+    (void)from;
+    (void)count; /* it waited for one */
+    uint32_t resource = wants[0].resource;
+    if (holds_more(l->rag, process, resource))
+        l->stale = true; /* whatever led to it led on to the resource */
+    if (!note_change(l, LMDDA_RUN, process, 0) || !leave_slot(l, resource) ||
+        !note_change(l, LMDDA_GRANT, resource, process))
+        return false;
+    spoil_row(l, resource);
+    return true;
+}
+
+static bool cuda_lmdda_cancel(void *state, uint32_t process)
+{
+    struct cuda_lmdda *l = state;
+    if (l->rag->processes[process].held != NONE)
+        l->stale = true;
+    return note_change(l, LMDDA_RUN, process, 0) && leave_slot(l, l->rag->wait[process]);
+}
+
+/* The work waits until it is asked for; what it will be is known now. */
+static bool cuda_lmdda_settle(void *state)
+{
+    struct cuda_lmdda *l = state;
+    for (uint32_t i = 0; i < l->row_count && !l->stale; i++)
+        l->stale = !stands_alone(l->rag, l->shared->rows[i]);
+    return l->failure.status == GORDIAN_OK;
+}
+
+static bool cuda_lmdda_drain(void *state)
+{
+    struct cuda_lmdda *l = state;
+    gordian_error error = {0};
+    gordian_status status = bring_up(l, &error);
+    if (status == GORDIAN_OK)
+        status = gpu_wait(l->gpu, &error);
+    return still_works(l, status, &error);
+}
+
+/* ------------------------------------------------------------------ questions */
+
+static gordian_status read_device(struct cuda_lmdda *l, void *to, gpu_address from, size_t bytes,
+                                  gordian_error *error)
+{
+    gordian_status status = bring_up(l, error);
+    if (status == GORDIAN_OK)
+        status = gpu_wait(l->gpu, error);
+    if (status == GORDIAN_OK)
+        status = gpu_read(l->gpu, to, from, bytes, error);
+    return status;
+}
+
+gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    uint32_t rows = l->rag->resource_limit;
+    if (rows == 0)
+        return GORDIAN_OK;
+    gordian_status status = bring_up(l, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = l->rows->find_ends(l, error);
+    return status != GORDIAN_OK ? status
+                                : read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
+}
+
+static gordian_status cuda_lmdda_deadlocked(void *state, uint64_t *set, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    const struct rag *rag = l->rag;
+    if (rag->waiting == 0)
+        return GORDIAN_OK;
+    uint32_t *ends = memory_alloc(&rag->memory, rag->resource_limit * sizeof *ends);
+    if (!ends)
+        return fail_memory(error);
+    gordian_status status = cuda_lmdda_ends(l, ends, error);
+    for (uint32_t p = 0; p < rag->process_limit && status == GORDIAN_OK; p++)
+        if (rag_waits(rag, p) && ends[rag->wait[p]] == NONE)
+            bits_set(set, p);
+    memory_free(&rag->memory, ends);
+    return status;
+}
+
+/* Words of 32 bits of a row of RP. */
+static gordian_status read_reach(struct cuda_lmdda *l, uint32_t row, uint32_t first, uint32_t count,
+                                 void *to, gordian_error *error)
+{
+    gordian_status status = bring_up(l, error);
+    if (status == GORDIAN_OK)
+        status = gpu_wait(l->gpu, error);
+    return status == GORDIAN_OK ? l->rows->read(l, row, first, count, to, error) : status;
+}
+
+static gordian_status no_such_matrix(gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a multi-unit system has no such matrix");
+}
+
+static gordian_status cuda_lmdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
+                                            uint32_t column, uint64_t *value, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    uint32_t word = 0;
+    gordian_status status = GORDIAN_OK;
+    switch (which) {
+    case GORDIAN_MATRIX_AG: /* the counts are the graph's; the device knows who holds any */
+        *value = rag_held_units(l->rag, column, row);
+        return GORDIAN_OK;
+    case GORDIAN_MATRIX_AR:
+        status =
+            read_device(l, &word, l->parts.device.waits + row * WORD_BYTES, sizeof word, error);
+        *value = word == column;
+        return status;
+    case GORDIAN_MATRIX_RP:
+        status = read_reach(l, row, column / 32, 1, &word, error);
+        *value = word >> column % 32 & 1;
+        return status;
+    case GORDIAN_MATRIX_SINK:
+    case GORDIAN_MATRIX_RR:
+        break;
+    }
+    return no_such_matrix(error);
+}
+
+static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, uint32_t row,
+                                            const uint64_t **words, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    uint64_t *to = l->parts.row;
+    uint32_t wanted = LMDDA_NONE;
+    gordian_status status = GORDIAN_OK;
+    switch (which) {
+    case GORDIAN_MATRIX_AG:
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                    "a multi-unit system counts its grants: they are no row of bits");
+    case GORDIAN_MATRIX_AR:
+        for (size_t i = 0; i < bits_words(l->rag->resource_limit); i++)
+            to[i] = 0;
+        status =
+            read_device(l, &wanted, l->parts.device.waits + row * WORD_BYTES, sizeof wanted, error);
+        if (status == GORDIAN_OK && wanted != LMDDA_NONE)
+            bits_set(to, wanted);
+        *words = to;
+        return status;
+    case GORDIAN_MATRIX_RP:
+        *words = to;
+        return read_reach(l, row, 0, cuda_lmdda_words(l), to, error);
+    case GORDIAN_MATRIX_SINK:
+    case GORDIAN_MATRIX_RR:
+        break;
+    }
+    return no_such_matrix(error);
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* Notes the edges as the graph has them; RP follows. */
+static bool note_graph(struct cuda_lmdda *l)
+{
+    const struct rag *rag = l->rag;
+    bool fine = true;
+    l->stale = true;
+    for (uint32_t p = 0; p < rag->process_limit && fine; p++) {
+        if (!rag_is_process(rag, p))
+            continue;
+        struct rag_edge held;
+        for (uint32_t ref = rag->processes[p].held; ref != NONE && fine; ref = held.next) {
+            held = rag_held(rag, ref);
+            fine = note_change(l, LMDDA_GRANT, held.resource, p);
+        }
+        if (!rag_waits(rag, p))
+            continue;
+        uint32_t wanted = rag->wait[p];
+        take_slot(l, wanted);
+        fine = fine && note_change(l, LMDDA_SLOT, wanted, l->parts.slots[wanted]) &&
+               note_change(l, LMDDA_WAIT, p, wanted);
+    }
+    return fine;
+}
+
+/* New parts for these limits, filled from the graph, take the place of the old. */
+static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit,
+                                    uint32_t resource_limit, gordian_error *error)
+{
+    struct lmdda_parts larger;
+    gordian_status status = choose_room(l, process_limit, resource_limit, &larger, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = make_host_parts(l, &larger, error);
+    if (status == GORDIAN_OK)
+        status = make_device_parts(l, &larger, error);
+    if (status != GORDIAN_OK) {
+        free_parts(l, &larger);
+        return status;
+    }
+    if (l->parts.process_room)
+        status = gpu_wait(l->gpu, error); /* a join may be under way */
+    if (status != GORDIAN_OK) {
+        free_parts(l, &larger);
+        return status;
+    }
+    /* What was noted for the old parts is in the graph. */
+    free_parts(l, &l->parts);
+    l->parts = larger;
+    l->update_count = l->row_count = 0;
+    l->joining = false;
+    if (note_graph(l))
+        return GORDIAN_OK;
+    return fail(error, l->failure.status, "%s", l->failure.message);
+}
+
+static gordian_status cuda_lmdda_grow(void *state, uint32_t process_limit, uint32_t resource_limit,
+                                      gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    if (process_limit <= l->parts.process_room && resource_limit <= l->parts.resource_room)
+        return GORDIAN_OK;
+    return replace_parts(l, process_limit, resource_limit, error);
+}
+
+static void cuda_lmdda_close(void *state)
+{
+    struct cuda_lmdda *l = state;
+    gordian_error ignored;
+    if (!gpu_failed(l->gpu))
+        gpu_wait(l->gpu, &ignored); /* a join may be under way */
+    free_parts(l, &l->parts);
+    if (l->shared)
+        gpu_unmap(l->gpu, l->shared);
+    memory_free(&l->rag->memory, l);
+}
+
+static gordian_status open_method(void **state, const struct lmdda_rows *rows, struct gpu *gpu,
+                                  const struct rag *rag, uint32_t process_limit,
+                                  uint32_t resource_limit, gordian_error *error)
+{
+    struct cuda_lmdda *l = memory_zeroed(&rag->memory, sizeof *l);
+    if (!l)
+        return fail_memory(error);
+    l->gpu = gpu;
+    l->rag = rag;
+    l->rows = rows;
+    l->commands_left = NO_FAILURE;
+    gpu_get_info(gpu, &l->info);
+    hop_options_init(&l->options, &l->info);
+    void *shared = NULL;
+    struct lmdda_parts wanted; /* whether it fits is found out before anything is allocated */
+    gordian_status status = choose_room(l, process_limit, resource_limit, &wanted, error);
+    if (status == GORDIAN_OK)
+        status = gpu_map(gpu, &shared, &l->shared_device, sizeof *l->shared, error);
+    l->shared = shared;
+    if (status == GORDIAN_OK)
+        status = replace_parts(l, process_limit, resource_limit, error);
+    if (status != GORDIAN_OK) {
+        status = l->starved ? GORDIAN_STATUS_MEMORY : status;
+        cuda_lmdda_close(l);
+        return status;
+    }
+    *state = l;
+    return GORDIAN_OK;
+}
+
+static gordian_status open_whole(void **state, struct gpu *gpu, const struct rag *rag,
+                                 uint32_t process_limit, uint32_t resource_limit,
+                                 gordian_error *error)
+{
+    return open_method(state, &lmdda_whole_rows, gpu, rag, process_limit, resource_limit, error);
+}
+
+static gordian_status open_blocks(void **state, struct gpu *gpu, const struct rag *rag,
+                                  uint32_t process_limit, uint32_t resource_limit,
+                                  gordian_error *error)
+{
+    return open_method(state, &lmdda_block_rows, gpu, rag, process_limit, resource_limit, error);
+}
+
+/* ------------------------------------------------------------------ tests and benches */
+
+static const char *cuda_lmdda_reason(const void *state)
+{
+    const struct cuda_lmdda *l = state;
+    return l->failure.status ? l->failure.message : NULL;
+}
+
+static gordian_status cuda_lmdda_memory(void *state, uint64_t *bytes, uint64_t *used,
+                                        gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    uint64_t vectors =
+        vector_bytes((struct cuda_room){l->parts.process_room, l->parts.resource_room});
+    gordian_status status = bring_up(l, error);
+    if (status == GORDIAN_OK)
+        status = gpu_wait(l->gpu, error);
+    if (status == GORDIAN_OK)
+        status = l->rows->count(l, bytes, used, error);
+    *bytes += vectors;
+    *used += vectors;
+    return status;
+}
+
+static void cuda_lmdda_fail_after(void *state, uint64_t commands)
+{
+    struct cuda_lmdda *l = state;
+    l->commands_left = commands;
+}
+
+gordian_status cuda_lmdda_tune(void *state, const struct hop_options *options, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    l->options = *options;
+    return replace_parts(l, l->parts.process_room, l->parts.resource_room, error);
+}
+
+gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_error *error)
+{
+    struct cuda_lmdda *l = state;
+    gordian_status status = bring_up(l, error);
+    if (status == GORDIAN_OK)
+        status = gpu_wait(l->gpu, error);
+    if (status == GORDIAN_OK)
+        status = gpu_timer_start(l->gpu, error);
+    if (status == GORDIAN_OK)
+        status = make_anew(l, error);
+    return status != GORDIAN_OK ? status : gpu_timer_stop(l->gpu, microseconds, error);
+}
+
+#define LMDDA_METHOD(opener)                                                                       \
+    {                                                                                              \
+        .open = (opener), .close = cuda_lmdda_close, .grow = cuda_lmdda_grow,                      \
+        .grant = cuda_lmdda_grant, .block = cuda_lmdda_block, .release = cuda_lmdda_release,       \
+        .serve = cuda_lmdda_serve, .cancel = cuda_lmdda_cancel, .settle = cuda_lmdda_settle,       \
+        .drain = cuda_lmdda_drain, .deadlocked = cuda_lmdda_deadlocked,                            \
+        .what_if_all = cuda_lmdda_ends, .matrix_get = cuda_lmdda_matrix_get,                       \
+        .matrix_row = cuda_lmdda_matrix_row, .memory = cuda_lmdda_memory,                          \
+        .reason = cuda_lmdda_reason, .fail_after = cuda_lmdda_fail_after,                          \
+    }
+
+const struct cuda_method cuda_lmdda = LMDDA_METHOD(open_whole);
+const struct cuda_method cuda_lmdda_blocks = LMDDA_METHOD(open_blocks);

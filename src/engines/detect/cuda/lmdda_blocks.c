@@ -1,0 +1,150 @@
+/* LMDDA on a GPU: matrices in blocks (lmdda_rows.h, foundation/gpu/blocks.h). */
+#include "engines/detect/cuda/lmdda_rows.h"
+
+#define WORD_BYTES    sizeof(uint32_t)
+#define BARRIER_BYTES 64u /* more than struct grid_barrier has: a line of its own */
+#define MATRICES      4u  /* AG, RP, and two to make it anew with */
+#define REACH_THREADS 256u
+
+static uint64_t block_rows_bytes(const struct cuda_lmdda *l, struct cuda_room room)
+{
+    return blocks_bytes(&l->info) +
+           MATRICES * blocks_top_bytes(&l->info, room.resources, room.processes) +
+           hop_stride(room.processes) * WORD_BYTES;
+}
+
+static gordian_status make_matrices(struct lmdda_parts *parts, gordian_error *error)
+{
+    struct block_matrix *matrices[MATRICES] = {&parts->blocks.grants, &parts->blocks.reach,
+                                               &parts->blocks.walks[0], &parts->blocks.walks[1]};
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < MATRICES && status == GORDIAN_OK; i++)
+        status = blocks_matrix(&parts->blocks.pool, matrices[i], parts->resource_room,
+                               parts->process_room, error);
+    parts->device.grants = parts->blocks.grants.tops;
+    parts->device.reach = parts->blocks.reach.tops;
+    parts->device.stride = parts->resource_room;
+    parts->device.top_count = parts->blocks.reach.top_count;
+    parts->device.store = parts->blocks.pool.store;
+    return status;
+}
+
+static gordian_status block_rows_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
+                                      gordian_error *error)
+{
+    uint64_t row = hop_stride(parts->process_room) * WORD_BYTES;
+    gordian_status status = blocks_open(&parts->blocks.pool, l->gpu, error);
+    if (status == GORDIAN_OK)
+        status = make_matrices(parts, error);
+    if (status == GORDIAN_OK)
+        status = gpu_alloc(l->gpu, &parts->blocks.barrier, BARRIER_BYTES, error);
+    if (status == GORDIAN_OK)
+        status = gpu_zero(l->gpu, parts->blocks.barrier, BARRIER_BYTES, error);
+    if (status == GORDIAN_OK)
+        status = gpu_alloc(l->gpu, &parts->blocks.changed, 3 * WORD_BYTES, error);
+    if (status == GORDIAN_OK)
+        status = gpu_alloc(l->gpu, &parts->blocks.row, row, error);
+    return status;
+}
+
+static void block_rows_close(struct cuda_lmdda *l, struct lmdda_parts *parts)
+{
+    gpu_address all[] = {parts->blocks.grants.tops,
+                         parts->blocks.reach.tops,
+                         parts->blocks.walks[0].tops,
+                         parts->blocks.walks[1].tops,
+                         parts->blocks.barrier,
+                         parts->blocks.changed,
+                         parts->blocks.row};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        gpu_free(l->gpu, all[i]);
+    blocks_close(&parts->blocks.pool);
+}
+
+static gordian_status block_rows_make_anew(struct cuda_lmdda *l, gordian_error *error)
+{
+    struct lmdda_reach_arguments reach = {
+        .state = l->parts.device,
+        .walks = {l->parts.blocks.walks[0].tops, l->parts.blocks.walks[1].tops},
+        .barrier = l->parts.blocks.barrier,
+        .changed = l->parts.blocks.changed,
+        .rows = l->rag->resource_limit};
+    unsigned most = l->info.emulated ? 2 : l->info.multiprocessors, resident = 0;
+    unsigned threads = l->info.emulated ? 64 : REACH_THREADS;
+    gordian_status status =
+        gpu_resident_blocks(l->gpu, "lmdda_blocks_reach", threads, 0, &resident, error);
+    if (status != GORDIAN_OK)
+        return status;
+    unsigned blocks = reach.rows / threads + 1;
+    blocks = blocks < most ? blocks : most;
+    struct gpu_launch launch = {.kernel = "lmdda_blocks_reach",
+                                .blocks = blocks < resident ? blocks : resident,
+                                .threads = threads,
+                                .cooperative = true,
+                                .arguments = &reach,
+                                .arguments_size = sizeof reach};
+    return cuda_lmdda_launch(l, &launch, error);
+}
+
+static gordian_status block_rows_find_ends(struct cuda_lmdda *l, gordian_error *error)
+{
+    struct lmdda_ends_arguments question = {
+        .state = l->parts.device, .ends = l->parts.ends, .rows = l->rag->resource_limit};
+    uint32_t most = l->info.emulated ? 2 : l->info.multiprocessors * 8;
+    uint32_t wanted = question.rows / (LMDDA_THREADS / 32) + 1;
+    struct gpu_launch launch = {.kernel = "lmdda_blocks_ends",
+                                .blocks = wanted < most ? wanted : most,
+                                .threads = LMDDA_THREADS,
+                                .arguments = &question,
+                                .arguments_size = sizeof question};
+    return gpu_launch(l->gpu, &launch, error);
+}
+
+/* A kernel puts the row together: where its blocks are, only the device knows. */
+static gordian_status block_rows_read(struct cuda_lmdda *l, uint32_t row, uint32_t first,
+                                      uint32_t count, void *to, gordian_error *error)
+{
+    struct lmdda_read_arguments read = {.state = l->parts.device,
+                                        .to = l->parts.blocks.row,
+                                        .row = row,
+                                        .first = first,
+                                        .count = count};
+    struct gpu_launch launch = {.kernel = "lmdda_blocks_read",
+                                .blocks = 1,
+                                .threads = LMDDA_THREADS,
+                                .arguments = &read,
+                                .arguments_size = sizeof read};
+    gordian_status status = gpu_launch(l->gpu, &launch, error);
+    if (status == GORDIAN_OK)
+        status = gpu_wait(l->gpu, error);
+    return status == GORDIAN_OK ? gpu_read(l->gpu, to, read.to, count * WORD_BYTES, error) : status;
+}
+
+static gordian_status block_rows_count(struct cuda_lmdda *l, uint64_t *bytes, uint64_t *used,
+                                       gordian_error *error)
+{
+    struct lmdda_parts *parts = &l->parts;
+    uint64_t tops = MATRICES * blocks_matrix_bytes(&parts->blocks.reach);
+    gordian_status status = blocks_count(&parts->blocks.pool, bytes, used, error);
+    *bytes += tops;
+    *used += tops;
+    return status;
+}
+
+static gordian_status block_rows_feed(struct cuda_lmdda *l, bool *again, gordian_error *error)
+{
+    return blocks_feed(&l->parts.blocks.pool, again, error);
+}
+
+const struct lmdda_rows lmdda_block_rows = {
+    .event = "lmdda_blocks_event",
+    .join = "lmdda_blocks_join",
+    .bytes = block_rows_bytes,
+    .open = block_rows_open,
+    .close = block_rows_close,
+    .make_anew = block_rows_make_anew,
+    .find_ends = block_rows_find_ends,
+    .read = block_rows_read,
+    .count = block_rows_count,
+    .feed = block_rows_feed,
+};

@@ -1,0 +1,95 @@
+/*
+ * LMDDA on a GPU: what lmdda.c asks of a way of keeping the matrices that have a bit for every pair
+ * of ids.
+ *
+ *     lmdda_whole.c    whole rows; reachability by products of matrices (hop.h)
+ *     lmdda_blocks.c   blocks of rows that are stored only where they are not empty
+ */
+#ifndef GORDIAN_ENGINES_DETECT_CUDA_LMDDA_ROWS_H
+#define GORDIAN_ENGINES_DETECT_CUDA_LMDDA_ROWS_H
+
+#include "engines/detect/cuda/lmdda.h"
+#include "foundation/gpu/blocks.h"
+
+#define LMDDA_UPDATES_MOST 2048u /* sent at once */
+#define LMDDA_ROWS_MOST    16u   /* made anew one by one; beyond, all of RP is */
+
+/* What the host and the device share. */
+struct lmdda_shared {
+    struct lmdda_update updates[LMDDA_UPDATES_MOST];
+    uint32_t rows[LMDDA_ROWS_MOST];
+    uint32_t answer;
+};
+
+/* What there is for the ids there is room for. */
+struct lmdda_parts {
+    uint32_t process_room, resource_room;
+    struct lmdda_state device;
+    gpu_address ends;
+    uint64_t *row;   /* the last one handed out */
+    uint32_t *slots; /* by resource: its slot, or LMDDA_NONE; see foundation/gpu/kernels/lmdda.h */
+    uint32_t *waiters;  /* by resource: how many wait for it */
+    uint32_t *occupant; /* by slot: its resource */
+    uint32_t slot_count;
+
+    struct hop hop; /* of whole rows */
+    struct {
+        struct blocks pool;
+        struct block_matrix grants, reach, walks[2];
+        gpu_address barrier, changed, row;
+    } blocks;
+};
+
+struct cuda_lmdda {
+    struct gpu *gpu;
+    const struct rag *rag;
+    const struct lmdda_rows *rows;
+    struct gpu_info info;
+    struct hop_options options;
+    struct lmdda_parts parts;
+
+    struct lmdda_shared *shared;
+    gpu_address shared_device;
+    uint32_t update_count, row_count;
+    bool stale; /* an edge has gone: RP is to be made anew */
+
+    struct lmdda_join_arguments join; /* the last one */
+    bool joining;                     /* it may have to be done again */
+    bool starved;                     /* there was too little memory to go on */
+
+    gordian_error failure;
+    uint64_t commands_left; /* tests: until the device fails */
+};
+
+struct lmdda_rows {
+    const char *event, *join; /* the kernels */
+    /* Bytes of device memory of the matrices, and of what it takes to make RP anew. */
+    uint64_t (*bytes)(const struct cuda_lmdda *l, struct cuda_room room);
+    /* Empty matrices. On failure `close` frees what there is. */
+    gordian_status (*open)(struct cuda_lmdda *l, struct lmdda_parts *parts, gordian_error *error);
+    void (*close)(struct cuda_lmdda *l, struct lmdda_parts *parts);
+    /* Starts making all of RP anew. */
+    gordian_status (*make_anew)(struct cuda_lmdda *l, gordian_error *error);
+    /* Starts finding out where every row ends (foundation/gpu/kernels/what_if.h): parts.ends. */
+    gordian_status (*find_ends)(struct cuda_lmdda *l, gordian_error *error);
+    /* Words of 32 bits of a row of RP. Everything before is done. */
+    gordian_status (*read)(struct cuda_lmdda *l, uint32_t row, uint32_t first, uint32_t count,
+                           void *to, gordian_error *error);
+    /* Device memory that the matrices have, and how much of that is in use. All kernels are done.
+     */
+    gordian_status (*count)(struct cuda_lmdda *l, uint64_t *bytes, uint64_t *used,
+                            gordian_error *error);
+    /* Optional: a kernel is done. *again: there was too little room, and it is to be launched once
+     * more. GORDIAN_STATUS_MEMORY: there is no more. */
+    gordian_status (*feed)(struct cuda_lmdda *l, bool *again, gordian_error *error);
+};
+
+extern const struct lmdda_rows lmdda_whole_rows, lmdda_block_rows;
+
+/* Launches and waits, again where there was too little room. */
+gordian_status cuda_lmdda_launch(struct cuda_lmdda *l, const struct gpu_launch *launch,
+                                 gordian_error *error);
+/* 32-bit words of a row of processes. */
+uint32_t cuda_lmdda_words(const struct cuda_lmdda *l);
+
+#endif

@@ -1,0 +1,496 @@
+/*
+ * OSDDA on a GPU: the single-unit method of the engines cuda and cuda-blocks.
+ *
+ * The state is in the device's memory and a resident kernel (foundation/gpu/kernels/osdda.cu, or
+ * foundation/gpu/kernels/osdda_blocks.cu) works on it; the host turns hooks into commands. Only a
+ * block is waited for, and only for the look at one word that answers it: the bookkeeping goes on
+ * while the host does.
+ */
+#include "engines/detect/cuda/osdda.h"
+
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ storage */
+
+static uint64_t vector_bytes(struct cuda_room room)
+{
+    return (4 * (uint64_t)room.resources + room.processes) * sizeof(uint32_t);
+}
+
+/* Bytes of device memory the method takes for that many ids. */
+static uint64_t bytes_for(const void *method, struct cuda_room room)
+{
+    const struct cuda_osdda *o = method;
+    struct gpu_info info;
+    gpu_get_info(o->gpu, &info);
+    return o->rows->bytes(&info, room) + vector_bytes(room);
+}
+
+static void free_device_parts(const struct cuda_osdda *o, struct osdda_parts *parts)
+{
+    const struct osdda_vectors *vectors = &parts->vectors;
+    gpu_address all[] = {vectors->holder, vectors->wait, vectors->sink_of, vectors->next[0],
+                         vectors->next[1]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            gpu_free(o->gpu, all[i]);
+    o->rows->close(o->gpu, parts);
+    *parts = (struct osdda_parts){0};
+}
+
+/* Room for these ids on the device, contents undefined; on failure nothing is left. */
+static gordian_status make_device_parts(const struct cuda_osdda *o, struct osdda_parts *parts,
+                                        gordian_error *error)
+{
+    uint64_t resources = parts->resource_room * sizeof(uint32_t);
+    uint64_t processes = parts->process_room * sizeof(uint32_t);
+    struct osdda_vectors *vectors = &parts->vectors;
+    struct {
+        gpu_address *at;
+        uint64_t bytes;
+    } wanted[] = {
+        {&vectors->holder, resources},  {&vectors->wait, processes},
+        {&vectors->sink_of, resources}, {&vectors->next[0], resources},
+        {&vectors->next[1], resources},
+    };
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == GORDIAN_OK; i++)
+        status = gpu_alloc(o->gpu, wanted[i].at, wanted[i].bytes, error);
+    if (status == GORDIAN_OK)
+        status = o->rows->open(o->gpu, parts, error);
+    if (status != GORDIAN_OK)
+        free_device_parts(o, parts);
+    return status;
+}
+
+static gordian_status choose_room(struct cuda_osdda *o, uint32_t process_limit,
+                                  uint32_t resource_limit, struct osdda_parts *larger,
+                                  gordian_error *error)
+{
+    struct cuda_room had = {o->parts.process_room, o->parts.resource_room}, chosen;
+    struct cuda_room needed = {process_limit, resource_limit};
+    gordian_status status = cuda_choose_room(o->gpu, had, needed, bytes_for, o, &chosen, error);
+    if (status == GORDIAN_OK)
+        *larger = (struct osdda_parts){.process_room = chosen.processes,
+                                       .resource_room = chosen.resources};
+    return status;
+}
+
+/* The host's side: what is as long as a vector or a row. */
+struct host_parts {
+    uint32_t *vector, *released;
+    uint64_t *row;
+};
+
+static void free_host_parts(const gordian_allocator *memory, struct host_parts *host)
+{
+    memory_free_all(memory, host->vector, host->released, host->row);
+}
+
+static gordian_status make_host_parts(const gordian_allocator *memory,
+                                      const struct osdda_parts *parts, struct host_parts *host,
+                                      gordian_error *error)
+{
+    uint32_t longer =
+        parts->process_room > parts->resource_room ? parts->process_room : parts->resource_room;
+    host->vector = memory_alloc(memory, longer * sizeof *host->vector);
+    host->released = memory_alloc(memory, parts->resource_room * sizeof *host->released);
+    host->row = memory_zeroed(memory, bits_words(longer) * sizeof *host->row);
+    if (host->vector && host->released && host->row)
+        return GORDIAN_OK;
+    free_host_parts(memory, host);
+    return fail_memory(error);
+}
+
+/* ------------------------------------------------------------------ the kernel */
+
+static gordian_status start_kernel(struct cuda_osdda *o, gordian_error *error)
+{
+    const struct osdda_parts *parts = &o->parts;
+    struct gpu_info info;
+    gpu_get_info(o->gpu, &info);
+    /* One block a multiprocessor leaves room for other kernels; the emulator's threads are dear. */
+    unsigned threads = info.emulated ? 64 : OSDDA_MAX_THREADS;
+    unsigned most = info.emulated ? 3 : info.multiprocessors, resident = 0;
+    gordian_status status =
+        gpu_resident_blocks(o->gpu, o->rows->kernel, threads, 0, &resident, error);
+    if (status != GORDIAN_OK)
+        return status;
+    unsigned blocks = parts->resource_room / 16 + 1;
+    if (blocks > most)
+        blocks = most;
+    if (blocks > resident)
+        blocks = resident;
+    union osdda_any_arguments arguments = {.vectors = parts->vectors};
+    arguments.vectors.service = service_arguments(o->service);
+    arguments.vectors.resources = parts->resource_room;
+    while (UINT64_C(1) << arguments.vectors.doublings < parts->resource_room)
+        arguments.vectors.doublings++;
+    o->rows->arguments(parts, &arguments);
+    struct gpu_launch launch = {.kernel = o->rows->kernel,
+                                .blocks = blocks,
+                                .threads = threads,
+                                .arguments = &arguments,
+                                .arguments_size = o->rows->arguments_size};
+    return service_start(o->service, launch, error);
+}
+
+gordian_status cuda_osdda_lost(const struct cuda_osdda *o, gordian_error *error)
+{
+    const char *reason = service_reason(o->service);
+    return fail(error, GORDIAN_STATUS_IO, "%s", reason ? reason : "the device does not answer");
+}
+
+/* Everything so far is done, and what the kernel wrote can be read. */
+static gordian_status drain_queue(struct cuda_osdda *o, gordian_error *error)
+{
+    uint32_t ignored;
+    if (!service_touched(o->service))
+        return GORDIAN_OK;
+    bool done = service_ask(o->service, OSDDA_PING, 0, 0, 0, &ignored);
+    service_touched(o->service); /* the question itself changes nothing */
+    return done ? GORDIAN_OK : cuda_osdda_lost(o, error);
+}
+
+/* ------------------------------------------------------------------ from the graph */
+
+static gordian_status write_vector(struct cuda_osdda *o, gpu_address to, const uint32_t *from,
+                                   uint32_t limit, uint32_t room, gordian_error *error)
+{
+    for (uint32_t i = 0; i < room; i++)
+        o->vector[i] = i < limit && from[i] < RAG_POOLED ? from[i] : OSDDA_NONE;
+    return gpu_write(o->gpu, to, o->vector, room * sizeof *o->vector, error);
+}
+
+/* Starts the kernel and has it make every row from the graph. */
+static gordian_status build_rows(struct cuda_osdda *o, gordian_error *error)
+{
+    const struct rag *rag = o->rag;
+    const struct osdda_parts *parts = &o->parts;
+    gordian_status status = write_vector(o, parts->vectors.holder, rag->holder, rag->resource_limit,
+                                         parts->resource_room, error);
+    if (status == GORDIAN_OK)
+        status = write_vector(o, parts->vectors.wait, rag->wait, rag->process_limit,
+                              parts->process_room, error);
+    if (status == GORDIAN_OK)
+        status = start_kernel(o, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!service_post(o->service, OSDDA_REBUILD, OSDDA_NONE, 0, 0))
+        return cuda_osdda_lost(o, error);
+    return drain_queue(o, error);
+}
+
+static void take_host_parts(struct cuda_osdda *o, struct host_parts host)
+{
+    struct host_parts old = {o->vector, o->released, o->row};
+    free_host_parts(&o->rag->memory, &old);
+    o->vector = host.vector;
+    o->released = host.released;
+    o->row = host.row;
+}
+
+/* Takes room of the device for `larger` in place of what there is, and starts on it. The kernel has
+ * ended: drivers may wait for kernels when memory is taken or given back. */
+static gordian_status move_to(struct cuda_osdda *o, struct osdda_parts larger,
+                              struct host_parts host, gordian_error *error)
+{
+    bool first = !o->parts.resource_room;
+    gordian_status status = make_device_parts(o, &larger, error);
+    if (status != GORDIAN_OK) {
+        free_host_parts(&o->rag->memory, &host);
+        if (first || !start_kernel(o, NULL))
+            return status;
+        return fail(error, GORDIAN_STATUS_IO, "the resident kernel did not start again");
+    }
+    take_host_parts(o, host);
+    free_device_parts(o, &o->parts);
+    o->parts = larger;
+    status = build_rows(o, error);
+    if (status != GORDIAN_OK && first && o->starved)
+        return fail(error, GORDIAN_STATUS_MEMORY, "%s", service_reason(o->service));
+    /* The old state is gone: whatever it was, this device is of no more use. */
+    return status && !first ? GORDIAN_STATUS_IO : status;
+}
+
+/* Rows are longer and more afterwards, so everything moves: made anew rather than copied. */
+static gordian_status cuda_osdda_grow(void *state, uint32_t process_limit, uint32_t resource_limit,
+                                      gordian_error *error)
+{
+    struct cuda_osdda *o = state;
+    if (process_limit <= o->parts.process_room && resource_limit <= o->parts.resource_room)
+        return GORDIAN_OK;
+    struct osdda_parts larger = {0};
+    struct host_parts host = {0};
+    gordian_status status = choose_room(o, process_limit, resource_limit, &larger, error);
+    if (status == GORDIAN_OK)
+        status = make_host_parts(&o->rag->memory, &larger, &host, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = service_stop(o->service, error);
+    if (status != GORDIAN_OK) {
+        free_host_parts(&o->rag->memory, &host);
+        return status;
+    }
+    return move_to(o, larger, host, error);
+}
+
+static void cuda_osdda_close(void *state)
+{
+    struct cuda_osdda *o = state;
+    service_close(o->service);
+    free_device_parts(o, &o->parts);
+    take_host_parts(o, (struct host_parts){0});
+    memory_free(&o->rag->memory, o);
+}
+
+/* Before every start of the kernel. */
+static gordian_status feed_kernel(void *context, gordian_error *error)
+{
+    struct cuda_osdda *o = context;
+    gordian_status status = o->rows->feed(&o->parts, error);
+    o->starved = status == GORDIAN_STATUS_MEMORY;
+    return status;
+}
+
+static gordian_status open_method(void **state, const struct osdda_rows *rows, struct gpu *gpu,
+                                  const struct rag *rag, uint32_t process_limit,
+                                  uint32_t resource_limit, gordian_error *error)
+{
+    struct cuda_osdda *o = memory_zeroed(&rag->memory, sizeof *o);
+    if (!o)
+        return fail_memory(error);
+    o->gpu = gpu;
+    o->rag = rag;
+    o->rows = rows;
+    struct osdda_parts wanted; /* whether it fits is found out before anything is allocated */
+    gordian_status status = choose_room(o, process_limit, resource_limit, &wanted, error);
+    if (status == GORDIAN_OK)
+        status = service_open(&o->service, gpu, &rag->memory, error);
+    if (status == GORDIAN_OK && rows->feed)
+        service_before_start(o->service, feed_kernel, o);
+    if (status == GORDIAN_OK)
+        status = cuda_osdda_grow(o, wanted.process_room, wanted.resource_room, error);
+    if (status != GORDIAN_OK) {
+        cuda_osdda_close(o);
+        return status;
+    }
+    *state = o;
+    return GORDIAN_OK;
+}
+
+static gordian_status open_whole(void **state, struct gpu *gpu, const struct rag *rag,
+                                 uint32_t process_limit, uint32_t resource_limit,
+                                 gordian_error *error)
+{
+    return open_method(state, &osdda_whole_rows, gpu, rag, process_limit, resource_limit, error);
+}
+
+static gordian_status open_blocks(void **state, struct gpu *gpu, const struct rag *rag,
+                                  uint32_t process_limit, uint32_t resource_limit,
+                                  gordian_error *error)
+{
+    return open_method(state, &osdda_block_rows, gpu, rag, process_limit, resource_limit, error);
+}
+
+static void cuda_osdda_pause(void *state)
+{
+    struct cuda_osdda *o = state;
+    service_stop(o->service, NULL);
+}
+
+static gordian_status cuda_osdda_resume(void *state, gordian_error *error)
+{
+    return start_kernel(state, error);
+}
+
+/* ------------------------------------------------------------------ events */
+
+static bool cuda_osdda_grant(void *state, uint32_t process, uint32_t resource, uint64_t units)
+{
+    struct cuda_osdda *o = state;
+    (void)units; /* there is one */
+    return service_post(o->service, OSDDA_GRANT, process, resource, 0);
+}
+
+static gordian_outcome cuda_osdda_block(void *state, uint32_t process)
+{
+    struct cuda_osdda *o = state;
+    bool alone = o->rag->processes[process].held == NONE; /* no path leads to it */
+    uint32_t sink;
+    if (!service_ask(o->service, alone ? OSDDA_BLOCK_ALONE : OSDDA_BLOCK, process,
+                     o->rag->wait[process], 0, &sink))
+        return CUDA_NO_OUTCOME;
+    if (sink == process)
+        return GORDIAN_OUTCOME_DEADLOCK;
+    return sink == OSDDA_NONE ? GORDIAN_OUTCOME_DOOMED : GORDIAN_OUTCOME_BLOCKED;
+}
+
+static bool cuda_osdda_release(void *state, uint32_t process, uint32_t resource, uint64_t units)
+{
+    struct cuda_osdda *o = state;
+    (void)units;
+    o->releaser = process;
+    o->released[o->released_count++] = resource;
+    return true;
+}
+
+/* Together with the release before it this is the papers' "released, p_t waits". */
+static bool cuda_osdda_serve(void *state, uint32_t process, uint32_t from,
+                             const gordian_want *wants, size_t count)
+{
+    struct cuda_osdda *o = state;
+    (void)count; /* in a single-unit system always one */
+    return service_post(o->service, OSDDA_HAND_OVER, from, wants[0].resource, process);
+}
+
+static bool cuda_osdda_settle(void *state)
+{
+    struct cuda_osdda *o = state;
+    while (o->released_count) {
+        uint32_t resource = o->released[--o->released_count];
+        if (o->rag->holder[resource] != NONE)
+            continue; /* it was handed over */
+        if (!service_post(o->service, OSDDA_RELEASE, o->releaser, resource, 0))
+            return false;
+    }
+    return true;
+}
+
+static bool cuda_osdda_cancel(void *state, uint32_t process)
+{
+    struct cuda_osdda *o = state;
+    bool alone = o->rag->processes[process].held == NONE;
+    return service_post(o->service, alone ? OSDDA_CANCEL_ALONE : OSDDA_CANCEL, process,
+                        o->rag->wait[process], 0);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static gordian_status cuda_osdda_deadlocked(void *state, uint64_t *set, gordian_error *error)
+{
+    struct cuda_osdda *o = state;
+    const struct rag *rag = o->rag;
+    gordian_status status = drain_queue(o, error);
+    if (status == GORDIAN_OK)
+        status = gpu_read(o->gpu, o->vector, o->parts.vectors.sink_of,
+                          o->parts.resource_room * sizeof *o->vector, error);
+    if (status != GORDIAN_OK)
+        return status;
+    for (uint32_t p = 0; p < rag->process_limit; p++)
+        if (rag_waits(rag, p) && o->vector[rag->wait[p]] == OSDDA_NONE)
+            bits_set(set, p);
+    return GORDIAN_OK;
+}
+
+/* The sinks are what is asked for. */
+static gordian_status cuda_osdda_what_if_all(void *state, uint32_t *ends, gordian_error *error)
+{
+    struct cuda_osdda *o = state;
+    gordian_status status = drain_queue(o, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return gpu_read(o->gpu, ends, o->parts.vectors.sink_of, o->rag->resource_limit * sizeof *ends,
+                    error);
+}
+
+/* A row of a matrix that is kept as a vector: one bit at most. */
+static gordian_status read_one_bit(struct cuda_osdda *o, gpu_address vector, uint32_t row,
+                                   size_t words, gordian_error *error)
+{
+    uint32_t bit;
+    gordian_status status = gpu_read(o->gpu, &bit, vector + row * sizeof bit, sizeof bit, error);
+    if (status != GORDIAN_OK)
+        return status;
+    memset(o->row, 0, words * sizeof *o->row);
+    if (bit != OSDDA_NONE)
+        bits_set(o->row, bit);
+    return GORDIAN_OK;
+}
+
+static gordian_status cuda_osdda_matrix_row(void *state, gordian_matrix which, uint32_t row,
+                                            const uint64_t **words, gordian_error *error)
+{
+    struct cuda_osdda *o = state;
+    const struct osdda_parts *parts = &o->parts;
+    size_t across_processes = bits_words(o->rag->process_limit);
+    size_t across_resources = bits_words(o->rag->resource_limit);
+    gordian_status status = drain_queue(o, error);
+    if (status != GORDIAN_OK)
+        return status;
+    *words = o->row;
+    switch (which) {
+    case GORDIAN_MATRIX_AG:
+        return read_one_bit(o, parts->vectors.holder, row, across_processes, error);
+    case GORDIAN_MATRIX_AR:
+        return read_one_bit(o, parts->vectors.wait, row, across_resources, error);
+    case GORDIAN_MATRIX_SINK:
+        return read_one_bit(o, parts->vectors.sink_of, row, across_processes, error);
+    case GORDIAN_MATRIX_RR:
+        return o->rows->read(o, false, row, o->rag->resource_limit, o->row, error);
+    case GORDIAN_MATRIX_RP:
+        return o->rows->read(o, true, row, o->rag->process_limit, o->row, error);
+    }
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "there is no such matrix");
+}
+
+static gordian_status cuda_osdda_matrix_get(void *state, gordian_matrix which, uint32_t row,
+                                            uint32_t column, uint64_t *value, gordian_error *error)
+{
+    const uint64_t *words = NULL;
+    gordian_status status = cuda_osdda_matrix_row(state, which, row, &words, error);
+    if (status == GORDIAN_OK)
+        *value = bits_test(words, column);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the rest */
+
+static const char *cuda_osdda_reason(const void *state)
+{
+    const struct cuda_osdda *o = state;
+    return service_reason(o->service);
+}
+
+static gordian_status cuda_osdda_memory(void *state, uint64_t *bytes, uint64_t *used,
+                                        gordian_error *error)
+{
+    struct cuda_osdda *o = state;
+    uint64_t vectors =
+        vector_bytes((struct cuda_room){o->parts.process_room, o->parts.resource_room});
+    gordian_status status = drain_queue(o, error);
+    if (status == GORDIAN_OK)
+        status = o->rows->count(o, bytes, used, error);
+    *bytes += vectors;
+    *used += vectors;
+    return status;
+}
+
+static void cuda_osdda_fail_after(void *state, uint64_t commands)
+{
+    struct cuda_osdda *o = state;
+    service_fail_after(o->service, commands);
+}
+
+static bool cuda_osdda_drain(void *state)
+{
+    return drain_queue(state, NULL) == GORDIAN_OK;
+}
+
+#define OSDDA_METHOD(opener)                                                                       \
+    {                                                                                              \
+        .open = (opener), .close = cuda_osdda_close, .grow = cuda_osdda_grow,                      \
+        .pause = cuda_osdda_pause, .resume = cuda_osdda_resume, .grant = cuda_osdda_grant,         \
+        .block = cuda_osdda_block, .release = cuda_osdda_release, .serve = cuda_osdda_serve,       \
+        .cancel = cuda_osdda_cancel, .settle = cuda_osdda_settle, .drain = cuda_osdda_drain,       \
+        .deadlocked = cuda_osdda_deadlocked, .what_if_all = cuda_osdda_what_if_all,                \
+        .matrix_get = cuda_osdda_matrix_get, .matrix_row = cuda_osdda_matrix_row,                  \
+        .memory = cuda_osdda_memory, .reason = cuda_osdda_reason,                                  \
+        .fail_after = cuda_osdda_fail_after,                                                       \
+    }
+
+const struct cuda_method cuda_osdda = OSDDA_METHOD(open_whole);
+const struct cuda_method cuda_osdda_blocks = OSDDA_METHOD(open_blocks);

@@ -1,0 +1,352 @@
+/* Questions about a system's state. */
+#include "engines/detect/shared.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const uint32_t *gordian_served(const gordian_system *system, size_t *count)
+{
+    *count = system->graph.served_count;
+    return system->graph.served;
+}
+
+bool gordian_is_waiting(const gordian_system *system, uint32_t process)
+{
+    system_enter(system);
+    bool waits = rag_is_process(&system->graph, process) && rag_waits(&system->graph, process);
+    system_leave(system);
+    return waits;
+}
+
+uint64_t gordian_units(const gordian_system *system, uint32_t resource)
+{
+    const struct rag *graph = &system->graph;
+    system_enter(system);
+    uint64_t units = rag_is_resource(graph, resource) ? rag_total_units(graph, resource) : 0;
+    system_leave(system);
+    return units;
+}
+
+uint64_t gordian_free_units(const gordian_system *system, uint32_t resource)
+{
+    const struct rag *graph = &system->graph;
+    system_enter(system);
+    uint64_t units = rag_is_resource(graph, resource) && !shared_is_held(system, resource)
+                         ? rag_free_units(graph, resource)
+                         : 0;
+    system_leave(system);
+    return units;
+}
+
+/* ---- edges */
+
+/* Walks one of the graph's four kinds of list (see engines/rag/rag.h). */
+typedef struct rag_edge (*edge_reader)(const struct rag *rag, uint32_t ref);
+
+static size_t list_edges(const struct rag *graph, uint32_t ref, edge_reader read, bool waits,
+                         gordian_edge *edges, size_t room)
+{
+    size_t count = 0;
+    struct rag_edge edge;
+    for (; ref != NONE; ref = edge.next, count++) {
+        edge = read(graph, ref);
+        if (count < room)
+            edges[count] = (gordian_edge){.units = edge.units,
+                                          .process = edge.process,
+                                          .resource = edge.resource,
+                                          .waits = waits};
+    }
+    return count;
+}
+
+/* For a shared system that is to be asked all the same: the graph has to know more for it. */
+static gordian_system *for_asking(const gordian_system *system)
+{
+    return (gordian_system *)system;
+}
+
+size_t gordian_holdings(const gordian_system *system, uint32_t process, gordian_edge *edges,
+                        size_t room)
+{
+    const struct rag *graph = &system->graph;
+    system_enter(system);
+    if (system->shared)
+        shared_lift_held(for_asking(system), process);
+    uint32_t ref = rag_is_process(graph, process) ? graph->processes[process].held : NONE;
+    size_t count = list_edges(graph, ref, rag_held, false, edges, room);
+    system_leave(system);
+    return count;
+}
+
+size_t gordian_pending(const gordian_system *system, uint32_t process, gordian_edge *edges,
+                       size_t room)
+{
+    const struct rag *graph = &system->graph;
+    system_enter(system);
+    uint32_t ref = rag_is_process(graph, process) && rag_waits(graph, process) ? process : NONE;
+    size_t count = list_edges(graph, ref, rag_wanted, true, edges, room);
+    system_leave(system);
+    return count;
+}
+
+size_t gordian_holders(const gordian_system *system, uint32_t resource, gordian_edge *edges,
+                       size_t room)
+{
+    const struct rag *graph = &system->graph;
+    system_enter(system);
+    if (system->shared)
+        shared_lift(for_asking(system), resource);
+    uint32_t ref = rag_is_resource(graph, resource) ? rag_first_holder(graph, resource) : NONE;
+    size_t count = list_edges(graph, ref, rag_holder, false, edges, room);
+    system_leave(system);
+    return count;
+}
+
+size_t gordian_waiters(const gordian_system *system, uint32_t resource, gordian_edge *edges,
+                       size_t room)
+{
+    const struct rag *graph = &system->graph;
+    system_enter(system);
+    uint32_t ref = rag_is_resource(graph, resource) ? graph->resources[resource].queue_head : NONE;
+    size_t count = list_edges(graph, ref, rag_queued, true, edges, room);
+    system_leave(system);
+    return count;
+}
+
+/* ---- sets of processes */
+
+/* `sets` zeroed bit sets of one bit a process each, one after another. */
+static gordian_status process_sets(gordian_system *system, size_t sets, uint64_t **marks,
+                                   gordian_error *error)
+{
+    size_t words = bits_words(system->graph.process_limit) * sets;
+    if (!memory_grow(&system->graph.memory, &system->marks, &system->mark_room, words + 1,
+                     sizeof *system->marks))
+        return fail_memory(error);
+    memset(system->marks, 0, words * sizeof *system->marks);
+    *marks = system->marks;
+    return GORDIAN_OK;
+}
+
+/* The members of a set, ascending, as the list handed out. */
+static gordian_status list_set(gordian_system *system, const uint64_t *set,
+                               const uint32_t **processes, size_t *count, gordian_error *error)
+{
+    size_t words = bits_words(system->graph.process_limit), members = 0;
+    for (size_t i = 0; i < words; i++)
+        members += (size_t)__builtin_popcountll(set[i]);
+    if (!memory_grow(&system->graph.memory, &system->processes, &system->process_room, members + 1,
+                     sizeof *system->processes))
+        return fail_memory(error);
+    size_t at = 0;
+    for (size_t i = 0; i < words; i++)
+        for (uint64_t word = set[i]; word; word &= word - 1)
+            system->processes[at++] = (uint32_t)(i * 64 + (size_t)__builtin_ctzll(word));
+    *processes = system->processes;
+    *count = members;
+    return GORDIAN_OK;
+}
+
+static gordian_status list_waits_for(gordian_system *system, uint32_t process,
+                                     const uint32_t **processes, size_t *count,
+                                     gordian_error *error)
+{
+    const struct rag *graph = &system->graph;
+    if (!rag_is_process(graph, process))
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
+    uint64_t *set = NULL;
+    gordian_status status = process_sets(system, 1, &set, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct rag_edge want, hold;
+    for (uint32_t ref = rag_waits(graph, process) ? process : NONE; ref != NONE; ref = want.next) {
+        want = rag_wanted(graph, ref);
+        if (rag_free_units(graph, want.resource) >= want.units)
+            continue; /* this much of the request could be had */
+        for (uint32_t h = rag_first_holder(graph, want.resource); h != NONE; h = hold.next) {
+            hold = rag_holder(graph, h);
+            bits_set(set, hold.process);
+        }
+    }
+    return list_set(system, set, processes, count, error);
+}
+
+gordian_status gordian_waits_for(gordian_system *system, uint32_t process,
+                                 const uint32_t **processes, size_t *count, gordian_error *error)
+{
+    system_enter(system);
+    gordian_status status = list_waits_for(system, process, processes, count, error);
+    system_leave(system);
+    return status;
+}
+
+gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error *error)
+{
+    gordian_status status = process_sets(system, 1, set, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return system->hooks->deadlocked(system->state, *set, error);
+}
+
+gordian_status gordian_deadlocked(gordian_system *system, const uint32_t **processes, size_t *count,
+                                  gordian_error *error)
+{
+    uint64_t *set = NULL;
+    system_enter(system);
+    gordian_status status = system_dead(system, &set, error);
+    if (status == GORDIAN_OK)
+        status = list_set(system, set, processes, count, error);
+    system_leave(system);
+    return status;
+}
+
+/* ---- matrices */
+
+gordian_status gordian_matrix_get(const gordian_system *system, gordian_matrix matrix, uint32_t row,
+                                  uint32_t column, uint64_t *value, gordian_error *error)
+{
+    if (!system->engine->matrix_get)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' keeps no matrices",
+                    system->engine->about.name);
+    return system->engine->matrix_get(system->state, matrix, row, column, value, error);
+}
+
+gordian_status gordian_matrix_row(const gordian_system *system, gordian_matrix matrix, uint32_t row,
+                                  const uint64_t **words, size_t *count, gordian_error *error)
+{
+    if (!system->engine->matrix_row)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' keeps no matrices",
+                    system->engine->about.name);
+    return system->engine->matrix_row(system->state, matrix, row, words, count, error);
+}
+
+/* ---- words */
+
+const char *gordian_outcome_text(gordian_outcome outcome)
+{
+    static const char *const texts[] = {
+        [GORDIAN_OUTCOME_GRANTED] = "granted",   [GORDIAN_OUTCOME_BLOCKED] = "blocked",
+        [GORDIAN_OUTCOME_DEADLOCK] = "deadlock", [GORDIAN_OUTCOME_DOOMED] = "doomed",
+        [GORDIAN_OUTCOME_RELEASED] = "released", [GORDIAN_OUTCOME_CANCELLED] = "cancelled",
+        [GORDIAN_OUTCOME_EXITED] = "exited",     [GORDIAN_OUTCOME_REFUSED] = "error",
+    };
+    size_t index = (size_t)outcome;
+    return index < sizeof texts / sizeof *texts && texts[index] ? texts[index] : "unknown";
+}
+
+const char *gordian_op_text(gordian_op op)
+{
+    static const char *const texts[] = {
+        [GORDIAN_OP_REQUEST] = "request", [GORDIAN_OP_RELEASE] = "release",
+        [GORDIAN_OP_CANCEL] = "cancel",   [GORDIAN_OP_EXIT] = "exit",
+        [GORDIAN_OP_HOLD] = "hold",       [GORDIAN_OP_WAIT] = "wait",
+        [GORDIAN_OP_AWAIT] = "await",     [GORDIAN_OP_ACT] = "act",
+    };
+    size_t index = (size_t)op;
+    return index < sizeof texts / sizeof *texts && texts[index] ? texts[index] : "unknown";
+}
+
+/* The resource a refusal is about: the event's own, or the first of its wants at fault. */
+static uint32_t resource_at_fault(const gordian_system *system, const gordian_event *event,
+                                  gordian_refusal refusal)
+{
+    const struct rag *graph = &system->graph;
+    for (size_t i = 0; event->wants && i < event->want_count; i++) {
+        uint32_t resource = event->wants[i].resource;
+        uint64_t sum = 0;
+        bool over = false;
+        /* A request of very many wants is not worth looking for one named twice. */
+        size_t from = event->want_count > 64 ? i : 0;
+        size_t to = event->want_count > 64 ? i + 1 : event->want_count;
+        for (size_t j = from; j < to; j++)
+            if (event->wants[j].resource == resource)
+                over |= __builtin_add_overflow(sum, event->wants[j].units, &sum);
+        if (refusal == GORDIAN_REFUSAL_UNKNOWN_RESOURCE
+                ? !rag_is_resource(graph, resource)
+                : rag_is_resource(graph, resource) &&
+                      (over || sum > rag_total_units(graph, resource)))
+            return resource;
+    }
+    return event->wants && event->want_count ? event->wants[0].resource : event->resource;
+}
+
+/* The same of an await or an act, which name no resource. */
+static void put_act_refusal(const gordian_system *system, const gordian_event *event,
+                            gordian_refusal refusal, char *buffer, size_t size)
+{
+    const char *process = gordian_process_name(system, event->process);
+    const char *to = gordian_process_name(system, event->to);
+    process = process ? process : "?";
+    if (refusal == GORDIAN_REFUSAL_OVER_TOTAL)
+        snprintf(buffer, size, "process '%s' awaits more acts than it names processes", process);
+    else if (refusal == GORDIAN_REFUSAL_NO_UNITS)
+        snprintf(buffer, size, "process '%s' awaits nothing", process);
+    else if (refusal == GORDIAN_REFUSAL_IS_WAITING)
+        snprintf(buffer, size, "process '%s' waits: it may only cancel or exit", process);
+    else if (refusal == GORDIAN_REFUSAL_NOT_HELD)
+        snprintf(buffer, size, "nobody awaits process '%s'", process);
+    else if (refusal == GORDIAN_REFUSAL_BAD_HAND_OVER)
+        snprintf(buffer, size, "process '%s' does not await process '%s'", to ? to : "?", process);
+    else
+        snprintf(buffer, size, "process '%s', or one of those it names, is not known", process);
+}
+
+static void put_refusal(const gordian_system *system, const gordian_event *event,
+                        gordian_refusal refusal, char *buffer, size_t size)
+{
+    uint32_t at_fault = resource_at_fault(system, event, refusal);
+    const char *process = gordian_process_name(system, event->process);
+    const char *resource = gordian_resource_name(system, at_fault);
+    const char *to = gordian_process_name(system, event->to);
+    process = process ? process : "?";
+    resource = resource ? resource : "?";
+    switch (refusal) {
+    case GORDIAN_REFUSAL_NONE:
+        snprintf(buffer, size, "fine");
+        break;
+    case GORDIAN_REFUSAL_UNKNOWN_PROCESS:
+        snprintf(buffer, size, "process '%s' is not known", process);
+        break;
+    case GORDIAN_REFUSAL_UNKNOWN_RESOURCE:
+        snprintf(buffer, size, "resource '%s' is not known", resource);
+        break;
+    case GORDIAN_REFUSAL_NO_UNITS:
+        snprintf(buffer, size, "process '%s' asks for nothing", process);
+        break;
+    case GORDIAN_REFUSAL_OVER_TOTAL:
+        snprintf(buffer, size, "resource '%s' has only %llu in all", resource,
+                 (unsigned long long)gordian_units(system, at_fault));
+        break;
+    case GORDIAN_REFUSAL_IS_WAITING:
+        snprintf(buffer, size, "process '%s' waits: it may only cancel or exit", process);
+        break;
+    case GORDIAN_REFUSAL_NOT_WAITING:
+        snprintf(buffer, size, "process '%s' does not wait: there is nothing to cancel", process);
+        break;
+    case GORDIAN_REFUSAL_NOT_HELD:
+        snprintf(buffer, size, "process '%s' holds %llu of '%s', not %llu", process,
+                 (unsigned long long)rag_held_units(&system->graph, event->process, at_fault),
+                 resource, (unsigned long long)event->units);
+        break;
+    case GORDIAN_REFUSAL_BAD_HAND_OVER:
+        snprintf(buffer, size, "process '%s' does not wait for '%s', or its request does not fit",
+                 to ? to : "?", resource);
+        break;
+    case GORDIAN_REFUSAL_NOT_FREE:
+        snprintf(buffer, size, "only %llu of '%s' is free",
+                 (unsigned long long)gordian_free_units(system, at_fault), resource);
+        break;
+    }
+}
+
+const char *gordian_refusal_text(const gordian_system *system, const gordian_event *event,
+                                 gordian_refusal refusal, char *buffer, size_t size)
+{
+    system_enter(system);
+    (event->op == GORDIAN_OP_AWAIT || event->op == GORDIAN_OP_ACT ? put_act_refusal : put_refusal)(
+        system, event, refusal, buffer, size);
+    system_leave(system);
+    return buffer;
+}

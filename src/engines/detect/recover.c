@@ -1,0 +1,228 @@
+/* Recovery: who has to go so that the others can go on. */
+#include "engines/detect/ahead.h"
+#include "foundation/base/error.h"
+
+#include <string.h>
+
+static const char *const policy_texts[] = {
+    [GORDIAN_POLICY_YOUNGEST] = "youngest",       [GORDIAN_POLICY_OLDEST] = "oldest",
+    [GORDIAN_POLICY_CHEAPEST] = "cheapest",       [GORDIAN_POLICY_LOWEST_PRIORITY] = "priority",
+    [GORDIAN_POLICY_FEWEST_HELD] = "fewest-held",
+};
+
+#define POLICIES (sizeof policy_texts / sizeof *policy_texts)
+
+bool gordian_policy_parse(const char *text, gordian_policy *policy)
+{
+    for (size_t i = 1; i < POLICIES; i++)
+        if (strcmp(text, policy_texts[i]) == 0) {
+            *policy = (gordian_policy)i;
+            return true;
+        }
+    return false;
+}
+
+const char *gordian_policy_text(gordian_policy policy)
+{
+    size_t index = (size_t)policy;
+    return index >= 1 && index < POLICIES ? policy_texts[index] : "unknown";
+}
+
+/* Sums saturate: more than 2^63 units is many. */
+static int64_t units_held(const struct rag *graph, uint32_t process)
+{
+    uint64_t sum = 0;
+    struct rag_edge edge;
+    for (uint32_t ref = graph->processes[process].held; ref != NONE; ref = edge.next) {
+        edge = rag_held(graph, ref);
+        if (graph->resources_more[edge.resource].flags & RAG_AWAIT)
+            continue;
+        if (__builtin_add_overflow(sum, edge.units, &sum) || sum > INT64_MAX)
+            return INT64_MAX;
+    }
+    return (int64_t)sum;
+}
+
+/* The lower, the sooner a process goes. */
+static int64_t rank_of(const gordian_system *system, gordian_policy policy, uint32_t process)
+{
+    int64_t born = (int64_t)system->graph.processes_more[process].born;
+    switch (policy) {
+    case GORDIAN_POLICY_YOUNGEST:
+        return -born;
+    case GORDIAN_POLICY_OLDEST:
+        return born;
+    case GORDIAN_POLICY_CHEAPEST:
+        return gordian_cost(system, process);
+    case GORDIAN_POLICY_LOWEST_PRIORITY:
+        return gordian_priority(system, process);
+    case GORDIAN_POLICY_FEWEST_HELD:
+        return units_held(&system->graph, process);
+    }
+    return 0;
+}
+
+/* Processes compared two by two; ties: who came last. */
+struct choice {
+    uint32_t best; /* NONE: none yet */
+    int64_t rank;
+};
+
+static void consider_victim(struct choice *choice, const gordian_system *system,
+                            gordian_policy policy, uint32_t process)
+{
+    const struct rag_process_more *more = system->graph.processes_more;
+    int64_t its = rank_of(system, policy, process);
+    if (choice->best == NONE || its < choice->rank ||
+        (its == choice->rank && more[process].born > more[choice->best].born))
+        *choice = (struct choice){process, its};
+}
+
+/* The processes of all irreducible parts. `ids`, unless NULL: which processes of the system those
+ * of the report are. */
+static uint32_t choose_victim(const gordian_system *system, gordian_policy policy,
+                              const gordian_report *report, const uint32_t *ids)
+{
+    struct choice choice = {.best = NONE};
+    for (size_t i = 0; i < report->part_count; i++)
+        for (size_t j = 0; j < report->parts[i].process_count; j++) {
+            uint32_t process = report->parts[i].processes[j];
+            consider_victim(&choice, system, policy, ids ? ids[process] : process);
+        }
+    return choice.best;
+}
+
+/* Those on the cycle that this process has closed. */
+static uint32_t choose_on_cycle(const gordian_system *system, gordian_policy policy,
+                                uint32_t process)
+{
+    struct choice choice = {.best = NONE};
+    uint32_t at = process;
+    do {
+        consider_victim(&choice, system, policy, at);
+        at = system_next_ahead(system, at);
+    } while (at != process);
+    return choice.best;
+}
+
+/* What the policy went by, as a number for people. */
+static int64_t weight_of(const gordian_system *system, gordian_policy policy, uint32_t victim)
+{
+    if (policy != GORDIAN_POLICY_YOUNGEST && policy != GORDIAN_POLICY_OLDEST)
+        return rank_of(system, policy, victim);
+    const struct rag *graph = &system->graph;
+    int64_t before = 0;
+    for (uint32_t p = 0; p < graph->process_limit; p++)
+        before += rag_is_process(graph, p) &&
+                  graph->processes_more[p].born < graph->processes_more[victim].born;
+    return before;
+}
+
+static gordian_status end_victim(gordian_system *system, uint32_t process, int64_t its_weight,
+                                 gordian_victim *victim, gordian_error *error)
+{
+    size_t held = gordian_holdings(system, process, NULL, 0), freed = 0;
+    if (!memory_grow(&system->graph.memory, &system->edges, &system->edge_room, held + 1,
+                     sizeof *system->edges))
+        return fail_memory(error);
+    gordian_holdings(system, process, system->edges, held);
+    for (size_t i = 0; i < held; i++) /* acts that others await of it are nothing that it frees */
+        if (!gordian_is_await(system, system->edges[i].resource))
+            system->edges[freed++] = system->edges[i];
+    gordian_victim chosen = {
+        .process = process, .weight = its_weight, .frees = system->edges, .frees_count = freed};
+    gordian_event event = {.op = GORDIAN_OP_EXIT, .process = process, .to = NONE};
+    gordian_result result;
+    gordian_status status = gordian_feed(system, &event, &result, error);
+    if (status != GORDIAN_OK)
+        return status;
+    chosen.served = gordian_served(system, &chosen.served_count);
+    *victim = chosen;
+    return GORDIAN_OK;
+}
+
+/* Whom the policy would end; NONE: nobody is deadlocked. `part`: the system or a part of it, whose
+ * processes `ids` are, unless NULL. */
+static gordian_status find_victim(const gordian_system *system, gordian_policy policy,
+                                  gordian_system *part, const uint32_t *ids, uint32_t *process,
+                                  gordian_error *error)
+{
+    gordian_snapshot *snapshot;
+    gordian_report report;
+    gordian_status status = system_snapshot(&snapshot, part, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = gordian_snapshot_check(snapshot, &report, error);
+    *process = status != GORDIAN_OK ? NONE : choose_victim(system, policy, &report, ids);
+    gordian_snapshot_close(snapshot);
+    return status;
+}
+
+static gordian_status check_policy(gordian_policy policy, gordian_error *error)
+{
+    if (policy < GORDIAN_POLICY_YOUNGEST || policy > GORDIAN_POLICY_FEWEST_HELD)
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no recovery policy %d", (int)policy);
+    return GORDIAN_OK;
+}
+
+static gordian_status recover_one(gordian_system *system, gordian_policy policy,
+                                  gordian_victim *victim, gordian_error *error)
+{
+    uint32_t process = NONE;
+    gordian_status status = check_policy(policy, error);
+    if (status == GORDIAN_OK)
+        status = find_victim(system, policy, system, NULL, &process, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return process == NONE
+               ? GORDIAN_STATUS_END
+               : end_victim(system, process, weight_of(system, policy, process), victim, error);
+}
+
+gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy,
+                                   gordian_victim *victim, gordian_error *error)
+{
+    system_enter(system);
+    gordian_status status = recover_one(system, policy, victim, error);
+    system_leave(system);
+    return status;
+}
+
+/* Of what lies ahead of this process, which is dead. */
+static gordian_status find_victim_near(gordian_system *system, gordian_policy policy,
+                                       uint32_t process, uint32_t *victim, gordian_error *error)
+{
+    struct ahead ahead;
+    if (system_closed_by(system, process) == process) {
+        *victim = choose_on_cycle(system, policy, process);
+        return GORDIAN_OK;
+    }
+    gordian_status status =
+        ahead_open(&ahead, system, process, system->graph.process_limit / 4, error);
+    if (status == GORDIAN_STATUS_END) /* that is not much less than all of it */
+        return find_victim(system, policy, system, NULL, victim, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = find_victim(system, policy, ahead.local, ahead.processes.ids, victim, error);
+    ahead_close(&ahead);
+    return status;
+}
+
+gordian_status system_recover_near(gordian_system *system, gordian_policy policy, uint32_t process,
+                                   bool weigh, gordian_victim *victim, gordian_error *error)
+{
+    bool dead = false;
+    uint32_t chosen = NONE;
+    gordian_status status = check_policy(policy, error);
+    if (status == GORDIAN_OK)
+        status = system_is_dead(system, process, &dead, error);
+    if (status == GORDIAN_OK && dead)
+        status = find_victim_near(system, policy, process, &chosen, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (chosen == NONE)
+        return GORDIAN_STATUS_END;
+    bool counts = policy == GORDIAN_POLICY_YOUNGEST || policy == GORDIAN_POLICY_OLDEST;
+    int64_t its = weigh || !counts ? weight_of(system, policy, chosen) : 0;
+    return end_victim(system, chosen, its, victim, error);
+}

@@ -1,0 +1,676 @@
+/*
+ * Replaying a trace: each line's names become ids, the event is fed to the system, and what
+ * came of it is handed out as a step.
+ *
+ * Processes come into being with their first event that is not refused, or their
+ * `process` line. One that has exited lingers, so that a line about it is still
+ * understood; the list of those that linger is bounded, and with it the memory of a
+ * trace in which ever new processes come and go.
+ */
+#include "engines/detect/system.h"
+#include "engines/rag/trace_ahead.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Processes that have exited and had no event since, oldest first: a doubly linked list
+ * through an array by process id. */
+struct linger {
+    struct linger_link {
+        uint32_t older, newer; /* NONE at the ends; both ABSENT: not in the list */
+    } * links;
+    uint32_t room;
+    uint32_t oldest, newest;
+    uint32_t count;
+};
+
+#define ABSENT (NONE - 1)
+/* Graphs below this fit the nearer caches, where fetching ahead only costs. */
+#define FAR (1u << 14)
+/* Names nobody, but is not NONE: a hand-over to a process that does not exist. */
+#define STRANGER (NONE - 1)
+
+struct gordian_replay {
+    gordian_system *system;
+    gordian_allocator memory;
+    gordian_trace trace;
+    struct trace_ahead ahead;
+    /* The lines ahead, by their number there, as events; a bit of `odd` for one that is none, or
+     * had a name that nobody had when they were looked up. */
+    gordian_event events[READER_AHEAD_LINES];
+    gordian_result results[READER_AHEAD_LINES];
+    uint64_t odd;
+    uint64_t seq;
+    gordian_want *wants; /* of the current event, if it names several resources */
+    size_t want_room;
+    uint64_t *sums; /* by resource, all zero between calls: see over_total_item */
+    size_t sum_room;
+    struct linger linger;
+    bool stuck;     /* the last step ended in a deadlock: the caller may recover from it */
+    uint64_t clock; /* the graph's, and its limit of processes, after the last step */
+    uint32_t known;
+    char process[GORDIAN_NAME_MAX + 1];
+    char message[400];
+};
+
+gordian_status gordian_replay_open(gordian_replay **out, gordian_system *system,
+                                   const gordian_source *source, gordian_error *error)
+{
+    gordian_allocator memory = system_graph(system)->memory;
+    if (system->shared)
+        return fail(error, GORDIAN_STATUS_INPUT, "a trace is replayed by a system of one thread");
+    gordian_replay *replay = memory_zeroed(&memory, sizeof *replay);
+    if (!replay)
+        return fail_memory(error);
+    replay->system = system;
+    replay->memory = memory;
+    replay->linger.oldest = replay->linger.newest = NONE;
+    for (unsigned i = 0; i < READER_AHEAD_LINES; i++)
+        replay->events[i] = (gordian_event){.units = 1, .to = NONE};
+    gordian_status status = gordian_trace_open(&replay->trace, source, &memory, error);
+    replay->trace.acts = true;
+    if (status != GORDIAN_OK) {
+        gordian_replay_close(replay);
+        return status;
+    }
+    *out = replay;
+    return GORDIAN_OK;
+}
+
+void gordian_replay_close(gordian_replay *replay)
+{
+    if (!replay)
+        return;
+    gordian_allocator memory = replay->memory;
+    gordian_trace_close(&replay->trace);
+    memory_free_all(&memory, replay->wants, replay->sums, replay->linger.links, replay);
+}
+
+/* ---- those that have exited */
+
+static bool linger_reserve(gordian_replay *replay, uint32_t process)
+{
+    struct linger *linger = &replay->linger;
+    uint32_t old = linger->room;
+    if (process < old)
+        return true;
+    if (!memory_grow32(&replay->memory, &linger->links, &linger->room, process + 1,
+                       sizeof *linger->links))
+        return false;
+    for (uint32_t i = old; i < linger->room; i++)
+        linger->links[i] = (struct linger_link){ABSENT, ABSENT};
+    return true;
+}
+
+static inline bool process_lingers(const struct linger *linger, uint32_t process)
+{
+    return linger->count > 0 && process < linger->room && linger->links[process].older != ABSENT;
+}
+
+static void linger_leave(struct linger *linger, uint32_t process)
+{
+    struct linger_link link = linger->links[process];
+    *(link.older == NONE ? &linger->oldest : &linger->links[link.older].newer) = link.newer;
+    *(link.newer == NONE ? &linger->newest : &linger->links[link.newer].older) = link.older;
+    linger->links[process] = (struct linger_link){ABSENT, ABSENT};
+    linger->count--;
+}
+
+/* Room must have been made. */
+static void linger_join(struct linger *linger, uint32_t process)
+{
+    linger->links[process] = (struct linger_link){.older = linger->newest, .newer = NONE};
+    *(linger->newest == NONE ? &linger->oldest : &linger->links[linger->newest].newer) = process;
+    linger->newest = process;
+    linger->count++;
+}
+
+/* Forgets who exited longest ago. One that the caller has used behind our back cannot be
+ * removed; it only leaves the list. */
+static void linger_trim(gordian_replay *replay)
+{
+    while (replay->linger.count > GORDIAN_LINGER) {
+        uint32_t process = replay->linger.oldest;
+        linger_leave(&replay->linger, process);
+        gordian_remove_process(replay->system, process, NULL);
+    }
+}
+
+/* Recovery ends processes between two steps, and they linger like any other. Those are the ones
+ * born again since the last step that hold and want nothing. (Memory for the list may
+ * lack: they then merely stay known.) */
+static void linger_recovered(gordian_replay *replay)
+{
+    const struct rag *graph = system_graph(replay->system);
+    if (graph->clock == replay->clock)
+        return;
+    for (uint32_t p = 0; p < replay->known && p < graph->process_limit; p++) {
+        if (rag_is_process(graph, p) && graph->processes_more[p].born >= replay->clock &&
+            !rag_waits(graph, p) && graph->processes[p].held == NONE &&
+            !process_lingers(&replay->linger, p) && linger_reserve(replay, p))
+            linger_join(&replay->linger, p);
+    }
+}
+
+/* ---- names and ids */
+
+/* (Behind a word there is something to read: most need no copying of just so many bytes.) */
+static void copy_name(char *to, const gordian_word *name)
+{
+    if (name->length <= 16)
+        memcpy(to, name->text, 16);
+    else
+        memcpy(to, name->text, name->length);
+    to[name->length] = '\0';
+}
+
+static uint32_t find_process(const gordian_replay *replay, const gordian_word *name)
+{
+    return gordian_find_process(replay->system, name->text, name->length);
+}
+
+static uint32_t find_resource(const gordian_replay *replay, const gordian_word *name)
+{
+    return gordian_find_resource(replay->system, name->text, name->length);
+}
+
+/* Gives an error of the system its place in the text. */
+static gordian_status at_line(const gordian_replay *replay, gordian_status status,
+                              gordian_error *error)
+{
+    if (error && status != GORDIAN_STATUS_MEMORY && error->line == 0) {
+        error->line = replay->trace.line;
+        error->column = replay->trace.verb.column;
+    }
+    return status;
+}
+
+/* ---- declarations */
+
+static gordian_status declare_resource(gordian_replay *replay, gordian_error *error)
+{
+    gordian_trace *trace = &replay->trace;
+    char name[GORDIAN_NAME_MAX + 1];
+    uint32_t id = find_resource(replay, &trace->name);
+    if (id != NONE)
+        return trace_redeclared(trace, id, error);
+    copy_name(name, &trace->name);
+    gordian_status status = gordian_add_resource(replay->system, name, trace->units, &id, error);
+    if (status != GORDIAN_OK)
+        return at_line(replay, status, error);
+    if (trace_declare(trace, id))
+        return GORDIAN_OK;
+    gordian_remove_resource(replay->system, id, NULL);
+    return fail_memory(error);
+}
+
+static gordian_status set_attributes(gordian_replay *replay, uint32_t process,
+                                     const struct trace_attributes *attributes,
+                                     gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    if (attributes->has_priority)
+        status = gordian_set_priority(replay->system, process, attributes->priority, error);
+    if (status == GORDIAN_OK && attributes->has_cost)
+        status = gordian_set_cost(replay->system, process, attributes->cost, error);
+    return status;
+}
+
+static gordian_status declare_process(gordian_replay *replay, gordian_error *error)
+{
+    struct trace_attributes attributes;
+    gordian_status status = trace_attributes(&replay->trace, &attributes, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint32_t id = find_process(replay, &replay->trace.name);
+    bool created = id == NONE;
+    if (created) {
+        copy_name(replay->process, &replay->trace.name);
+        status = gordian_add_process(replay->system, replay->process, &id, error);
+        if (status != GORDIAN_OK)
+            return at_line(replay, status, error);
+    }
+    status = set_attributes(replay, id, &attributes, error);
+    if (status != GORDIAN_OK) {
+        if (created)
+            gordian_remove_process(replay->system, id, NULL);
+        return status;
+    }
+    if (process_lingers(&replay->linger, id))
+        linger_leave(&replay->linger, id);
+    return GORDIAN_OK;
+}
+
+/* ---- refusals */
+
+/* The word with which a request exceeds what a resource has in all: alone, or together with the
+ * words before it that name the same resource. */
+static gordian_status over_total_item(gordian_replay *replay, const gordian_trace_item **item,
+                                      gordian_error *error)
+{
+    const gordian_trace *trace = &replay->trace;
+    size_t limit = gordian_resource_limit(replay->system);
+    size_t old = replay->sum_room;
+    *item = &trace->items[0];
+    if (trace->item_count == 1)
+        return GORDIAN_OK;
+    if (!memory_grow(&replay->memory, &replay->sums, &replay->sum_room, limit,
+                     sizeof *replay->sums))
+        return fail_memory(error);
+    memset(replay->sums + old, 0, (replay->sum_room - old) * sizeof *replay->sums);
+    size_t seen = 0;
+    for (bool found = false; seen < trace->item_count && !found; seen++) {
+        uint32_t resource = replay->wants[seen].resource;
+        if (resource == NONE)
+            break;
+        uint64_t *sum = &replay->sums[resource];
+        found = __builtin_add_overflow(*sum, replay->wants[seen].units, sum) ||
+                *sum > gordian_units(replay->system, resource);
+        if (found)
+            *item = &trace->items[seen];
+    }
+    for (size_t i = 0; i < seen; i++)
+        replay->sums[replay->wants[i].resource] = 0;
+    return GORDIAN_OK;
+}
+
+static const gordian_word *unknown_resource(const gordian_replay *replay)
+{
+    const gordian_trace *trace = &replay->trace;
+    for (size_t i = 0; i < trace->item_count; i++) {
+        if (find_resource(replay, &trace->items[i].name) == NONE)
+            return &trace->items[i].name;
+    }
+    return &trace->verb;
+}
+
+/* Finds the word a refusal is about. */
+static gordian_status blame_refusal(gordian_replay *replay, gordian_refusal refusal,
+                                    const gordian_word **word, gordian_error *error)
+{
+    const gordian_trace *trace = &replay->trace;
+    const gordian_trace_item *item;
+    gordian_status status;
+    if (trace->op == GORDIAN_OP_AWAIT || trace->op == GORDIAN_OP_ACT) {
+        *word = refusal == GORDIAN_REFUSAL_BAD_HAND_OVER ? &trace->to : &trace->name;
+        return GORDIAN_OK;
+    }
+    switch (refusal) {
+    case GORDIAN_REFUSAL_UNKNOWN_PROCESS:
+    case GORDIAN_REFUSAL_IS_WAITING:
+    case GORDIAN_REFUSAL_NOT_WAITING:
+        *word = &trace->name;
+        break;
+    case GORDIAN_REFUSAL_UNKNOWN_RESOURCE:
+        *word = unknown_resource(replay);
+        break;
+    case GORDIAN_REFUSAL_OVER_TOTAL:
+        status = over_total_item(replay, &item, error);
+        if (status != GORDIAN_OK)
+            return status;
+        *word = &item->name;
+        break;
+    case GORDIAN_REFUSAL_NOT_HELD:
+    case GORDIAN_REFUSAL_NOT_FREE:
+        *word = &trace->items[0].name;
+        break;
+    case GORDIAN_REFUSAL_BAD_HAND_OVER:
+        *word = &trace->to;
+        break;
+    default:
+        *word = &trace->verb;
+        break;
+    }
+    return GORDIAN_OK;
+}
+
+/* Why: the system knows the names of ids only, the text also those without an id. */
+static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step,
+                                      gordian_error *error)
+{
+    gordian_refusal refusal = (gordian_refusal)step->result.refusal;
+    const gordian_word *word;
+    gordian_status status = blame_refusal(replay, refusal, &word, error);
+    if (status != GORDIAN_OK)
+        return status;
+    char shown[TRACE_SHOWN_MAX];
+    trace_show(word, shown);
+    bool stranger = refusal == GORDIAN_REFUSAL_BAD_HAND_OVER && step->event.to == STRANGER;
+    if (refusal == GORDIAN_REFUSAL_UNKNOWN_PROCESS || stranger)
+        snprintf(replay->message, sizeof replay->message, "process '%s' was never seen", shown);
+    else if (refusal == GORDIAN_REFUSAL_UNKNOWN_RESOURCE)
+        snprintf(replay->message, sizeof replay->message, "resource '%s' was never declared",
+                 shown);
+    else
+        gordian_refusal_text(replay->system, &step->event, refusal, replay->message,
+                             sizeof replay->message);
+    step->column = word->column;
+    step->message = replay->message;
+    return GORDIAN_OK;
+}
+
+/* ---- events */
+
+static gordian_status gather_wants(gordian_replay *replay, gordian_event *event,
+                                   gordian_error *error)
+{
+    const gordian_trace *trace = &replay->trace;
+    if (!memory_grow(&replay->memory, &replay->wants, &replay->want_room, trace->item_count,
+                     sizeof *replay->wants))
+        return fail_memory(error);
+    for (size_t i = 0; i < trace->item_count; i++)
+        replay->wants[i] = (gordian_want){
+            .units = trace->items[i].units,
+            .resource = find_resource(replay, &trace->items[i].name),
+        };
+    event->wants = replay->wants;
+    event->want_count = trace->item_count;
+    return GORDIAN_OK;
+}
+
+/* Those whose acts are awaited come into being by that; one that has exited is known again. */
+static gordian_status gather_awaited(gordian_replay *replay, gordian_event *event,
+                                     gordian_error *error)
+{
+    const gordian_trace *trace = &replay->trace;
+    gordian_status status = GORDIAN_OK;
+    if (!memory_grow(&replay->memory, &replay->wants, &replay->want_room, trace->item_count,
+                     sizeof *replay->wants))
+        return fail_memory(error);
+    for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++) {
+        uint32_t id = find_process(replay, &trace->items[i].name);
+        if (id == NONE) {
+            char name[GORDIAN_NAME_MAX + 1];
+            copy_name(name, &trace->items[i].name);
+            status = gordian_add_process(replay->system, name, &id, error);
+        } else if (process_lingers(&replay->linger, id)) {
+            linger_leave(&replay->linger, id);
+        }
+        replay->wants[i] = (gordian_want){.units = 1, .resource = id};
+    }
+    event->process = find_process(replay, &trace->name); /* it may await itself */
+    event->wants = replay->wants;
+    event->want_count = trace->item_count;
+    event->units = trace->units;
+    return at_line(replay, status, error);
+}
+
+/* The current line as an event; unknown names become NONE. */
+static gordian_status make_event(gordian_replay *replay, gordian_event *event, gordian_error *error)
+{
+    const gordian_trace *trace = &replay->trace;
+    *event = (gordian_event){
+        .op = trace->op,
+        .process = find_process(replay, &trace->name),
+        .resource = NONE,
+        .to = NONE,
+    };
+    if (trace->to.text) {
+        event->to = find_process(replay, &trace->to);
+        if (event->to == NONE)
+            event->to = STRANGER; /* NONE would mean: nobody is named */
+    }
+    if (trace->op == GORDIAN_OP_AWAIT)
+        return gather_awaited(replay, event, error);
+    if (trace->item_count > 1)
+        return gather_wants(replay, event, error);
+    if (trace->item_count == 1) {
+        event->resource = find_resource(replay, &trace->items[0].name);
+        event->units = trace->items[0].units;
+    }
+    return GORDIAN_OK;
+}
+
+/* May this event be the first one of a process? */
+static bool brings_into_being(gordian_op op)
+{
+    return op == GORDIAN_OP_REQUEST || op == GORDIAN_OP_HOLD || op == GORDIAN_OP_WAIT ||
+           op == GORDIAN_OP_AWAIT;
+}
+
+static void note_exits(struct linger *linger, const gordian_event *event)
+{
+    if (process_lingers(linger, event->process))
+        linger_leave(linger, event->process);
+    if (event->op == GORDIAN_OP_EXIT)
+        linger_join(linger, event->process);
+}
+
+/* What the caller may do now is seen at the next step, see linger_recovered. */
+static void note_deadlock(gordian_replay *replay, unsigned outcome)
+{
+    replay->stuck = outcome == GORDIAN_OUTCOME_DEADLOCK || outcome == GORDIAN_OUTCOME_DOOMED;
+    if (replay->stuck) {
+        replay->clock = system_graph(replay->system)->clock;
+        replay->known = gordian_process_limit(replay->system);
+    }
+}
+
+/* Feeds the event of `step`, whose process exists unless it is NONE. */
+static gordian_status feed_step(gordian_replay *replay, gordian_step *step, gordian_error *error)
+{
+    gordian_event *event = &step->event;
+    if (event->op == GORDIAN_OP_EXIT && event->process != NONE &&
+        !linger_reserve(replay, event->process))
+        return fail_memory(error);
+    gordian_status status = gordian_feed(replay->system, event, &step->result, error);
+    if (status != GORDIAN_OK)
+        return at_line(replay, status, error);
+    if (step->result.outcome == GORDIAN_OUTCOME_REFUSED)
+        return explain_refusal(replay, step, error);
+    note_exits(&replay->linger, event);
+    note_deadlock(replay, step->result.outcome);
+    return GORDIAN_OK;
+}
+
+static gordian_status replay_event(gordian_replay *replay, gordian_step *step, gordian_error *error)
+{
+    gordian_event *event = &step->event;
+    step->message = NULL;
+    step->line = replay->trace.line;
+    step->column = replay->trace.verb.column;
+    step->process = replay->process;
+    copy_name(replay->process, &replay->trace.name);
+    gordian_status status = make_event(replay, event, error);
+    if (status != GORDIAN_OK)
+        return status;
+    bool created = event->process == NONE && brings_into_being(event->op);
+    if (created) {
+        status = gordian_add_process(replay->system, replay->process, &event->process, error);
+        if (status != GORDIAN_OK)
+            return at_line(replay, status, error);
+    }
+    status = feed_step(replay, step, error);
+    if (created && (status || step->result.outcome == GORDIAN_OUTCOME_REFUSED)) {
+        gordian_remove_process(replay->system, event->process, NULL);
+        event->process = NONE;
+    }
+    if (event->to == STRANGER)
+        event->to = NONE;
+    if (status != GORDIAN_OK)
+        return status;
+    step->seq = ++replay->seq;
+    return GORDIAN_OK;
+}
+
+/* ---- plain lines */
+
+/* Those ahead have been looked up: their records are fetched. */
+static void expect_records(const gordian_replay *replay)
+{
+    const struct rag *graph = system_graph(replay->system);
+    const struct trace_ahead *ahead = &replay->ahead;
+    if (graph->process_limit + graph->resource_limit < FAR)
+        return;
+    for (uint32_t i = ahead->line; i < replay->trace.inside->reader.ahead->line_count; i++) {
+        if (ahead->processes[i].id != NONE)
+            rag_expect_process(graph, ahead->processes[i].id);
+        if (ahead->resources[i].id != NONE)
+            rag_expect_resource(graph, ahead->resources[i].id);
+    }
+}
+
+static void make_events(gordian_replay *replay)
+{
+    const struct trace_ahead *ahead = &replay->ahead;
+    uint32_t count = replay->trace.inside->reader.ahead->line_count;
+    uint64_t odd = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        gordian_event *event = &replay->events[i];
+        event->op = ahead->lines[i].op;
+        event->process = ahead->processes[i].id;
+        event->resource = ahead->resources[i].id;
+        bool plain = (ahead->lines[i].shape == TRACE_EVENT) & (event->process != NONE) &
+                     (event->resource != NONE);
+        odd |= (uint64_t)!plain << i;
+    }
+    replay->odd = odd;
+}
+
+static const struct trace_plain *next_plain(gordian_replay *replay)
+{
+    const struct rag *graph = system_graph(replay->system);
+    bool fresh;
+    const struct trace_plain *plain = trace_ahead_next(
+        &replay->trace, &replay->ahead, &graph->process_names, &graph->resource_names, &fresh);
+    if (fresh) {
+        expect_records(replay);
+        make_events(replay);
+    }
+    return plain && plain->shape == TRACE_EVENT ? plain : NULL;
+}
+
+/* How many of the next lines can be fed as they were looked up. */
+static size_t count_run(const gordian_replay *replay)
+{
+    const struct rag *graph = system_graph(replay->system);
+    const struct trace_ahead *ahead = &replay->ahead;
+    uint64_t odd = replay->odd >> ahead->line;
+    if (!trace_ahead_holds(ahead, &graph->process_names, &graph->resource_names))
+        return 0;
+    return odd ? (size_t)__builtin_ctzll(odd)
+               : replay->trace.inside->reader.ahead->line_count - ahead->line;
+}
+
+/* Line i of those ahead, whose words begin at `edge`. */
+static inline void write_step(gordian_replay *replay, gordian_step *step, uint32_t i, uint32_t edge)
+{
+    const struct reader *reader = &replay->trace.inside->reader;
+    const struct reader_ahead *lines = reader->ahead;
+    const struct names_query *name = &replay->ahead.processes[i];
+    step->seq = replay->seq + 1 + (i - lines->line);
+    step->line = reader->line + 1 + (i - lines->line);
+    step->column = lines->edges[edge] - reader_begin(lines, i) + 1;
+    step->event = replay->events[i];
+    step->result = replay->results[i];
+    step->process = reader_text(reader, name->name, name->length);
+    step->message = NULL;
+}
+
+static void write_steps(gordian_replay *replay, gordian_step *steps, size_t count)
+{
+    struct reader *reader = &replay->trace.inside->reader;
+    uint32_t line = reader->ahead->line, edge = reader->ahead->edge;
+    for (size_t i = 0; i < count; i++) {
+        write_step(replay, &steps[i], line + (uint32_t)i, edge);
+        edge = replay->ahead.lines[line + i].next_edge;
+    }
+    replay->seq += count;
+    reader_pass(reader, (uint32_t)count, edge);
+}
+
+/* Takes the next lines the short way, as far as they are plain, whoever they name was known when
+ * they were looked up, and nobody is stuck; how many. */
+static size_t replay_run(gordian_replay *replay, gordian_step *steps, size_t room)
+{
+    size_t count = next_plain(replay) ? count_run(replay) : 0;
+    uint32_t line = replay->ahead.line;
+    if (count == 0)
+        return 0;
+    count = system_feed_run(replay->system, &replay->events[line], count < room ? count : room,
+                            &replay->results[line]);
+    if (count == 0)
+        return 0;
+    write_steps(replay, steps, count);
+    if (replay->linger.count > 0)
+        for (size_t i = 0; i < count; i++)
+            note_exits(&replay->linger, &steps[i].event);
+    note_deadlock(replay, steps[count - 1].result.outcome);
+    return count;
+}
+
+/* The next line, if it is plain and all right, with names that may have come or gone since those
+ * ahead were looked up; false: nothing has happened, it must be read as a whole. A refusal
+ * changes nothing, so whoever explains it may ask the system again. */
+static bool replay_plain(gordian_replay *replay, gordian_step *step)
+{
+    const struct rag *graph = system_graph(replay->system);
+    if (!next_plain(replay))
+        return false;
+    uint32_t line = replay->ahead.line;
+    gordian_event *event = &replay->events[line];
+    event->process = trace_ahead_process(&replay->ahead, &graph->process_names);
+    event->resource = trace_ahead_resource(&replay->ahead, &graph->resource_names);
+    if (event->process == NONE || event->resource == NONE ||
+        system_feed_run(replay->system, event, 1, &replay->results[line]) == 0)
+        return false;
+    write_steps(replay, step, 1);
+    note_exits(&replay->linger, &step->event);
+    note_deadlock(replay, step->result.outcome);
+    return true;
+}
+
+/* ---- steps */
+
+/* What the caller may have done since the last one. */
+static void settle_exits(gordian_replay *replay)
+{
+    if (replay->stuck)
+        linger_recovered(replay);
+    replay->stuck = false;
+    if (replay->linger.count > GORDIAN_LINGER)
+        linger_trim(replay);
+}
+
+gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, gordian_error *error)
+{
+    settle_exits(replay);
+    for (;;) {
+        if (replay_run(replay, step, 1) || replay_plain(replay, step))
+            return GORDIAN_OK;
+        gordian_status status = gordian_trace_next(&replay->trace, error);
+        if (status != GORDIAN_OK)
+            return status;
+        switch (replay->trace.kind) {
+        case GORDIAN_LINE_EVENT: {
+            gordian_step next;
+            status = replay_event(replay, &next, error);
+            if (status == GORDIAN_OK)
+                *step = next;
+            return status;
+        }
+        case GORDIAN_LINE_RESOURCE:
+            status = declare_resource(replay, error);
+            break;
+        case GORDIAN_LINE_PROCESS:
+            status = declare_process(replay, error);
+            break;
+        }
+        if (status != GORDIAN_OK)
+            return status;
+    }
+}
+
+gordian_status gordian_replay_many(gordian_replay *replay, gordian_step *steps, size_t room,
+                                   size_t *count, gordian_error *error)
+{
+    settle_exits(replay);
+    *count = room ? replay_run(replay, steps, room) : 0;
+    if (*count > 0 || room == 0)
+        return GORDIAN_OK;
+    gordian_status status = gordian_replay_next(replay, steps, error);
+    *count = status == GORDIAN_OK;
+    return status;
+}

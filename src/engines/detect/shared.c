@@ -1,0 +1,390 @@
+/* Events of a shared system: the short way, and the long one around events.c. Read shared.h. */
+#include "engines/detect/shared.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/threads/park.h"
+
+#include <sched.h>
+
+#define RARELY(condition) __builtin_expect((condition), 0)
+#define ALWAYS_INLINE     inline __attribute__((always_inline))
+
+/* For tests: where others are likely to come in between. */
+#ifndef SHARED_MEANWHILE
+#define SHARED_MEANWHILE() ((void)0)
+#endif
+
+/* ---- the order */
+
+static void tell_event(struct shared *shared, uint64_t place, const gordian_event *event,
+                       const gordian_result *result, const uint32_t *served)
+{
+    gordian_record record = {.place = place,
+                             .kind = GORDIAN_LINE_EVENT,
+                             .event = *event,
+                             .result = *result,
+                             .served = served};
+    shared->recorder.record(shared->recorder.context, &record);
+}
+
+static uint64_t next_place(struct shared *shared)
+{
+    return atomic_fetch_add(&shared->order, 1);
+}
+
+/* ---- lists */
+
+static inline bool is_held_by(struct shared *shared, uint32_t resource, uint32_t process)
+{
+    return atomic_load_explicit(shared_word_at(shared, resource), memory_order_relaxed) == process;
+}
+
+/* Is there room for one more? A list of which more than half is good wants to grow. */
+static bool has_room(struct shared *shared, struct shared_process *p, uint32_t process)
+{
+    if (p->count == p->room)
+        shared_tidy_list(shared, process);
+    return p->count <= p->room / 2;
+}
+
+/* After a release: if that is the last note, it goes, and so do those before it that are no good.
+ */
+static inline void trim_list(struct shared *shared, struct shared_process *p, uint32_t process,
+                             uint32_t resource)
+{
+    if (p->count == 0 || p->list[p->count - 1] != resource)
+        return;
+    do
+        p->count--;
+    while (p->count > 0 && !is_held_by(shared, p->list[p->count - 1], process));
+}
+
+/* ---- the short way */
+
+static inline bool does_run(struct shared_process *p)
+{
+    return atomic_load_explicit(&p->state, memory_order_acquire) < SHARED_STATE_WAITS;
+}
+
+/* From one word to another; with a recorder by way of BUSY, which keeps everybody else from it
+ * until the change has its number. */
+static ALWAYS_INLINE bool swap_word(struct shared *shared, _Atomic uint32_t *word, uint32_t from,
+                                    uint32_t to, memory_order order, uint64_t *place)
+{
+    uint32_t seen = from;
+    SHARED_MEANWHILE();
+    if (!shared->recorder.record)
+        return atomic_compare_exchange_strong_explicit(word, &seen, to, order,
+                                                       memory_order_relaxed);
+    if (!atomic_compare_exchange_strong(word, &seen, SHARED_BUSY))
+        return false;
+    SHARED_MEANWHILE();
+    *place = next_place(shared);
+    SHARED_MEANWHILE();
+    atomic_store(word, to);
+    return true;
+}
+
+static ALWAYS_INLINE bool take_short(struct shared *shared, uint32_t process, uint32_t resource,
+                                     uint64_t *place)
+{
+    struct shared_process *p = shared_process_at(shared, process);
+    _Atomic uint32_t *word = shared_word_at(shared, resource);
+    if (RARELY(!p || !word) || atomic_load_explicit(word, memory_order_relaxed) != SHARED_FREE ||
+        RARELY(!does_run(p) || (p->count == p->room && !has_room(shared, p, process))) ||
+        !swap_word(shared, word, SHARED_FREE, process, memory_order_acquire, place))
+        return false;
+    p->list[p->count++] = resource;
+    return true;
+}
+
+static ALWAYS_INLINE bool give_short(struct shared *shared, uint32_t process, uint32_t resource,
+                                     uint64_t *place)
+{
+    struct shared_process *p = shared_process_at(shared, process);
+    _Atomic uint32_t *word = shared_word_at(shared, resource);
+    if (RARELY(!p || !word) || atomic_load_explicit(word, memory_order_relaxed) != process ||
+        RARELY(!does_run(p)) ||
+        !swap_word(shared, word, process, SHARED_FREE, memory_order_release, place))
+        return false;
+    trim_list(shared, p, process, resource);
+    return true;
+}
+
+/* False: nothing has changed, take the long way. */
+static ALWAYS_INLINE bool feed_short_way(struct shared *shared, const gordian_event *event,
+                                         gordian_result *result)
+{
+    const bool takes = event->op == GORDIAN_OP_REQUEST;
+    uint64_t place = 0;
+    if (event->units != 1 || event->wants || (!takes && event->op != GORDIAN_OP_RELEASE) ||
+        (!takes && event->to != NONE) ||
+        !(takes ? take_short(shared, event->process, event->resource, &place)
+                : give_short(shared, event->process, event->resource, &place)))
+        return false;
+    *result =
+        (gordian_result){.outcome = takes ? GORDIAN_OUTCOME_GRANTED : GORDIAN_OUTCOME_RELEASED};
+    if (RARELY(shared->recorder.record != NULL))
+        tell_event(shared, place, event, result, NULL);
+    return true;
+}
+
+bool shared_take(struct shared *shared, uint32_t process, uint32_t resource)
+{
+    return RARELY(shared->recorder.record != NULL) ? false
+                                                   : take_short(shared, process, resource, NULL);
+}
+
+bool shared_give(struct shared *shared, uint32_t process, uint32_t resource)
+{
+    return RARELY(shared->recorder.record != NULL) ? false
+                                                   : give_short(shared, process, resource, NULL);
+}
+
+/* ---- into the graph and out of it */
+
+/* Makes the word say GRAPH; what it said before. */
+static uint32_t seize_word(_Atomic uint32_t *word)
+{
+    uint32_t seen = atomic_load(word);
+    SHARED_MEANWHILE();
+    while (seen != SHARED_GRAPH) {
+        if (seen ==
+            SHARED_BUSY) { /* somebody is about to take a number, and needs no lock for it */
+            sched_yield();
+            seen = atomic_load(word);
+        } else if (atomic_compare_exchange_weak(word, &seen, SHARED_GRAPH)) {
+            break;
+        }
+    }
+    return seen;
+}
+
+void shared_lift(gordian_system *system, uint32_t resource)
+{
+    _Atomic uint32_t *word = shared_word_at(system->shared, resource);
+    uint32_t seen = word ? seize_word(word) : SHARED_GRAPH;
+    if (seen == SHARED_GRAPH || seen == SHARED_FREE)
+        return;
+    rag_grant(&system->graph, seen, resource, 1); /* it runs: as if granted now */
+    if (system->hooks->grant)
+        system->hooks->grant(system->state, seen, resource, 1);
+}
+
+bool shared_is_held(const gordian_system *system, uint32_t resource)
+{
+    _Atomic uint32_t *word = system->shared ? shared_word_at(system->shared, resource) : NULL;
+    uint32_t says = word ? atomic_load(word) : SHARED_FREE;
+    return says != SHARED_FREE && says != SHARED_GRAPH; /* or is being taken or given back */
+}
+
+void shared_lift_list(gordian_system *system, uint32_t process)
+{
+    struct shared_process *p = shared_process_at(system->shared, process);
+    for (uint32_t i = 0; p && i < p->count; i++)
+        if (is_held_by(system->shared, p->list[i], process))
+            shared_lift(system, p->list[i]);
+}
+
+void shared_lift_held(gordian_system *system, uint32_t process)
+{
+    for (uint32_t q = 0; q < system->graph.resource_limit; q++)
+        if (atomic_load(shared_word_at(system->shared, q)) == process)
+            shared_lift(system, q);
+}
+
+void shared_lift_all(gordian_system *system)
+{
+    for (uint32_t q = 0; q < system->graph.resource_limit; q++)
+        shared_lift(system, q);
+}
+
+static bool is_idle(const struct rag *graph, uint32_t resource)
+{
+    return rag_is_resource(graph, resource) && graph->resources_more[resource].flags & RAG_ONE &&
+           graph->holder[resource] == NONE && graph->resources[resource].queue_head == NONE;
+}
+
+/* A lifted resource that nobody holds or waits for need not be in the graph. */
+static void drop_resource(gordian_system *system, uint32_t resource)
+{
+    _Atomic uint32_t *word = shared_word_at(system->shared, resource);
+    if (atomic_load(word) == SHARED_GRAPH && is_idle(&system->graph, resource))
+        atomic_store(word, SHARED_FREE);
+}
+
+void shared_drop_all(gordian_system *system)
+{
+    for (uint32_t q = 0; q < system->graph.resource_limit; q++)
+        drop_resource(system, q);
+}
+
+/* ---- the long way */
+
+/* Whom to wake once the lock is free; those beyond are woken under it. */
+struct wakes {
+    _Atomic uint32_t *words[16];
+    size_t count;
+};
+
+#define WAKES (sizeof((struct wakes *)0)->words / sizeof(_Atomic uint32_t *))
+
+static void end_wait(struct shared *shared, uint32_t process, enum shared_state how,
+                     struct wakes *wakes)
+{
+    _Atomic uint32_t *state = &shared_process_at(shared, process)->state;
+    if (atomic_exchange(state, how) != SHARED_STATE_SLEEPS)
+        return;
+    if (wakes->count < WAKES)
+        wakes->words[wakes->count++] = state;
+    else
+        park_wake(state);
+}
+
+/* Could this request, of something lifted, be granted the short way after all? */
+static bool is_short(gordian_system *system, const gordian_event *event)
+{
+    const struct rag *graph = &system->graph;
+    if (event->wants || event->units != 1 || !rag_is_process(graph, event->process) ||
+        rag_waits(graph, event->process) || !is_idle(graph, event->resource))
+        return false;
+    struct shared_process *p = shared_process_at(system->shared, event->process);
+    return p->count < p->room || has_room(system->shared, p, event->process) ||
+           shared_grow_list(p, &graph->memory) || p->count < p->room;
+}
+
+static void grant_lifted(gordian_system *system, const gordian_event *event, gordian_result *result)
+{
+    struct shared *shared = system->shared;
+    struct shared_process *p = shared_process_at(shared, event->process);
+    p->list[p->count++] = event->resource;
+    *result = (gordian_result){.outcome = GORDIAN_OUTCOME_GRANTED};
+    uint64_t place = shared->recorder.record ? next_place(shared) : 0;
+    atomic_store(shared_word_at(shared, event->resource), event->process);
+    if (shared->recorder.record)
+        tell_event(shared, place, event, result, NULL);
+}
+
+/* May it have to wait? Sure only of what asks for one thing. */
+static bool may_wait(const struct rag *graph, const gordian_event *event)
+{
+    return event->wants || (rag_is_resource(graph, event->resource) &&
+                            rag_free_units(graph, event->resource) < event->units);
+}
+
+/* Everything the event is about, into the graph. */
+static void lift_event(gordian_system *system, const gordian_event *event)
+{
+    if (event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_ACT)
+        return; /* whoever waits is in the graph, and so are awaits */
+    if (event->op == GORDIAN_OP_EXIT || event->op == GORDIAN_OP_AWAIT) {
+        shared_lift_list(system, event->process);
+        return;
+    }
+    if (!event->wants)
+        shared_lift(system, event->resource);
+    for (size_t i = 0; event->wants && i < event->want_count; i++)
+        shared_lift(system, event->wants[i].resource);
+    if (event->op != GORDIAN_OP_RELEASE && may_wait(&system->graph, event))
+        shared_lift_list(system, event->process);
+}
+
+static void publish_exit(gordian_system *system, uint32_t process, struct wakes *wakes)
+{
+    struct shared *shared = system->shared;
+    struct shared_process *p = shared_process_at(shared, process);
+    for (uint32_t i = 0; i < p->count; i++)
+        drop_resource(system, p->list[i]);
+    p->count = 0;
+    if (atomic_load(&p->state) >= SHARED_STATE_WAITS)
+        end_wait(shared, process, SHARED_STATE_VICTIM, wakes);
+}
+
+/* Lets the others see what the event has done. */
+static void publish_event(gordian_system *system, const gordian_event *event,
+                          const gordian_result *result, struct wakes *wakes)
+{
+    struct shared *shared = system->shared;
+    struct shared_process *p = shared_process_at(shared, event->process);
+    switch ((gordian_outcome)result->outcome) {
+    case GORDIAN_OUTCOME_BLOCKED:
+    case GORDIAN_OUTCOME_DEADLOCK:
+    case GORDIAN_OUTCOME_DOOMED:
+        p->count = 0;
+        atomic_store(&p->state, SHARED_STATE_WAITS);
+        break;
+    case GORDIAN_OUTCOME_RELEASED:
+        if (event->op == GORDIAN_OP_ACT)
+            break;
+        trim_list(shared, p, event->process, event->resource);
+        drop_resource(system, event->resource);
+        break;
+    case GORDIAN_OUTCOME_CANCELLED:
+        end_wait(shared, event->process, SHARED_STATE_CANCELLED, wakes);
+        break;
+    case GORDIAN_OUTCOME_EXITED:
+        publish_exit(system, event->process, wakes);
+        break;
+    case GORDIAN_OUTCOME_GRANTED:
+    case GORDIAN_OUTCOME_REFUSED:
+        break;
+    }
+    for (size_t i = 0; i < system->graph.served_count; i++)
+        end_wait(shared, system->graph.served[i], SHARED_STATE_RUNS, wakes);
+}
+
+static gordian_status feed_long_way(gordian_system *system, const gordian_event *event,
+                                    gordian_result *result, struct wakes *wakes,
+                                    gordian_error *error)
+{
+    struct shared *shared = system->shared;
+    lift_event(system, event);
+    if ((event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_WAIT ||
+         event->op == GORDIAN_OP_HOLD) &&
+        is_short(system, event)) {
+        grant_lifted(system, event, result);
+        return GORDIAN_OK;
+    }
+    gordian_status status = system_feed(system, event, result, error);
+    if (status != GORDIAN_OK)
+        return status;
+    SHARED_MEANWHILE();
+    if (shared->recorder.record)
+        tell_event(shared, next_place(shared), event, result, system->graph.served);
+    SHARED_MEANWHILE();
+    publish_event(system, event, result, wakes);
+    return GORDIAN_OK;
+}
+
+/* What the short way cannot do. */
+static __attribute__((noinline)) gordian_status feed_with_lock(gordian_system *system,
+                                                               const gordian_event *event,
+                                                               gordian_result *result,
+                                                               gordian_error *error)
+{
+    struct shared *shared = system->shared;
+    struct wakes wakes = {.count = 0};
+    shared_enter(shared);
+    gordian_status status = feed_long_way(system, event, result, &wakes, error);
+    shared_leave(shared);
+    for (size_t i = 0; i < wakes.count; i++)
+        park_wake(wakes.words[i]);
+    return status;
+}
+
+gordian_status shared_feed(gordian_system *system, const gordian_event *events, size_t count,
+                           gordian_result *results, size_t *taken, gordian_error *error)
+{
+    struct shared *shared = system->shared;
+    gordian_status status = GORDIAN_OK;
+    size_t i = 0;
+    for (; i < count; i++) {
+        if (feed_short_way(shared, &events[i], &results[i]))
+            continue;
+        status = feed_with_lock(system, &events[i], &results[i], error);
+        if (status != GORDIAN_OK)
+            break;
+    }
+    *taken = i;
+    return status;
+}

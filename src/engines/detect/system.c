@@ -1,0 +1,390 @@
+/* Opening and filling a system: everything but events (events.c) and questions (query.c). */
+#include "engines/detect/system.h"
+
+#include "engines/detect/shared.h"
+#include "foundation/base/error.h"
+
+#include <string.h>
+
+void gordian_options_init(gordian_options *options)
+{
+    *options = (gordian_options){.engine = "auto"};
+}
+
+static const struct detect_engine *refined_hooks(const struct detect_engine *engine,
+                                                 gordian_model model)
+{
+    return engine->refine ? engine->refine(model) : engine;
+}
+
+gordian_status gordian_open(gordian_system **out, const gordian_options *options,
+                            gordian_error *error)
+{
+    gordian_options defaults;
+    if (!options) {
+        gordian_options_init(&defaults);
+        options = &defaults;
+    }
+    *out = NULL;
+    const struct engine *chosen;
+    gordian_status status = engine_choose(&detect_family, options->engine, NULL, &chosen, error);
+    if (status != GORDIAN_OK)
+        return status;
+    const struct detect_engine *engine = (const struct detect_engine *)chosen;
+    gordian_allocator memory = memory_allocator(options->allocator);
+    gordian_system *system = memory_zeroed(&memory, sizeof *system);
+    if (!system)
+        return fail_memory(error);
+    rag_init(&system->graph, &memory);
+    system->engine = engine;
+    system->hooks = refined_hooks(engine, system->graph.model);
+    /* Serving a request lists what it wants: one is always to be had. */
+    status = memory_grow(&memory, &system->wants, &system->want_room, 1, sizeof *system->wants)
+                 ? engine->open(&system->state, &system->graph, error)
+                 : fail_memory(error);
+    if (status != GORDIAN_OK)
+        system->state = NULL;
+    if (status == GORDIAN_OK && options->shared)
+        status = shared_open(system, options, error);
+    if (status != GORDIAN_OK) {
+        gordian_close(system);
+        return status;
+    }
+    *out = system;
+    return GORDIAN_OK;
+}
+
+void gordian_close(gordian_system *system)
+{
+    if (!system)
+        return;
+    gordian_allocator memory = system->graph.memory;
+    shared_close(system);
+    if (system->state)
+        system->engine->close(system->state);
+    rag_free(&system->graph);
+    memory_free_all(&memory, system->wants, system->cursors, system->processes, system->edges,
+                    system->marks, system->others, system->asked, system->awaiters, system->drops,
+                    system);
+}
+
+const char *gordian_engine_name(const gordian_system *system)
+{
+    return system->engine->about.name;
+}
+
+const char *gordian_engine_note(const gordian_system *system)
+{
+    return system->engine->note ? system->engine->note(system->state) : NULL;
+}
+
+gordian_model gordian_system_model(const gordian_system *system)
+{
+    system_enter(system);
+    gordian_model model = system->graph.model;
+    system_leave(system);
+    return model;
+}
+
+/* Has the engine make room for these limits, and lets the model grow. */
+static gordian_status prepare_engine(gordian_system *system, gordian_model model,
+                                     uint32_t processes, uint32_t resources, gordian_error *error)
+{
+    const char *why;
+    if (!engine_usable(&system->engine->about, &model, &why))
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' cannot judge this system: %s",
+                    system->engine->about.name, why);
+    if (system->engine->prepare) {
+        gordian_status status =
+            system->engine->prepare(system->state, model, processes, resources, error);
+        if (status != GORDIAN_OK)
+            return status;
+    }
+    system->graph.model = model;
+    system->hooks = refined_hooks(system->engine, model);
+    return GORDIAN_OK;
+}
+
+gordian_status system_grow_model(gordian_system *system, gordian_model model, gordian_error *error)
+{
+    if (model <= system->graph.model)
+        return GORDIAN_OK;
+    return prepare_engine(system, model, system->graph.process_limit, system->graph.resource_limit,
+                          error);
+}
+
+static bool reserve_shared(gordian_system *system, uint32_t processes, uint32_t resources)
+{
+    return !system->shared ||
+           shared_reserve(system->shared, &system->graph.memory, processes, resources);
+}
+
+gordian_status gordian_reserve(gordian_system *system, uint32_t processes, uint32_t resources,
+                               gordian_error *error)
+{
+    if (processes > RAG_ID_MAX || resources > RAG_ID_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "at most %u processes and resources each",
+                    RAG_ID_MAX);
+    system_enter(system);
+    gordian_status status = GORDIAN_OK;
+    if (!rag_reserve(&system->graph, processes, resources) ||
+        !reserve_shared(system, processes, resources))
+        status = fail_memory(error);
+    else
+        status = prepare_engine(system, system->graph.model, processes, resources, error);
+    system_leave(system);
+    return status;
+}
+
+static gordian_status add_resource(gordian_system *system, const char *name, uint64_t units,
+                                   uint32_t *id, gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    if (units == 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");
+    gordian_status status = names_check(&graph->resource_names, name, "resource", error);
+    if (status != GORDIAN_OK)
+        return status;
+    gordian_model model = graph->model;
+    if (units > 1 && model == GORDIAN_MODEL_SINGLE_UNIT)
+        model = GORDIAN_MODEL_MULTI_UNIT;
+    size_t length = name ? strlen(name) : 0;
+    uint32_t limit = graph->resource_limit + (graph->free_resource == NONE);
+    if (!rag_reserve_resource(graph, length) || !reserve_shared(system, 0, limit))
+        return fail_memory(error);
+    status = prepare_engine(system, model, graph->process_limit, limit, error);
+    if (status == GORDIAN_OK && !rag_add_resource(graph, name, length, units, id))
+        status = fail_memory(error);
+    if (status == GORDIAN_OK && system->shared)
+        shared_note_resource(system, *id, units, false);
+    return status;
+}
+
+/* Nobody is told of it: it is no resource of the program's. In a shared system its word says GRAPH,
+ * as that of all that have gone, or were never there. */
+gordian_status system_add_await(gordian_system *system, uint64_t units, uint32_t *id,
+                                gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    uint32_t limit = graph->resource_limit + (graph->free_resource == NONE);
+    if (!rag_reserve_resource(graph, 0) || !reserve_shared(system, 0, limit))
+        return fail_memory(error);
+    gordian_status status =
+        prepare_engine(system, GORDIAN_MODEL_GENERAL, graph->process_limit, limit, error);
+    if (status == GORDIAN_OK && !rag_add_resource(graph, NULL, 0, units, id))
+        status = fail_memory(error);
+    return status;
+}
+
+gordian_status gordian_add_resource(gordian_system *system, const char *name, uint64_t units,
+                                    uint32_t *id, gordian_error *error)
+{
+    uint32_t fresh = NONE;
+    system_enter(system);
+    gordian_status status = add_resource(system, name, units, &fresh, error);
+    system_leave(system);
+    if (status == GORDIAN_OK && id)
+        *id = fresh;
+    return status;
+}
+
+static gordian_status add_process(gordian_system *system, const char *name, uint32_t *id,
+                                  gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    gordian_status status = names_check(&graph->process_names, name, "process", error);
+    if (status != GORDIAN_OK)
+        return status;
+    size_t length = name ? strlen(name) : 0;
+    uint32_t limit = graph->process_limit + (graph->free_process == NONE);
+    if (!rag_reserve_process(graph, length) || !reserve_shared(system, limit, 0))
+        return fail_memory(error);
+    status = prepare_engine(system, graph->model, limit, graph->resource_limit, error);
+    if (status == GORDIAN_OK && !rag_add_process(graph, name, length, id))
+        status = fail_memory(error);
+    if (status == GORDIAN_OK && system->shared)
+        shared_note_process(system, *id, false);
+    return status;
+}
+
+gordian_status gordian_add_process(gordian_system *system, const char *name, uint32_t *id,
+                                   gordian_error *error)
+{
+    uint32_t fresh = NONE;
+    system_enter(system);
+    gordian_status status = add_process(system, name, &fresh, error);
+    system_leave(system);
+    if (status == GORDIAN_OK && id)
+        *id = fresh;
+    return status;
+}
+
+static gordian_status remove_resource(gordian_system *system, uint32_t resource,
+                                      gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    if (system->shared)
+        shared_lift(system, resource);
+    if (!rag_is_resource(graph, resource))
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
+    if (rag_first_holder(graph, resource) != NONE || graph->resources[resource].queue_head != NONE)
+        return fail(error, GORDIAN_STATUS_INPUT, "resource '%s' is held or waited for",
+                    gordian_resource_name(system, resource));
+    rag_remove_resource(graph, resource);
+    if (system->shared)
+        shared_note_resource(system, resource, 0, true);
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_remove_resource(gordian_system *system, uint32_t resource,
+                                       gordian_error *error)
+{
+    system_enter(system);
+    gordian_status status = remove_resource(system, resource, error);
+    system_leave(system);
+    return status;
+}
+
+static gordian_status remove_process(gordian_system *system, uint32_t process, gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    if (system->shared)
+        shared_lift_list(system, process);
+    if (!rag_is_process(graph, process))
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
+    if (rag_waits(graph, process) || graph->processes[process].held != NONE)
+        return fail(error, GORDIAN_STATUS_INPUT, "process '%s' holds or waits for something",
+                    gordian_process_name(system, process));
+    rag_remove_process(graph, process);
+    if (system->shared)
+        shared_note_process(system, process, true);
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_remove_process(gordian_system *system, uint32_t process,
+                                      gordian_error *error)
+{
+    system_enter(system);
+    gordian_status status = remove_process(system, process, error);
+    system_leave(system);
+    return status;
+}
+
+/* ---- what guides the choice of a victim */
+
+static gordian_status attributes_of(gordian_system *system, uint32_t process,
+                                    struct rag_attributes **attributes, gordian_error *error)
+{
+    struct rag *graph = &system->graph;
+    if (!rag_is_process(graph, process))
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
+    if (!graph->attributes) {
+        graph->attributes =
+            memory_alloc(&graph->memory, graph->process_room * sizeof *graph->attributes);
+        if (!graph->attributes)
+            return fail_memory(error);
+        for (uint32_t i = 0; i < graph->process_room; i++)
+            graph->attributes[i] = (struct rag_attributes){.priority = 0, .cost = 1};
+    }
+    *attributes = &graph->attributes[process];
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_set_priority(gordian_system *system, uint32_t process, int64_t priority,
+                                    gordian_error *error)
+{
+    struct rag_attributes *attributes = NULL;
+    system_enter(system);
+    gordian_status status = attributes_of(system, process, &attributes, error);
+    if (status == GORDIAN_OK)
+        attributes->priority = priority;
+    system_leave(system);
+    return status;
+}
+
+gordian_status gordian_set_cost(gordian_system *system, uint32_t process, int64_t cost,
+                                gordian_error *error)
+{
+    struct rag_attributes *attributes = NULL;
+    system_enter(system);
+    gordian_status status = attributes_of(system, process, &attributes, error);
+    if (status == GORDIAN_OK)
+        attributes->cost = cost;
+    system_leave(system);
+    return status;
+}
+
+static struct rag_attributes attributes_now(const gordian_system *system, uint32_t process)
+{
+    const struct rag *graph = &system->graph;
+    struct rag_attributes attributes = {.priority = 0, .cost = 1};
+    system_enter(system);
+    if (graph->attributes && rag_is_process(graph, process))
+        attributes = graph->attributes[process];
+    system_leave(system);
+    return attributes;
+}
+
+int64_t gordian_priority(const gordian_system *system, uint32_t process)
+{
+    return attributes_now(system, process).priority;
+}
+
+int64_t gordian_cost(const gordian_system *system, uint32_t process)
+{
+    return attributes_now(system, process).cost;
+}
+
+/* ---- names */
+
+uint32_t gordian_find_process(const gordian_system *system, const char *name, size_t length)
+{
+    system_enter(system);
+    uint32_t id = names_find(&system->graph.process_names, name, length);
+    system_leave(system);
+    return id;
+}
+
+uint32_t gordian_find_resource(const gordian_system *system, const char *name, size_t length)
+{
+    system_enter(system);
+    uint32_t id = names_find(&system->graph.resource_names, name, length);
+    system_leave(system);
+    return id;
+}
+
+const char *gordian_process_name(const gordian_system *system, uint32_t process)
+{
+    system_enter(system);
+    const char *name = rag_is_process(&system->graph, process)
+                           ? names_text(&system->graph.process_names, process)
+                           : NULL;
+    system_leave(system);
+    return name;
+}
+
+const char *gordian_resource_name(const gordian_system *system, uint32_t resource)
+{
+    system_enter(system);
+    const char *name = rag_is_resource(&system->graph, resource)
+                           ? names_text(&system->graph.resource_names, resource)
+                           : NULL;
+    system_leave(system);
+    return name;
+}
+
+uint32_t gordian_process_limit(const gordian_system *system)
+{
+    system_enter(system);
+    uint32_t limit = system->graph.process_limit;
+    system_leave(system);
+    return limit;
+}
+
+uint32_t gordian_resource_limit(const gordian_system *system)
+{
+    system_enter(system);
+    uint32_t limit = system->graph.resource_limit;
+    system_leave(system);
+    return limit;
+}

@@ -1,0 +1,164 @@
+/* Deadlock detection, event by event. Read this first.
+ *
+ * A system is the graph (engines/rag/rag.h), an engine beside it (engine.h), and the lists handed
+ * out to the caller. An event is checked and changes the graph (events.c); the engine hears of it,
+ * and says what a block means; explain.c makes the witness of that.
+ *
+ *     sparse.h    the default engine; matrix.h: the textbook's, on bits; cuda/: on a GPU
+ *     shared.h    many threads, one system
+ *     check/      a whole snapshot at once, instead of events
+ *     whatif.h    what would happen; ahead.h: while a trace is read; image.h: a system as bytes
+ *
+ * It uses base, gpu and rag, and no other family. */
+#ifndef GORDIAN_ENGINES_DETECT_SYSTEM_H
+#define GORDIAN_ENGINES_DETECT_SYSTEM_H
+
+#include "engines/detect/engine.h"
+
+/* A place in the queue of a resource, while several queues are merged. */
+struct queue_cursor {
+    uint64_t arrival;
+    uint32_t ref;
+    uint32_t resource;
+};
+
+struct shared;
+
+/* A unit of an await that its holder has lost. */
+struct await_drop {
+    uint32_t holder, waiter, resource;
+    bool acted; /* else the await was over */
+};
+
+struct gordian_system {
+    struct rag graph;
+    struct shared *shared; /* many threads (shared.h); NULL: one at a time */
+    const struct detect_engine *engine;
+    const struct detect_engine *hooks; /* the engine's, refined for the graph's model */
+    void *state;                       /* the engine's */
+
+    gordian_want *wants; /* a request put in order, or one being served */
+    size_t want_room;
+    struct queue_cursor *cursors;
+    size_t cursor_room;
+
+    uint32_t *processes; /* the last list of processes handed out */
+    size_t process_room;
+    gordian_edge *edges; /* the last list of edges handed out */
+    size_t edge_room;
+    uint64_t *marks; /* bit sets over processes and resources */
+    size_t mark_room;
+
+    uint32_t opened; /* after a cancel or an exit: see system_opened */
+
+    size_t await_count; /* resources that are awaits (acts.c) */
+    uint32_t *awaiters; /* by resource, of those: who awaits it, or did before it was served */
+    size_t awaiter_room;
+    uint32_t *others; /* of an await; or awaits that are over */
+    size_t other_room;
+    gordian_want *asked; /* of gordian_await: the others, as an event has them */
+    size_t asked_room;
+
+    bool keeps_drops;         /* the owner's: whether the next is filled */
+    struct await_drop *drops; /* units of awaits that went with the last event, in order */
+    size_t drop_count, drop_room;
+    bool drops_lost; /* some of them, for lack of memory */
+};
+
+static inline const struct rag *system_graph(const gordian_system *system)
+{
+    return &system->graph;
+}
+
+/* Lets the model grow before a request that needs it; the engine may refuse. */
+gordian_status system_grow_model(gordian_system *system, gordian_model model, gordian_error *error);
+
+/* One event in the graph, as every system has it: what gordian_feed does unless the system is
+ * shared. */
+gordian_status system_feed(gordian_system *system, const gordian_event *event,
+                           gordian_result *result, gordian_error *error);
+
+/* As many events as can be taken before somebody must look: up to the first with which somebody is
+ * stuck, that one included, or before the first that is refused or fails. How many. */
+size_t system_feed_run(gordian_system *system, const gordian_event *events, size_t count,
+                       gordian_result *results);
+
+/* Around everything that reads or changes what threads share; a thread may enter again. Nothing in
+ * a system that is not shared. */
+void shared_enter(struct shared *shared);
+void shared_leave(struct shared *shared);
+
+static inline void system_enter(const gordian_system *system)
+{
+    if (system->shared)
+        shared_enter(system->shared);
+}
+
+static inline void system_leave(const gordian_system *system)
+{
+    if (system->shared)
+        shared_leave(system->shared);
+}
+
+/* Takes events the short way (plain.c) up to the first that needs the long one, or, if so wanted,
+ * including the first with which somebody is stuck; how many. */
+size_t plain_feed(gordian_system *system, const gordian_event *events, size_t count,
+                  gordian_result *results, bool until_stuck);
+
+/* It waits, and will never be served. */
+static inline bool result_is_stuck(const gordian_result *result)
+{
+    return result->outcome == GORDIAN_OUTCOME_DEADLOCK || result->outcome == GORDIAN_OUTCOME_DOOMED;
+}
+
+/* gordian_snapshot_take of what the graph knows: of a shared system all that deadlocks depend on.
+ */
+gordian_status system_snapshot(gordian_snapshot **out, const gordian_system *system,
+                               gordian_error *error);
+
+/* events.c, for acts.c: gives the pending request of a process up; serves who waits for the
+ * resources in system->cursors[0..count), in order of arrival. */
+void system_give_up(gordian_system *system, uint32_t process);
+void system_serve_queues(gordian_system *system, size_t count, uint32_t from);
+
+/* system.c, for acts.c: a resource that is to be an await. Nothing has changed if it fails. */
+gordian_status system_add_await(gordian_system *system, uint64_t units, uint32_t *id,
+                                gordian_error *error);
+
+/* acts.c. Of an event that is an await or an act. */
+gordian_status system_take_await(gordian_system *system, const gordian_event *event,
+                                 gordian_result *result, gordian_error *error);
+gordian_status system_take_act(gordian_system *system, const gordian_event *event,
+                               gordian_result *result, gordian_error *error);
+/* Before a process gives its request up: lists its awaits, in system->others. False: out of memory.
+ */
+bool system_list_awaits(gordian_system *system, uint32_t process, size_t *count);
+/* Room to begin one more, whatever its id; this resource is one from now on. */
+bool system_reserve_await(gordian_system *system);
+void system_begin_await(gordian_system *system, uint32_t process, uint32_t resource);
+/* A process is about to give a unit of `resource` back, which may be an await. */
+void system_note_act(gordian_system *system, uint32_t process, uint32_t resource);
+/* Ends those listed. */
+void system_end_awaits(gordian_system *system, size_t count);
+/* Ends the awaits of those who have been served, from `first` on. */
+void system_end_served(gordian_system *system, size_t first);
+
+/* ---- cycles of a single-unit system, by an engine that knows who closed each. They stay as they
+ * are until one on them gives up. */
+
+/* Who closed the deadlock that this one is part of or waits behind; NONE: there is none, or the
+ * engine, or the model, cannot say. */
+uint32_t system_closed_by(const gordian_system *system, uint32_t process);
+/* The same of the deadlock that the last event, a cancel or an exit, has ended. */
+uint32_t system_opened(const gordian_system *system);
+/* Whom it waits for, of one that waits for one unit of one resource. */
+uint32_t system_next_ahead(const gordian_system *system, uint32_t process);
+/* gordian_explain of one that has closed a cycle, as far as `limit` edges; of another, all of it.
+ */
+gordian_status system_explain_some(gordian_system *system, uint32_t process, size_t limit,
+                                   gordian_witness *witness, gordian_error *error);
+
+/* A zeroed bit set over all processes with those that can never run again. */
+gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error *error);
+
+#endif

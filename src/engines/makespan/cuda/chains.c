@@ -1,0 +1,416 @@
+/* Chains of annealing on a GPU: their memory there, and advancing them (cuda/chains.h). */
+#include "engines/makespan/cuda/chains.h"
+
+#include "engines/makespan/anneal.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+
+#include <string.h>
+
+#define SLICE_NS     UINT64_C(50000000) /* a launch should take about so long */
+#define WARP_LANES   32u
+#define SHARED_WARPS 12u /* so many chains of a multiprocessor are worth its shared memory */
+
+struct gpu_chains {
+    gordian_allocator memory;
+    struct gpu *gpu;
+    struct gpu_info info;
+    const struct makespan_model *model;
+    const gordian_makespan_options *options;
+    uint64_t first;
+    struct chains_arguments arguments;
+    uint32_t threads;
+    bool shared;
+    gpu_address heads, places, best, string;
+    struct chains_head *copy; /* of the heads */
+    uint32_t *told;           /* the best of each that was logged, 0: nothing; NULL: nobody asks */
+    uint64_t held;            /* bytes on the device */
+};
+
+/* ------------------------------------------------------------------ cells */
+
+/* A field that counts `most` up to its top bit: its width. None is needed for as many as there are
+ * warps. */
+static uint32_t field_bits(uint32_t most, uint32_t warps)
+{
+    uint32_t bits = 1;
+    if (most >= warps)
+        return 0;
+    while ((1u << (bits - 1)) < most)
+        bits++;
+    return bits;
+}
+
+static uint32_t cell_bits(const struct makespan_model *model)
+{
+    uint32_t bits = field_bits(model->sigma, model->warps);
+    for (uint32_t type = 0; type < model->types; type++)
+        bits += field_bits(model->units[type], model->warps);
+    return bits;
+}
+
+/* One more field from bit `at` on: what one instruction adds, and when it is full. */
+static uint32_t add_field(struct chains_arguments *arguments, struct chains_type *type,
+                          uint32_t most, uint32_t warps, uint32_t at)
+{
+    uint32_t bits = field_bits(most, warps);
+    if (bits) {
+        type->add = UINT64_C(1) << at;
+        type->full = UINT64_C(1) << (at + bits - 1);
+        arguments->empty += ((UINT64_C(1) << (bits - 1)) - most) << at;
+    }
+    return at + bits;
+}
+
+static void make_fields(struct chains_arguments *arguments, const struct makespan_model *model)
+{
+    struct chains_type all = {0};
+    uint32_t at = add_field(arguments, &all, model->sigma, model->warps, 0);
+    for (uint32_t type = 0; type < model->types; type++) {
+        struct chains_type *own = &arguments->types[type];
+        at = add_field(arguments, own, model->units[type], model->warps, at);
+        own->add |= all.add | UINT64_C(1) << (arguments->wide ? CHAINS_FIELDS8 : CHAINS_FIELDS4);
+        own->full |= all.full;
+    }
+}
+
+bool gpu_chains_possible(const struct makespan_model *model, const char **why)
+{
+    *why = NULL;
+    if (cell_bits(model) > CHAINS_FIELDS8)
+        *why = "there are too many kinds of units";
+    else if (model->length >= 65536)
+        *why = "a warp has more than 65535 instructions";
+    else if (model_upper_bound(model) >= 65536)
+        *why = "schedules may have more than 65535 cycles";
+    return *why == NULL;
+}
+
+/* ------------------------------------------------------------------ places */
+
+static uint32_t take_piece(uint64_t *at, uint64_t bytes)
+{
+    uint64_t here = *at;
+    *at += (bytes + 7) / 8 * 8;
+    return (uint32_t)here;
+}
+
+/* Where everything is in a place, and how much that is. */
+static void lay_out(struct chains_arguments *arguments, const struct makespan_model *model)
+{
+    uint64_t at = 0, work = model->work, records = work / CHAINS_STRIDE + 1;
+    arguments->horizon = model_upper_bound(model);
+    take_piece(&at, work);
+    arguments->begins = take_piece(&at, (work + 31) / 32 * 4);
+    arguments->progress = take_piece(&at, records * model->warps * 2);
+    arguments->lasting = (uint32_t)at;
+    arguments->candidate = take_piece(&at, work);
+    arguments->sorted = take_piece(&at, work);
+    arguments->ranks = take_piece(&at, work);
+    arguments->cycles = take_piece(&at, work * 2);
+    arguments->cells = take_piece(&at, (uint64_t)arguments->horizon * (arguments->wide ? 8 : 4));
+    arguments->warp_words = take_piece(&at, model->warps * 4);
+    arguments->type_words = take_piece(&at, model->types * 4);
+    arguments->stride = at;
+    arguments->best_stride = (work + 7) / 8 * 8;
+}
+
+/* A few warps a block. Shared memory is faster, but few of its chains make no good use of the
+ * device. */
+static void choose_threads(struct gpu_chains *chains, const struct chains_tuning *tuning)
+{
+    uint64_t most = chains->info.shared_most / chains->arguments.stride;
+    uint32_t warps = chains->info.emulated ? 2 : 4;
+    if (tuning->warps)
+        warps = tuning->warps;
+    chains->shared = most >= SHARED_WARPS && !tuning->no_shared;
+    chains->threads = warps * WARP_LANES;
+}
+
+/* ------------------------------------------------------------------ the start */
+
+/* Marks where cycles begin, and records the progress. */
+static void mark_cycles(const struct makespan_model *model, const uint8_t *order,
+                        const uint32_t *cycles, uint32_t *begins, uint16_t *progress)
+{
+    uint16_t done[MAKESPAN_MAX_WARPS] = {0};
+    memset(begins, 0, (model->work + 31) / 32 * 4);
+    for (uint32_t i = 0; i < model->work; i++) {
+        if (i == 0 || cycles[i] != cycles[i - 1])
+            begins[i / 32] |= UINT32_C(1) << i % 32;
+        if (i % CHAINS_STRIDE == 0)
+            memcpy(progress + (size_t)(i / CHAINS_STRIDE) * model->warps, done,
+                   model->warps * sizeof *done);
+        done[order[i]]++;
+    }
+}
+
+/* A chain's place and head as they are before its first step. */
+static void begin_chain(struct gpu_chains *chains, struct evaluator *evaluator, uint32_t number,
+                        uint8_t *place, uint8_t *best)
+{
+    const struct makespan_model *model = chains->model;
+    const gordian_makespan_options *options = chains->options;
+    const struct chains_arguments *arguments = &chains->arguments;
+    uint64_t own = chains->first + number;
+    struct chain_random random;
+    struct chains_head *head = &chains->copy[number];
+    anneal_begin(model, options, own, &random, best);
+    *head = (struct chains_head){
+        .random = random.state,
+        .start = chain_start(anneal_temperature(options), options->published, own)};
+    if (options->published) {
+        memcpy(place, best, model->work);
+        head->value = evaluator_scratch(evaluator, best, NULL);
+    } else {
+        head->value = evaluator_set(evaluator, best);
+        memcpy(place, evaluator_order(evaluator), model->work);
+        mark_cycles(model, place, evaluator_cycles(evaluator),
+                    (uint32_t *)(place + arguments->begins),
+                    (uint16_t *)(place + arguments->progress));
+    }
+    head->best = head->value;
+}
+
+#define BATCH 256u /* chains prepared at a time */
+
+/* Chains from..to of them, by way of two lists. */
+static gordian_status send_batch(struct gpu_chains *chains, struct evaluator *evaluator,
+                                 uint32_t from, uint32_t to, uint8_t *places, uint8_t *best,
+                                 gordian_error *error)
+{
+    const struct chains_arguments *arguments = &chains->arguments;
+    uint64_t stride = arguments->stride, best_stride = arguments->best_stride;
+    for (uint32_t i = from; i < to; i++)
+        begin_chain(chains, evaluator, i, places + (i - from) * stride,
+                    best + (i - from) * best_stride);
+    gordian_status status =
+        gpu_write(chains->gpu, chains->places + from * stride, places, (to - from) * stride, error);
+    if (status == GORDIAN_OK)
+        status = gpu_write(chains->gpu, chains->best + from * best_stride, best,
+                           (to - from) * best_stride, error);
+    return status;
+}
+
+static gordian_status begin_all(struct gpu_chains *chains, gordian_error *error)
+{
+    const struct chains_arguments *arguments = &chains->arguments;
+    uint32_t count = chains->options->chains, batch = count < BATCH ? count : BATCH;
+    struct evaluator *evaluator = NULL;
+    uint8_t *places = memory_zeroed(&chains->memory, batch * arguments->stride);
+    uint8_t *best = memory_zeroed(&chains->memory, batch * arguments->best_stride);
+    gordian_status status = GORDIAN_STATUS_MEMORY;
+    if (places && best)
+        status = evaluator_open(&evaluator, chains->model, &chains->memory, error);
+    else
+        fail_memory(error);
+    for (uint32_t from = 0; from < count && status == GORDIAN_OK; from += batch) {
+        uint32_t to = count - from < batch ? count : from + batch;
+        status = send_batch(chains, evaluator, from, to, places, best, error);
+    }
+    if (status == GORDIAN_OK)
+        status = gpu_write(chains->gpu, chains->heads, chains->copy, count * sizeof *chains->copy,
+                           error);
+    evaluator_close(evaluator);
+    memory_free(&chains->memory, places);
+    memory_free(&chains->memory, best);
+    return status;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static gordian_status take_memory(struct gpu_chains *chains, gpu_address *out, uint64_t bytes,
+                                  gordian_error *error)
+{
+    uint64_t most = chains->options->max_memory;
+    if (most && chains->held + bytes > most)
+        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
+                    (unsigned long long)most);
+    gordian_status status = gpu_alloc(chains->gpu, out, bytes, error);
+    if (status == GORDIAN_OK)
+        chains->held += bytes;
+    return status;
+}
+
+static gordian_status make_memory(struct gpu_chains *chains, gordian_error *error)
+{
+    const struct makespan_model *model = chains->model;
+    struct chains_arguments *arguments = &chains->arguments;
+    uint64_t count = chains->options->chains;
+    chains->copy = memory_alloc(&chains->memory, count * sizeof *chains->copy);
+    if (chains->options->improved)
+        chains->told = memory_zeroed(&chains->memory, count * sizeof *chains->told);
+    if (!chains->copy || (chains->options->improved && !chains->told))
+        return fail_memory(error);
+    gordian_status status =
+        take_memory(chains, &chains->heads, count * sizeof *chains->copy, error);
+    if (status == GORDIAN_OK)
+        status = take_memory(chains, &chains->places, count * arguments->stride, error);
+    if (status == GORDIAN_OK)
+        status = take_memory(chains, &chains->best, count * arguments->best_stride, error);
+    if (status == GORDIAN_OK)
+        status = take_memory(chains, &chains->string, model->length, error);
+    if (status == GORDIAN_OK)
+        status = gpu_write(chains->gpu, chains->string, model->string, model->length, error);
+    arguments->heads = chains->heads;
+    arguments->places = chains->places;
+    arguments->best = chains->best;
+    arguments->string = chains->string;
+    return status;
+}
+
+gordian_status gpu_chains_open(struct gpu_chains **out, struct gpu *gpu,
+                               const struct makespan_model *model,
+                               const gordian_makespan_options *options, uint64_t first,
+                               const struct chains_tuning *tuning, gordian_error *error)
+{
+    static const struct chains_tuning chosen;
+    const char *why;
+    *out = NULL;
+    if (!gpu_chains_possible(model, &why))
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%s", why);
+    struct gpu_chains *chains = memory_zeroed(&model->memory, sizeof *chains);
+    if (!chains)
+        return fail_memory(error);
+    chains->memory = model->memory;
+    chains->gpu = gpu;
+    chains->model = model;
+    chains->options = options;
+    chains->first = first;
+    gpu_get_info(gpu, &chains->info);
+    chains->arguments =
+        (struct chains_arguments){.evaluations = options->evaluations,
+                                  .chains = options->chains,
+                                  .warps = model->warps,
+                                  .length = model->length,
+                                  .work = model->work,
+                                  .type_count = model->types,
+                                  .published = options->published,
+                                  .least = options->goal == GORDIAN_MAKESPAN_GOAL_BEST};
+    tuning = tuning ? tuning : &chosen;
+    chains->arguments.wide = tuning->wide || cell_bits(model) > CHAINS_FIELDS4;
+    make_fields(&chains->arguments, model);
+    lay_out(&chains->arguments, model);
+    choose_threads(chains, tuning);
+    gordian_status status = make_memory(chains, error);
+    if (status == GORDIAN_OK)
+        status = begin_all(chains, error);
+    if (status != GORDIAN_OK) {
+        gpu_chains_close(chains);
+        return status;
+    }
+    *out = chains;
+    return GORDIAN_OK;
+}
+
+void gpu_chains_close(struct gpu_chains *chains)
+{
+    if (!chains)
+        return;
+    gpu_address all[] = {chains->heads, chains->places, chains->best, chains->string};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i])
+            gpu_free(chains->gpu, all[i]);
+    }
+    gordian_allocator memory = chains->memory;
+    memory_free_all(&memory, chains->copy, chains->told, chains);
+}
+
+/* ------------------------------------------------------------------ running */
+
+gordian_status gpu_chains_advance(struct gpu_chains *chains, uint64_t steps, gordian_error *error)
+{
+    struct chains_arguments *arguments = &chains->arguments;
+    uint32_t count = arguments->chains, threads = chains->threads, warps = threads / WARP_LANES;
+    arguments->steps = steps;
+    struct gpu_launch launch = {.kernel =
+                                    chains->shared ? "makespan_chains_shared" : "makespan_chains",
+                                .blocks = (count + warps - 1) / warps,
+                                .threads = threads,
+                                .shared = chains->shared ? warps * arguments->stride : 0,
+                                .arguments = arguments,
+                                .arguments_size = sizeof *arguments};
+    gordian_status status = gpu_launch(chains->gpu, &launch, error);
+    if (status == GORDIAN_OK)
+        status =
+            gpu_read(chains->gpu, chains->copy, chains->heads, count * sizeof *chains->copy, error);
+    return status;
+}
+
+const struct chains_head *gpu_chains_heads(const struct gpu_chains *chains)
+{
+    return chains->copy;
+}
+
+gordian_status gpu_chains_read(struct gpu_chains *chains, uint32_t number, bool best,
+                               uint8_t *order, gordian_error *error)
+{
+    const struct chains_arguments *arguments = &chains->arguments;
+    gpu_address from = best ? chains->best + number * arguments->best_stride
+                            : chains->places + number * arguments->stride;
+    return gpu_read(chains->gpu, order, from, chains->model->work, error);
+}
+
+uint64_t gpu_chains_memory(const struct gpu_chains *chains)
+{
+    return chains->held;
+}
+
+/* The chain that is ahead, the lowest among equals. */
+static uint32_t leading_chain(const struct gpu_chains *chains)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < chains->arguments.chains; i++) {
+        if (makespan_better(chains->options->goal, chains->copy[i].best, chains->copy[best].best))
+            best = i;
+    }
+    return best;
+}
+
+/* Chains that are better than when they were logged last. */
+static void log_chains(const struct gpu_chains *chains, const struct watch *watch, uint64_t begin)
+{
+    for (uint32_t i = 0; chains->told && i < chains->arguments.chains; i++) {
+        const struct chains_head *head = &chains->copy[i];
+        if (chains->told[i] != head->best)
+            watch_improved(watch, chains->first + i, begin, head->step, head->best);
+        chains->told[i] = head->best;
+    }
+}
+
+static void tell_watch(const struct gpu_chains *chains, struct watch *watch, uint64_t steps,
+                       uint64_t begin)
+{
+    uint32_t best = chains->copy[leading_chain(chains)].best;
+    log_chains(chains, watch, begin);
+    atomic_fetch_add(&watch->evaluations, steps * chains->arguments.chains);
+    if (chains->options->goal == GORDIAN_MAKESPAN_GOAL_WORST)
+        watch_raise(watch, best);
+    else
+        watch_lower(watch, best);
+    watch_look(watch);
+}
+
+gordian_status gpu_chains_run(struct gpu_chains *chains, struct watch *watch, uint8_t *order,
+                              gordian_error *error)
+{
+    uint64_t done = chains->copy[0].step, all = chains->options->evaluations, slice = 16;
+    uint64_t start = clock_ns();
+    gordian_status status = GORDIAN_OK;
+    tell_watch(chains, watch, 1, start);
+    while (status == GORDIAN_OK && done < all && !watch_stopped(watch) && !watch_closed(watch)) {
+        uint64_t steps = slice < all - done ? slice : all - done, begin = clock_ns();
+        status = gpu_chains_advance(chains, steps, error);
+        uint64_t taken = clock_ns() - begin;
+        done += steps;
+        if (taken < SLICE_NS / 2)
+            slice *= 2;
+        else if (taken > SLICE_NS * 2 && slice > 1)
+            slice /= 2;
+        if (status == GORDIAN_OK)
+            tell_watch(chains, watch, steps, start);
+    }
+    if (status == GORDIAN_OK)
+        status = gpu_chains_read(chains, leading_chain(chains), true, order, error);
+    return status;
+}

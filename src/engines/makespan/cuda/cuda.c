@@ -1,0 +1,292 @@
+/* The cuda engine as the table of engines sees it (cuda.h). */
+#include "engines/makespan/cuda/cuda.h"
+
+#include "engines/makespan/anneal.h"
+#include "engines/makespan/cuda/chains.h"
+#include "engines/makespan/cuda/sweep.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "foundation/gpu/work.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Systems of so many states are swept before the chains start: that takes some seconds. Before
+ * larger ones the chains get another, longer try. */
+#define SWEEP_FIRST (UINT64_C(1) << 32)
+#define LONGER      8u
+
+static bool cuda_supports(const void *model, const char **why)
+{
+    return makespan_is_plain(model, why) && gpu_chains_possible(model, why);
+}
+
+/* A run. */
+struct makespan_job {
+    struct gpu *gpu;
+    const struct makespan_model *model;
+    const gordian_makespan_options *options;
+    struct watch watch;
+    struct makespan_result *result;
+    uint8_t *order;  /* model->work entries */
+    uint64_t states; /* of the sweeps before the one at hand */
+    bool too_large;  /* a closer bound would take more memory than there is */
+    bool own;        /* chains and evaluations are the engine's own */
+};
+
+/* Takes job->order over, if it is better, and tells. */
+static gordian_status take_order(struct makespan_job *job, gordian_error *error)
+{
+    gordian_status status =
+        makespan_result_take(job->result, job->model, job->options, job->order, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint32_t makespan = job->result->cycles[job->model->work - 1] + 1;
+    if (job->options->goal == GORDIAN_MAKESPAN_GOAL_WORST)
+        watch_raise(&job->watch, makespan);
+    else
+        watch_lower(&job->watch, makespan);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ bounding */
+
+static bool sweep_goes_on(void *context, uint64_t done, uint64_t states)
+{
+    struct makespan_job *job = context;
+    (void)states;
+    atomic_store(&job->watch.states, job->states + done);
+    watch_look(&job->watch);
+    return !watch_stopped(&job->watch);
+}
+
+static void remember_memory(struct makespan_job *job, uint64_t bytes)
+{
+    if (job->result->most_memory < bytes)
+        job->result->most_memory = bytes;
+}
+
+/* It would take more memory than there is: the interval stays as it is. */
+static gordian_status too_large(struct makespan_job *job, uint64_t states)
+{
+    snprintf(job->result->note, sizeof job->result->note,
+             "a closer bound would need memory for %.2g states on the device", (double)states);
+    job->too_large = true;
+    return GORDIAN_OK;
+}
+
+/* Bytes of a sweep that the device has, and that are allowed. */
+static bool sweep_fits(const struct makespan_job *job, uint64_t states)
+{
+    struct gpu_info info;
+    uint64_t most = job->options->max_memory;
+    gpu_get_info(job->gpu, &info);
+    return states <= info.memory_free && (most == 0 || states <= most);
+}
+
+/* A bound by sweeping in this detail, if it can be had. */
+static gordian_status sweep_on_device(struct makespan_job *job, enum sweep_detail detail,
+                                      gordian_error *error)
+{
+    bool least = job->options->goal == GORDIAN_MAKESPAN_GOAL_BEST;
+    struct sweep_options options = {.least = least,
+                                    .wide = atomic_load(&job->watch.lower) > UINT8_MAX,
+                                    .max_memory = job->options->max_memory,
+                                    .order = job->order,
+                                    .go_on = sweep_goes_on,
+                                    .context = job};
+    struct sweep_tables *tables;
+    struct sweep_outcome outcome = {0};
+    job->watch.phase = "bounding";
+    gordian_status status =
+        sweep_tables_open(&tables, job->model, detail, &job->model->memory, error);
+    if (status == GORDIAN_STATUS_UNAVAILABLE)
+        return GORDIAN_OK;
+    if (status != GORDIAN_OK)
+        return status;
+    status = sweep_run(job->gpu, tables, &options, &outcome, error);
+    remember_memory(job, outcome.memory);
+    sweep_tables_close(tables);
+    if (status == GORDIAN_STATUS_MEMORY)
+        return too_large(job, outcome.states);
+    if (status != GORDIAN_OK || outcome.stopped)
+        return status == GORDIAN_STATUS_UNAVAILABLE ? GORDIAN_OK : status;
+    job->states += outcome.states;
+    atomic_store(&job->watch.states, job->states);
+    if (least)
+        watch_raise(&job->watch, outcome.value);
+    else
+        watch_lower(&job->watch, outcome.value);
+    return outcome.found ? take_order(job, error) : GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ annealing */
+
+static gordian_status anneal_on_device(struct makespan_job *job, gordian_error *error)
+{
+    struct gpu_chains *chains;
+    job->watch.phase = "annealing";
+    gordian_status status =
+        gpu_chains_open(&chains, job->gpu, job->model, job->options, 0, NULL, error);
+    if (status == GORDIAN_OK) {
+        remember_memory(job, gpu_chains_memory(chains));
+        status = gpu_chains_run(chains, &job->watch, job->order, error);
+    }
+    gpu_chains_close(chains);
+    return status == GORDIAN_OK ? take_order(job, error) : status;
+}
+
+/* Once, if nobody said how many evaluations there are to be. */
+static gordian_status anneal_longer(struct makespan_job *job, gordian_error *error)
+{
+    const gordian_makespan_options *usual = job->options;
+    gordian_makespan_options longer = *usual;
+    if (!job->own)
+        return GORDIAN_OK;
+    job->own = false;
+    longer.evaluations *= LONGER;
+    job->options = &longer;
+    gordian_status status = anneal_on_device(job, error);
+    job->options = usual;
+    return status;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+/* Finer and finer, from one detail on. */
+static gordian_status close_in(struct makespan_job *job, unsigned detail, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (; detail < SWEEP_DETAILS && status == GORDIAN_OK && !job->too_large; detail++) {
+        uint64_t states;
+        const char *why;
+        if (watch_closed(&job->watch) || watch_stopped(&job->watch))
+            break;
+        if (!sweep_possible(job->model, detail, &states, &why))
+            continue;
+        if (states > SWEEP_FIRST)
+            status = anneal_longer(job, error);
+        if (status != GORDIAN_OK || watch_closed(&job->watch) || watch_stopped(&job->watch))
+            break;
+        status =
+            sweep_fits(job, states) ? sweep_on_device(job, detail, error) : too_large(job, states);
+    }
+    return status;
+}
+
+static gordian_status run_phases(struct makespan_job *job, gordian_error *error)
+{
+    const char *why;
+    uint64_t states = 0;
+    unsigned detail = SWEEP_WORK;
+    /* A schedule to start from, so that there is one whenever it is stopped. */
+    order_fill(job->model, ORDER_ROUND_ROBIN, NULL, job->order);
+    gordian_status status = take_order(job, error);
+    if (status == GORDIAN_OK && sweep_possible(job->model, SWEEP_WORK, &states, &why) &&
+        states <= SWEEP_FIRST && sweep_fits(job, states)) {
+        status = sweep_on_device(job, SWEEP_WORK, error);
+        detail++;
+    }
+    if (status == GORDIAN_OK && !watch_closed(&job->watch))
+        status = anneal_on_device(job, error);
+    if (status == GORDIAN_OK)
+        status = close_in(job, detail, error);
+    return status;
+}
+
+static gordian_status run_job(struct makespan_job *job, gordian_error *error)
+{
+    watch_open(&job->watch, job->model, job->options, NULL);
+    job->order = memory_alloc(&job->model->memory, job->model->work);
+    gordian_status status = job->order ? run_phases(job, error) : fail_memory(error);
+    memory_free(&job->model->memory, job->order);
+    if (status != GORDIAN_OK)
+        return status;
+    uint64_t memory = job->result->most_memory;
+    if (job->too_large)
+        watch_stop(&job->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
+    watch_report(&job->watch, job->result);
+    job->result->most_memory = memory;
+    job->result->engine = makespan_cuda.about.name;
+    if (job->result->exact)
+        job->result->note[0] = 0;
+    return GORDIAN_OK;
+}
+
+/* The engine's own numbers in place of the defaults. */
+static gordian_makespan_options own_options(const gordian_makespan_options *options, bool emulated,
+                                            bool *taken)
+{
+    gordian_makespan_options own = *options, defaults;
+    gordian_makespan_options_init(&defaults);
+    *taken = own.chains == defaults.chains && own.evaluations == defaults.evaluations;
+    if (*taken) {
+        own.chains = emulated ? 64 : MAKESPAN_CUDA_CHAINS;
+        own.evaluations = emulated ? 500 : MAKESPAN_CUDA_EVALUATIONS;
+    }
+    return own;
+}
+
+gordian_status makespan_cuda_on(struct gpu *gpu, const struct makespan_model *model,
+                                const gordian_makespan_options *options,
+                                struct makespan_result *result, gordian_error *error)
+{
+    struct gpu_info info;
+    *result = (struct makespan_result){.memory = model->memory};
+    gordian_status status = anneal_check_options(options, error);
+    if (status != GORDIAN_OK)
+        return status;
+    gpu_get_info(gpu, &info);
+    struct makespan_job job = {.gpu = gpu, .model = model, .result = result};
+    gordian_makespan_options own = own_options(options, info.emulated, &job.own);
+    job.options = &own;
+    status = run_job(&job, error);
+    if (status != GORDIAN_OK)
+        makespan_result_free(result);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the engine */
+
+struct question {
+    const struct makespan_model *model;
+    const gordian_makespan_options *options;
+    struct makespan_result *result;
+};
+
+static gordian_status on_device(void *context, struct gpu *gpu, gordian_error *error)
+{
+    struct question *asked = context;
+    return makespan_cuda_on(gpu, asked->model, asked->options, asked->result, error);
+}
+
+static gordian_status on_cpu(void *context, gordian_error *error)
+{
+    struct question *asked = context;
+    return makespan_exact.run(asked->model, asked->options, asked->result, error);
+}
+
+static gordian_status cuda_run(const struct makespan_model *model,
+                               const gordian_makespan_options *options,
+                               struct makespan_result *result, gordian_error *error)
+{
+    struct question asked = {model, options, result};
+    struct gpu_work work = {.context = &asked,
+                            .on_device = on_device,
+                            .on_cpu = on_cpu,
+                            .note = result->note,
+                            .note_size = sizeof result->note};
+    *result = (struct makespan_result){.memory = model->memory};
+    return gpu_work(&work, &model->memory, error);
+}
+
+const struct makespan_engine makespan_cuda = {
+    .about =
+        {
+            .name = "cuda",
+            .summary = "thousands of chains and exact bounds layer by layer, on an NVIDIA GPU",
+            .available = gpu_available,
+            .supports = cuda_supports,
+        },
+    .run = cuda_run,
+};

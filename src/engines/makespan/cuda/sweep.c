@@ -1,0 +1,370 @@
+/* The sweep over the layers of an abstract system on a GPU (cuda/sweep.h). */
+#include "engines/makespan/cuda/sweep.h"
+
+#include "engines/makespan/cuda/path.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+
+#include <string.h>
+
+#define LISTS    (SWEEP_RUNS * 6 + 16) /* tables on the device, at most */
+#define COUNTERS 16000000u             /* for sorting prefixes, about, at most */
+#define MOST_NS  50000000u             /* between looks whether to go on, about */
+
+struct sweep {
+    struct gpu *gpu;
+    struct gpu_info info;
+    const struct sweep_tables *tables;
+    const struct sweep_options *options;
+    gpu_address lists[LISTS];
+    size_t list_count;
+    uint64_t held; /* bytes */
+    struct sweep_system system;
+    gpu_address counts, list, values, overflow;
+    gpu_address last_states, last_first, last_count;
+    uint32_t *starts; /* by work: where its prefixes begin in the list; one more at the end */
+    uint32_t works;   /* of prefixes: 0 .. works - 1 */
+    bool wide;
+    uint64_t looked; /* when */
+};
+
+/* ------------------------------------------------------------------ device memory */
+
+static gordian_status take_memory(struct sweep *sweep, gpu_address *out, uint64_t bytes,
+                                  gordian_error *error)
+{
+    uint64_t most = sweep->options->max_memory;
+    if (most && sweep->held + bytes > most)
+        return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
+                    (unsigned long long)most);
+    gordian_status status = gpu_alloc(sweep->gpu, out, bytes, error);
+    if (status != GORDIAN_OK)
+        return status;
+    sweep->held += bytes;
+    sweep->lists[sweep->list_count++] = *out;
+    return GORDIAN_OK;
+}
+
+static gordian_status send_bytes(struct sweep *sweep, gpu_address *out, const void *from,
+                                 uint64_t bytes, gordian_error *error)
+{
+    gordian_status status = take_memory(sweep, out, bytes, error);
+    return status == GORDIAN_OK ? gpu_write(sweep->gpu, *out, from, bytes, error) : status;
+}
+
+static gordian_status send_run(struct sweep *sweep, uint32_t r, gordian_error *error)
+{
+    const struct run_tables *from = &sweep->tables->runs[r];
+    struct sweep_run *to = &sweep->system.runs[r];
+    uint64_t size = sizeof(uint32_t), ids = from->ids;
+    struct {
+        uint64_t *to;
+        const void *from;
+        uint64_t bytes;
+    } lists[] = {
+        {&to->base, from->base, (sweep->tables->model->warps + 2) * size},
+        {&to->warps, from->warps, ids * size},
+        {&to->work, from->work, ids * size},
+        {&to->first, from->first, ids * (from->most + 2) * size},
+        {&to->options, from->options, from->option_count * sizeof *from->options},
+        {&to->arrive, from->arrive, ids * (from->comers + 1) * size},
+    };
+    gordian_status status = GORDIAN_OK;
+    to->most = from->most;
+    to->comers = from->comers;
+    to->shift = 8 * from->type;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && status == GORDIAN_OK; i++)
+        status = send_bytes(sweep, lists[i].to, lists[i].from, lists[i].bytes, error);
+    return status;
+}
+
+static gordian_status send_whole(struct sweep *sweep, gordian_error *error)
+{
+    const struct sweep_tables *tables = sweep->tables;
+    const struct run_tables *last = &tables->runs[tables->run_count - 1];
+    struct sweep_system *system = &sweep->system;
+    uint64_t width = tables->model->warps + 1, runs = tables->run_count;
+    uint64_t works = (uint64_t)last->length * tables->model->warps + 1, size = sizeof(uint32_t);
+    struct {
+        uint64_t *to;
+        const void *from;
+        uint64_t bytes;
+    } lists[] = {
+        {&system->room, tables->room, (runs + 1) * width * 8},
+        {&system->before, tables->before, runs * width * width * 8},
+        {&system->prefix_room, tables->prefix_room, (runs + 1) * width * 8},
+        {&system->prefix_before, tables->prefix_before, runs * width * width * 8},
+        {&system->class_before, tables->class_before, runs * width * width * 8},
+        {&sweep->last_states, tables->last_states, last->ids * size},
+        {&sweep->last_first, tables->last_first, (works + 1) * size},
+        {&sweep->last_count, tables->last_count, works * width * size},
+    };
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && status == GORDIAN_OK; i++)
+        status = send_bytes(sweep, lists[i].to, lists[i].from, lists[i].bytes, error);
+    return status;
+}
+
+static gordian_status send_system(struct sweep *sweep, gordian_error *error)
+{
+    const struct makespan_model *model = sweep->tables->model;
+    struct sweep_system *system = &sweep->system;
+    gordian_status status = GORDIAN_OK;
+    system->run_count = sweep->tables->run_count;
+    system->unit_count = model->types;
+    system->warps = model->warps;
+    system->schedulers = model->sigma;
+    system->classes = sweep->tables->classes;
+    for (uint32_t u = 0; u < model->types; u++) {
+        uint64_t units = model->units[u] < SWEEP_WARPS ? model->units[u] : SWEEP_WARPS;
+        system->capacity |= units << 8 * u;
+    }
+    for (uint32_t r = 0; r < system->run_count && status == GORDIAN_OK; r++)
+        status = send_run(sweep, r, error);
+    return status == GORDIAN_OK ? send_whole(sweep, error) : status;
+}
+
+/* ------------------------------------------------------------------ prefixes by work */
+
+static gordian_status launch_sweep(struct sweep *sweep, const char *kernel, uint64_t threads_wanted,
+                                   const void *arguments, size_t size, gordian_error *error)
+{
+    unsigned threads = sweep->info.emulated ? 32 : SWEEP_THREADS;
+    uint64_t most = sweep->info.emulated ? 3 : (uint64_t)sweep->info.multiprocessors * 16;
+    uint64_t blocks = (threads_wanted + threads - 1) / threads;
+    struct gpu_launch launch = {.kernel = kernel,
+                                .blocks = (unsigned)(blocks > most ? most
+                                                     : blocks      ? blocks
+                                                                   : 1),
+                                .threads = threads,
+                                .arguments = arguments,
+                                .arguments_size = size};
+    return gpu_launch(sweep->gpu, &launch, error);
+}
+
+/* Sums up: where the prefixes of each work and bucket begin. */
+static void add_up(struct sweep *sweep, uint32_t *counts, uint32_t buckets)
+{
+    uint32_t sum = 0;
+    for (size_t work = 0; work < sweep->works; work++) {
+        sweep->starts[work] = sum;
+        for (size_t bucket = 0; bucket < buckets; bucket++) {
+            uint32_t count = counts[work * buckets + bucket];
+            counts[work * buckets + bucket] = sum;
+            sum += count;
+        }
+    }
+    sweep->starts[sweep->works] = sum;
+}
+
+/* With counters here and there. */
+static gordian_status sort_by(struct sweep *sweep, uint32_t *counts, uint32_t buckets,
+                              gordian_error *error)
+{
+    const struct sweep_tables *tables = sweep->tables;
+    uint64_t bytes = (uint64_t)sweep->works * buckets * sizeof *counts;
+    struct sweep_sort_arguments arguments = {.system = sweep->system,
+                                             .counts = sweep->counts,
+                                             .list = sweep->list,
+                                             .prefixes = (uint32_t)tables->prefixes,
+                                             .buckets = buckets};
+    gordian_status status = gpu_zero(sweep->gpu, sweep->counts, bytes, error);
+    if (status == GORDIAN_OK)
+        status = launch_sweep(sweep, "makespan_weigh", tables->prefixes, &arguments,
+                              sizeof arguments, error);
+    if (status == GORDIAN_OK)
+        status = gpu_read(sweep->gpu, counts, sweep->counts, bytes, error);
+    if (status != GORDIAN_OK)
+        return status;
+    add_up(sweep, counts, buckets);
+    status = gpu_write(sweep->gpu, sweep->counts, counts, bytes, error);
+    if (status == GORDIAN_OK)
+        status = launch_sweep(sweep, "makespan_place", tables->prefixes, &arguments,
+                              sizeof arguments, error);
+    return status;
+}
+
+static gordian_status sort_prefixes(struct sweep *sweep, gordian_error *error)
+{
+    const struct sweep_tables *tables = sweep->tables;
+    uint64_t buckets = COUNTERS / sweep->works + 1;
+    buckets = buckets < tables->classes ? buckets : tables->classes;
+    uint64_t bytes = sweep->works * buckets * sizeof(uint32_t);
+    uint32_t *counts = memory_alloc(&tables->memory, bytes);
+    if (!counts)
+        return fail_memory(error);
+    gordian_status status = take_memory(sweep, &sweep->counts, bytes, error);
+    if (status == GORDIAN_OK)
+        status = take_memory(sweep, &sweep->list, tables->prefixes * sizeof(uint32_t), error);
+    if (status == GORDIAN_OK)
+        status = sort_by(sweep, counts, (uint32_t)buckets, error);
+    memory_free(&tables->memory, counts);
+    return status;
+}
+
+/* ------------------------------------------------------------------ layers */
+
+/* Threads that share a prefix: two, unless there are too few prefixes to keep the device busy. (One
+ * layer in three or so has states of a prefix.) */
+static uint32_t choose_lanes(const struct sweep *sweep)
+{
+    uint64_t each = 3 * sweep->tables->prefixes / sweep->works + 1; /* prefixes of a layer */
+    uint64_t enough = (uint64_t)sweep->info.multiprocessors * 128;
+    uint32_t lanes = 2;
+    if (sweep->options->lanes)
+        return sweep->options->lanes;
+    while (lanes < 16 && lanes * each < enough)
+        lanes *= 2;
+    return lanes;
+}
+
+static gordian_status run_layer(struct sweep *sweep, uint32_t work, uint32_t lanes,
+                                gordian_error *error)
+{
+    const struct sweep_tables *tables = sweep->tables;
+    const struct run_tables *last = &tables->runs[tables->run_count - 1];
+    uint32_t most = last->length * tables->model->warps; /* work of the last run */
+    uint32_t from = work > most ? work - most : 0;
+    uint32_t to = work < sweep->works ? work + 1 : sweep->works;
+    struct sweep_layer_arguments arguments = {.system = sweep->system,
+                                              .list = sweep->list,
+                                              .last_states = sweep->last_states,
+                                              .last_first = sweep->last_first,
+                                              .last_count = sweep->last_count,
+                                              .values = sweep->values,
+                                              .overflow = sweep->overflow,
+                                              .work = work,
+                                              .lanes = lanes,
+                                              .wide = sweep->wide,
+                                              .least = sweep->options->least};
+    if (from >= to)
+        return GORDIAN_OK;
+    arguments.first = sweep->starts[from];
+    arguments.last = sweep->starts[to];
+    if (arguments.first == arguments.last)
+        return GORDIAN_OK;
+    return launch_sweep(sweep, tables->run_count <= 4 ? "makespan_layer4" : "makespan_layer",
+                        (uint64_t)(arguments.last - arguments.first) * lanes, &arguments,
+                        sizeof arguments, error);
+}
+
+/* Launches run ahead of the device: waits for it, and asks whether to go on. The next time after
+ * so many layers that it is some times a second. */
+static gordian_status look_at_layer(struct sweep *sweep, uint32_t layer, uint32_t *batch,
+                                    bool *stopped, gordian_error *error)
+{
+    const struct sweep_options *options = sweep->options;
+    uint64_t states = sweep->tables->states;
+    uint64_t done = (uint64_t)((double)states * layer / sweep->tables->model->work);
+    gordian_status status = gpu_wait(sweep->gpu, error);
+    uint64_t now = clock_ns(), taken = now - sweep->looked;
+    if (status != GORDIAN_OK)
+        return status;
+    if (taken > MOST_NS && *batch > 1)
+        *batch /= 2;
+    else if (taken < MOST_NS / 4 && *batch < 64)
+        *batch *= 2;
+    sweep->looked = now;
+    *stopped = !options->go_on(options->context, done, states);
+    return GORDIAN_OK;
+}
+
+static gordian_status run_layers(struct sweep *sweep, bool *stopped, gordian_error *error)
+{
+    uint32_t work = sweep->tables->model->work, lanes = choose_lanes(sweep);
+    uint32_t batch = 8, since = 0;
+    gordian_status status = gpu_zero(sweep->gpu, sweep->overflow, sizeof(uint32_t), error);
+    if (status == GORDIAN_OK) /* nothing left to do takes no time: state 0 */
+        status = gpu_zero(sweep->gpu, sweep->values, 2, error);
+    sweep->looked = clock_ns();
+    for (uint32_t layer = 1; layer <= work && status == GORDIAN_OK && !*stopped; layer++) {
+        status = run_layer(sweep, layer, lanes, error);
+        if (status == GORDIAN_OK && sweep->options->go_on && ++since >= batch) {
+            since = 0;
+            status = look_at_layer(sweep, layer, &batch, stopped, error);
+        }
+    }
+    return status;
+}
+
+static gordian_status look_up(void *context, uint64_t index, uint32_t *value, gordian_error *error)
+{
+    const struct sweep *sweep = context;
+    uint8_t byte = 0;
+    uint16_t both = 0;
+    if (sweep->wide) {
+        gordian_status status =
+            gpu_read(sweep->gpu, &both, sweep->values + index * 2, sizeof both, error);
+        *value = both;
+        return status;
+    }
+    gordian_status status = gpu_read(sweep->gpu, &byte, sweep->values + index, 1, error);
+    *value = byte;
+    return status;
+}
+
+/* The value of the state in which nothing is done yet; *fits: no value had to be cut. */
+static gordian_status read_value(struct sweep *sweep, uint32_t *value, bool *fits,
+                                 gordian_error *error)
+{
+    uint32_t id, overflow = 0;
+    gordian_status status =
+        gpu_read(sweep->gpu, &overflow, sweep->overflow, sizeof overflow, error);
+    if (status == GORDIAN_OK)
+        status = look_up(sweep, path_start(sweep->tables, &id), value, error);
+    *fits = overflow == 0;
+    return status;
+}
+
+static gordian_status sweep_all(struct sweep *sweep, struct sweep_outcome *outcome,
+                                gordian_error *error)
+{
+    bool fits = false;
+    gordian_status status = send_system(sweep, error);
+    if (status == GORDIAN_OK)
+        status = sort_prefixes(sweep, error);
+    if (status == GORDIAN_OK)
+        status = take_memory(sweep, &sweep->overflow, sizeof(uint32_t), error);
+    while (status == GORDIAN_OK && !fits) {
+        uint64_t bytes = (sweep->tables->states + 1) * (sweep->wide ? 2 : 1);
+        status = take_memory(sweep, &sweep->values, bytes, error);
+        if (status == GORDIAN_OK)
+            status = run_layers(sweep, &outcome->stopped, error);
+        if (status != GORDIAN_OK || outcome->stopped)
+            break;
+        status = read_value(sweep, &outcome->value, &fits, error);
+        if (status != GORDIAN_OK || fits)
+            break;
+        if (sweep->wide)
+            return fail(error, GORDIAN_STATUS_UNAVAILABLE, "a schedule has more than 65535 cycles");
+        gpu_free(sweep->gpu, sweep->lists[--sweep->list_count]);
+        sweep->held -= bytes;
+        sweep->wide = true;
+    }
+    if (status != GORDIAN_OK || outcome->stopped || !sweep->options->order ||
+        !sweep->tables->lossless)
+        return status;
+    outcome->found = true;
+    return path_find(sweep->tables, look_up, sweep, sweep->options->order, error);
+}
+
+gordian_status sweep_run(struct gpu *gpu, const struct sweep_tables *tables,
+                         const struct sweep_options *options, struct sweep_outcome *outcome,
+                         gordian_error *error)
+{
+    struct sweep sweep = {.gpu = gpu, .tables = tables, .options = options, .wide = options->wide};
+    gpu_get_info(gpu, &sweep.info);
+    *outcome = (struct sweep_outcome){.states = tables->states};
+    sweep.works = tables->model->work + 1;
+    sweep.starts = memory_zeroed(&tables->memory, (sweep.works + 1) * sizeof *sweep.starts);
+    if (!sweep.starts)
+        return fail_memory(error);
+    gordian_status status = sweep_all(&sweep, outcome, error);
+    outcome->memory = sweep.held;
+    if (status == GORDIAN_OK)
+        status = gpu_wait(gpu, error);
+    while (sweep.list_count > 0)
+        gpu_free(gpu, sweep.lists[--sweep.list_count]);
+    memory_free(&tables->memory, sweep.starts);
+    return status;
+}

@@ -1,0 +1,85 @@
+/* The table of engines, and what they share. */
+#include "engines/makespan/engine.h"
+
+#include "engines/makespan/anneal.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <string.h>
+
+static const struct engine *const makespan_engines[] = {
+    &makespan_exact.about,
+    &makespan_anneal.about,
+    &makespan_cuda.about,
+    &makespan_relax.about,
+#ifdef GORDIAN_MPI
+    &makespan_mpi.about, /* a part of gordian-mpi only */
+#endif
+    NULL,
+};
+
+const struct engine_family makespan_family = {"makespan", "makespans", makespan_engines};
+
+bool makespan_is_plain(const void *problem, const char **why)
+{
+    const struct makespan_model *model = problem;
+    *why = "several instructions of a warp a cycle and latencies within intervals are for 'relax'";
+    return !model->relaxed;
+}
+
+void makespan_result_free(struct makespan_result *result)
+{
+    memory_free_all(&result->memory, result->order, result->cycles, result->pieces);
+    *result = (struct makespan_result){.memory = result->memory};
+}
+
+/* The schedule of an order: built, sorted by cycle, checked. */
+static gordian_status build_schedule(const struct makespan_model *model, const uint8_t *from,
+                                     uint8_t *order, uint32_t *cycles, uint32_t *makespan,
+                                     gordian_error *error)
+{
+    struct evaluator *evaluator;
+    gordian_status status = evaluator_open(&evaluator, model, &model->memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    *makespan = evaluator_set(evaluator, from);
+    memcpy(order, evaluator_order(evaluator), model->work);
+    memcpy(cycles, evaluator_cycles(evaluator), model->work * sizeof *cycles);
+    evaluator_close(evaluator);
+    status = schedule_canonical(model, order, cycles);
+    if (status != GORDIAN_OK)
+        return fail_memory(error);
+    return schedule_check(model, order, cycles, *makespan, error);
+}
+
+static uint32_t last_cycle(const struct makespan_model *model, const uint32_t *cycles)
+{
+    return cycles[model->work - 1] + 1;
+}
+
+gordian_status makespan_result_take(struct makespan_result *result,
+                                    const struct makespan_model *model,
+                                    const gordian_makespan_options *options, const uint8_t *order,
+                                    gordian_error *error)
+{
+    uint32_t makespan = 0;
+    uint8_t *fresh = memory_alloc(&model->memory, model->work);
+    uint32_t *cycles = memory_alloc(&model->memory, model->work * sizeof *cycles);
+    gordian_status status = fresh && cycles
+                                ? build_schedule(model, order, fresh, cycles, &makespan, error)
+                                : fail_memory(error);
+    bool better = status == GORDIAN_OK &&
+                  (!result->cycles ||
+                   makespan_better(options->goal, makespan, last_cycle(model, result->cycles)));
+    if (better) {
+        memory_free(&result->memory, result->order);
+        memory_free(&result->memory, result->cycles);
+        result->memory = model->memory;
+        result->order = fresh;
+        result->cycles = cycles;
+        return GORDIAN_OK;
+    }
+    memory_free(&model->memory, fresh);
+    memory_free(&model->memory, cycles);
+    return status;
+}

@@ -1,0 +1,310 @@
+/* The mpi engine: chains dealt out to ranks (mpi.h). */
+#include "engines/makespan/mpi.h"
+
+#include "engines/makespan/anneal.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "foundation/ranks/ranks.h"
+
+#include <mpi.h>
+#include <string.h>
+
+#define ROUND_NS UINT64_C(40000000) /* between two meetings, about */
+#define SLICE    64u                /* evaluations between looks at the clock */
+
+/* What rank 0 tells first; then the string's letters follow. */
+struct task {
+    uint64_t seed, evaluations;
+    double temperature;
+    uint32_t goal, published, chains, start;
+    uint32_t warps, length, schedulers, types;
+    uint32_t bound; /* a chain that reaches it needs no other after it */
+    uint32_t units[MAKESPAN_TYPES];
+    char letters[MAKESPAN_TYPES + 2];
+};
+
+/* One rank's share. */
+struct share {
+    const struct makespan_model *model;
+    gordian_makespan_options options;
+    uint32_t bound;
+    int rank, ranks;
+    struct evaluator *evaluator;
+    uint8_t *buffers; /* of the chain at hand: best order, candidate, order; then the best of all */
+    struct anneal_chain chain;
+    bool running;      /* a chain is at hand */
+    uint64_t next;     /* chain to begin */
+    uint64_t best_key; /* of the best so far, 0: none */
+    uint64_t enough;   /* chains with higher numbers are not needed */
+    uint64_t evaluations;
+};
+
+/* ------------------------------------------------------------------ chains */
+
+/* The better a chain's best and the lower its number, the larger. */
+static uint64_t key_of(const struct share *share, uint32_t value, uint64_t number)
+{
+    uint32_t score =
+        share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST ? value : UINT32_MAX - value;
+    return (uint64_t)score << 32 | (UINT32_MAX - (uint32_t)number);
+}
+
+static uint32_t value_of(const struct share *share, uint64_t key)
+{
+    uint32_t score = (uint32_t)(key >> 32);
+    return share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST ? score : UINT32_MAX - score;
+}
+
+static uint64_t number_of(uint64_t key)
+{
+    return UINT32_MAX - (uint32_t)key;
+}
+
+static uint8_t *best_of_all(const struct share *share)
+{
+    return share->buffers + 3 * (size_t)share->model->work;
+}
+
+static void keep_best(struct share *share)
+{
+    const struct anneal_chain *chain = &share->chain;
+    uint64_t key = key_of(share, chain->best, chain->number);
+    if (key > share->best_key) {
+        share->best_key = key;
+        memcpy(best_of_all(share), chain->best_order, share->model->work);
+    }
+    if (chain->best == share->bound && chain->number < share->enough)
+        share->enough = chain->number;
+}
+
+static bool begin_chain(struct share *share)
+{
+    size_t size = share->model->work;
+    if (share->next >= share->options.chains || share->next > share->enough)
+        return false;
+    share->chain = (struct anneal_chain){.model = share->model,
+                                         .options = &share->options,
+                                         .evaluator = share->evaluator,
+                                         .number = share->next,
+                                         .best_order = share->buffers,
+                                         .candidate = share->buffers + size,
+                                         .order = share->buffers + 2 * size};
+    anneal_chain_begin(&share->chain);
+    share->evaluations++;
+    share->next += (uint64_t)share->ranks;
+    share->running = true;
+    keep_best(share);
+    return true;
+}
+
+/* Works until it is time to meet; false: nothing is left to do. */
+static bool work_a_round(struct share *share)
+{
+    uint64_t begin = clock_ns();
+    struct anneal_chain *chain = &share->chain;
+    do {
+        if (share->running && (anneal_chain_over(chain) || chain->number >= share->enough))
+            share->running = false;
+        if (!share->running && !begin_chain(share))
+            return false;
+        uint64_t before = chain->step;
+        if (anneal_chain_run(chain, SLICE))
+            keep_best(share);
+        share->evaluations += chain->step - before;
+    } while (clock_ns() - begin < ROUND_NS);
+    return true;
+}
+
+/* ------------------------------------------------------------------ meeting */
+
+/* What all know after a meeting. */
+struct meeting {
+    uint64_t best_key;
+    uint64_t busy; /* somebody has something left to do */
+    uint64_t stop; /* rank 0 has had enough */
+};
+
+static void meet_ranks(struct share *share, struct meeting *meeting)
+{
+    struct {
+        uint64_t best, busy, stop, not_enough;
+    } own = {share->best_key, meeting->busy, meeting->stop, UINT64_MAX - share->enough}, all;
+    MPI_Allreduce(&own, &all, 4, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    *meeting = (struct meeting){all.best, all.busy, all.stop};
+    share->enough = UINT64_MAX - all.not_enough;
+}
+
+/* `told`: the best that was told before. Whose it is is known, not how many steps that took. */
+static void tell_watch(const struct share *share, struct watch *watch, uint64_t best,
+                       uint64_t evaluations, uint64_t *told)
+{
+    atomic_store(&watch->evaluations, evaluations);
+    if (*told != best)
+        watch_improved(watch, number_of(best), watch->begin, evaluations, value_of(share, best));
+    *told = best;
+    if (share->options.goal == GORDIAN_MAKESPAN_GOAL_WORST)
+        watch_raise(watch, value_of(share, best));
+    else
+        watch_lower(watch, value_of(share, best));
+    watch_look(watch);
+}
+
+/* Every rank the same. `watch`: rank 0's, else NULL. */
+static void run_rounds(struct share *share, struct watch *watch, struct meeting *meeting)
+{
+    uint64_t told = 0;
+    *meeting = (struct meeting){.busy = 1};
+    while (meeting->busy && !meeting->stop) {
+        uint64_t sum = 0;
+        meeting->busy = work_a_round(share);
+        meeting->stop = watch && watch_stopped(watch);
+        meet_ranks(share, meeting);
+        MPI_Reduce(&share->evaluations, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+        if (watch)
+            tell_watch(share, watch, meeting->best_key, sum, &told);
+    }
+}
+
+/* Is this so everywhere? */
+static bool true_everywhere(bool here)
+{
+    int own = here, all = 0;
+    MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all;
+}
+
+/* This rank's share of the task, to its end; the best order of all ends up in `order` on rank 0.
+ * GORDIAN_STATUS_MEMORY: somebody had too little, and so nobody did anything. */
+static gordian_status do_share(const struct task *task, const struct makespan_model *model,
+                               struct watch *watch, uint8_t *order, gordian_error *error)
+{
+    struct share share = {.model = model, .bound = task->bound, .enough = UINT64_MAX};
+    const gordian_allocator *memory = model ? &model->memory : NULL;
+    struct meeting meeting;
+    gordian_makespan_options_init(&share.options);
+    share.options.goal = (gordian_makespan_goal)task->goal;
+    share.options.seed = task->seed;
+    share.options.chains = task->chains;
+    share.options.evaluations = task->evaluations;
+    share.options.temperature = task->temperature;
+    share.options.published = task->published != 0;
+    share.options.start = (gordian_makespan_start)task->start;
+    MPI_Comm_rank(MPI_COMM_WORLD, &share.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &share.ranks);
+    share.next = (uint64_t)share.rank;
+    if (model) {
+        share.buffers = memory_alloc(memory, 4 * (size_t)model->work);
+        evaluator_open(&share.evaluator, model, memory, NULL);
+    }
+    bool ready = true_everywhere(share.buffers && share.evaluator);
+    if (ready) {
+        run_rounds(&share, watch, &meeting);
+        int owner = (int)(number_of(meeting.best_key) % (uint64_t)share.ranks);
+        MPI_Bcast(best_of_all(&share), (int)model->work, MPI_BYTE, owner, MPI_COMM_WORLD);
+        if (order)
+            memcpy(order, best_of_all(&share), model->work);
+    }
+    evaluator_close(share.evaluator);
+    if (model)
+        memory_free(memory, share.buffers);
+    return ready ? GORDIAN_OK : fail_memory(error);
+}
+
+/* ------------------------------------------------------------------ the ranks other than 0 */
+
+void makespan_mpi_serve(void)
+{
+    struct task task;
+    struct makespan_model *model = NULL;
+    gordian_unit units[MAKESPAN_TYPES];
+    gordian_allocator memory = memory_allocator(NULL);
+    MPI_Bcast(&task, sizeof task, MPI_BYTE, 0, MPI_COMM_WORLD);
+    char *text = memory_alloc(&memory, task.length);
+    for (uint32_t u = 0; u < task.types; u++)
+        units[u] = (gordian_unit){.letter = task.letters[u], .units = task.units[u]};
+    if (true_everywhere(text != NULL)) {
+        gordian_makespan_problem problem = {.kernel = text,
+                                            .length = task.length,
+                                            .warps = task.warps,
+                                            .schedulers = task.schedulers,
+                                            .units = units,
+                                            .unit_count = task.types};
+        MPI_Bcast(text, (int)task.length, MPI_BYTE, 0, MPI_COMM_WORLD);
+        model_open(&model, &problem, &memory, NULL);
+        do_share(&task, model, NULL, NULL, NULL); /* rank 0 tells if memory ran out */
+    }
+    model_close(model);
+    memory_free(&memory, text);
+}
+
+/* ------------------------------------------------------------------ rank 0 */
+
+static struct task task_of(const struct makespan_model *model,
+                           const gordian_makespan_options *options)
+{
+    bool worst = options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
+    struct task task = {.seed = options->seed,
+                        .evaluations = options->evaluations,
+                        .temperature = options->temperature,
+                        .goal = options->goal,
+                        .published = options->published,
+                        .chains = options->chains,
+                        .start = options->start,
+                        .warps = model->warps,
+                        .length = model->length,
+                        .schedulers = model->schedulers,
+                        .types = model->types,
+                        .bound = worst ? model_upper_bound(model) : model_lower_bound(model)};
+    memcpy(task.units, model->given, sizeof task.units);
+    memcpy(task.letters, model->letters, sizeof model->letters);
+    return task;
+}
+
+static gordian_status run_shares(const struct makespan_model *model,
+                                 const gordian_makespan_options *options, struct watch *watch,
+                                 uint8_t *order, gordian_error *error)
+{
+    struct task task = task_of(model, options);
+    ranks_call(RANKS_MAKESPAN);
+    MPI_Bcast(&task, sizeof task, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (!true_everywhere(true))
+        return fail_memory(error);
+    MPI_Bcast(model->text, (int)model->length, MPI_BYTE, 0, MPI_COMM_WORLD);
+    return do_share(&task, model, watch, order, error);
+}
+
+static gordian_status mpi_run(const struct makespan_model *model,
+                              const gordian_makespan_options *options,
+                              struct makespan_result *result, gordian_error *error)
+{
+    *result = (struct makespan_result){.memory = model->memory};
+    gordian_status status = anneal_check_options(options, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct watch watch;
+    uint8_t *order = memory_alloc(&model->memory, model->work);
+    if (!order)
+        return fail_memory(error);
+    watch_open(&watch, model, options, NULL);
+    status = run_shares(model, options, &watch, order, error);
+    if (status == GORDIAN_OK)
+        status = makespan_result_take(result, model, options, order, error);
+    if (status == GORDIAN_OK)
+        watch_report(&watch, result);
+    result->engine = makespan_mpi.about.name;
+    memory_free(&model->memory, order);
+    if (status != GORDIAN_OK)
+        makespan_result_free(result);
+    return status;
+}
+
+const struct makespan_engine makespan_mpi = {
+    .about =
+        {
+            .name = "mpi",
+            .summary = "simulated annealing over the ranks of an MPI job",
+            .supports = makespan_is_plain,
+        },
+    .run = mpi_run,
+};

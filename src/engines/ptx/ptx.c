@@ -1,0 +1,600 @@
+/* A question about a PTX module, answered: functions and their loops, the path, what was assumed.
+ */
+#include "engines/ptx/parts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int shown_length(size_t length)
+{
+    return (int)(length < 80 ? length : 80);
+}
+
+static bool is_name(const char *wanted, const char *name, size_t length)
+{
+    return strlen(wanted) == length && memcmp(wanted, name, length) == 0;
+}
+
+/* ------------------------------------------------------------------ the kernel */
+
+static gordian_status list_entries(const gordian_ptx *ptx, const char *wanted, gordian_error *error)
+{
+    char list[240] = "";
+    size_t length, used = 0;
+    const char *name;
+    for (size_t i = 0; (name = gordian_ptx_entry(ptx, i, &length)) && used < sizeof list - 1; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", i ? ", " : "",
+                                 (int)length, name);
+    if (wanted)
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no kernel '%.80s'; there is %s", wanted,
+                    list);
+    return fail(error, GORDIAN_STATUS_INPUT, "which kernel? --entry is one of %s", list);
+}
+
+/* By its whole name, or by what it was called before it was mangled. */
+static gordian_status find_entry(const gordian_ptx *ptx, const char *wanted, uint32_t *found,
+                                 gordian_error *error)
+{
+    size_t entries = 0, plain = 0;
+    for (uint32_t i = 0; i < ptx->function_count; i++) {
+        const struct ptx_function *function = &ptx->functions[i];
+        if (!function->entry)
+            continue;
+        const char *name = ptx_text(ptx, function->name);
+        size_t length = ptx->tokens[function->name].length;
+        if (wanted && is_name(wanted, name, length)) {
+            *found = i;
+            return GORDIAN_OK;
+        }
+        ptx_plain_name(&name, &length);
+        bool fits = wanted && is_name(wanted, name, length);
+        if (fits || (!wanted && entries == 0))
+            *found = i;
+        plain += fits;
+        entries++;
+    }
+    if (wanted ? plain == 1 : entries == 1)
+        return GORDIAN_OK;
+    return list_entries(ptx, plain > 1 ? NULL : wanted, error);
+}
+
+/* The number of a label, or of the one at the head of a loop of this name. */
+static gordian_status find_place(const gordian_ptx *ptx, const struct ptx_function *function,
+                                 const char *name, uint32_t *label, gordian_error *error)
+{
+    struct ptx_graph graph;
+    const struct ptx_ends whole = {PTX_NONE, PTX_NONE, PTX_NONE};
+    for (size_t i = 0; i < function->label_count; i++) {
+        if (!ptx_is(ptx, function->labels[i].name, name))
+            continue;
+        *label = (uint32_t)i;
+        return GORDIAN_OK;
+    }
+    gordian_status status = ptx_graph_open(&graph, ptx, function, &whole, false, error);
+    if (status != GORDIAN_OK)
+        return status;
+    bool found = false;
+    status = ptx_locate_loops(&graph, error);
+    for (size_t i = 1; i < graph.loop_count && status == GORDIAN_OK && !found; i++) {
+        *label = graph.blocks[graph.loops[i].head].label;
+        found = ptx_loop_is(&graph, &graph.loops[i], name) && *label != PTX_NONE;
+    }
+    ptx_graph_close(&graph);
+    if (status == GORDIAN_OK && !found)
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no label or loop '%.80s' in '%.*s'",
+                    name, shown_length(ptx->tokens[function->name].length),
+                    ptx_text(ptx, function->name));
+    return status;
+}
+
+/* ------------------------------------------------------------------ instructions and calls */
+
+static const gordian_ptx_call *find_code(const struct ptx_program *program, uint32_t token)
+{
+    const char *plain = ptx_text(program->ptx, token);
+    size_t length = program->ptx->tokens[token].length;
+    ptx_plain_name(&plain, &length);
+    for (size_t i = 0; i < program->question->call_count; i++) {
+        const gordian_ptx_call *code = &program->question->calls[i];
+        if (ptx_is(program->ptx, token, code->name) || is_name(code->name, plain, length))
+            return code;
+    }
+    return NULL;
+}
+
+/* Calls into the driver's runtime, whose code is nowhere: a load or store is the least that they
+ * are. */
+#define SYSTEM_CALL "L"
+
+static bool is_system_call(const gordian_ptx *ptx, uint32_t name)
+{
+    return ptx_is(ptx, name, "vprintf") || ptx_is(ptx, name, "malloc") || ptx_is(ptx, name, "free");
+}
+
+static gordian_status note_once(struct ptx_program *program, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Something that is told once, however often it comes up. */
+static gordian_status note_once(struct ptx_program *program, const char *format, ...)
+{
+    const gordian_ptx_note *notes = program->lists->notes;
+    char text[sizeof notes->text];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (size_t i = 0; i < program->answer->note_count; i++)
+        if (strcmp(notes[i].text, text) == 0)
+            return GORDIAN_OK;
+    return program->question->only_loops ? GORDIAN_OK : ptx_note(program, 0, "%s", text);
+}
+
+/* Tells once what a function was taken for. */
+static gordian_status note_code(struct ptx_program *program, const gordian_ptx_call *code)
+{
+    size_t count = strlen(code->letters);
+    return note_once(program, "%.80s stands for %.40s%s, as given", code->name,
+                     count ? code->letters : "nothing", count > 40 ? "..." : "");
+}
+
+static gordian_status open_routine(struct ptx_program *program, uint32_t index, uint32_t depth);
+
+/* What a call does: another routine, or letters that the question gives. */
+static gordian_status read_call(struct ptx_program *program, struct ptx_routine *routine,
+                                uint32_t index, uint32_t depth)
+{
+    const gordian_ptx *ptx = program->ptx;
+    const struct ptx_function *function = routine->graph.function;
+    const struct ptx_instruction *call = &function->code[index];
+    uint32_t name;
+    uint32_t callee = ptx_callee(ptx, function, call, &name);
+    const gordian_ptx_call *code = find_code(program, name);
+    if (code) {
+        routine->letters[index] = code->letters;
+        return note_code(program, code);
+    }
+    if (ptx_register(ptx, function, call->scope, name) != PTX_NONE || name == call->name)
+        return ptx_fail(ptx, call->name, program->error,
+                        "an indirect call: what it calls cannot be told from here");
+    bool here = callee != PTX_NONE && ptx->functions[callee].defined;
+    if (!here && program->question->only_loops)
+        return GORDIAN_OK;
+    if (!here && is_system_call(ptx, name)) {
+        routine->letters[index] = SYSTEM_CALL;
+        return note_once(program, "%.*s stands for %s: what it does is not published, --call tells",
+                         shown_length(ptx->tokens[name].length), ptx_text(ptx, name), SYSTEM_CALL);
+    }
+    if (!here)
+        return ptx_fail(ptx, name, program->error,
+                        "the code of '%.*s' is not here: tell what it stands for with --call "
+                        "NAME=LETTERS",
+                        shown_length(ptx->tokens[name].length), ptx_text(ptx, name));
+    if (program->routines[callee].state == PTX_OPENING)
+        return ptx_fail(ptx, name, program->error,
+                        "recursion: '%.*s' ends up here again; no bound can be found",
+                        shown_length(ptx->tokens[name].length), ptx_text(ptx, name));
+    if (depth == PTX_CALLS_MAX)
+        return ptx_fail(ptx, name, program->error, "calls more than %u deep", PTX_CALLS_MAX);
+    routine->callees[index] = callee;
+    return open_routine(program, callee, depth + 1);
+}
+
+/* How large a product of Blackwell's tensor cores is stands in a register. */
+static gordian_status note_size(struct ptx_program *program, uint32_t name)
+{
+    static const char product[] = "tcgen05.mma";
+    size_t length = program->ptx->tokens[name].length;
+    if (length < strlen(product) ||
+        memcmp(ptx_text(program->ptx, name), product, strlen(product)) != 0)
+        return GORDIAN_OK;
+    return note_once(program, "tcgen05.mma is taken for the largest there is, 128 x 256 numbers of "
+                              "one multiprocessor: --unit 'tcgen05.mma*=T512' tells another");
+}
+
+static gordian_status read_instructions(struct ptx_program *program, struct ptx_routine *routine,
+                                        uint32_t depth)
+{
+    const gordian_ptx *ptx = program->ptx;
+    const struct ptx_graph *graph = &routine->graph;
+    gordian_status status = GORDIAN_OK;
+    for (size_t b = 0; b < graph->sorted_count; b++) {
+        const struct ptx_block *block = &graph->blocks[graph->sorted[b]];
+        for (uint32_t i = block->first; i < block->end && status == GORDIAN_OK; i++) {
+            uint32_t name = graph->function->code[i].name;
+            const char *letters = ptx_table_find(program->question->table, ptx_text(ptx, name),
+                                                 ptx->tokens[name].length);
+            if (!letters)
+                return ptx_fail(ptx, name, program->error,
+                                "no line of the table of units matches '%.*s': add one with "
+                                "--table or --unit",
+                                shown_length(ptx->tokens[name].length), ptx_text(ptx, name));
+            routine->letters[i] = letters;
+            status = note_size(program, name);
+            if (status == GORDIAN_OK && graph->function->code[i].flow == PTX_RETURN &&
+                *ptx_text(ptx, name) == 'c')
+                status = note_once(program, "__assertfail does not return: a path may end there");
+            if (status == GORDIAN_OK && graph->function->code[i].flow == PTX_CALL)
+                status = read_call(program, routine, i, depth);
+        }
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ bounds of loops */
+
+static bool follows_labels(const gordian_ptx_question *question)
+{
+    return question->path && strcmp(question->path, "longest") != 0;
+}
+
+/* "is not entered", "is passed once", "is passed 3 times" */
+static void how_often(uint64_t passes, bool at_most, char *buffer, size_t size)
+{
+    if (at_most)
+        snprintf(buffer, size, "is passed at most %llu time%s", (unsigned long long)passes,
+                 passes == 1 ? "" : "s");
+    else if (passes == 0)
+        snprintf(buffer, size, "is not entered");
+    else if (passes == 1)
+        snprintf(buffer, size, "is passed once");
+    else
+        snprintf(buffer, size, "is passed %llu times", (unsigned long long)passes);
+}
+
+/* "%ctaid.y, parameter 3: --set %ctaid.y=N,3=N" of "%ctaid.y,3" */
+static void what_it_needs(const char *missing, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (int round = 0; round < 2; round++) {
+        const char *between = round ? "," : ", ";
+        for (const char *at = missing; *at && used < size;) {
+            size_t length = strcspn(at, ",");
+            used += (size_t)snprintf(
+                buffer + used, size - used, "%s%s%.*s%s", at > missing ? between : "",
+                !round && *at != '%' ? "parameter " : "", (int)length, at, round ? "=N" : "");
+            at += length + (at[length] == ',');
+        }
+        if (round == 0 && used < size)
+            used += (size_t)snprintf(buffer + used, size - used, ": --set ");
+    }
+}
+
+static gordian_status no_bound(struct ptx_program *program, const struct ptx_graph *graph,
+                               const struct ptx_loop *loop, const char *what, const char *missing)
+{
+    uint32_t name = graph->function->code[graph->blocks[loop->head].first].name;
+    char needs[240];
+    what_it_needs(missing, needs, sizeof needs);
+    if (program->question->only_loops)
+        return ptx_note(program, graph->ptx->tokens[name].line,
+                        "%s has no bound that can be found%s%.100s", what,
+                        *missing ? "; it depends on " : "", *missing ? needs : "");
+    return ptx_fail(
+        graph->ptx, name, program->error,
+        "%s has no bound that can be found%s%s%s give one with --loop NAME=N, or a path "
+        "with --path",
+        what, *missing ? "; it depends on " : "", *missing ? needs : "", *missing ? "; or" : ":");
+}
+
+static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *graph,
+                                 uint32_t index)
+{
+    const gordian_ptx_question *question = program->question;
+    struct ptx_loop *loop = &graph->loops[index];
+    uint32_t line =
+        graph->ptx->tokens[graph->function->code[graph->blocks[loop->head].first].name].line;
+    char what[160], often[48];
+    ptx_describe_loop(graph, loop, what, sizeof what);
+    for (size_t i = 0; i < question->loop_count; i++) {
+        const gordian_ptx_named *given = &question->loops[i];
+        if (!ptx_loop_is(graph, loop, given->name))
+            continue;
+        loop->passes = given->value;
+        how_often(loop->passes, false, often, sizeof often);
+        return ptx_note(program, line, "%s %s, as given", what, often);
+    }
+    struct ptx_count count;
+    gordian_status status = ptx_count_loop(graph, index, question, &count, program->error);
+    loop->passes = count.passes;
+    if (status != GORDIAN_OK)
+        return status;
+    if (loop->passes == 0)
+        return no_bound(program, graph, loop, what, count.missing);
+    how_often(loop->passes, count.at_most, often, sizeof often);
+    return ptx_note(program, line, "%s counts: it %s%s", what, often,
+                    count.corners ? " (first and last threads and blocks)" : "");
+}
+
+static gordian_status bound_loops(struct ptx_program *program, struct ptx_graph *graph)
+{
+    gordian_status status = ptx_locate_loops(graph, program->error);
+    for (uint32_t i = 1; i < graph->loop_count && status == GORDIAN_OK; i++)
+        status = bound_loop(program, graph, i);
+    return status;
+}
+
+/* A name that no loop has is a mistake. */
+static gordian_status check_loop_names(struct ptx_program *program)
+{
+    for (size_t i = 0; i < program->question->loop_count; i++) {
+        const gordian_ptx_named *given = &program->question->loops[i];
+        bool found = false;
+        for (size_t f = 0; f < program->ptx->function_count && !found; f++) {
+            const struct ptx_graph *graph = &program->routines[f].graph;
+            for (size_t l = 1; l < graph->loop_count && !found; l++)
+                found = ptx_loop_is(graph, &graph->loops[l], given->name);
+        }
+        if (!found)
+            return fail(program->error, GORDIAN_STATUS_INPUT, "no loop is called '%.80s'",
+                        given->name);
+    }
+    return GORDIAN_OK;
+}
+
+/* So is a value for a parameter that the kernel does not have. */
+static gordian_status check_value_names(struct ptx_program *program, uint32_t entry)
+{
+    const gordian_ptx *ptx = program->ptx;
+    const struct ptx_function *function = &ptx->functions[entry];
+    for (size_t i = 0; i < program->question->value_count; i++) {
+        const gordian_ptx_named *given = &program->question->values[i];
+        size_t name = strcspn(given->name, "+"); /* the rest is an offset */
+        size_t digits = strspn(given->name, "0123456789");
+        bool found =
+            given->name[0] == '%' || (digits == name && digits < 6 &&
+                                      strtoul(given->name, NULL, 10) < function->parameter_count);
+        for (size_t p = 0; p < function->parameter_count && !found; p++) {
+            uint32_t token = function->parameters[p];
+            found = ptx->tokens[token].length == name &&
+                    memcmp(ptx_text(ptx, token), given->name, name) == 0;
+        }
+        if (!found)
+            return fail(program->error, GORDIAN_STATUS_INPUT,
+                        "'%.*s' has no parameter '%.80s'; numbers from 0 are names, too",
+                        shown_length(ptx->tokens[function->name].length),
+                        ptx_text(ptx, function->name), given->name);
+        gordian_status status = program->question->only_loops
+                                    ? GORDIAN_OK
+                                    : ptx_note(program, 0, "%s%.80s is %llu, as given",
+                                               digits == name ? "parameter " : "", given->name,
+                                               (unsigned long long)given->value);
+        if (status != GORDIAN_OK)
+            return status;
+    }
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ routines */
+
+static gordian_status allocate_routine(struct ptx_program *program, struct ptx_routine *routine)
+{
+    size_t code = routine->graph.function->code_count, blocks = routine->graph.block_count;
+    const gordian_allocator *memory = &program->memory;
+    routine->letters = memory_zeroed(memory, code * sizeof *routine->letters);
+    routine->callees = memory_alloc(memory, code * sizeof *routine->callees);
+    routine->weights = memory_zeroed(memory, blocks * sizeof *routine->weights);
+    routine->into = memory_zeroed(memory, blocks * sizeof *routine->into);
+    routine->from = memory_zeroed(memory, blocks * sizeof *routine->from);
+    if (!routine->letters || !routine->callees || !routine->weights || !routine->into ||
+        !routine->from)
+        return fail_memory(program->error);
+    for (size_t i = 0; i < code; i++)
+        routine->callees[i] = PTX_NONE;
+    return GORDIAN_OK;
+}
+
+/* Where the path begins and ends: in the kernel, at the places asked for. */
+static gordian_status find_ends(struct ptx_program *program, const struct ptx_function *function,
+                                struct ptx_ends *ends)
+{
+    const gordian_ptx_question *question = program->question;
+    const char *const names[] = {question->from, question->to, question->avoid};
+    uint32_t *const places[] = {&ends->from, &ends->to, &ends->avoid};
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < 3 && status == GORDIAN_OK; i++)
+        if (names[i])
+            status = find_place(program->ptx, function, names[i], places[i], program->error);
+    return status;
+}
+
+static gordian_status open_routine(struct ptx_program *program, uint32_t index, uint32_t depth)
+{
+    struct ptx_routine *routine = &program->routines[index];
+    const struct ptx_function *function = &program->ptx->functions[index];
+    struct ptx_ends ends = {PTX_NONE, PTX_NONE, PTX_NONE};
+    if (routine->state == PTX_READY)
+        return GORDIAN_OK;
+    routine->state = PTX_OPENING;
+    gordian_status status = depth == 0 ? find_ends(program, function, &ends) : GORDIAN_OK;
+    bool labels = follows_labels(program->question);
+    if (status == GORDIAN_OK)
+        status =
+            ptx_graph_open(&routine->graph, program->ptx, function, &ends, !labels, program->error);
+    if (status == GORDIAN_OK)
+        status = allocate_routine(program, routine);
+    if (status == GORDIAN_OK)
+        status = read_instructions(program, routine, depth);
+    if (status == GORDIAN_OK && !labels)
+        status = bound_loops(program, &routine->graph);
+    routine->state = PTX_READY;
+    return status;
+}
+
+static void close_routine(struct ptx_program *program, struct ptx_routine *routine)
+{
+    memory_free_all(&program->memory, routine->letters, routine->callees, routine->weights,
+                    routine->into, routine->from);
+    ptx_graph_close(&routine->graph);
+}
+
+/* ------------------------------------------------------------------ the answer */
+
+/* The most of each letter that any way has. */
+static void measure_every_path(struct ptx_program *program, uint32_t entry)
+{
+    gordian_ptx_answer *answer = program->answer;
+    uint64_t weights[PTX_LETTERS] = {0};
+    answer->every_path = answer->longest < PTX_HUGE;
+    for (uint32_t letter = 0; letter < PTX_LETTERS; letter++) {
+        weights[letter] = 1;
+        ptx_measure(program, entry, weights, ++program->measurement);
+        weights[letter] = 0;
+        answer->most[letter] = program->routines[entry].cost;
+    }
+}
+
+static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
+{
+    const gordian_ptx_question *question = program->question;
+    gordian_ptx_answer *answer = program->answer;
+    uint64_t any = 0;
+    for (size_t i = 0; i < PTX_LETTERS; i++)
+        any |= question->weights[i];
+    for (size_t i = 0; i < PTX_LETTERS; i++)
+        answer->weights[i] = any ? question->weights[i] : 1;
+    gordian_status status = question->extra_loops ? GORDIAN_OK : check_loop_names(program);
+    if (status != GORDIAN_OK)
+        return status;
+    ptx_measure(program, entry, answer->weights, ++program->measurement);
+    if (program->routines[entry].last == PTX_NONE)
+        return fail(program->error, GORDIAN_STATUS_INPUT,
+                    "no path ends: with these bounds and labels there is no way out");
+    answer->longest = program->routines[entry].cost;
+    status = ptx_emit(program, entry);
+    if (status == GORDIAN_OK)
+        measure_every_path(program, entry);
+    return status;
+}
+
+static gordian_status labelled_path(struct ptx_program *program, uint32_t entry)
+{
+    const char *path = program->question->path;
+    program->next_label = strcmp(path, "fall") == 0 ? "" : path;
+    gordian_status status = ptx_walk(program, entry);
+    if (status != GORDIAN_OK)
+        return status;
+    if (program->too_long)
+        return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not end within %d letters",
+                    GORDIAN_MAKESPAN_MAX_LENGTH);
+    if (*program->next_label)
+        return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not come to '%.*s'",
+                    shown_length(strcspn(program->next_label, ",")), program->next_label);
+    return ptx_note(program, 0,
+                    *path == 'f' && strcmp(path, "fall") == 0
+                        ? "no conditional branch is taken"
+                        : "conditional branches are taken to the labels of the path only");
+}
+
+static gordian_status find_path(struct ptx_program *program)
+{
+    gordian_ptx_answer *answer = program->answer;
+    uint32_t entry = 0;
+    gordian_status status =
+        find_entry(program->ptx, program->question->entry, &entry, program->error);
+    if (status == GORDIAN_OK)
+        status = check_value_names(program, entry);
+    if (status == GORDIAN_OK)
+        status = open_routine(program, entry, 0);
+    if (status != GORDIAN_OK || program->question->only_loops)
+        return status;
+    status = follows_labels(program->question) ? labelled_path(program, entry)
+                                               : longest_path(program, entry);
+    if (status == GORDIAN_OK && program->too_long)
+        answer->count = 0;
+    else if (status == GORDIAN_OK && answer->count == 0)
+        status = fail(program->error, GORDIAN_STATUS_INPUT, "nothing on this path needs a unit");
+    return status;
+}
+
+static gordian_status ask_functions(struct ptx_program *program, size_t functions)
+{
+    program->routines = memory_zeroed(&program->memory, functions * sizeof *program->routines);
+    gordian_status status = program->routines ? find_path(program) : fail_memory(program->error);
+    for (size_t i = 0; program->routines && i < functions; i++)
+        close_routine(program, &program->routines[i]);
+    memory_free(&program->memory, program->routines);
+    return status;
+}
+
+void gordian_ptx_question_init(gordian_ptx_question *question)
+{
+    *question = (gordian_ptx_question){0};
+}
+
+gordian_status gordian_ptx_ask(gordian_ptx *ptx, const gordian_ptx_question *question,
+                               gordian_ptx_answer *answer, gordian_error *error)
+{
+    gordian_ptx_question whole = question ? *question : (gordian_ptx_question){0};
+    gordian_ptx_answer made = {0};
+    gordian_ptx_table *table = NULL;
+    struct ptx_program program = {.memory = ptx->memory,
+                                  .ptx = ptx,
+                                  .question = &whole,
+                                  .lists = &ptx->lists,
+                                  .answer = &made,
+                                  .error = error,
+                                  .next_label = ""};
+    gordian_status status =
+        whole.table ? GORDIAN_OK : gordian_ptx_table_open(&table, &ptx->memory, error);
+    if (table)
+        whole.table = table;
+    if (status == GORDIAN_OK)
+        status = ask_functions(&program, ptx->function_count);
+    gordian_ptx_table_close(table);
+    if (status != GORDIAN_OK)
+        return status;
+    made.letters = made.count ? ptx->lists.letters : NULL;
+    made.lines = ptx->lists.lines;
+    made.notes = ptx->lists.notes;
+    *answer = made;
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ any path */
+
+/* What the warp that is waited for adds by running itself, `longest` cycles at most: spent first
+ * where it takes least from what the others can take. */
+static double own_cycles(const gordian_ptx_answer *answer, const double work[PTX_LETTERS],
+                         const double rate[PTX_LETTERS])
+{
+    double left = (double)answer->longest, sum = 0;
+    bool used[PTX_LETTERS] = {false};
+    while (left > 0) {
+        size_t best = PTX_LETTERS;
+        for (size_t i = 0; i < PTX_LETTERS; i++)
+            if (!used[i] && work[i] > 0 && (best == PTX_LETTERS || rate[i] < rate[best]))
+                best = i;
+        if (best == PTX_LETTERS)
+            break;
+        double take = work[best] < left ? work[best] : left;
+        used[best] = true;
+        sum += take * (1 - rate[best]);
+        left -= take;
+    }
+    return sum;
+}
+
+/* Follow the warp that everybody waits for in the end. In every cycle it either runs, at most
+ * `longest` times in all, or what it needs is taken by others: so many of the same unit as there
+ * are, or as many of any as there are schedulers. Each cycle of the others' work of unit U can take
+ * at most 1 / min(units, schedulers) of such a cycle. */
+uint64_t gordian_ptx_any_path(const gordian_ptx_answer *answer, const uint64_t units[PTX_LETTERS],
+                              uint64_t schedulers, uint64_t warps)
+{
+    double work[PTX_LETTERS], rate[PTX_LETTERS], all = 0;
+    if (!answer->every_path)
+        return UINT64_MAX;
+    for (size_t i = 0; i < PTX_LETTERS; i++) {
+        uint64_t least = schedulers && schedulers < units[i] ? schedulers : units[i];
+        work[i] = (double)answer->most[i] * (double)answer->weights[i];
+        rate[i] = least ? 1 / (double)least : 0;
+        if (answer->most[i] && !units[i])
+            return UINT64_MAX;
+        all += (double)warps * work[i] * rate[i];
+    }
+    double bound = all + own_cycles(answer, work, rate);
+    return bound < 9e15 ? (uint64_t)(bound + 1e-6) : UINT64_MAX;
+}

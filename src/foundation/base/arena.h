@@ -1,0 +1,23 @@
+/* Memory that is given back all at once: trees, values, scopes of a text being read. */
+#ifndef GORDIAN_FOUNDATION_BASE_ARENA_H
+#define GORDIAN_FOUNDATION_BASE_ARENA_H
+
+#include "foundation/base/memory.h"
+
+struct arena_chunk;
+
+struct arena {
+    gordian_allocator memory;
+    struct arena_chunk *chunks;
+    size_t used, room; /* of the newest chunk */
+};
+
+void arena_init(struct arena *arena, const gordian_allocator *memory);
+void arena_free(struct arena *arena);
+
+/* Zeroed, aligned for anything; NULL: out of memory. */
+void *arena_alloc(struct arena *arena, size_t size);
+/* A copy with a NUL behind it. */
+char *arena_text(struct arena *arena, const char *text, size_t length);
+
+#endif

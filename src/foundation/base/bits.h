@@ -1,0 +1,29 @@
+/* Bit sets packed into 64-bit words, least significant bit first. */
+#ifndef GORDIAN_FOUNDATION_BASE_BITS_H
+#define GORDIAN_FOUNDATION_BASE_BITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline size_t bits_words(size_t bits)
+{
+    return (bits + 63) / 64;
+}
+
+static inline bool bits_test(const uint64_t *set, size_t bit)
+{
+    return set[bit / 64] >> (bit % 64) & 1;
+}
+
+static inline void bits_set(uint64_t *set, size_t bit)
+{
+    set[bit / 64] |= UINT64_C(1) << (bit % 64);
+}
+
+static inline void bits_clear(uint64_t *set, size_t bit)
+{
+    set[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
+}
+
+#endif

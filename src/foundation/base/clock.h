@@ -1,0 +1,45 @@
+/* Time for benches and progress: nanoseconds of a clock that never goes back. */
+#ifndef GORDIAN_FOUNDATION_BASE_CLOCK_H
+#define GORDIAN_FOUNDATION_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The same clock going on while the machine sleeps: for what has to hold for others as well. */
+static inline uint64_t boot_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* How long this thread has had a processor: that others had it meanwhile does not count. */
+static inline uint64_t work_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Ticks of the processor's own clock, whose length nobody tells: what costs least. */
+static inline uint64_t clock_ticks(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return clock_ns();
+#endif
+}
+
+#endif

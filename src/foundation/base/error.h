@@ -1,0 +1,42 @@
+/* The base: what every folder uses, and nothing that knows of deadlocks. Read this first.
+ *
+ *     error.h      statuses and messages, below
+ *     memory.h     all memory, from the caller's allocator; meter.h: counted, with a limit
+ *     engine.h     name, summary and availability of an engine of any family; choosing one
+ *     hash.h       and sort.h, scc.h, fifo.h, nearest.h, crc.h: an algorithm each
+ *     machine.h    what this machine is; clock.h, random.h; modules.h: libraries loaded on demand
+ *     io/reader.h  lines of words; io/text.h: a whole file; io/output.h: writing
+ *     json/json_write.h, and json/json_read.h with json/value.h
+ *     names/interner.h: names to numbers and back; names/sharded_interner.h: by many threads
+ *     packed/packed.h: traces as bytes; packed/packed_snapshot.h: snapshots
+ *     threads/thread_pool.h; threads/park.h: sleeping on a word
+ *
+ * It uses the C library alone. The one error convention: return a status, fill the caller's
+ * gordian_error.
+ *
+ *     if (units == 0)
+ *         return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");
+ */
+#ifndef GORDIAN_FOUNDATION_BASE_ERROR_H
+#define GORDIAN_FOUNDATION_BASE_ERROR_H
+
+#include <gordian/gordian.h>
+
+#include <stdarg.h>
+
+/* Each writes the message (if `error` is not NULL) and returns the status. */
+gordian_status fail(gordian_error *error, gordian_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+gordian_status fail_at(gordian_error *error, gordian_status status, uint64_t line, uint64_t column,
+                       const char *format, ...) __attribute__((format(printf, 5, 6)));
+gordian_status fail_at_list(gordian_error *error, gordian_status status, uint64_t line,
+                            uint64_t column, const char *format, va_list arguments)
+    __attribute__((format(printf, 5, 0)));
+/* Inline so that compilers and analyzers see that it never returns GORDIAN_OK. */
+static inline gordian_status fail_memory(gordian_error *error)
+{
+    fail(error, GORDIAN_STATUS_MEMORY, "out of memory");
+    return GORDIAN_STATUS_MEMORY;
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* A queue of bytes, or of things of one size: taken at the start, put at the end. What lies in it
+ * is contiguous; it moves when something is put in. */
+#ifndef GORDIAN_FOUNDATION_BASE_FIFO_H
+#define GORDIAN_FOUNDATION_BASE_FIFO_H
+
+#include "foundation/base/memory.h"
+
+#include <string.h>
+
+struct fifo {
+    char *data;
+    size_t start, end, room;
+};
+
+static inline size_t fifo_count(const struct fifo *fifo)
+{
+    return fifo->end - fifo->start;
+}
+
+static inline void *fifo_front(const struct fifo *fifo)
+{
+    return fifo->start ? fifo->data + fifo->start : fifo->data;
+}
+
+/* Room for `count` more bytes at the end; false: out of memory, nothing changed. */
+static inline bool fifo_reserve(const gordian_allocator *memory, struct fifo *fifo, size_t count)
+{
+    if (fifo->room - fifo->end >= count)
+        return true;
+    size_t used = fifo_count(fifo);
+    /* Moving pays when at least as much was taken as is moved. */
+    if (fifo->start >= used && fifo->room - used >= count) {
+        if (used)
+            memmove(fifo->data, fifo->data + fifo->start, used);
+        fifo->start = 0;
+        fifo->end = used;
+        return true;
+    }
+    return memory_grow(memory, &fifo->data, &fifo->room, fifo->end + count, 1);
+}
+
+/* Where to put the next bytes, once there is room; then fifo_put. */
+static inline void *fifo_back(const struct fifo *fifo)
+{
+    return fifo->data + fifo->end;
+}
+
+static inline void fifo_put(struct fifo *fifo, size_t count)
+{
+    fifo->end += count;
+}
+
+static inline void fifo_take(struct fifo *fifo, size_t count)
+{
+    fifo->start += count;
+    if (fifo->start == fifo->end)
+        fifo->start = fifo->end = 0;
+}
+
+static inline void fifo_clear(struct fifo *fifo)
+{
+    fifo->start = fifo->end = 0;
+}
+
+static inline void fifo_free(const gordian_allocator *memory, struct fifo *fifo)
+{
+    memory_free(memory, fifo->data);
+    *fifo = (struct fifo){0};
+}
+
+#endif

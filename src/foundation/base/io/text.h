@@ -1,0 +1,27 @@
+/*
+ * A whole file in memory.
+ */
+#ifndef GORDIAN_FOUNDATION_BASE_IO_TEXT_H
+#define GORDIAN_FOUNDATION_BASE_IO_TEXT_H
+
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#define TEXT_MAX ((size_t)1 << 31)
+
+struct text {
+    gordian_allocator memory;
+    char *name;  /* of the file, for messages */
+    char *bytes; /* a NUL follows the last */
+    size_t size;
+};
+
+/* Reads all of a source. GORDIAN_STATUS_INPUT: more than TEXT_MAX bytes, or a NUL byte in it. */
+gordian_status text_read(struct text *text, const char *name, const gordian_source *source,
+                         const gordian_allocator *memory, gordian_error *error);
+/* The same from memory; copies. */
+gordian_status text_copy(struct text *text, const char *name, const char *bytes, size_t size,
+                         const gordian_allocator *memory, gordian_error *error);
+void text_free(struct text *text);
+
+#endif

@@ -1,0 +1,16 @@
+/* The one JSON reader: a whole document as values. Strict (RFC 8259), but for NaN and the
+ * infinities, which Python writes; whole numbers below 2^63 keep their digits. */
+#ifndef GORDIAN_FOUNDATION_BASE_JSON_JSON_READ_H
+#define GORDIAN_FOUNDATION_BASE_JSON_JSON_READ_H
+
+#include "foundation/base/json/value.h"
+
+/* How deep lists and objects may lie in each other. */
+#define JSON_DEPTH_MOST 64
+
+/* bytes[0..size) and a NUL behind them, which must outlive the values. GORDIAN_STATUS_INPUT with
+ * line and column of what is wrong. */
+gordian_status json_read(const struct value **out, struct arena *arena, const char *bytes,
+                         size_t size, gordian_error *error);
+
+#endif

@@ -1,0 +1,45 @@
+/* Memory from the caller's allocator. Everything the library allocates goes
+ * through here, so a test can make any allocation fail. */
+#ifndef GORDIAN_FOUNDATION_BASE_MEMORY_H
+#define GORDIAN_FOUNDATION_BASE_MEMORY_H
+
+#include <gordian/gordian.h>
+
+/* The allocator to use: the caller's, or the C library's if NULL. By value: an
+ * allocator is two words. */
+gordian_allocator memory_allocator(const gordian_allocator *wanted);
+
+/* Is it the C library's? That serves many threads; a caller's need not. */
+bool memory_is_shared(const gordian_allocator *memory);
+
+void *memory_alloc(const gordian_allocator *from, size_t size); /* not zeroed */
+/* The same for what is large and will be read in no order: in large pages, where there are any, so
+ * that finding the page does not cost more than the place. */
+void *memory_alloc_random(const gordian_allocator *from, size_t size);
+/* Makes such of what has been allocated and not been used. */
+void memory_expect_random(const gordian_allocator *from, void *pointer, size_t size);
+void *memory_zeroed(const gordian_allocator *from, size_t size);
+void memory_free(const gordian_allocator *from, void *pointer);
+/* Frees each of the pointers: memory_free_all(&memory, first, second, third). */
+#define memory_free_all(from, ...)                                                                 \
+    memory_free_list((from), (void *[]){__VA_ARGS__},                                              \
+                     sizeof(void *[]){__VA_ARGS__} / sizeof(void *))
+void memory_free_list(const gordian_allocator *from, void *const *pointers, size_t count);
+
+/* Asks for large pages, which pay where much memory is looked at here and there. Before it is used:
+ * pages that are there stay as they are. */
+void memory_large(void *pointer, size_t size);
+
+/* Grows the array at *array (elements of `size` bytes, *room of them) to hold at
+ * least `wanted`; half as much again each time, so pushing is amortised O(1).
+ * False: out of memory, nothing changed. New elements are not initialised. */
+bool memory_grow(const gordian_allocator *from, void *array, size_t *room, size_t wanted,
+                 size_t size);
+/* The same, and new elements are zero. */
+bool memory_grow_zeroed(const gordian_allocator *from, void *array, size_t *room, size_t wanted,
+                        size_t size);
+/* The same for a count of 32 bits; not zeroed. */
+bool memory_grow32(const gordian_allocator *from, void *array, uint32_t *room, uint32_t wanted,
+                   size_t size);
+
+#endif

@@ -1,0 +1,226 @@
+#include "foundation/base/names/sharded_interner.h"
+
+#include "foundation/base/memory.h"
+
+#define ENTRY_HEAD 5 /* id, NONE: not yet, and length */
+#define PLACE_MASK ((UINT32_C(1) << CROWD_PLACE_BITS) - 1)
+#define TEXT_START 8 /* place 0 is no entry */
+#define NONE       GORDIAN_NONE
+#define AHEAD      32
+#define LARGE_PART ((size_t)8 << 20) /* the last large page, half empty, is little of it */
+
+_Static_assert(CROWD_PARTS == 1 << (32 - CROWD_PLACE_BITS), "a place has room for the part");
+
+void crowd_init(struct crowd *crowd, const gordian_allocator *memory)
+{
+    *crowd = (struct crowd){.memory = *memory};
+}
+
+void crowd_settle(struct crowd *crowd)
+{
+    for (unsigned i = 0; i < CROWD_PARTS; i++)
+        hash_free(&crowd->parts[i].table, &crowd->memory);
+}
+
+void crowd_free(struct crowd *crowd)
+{
+    gordian_allocator memory = crowd->memory;
+    crowd_settle(crowd);
+    for (unsigned i = 0; i < CROWD_PARTS; i++)
+        memory_free(&memory, crowd->parts[i].text);
+    memory_free(&memory, crowd->places);
+    crowd_init(crowd, &memory);
+}
+
+void crowd_prepare(struct crowd *crowd, size_t bytes, uint32_t names)
+{
+    size_t room = bytes / CROWD_PARTS;
+    for (unsigned i = 0; i < CROWD_PARTS; i++) {
+        struct crowd_part *part = &crowd->parts[i];
+        part->text = memory_alloc(&crowd->memory, room);
+        part->room = part->text ? room : 0;
+        if (room >= LARGE_PART)
+            memory_expect_random(&crowd->memory, part->text, room);
+    }
+    crowd->places = memory_alloc_random(&crowd->memory, names * sizeof *crowd->places);
+    crowd->room = crowd->places ? names : 0;
+}
+
+/* ---- a part */
+
+static char *part_entry(const struct crowd_part *part, uint32_t place)
+{
+    return part->text + (size_t)place * 8;
+}
+
+static size_t entry_size(size_t length)
+{
+    return (ENTRY_HEAD + length + 1 + 7) / 8 * 8;
+}
+
+/* No entry is ever dropped: they lie one behind the other. */
+static void put_entries(const void *context, struct hash *table)
+{
+    const struct crowd_part *part = context;
+    for (size_t at = TEXT_START; at < part->used;) {
+        const char *entry = part->text + at;
+        size_t length = (unsigned char)entry[4];
+        hash_put(table, short_hash_slack(entry + ENTRY_HEAD, length), (uint32_t)(at / 8) - 1);
+        at += entry_size(length);
+    }
+}
+
+static const char *long_text(const struct crowd_name *name)
+{
+    return (const char *)(uintptr_t)name->words.low; // NOLINT(performance-no-int-to-ptr)
+}
+
+static uint64_t name_hash(const struct crowd_name *name)
+{
+    return name->length > SHORT_MAX ? hash_bytes(long_text(name), name->length)
+                                    : short_hash_words(name->words);
+}
+
+static bool is_entry(const char *entry, const struct crowd_name *name)
+{
+    const char *text = entry + ENTRY_HEAD;
+    if ((unsigned char)entry[4] != name->length)
+        return false;
+    if (name->length > SHORT_MAX)
+        return memcmp(text, long_text(name), name->length) == 0;
+    struct short_name mask = short_mask(name->length);
+    return (((short_word(text) & mask.low) ^ name->words.low) |
+            ((short_word(text + 8) & mask.high) ^ name->words.high)) == 0;
+}
+
+/* 0: it is not there. */
+static uint32_t find_place(const struct crowd_part *part, const struct crowd_name *name,
+                           uint64_t hash)
+{
+    struct hash_probe probe = hash_probe(&part->table, hash);
+    while (hash_meet(&part->table, &probe))
+        if (is_entry(part_entry(part, probe.number + 1), name))
+            return probe.number + 1;
+    return 0;
+}
+
+static void write_entry(char *entry, const struct crowd_name *name)
+{
+    uint32_t none = NONE;
+    memcpy(entry, &none, sizeof none);
+    entry[4] = (char)name->length;
+    if (name->length > SHORT_MAX)
+        memcpy(entry + ENTRY_HEAD, long_text(name), name->length);
+    else
+        short_store(entry + ENTRY_HEAD, name->words); /* into the slack, if it is shorter */
+    entry[ENTRY_HEAD + name->length] = '\0';
+}
+
+/* 0: out of memory. */
+static uint32_t put_entry(struct crowd_part *part, const struct crowd_name *name, uint64_t hash,
+                          const gordian_allocator *memory)
+{
+    size_t used = part->used ? part->used : TEXT_START, size = entry_size(name->length);
+    if ((used + size) / 8 > PLACE_MASK ||
+        !memory_grow(memory, &part->text, &part->room, used + size + NAMES_SLACK, 1))
+        return 0;
+    part->used = used;
+    uint32_t place = (uint32_t)(used / 8);
+    if (!hash_reserve(&part->table, memory, part->table.used + 1, place, put_entries, part))
+        return 0;
+    write_entry(part_entry(part, place), name);
+    part->used += size;
+    hash_put(&part->table, hash, place - 1);
+    return place;
+}
+
+/* Fetches what the names at hand will be looked for in. */
+static void expect_some(const struct crowd_part *part, const uint64_t *hashes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hash_expect(&part->table, hashes[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct hash_probe probe = hash_probe(&part->table, hashes[i]);
+        if (hash_meet(&part->table, &probe))
+            __builtin_prefetch(part_entry(part, probe.number + 1));
+    }
+}
+
+static uint32_t known_answer(const struct crowd_part *part, uint32_t place)
+{
+    uint32_t id = hash_load32(part_entry(part, place));
+    return id == NONE ? place | CROWD_UNNUMBERED : id;
+}
+
+static bool take_some(struct crowd *crowd, struct crowd_part *part, const struct crowd_name *names,
+                      size_t count, uint32_t *answers, uint32_t *fresh)
+{
+    uint64_t hashes[AHEAD];
+    for (size_t i = 0; i < count; i++)
+        hashes[i] = name_hash(&names[i]);
+    expect_some(part, hashes, count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t place = find_place(part, &names[i], hashes[i]);
+        if (place) {
+            answers[i] = known_answer(part, place);
+            continue;
+        }
+        place = put_entry(part, &names[i], hashes[i], &crowd->memory);
+        if (place == 0)
+            return false;
+        answers[i] = place | CROWD_UNNUMBERED | CROWD_NEW;
+        ++*fresh;
+    }
+    return true;
+}
+
+bool crowd_take(struct crowd *crowd, unsigned part, const struct crowd_name *names, size_t count,
+                uint32_t *answers, uint32_t *fresh)
+{
+    *fresh = 0;
+    for (size_t at = 0; at < count; at += AHEAD)
+        if (!take_some(crowd, &crowd->parts[part], names + at,
+                       count - at < AHEAD ? count - at : AHEAD, answers + at, fresh))
+            return false;
+    return true;
+}
+
+/* ---- numbers */
+
+bool crowd_reserve(struct crowd *crowd, uint32_t more)
+{
+    if (more > CROWD_MOST - crowd->count ||
+        !memory_grow32(&crowd->memory, &crowd->places, &crowd->room, crowd->count + more,
+                       sizeof *crowd->places))
+        return false;
+    crowd->count += more;
+    return true;
+}
+
+void crowd_number(struct crowd *crowd, unsigned part, uint32_t answer, uint32_t id)
+{
+    uint32_t place = answer & PLACE_MASK;
+    memcpy(part_entry(&crowd->parts[part], place), &id, sizeof id);
+    crowd->places[id] = place | (uint32_t)part << CROWD_PLACE_BITS;
+}
+
+uint32_t crowd_id(const struct crowd *crowd, unsigned part, uint32_t answer)
+{
+    return answer & CROWD_UNNUMBERED
+               ? hash_load32(part_entry(&crowd->parts[part], answer & PLACE_MASK))
+               : answer;
+}
+
+void crowd_expect(const struct crowd *crowd, unsigned part, uint32_t answer)
+{
+    if (answer & CROWD_UNNUMBERED)
+        __builtin_prefetch(part_entry(&crowd->parts[part], answer & PLACE_MASK));
+}
+
+const char *crowd_text(const struct crowd *crowd, uint32_t id)
+{
+    if (id >= crowd->count)
+        return "";
+    uint32_t place = crowd->places[id];
+    return part_entry(&crowd->parts[place >> CROWD_PLACE_BITS], place & PLACE_MASK) + ENTRY_HEAD;
+}

@@ -1,0 +1,48 @@
+#include "foundation/base/nearest.h"
+
+#include <string.h>
+
+#define LENGTH_MAX 40
+
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Levenshtein's distance, with neighbours swapped as one step; both are below LENGTH_MAX. */
+static size_t edit_distance(const char *a, size_t m, const char *b, size_t n)
+{
+    size_t rows[3][LENGTH_MAX + 1];
+    for (size_t j = 0; j <= n; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t *now = rows[i % 3];
+        const size_t *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t change = before[j - 1] + (a[i - 1] != b[j - 1]);
+            now[j] = least_of(change, least_of(before[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = least_of(now[j], earlier[j - 2] + 1);
+        }
+    }
+    return rows[m % 3][n];
+}
+
+void nearest_offer(struct nearest *nearest, const char *word)
+{
+    size_t length = strlen(word);
+    if (nearest->length >= LENGTH_MAX || length >= LENGTH_MAX)
+        return;
+    size_t steps = edit_distance(nearest->typed, nearest->length, word, length);
+    if (!nearest->word || steps < nearest->steps) {
+        nearest->word = word;
+        nearest->steps = steps;
+    }
+}
+
+/* A word is near when most of what was typed is right. */
+const char *nearest_found(const struct nearest *nearest)
+{
+    return nearest->steps <= (nearest->length + 1) / 2 ? nearest->word : NULL;
+}

@@ -1,0 +1,18 @@
+/* "Did you mean": which of some words is nearest to what was typed. */
+#ifndef GORDIAN_FOUNDATION_BASE_NEAREST_H
+#define GORDIAN_FOUNDATION_BASE_NEAREST_H
+
+#include <stddef.h>
+
+struct nearest {
+    const char *typed;
+    size_t length; /* of it */
+    const char *word;
+    size_t steps; /* from what was typed to `word` */
+};
+
+void nearest_offer(struct nearest *nearest, const char *word);
+/* The nearest word offered; NULL: none is near. */
+const char *nearest_found(const struct nearest *nearest);
+
+#endif

@@ -1,0 +1,25 @@
+/* Packing a trace: lines of words go in, blocks come out (foundation/base/packed/packed.h). */
+#ifndef GORDIAN_FOUNDATION_BASE_PACKED_PACK_H
+#define GORDIAN_FOUNDATION_BASE_PACKED_PACK_H
+
+#include "foundation/base/names/interner.h"
+#include "foundation/base/packed/packed.h"
+
+struct pack {
+    gordian_writer writer;
+    struct names names; /* words by number, from 0 */
+    uint32_t name_count;
+    size_t name_bytes;
+    struct bytes block;
+    bool renew; /* the names begin anew with this block */
+};
+
+gordian_status pack_open(struct pack *pack, const gordian_writer *writer,
+                         const gordian_allocator *memory, gordian_error *error);
+gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t count,
+                         gordian_error *error);
+/* The last block, and the end. */
+gordian_status pack_finish(struct pack *pack, gordian_error *error);
+void pack_close(struct pack *pack);
+
+#endif

@@ -1,0 +1,19 @@
+/* Random numbers: the same on every machine for a seed (xoshiro256**, seeded by
+ * splitmix64). */
+#ifndef GORDIAN_FOUNDATION_BASE_RANDOM_H
+#define GORDIAN_FOUNDATION_BASE_RANDOM_H
+
+#include <stdint.h>
+
+struct random {
+    uint64_t state[4];
+};
+
+void random_seed(struct random *random, uint64_t seed);
+uint64_t random_next(struct random *random);
+/* Uniform in 0 .. bound-1, without bias; bound at least 1. */
+uint64_t random_below(struct random *random, uint64_t bound);
+/* True with probability percent / 100. */
+int random_chance(struct random *random, unsigned percent);
+
+#endif

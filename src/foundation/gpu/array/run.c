@@ -1,0 +1,71 @@
+/* Launching again until everything fits. */
+#include "foundation/gpu/array/parts.h"
+
+#include <inttypes.h>
+
+/* Room for what was refused and a half more; if there is not that much memory, for as much of
+ * it as there is. GORDIAN_STATUS_MEMORY: no room at all. */
+static gordian_status grow_by_refused(struct gpu_array *array, const struct gpu_array_count *count,
+                                      gordian_error *error)
+{
+    uint64_t least = count->size + count->refused, target = least + least / 2;
+    gordian_status status = GORDIAN_OK;
+    target = target < array->most ? target : array->most;
+    while (target > count->size && status != GORDIAN_STATUS_IO) {
+        status = gpu_array_reserve(array, target, error);
+        if (status == GORDIAN_OK)
+            return GORDIAN_OK;
+        target = target > least ? least : count->size + (target - count->size) / 2;
+    }
+    return status != GORDIAN_OK ? status
+                                : fail(error, GORDIAN_STATUS_MEMORY,
+                                       "the array is full: %" PRIu64 " elements", array->most);
+}
+
+gordian_status array_follow_up(struct gpu_array *array, struct gpu_array_count *count,
+                               gordian_error *error)
+{
+    watch_pause(array);
+    gordian_status status = gpu_array_settle(array, count, error);
+    if (status != GORDIAN_OK || count->refused == 0)
+        return status;
+    return grow_by_refused(array, count, error);
+}
+
+static gordian_status launch_once(struct gpu_array *const *arrays, unsigned count,
+                                  const struct gpu_launch *launch, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (unsigned i = 0; i < count && status == GORDIAN_OK; i++)
+        status = watch_resume(arrays[i], error);
+    if (status == GORDIAN_OK)
+        status = gpu_launch(arrays[0]->gpu, launch, error);
+    return status != GORDIAN_OK ? status : gpu_wait(arrays[0]->gpu, error);
+}
+
+/* Every array is settled, whatever happens to the others: none is left with a watch that is to
+ * stop, or with refusals that the next launch would be blamed for. */
+gordian_status gpu_array_run(struct gpu_array *const *arrays, unsigned count,
+                             const struct gpu_launch *launch, unsigned *launches,
+                             gordian_error *error)
+{
+    bool again = true;
+    unsigned done = 0;
+    gordian_status status = GORDIAN_OK;
+    if (launch->service || count == 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "arrays of kernels that run once are run");
+    while (again && status == GORDIAN_OK) {
+        again = false;
+        status = launch_once(arrays, count, launch, error);
+        done += status == GORDIAN_OK;
+        for (unsigned i = 0; i < count; i++) {
+            struct gpu_array_count left = {0};
+            gordian_status its = array_follow_up(arrays[i], &left, status ? NULL : error);
+            status = status != GORDIAN_OK ? status : its;
+            again |= left.refused != 0;
+        }
+    }
+    if (launches)
+        *launches = done;
+    return status;
+}

@@ -1,0 +1,71 @@
+/* An NVIDIA GPU as a device: between cuda.c and cuda_memory.c. */
+#ifndef GORDIAN_FOUNDATION_GPU_CUDA_H
+#define GORDIAN_FOUNDATION_GPU_CUDA_H
+
+#include "foundation/gpu/device.h"
+#include "foundation/gpu/driver.h"
+
+#include <pthread.h>
+
+/* What is given back, now or when the service has ended: freeing waits for the whole device. */
+struct cuda_late {
+    enum { CUDA_LATE_MEMORY, CUDA_LATE_HOST, CUDA_LATE_PIECE, CUDA_LATE_RANGE } kind;
+    void *host; /* of CUDA_LATE_HOST */
+    uint64_t address, bytes;
+};
+
+struct cuda {
+    struct gpu gpu;
+    struct cuda_driver driver;
+    int device;
+    cuda_context context;
+    cuda_stream stream, service;
+    cuda_event events[2]; /* the timer */
+    cuda_module *modules;
+    size_t module_count, module_room;
+    atomic_bool serving;  /* a service was launched and is not known to have ended */
+    pthread_mutex_t lock; /* around the list below */
+    struct cuda_late *late;
+    size_t late_count, late_room;
+};
+
+static inline struct cuda *cuda_of(struct gpu *gpu)
+{
+    return (struct cuda *)gpu;
+}
+
+/* The status of a driver call that failed; device failures are remembered. */
+gordian_status cuda_fail(struct cuda *cuda, int result, const char *doing, gordian_error *error);
+/* Makes the context current; and not, passing the call's result on. */
+gordian_status cuda_enter(struct cuda *cuda, gordian_error *error);
+gordian_status cuda_leave(struct cuda *cuda, int result, const char *doing, gordian_error *error);
+
+/* Frees what has been waiting for the service's end. With the context current. */
+void cuda_free_late(struct cuda *cuda);
+
+uint64_t cuda_memory_free(const struct gpu *gpu);
+gordian_status cuda_alloc(struct gpu *gpu, gpu_address *out, size_t bytes, gordian_error *error);
+void cuda_free(struct gpu *gpu, gpu_address address);
+gordian_status cuda_zero(struct gpu *gpu, gpu_address to, size_t bytes, gordian_error *error);
+gordian_status cuda_fill32(struct gpu *gpu, gpu_address to, uint32_t value, size_t count,
+                           gordian_error *error);
+gordian_status cuda_write(struct gpu *gpu, gpu_address to, const void *from, size_t bytes,
+                          gordian_error *error);
+gordian_status cuda_read(struct gpu *gpu, void *to, gpu_address from, size_t bytes,
+                         gordian_error *error);
+gordian_status cuda_copy(struct gpu *gpu, gpu_address to, gpu_address from, size_t bytes,
+                         gordian_error *error);
+gordian_status cuda_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
+                        gordian_error *error);
+void cuda_unmap(struct gpu *gpu, void *host);
+
+/* Asks for the granularity of ranges. With the context current. */
+int cuda_ask_granularity(struct cuda *cuda);
+gordian_status cuda_reserve(struct gpu *gpu, gpu_address *out, uint64_t *piece, uint64_t bytes,
+                            gordian_error *error);
+void cuda_unreserve(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);
+gordian_status cuda_back(struct gpu *gpu, gpu_address address, uint64_t *piece, uint64_t bytes,
+                         gordian_error *error);
+void cuda_unback(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);
+
+#endif

@@ -1,0 +1,280 @@
+/* Memory of an NVIDIA GPU. */
+#include "foundation/gpu/cuda.h"
+
+#include <string.h>
+
+/* ---- giving back */
+
+static void free_now(struct cuda *cuda, const struct cuda_late *what)
+{
+    if (what->kind == CUDA_LATE_HOST)
+        cuda->driver.host_free(what->host);
+    else if (what->kind == CUDA_LATE_PIECE)
+        cuda->driver.piece_unmap(what->address, what->bytes);
+    else if (what->kind == CUDA_LATE_RANGE)
+        cuda->driver.range_free(what->address, what->bytes);
+    else
+        cuda->driver.memory_free(what->address);
+}
+
+/* Unlike freeing, unmapping does not wait for the kernels that may use what is unmapped. */
+static void wait_for_users(struct cuda *cuda)
+{
+    int result = cuda->driver.stream_wait(cuda->stream);
+    if (result != CUDA_OK)
+        cuda_fail(cuda, result, "running kernels", NULL);
+}
+
+void cuda_free_late(struct cuda *cuda)
+{
+    pthread_mutex_lock(&cuda->lock);
+    if (cuda->late_count)
+        wait_for_users(cuda);
+    for (size_t i = 0; i < cuda->late_count; i++)
+        free_now(cuda, &cuda->late[i]);
+    cuda->late_count = 0;
+    pthread_mutex_unlock(&cuda->lock);
+}
+
+/* Notes it for later; false: no room for the note, which leaks it until the context goes. */
+static bool postpone_freeing(struct cuda *cuda, const struct cuda_late *what)
+{
+    pthread_mutex_lock(&cuda->lock);
+    bool noted = memory_grow(&cuda->gpu.memory, &cuda->late, &cuda->late_room, cuda->late_count + 1,
+                             sizeof *cuda->late);
+    if (noted)
+        cuda->late[cuda->late_count++] = *what;
+    pthread_mutex_unlock(&cuda->lock);
+    return noted;
+}
+
+/* Without room for a note it waits for the service: late, but not lost. */
+static void give_back(struct cuda *cuda, const struct cuda_late *what)
+{
+    if (!cuda->gpu.operations->service_ended(&cuda->gpu) && postpone_freeing(cuda, what))
+        return;
+    cuda_context popped;
+    bool current = cuda->driver.context_push(cuda->context) == CUDA_OK;
+    if (current && what->kind == CUDA_LATE_PIECE)
+        wait_for_users(cuda);
+    free_now(cuda, what);
+    if (current)
+        cuda->driver.context_pop(&popped);
+}
+
+void cuda_free(struct gpu *gpu, gpu_address address)
+{
+    give_back(cuda_of(gpu), &(struct cuda_late){.kind = CUDA_LATE_MEMORY, .address = address});
+}
+
+void cuda_unmap(struct gpu *gpu, void *host)
+{
+    give_back(cuda_of(gpu), &(struct cuda_late){.kind = CUDA_LATE_HOST, .host = host});
+}
+
+void cuda_unback(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes)
+{
+    (void)piece;
+    give_back(cuda_of(gpu),
+              &(struct cuda_late){.kind = CUDA_LATE_PIECE, .address = address, .bytes = bytes});
+}
+
+void cuda_unreserve(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes)
+{
+    (void)piece;
+    give_back(cuda_of(gpu),
+              &(struct cuda_late){.kind = CUDA_LATE_RANGE, .address = address, .bytes = bytes});
+}
+
+/* ---- taking */
+
+uint64_t cuda_memory_free(const struct gpu *gpu)
+{
+    const struct cuda *cuda = (const struct cuda *)gpu;
+    size_t available = 0, total;
+    cuda_context popped;
+    if (cuda->driver.context_push(cuda->context) != CUDA_OK)
+        return 0;
+    if (cuda->driver.memory_info(&available, &total) != CUDA_OK)
+        available = 0;
+    cuda->driver.context_pop(&popped);
+    return available;
+}
+
+gordian_status cuda_alloc(struct gpu *gpu, gpu_address *out, size_t bytes, gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    size_t available = 0, total = 0;
+    uint64_t address = 0;
+    int result = cuda->driver.memory_info(&available, &total);
+    if (result == CUDA_OK)
+        result =
+            bytes > available ? CUDA_OUT_OF_MEMORY : cuda->driver.memory_alloc(&address, bytes);
+    if (result == CUDA_OUT_OF_MEMORY) {
+        cuda_leave(cuda, CUDA_OK, "", NULL);
+        return gpu_fail_memory(error, "device", bytes, available);
+    }
+    status = cuda_leave(cuda, result, "allocating memory", error);
+    if (status == GORDIAN_OK)
+        *out = address;
+    return status;
+}
+
+gordian_status cuda_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
+                        gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    void *memory = NULL;
+    uint64_t address = 0;
+    int result = cuda->driver.host_alloc(&memory, bytes, CUDA_HOST_PORTABLE_AND_MAPPED);
+    if (result == CUDA_OK) {
+        result = cuda->driver.host_address(&address, memory, 0);
+        if (result != CUDA_OK)
+            cuda->driver.host_free(memory);
+    }
+    status = cuda_leave(cuda, result, "pinning host memory", error);
+    if (status != GORDIAN_OK)
+        return status;
+    memset(memory, 0, bytes);
+    *host = memory;
+    *device = address;
+    return GORDIAN_OK;
+}
+
+/* ---- ranges */
+
+static struct cuda_memory_kind kind_of(const struct cuda *cuda)
+{
+    return (struct cuda_memory_kind){.type = CUDA_MEMORY_PINNED,
+                                     .where = {CUDA_LOCATION_DEVICE, cuda->device}};
+}
+
+int cuda_ask_granularity(struct cuda *cuda)
+{
+    struct cuda_memory_kind kind = kind_of(cuda);
+    size_t bytes = 0;
+    int result = cuda->driver.granularity(&bytes, &kind, CUDA_GRANULARITY_RECOMMENDED);
+    cuda->gpu.granularity = bytes;
+    return result;
+}
+
+gordian_status cuda_reserve(struct gpu *gpu, gpu_address *out, uint64_t *piece, uint64_t bytes,
+                            gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint64_t address = 0;
+    int result = cuda->driver.range_reserve(&address, bytes, 0, 0, 0);
+    status = cuda_leave(cuda, result, "reserving addresses", error);
+    if (status == GORDIAN_OK)
+        *out = address;
+    *piece = 0;
+    return status;
+}
+
+/* The memory lives on in its mapping, so its handle is released at once. */
+static int map_piece(struct cuda *cuda, uint64_t address, uint64_t bytes)
+{
+    const struct cuda_driver *driver = &cuda->driver;
+    struct cuda_memory_kind kind = kind_of(cuda);
+    struct cuda_access access = {.who = kind.where, .flags = CUDA_ACCESS_READ_WRITE};
+    unsigned long long handle;
+    int result = driver->piece_create(&handle, bytes, &kind, 0);
+    if (result != CUDA_OK)
+        return result;
+    result = driver->piece_map(address, bytes, 0, handle, 0);
+    if (result == CUDA_OK) {
+        result = driver->piece_access(address, bytes, &access, 1);
+        if (result != CUDA_OK)
+            driver->piece_unmap(address, bytes);
+    }
+    driver->piece_release(handle);
+    return result;
+}
+
+gordian_status cuda_back(struct gpu *gpu, gpu_address address, uint64_t *piece, uint64_t bytes,
+                         gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    size_t available = 0, total = 0;
+    int result = map_piece(cuda, address, bytes);
+    *piece = 0;
+    if (result != CUDA_OUT_OF_MEMORY)
+        return cuda_leave(cuda, result, "mapping memory", error);
+    if (cuda->driver.memory_info(&available, &total) != CUDA_OK)
+        available = 0;
+    cuda_leave(cuda, CUDA_OK, "", NULL);
+    return gpu_fail_memory(error, "device", bytes, available);
+}
+
+/* ---- moving: in the order of the launches */
+
+gordian_status cuda_zero(struct gpu *gpu, gpu_address to, size_t bytes, gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return cuda_leave(cuda, cuda->driver.fill8(to, 0, bytes, cuda->stream), "clearing memory",
+                      error);
+}
+
+gordian_status cuda_fill32(struct gpu *gpu, gpu_address to, uint32_t value, size_t count,
+                           gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return cuda_leave(cuda, cuda->driver.fill32(to, value, count, cuda->stream), "filling memory",
+                      error);
+}
+
+/* Waits as well: if the caller's memory is pinned the copy itself would not. */
+gordian_status cuda_write(struct gpu *gpu, gpu_address to, const void *from, size_t bytes,
+                          gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int result = cuda->driver.write(to, from, bytes, cuda->stream);
+    if (result == CUDA_OK)
+        result = cuda->driver.stream_wait(cuda->stream);
+    return cuda_leave(cuda, result, "copying to it", error);
+}
+
+gordian_status cuda_read(struct gpu *gpu, void *to, gpu_address from, size_t bytes,
+                         gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int result = cuda->driver.read(to, from, bytes, cuda->stream);
+    if (result == CUDA_OK)
+        result = cuda->driver.stream_wait(cuda->stream);
+    return cuda_leave(cuda, result, "copying from it", error);
+}
+
+gordian_status cuda_copy(struct gpu *gpu, gpu_address to, gpu_address from, size_t bytes,
+                         gordian_error *error)
+{
+    struct cuda *cuda = cuda_of(gpu);
+    gordian_status status = cuda_enter(cuda, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return cuda_leave(cuda, cuda->driver.copy(to, from, bytes, cuda->stream), "copying on it",
+                      error);
+}

@@ -1,0 +1,272 @@
+/* The common half of a device: checks, then the operation of its kind. */
+#include "foundation/gpu/device.h"
+#include "foundation/gpu/kernels/trap.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- failures */
+
+enum { FAILURE_NONE, FAILURE_WRITING, FAILURE_THERE };
+
+void gpu_init(struct gpu *gpu, const struct gpu_operations *operations,
+              const gordian_allocator *memory)
+{
+    gpu->operations = operations;
+    gpu->memory = memory_allocator(memory);
+    atomic_init(&gpu->failed, FAILURE_NONE);
+    gpu->launches_left = gpu_fail_after_wanted();
+}
+
+gordian_status gpu_fail(struct gpu *gpu, gordian_status status, gordian_error *error,
+                        const char *format, ...)
+{
+    char text[sizeof gpu->failure];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    int none = FAILURE_NONE;
+    if (atomic_compare_exchange_strong(&gpu->failed, &none, FAILURE_WRITING)) {
+        memcpy(gpu->failure, text, sizeof text);
+        gpu->failure_status = status;
+        atomic_store(&gpu->failed, FAILURE_THERE);
+    }
+    return fail(error, status, "%s", text);
+}
+
+gordian_status gpu_fail_again(struct gpu *gpu, gordian_error *error)
+{
+    bool there = atomic_load(&gpu->failed) == FAILURE_THERE;
+    if (!there)
+        return fail(error, GORDIAN_STATUS_IO, "the device failed");
+    return fail(error, gpu->failure_status, "%s", gpu->failure);
+}
+
+gordian_status gpu_fail_memory(gordian_error *error, const char *where, uint64_t needed,
+                               uint64_t available)
+{
+    const double mebibyte = 1 << 20;
+    return fail(error, GORDIAN_STATUS_MEMORY,
+                "not enough %s memory: %.1f MiB needed, %.1f MiB free", where,
+                (double)needed / mebibyte, (double)available / mebibyte);
+}
+
+bool gpu_failed(const struct gpu *gpu)
+{
+    return atomic_load(&gpu->failed) != FAILURE_NONE;
+}
+
+/* ---- calls */
+
+void gpu_close(struct gpu *gpu)
+{
+    if (gpu)
+        gpu->operations->close(gpu);
+}
+
+void gpu_get_info(const struct gpu *gpu, struct gpu_info *info)
+{
+    *info = gpu->info;
+    info->memory_free = gpu_failed(gpu) ? 0 : gpu->operations->memory_free(gpu);
+}
+
+gordian_status gpu_alloc(struct gpu *gpu, gpu_address *out, size_t bytes, gordian_error *error)
+{
+    *out = 0;
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    return bytes ? gpu->operations->alloc(gpu, out, bytes, error) : GORDIAN_OK;
+}
+
+void gpu_free(struct gpu *gpu, gpu_address address)
+{
+    if (address)
+        gpu->operations->free(gpu, address);
+}
+
+gordian_status gpu_zero(struct gpu *gpu, gpu_address to, size_t bytes, gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    return bytes ? gpu->operations->zero(gpu, to, bytes, error) : GORDIAN_OK;
+}
+
+gordian_status gpu_fill32(struct gpu *gpu, gpu_address to, uint32_t value, size_t count,
+                          gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    return count ? gpu->operations->fill32(gpu, to, value, count, error) : GORDIAN_OK;
+}
+
+gordian_status gpu_write(struct gpu *gpu, gpu_address to, const void *from, size_t bytes,
+                         gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    return bytes ? gpu->operations->write(gpu, to, from, bytes, error) : GORDIAN_OK;
+}
+
+gordian_status gpu_read(struct gpu *gpu, void *to, gpu_address from, size_t bytes,
+                        gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    return bytes ? gpu->operations->read(gpu, to, from, bytes, error) : GORDIAN_OK;
+}
+
+gordian_status gpu_copy(struct gpu *gpu, gpu_address to, gpu_address from, size_t bytes,
+                        gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    return bytes ? gpu->operations->copy(gpu, to, from, bytes, error) : GORDIAN_OK;
+}
+
+gordian_status gpu_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
+                       gordian_error *error)
+{
+    *host = NULL;
+    *device = 0;
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    return bytes ? gpu->operations->map(gpu, host, device, bytes, error) : GORDIAN_OK;
+}
+
+void gpu_unmap(struct gpu *gpu, void *host)
+{
+    if (host)
+        gpu->operations->unmap(gpu, host);
+}
+
+/* ---- kernels */
+
+gordian_status gpu_add_kernels(struct gpu *gpu, const struct gpu_kernels *set, gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    if (!memory_grow(&gpu->memory, &gpu->loaded, &gpu->loaded_room, gpu->loaded_count + set->count,
+                     sizeof *gpu->loaded))
+        return fail_memory(error);
+    struct gpu_loaded *loaded = gpu->loaded + gpu->loaded_count;
+    for (size_t i = 0; i < set->count; i++)
+        loaded[i] = (struct gpu_loaded){.kernel = &set->kernels[i]};
+    gordian_status status = gpu->operations->load(gpu, set, loaded, error);
+    if (status == GORDIAN_OK)
+        gpu->loaded_count += set->count;
+    return status;
+}
+
+/* NULL: there is none of that name. */
+static struct gpu_loaded *find_kernel(struct gpu *gpu, const char *name)
+{
+    for (size_t i = 0; i < gpu->loaded_count; i++)
+        if (strcmp(gpu->loaded[i].kernel->name, name) == 0)
+            return &gpu->loaded[i];
+    return NULL;
+}
+
+/* A kernel and its shape; GORDIAN_STATUS_INPUT if no device could run it so. */
+static gordian_status check_shape(struct gpu *gpu, const char *name, unsigned threads,
+                                  size_t shared, struct gpu_loaded **kernel, gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    *kernel = find_kernel(gpu, name);
+    if (!*kernel)
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no kernel '%.60s'", name);
+    if (threads == 0 || threads > GPU_BLOCK_THREADS_MOST)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "kernel %s: %u threads in a block: 1 to %u are possible", name, threads,
+                    GPU_BLOCK_THREADS_MOST);
+    if (shared > gpu->info.shared_most)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "kernel %s: %zu bytes of shared memory, of at most %u", name, shared,
+                    gpu->info.shared_most);
+    return GORDIAN_OK;
+}
+
+uint64_t gpu_fail_after_wanted(void)
+{
+    const char *wanted = getenv("GORDIAN_GPU_FAIL_AFTER");
+    return wanted && *wanted ? strtoull(wanted, NULL, 10) : UINT64_MAX;
+}
+
+gordian_status gpu_launch_trap(struct gpu *gpu, gordian_error *error)
+{
+    const struct trap_arguments arguments = {.thread = 31};
+    const struct gpu_launch trap = {.kernel = "trap_now",
+                                    .blocks = 1,
+                                    .threads = 32,
+                                    .arguments = &arguments,
+                                    .arguments_size = sizeof arguments};
+    return gpu->operations->launch(gpu, find_kernel(gpu, trap.kernel), &trap, error);
+}
+
+gordian_status gpu_launch(struct gpu *gpu, const struct gpu_launch *launch, gordian_error *error)
+{
+    struct gpu_loaded *kernel;
+    gordian_status status =
+        check_shape(gpu, launch->kernel, launch->threads, launch->shared, &kernel, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (launch->blocks == 0 || launch->blocks > INT32_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "kernel %s: %u blocks: 1 to %d are possible",
+                    launch->kernel, launch->blocks, INT32_MAX);
+    if (launch->arguments_size == 0 || launch->arguments_size > GPU_ARGUMENTS_MOST)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "kernel %s: %zu bytes of arguments: 1 to %u are possible", launch->kernel,
+                    launch->arguments_size, GPU_ARGUMENTS_MOST);
+    if (launch->service && !gpu_service_ended(gpu))
+        return fail(error, GORDIAN_STATUS_INPUT, "kernel %s: a service is running already",
+                    launch->kernel);
+    if (!launch->service && gpu->launches_left != UINT64_MAX && gpu->launches_left-- == 0) {
+        gpu->launches_left = 0;
+        return gpu_launch_trap(gpu, error);
+    }
+    return gpu->operations->launch(gpu, kernel, launch, error);
+}
+
+gordian_status gpu_wait(struct gpu *gpu, gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    return gpu->operations->wait(gpu, error);
+}
+
+gordian_status gpu_wait_service(struct gpu *gpu, gordian_error *error)
+{
+    return gpu->operations->wait_service(gpu, error);
+}
+
+bool gpu_service_ended(struct gpu *gpu)
+{
+    return gpu->operations->service_ended(gpu);
+}
+
+gordian_status gpu_resident_blocks(struct gpu *gpu, const char *kernel, unsigned threads,
+                                   size_t shared, unsigned *blocks, gordian_error *error)
+{
+    struct gpu_loaded *which;
+    gordian_status status = check_shape(gpu, kernel, threads, shared, &which, error);
+    if (status != GORDIAN_OK)
+        return status;
+    return gpu->operations->resident_blocks(gpu, which, threads, shared, blocks, error);
+}
+
+gordian_status gpu_timer_start(struct gpu *gpu, gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    return gpu->operations->timer_start(gpu, error);
+}
+
+gordian_status gpu_timer_stop(struct gpu *gpu, double *microseconds, gordian_error *error)
+{
+    if (gpu_failed(gpu))
+        return gpu_fail_again(gpu, error);
+    return gpu->operations->timer_stop(gpu, microseconds, error);
+}

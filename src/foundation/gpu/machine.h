@@ -1,0 +1,130 @@
+/*
+ * The emulator: kernels as plain C on the CPU.
+ *
+ * Each kernel thread is a fiber. A *machine* is a set of fibers with a queue of those that
+ * can run; one host thread drives it through one launch at a time. Blocks of a plain launch
+ * run one after another (a few at once when the schedule is shuffled), those of a
+ * cooperative launch all at once. A thread runs until it meets a barrier, a warp
+ * operation or a step that may belong to a waiting loop (kernel_emulated.h).
+ *
+ * A launch fails, rather than hangs, when no thread can run (a barrier that not all
+ * reach, a warp operation whose lanes do not meet) or when all that happens for long is
+ * that threads look at values that do not change.
+ */
+#ifndef GORDIAN_FOUNDATION_GPU_MACHINE_H
+#define GORDIAN_FOUNDATION_GPU_MACHINE_H
+
+#include "foundation/base/memory.h"
+#include "foundation/base/random.h"
+#include "foundation/gpu/fiber.h"
+#include "foundation/gpu/kernel.h"
+
+#include <stdatomic.h>
+
+/* The machine pretended: small, so that a grid barrier over all of it is quick. */
+#define EMULATED_MULTIPROCESSORS 4u
+#define EMULATED_THREADS         1024u /* of a multiprocessor */
+#define EMULATED_BLOCKS          16u   /* of a multiprocessor */
+#define EMULATED_SHARED          (227u << 10)
+#define EMULATED_GARBAGE         0xc5 /* what memory holds before anybody wrote there */
+
+enum emulated_state {
+    EMULATED_READY,
+    EMULATED_IN_WARP,    /* waits for its warp */
+    EMULATED_IN_BARRIER, /* waits for its block */
+    EMULATED_RETURNED,
+};
+
+struct emulated_seen {
+    const volatile void *at;
+    uint64_t value;
+};
+
+struct emulated_lane {
+    struct emulated_thread self; /* first: what emulated_thread points to */
+    enum emulated_state state;
+    struct emulated_machine *machine;
+    struct emulated_block *block;
+    struct fiber *fiber;
+    /* its warp operation */
+    enum emulated_warp_operation operation;
+    uint32_t mask, lane;
+    uint64_t value; /* given, then the result */
+    struct emulated_seen seen[4];
+};
+
+struct emulated_array {
+    const void *declaration;
+    void *content;
+};
+
+struct emulated_block {
+    struct emulated_lane *lanes;
+    uint32_t threads;
+    uint32_t live;    /* not returned */
+    uint32_t arrived; /* at the barrier */
+    uint32_t votes;   /* of those */
+    uint32_t result;  /* votes of the barrier before */
+    void *dynamic;
+    struct emulated_array arrays[24];
+    unsigned array_count;
+    size_t shared_bytes;
+};
+
+struct emulated_machine {
+    gordian_allocator memory;
+    struct fiber host;
+    struct fiber *fibers;        /* as many as threads have ever been resident */
+    struct emulated_lane *lanes; /* one for each fiber */
+    struct emulated_lane **ready;
+    size_t room;
+    size_t ready_head, ready_count; /* a ring of `room` */
+    struct emulated_block *blocks;  /* resident ones */
+    size_t block_room;
+    uint32_t resident;    /* blocks that run */
+    struct random random; /* when shuffled */
+    bool shuffled;
+    uint64_t idle; /* steps since anything changed */
+    const struct machine_launch *launch;
+    atomic_bool stop; /* set by another thread: give the service up */
+    gordian_status failure;
+    char message[200];
+};
+
+struct machine_launch {
+    const char *name;
+    const struct emulated_kernel *kernel;
+    uint32_t blocks, threads;
+    size_t shared;
+    bool cooperative, service;
+    uint64_t seed;
+    const void *arguments; /* aligned as malloc does */
+};
+
+void machine_init(struct emulated_machine *machine, const gordian_allocator *memory);
+void machine_free(struct emulated_machine *machine);
+/* Makes room for `threads` at once; false: out of memory. */
+bool machine_reserve(struct emulated_machine *machine, uint32_t blocks, uint32_t threads);
+/* How many blocks of this launch are there at once, at most. */
+uint32_t machine_window(const struct machine_launch *launch);
+/* Runs it to its end, or to its failure: machine->failure and machine->message. Needs
+ * room for machine_window(launch) blocks. */
+void machine_run(struct emulated_machine *machine, const struct machine_launch *launch);
+
+/* Whether these blocks fit the pretended device at once, each multiprocessor's limits kept. */
+unsigned emulated_resident(unsigned threads, size_t shared);
+
+/* ---- between machine.c and words.c */
+
+/* Puts a thread into the queue of those that can run. */
+void machine_ready(struct emulated_machine *machine, struct emulated_lane *lane);
+/* Lets others run until this thread is taken from the queue. */
+void machine_give_way(struct emulated_lane *lane);
+/* This thread has returned: whoever waits for it need not. */
+void machine_returned(struct emulated_lane *lane);
+/* Notes why the launch fails; machine_abandon then ends it. */
+void machine_fault(struct emulated_machine *machine, gordian_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void machine_abandon(struct emulated_lane *lane) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,159 @@
+/* The table of benches, running them, and what is said about the machine. */
+#include "lab/bench/bench.h"
+
+#include "build-info.h"
+#include "foundation/base/error.h"
+#include "foundation/base/json/json_write.h"
+#include "foundation/base/machine.h"
+#include "foundation/base/nearest.h"
+#include "lab/bench/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+const struct bench_info bench_list[] = {
+    {"detect", "deadlock detection: chains, random load, multi-unit releases, check, memory, GPU",
+     bench_detect},
+    {"avoid", "deadlock avoidance: the thesis's worst cases, typical requests, many at once, GPU",
+     bench_avoid},
+    {"compose", "composition: reachable states beside SPIN, the thesis's tables, growth, GPU, MPI",
+     bench_compose},
+    {"makespan", "worst-case makespans: evaluations, the paper's figure 7, proofs, intervals, GPU",
+     bench_makespan},
+    {"array", "a growable array on the GPU: the paper's experiment, grids, elements, pages, reads",
+     bench_array},
+    {"inspect", "a program that hangs, beside gdb: time to the answer, and how long it is held up",
+     bench_inspect},
+    {"run", "watching programs: lock and unlock under `gordian run`, ThreadSanitizer, Helgrind",
+     bench_of_run},
+    {"mpi", "watching MPI programs: 8 bytes to and fro between two ranks under `gordian run`",
+     bench_of_messages},
+    {"collectives", "dumps of a training job of 100 000 ranks, from the files to who is to blame",
+     bench_collectives},
+    {"serve", "the service beside redis-server: rate, latency, durability, a thousand clients",
+     bench_serve},
+    {"shared", "many threads on one system: on resources of their own, around a hot row; memory",
+     bench_shared},
+    {"read",
+     "from the file to the answer: detect and check on text beside a loop that only reads it",
+     bench_read},
+    {"check", "snapshots by one thread, by all cores and on a GPU, from the file to the answer",
+     bench_check},
+    {"watch", "a PostgreSQL with 200 clients, watched by `gordian watch` and not", bench_watch},
+    {NULL, NULL, NULL},
+};
+
+void bench_options_init(struct bench_options *options)
+{
+    *options = (struct bench_options){.seed = 1};
+}
+
+/* ------------------------------------------------------------------ the machine */
+
+/* When this is, and the command that does the same again. */
+static void describe_run(const struct bench_options *options, char *date, size_t date_size,
+                         char *command, size_t command_size)
+{
+    time_t now = time(NULL);
+    struct tm parts;
+    bool chosen = options->engine && strcmp(options->engine, "auto") != 0;
+    if (!gmtime_r(&now, &parts) || !strftime(date, date_size, "%Y-%m-%d", &parts))
+        date[0] = '\0';
+    snprintf(command, command_size, "gordian bench %s%s%s%s", options->name ? options->name : "all",
+             options->quick ? " --quick" : "", chosen ? " --engine " : "",
+             chosen ? options->engine : "");
+}
+
+static void print_machine(struct bench *bench)
+{
+    struct machine machine;
+    machine_describe(&machine);
+    if (!bench->options->json) {
+        output_format(bench->out, "\n%s, %s, %u cores%s%s; %s; %s; commit %s\n", machine.system,
+                      machine.cpu, machine.cores, bench->device[0] ? ", " : "", bench->device,
+                      GORDIAN_BUILD_COMPILER, GORDIAN_BUILD_FLAGS, GORDIAN_BUILD_COMMIT);
+        return;
+    }
+    char date[32], command[256];
+    describe_run(bench->options, date, sizeof date, command, sizeof command);
+    struct json json;
+    json_begin(&json, bench->out);
+    json_key_text(&json, "machine", machine.system);
+    json_key_text(&json, "cpu", machine.cpu);
+    json_key_u64(&json, "cores", machine.cores);
+    if (bench->device[0])
+        json_key_text(&json, "device", bench->device);
+    json_key_text(&json, "compiler", GORDIAN_BUILD_COMPILER);
+    json_key_text(&json, "flags", GORDIAN_BUILD_FLAGS);
+    json_key_text(&json, "commit", GORDIAN_BUILD_COMMIT);
+    json_key_text(&json, "date", date);
+    json_key_text(&json, "command", command);
+    json_key_bool(&json, "quick", bench->options->quick);
+    json_end(&json);
+}
+
+/* ------------------------------------------------------------------ running */
+
+static gordian_status check_engine(const char *name, gordian_error *error)
+{
+    if (!name || strcmp(name, "auto") == 0)
+        return GORDIAN_OK;
+    gordian_engine_info info;
+    for (size_t i = 0; gordian_engine(i, &info) == GORDIAN_OK; i++)
+        if (strcmp(info.name, name) == 0)
+            return info.available ? GORDIAN_OK
+                                  : fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s': %s", name,
+                                         info.reason);
+    return fail(error, GORDIAN_STATUS_INPUT, "unknown engine '%s'", name);
+}
+
+static gordian_status check_name(const char *name, gordian_error *error)
+{
+    char list[256] = "";
+    struct nearest nearest = {.typed = name, .length = name ? strlen(name) : 0};
+    for (const struct bench_info *info = bench_list; info->name; info++) {
+        if (!name || strcmp(info->name, name) == 0)
+            return GORDIAN_OK;
+        nearest_offer(&nearest, info->name);
+        strncat(list, info == bench_list ? "" : ", ", sizeof list - strlen(list) - 1);
+        strncat(list, info->name, sizeof list - strlen(list) - 1);
+    }
+    const char *found = nearest_found(&nearest);
+    return fail(error, GORDIAN_STATUS_INPUT, "unknown bench '%.40s'%s%s%s", name,
+                found ? "; did you mean '" : ": one of ", found ? found : list, found ? "'?" : "");
+}
+
+static void print_score(struct bench *bench)
+{
+    size_t bars = 0, met = 0;
+    for (size_t i = 0; i < bench->row_count; i++) {
+        bars += bench->rows[i].bar_kind != BAR_NONE;
+        met += bench->rows[i].bar_kind != BAR_NONE && bench_met(&bench->rows[i]);
+    }
+    if (bars && !bench->options->json)
+        output_format(bench->out, "\n%zu of %zu bars met\n", met, bars);
+}
+
+gordian_status bench_run(const struct bench_options *options, struct output *out,
+                         gordian_error *error)
+{
+    gordian_status status = check_name(options->name, error);
+    if (status == GORDIAN_OK)
+        status = check_engine(options->engine, error);
+    struct bench bench = {
+        .options = options, .out = out, .error = error, .memory = memory_allocator(NULL)};
+    for (const struct bench_info *info = bench_list; info->name && status == GORDIAN_OK; info++)
+        if (!options->name || strcmp(info->name, options->name) == 0)
+            status = info->run(&bench);
+    if (status == GORDIAN_OK) {
+        print_score(&bench);
+        print_machine(&bench);
+        if (!output_flush(out))
+            status = fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));
+    }
+    if (status == GORDIAN_OK && options->svg)
+        status = bench_plot(&bench, options->svg);
+    memory_free(&bench.memory, bench.rows);
+    return status;
+}

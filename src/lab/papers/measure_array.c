@@ -1,0 +1,43 @@
+/* The growable array: of random numbers in [0, 99] those below 90 are kept. */
+#include "foundation/base/error.h"
+#include "lab/papers/measures.h"
+#include "lab/published/array_figure.h"
+
+struct array_cell {
+    struct papers_run *run;
+    struct published_array_cell cell;
+};
+
+static gordian_status run_cell(void *context, double *ns, gordian_error *error)
+{
+    struct array_cell *cell = context;
+    gordian_status status = published_array_measure(cell->run->gpu, &cell->cell, error);
+    *ns = cell->cell.ns;
+    return status;
+}
+
+/* What ran out of memory is no answer, and stays empty. */
+static gordian_status time_cell(struct papers_run *run, const struct papers_measure *measure,
+                                const struct papers_point *point, struct results_value *value)
+{
+    struct array_cell cell = {.run = run,
+                              .cell = {.method = (enum published_array_method)measure->how,
+                                       .count = (uint64_t)point->x,
+                                       .one_block = measure->with != NULL,
+                                       .seed = run->bench.options->seed,
+                                       .samples = 1}};
+    struct bench_side side = {.context = &cell, .run = run_cell};
+    gordian_status status = papers_run_gpu(run);
+    if (status == GORDIAN_OK)
+        status = papers_time(run, &side, value);
+    if (status == GORDIAN_OK && cell.cell.refused)
+        *value = (struct results_value){0};
+    return status;
+}
+
+gordian_status measure_array(struct papers_run *run, const struct papers_measure *measure,
+                             const struct papers_point *points, size_t count,
+                             struct results_value *values)
+{
+    return papers_each(run, measure, points, count, values, time_cell);
+}

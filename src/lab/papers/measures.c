@@ -1,0 +1,337 @@
+#include "lab/papers/measures.h"
+
+#include "foundation/base/error.h"
+#include "lab/bench/detect_published.h"
+#include "lab/published/array_figure.h"
+#include "lab/published/published.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct papers_measure papers_measures[] = {
+    {"osdda-cpu-list", PAPERS_SIDE_PUBLISHED_CPU, "published, CPU",
+     "OSDDA on bit matrices on one core, the engine matrix", 2048, measure_detect, "matrix",
+     PAPER_EXPERIMENT_LIST},
+    {"osdda-chars-list", PAPERS_SIDE_PUBLISHED_GPU, "published initial, GPU",
+     "GPU-OSDDA as published, a character a bit", 2048, measure_detect, "osdda-chars",
+     PAPER_EXPERIMENT_LIST},
+    {"osdda-ints-list", PAPERS_SIDE_PUBLISHED_GPU, "published initial, ints, GPU",
+     "GPU-OSDDA as published, an integer a bit", 2048, measure_detect, "osdda-ints",
+     PAPER_EXPERIMENT_LIST},
+    {"osdda-bits-list", PAPERS_SIDE_PUBLISHED_GPU, "published, GPU",
+     "GPU-OSDDA as published, bit-packed", 4096, measure_detect, "osdda-bits",
+     PAPER_EXPERIMENT_LIST},
+    {"detect-cuda-list", PAPERS_SIDE_OURS_GPU, "ours, GPU", "the engine cuda", 0, measure_detect,
+     "cuda", PAPER_EXPERIMENT_LIST},
+    {"detect-sparse-list", PAPERS_SIDE_OURS_CPU, "ours, CPU", "the engine sparse", 0,
+     measure_detect, "sparse", PAPER_EXPERIMENT_LIST},
+    {"osdda-cpu-block", PAPERS_SIDE_PUBLISHED_CPU, "published, CPU",
+     "OSDDA on bit matrices on one core, the engine matrix", 2048, measure_detect, "matrix",
+     PAPER_EXPERIMENT_BLOCK},
+    {"osdda-bits-block", PAPERS_SIDE_PUBLISHED_GPU, "published, GPU",
+     "GPU-OSDDA as published, bit-packed", 4096, measure_detect, "osdda-bits",
+     PAPER_EXPERIMENT_BLOCK},
+    {"detect-cuda-block", PAPERS_SIDE_OURS_GPU, "ours, GPU", "the engine cuda", 0, measure_detect,
+     "cuda", PAPER_EXPERIMENT_BLOCK},
+    {"detect-sparse-block", PAPERS_SIDE_OURS_CPU, "ours, CPU", "the engine sparse", 0,
+     measure_detect, "sparse", PAPER_EXPERIMENT_BLOCK},
+    {"osdda-cpu-release", PAPERS_SIDE_PUBLISHED_CPU, "published, CPU",
+     "OSDDA on bit matrices on one core, the engine matrix", 2048, measure_detect, "matrix",
+     PAPER_EXPERIMENT_RELEASE},
+    {"osdda-bits-release", PAPERS_SIDE_PUBLISHED_GPU, "published, GPU",
+     "GPU-OSDDA as published, bit-packed", 4096, measure_detect, "osdda-bits",
+     PAPER_EXPERIMENT_RELEASE},
+    {"detect-cuda-release", PAPERS_SIDE_OURS_GPU, "ours, GPU", "the engine cuda", 0, measure_detect,
+     "cuda", PAPER_EXPERIMENT_RELEASE},
+    {"detect-sparse-release", PAPERS_SIDE_OURS_CPU, "ours, CPU", "the engine sparse", 0,
+     measure_detect, "sparse", PAPER_EXPERIMENT_RELEASE},
+    {"lmdda-cpu-list", PAPERS_SIDE_PUBLISHED_CPU, "published, CPU",
+     "LMDDA on bit matrices on one core, the engine matrix", 512, measure_detect, "matrix",
+     PAPER_EXPERIMENT_LIST_AND_RELEASE},
+    {"lmdda-chars-list", PAPERS_SIDE_PUBLISHED_GPU, "published initial, GPU",
+     "GPU-LMDDA as published, a character a bit", 512, measure_detect, "lmdda-chars",
+     PAPER_EXPERIMENT_LIST_AND_RELEASE},
+    {"lmdda-bits-list", PAPERS_SIDE_PUBLISHED_GPU, "published, GPU",
+     "GPU-LMDDA as published, bit-packed", 0, measure_detect, "lmdda-bits",
+     PAPER_EXPERIMENT_LIST_AND_RELEASE},
+    {"multi-cuda-list", PAPERS_SIDE_OURS_GPU, "ours, GPU", "the engine cuda", 0, measure_detect,
+     "cuda", PAPER_EXPERIMENT_LIST_AND_RELEASE},
+    {"multi-sparse-list", PAPERS_SIDE_OURS_CPU, "ours, CPU", "the engine sparse", 0, measure_detect,
+     "sparse", PAPER_EXPERIMENT_LIST_AND_RELEASE},
+    {"pba-cpu-worst", PAPERS_SIDE_PUBLISHED_CPU, "published, CPU",
+     "CPU-PBA as published, on one core", 1024, measure_banker, NULL, 0},
+    {"pba-worst", PAPERS_SIDE_PUBLISHED_GPU, "published, GPU",
+     "GPU-PBA as published, a launch a round and the scan on the host", 0, measure_banker, NULL, 0},
+    {"avoid-cuda-worst", PAPERS_SIDE_OURS_GPU, "ours, GPU", "the engine cuda", 0, measure_worst,
+     "cuda", 0},
+    {"avoid-holt-worst", PAPERS_SIDE_OURS_CPU, "ours, CPU", "the engine holt", 0, measure_worst,
+     "holt", 0},
+    {"product-cpu", PAPERS_SIDE_PUBLISHED_CPU, "published, CPU",
+     "the report's version for processors, on one core", 0, measure_matrices, NULL, 0},
+    {"product-gpu", PAPERS_SIDE_PUBLISHED_GPU, "published, GPU",
+     "the product as published, a cell a thread", 0, measure_matrices, NULL, 0},
+    {"compose-cuda-products", PAPERS_SIDE_OURS_GPU, "ours, GPU",
+     "the engine cuda, every transition of the product written", 0, measure_product_cuda, NULL, 0},
+    {"compose-cells", PAPERS_SIDE_OURS_CPU, "ours, cells, CPU",
+     "our loop over the cells of the same matrices, names as bits", 0, measure_cells, NULL, 0},
+    {"compose-cpu-products", PAPERS_SIDE_OURS_CPU, "ours, CPU",
+     "the engine cpu, one thread, from automata to deadlocks", 0, measure_product, "cpu", 0},
+    {"lfvector-wait", PAPERS_SIDE_PUBLISHED_GPU, "published, GPU",
+     "the paper's second method, one block", 0, measure_array, "one", PUBLISHED_ARRAY_CELL_WAIT},
+    {"lfvector-bound", PAPERS_SIDE_PUBLISHED_GPU, "its bound, GPU",
+     "one atomicAdd an element into memory that is there, one block", 0, measure_array, "one",
+     PUBLISHED_ARRAY_CELL_BOUND},
+    {"lfvector-grid", PAPERS_SIDE_PUBLISHED_GPU, "LFVector, GPU",
+     "doubling buckets for any grid, one atomicAdd an element", 0, measure_array, NULL,
+     PUBLISHED_ARRAY_CELL_LFVECTOR},
+    {"subarrays-grid", PAPERS_SIDE_PUBLISHED_GPU, "sub-arrays, GPU",
+     "the paper's next step, a sub-array a block and an index of them", 0, measure_array, NULL,
+     PUBLISHED_ARRAY_CELL_SUBARRAYS},
+    {"garray-pages", PAPERS_SIDE_OURS_GPU, "ours, GPU",
+     "the growable array, growing from empty during the kernel", 0, measure_array, NULL,
+     PUBLISHED_ARRAY_CELL_PAGES},
+    {"anneal-round-robin", PAPERS_SIDE_PUBLISHED_CPU, "round-robin",
+     "the published annealing from round-robin, two chains", 0, measure_chains, NULL,
+     GORDIAN_MAKESPAN_START_ROUND_ROBIN},
+    {"anneal-fixed-priority", PAPERS_SIDE_PUBLISHED_CPU, "fixed priority",
+     "the published annealing from fixed priorities, two chains", 0, measure_chains, NULL,
+     GORDIAN_MAKESPAN_START_FIXED_PRIORITY},
+    {"anneal-most-pending", PAPERS_SIDE_PUBLISHED_CPU, "most pending",
+     "the published annealing from most pending first, two chains", 0, measure_chains, NULL,
+     GORDIAN_MAKESPAN_START_MOST_PENDING},
+    {"anneal-random", PAPERS_SIDE_PUBLISHED_CPU, "random",
+     "the published annealing from random strings, two chains", 0, measure_chains, NULL,
+     GORDIAN_MAKESPAN_START_RANDOM},
+    {"anneal-cuda", PAPERS_SIDE_OURS_GPU, "ours, GPU", "the engine cuda, thousands of chains", 0,
+     measure_chains_cuda, "cuda", 0},
+    {"anneal-ours", PAPERS_SIDE_OURS_CPU, "ours, CPU", "our annealing, the best of eight chains", 0,
+     measure_chains, NULL, 0},
+    {0},
+};
+
+const struct papers_measure *papers_measure_named(const char *name)
+{
+    for (const struct papers_measure *measure = papers_measures; measure->name; measure++)
+        if (strcmp(measure->name, name) == 0)
+            return measure;
+    return NULL;
+}
+
+bool papers_side_is_gpu(enum papers_side side)
+{
+    return side == PAPERS_SIDE_PUBLISHED_GPU || side == PAPERS_SIDE_OURS_GPU;
+}
+
+const char *papers_side_text(enum papers_side side)
+{
+    static const char *const names[] = {"published-cpu", "published-gpu", "ours-gpu", "ours-cpu"};
+    return names[side];
+}
+
+const char *papers_why_not(const struct papers_run *run, const struct papers_measure *measure)
+{
+    const char *why = NULL;
+    if (!papers_side_is_gpu(measure->side))
+        return NULL;
+    if (!gpu_available(&why))
+        return why;
+    return run->info.emulated && !run->emulated ? "there is an emulated GPU only" : NULL;
+}
+
+/* ------------------------------------------------------------------ a run */
+
+void papers_run_open(struct papers_run *run, const struct bench_options *options,
+                     struct results *results, gordian_error *error)
+{
+    const char *why;
+    *run = (struct papers_run){.results = results};
+    run->bench =
+        (struct bench){.options = options, .error = error, .memory = memory_allocator(NULL)};
+    /* What it is, to say so with the results; without one there is nothing to say. */
+    if (!gpu_available(&why) || papers_run_gpu(run) != GORDIAN_OK)
+        run->info = (struct gpu_info){0};
+}
+
+void papers_run_close(struct papers_run *run)
+{
+    gpu_close(run->gpu);
+    run->gpu = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        published_fig7_free(&run->figures[i]);
+        run->has_figure[i] = false;
+    }
+}
+
+gordian_status papers_run_gpu(struct papers_run *run)
+{
+    gordian_error *error = run->bench.error;
+    if (run->gpu)
+        return GORDIAN_OK;
+    gordian_status status = gpu_open_default(&run->gpu, &run->bench.memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    gpu_get_info(run->gpu, &run->info);
+    status = gpu_add_kernels(run->gpu, &published_kernels, error);
+    if (status != GORDIAN_OK)
+        papers_run_close(run);
+    return status;
+}
+
+/* ------------------------------------------------------------------ measuring */
+
+#define LONG_NS 3e9 /* a run that takes so long is a sample by itself */
+
+gordian_status papers_time(struct papers_run *run, struct bench_side *side,
+                           struct results_value *value)
+{
+    const bool quick = run->bench.options->quick;
+    struct bench_effort effort = {0, 3, 200, quick ? 0.2 : 1};
+    double ns = 0;
+    uint64_t start = clock_ns();
+    gordian_status status = side->run(side->context, &ns, run->bench.error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (run->emulated || (double)(clock_ns() - start) > LONG_NS) {
+        value->value = ns;
+        value->samples = 1;
+        return GORDIAN_OK;
+    }
+    status = bench_measure(&run->bench, side, 1, &effort);
+    value->value = side->median;
+    value->p99 = side->p99;
+    value->samples = side->samples;
+    return status;
+}
+
+gordian_status papers_each(struct papers_run *run, const struct papers_measure *measure,
+                           const struct papers_point *points, size_t count,
+                           struct results_value *values, papers_one *one)
+{
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+        bench_progress(&run->bench, "%s, %s", measure->name, points[i].text);
+        status = one(run, measure, &points[i], &values[i]);
+    }
+    return status;
+}
+
+/* Was it measured in this run? Its runs are the last one only. */
+static bool is_done(const struct papers_run *run, const struct papers_measure *measure,
+                    const struct papers_point *point)
+{
+    const struct results_value *value =
+        results_find(run->results, measure->name, point->x, point->y);
+    return value && value->run + 1 == run->results->run_count;
+}
+
+static bool is_left_out(const struct papers_run *run, const struct papers_measure *measure,
+                        const struct papers_point *point)
+{
+    return run->bench.options->quick && measure->quick_most > 0 && point->x > measure->quick_most;
+}
+
+static gordian_status measure_points(struct papers_run *run, const struct papers_measure *measure,
+                                     const struct papers_item *item)
+{
+    struct papers_point points[PAPERS_VALUES_MOST];
+    struct results_value values[PAPERS_VALUES_MOST] = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < papers_point_count(item) && count < PAPERS_VALUES_MOST; i++) {
+        points[count] = papers_point_at(item, i);
+        count +=
+            !is_left_out(run, measure, &points[count]) && !is_done(run, measure, &points[count]);
+    }
+    if (count == 0)
+        return GORDIAN_OK;
+    gordian_status status = measure->run(run, measure, points, count, values);
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+        struct results_value *value = &values[i];
+        value->x = points[i].x;
+        value->y = points[i].y;
+        memcpy(value->measure, measure->name, strlen(measure->name) + 1);
+        if (value->value > 0)
+            status = results_add(run->results, value, run->bench.error);
+    }
+    return status;
+}
+
+/* Appends as much as there is room for. */
+static void append_text(char *text, size_t size, const char *more)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s", more);
+}
+
+bool papers_unmeasured(const struct papers_run *run, const struct papers_measure *measure,
+                       const struct papers_item *item, char *text, size_t size)
+{
+    const char *why = papers_why_not(run, measure);
+    size_t missing = 0, large = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < papers_point_count(item); i++) {
+        struct papers_point point = papers_point_at(item, i);
+        if (is_done(run, measure, &point))
+            continue;
+        append_text(text, size, missing++ ? ", " : "");
+        append_text(text, size, point.text);
+        large += is_left_out(run, measure, &point);
+    }
+    if (!why)
+        why = large == missing ? "left out by --quick" : "it could not be measured";
+    append_text(text, size, ": ");
+    append_text(text, size, why);
+    return missing > 0;
+}
+
+static bool names_measure(const struct papers_item *item, const char *measure)
+{
+    for (size_t i = 0; i < item->measures.count; i++)
+        if (strcmp(item->measures.items[i], measure) == 0)
+            return true;
+    return false;
+}
+
+static bool has_point(const struct papers_item *item, const struct results_value *value)
+{
+    for (size_t i = 0; i < papers_point_count(item); i++) {
+        struct papers_point point = papers_point_at(item, i);
+        if (point.x == value->x && point.y == value->y)
+            return true;
+    }
+    return false;
+}
+
+gordian_status papers_check_results(const struct papers *papers, const struct results *results,
+                                    size_t first_run, gordian_error *error)
+{
+    for (size_t i = 0; i < results->value_count; i++) {
+        const struct results_value *value = &results->values[i];
+        bool known = value->run < first_run;
+        for (size_t k = 0; k < papers->item_count && !known; k++)
+            known = names_measure(&papers->items[k], value->measure) &&
+                    has_point(&papers->items[k], value);
+        if (known)
+            continue;
+        if (!papers_measure_named(value->measure))
+            return fail_at(error, GORDIAN_STATUS_INPUT, value->line, 1, "unknown measure '%s'",
+                           value->measure);
+        return fail_at(error, GORDIAN_STATUS_INPUT, value->line, 1,
+                       "no table or figure has '%s' at x %g, y %g", value->measure, value->x,
+                       value->y);
+    }
+    return GORDIAN_OK;
+}
+
+gordian_status papers_measure_item(struct papers_run *run, const struct papers_item *item)
+{
+    gordian_status status = GORDIAN_OK;
+    for (size_t m = 0; m < item->measures.count && status == GORDIAN_OK; m++) {
+        const struct papers_measure *measure = papers_measure_named(item->measures.items[m]);
+        if (!measure)
+            return fail(run->bench.error, GORDIAN_STATUS_INPUT, "%s: nothing measures '%s'",
+                        item->key, item->measures.items[m]);
+        if (!papers_why_not(run, measure))
+            status = measure_points(run, measure, item);
+    }
+    return status;
+}

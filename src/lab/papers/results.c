@@ -1,0 +1,274 @@
+#include "lab/papers/results.h"
+
+#include "build-info.h"
+#include "foundation/base/json/json_write.h"
+#include "foundation/base/machine.h"
+#include "lab/papers/data.h"
+#include "lab/papers/flat.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void results_init(struct results *results)
+{
+    *results = (struct results){.memory = memory_allocator(NULL)};
+}
+
+void results_free(struct results *results)
+{
+    memory_free(&results->memory, results->runs);
+    memory_free(&results->memory, results->values);
+    results->runs = NULL;
+    results->values = NULL;
+    results->run_count = results->run_room = results->value_count = results->value_room = 0;
+}
+
+/* ------------------------------------------------------------------ adding */
+
+static gordian_status add_run(struct results *results, const struct results_run *run,
+                              gordian_error *error)
+{
+    if (!memory_grow(&results->memory, &results->runs, &results->run_room, results->run_count + 1,
+                     sizeof *run))
+        return fail_memory(error);
+    results->runs[results->run_count++] = *run;
+    return GORDIAN_OK;
+}
+
+gordian_status results_begin_run(struct results *results, const char *device, gordian_error *error)
+{
+    struct results_run run = {0};
+    struct machine machine;
+    struct tm day;
+    time_t now = time(NULL);
+    machine_describe(&machine);
+    run.cores = machine.cores;
+    snprintf(run.system, sizeof run.system, "%s", machine.system);
+    snprintf(run.cpu, sizeof run.cpu, "%s", machine.cpu);
+    snprintf(run.device, sizeof run.device, "%s", device);
+    snprintf(run.compiler, sizeof run.compiler, "%s", GORDIAN_BUILD_COMPILER);
+    snprintf(run.flags, sizeof run.flags, "%s", GORDIAN_BUILD_FLAGS);
+    snprintf(run.commit, sizeof run.commit, "%s", GORDIAN_BUILD_COMMIT);
+    if (gmtime_r(&now, &day))
+        strftime(run.date, sizeof run.date, "%Y-%m-%d", &day);
+    return add_run(results, &run, error);
+}
+
+static struct results_value *find_value(const struct results *results, const char *measure,
+                                        double x, double y)
+{
+    for (size_t i = 0; i < results->value_count; i++) {
+        struct results_value *value = &results->values[i];
+        if (value->x == x && value->y == y && strcmp(value->measure, measure) == 0)
+            return value;
+    }
+    return NULL;
+}
+
+const struct results_value *results_find(const struct results *results, const char *measure,
+                                         double x, double y)
+{
+    return find_value(results, measure, x, y);
+}
+
+static gordian_status put_value(struct results *results, const struct results_value *value,
+                                gordian_error *error)
+{
+    struct results_value *old = find_value(results, value->measure, value->x, value->y);
+    if (!old && !memory_grow(&results->memory, &results->values, &results->value_room,
+                             results->value_count + 1, sizeof *value))
+        return fail_memory(error);
+    if (!old)
+        old = &results->values[results->value_count++];
+    *old = *value;
+    return GORDIAN_OK;
+}
+
+gordian_status results_add(struct results *results, const struct results_value *value,
+                           gordian_error *error)
+{
+    struct results_value added = *value;
+    added.run = results->run_count - 1;
+    return put_value(results, &added, error);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* A line's members, of a run or of a value. */
+struct results_line {
+    struct results_run run;
+    struct results_value value;
+    double run_number;
+};
+
+/* As much of it as there is room for. */
+static void copy_text(char *to, size_t room, const char *text)
+{
+    size_t length = strnlen(text, room - 1);
+    memcpy(to, text, length);
+    to[length] = '\0';
+}
+
+static void take_member(struct results_line *line, const struct flat_member *member)
+{
+    struct results_run *run = &line->run;
+    const struct {
+        const char *key;
+        char *text;
+    } texts[] = {{"system", run->system}, {"cpu", run->cpu},           {"device", run->device},
+                 {"flags", run->flags},   {"compiler", run->compiler}, {"commit", run->commit},
+                 {"date", run->date}};
+    const struct {
+        const char *key;
+        double *number;
+    } numbers[] = {{"x", &line->value.x},
+                   {"y", &line->value.y},
+                   {"value", &line->value.value},
+                   {"p99", &line->value.p99},
+                   {"run", &line->run_number}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp(member->key, texts[i].key) == 0)
+            copy_text(texts[i].text, RESULTS_TEXT, member->text);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(member->key, numbers[i].key) == 0)
+            *numbers[i].number = member->number;
+    if (strcmp(member->key, "measure") == 0)
+        copy_text(line->value.measure, sizeof line->value.measure, member->text);
+    const bool count = member->number >= 0 && member->number < 1e9;
+    if (count && strcmp(member->key, "cores") == 0)
+        run->cores = (unsigned)member->number;
+    if (count && strcmp(member->key, "samples") == 0)
+        line->value.samples = (unsigned)member->number;
+}
+
+/* The runs of a text come before their values and are numbered from 1. */
+static gordian_status keep_line(struct results *results, struct results_line *line, size_t first,
+                                uint64_t number, gordian_error *error)
+{
+    const size_t runs = results->run_count - first;
+    if (!line->value.measure[0]) {
+        if (line->run_number != (double)(runs + 1))
+            return fail_at(error, GORDIAN_STATUS_INPUT, number, 1,
+                           "runs are numbered 1, 2, ... and this is number %zu", runs + 1);
+        return add_run(results, &line->run, error);
+    }
+    if (!(line->run_number >= 1 && line->run_number <= (double)runs))
+        return fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "a value of a run that is not here");
+    if (!isfinite(line->value.x) || !isfinite(line->value.y) || !(line->value.value > 0))
+        return fail_at(error, GORDIAN_STATUS_INPUT, number, 1,
+                       "a value needs x and y, and is above 0");
+    line->value.run = first + (size_t)line->run_number - 1;
+    line->value.line = number;
+    return put_value(results, &line->value, error);
+}
+
+static gordian_status take_line(struct results *results, const char *text, size_t size,
+                                size_t first, uint64_t number, gordian_error *error)
+{
+    struct results_line line = {.value = {.x = NAN, .y = NAN, .value = NAN}, .run_number = NAN};
+    struct flat flat = flat_open(text, size);
+    struct flat_member member;
+    while (flat_next(&flat, &member))
+        take_member(&line, &member);
+    if (flat.why)
+        return fail_at(error, GORDIAN_STATUS_INPUT, number, (uint64_t)(flat.at - text) + 1, "%s",
+                       flat.why);
+    return keep_line(results, &line, first, number, error);
+}
+
+gordian_status results_read(struct results *results, const char *text, size_t size,
+                            gordian_error *error)
+{
+    const size_t first = results->run_count;
+    gordian_status status = GORDIAN_OK;
+    const char *end = text + size;
+    for (uint64_t number = 1; text < end && status == GORDIAN_OK; number++) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t length = (size_t)((newline ? newline : end) - text);
+        if (length > 0)
+            status = take_line(results, text, length, first, number, error);
+        text += length + 1;
+    }
+    return status;
+}
+
+gordian_status results_read_recorded(struct results *results, gordian_error *error)
+{
+    return results_read(results, papers_recorded.text, *papers_recorded.size, error);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static void write_run(struct output *out, const struct results_run *run, size_t number)
+{
+    struct json json;
+    json_begin(&json, out);
+    json_key_u64(&json, "run", number);
+    json_key_text(&json, "system", run->system);
+    json_key_text(&json, "cpu", run->cpu);
+    json_key_u64(&json, "cores", run->cores);
+    if (run->device[0])
+        json_key_text(&json, "device", run->device);
+    json_key_text(&json, "compiler", run->compiler);
+    json_key_text(&json, "flags", run->flags);
+    json_key_text(&json, "commit", run->commit);
+    json_key_text(&json, "date", run->date);
+    json_end(&json);
+}
+
+static void write_value(struct output *out, const struct results_value *value, size_t run)
+{
+    struct json json;
+    json_begin(&json, out);
+    json_key_text(&json, "measure", value->measure);
+    json_key_number(&json, "x", value->x);
+    json_key_number(&json, "y", value->y);
+    json_key_number(&json, "value", value->value);
+    if (value->p99 > 0)
+        json_key_number(&json, "p99", value->p99);
+    json_key_u64(&json, "samples", value->samples);
+    json_key_u64(&json, "run", run);
+    json_end(&json);
+}
+
+static bool run_is_used(const struct results *results, size_t run)
+{
+    for (size_t i = 0; i < results->value_count; i++)
+        if (results->values[i].run == run)
+            return true;
+    return false;
+}
+
+/* Of the runs that are used, its number from 1. */
+static size_t number_of_run(const struct results *results, size_t run)
+{
+    size_t number = 0;
+    for (size_t i = 0; i <= run; i++)
+        number += run_is_used(results, i);
+    return number;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct results_value *a = left, *b = right;
+    int order = strcmp(a->measure, b->measure);
+    if (order == 0 && a->y != b->y)
+        order = a->y < b->y ? -1 : 1;
+    if (order == 0 && a->x != b->x)
+        order = a->x < b->x ? -1 : 1;
+    return order;
+}
+
+void results_write(struct results *results, struct output *out)
+{
+    for (size_t i = 0; i < results->run_count; i++)
+        if (run_is_used(results, i))
+            write_run(out, &results->runs[i], number_of_run(results, i));
+    if (results->value_count)
+        qsort(results->values, results->value_count, sizeof *results->values, by_place);
+    for (size_t i = 0; i < results->value_count; i++)
+        write_value(out, &results->values[i], number_of_run(results, results->values[i].run));
+}

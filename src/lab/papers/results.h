@@ -1,0 +1,67 @@
+/*
+ * What was measured, and where: a text of JSON objects, one a line.
+ *
+ *     {"run":1,"system":"Linux x86_64","cpu":"...","cores":16,"device":"NVIDIA H200",...}
+ *     {"measure":"detect-cuda-list","x":8192,"y":8192,"value":61.2e6,"p99":...,"samples":5,"run":1}
+ *
+ * A run is a machine at a time; a value belongs to the run whose number it has in that text. Of a
+ * measure at a point there is one value, the one that was added last.
+ */
+#ifndef GORDIAN_LAB_PAPERS_RESULTS_H
+#define GORDIAN_LAB_PAPERS_RESULTS_H
+
+#include "foundation/base/io/output.h"
+#include "lab/papers/papers.h"
+
+#define RESULTS_TEXT 192
+
+struct results_run {
+    char system[RESULTS_TEXT], cpu[RESULTS_TEXT], device[RESULTS_TEXT]; /* device "": none */
+    char compiler[RESULTS_TEXT], flags[RESULTS_TEXT], commit[RESULTS_TEXT], date[RESULTS_TEXT];
+    unsigned cores;
+};
+
+struct results_value {
+    char measure[48];
+    double x, y;
+    double value; /* nanoseconds, or cycles: as the measure has it */
+    double p99;
+    unsigned samples;
+    size_t run;    /* its place in `runs` */
+    uint64_t line; /* of the text it was read from; 0: it was measured */
+};
+
+struct results {
+    gordian_allocator memory;
+    struct results_run *runs;
+    size_t run_count, run_room;
+    struct results_value *values;
+    size_t value_count, value_room;
+};
+
+void results_init(struct results *results);
+void results_free(struct results *results);
+
+/* Adds a text's results to those there are. GORDIAN_STATUS_INPUT, with the line. */
+gordian_status results_read(struct results *results, const char *text, size_t size,
+                            gordian_error *error);
+/* The same from a file; `missing_is_fine`: as if it were empty. */
+gordian_status results_read_file(struct results *results, const char *path, bool missing_is_fine,
+                                 gordian_error *error);
+/* Those the program was built with. */
+gordian_status results_read_recorded(struct results *results, gordian_error *error);
+
+/* A run on this machine, now; `device` "": without one. */
+gordian_status results_begin_run(struct results *results, const char *device, gordian_error *error);
+/* Adds the value, whose run is the last one, in place of what there was. */
+gordian_status results_add(struct results *results, const struct results_value *value,
+                           gordian_error *error);
+/* NULL: it was not measured. */
+const struct results_value *results_find(const struct results *results, const char *measure,
+                                         double x, double y);
+
+/* Runs that have values, then the values, by measure and point. */
+void results_write(struct results *results, struct output *out);
+gordian_status results_write_file(struct results *results, const char *path, gordian_error *error);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * The paper's task, from the host: of many random numbers in [0, 99] those below 90 are kept.
+ * Numbers to filter, what is to come of it, and whether it did (kernels/array_task.h). The device
+ * has been given published_kernels.
+ */
+#ifndef GORDIAN_LAB_PUBLISHED_ARRAY_TASK_H
+#define GORDIAN_LAB_PUBLISHED_ARRAY_TASK_H
+
+#include "foundation/gpu/array/array.h"
+#include "lab/published/kernels/array_task.h"
+
+#define ARRAY_BELOW 90 /* of numbers in [0, 99], these are kept */
+
+struct array_task {
+    struct gpu *gpu;
+    struct gpu_info info;
+    uint64_t seed, count;
+    uint32_t element; /* bytes; the first four are the number */
+    struct array_task_answer expected;
+    gpu_address numbers; /* 16-byte aligned */
+    gpu_address answer;  /* struct array_task_answer */
+};
+
+/* On failure it is to be closed too. */
+gordian_status array_task_open(struct array_task *task, struct gpu *gpu, uint64_t count,
+                               uint32_t element, uint64_t seed, gordian_error *error);
+void array_task_close(struct array_task *task);
+
+/* GORDIAN_STATUS_INPUT, saying who, unless the array, or (NULL) the `size` elements at `plain`, is
+ * exactly what is to be kept. */
+gordian_status array_task_check(const struct array_task *task, const char *who,
+                                const struct gpu_array *array, gpu_address plain, uint64_t size,
+                                gordian_error *error);
+gordian_status array_task_check_answer(const struct array_task *task, const char *who,
+                                       const struct array_task_answer *answer,
+                                       gordian_error *error);
+
+/* Launches timed on the device; the host's part is hidden behind other work there. */
+gordian_status array_task_time(struct gpu *gpu, const struct gpu_launch *launches, unsigned count,
+                               double *ns, gordian_error *error);
+/* Blocks of a kernel that fit at once, no more than there are tiles. */
+gordian_status array_task_blocks(struct gpu *gpu, const char *kernel, unsigned threads,
+                                 uint64_t tiles, unsigned *blocks, gordian_error *error);
+
+#endif

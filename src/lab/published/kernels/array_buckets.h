@@ -1,0 +1,28 @@
+/* Where an element is among buckets of which each is twice as large as the one before. */
+#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_BUCKETS_H
+#define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_BUCKETS_H
+
+#include "foundation/gpu/kernel.h"
+
+DEVICE uint32_t buckets_top_bit(uint64_t x)
+{
+    uint32_t high = (uint32_t)(x >> 32);
+    return high ? 63 - leading_zeros32(high) : 31 - leading_zeros32((uint32_t)x);
+}
+
+/* The bucket of element i, and *inside where in it; the first has 1 << shift elements. */
+DEVICE uint32_t buckets_find(uint64_t i, uint32_t shift, uint64_t *inside)
+{
+    uint64_t at = i + (UINT64_C(1) << shift);
+    uint32_t top = buckets_top_bit(at);
+    *inside = at ^ UINT64_C(1) << top;
+    return top - shift;
+}
+
+/* Elements of the first `count` buckets. */
+DEVICE uint64_t buckets_elements(uint32_t count, uint32_t shift)
+{
+    return ((UINT64_C(1) << count) - 1) << shift;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * How a matrix stores its elements. The thesis has its methods in two forms: the initial one, an
+ * element a character (OSDDA: or an integer), and the final one, 32 elements a word. The kernels
+ * are the same but for this, so each method has one body, and a file for each form that says which
+ * (FORM_BITS, FORM_CHARS, FORM_INTS) and includes it.
+ *
+ * In a word the first element is the lowest bit; the papers count from the highest.
+ */
+#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_FORM_H
+#define GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_FORM_H
+
+#include "foundation/gpu/kernel.h"
+
+#if defined(FORM_BITS)
+typedef uint32_t cell;
+typedef uint32_t counter; /* an element of AG in a multi-unit system */
+#define CELL_OF(element)  ((element) / 32)
+#define MASK_OF(element)  ((cell)1 << (element) % 32)
+#define CELLS_FOR(count)  (((count) + 31) / 32)
+#define FORM_KERNEL(name) published_##name##_bits
+#else
+#if defined(FORM_CHARS)
+typedef uint8_t cell;
+typedef uint8_t counter;
+#define FORM_KERNEL(name) published_##name##_chars
+#else
+typedef uint32_t cell;
+typedef uint32_t counter;
+#define FORM_KERNEL(name) published_##name##_ints
+#endif
+#define CELL_OF(element) (element)
+#define MASK_OF(element) ((cell)1)
+#define CELLS_FOR(count) (count)
+#endif
+
+DEVICE cell *row_of(uint64_t matrix, uint32_t row, uint32_t across)
+{
+    return GPU_POINTER(cell, matrix) + (uint64_t)row * across;
+}
+
+DEVICE bool has_element(const cell *row, uint32_t element)
+{
+    /* The papers ask whether what is left by the mask is 1; it is the mask itself, if anything. */
+    return (row[CELL_OF(element)] & MASK_OF(element)) != 0;
+}
+
+DEVICE void put_element(cell *row, uint32_t element)
+{
+    row[CELL_OF(element)] = (cell)(row[CELL_OF(element)] | MASK_OF(element));
+}
+
+DEVICE void drop_element(cell *row, uint32_t element)
+{
+    row[CELL_OF(element)] = (cell)(row[CELL_OF(element)] & ~MASK_OF(element));
+}
+
+/* As put_element, while other threads put other elements. */
+DEVICE void put_beside(cell *row, uint32_t element)
+{
+#if defined(FORM_BITS)
+    atomic_or32(&row[CELL_OF(element)], MASK_OF(element));
+#else
+    put_element(row, element);
+#endif
+}
+
+#endif

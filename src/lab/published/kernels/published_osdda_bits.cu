@@ -1,0 +1,3 @@
+/* GPU-OSDDA, a bit an element. */
+#define FORM_BITS
+#include "lab/published/kernels/published_osdda_body.h"

@@ -1,0 +1,12 @@
+/* What measuring a published method gives. */
+#ifndef GORDIAN_LAB_PUBLISHED_MEASURE_H
+#define GORDIAN_LAB_PUBLISHED_MEASURE_H
+
+/* Nanoseconds. */
+struct measure_time {
+    double device; /* between two marks in the device's queue, as the papers' timers do it; 0: no
+                      device took part */
+    double wall;   /* from the call until the answer is there */
+};
+
+#endif

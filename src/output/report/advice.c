@@ -1,0 +1,204 @@
+/* What to do about it: by what the threads hold and wait for. */
+#include "output/report/report.h"
+
+static const char order_advice[] =
+    "    Take these locks in the same order everywhere, for instance by address or by a\n"
+    "    rank; or take the first, try the second, and give the first back if that fails\n"
+    "    (in C++: std::scoped_lock or std::lock takes both at once, safely).\n";
+static const char self_advice[] =
+    "    The thread holds it already. Unlock it before the call that locks again, split that\n"
+    "    function into one that locks and one that expects the lock held, or make the mutex\n"
+    "    recursive (PTHREAD_MUTEX_RECURSIVE, std::recursive_mutex).\n";
+static const char upgrade_advice[] =
+    "    A lock held for reading cannot be turned into one for writing: the writer waits for\n"
+    "    all readers, itself among them. Take it for writing from the start, or unlock, take\n"
+    "    it for writing, and look again at what was read.\n";
+static const char condition_advice[] =
+    "    Waiting for a condition gives back only the mutex that goes with it. Give back every\n"
+    "    other lock first, or signal without needing a lock that the waiter keeps.\n";
+static const char signal_advice[] =
+    "    Nobody is left who could signal the condition: signal it before the last thread that\n"
+    "    can ends or waits, set what is waited for under the mutex, and check it before waiting\n"
+    "    so that no signal is lost.\n";
+static const char each_other_advice[] =
+    "    Each waits for what only another one of them could do: a place in a full queue, a task\n"
+    "    that no worker is free for. Give the queues room or a reader that does not write, and\n"
+    "    let no task wait for another one of the same pool.\n";
+static const char inherit_advice[] =
+    "    Take these locks in the same order everywhere. The kernel has found the cycle of these\n"
+    "    priority-inheritance mutexes (EDEADLK), and the C library then lets the thread that\n"
+    "    closed it sleep for ever; error-checking mutexes return the error instead.\n";
+static const char join_advice[] =
+    "    Give back what the other thread needs in order to end before joining it; a thread\n"
+    "    must not join itself, nor two threads each other.\n";
+static const char barrier_advice[] =
+    "    Somebody who should come to the barrier cannot: give back the locks it needs before\n"
+    "    waiting there, or set the barrier up for as many threads as really come.\n";
+static const char semaphore_advice[] =
+    "    Take units of several semaphores in the same order everywhere, and post what was\n"
+    "    taken before waiting for more.\n";
+static const char post_advice[] =
+    "    Nobody is left who could post the semaphore: post it before the last thread that can\n"
+    "    ends or waits, and on every path, also after an error.\n";
+static const char full_advice[] =
+    "    Both sides write, and nobody reads: read what has come before writing more than the\n"
+    "    buffer takes (64 KiB of a pipe), by a thread of its own, by poll() with descriptors\n"
+    "    that do not block, or by communicate() of Python's subprocess.\n";
+static const char stream_advice[] =
+    "    Everybody reads, and nobody writes: agree on who begins, flush what was written, and\n"
+    "    close the ends that are not used, in children too (O_CLOEXEC), so that the end is seen.\n";
+static const char file_advice[] =
+    "    Lock the files in the same order everywhere, or lock one file for all of them; with\n"
+    "    LOCK_NB or F_SETLK one can try, and give back what it has if that fails.\n";
+static const char child_advice[] =
+    "    Give back, read, or close what the child needs in order to end before waiting for it.\n";
+static const char gil_advice[] =
+    "    Give the interpreter back around calls that may wait for a lock\n"
+    "    (Py_BEGIN_ALLOW_THREADS; in ctypes CDLL instead of PyDLL), and do not call into Python\n"
+    "    with a lock held that others take while they keep the interpreter.\n";
+static const char guard_advice[] =
+    "    An initialiser that runs once must not wait for another thread that needs what is being\n"
+    "    initialised, nor come back to it: take its work out of it, or initialise in order.\n";
+static const char malloc_advice[] =
+    "    A handler of a signal may call only what is safe there (see signal-safety(7)): no\n"
+    "    malloc, no stdio. Set a flag, or write to a pipe or signalfd, and do the work outside.\n";
+static const char gone_advice[] =
+    "    The owner must unlock before it ends, on every path (also when it is cancelled:\n"
+    "    pthread_cleanup_push). A robust mutex (PTHREAD_MUTEX_ROBUST) would give EOWNERDEAD\n"
+    "    to the next one instead of leaving it waiting for ever.\n";
+static const char message_advice[] =
+    "    Agree on who sends and who receives first (MPI_Sendrecv, or MPI_Irecv before sending),\n"
+    "    with the same tags and communicators on both sides, and as many receives as there are\n"
+    "    sends. A send may wait for its receive, whatever MPI happens to buffer.\n";
+static const char collective_advice[] =
+    "    All ranks of a communicator must come to the same collectives in the same order, and\n"
+    "    to those of several communicators in an order that all of them keep.\n";
+static const char left_advice[] =
+    "    A rank must have sent and received all that others wait for before it leaves.\n";
+static const char stall_advice[] =
+    "    The wait takes longer than --stall allows; whether it will end is not known. Look at\n"
+    "    what the holder does meanwhile, and whether it needs the lock for so long.\n";
+
+struct sort {
+    bool self, upgrade, condition, join, barrier, semaphore, lock;
+    bool full, stream, file, child, gil, guard, internal, held_semaphore;
+    bool message, collective, inherit;
+    uint32_t condition_lock; /* the first that is waited for */
+    bool conditions;         /* several of them are */
+};
+
+static bool thread_holds(const struct report *report, uint32_t thread, uint32_t lock, unsigned mode)
+{
+    for (size_t i = 0; i < report->edge_count; i++) {
+        const struct incident_edge *edge = &report->edges[i].raw;
+        if (!(edge->flags & INCIDENT_WAITS) && edge->thread == thread && edge->lock == lock &&
+            edge->mode == mode)
+            return true;
+    }
+    return false;
+}
+
+/* Somebody holds it, and does not only happen to be able to give it. */
+static bool somebody_holds(const struct report *report, uint32_t lock)
+{
+    for (size_t i = 0; i < report->edge_count; i++) {
+        const struct incident_edge *edge = &report->edges[i].raw;
+        if (!(edge->flags & (INCIDENT_WAITS | INCIDENT_COULD)) && edge->lock == lock)
+            return true;
+    }
+    return false;
+}
+
+static void sort_wait(const struct report *report, const struct incident_edge *wait,
+                      struct sort *sort)
+{
+    switch (report->locks[wait->lock].raw.kind) {
+    case INCIDENT_CONDITION:
+        sort->conditions =
+            sort->conditions || (sort->condition && sort->condition_lock != wait->lock);
+        sort->condition_lock = wait->lock;
+        sort->condition = true;
+        break;
+    case INCIDENT_THREAD_END:
+        sort->join = true;
+        break;
+    case INCIDENT_BARRIER:
+        sort->barrier = true;
+        break;
+    case INCIDENT_SEMAPHORE:
+        sort->semaphore = true;
+        sort->held_semaphore = sort->held_semaphore || somebody_holds(report, wait->lock);
+        break;
+    case INCIDENT_PIPE:
+    case INCIDENT_SOCKET:
+        sort->full = sort->full || wait->mode == INCIDENT_EXCLUSIVE;
+        sort->stream = true;
+        break;
+    case INCIDENT_FILE_LOCK:
+        sort->file = sort->lock = true;
+        break;
+    case INCIDENT_CHILD:
+        sort->child = true;
+        break;
+    case INCIDENT_GIL:
+        sort->gil = true;
+        break;
+    case INCIDENT_ONCE:
+    case INCIDENT_GUARD:
+        sort->guard = true;
+        break;
+    case INCIDENT_INTERNAL:
+        sort->internal = true;
+        break;
+    case INCIDENT_MESSAGE:
+        sort->message = true;
+        break;
+    case INCIDENT_COLLECTIVE:
+        sort->collective = true;
+        break;
+    default:
+        sort->lock = true;
+        sort->inherit = sort->inherit || report->locks[wait->lock].raw.flags & INCIDENT_INHERIT;
+        sort->self =
+            sort->self || thread_holds(report, wait->thread, wait->lock, INCIDENT_EXCLUSIVE);
+        sort->upgrade =
+            sort->upgrade || thread_holds(report, wait->thread, wait->lock, INCIDENT_READ);
+    }
+}
+
+const char *report_advice(const struct report *report)
+{
+    struct sort sort = {0};
+    if (report->head.kind == INCIDENT_POTENTIAL)
+        return order_advice;
+    if (report->head.kind == INCIDENT_STALL)
+        return stall_advice;
+    if (report->head.kind != INCIDENT_DEADLOCK && report->head.kind != INCIDENT_OWNER_GONE)
+        return NULL;
+    for (size_t i = 0; i < report->witness_count; i++)
+        if (report->edges[i].raw.flags & INCIDENT_WAITS)
+            sort_wait(report, &report->edges[i].raw, &sort);
+    if (report->head.kind == INCIDENT_OWNER_GONE)
+        return sort.message || sort.collective ? left_advice : gone_advice;
+    /* What a main thread that joins the others has to do with it comes last. */
+    return sort.message                                           ? message_advice
+           : sort.collective                                      ? collective_advice
+           : sort.gil                                             ? gil_advice
+           : sort.guard                                           ? guard_advice
+           : sort.internal                                        ? malloc_advice
+           : sort.child                                           ? child_advice
+           : sort.condition && sort.lock                          ? condition_advice
+           : sort.conditions                                      ? each_other_advice
+           : sort.condition                                       ? signal_advice
+           : sort.barrier                                         ? barrier_advice
+           : sort.upgrade                                         ? upgrade_advice
+           : sort.self                                            ? self_advice
+           : sort.full                                            ? full_advice
+           : sort.stream                                          ? stream_advice
+           : sort.file                                            ? file_advice
+           : sort.semaphore && !sort.held_semaphore && !sort.lock ? post_advice
+           : sort.inherit                                         ? inherit_advice
+           : sort.join                                            ? join_advice
+           : sort.semaphore                                       ? semaphore_advice
+                                                                  : order_advice;
+}

@@ -1,0 +1,420 @@
+#include "output/report/report.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ memory */
+
+#define BLOCK_BYTES (64u << 10)
+
+struct report_block {
+    struct report_block *next;
+    size_t used, room;
+    max_align_t bytes[];
+};
+
+void *report_alloc(struct report *report, size_t size)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct report_block *block = report->blocks;
+    size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+    if (!block || block->room - block->used < size) {
+        size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+        block = memory_alloc(&memory, sizeof *block + room);
+        if (!block) {
+            report->out_of_memory = true;
+            return NULL;
+        }
+        *block = (struct report_block){.next = report->blocks, .room = room};
+        report->blocks = block;
+    }
+    void *found = (char *)block->bytes + block->used;
+    block->used += size;
+    return found;
+}
+
+const char *report_format(struct report *report, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *text = length >= 0 ? report_alloc(report, (size_t)length + 1) : NULL;
+    if (!text)
+        return "?";
+    va_start(arguments, format);
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* Each process's symbols: those that are given, or its own from its part of the maps. */
+static void open_symbols(struct report *report, struct symbols *const *symbols, size_t count)
+{
+    const struct incident_section *maps = &report->head.sections[INCIDENT_MAPS];
+    bool there = maps->offset <= report->size && maps->count <= report->size - maps->offset;
+    for (size_t i = 0; i < report->process_count; i++) {
+        struct report_process *process = &report->processes[i];
+        const struct incident_process *raw = &process->raw;
+        const struct symbol_files files = {.root = report_string(report, raw->root),
+                                           .mapped = report_string(report, raw->files)};
+        if (i < count) {
+            process->symbols = symbols[i];
+            process->borrowed = true;
+        } else if (there && maps->size == 1 && report->head.kind != INCIDENT_SUMMARY &&
+                   raw->maps_offset <= maps->count &&
+                   raw->maps_size <= maps->count - raw->maps_offset) {
+            process->symbols = symbols_open(report->data + maps->offset + raw->maps_offset,
+                                            (size_t)raw->maps_size, &files);
+        }
+    }
+}
+
+gordian_status report_open(struct report *report, int fd, gordian_error *error)
+{
+    return report_open_with(report, fd, NULL, 0, error);
+}
+
+gordian_status report_open_with(struct report *report, int fd, struct symbols *const *symbols,
+                                size_t count, gordian_error *error)
+{
+    *report = (struct report){0};
+    gordian_status status = report_read(report, fd, error);
+    if (status != GORDIAN_OK) {
+        report_close(report);
+        return status;
+    }
+    open_symbols(report, symbols, count);
+    report_stacks(report);
+    report_names(report);
+    if (report->out_of_memory) {
+        report_close(report);
+        return fail_memory(error);
+    }
+    return GORDIAN_OK;
+}
+
+void report_close(struct report *report)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    for (size_t i = 0; i < report->process_count; i++)
+        if (!report->processes[i].borrowed)
+            symbols_close(report->processes[i].symbols);
+    while (report->blocks) {
+        struct report_block *block = report->blocks;
+        report->blocks = block->next;
+        memory_free(&memory, block);
+    }
+    memory_free(&memory, (void *)(uintptr_t)report->data);
+    *report = (struct report){0};
+}
+
+/* ------------------------------------------------------------------ words */
+
+const char *report_kind(const struct report *report)
+{
+    switch (report->head.kind) {
+    case INCIDENT_DEADLOCK:
+        return "deadlock";
+    case INCIDENT_OWNER_GONE:
+        return "owner-gone";
+    case INCIDENT_POTENTIAL:
+        return "potential";
+    case INCIDENT_STALL:
+        return "stall";
+    case INCIDENT_STATUS:
+        return "status";
+    case INCIDENT_SUMMARY:
+        return "summary";
+    default:
+        return "unknown";
+    }
+}
+
+const char *report_word(const struct report *report)
+{
+    static const char *const words[] = {
+        [INCIDENT_PROVED] = "proved",
+        [INCIDENT_LIKELY] = "likely",
+        [INCIDENT_UNKNOWN] = "unknown",
+    };
+    unsigned word = report->head.word;
+    return word >= INCIDENT_PROVED && word <= INCIDENT_UNKNOWN ? words[word] : NULL;
+}
+
+static size_t stuck_threads(const struct report *report)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->thread_count; i++)
+        count += (report->threads[i].raw.flags & INCIDENT_STUCK) != 0;
+    return count;
+}
+
+static size_t waiting_threads(const struct report *report)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->thread_count; i++)
+        count += (report->threads[i].raw.flags & INCIDENT_WAITING) != 0;
+    return count;
+}
+
+bool report_has_open_wait(const struct report *report)
+{
+    for (size_t i = 0; i < report->witness_count; i++) {
+        const struct incident_edge *wait = &report->edges[i].raw;
+        bool held = !(wait->flags & INCIDENT_WAITS);
+        for (size_t k = 0; k < report->witness_count && !held; k++) {
+            const struct incident_edge *hold = &report->edges[k].raw;
+            held = hold->lock == wait->lock && !(hold->flags & (INCIDENT_WAITS | INCIDENT_COULD));
+        }
+        if (!held)
+            return true;
+    }
+    return false;
+}
+
+/* What all members wait for, beside each other's ends, if it is one kind of thing; else 0. */
+static unsigned awaited_kind(const struct report *report)
+{
+    unsigned found = 0;
+    for (size_t i = 0; i < report->witness_count; i++) {
+        const struct incident_edge *wait = &report->edges[i].raw;
+        unsigned kind = report->locks[wait->lock].raw.kind;
+        if (!(wait->flags & INCIDENT_WAITS) || kind == INCIDENT_THREAD_END)
+            continue;
+        if (found && found != kind)
+            return 0;
+        found = kind;
+    }
+    return found;
+}
+
+/* The first of them that waits for such a thing. */
+static const struct incident_edge *awaited_edge(const struct report *report, unsigned kind)
+{
+    for (size_t i = 0; i < report->witness_count; i++) {
+        const struct incident_edge *wait = &report->edges[i].raw;
+        if ((wait->flags & INCIDENT_WAITS) && report->locks[wait->lock].raw.kind == kind)
+            return wait;
+    }
+    return NULL;
+}
+
+/* How many different things of a kind are waited for. */
+static size_t count_awaited(const struct report *report, unsigned kind)
+{
+    size_t count = 0;
+    for (uint32_t lock = 0; lock < report->lock_count; lock++) {
+        bool awaited = false;
+        for (size_t i = 0; i < report->witness_count && !awaited; i++)
+            awaited = report->edges[i].raw.lock == lock &&
+                      report->edges[i].raw.flags & INCIDENT_WAITS &&
+                      report->locks[lock].raw.kind == kind;
+        count += awaited;
+    }
+    return count;
+}
+
+/* No thread is left that could give what is waited for. Whether a signal was lost, or never sent,
+ * is not known. False: it is something else. */
+static bool open_title(const struct report *report, size_t members, const char *more, char *text,
+                       size_t size)
+{
+    unsigned kind = awaited_kind(report);
+    const struct incident_edge *wait = awaited_edge(report, kind);
+    if (!report_has_open_wait(report))
+        return false;
+    const char *waiter = wait ? report->threads[wait->thread].name : "";
+    const char *lock = wait ? report->locks[wait->lock].name : "";
+    if (kind == INCIDENT_CONDITION && count_awaited(report, kind) > 1)
+        snprintf(text, size, "%zu threads wait for signals of each other%s", members, more);
+    else if (kind == INCIDENT_CONDITION)
+        snprintf(text, size, "%s waits for %s, which no thread is left to signal%s", waiter, lock,
+                 more);
+    else if (kind == INCIDENT_SEMAPHORE)
+        snprintf(text, size, "%s waits for %s, which nobody is left to post%s", waiter, lock, more);
+    else if (!report_word(report))
+        return false;
+    else if (members == 1)
+        snprintf(text, size, "a thread waits for what nobody is left to give%s", more);
+    else
+        snprintf(text, size, "%zu threads wait for what nobody else is left to give%s", members,
+                 more);
+    return true;
+}
+
+static void deadlock_title(const struct report *report, char *text, size_t size)
+{
+    size_t members = 0, waits = 0, stuck = stuck_threads(report);
+    for (size_t i = 0; i < report->witness_count; i++)
+        waits += (report->edges[i].raw.flags & INCIDENT_WAITS) != 0;
+    members = waits;
+    char more[64] = "";
+    size_t behind = stuck > members ? stuck - members : 0;
+    behind = report->head.behind > behind ? report->head.behind : behind;
+    if (behind)
+        snprintf(more, sizeof more, "; %zu more %s behind", behind, behind == 1 ? "waits" : "wait");
+    if (open_title(report, members, more, text, size))
+        return;
+    const char *never = report->head.word == INCIDENT_LIKELY ? "" : " and can never go on";
+    if (members == 1)
+        snprintf(text, size, "a thread waits for itself%s%s", never, more);
+    else
+        snprintf(text, size, "%zu threads wait for each other%s%s", members, never, more);
+}
+
+void report_title(const struct report *report, char *text, size_t size)
+{
+    const struct report_thread *first =
+        report->head.first != INCIDENT_NONE ? &report->threads[report->head.first] : NULL;
+    const struct report_edge *wait = first ? wait_of(report, report->head.first) : NULL;
+    const char *waiter = first ? first->name : "a thread";
+    const char *lock = wait ? report->locks[wait->raw.lock].name : "a lock";
+    switch (report->head.kind) {
+    case INCIDENT_DEADLOCK:
+        deadlock_title(report, text, size);
+        break;
+    case INCIDENT_OWNER_GONE:
+        snprintf(text, size, "%s waits for %s, whose owner has ended without giving it back",
+                 waiter, lock);
+        break;
+    case INCIDENT_POTENTIAL:
+        if (report->order_count == 2)
+            snprintf(text, size, "two locks are taken in both orders");
+        else
+            snprintf(text, size, "%zu locks are taken in orders that form a circle",
+                     report->order_count);
+        break;
+    case INCIDENT_STALL:
+        snprintf(text, size, "%s has waited %.1f s for %s", waiter,
+                 first ? (double)first->raw.waited_ns / 1e9 : 0.0, lock);
+        break;
+    case INCIDENT_STATUS:
+        snprintf(text, size, "%zu of %zu threads wait", waiting_threads(report),
+                 report->thread_count);
+        break;
+    default:
+        snprintf(text, size, "%zu kinds of incident came back", report->fold_count);
+    }
+}
+
+const char *lock_kind(const struct incident_lock *lock, char *text, size_t size)
+{
+    static const struct {
+        unsigned flag;
+        const char *word;
+    } words[] = {
+        {INCIDENT_RECURSIVE, "recursive "},
+        {INCIDENT_ERRORCHECK, "error-checking "},
+        {INCIDENT_ROBUST, "robust "},
+        {INCIDENT_INHERIT, "priority-inheriting "},
+        {INCIDENT_PROTECT, "priority-ceiling "},
+        {INCIDENT_SHARED, "process-shared "},
+        {INCIDENT_PREFERS_WRITERS, "writer-preferring "},
+        {INCIDENT_C11, "C11 "},
+    };
+    static const char *const kinds[] = {
+        [INCIDENT_MUTEX] = "mutex",
+        [INCIDENT_RWLOCK] = "rwlock",
+        [INCIDENT_SPIN] = "spin lock",
+        [INCIDENT_SEMAPHORE] = "semaphore",
+        [INCIDENT_CONDITION] = "condition variable",
+        [INCIDENT_BARRIER] = "barrier",
+        [INCIDENT_THREAD_END] = "thread",
+        [INCIDENT_FUTEX] = "futex",
+        [INCIDENT_ONCE] = "pthread_once",
+        [INCIDENT_GUARD] = "guard of a static variable",
+        [INCIDENT_STREAM] = "stdio stream",
+        [INCIDENT_INTERNAL] = "lock of the C library",
+        [INCIDENT_RUST] = "Rust lock",
+        [INCIDENT_GIL] = "interpreter lock of Python",
+        [INCIDENT_PYTHON] = "Python lock",
+        [INCIDENT_FILE_LOCK] = "file lock",
+        [INCIDENT_PIPE] = "pipe",
+        [INCIDENT_SOCKET] = "socket",
+        [INCIDENT_CHILD] = "process",
+        [INCIDENT_MESSAGE] = "MPI message",
+        [INCIDENT_COLLECTIVE] = "MPI collective",
+    };
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (lock->flags & words[i].flag && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s", words[i].word);
+    bool known = lock->kind >= INCIDENT_MUTEX && lock->kind < INCIDENT_LOCK_KINDS;
+    if (used < size)
+        snprintf(text + used, size - used, "%s", known ? kinds[lock->kind] : "lock");
+    return text;
+}
+
+const char *mode_text(unsigned mode)
+{
+    return mode == INCIDENT_READ ? "for reading" : "";
+}
+
+/* Does somebody hold it only by queueing for it? */
+static bool held_by_queue(const struct report *report, uint32_t lock)
+{
+    for (size_t i = 0; i < report->edge_count; i++) {
+        const struct incident_edge *edge = &report->edges[i].raw;
+        if (edge->lock == lock && edge->mode == INCIDENT_QUEUED && (edge->flags & INCIDENT_WITNESS))
+            return true;
+    }
+    return false;
+}
+
+/* Nobody is known to hold it: those named could have ended the wait. */
+static bool held_by_nobody(const struct report *report, uint32_t lock)
+{
+    bool could = false;
+    for (size_t i = 0; i < report->edge_count; i++) {
+        const struct incident_edge *edge = &report->edges[i].raw;
+        if (edge->lock != lock || (edge->flags & INCIDENT_WAITS))
+            continue;
+        if (!(edge->flags & INCIDENT_COULD))
+            return false;
+        could = true;
+    }
+    return could;
+}
+
+const char *held_text(const struct report *report, uint32_t lock)
+{
+    switch (report->locks[lock].raw.kind) {
+    case INCIDENT_CONDITION:
+        return "could be signalled by";
+    case INCIDENT_SEMAPHORE:
+        return held_by_nobody(report, lock) ? "could be posted by" : "held by";
+    case INCIDENT_BARRIER:
+    case INCIDENT_COLLECTIVE:
+        return "not reached by";
+    case INCIDENT_THREAD_END:
+    case INCIDENT_CHILD:
+    case INCIDENT_MESSAGE:
+        return "is up to";
+    case INCIDENT_FUTEX:
+        return "could be woken by";
+    case INCIDENT_PIPE:
+    case INCIDENT_SOCKET:
+        return "other end at";
+    case INCIDENT_ONCE:
+    case INCIDENT_GUARD:
+        return "being initialised by";
+    case INCIDENT_RWLOCK:
+        return held_by_queue(report, lock) ? "held or queued for by" : "held by";
+    default:
+        return held_by_nobody(report, lock) ? "could be freed by" : "held by";
+    }
+}
+
+const struct report_edge *wait_of(const struct report *report, uint32_t thread)
+{
+    uint32_t wait = report->threads[thread].raw.wait;
+    return wait == INCIDENT_NONE ? NULL : &report->edges[wait];
+}

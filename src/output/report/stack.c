@@ -1,0 +1,277 @@
+/* Every stack of a report made readable: unwound from its copy where there is one, otherwise as
+ * it was recorded. */
+#include "output/report/report.h"
+
+#include <string.h>
+
+#define FRAMES_MOST  64 /* of one stack */
+#define INLINED_MOST 16 /* of one address */
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static bool in_list(const char *name, const char *const *list)
+{
+    for (; *list; list++)
+        if (starts_with(name, *list))
+            return true;
+    return false;
+}
+
+bool frame_is_noise(const struct frame *frame)
+{
+    static const char *const starters[] = {
+        "start_thread",
+        "thread_start",
+        "clone",
+        "__clone",
+        "__GI___clone",
+        "__libc_start",
+        "_start",
+        "__thread_start",
+        "execute_native_thread_routine",
+        "std::thread::_Invoker",
+        "std::__invoke",
+        "std::thread::_State_impl",
+        "void std::__invoke",
+        "std::invoke_result",
+        "std::error_code::default_error_condition",
+        NULL,
+    };
+    static const char *const system[] = {"libc.so",    "ld-linux", "libpthread",
+                                         "libstdc++.", "libc++.",  NULL};
+    static const char *const interpreters[] = {"python3", "libpython3", NULL};
+    if (frame->module && in_list(path_tail(frame->module), interpreters))
+        return true; /* its scripts' lines are there instead */
+    if (frame->module && starts_with(path_tail(frame->module), "libgordian-run.so"))
+        return true; /* every watched thread starts there */
+    if (!frame->function)
+        return frame->module && in_list(path_tail(frame->module), system);
+    static const char *const threading[] = {"Thread.run", "Thread._bootstrap", "run", "_bootstrap",
+                                            NULL};
+    if (frame->file && !frame->module && strcmp(path_tail(frame->file), "threading.py") == 0)
+        return in_list(frame->function, threading);
+    /* "std::__invoke_result<...>::type std::__invoke<...>" */
+    return in_list(frame->function, starters) || strstr(frame->function, " std::__invoke<") ||
+           strstr(frame->function, "std::thread::_Invoker<") ||
+           strstr(frame->function, "std::thread::_State_impl<");
+}
+
+/* Of the C library itself, by file. */
+static bool is_libc(const struct frame *frame)
+{
+    static const char *const files[] = {"libc.so", "libc-", "libpthread", "ld-linux", NULL};
+    return frame->module && in_list(path_tail(frame->module), files);
+}
+
+bool frame_is_wrapper(const struct frame *frame)
+{
+    static const char *const wrappers[] = {
+        "std::",     "__gthread",  "mtx_",      "cnd_",    "thrd_",  "pthread_", "sem_",
+        "__pthread", "___pthread", "__new_sem", "__futex", "futex_", "__lll_",   "lll_",
+        "__GI_",     "__cxa_",     "syscall",   "__sem_",  NULL};
+    return !frame->function || in_list(frame->function, wrappers) || is_libc(frame) ||
+           (frame->file && starts_with(frame->file, "/usr/include/"));
+}
+
+const struct frame *frame_of_interest(const struct stack *stack)
+{
+    const struct frame *second = NULL, *third = NULL;
+    for (size_t i = 0; i < stack->count; i++) {
+        const struct frame *frame = &stack->frames[i];
+        if (frame->file && frame->line && !frame_is_wrapper(frame) && !frame_is_noise(frame))
+            return frame;
+        if (!second && frame->function && !frame_is_wrapper(frame) && !frame_is_noise(frame))
+            second = frame;
+        if (!third && !frame_is_noise(frame))
+            third = frame;
+    }
+    return second ? second : third;
+}
+
+/* A stack being put together. */
+struct builder {
+    struct report *report;
+    struct symbols *symbols; /* of its process; NULL: none */
+    size_t count;
+    struct frame frames[FRAMES_MOST];
+};
+
+static struct builder start_stack(struct report *report, uint32_t process)
+{
+    return (struct builder){.report = report, .symbols = report->processes[process].symbols};
+}
+
+/* A line of a script. */
+static void add_text_frame(struct builder *builder, uint64_t word)
+{
+    const struct report *report = builder->report;
+    const struct incident_text_frame *text = &report->text_frames[INCIDENT_TEXT_FRAME - word];
+    builder->frames[builder->count++] = (struct frame){
+        .function = report_string(report, text->function),
+        .file = report_string(report, text->file),
+        .line = text->line,
+    };
+}
+
+/* Appends the frames at a program counter. */
+static void add_counter(struct builder *builder, uint64_t counter)
+{
+    if (builder->count == FRAMES_MOST)
+        return;
+    if (INCIDENT_TEXT_FRAME - counter < builder->report->text_frame_count)
+        add_text_frame(builder, counter);
+    else if (builder->symbols)
+        builder->count +=
+            symbols_frames(builder->symbols, counter, builder->frames + builder->count,
+                           FRAMES_MOST - builder->count);
+}
+
+static void finish_stack(const struct builder *builder, struct stack *stack)
+{
+    size_t bytes = builder->count * sizeof *stack->frames;
+    stack->frames = bytes ? report_alloc(builder->report, bytes) : NULL;
+    stack->count = stack->frames ? builder->count : 0;
+    if (stack->frames)
+        memcpy(stack->frames, builder->frames, bytes);
+}
+
+/* A list of return addresses, as recorded. */
+static void recorded_stack(struct report *report, uint32_t process, struct stack *stack,
+                           uint32_t first, uint32_t count)
+{
+    struct builder builder = start_stack(report, process);
+    if (count > INCIDENT_FRAMES)
+        count = INCIDENT_FRAMES;
+    const uint64_t *words = report_words(report, first, &count);
+    *stack = (struct stack){.short_walk = true};
+    for (uint32_t i = 0; i < count; i++)
+        if (words[i])
+            add_counter(&builder, words[i] - 1);
+    finish_stack(&builder, stack);
+}
+
+/* A function that locks, without what libc's inner names have in front; NULL: it is none. */
+static const char *locking_call(const char *name)
+{
+    static const char *const calls[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_", NULL};
+    if (!name)
+        return NULL;
+    name += strspn(name, "_");
+    return in_list(name, calls) ? name : NULL;
+}
+
+/* The watched call is the outermost frame inside the watcher, if it is still there: a wrapper may
+ * have jumped on into what it calls, whose name is nobody's business. */
+static const char *call_name(struct symbols *symbols, uint64_t counter)
+{
+    struct frame frames[INLINED_MOST];
+    size_t count = symbols_frames(symbols, counter, frames, INLINED_MOST);
+    return locking_call(frames[count - 1].function);
+}
+
+/* From the copy of the stack: how many frames. */
+static size_t unwind_copy(const struct builder *builder, const struct report_thread *thread,
+                          struct unwound *frames)
+{
+    const struct report *report = builder->report;
+    const struct incident_thread *raw = &thread->raw;
+    const struct incident_section *copies = &report->head.sections[INCIDENT_STACKS];
+    const struct stopped stopped = {
+        .known = raw->register_mask,
+        .registers = raw->registers,
+        .stack_address = raw->stack_address,
+        .stack = report->data + copies->offset + raw->stack_offset,
+        .stack_size = raw->stack_size,
+        .machine = report->processes[raw->process].raw.machine,
+    };
+    bool whole;
+    if (!raw->register_mask || !raw->stack_size || !builder->symbols)
+        return 0;
+    return symbols_unwind(builder->symbols, &stopped, frames, FRAMES_MOST, &whole);
+}
+
+static void unwound_stack(struct report *report, const struct report_thread *thread,
+                          struct stack *stack)
+{
+    struct builder builder = start_stack(report, thread->raw.process);
+    struct unwound frames[FRAMES_MOST];
+    size_t count = unwind_copy(&builder, thread, frames), first = 0;
+    *stack = (struct stack){0};
+    while (first < count && symbols_is_watcher(builder.symbols, frames[first].counter))
+        first++;
+    if (first > 0)
+        stack->call = call_name(builder.symbols, frames[first - 1].counter);
+    for (size_t i = first; i < count; i++)
+        add_counter(&builder, frames[i].counter);
+    finish_stack(&builder, stack);
+}
+
+/* One that was unwound before it came here. */
+static void given_stack(struct report *report, const struct report_thread *thread,
+                        struct stack *stack)
+{
+    struct builder builder = start_stack(report, thread->raw.process);
+    uint32_t count = thread->raw.frame_count < FRAMES_MOST ? thread->raw.frame_count : FRAMES_MOST;
+    const uint64_t *words = report_words(report, thread->raw.frames, &count);
+    *stack = (struct stack){0};
+    for (uint32_t i = 0; i < count; i++)
+        add_counter(&builder, words[i]);
+    for (size_t i = 0; i < builder.count && frame_is_wrapper(&builder.frames[i]); i++) {
+        const char *call = locking_call(builder.frames[i].function);
+        stack->call = call ? call : stack->call;
+    }
+    finish_stack(&builder, stack);
+}
+
+/* Did the unwinder see at least what the walk saw? It may stop early in code without
+ * call-frame information. */
+static void better_of(struct report *report, struct report_thread *thread)
+{
+    struct stack walked = {0};
+    uint32_t wait = thread->raw.wait;
+    if (wait != INCIDENT_NONE) {
+        struct report_edge *edge = &report->edges[wait];
+        recorded_stack(report, thread->raw.process, &edge->site, edge->raw.frames, edge->raw.count);
+        walked = edge->site;
+    }
+    if (thread->raw.frame_count)
+        given_stack(report, thread, &thread->stack);
+    else
+        unwound_stack(report, thread, &thread->stack);
+    if (thread->stack.count == 0 || thread->stack.count < walked.count) {
+        const char *call = thread->stack.call;
+        thread->stack = walked;
+        thread->stack.call = call;
+    }
+    if (wait != INCIDENT_NONE)
+        report->edges[wait].site = thread->stack;
+}
+
+void report_stacks(struct report *report)
+{
+    for (size_t i = 0; i < report->thread_count; i++) {
+        struct report_thread *thread = &report->threads[i];
+        better_of(report, thread);
+        recorded_stack(report, thread->raw.process, &thread->created, thread->raw.create_frames,
+                       thread->raw.create_count);
+    }
+    for (size_t i = 0; i < report->edge_count; i++) {
+        struct report_edge *edge = &report->edges[i];
+        if (!edge->site.frames)
+            recorded_stack(report, report->threads[edge->raw.thread].raw.process, &edge->site,
+                           edge->raw.frames, edge->raw.count);
+    }
+    for (size_t i = 0; i < report->lock_count; i++) {
+        struct report_lock *lock = &report->locks[i];
+        recorded_stack(report, lock->raw.process, &lock->initialised, lock->raw.init_frames,
+                       lock->raw.init_count);
+    }
+    for (size_t i = 0; i < report->order_count; i++) {
+        struct report_order *order = &report->orders[i];
+        recorded_stack(report, 0, &order->held, order->raw.held_frames, order->raw.held_count);
+        recorded_stack(report, 0, &order->taken, order->raw.taken_frames, order->raw.taken_count);
+    }
+}

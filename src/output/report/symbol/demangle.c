@@ -1,0 +1,56 @@
+/* C++ names. The demangler is the C++ run-time library's; a program with C++ names in it has that
+ * library, so it is here too, mostly. */
+#include "output/report/symbol/inside.h"
+#include "output/report/symbol/rust.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void find_demangler(struct symbols *symbols)
+{
+    static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
+    symbols->demangler_tried = true;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && !symbols->demangle; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL);
+        if (!library)
+            continue;
+        void *found = dlsym(library, "__cxa_demangle");
+        if (!found) {
+            dlclose(library);
+            continue;
+        }
+        symbols->demangler_library = library;
+        memcpy(&symbols->demangle, &found, sizeof found);
+    }
+}
+
+/* Rust's older names end with a sum, "::h895122d50459843c". */
+static void cut_sum(char *name)
+{
+    enum { SUM = 19 };
+    size_t length = name ? strlen(name) : 0;
+    if (length > SUM && strncmp(name + length - SUM, "::h", 3) == 0 &&
+        strspn(name + length - SUM + 3, "0123456789abcdef") == SUM - 3)
+        name[length - SUM] = '\0';
+}
+
+const char *symbols_demangle(struct symbols *symbols, const char *name)
+{
+    char rust[RUST_NAME_MOST];
+    if (name && rust_demangle(name, rust)) {
+        const char *own = symbols_keep(symbols, strdup(rust));
+        return own ? own : name;
+    }
+    if (!name || strncmp(name, "_Z", 2) != 0)
+        return name;
+    if (!symbols->demangler_tried)
+        find_demangler(symbols);
+    if (!symbols->demangle)
+        return name;
+    int status = 0;
+    char *plain = symbols->demangle(name, NULL, NULL, &status);
+    cut_sum(plain);
+    const char *kept = symbols_keep(symbols, plain);
+    return kept ? kept : name;
+}

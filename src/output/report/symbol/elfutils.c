@@ -1,0 +1,513 @@
+/* The symboliser with elfutils. */
+#include "output/report/symbol/inside.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/memory.h"
+#include "output/report/symbol/regions.h"
+
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATIENCE_NS 400000000u /* for all searches of a kind together */
+
+const char *symbols_keep(struct symbols *symbols, char *text)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!text)
+        return NULL;
+    if (!memory_grow(&memory, &symbols->kept, &symbols->kept_room, symbols->kept_count + 1,
+                     sizeof *symbols->kept)) {
+        free(text);
+        return NULL;
+    }
+    symbols->kept[symbols->kept_count++] = text;
+    return text;
+}
+
+/* ------------------------------------------------------------------ the memory map */
+
+static bool add_region(struct symbols *symbols, const char *line, size_t length)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct region region = {0};
+    int path = -1;
+    char *text = strndup(line, length);
+    if (!text)
+        return false;
+    int found =
+        sscanf(text, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %n", &region.low,
+               &region.high, &region.offset, &region.major, &region.minor, &region.inode, &path);
+    if (found < 6 || path < 0) { /* not a line of a memory map: pass over it */
+        free(text);
+        return true;
+    }
+    memmove(text, text + path, strlen(text + path) + 1);
+    region.path = text;
+    if (!symbols_keep(symbols, text) ||
+        !memory_grow(&memory, &symbols->regions, &symbols->region_room, symbols->region_count + 1,
+                     sizeof region))
+        return false;
+    symbols->regions[symbols->region_count++] = region;
+    return true;
+}
+
+static bool read_regions(struct symbols *symbols, const char *maps, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        const char *end = memchr(maps + at, '\n', size - at);
+        size_t length = end ? (size_t)(end - (maps + at)) : size - at;
+        if (!add_region(symbols, maps + at, length))
+            return false;
+        at += length + 1;
+    }
+    return true;
+}
+
+static const struct region *region_at(const struct symbols *symbols, uint64_t address)
+{
+    return region_find(symbols->regions, symbols->region_count, address);
+}
+
+static bool is_watcher(const struct symbols *symbols, uint64_t address)
+{
+    return region_is_watcher(region_at(symbols, address));
+}
+
+/* The file of a module: where the process says, below its root; or else, as long as the process
+ * lives, what the kernel keeps of it. */
+static int find_elf(Dwfl_Module *module, void **context, const char *name, Dwarf_Addr base,
+                    char **file_name, Elf **elf)
+{
+    (void)module;
+    (void)elf;
+    const struct symbols *symbols = *context;
+    const struct region *region = symbols ? region_at(symbols, base) : NULL;
+    char path[PATH_MAX];
+    if (name[0] != '/')
+        return -1;
+    snprintf(path, sizeof path, "%s%s", symbols && symbols->root ? symbols->root : "", name);
+    if (symbols && symbols->program && symbols->program_file && strcmp(name, symbols->program) == 0)
+        snprintf(path, sizeof path, "%s", symbols->program_file);
+    int fd = region_open(region, path);
+    if (fd < 0 && region && symbols->mapped) {
+        snprintf(path, sizeof path, "%s/%" PRIx64 "-%" PRIx64, symbols->mapped, region->low,
+                 region->high);
+        fd = region_open(NULL, path);
+    }
+    if (fd >= 0)
+        *file_name = strdup(path);
+    return fd;
+}
+
+static int remember_owner(Dwfl_Module *module, void **context, const char *name, Dwarf_Addr start,
+                          void *symbols)
+{
+    (void)module;
+    (void)name;
+    (void)start;
+    *context = symbols;
+    return DWARF_CB_OK;
+}
+
+static bool report_modules(struct symbols *symbols, const char *maps, size_t size)
+{
+    /* fmemopen does not change what it reads. */
+    FILE *stream = size ? fmemopen((void *)(uintptr_t)maps, size, "r") : NULL;
+    if (!stream)
+        return false;
+    dwfl_report_begin(symbols->dwfl);
+    bool done = dwfl_linux_proc_maps_report(symbols->dwfl, stream) == 0;
+    dwfl_report_end(symbols->dwfl, NULL, NULL);
+    fclose(stream);
+    return done && dwfl_getmodules(symbols->dwfl, remember_owner, symbols, 0) == 0;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* A copy; NULL for nothing, and where memory ran out: then the files are not found. */
+static char *copy_text(const char *text)
+{
+    return text && *text ? strdup(text) : NULL;
+}
+
+static void close_symbols(struct symbols *symbols);
+
+static struct symbols *open_symbols(const char *maps, size_t size, const struct symbol_files *files)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct symbols *symbols = memory_zeroed(&memory, sizeof *symbols);
+    if (!symbols)
+        return NULL;
+    symbols->head.ways = &gordian_stacks;
+    symbols->callbacks = (Dwfl_Callbacks){
+        .find_elf = find_elf,
+        .find_debuginfo = dwfl_standard_find_debuginfo,
+    };
+    symbols->unit_patience_ns = symbols->variable_patience_ns = PATIENCE_NS;
+    symbols->root = copy_text(files ? files->root : NULL);
+    symbols->mapped = copy_text(files ? files->mapped : NULL);
+    symbols->program = copy_text(files ? files->program : NULL);
+    symbols->program_file = copy_text(files ? files->program_file : NULL);
+    symbols->dwfl = dwfl_begin(&symbols->callbacks);
+    if (!symbols->dwfl || !read_regions(symbols, maps, size) ||
+        !report_modules(symbols, maps, size)) {
+        close_symbols(symbols);
+        return NULL;
+    }
+    return symbols;
+}
+
+static void close_symbols(struct symbols *symbols)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!symbols)
+        return;
+    if (symbols->dwfl)
+        dwfl_end(symbols->dwfl);
+    for (size_t i = 0; i < symbols->kept_count; i++)
+        free(symbols->kept[i]);
+    if (symbols->demangler_library)
+        dlclose(symbols->demangler_library);
+    for (size_t i = 0; i < symbols->known_room; i++)
+        memory_free(&memory, symbols->known[i].frames);
+    memory_free(&memory, symbols->known);
+    memory_free(&memory, symbols->kept);
+    memory_free(&memory, symbols->regions);
+    free(symbols->root);
+    free(symbols->mapped);
+    free(symbols->program);
+    free(symbols->program_file);
+    memory_free(&memory, symbols);
+}
+
+/* ------------------------------------------------------------------ functions and lines */
+
+static bool is_function(Dwarf_Die *die)
+{
+    int tag = dwarf_tag(die);
+    return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+           tag == DW_TAG_entry_point;
+}
+
+/* Its name for the linker, which says the class and the arguments; or else the plain one. */
+static const char *function_name(struct symbols *symbols, Dwarf_Die *die)
+{
+    static const unsigned names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        Dwarf_Attribute attribute;
+        const char *name = dwarf_formstring(dwarf_attr_integrate(die, names[i], &attribute));
+        if (name)
+            return symbols_demangle(symbols, name);
+    }
+    return NULL;
+}
+
+static unsigned number_of(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0 || value > 1u << 30)
+        return 0;
+    return (unsigned)value;
+}
+
+/* Where an inlined function was called from: that is where its caller's frame is. */
+static void place_of_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct frame *caller)
+{
+    Dwarf_Files *files;
+    size_t count;
+    caller->line = number_of(inlined, DW_AT_call_line);
+    caller->column = number_of(inlined, DW_AT_call_column);
+    caller->file = NULL;
+    if (dwarf_getsrcfiles(unit, &files, &count) == 0)
+        caller->file = dwarf_filesrc(files, number_of(inlined, DW_AT_call_file), NULL, NULL);
+}
+
+/* The scopes around an address, from the innermost out, as a tree of inlined calls. */
+static int scopes_at(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
+{
+    Dwarf_Die *around = NULL;
+    int count = dwarf_getscopes(unit, address, &around);
+    if (count <= 0)
+        return 0;
+    Dwarf_Die innermost = around[0];
+    free(around);
+    count = dwarf_getscopes_die(&innermost, scopes);
+    return count > 0 ? count : 0;
+}
+
+/* The compilation unit of an address. Some compilers write no index of addresses: then every unit
+ * of the module is asked. */
+static Dwarf_Die *unit_at(struct symbols *symbols, Dwfl_Module *module, uint64_t address,
+                          Dwarf_Addr *bias)
+{
+    Dwarf_Die *unit = dwfl_module_addrdie(module, address, bias);
+    if (unit || !dwfl_module_getdwarf(module, bias))
+        return unit;
+    if (symbols->last_unit && symbols->last_module == module &&
+        dwarf_haspc(symbols->last_unit, address - *bias) > 0)
+        return symbols->last_unit;
+    uint64_t start = clock_ns(), spent = 0;
+    while ((unit = dwfl_module_nextcu(module, unit, bias))) {
+        spent = clock_ns() - start;
+        if (dwarf_haspc(unit, address - *bias) > 0 || spent > symbols->unit_patience_ns)
+            break;
+    }
+    symbols->unit_patience_ns -=
+        spent < symbols->unit_patience_ns ? spent : symbols->unit_patience_ns;
+    if (unit && dwarf_haspc(unit, address - *bias) <= 0)
+        return NULL; /* out of patience */
+    symbols->last_module = module;
+    symbols->last_unit = unit;
+    return unit;
+}
+
+/* The frames of inlined calls around an address: how many frames there are in all. frames[0] has
+ * its place already. */
+static size_t inlined_frames(struct symbols *symbols, Dwarf_Die *unit, Dwarf_Addr address,
+                             struct frame *frames, size_t room)
+{
+    Dwarf_Die *scopes = NULL;
+    int count = scopes_at(unit, address, &scopes);
+    size_t used = 1;
+    for (int i = 0; i < count; i++) {
+        if (!is_function(&scopes[i]))
+            continue;
+        struct frame *frame = &frames[used - 1];
+        const char *name = function_name(symbols, &scopes[i]);
+        if (name)
+            frame->function = name;
+        if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine || used == room)
+            break;
+        frame->inlined = true;
+        frames[used] = frames[used - 1];
+        frames[used].inlined = false;
+        frames[used].function = NULL;
+        place_of_call(unit, &scopes[i], &frames[used]);
+        used++;
+    }
+    free(scopes);
+    return used;
+}
+
+static void place_of_line(Dwarf_Die *unit, Dwarf_Addr address, struct frame *frame)
+{
+    Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+    Dwarf_Attribute attribute;
+    int number = 0, column = 0;
+    const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+    if (!file || dwarf_lineno(line, &number) != 0)
+        return;
+    dwarf_linecol(line, &column);
+    frame->file = file;
+    frame->line = number > 0 ? (unsigned)number : 0;
+    frame->column = column > 0 ? (unsigned)column : 0;
+    frame->folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+}
+
+/* From its mapping's offset in the file, which objdump and addr2line can be given. */
+static uint64_t offset_in_module(Dwfl_Module *module, uint64_t address)
+{
+    GElf_Addr bias = 0;
+    Dwarf_Addr start = 0;
+    if (dwfl_module_getelf(module, &bias))
+        return address - bias;
+    dwfl_module_info(module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
+    return address - start;
+}
+
+static size_t look_up(struct symbols *symbols, uint64_t address, struct frame *frames, size_t room)
+{
+    frames[0] = (struct frame){.address = address};
+    Dwfl_Module *module = dwfl_addrmodule(symbols->dwfl, address);
+    if (!module) {
+        const struct region *region = region_at(symbols, address);
+        if (region && region->path[0]) {
+            frames[0].module = region->path;
+            frames[0].offset = address - region->low + region->offset;
+        }
+        return 1;
+    }
+    frames[0].module = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+    frames[0].offset = offset_in_module(module, address);
+    GElf_Off past = 0;
+    GElf_Sym symbol;
+    const char *name = dwfl_module_addrinfo(module, address, &past, &symbol, NULL, NULL, NULL);
+    const char *function = symbols_demangle(symbols, name);
+    Dwarf_Addr bias;
+    Dwarf_Die *unit = unit_at(symbols, module, address, &bias);
+    size_t count = 1;
+    if (unit) {
+        place_of_line(unit, address - bias, &frames[0]);
+        count = inlined_frames(symbols, unit, address - bias, frames, room);
+    }
+    if (!frames[count - 1].function || !frames[count - 1].file)
+        frames[count - 1].function = function;
+    return count;
+}
+
+/* ------------------------------------------------------------------ what was looked up */
+
+#define FRAMES_MOST 32 /* at one address */
+
+/* The address's place in the table: where it is, or the free one where it would be. */
+static struct known_frames *known_place(const struct symbols *symbols, uint64_t address)
+{
+    size_t mask = symbols->known_room - 1;
+    size_t at = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 20) & mask;
+    while (symbols->known[at].frames && symbols->known[at].address != address)
+        at = (at + 1) & mask;
+    return &symbols->known[at];
+}
+
+/* Room for one more, at most half full. False: out of memory; then nothing is remembered. */
+static bool known_grow(struct symbols *symbols)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (2 * (symbols->known_count + 1) <= symbols->known_room)
+        return true;
+    size_t room = symbols->known_room ? 2 * symbols->known_room : 256;
+    struct known_frames *old = symbols->known;
+    struct known_frames *known = memory_zeroed(&memory, room * sizeof *known);
+    if (!known)
+        return false;
+    size_t old_room = symbols->known_room;
+    symbols->known = known;
+    symbols->known_room = room;
+    for (size_t i = 0; i < old_room; i++)
+        if (old[i].frames)
+            *known_place(symbols, old[i].address) = old[i];
+    memory_free(&memory, old);
+    return true;
+}
+
+static void remember_frames(struct symbols *symbols, uint64_t address, const struct frame *frames,
+                            size_t count)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!known_grow(symbols))
+        return;
+    struct frame *copy = memory_alloc(&memory, count * sizeof *copy);
+    if (!copy)
+        return;
+    memcpy(copy, frames, count * sizeof *copy);
+    *known_place(symbols, address) = (struct known_frames){address, copy, count};
+    symbols->known_count++;
+}
+
+static size_t frames_at(struct symbols *symbols, uint64_t address, struct frame *frames,
+                        size_t room)
+{
+    struct frame found[FRAMES_MOST];
+    const struct frame *from = found;
+    const struct known_frames *known = symbols->known_room ? known_place(symbols, address) : NULL;
+    size_t count;
+    if (known && known->frames) {
+        from = known->frames;
+        count = known->count;
+    } else {
+        count = look_up(symbols, address, found, FRAMES_MOST);
+        remember_frames(symbols, address, found, count);
+    }
+    count = count < room ? count : room;
+    memcpy(frames, from, count * sizeof *frames);
+    return count;
+}
+
+/* ------------------------------------------------------------------ variables */
+
+/* "lock.0", as compilers call a static variable of a function: "lock". */
+static void plain_symbol(const char *symbol, char *name, size_t size)
+{
+    snprintf(name, size, "%s", symbol);
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1))
+        *dot = '\0';
+}
+
+static enum place place_in_module(struct symbols *symbols, Dwfl_Module *module, uint64_t address,
+                                  uint32_t kind, char *name, size_t size)
+{
+    if (symbols_variable(symbols, module, address, kind, name, size))
+        return PLACE_VARIABLE;
+    GElf_Off past = 0;
+    GElf_Sym symbol;
+    const char *found = dwfl_module_addrinfo(module, address, &past, &symbol, NULL, NULL, NULL);
+    bool inside =
+        found && GELF_ST_TYPE(symbol.st_info) == STT_OBJECT && (past < symbol.st_size || past == 0);
+    if (!inside) {
+        const char *path = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+        snprintf(name, size, "%s+0x%" PRIx64, path ? path_tail(path) : "?",
+                 offset_in_module(module, address));
+        return PLACE_MODULE;
+    }
+    char plain[256];
+    plain_symbol(symbols_demangle(symbols, found), plain, sizeof plain);
+    if (past)
+        snprintf(name, size, "%s+0x%" PRIx64, plain, (uint64_t)past);
+    else
+        snprintf(name, size, "%s", plain);
+    return PLACE_VARIABLE;
+}
+
+/* Variables without initial values have no place in the file: an anonymous region behind it. */
+static Dwfl_Module *module_before(const struct symbols *symbols, const struct region *region)
+{
+    if (region->path[0] || region == symbols->regions)
+        return NULL;
+    const struct region *before = region - 1;
+    bool adjacent = before->high == region->low && before->path[0] == '/';
+    return adjacent ? dwfl_addrmodule(symbols->dwfl, before->low) : NULL;
+}
+
+static const char *module_at(struct symbols *symbols, uint64_t address)
+{
+    const struct region *region = region_at(symbols, address);
+    Dwfl_Module *module = dwfl_addrmodule(symbols->dwfl, address);
+    if (!module && region)
+        module = module_before(symbols, region);
+    return module ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
+}
+
+static enum place place_at(struct symbols *symbols, uint64_t address, uint32_t kind, char *name,
+                           size_t size)
+{
+    const struct region *region = region_at(symbols, address);
+    name[0] = '\0';
+    Dwfl_Module *module = dwfl_addrmodule(symbols->dwfl, address);
+    bool guessed = !module && region;
+    if (guessed)
+        module = module_before(symbols, region);
+    if (!region)
+        return PLACE_UNKNOWN;
+    if (strcmp(region->path, "[heap]") == 0)
+        return PLACE_HEAP;
+    if (strcmp(region->path, "[stack]") == 0)
+        return PLACE_STACK;
+    enum place place = PLACE_MEMORY;
+    if (module && (region->path[0] == '\0' || region->path[0] == '/'))
+        place = place_in_module(symbols, module, address, kind, name, size);
+    if (place == PLACE_MODULE && guessed) { /* some other memory that happens to lie there */
+        name[0] = '\0';
+        place = PLACE_MEMORY;
+    }
+    return place;
+}
+
+__attribute__((visibility("default"))) const struct symbol_ways gordian_stacks = {
+    .head.version = BESIDE_VERSION,
+    .open = open_symbols,
+    .close = close_symbols,
+    .frames = frames_at,
+    .is_watcher = is_watcher,
+    .place = place_at,
+    .module = module_at,
+    .unwind = symbols_unwind_stack,
+};

@@ -1,0 +1,27 @@
+/* A program that must not need elfutils itself: a module has it. */
+#include "output/report/symbol/ways.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Paths from the folder of the program. */
+static const char *const places[] = {
+    STACKS_MODULE,
+    "src/" STACKS_MODULE,
+#ifdef RUN_LIBRARY_FOLDER
+    RUN_LIBRARY_FOLDER "/" STACKS_MODULE,
+#endif
+    NULL,
+};
+
+const struct symbol_ways *symbols_best(char *why, size_t size)
+{
+    char folder[PATH_MAX], path[PATH_MAX];
+    if (!beside_program(folder, sizeof folder) ||
+        !beside_find(folder, places, R_OK, path, sizeof path)) {
+        snprintf(why, size, STACKS_MODULE " was not found");
+        return NULL;
+    }
+    return beside_load(path, STACKS_TABLE, why, size);
+}

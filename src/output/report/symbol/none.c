@@ -1,0 +1,10 @@
+/* A program that was built without elfutils. */
+#include "output/report/symbol/ways.h"
+
+#include <stdio.h>
+
+const struct symbol_ways *symbols_best(char *why, size_t size)
+{
+    snprintf(why, size, "built without elfutils (libdw, libelf)");
+    return NULL;
+}

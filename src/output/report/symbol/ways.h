@@ -1,0 +1,41 @@
+/* The two symbolisers behind symbol.h as tables of the same functions: with elfutils, which knows
+ * files, lines and any stack, and without.
+ *
+ *     elfutils.c  with it; linked in, or in a module that is loaded where elfutils is installed
+ *     plain.c     without
+ *     symbol.c    symbol.h itself: asks for the best there is
+ *     linked.c, loaded.c   which that is: one of the two is in a program
+ */
+#ifndef GORDIAN_OUTPUT_REPORT_SYMBOL_WAYS_H
+#define GORDIAN_OUTPUT_REPORT_SYMBOL_WAYS_H
+
+#include "foundation/base/modules.h"
+#include "output/report/symbol/symbol.h"
+
+#define STACKS_MODULE "libgordian-stacks.so"
+#define STACKS_TABLE  "gordian_stacks"
+
+struct symbol_ways {
+    struct beside_head head;
+    struct symbols *(*open)(const char *maps, size_t size, const struct symbol_files *files);
+    void (*close)(struct symbols *symbols);
+    size_t (*frames)(struct symbols *symbols, uint64_t address, struct frame *frames, size_t room);
+    bool (*is_watcher)(const struct symbols *symbols, uint64_t address);
+    enum place (*place)(struct symbols *symbols, uint64_t address, uint32_t kind, char *name,
+                        size_t size);
+    const char *(*module)(struct symbols *symbols, uint64_t address);
+    size_t (*unwind)(struct symbols *symbols, const struct stopped *thread, struct unwound *frames,
+                     size_t room, bool *whole);
+};
+
+/* What each symboliser's own begins with. */
+struct symbol_head {
+    const struct symbol_ways *ways;
+};
+
+extern const struct symbol_ways symbols_plain;
+
+/* With elfutils. NULL: not here, and why. */
+const struct symbol_ways *symbols_best(char *why, size_t size);
+
+#endif

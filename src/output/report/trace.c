@@ -1,0 +1,365 @@
+/* The incident as a trace: holds and waits that `gordian detect` (and `check`) judge the same way.
+ *
+ * A trace knows resources with units, nothing else; everything is said in these terms:
+ *   mutex, spin lock   one unit
+ *   rwlock             a unit for every thread; a reader takes one, a writer all of them. A writer
+ *                      that waits in front of the readers holds the rwlock's queue, a second
+ *                      resource that readers ask for too
+ *   semaphore          its value and what is held; a waiter asks for one
+ *   condition          a unit for everybody who could signal, a waiter asks for one: any will do
+ *   barrier            a unit for everybody who could come, a waiter asks for as many as are
+ * missing end of a thread    one unit, held by that thread Whoever has ended and still holds
+ * something waits for its own return: a process that never gives back. What nobody can give is held
+ * by those who wait for it. */
+#include "output/report/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct writer {
+    const struct report *report;
+    struct output *out;
+    uint32_t total;              /* units of the lock at hand */
+    uint32_t request;            /* and how many a waiter asks for */
+    bool odd_threads, odd_locks; /* some names have characters that a trace's cannot have */
+};
+
+/* ------------------------------------------------------------------ names */
+
+static void trace_name(struct output *out, const char *name)
+{
+    size_t most = GORDIAN_NAME_MAX - 16; /* room for what may follow */
+    for (; *name && most > 0; name++, most--) {
+        unsigned char c = (unsigned char)*name;
+        output_char(out, c <= ' ' || c == '#' || c == '=' || c == 0x7f ? '-' : (char)c);
+    }
+}
+
+/* Different names may look the same once their blanks are gone: the index tells them apart. */
+static bool same_in_trace(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++) {
+        bool odd_a = (unsigned char)*a <= ' ' || strchr("#=-\x7f", *a);
+        bool odd_b = (unsigned char)*b <= ' ' || strchr("#=-\x7f", *b);
+        if (odd_a != odd_b || (!odd_a && *a != *b))
+            return false;
+    }
+    return *a == *b;
+}
+
+static bool is_odd(const char *name)
+{
+    for (; *name; name++)
+        if ((unsigned char)*name <= ' ' || strchr("#=\x7f", *name))
+            return true;
+    return false;
+}
+
+static const char *thread_name(const struct report *report, uint32_t thread)
+{
+    return report->threads[thread].name;
+}
+
+static const char *lock_name(const struct report *report, uint32_t lock)
+{
+    return report->locks[lock].name;
+}
+
+/* Names are unique; two can only come to look the same if one of them is changed here. Odd ones
+ * are few, so most pairs need no look. */
+static void unique_word(const struct writer *writer, uint32_t index,
+                        const char *(*name)(const struct report *, uint32_t), bool any_odd)
+{
+    const char *own = name(writer->report, index);
+    trace_name(writer->out, own);
+    if (!any_odd)
+        return;
+    bool odd = is_odd(own);
+    for (uint32_t i = 0; i < index; i++) {
+        const char *other = name(writer->report, i);
+        if ((odd || is_odd(other)) && same_in_trace(other, own)) {
+            output_format(writer->out, "~%u", index);
+            return;
+        }
+    }
+}
+
+static void thread_word(const struct writer *writer, uint32_t thread)
+{
+    unique_word(writer, thread, thread_name, writer->odd_threads);
+}
+
+static void lock_word(const struct writer *writer, uint32_t lock)
+{
+    unique_word(writer, lock, lock_name, writer->odd_locks);
+}
+
+/* "end of NAME" has blanks always, but only matters where a lock is called "end-of-NAME". */
+static bool is_odd_lock(const struct report_lock *lock)
+{
+    return lock->raw.kind != INCIDENT_THREAD_END &&
+           (is_odd(lock->name) || strncmp(lock->name, "end-of-", 7) == 0);
+}
+
+static void find_odd(struct writer *writer)
+{
+    const struct report *report = writer->report;
+    for (uint32_t i = 0; i < report->thread_count && !writer->odd_threads; i++)
+        writer->odd_threads = is_odd(report->threads[i].name);
+    for (uint32_t i = 0; i < report->lock_count && !writer->odd_locks; i++)
+        writer->odd_locks = is_odd_lock(&report->locks[i]);
+}
+
+/* ------------------------------------------------------------------ units */
+
+static bool is_wait(const struct incident_edge *edge)
+{
+    return (edge->flags & INCIDENT_WAITS) && !(edge->flags & INCIDENT_TIMED);
+}
+
+static bool queue_written(const struct writer *writer, uint32_t lock)
+{
+    for (size_t i = 0; i < writer->report->edge_count; i++) {
+        const struct incident_edge *edge = &writer->report->edges[i].raw;
+        if (edge->lock == lock && edge->mode == INCIDENT_QUEUED)
+            return true;
+    }
+    return false;
+}
+
+static uint32_t held_units(const struct writer *writer, const struct incident_edge *edge)
+{
+    switch (writer->report->locks[edge->lock].raw.kind) {
+    case INCIDENT_RWLOCK:
+        return edge->mode == INCIDENT_READ ? 1 : (uint32_t)writer->report->thread_count;
+    case INCIDENT_SEMAPHORE:
+        return edge->units ? edge->units : 1;
+    default:
+        return 1;
+    }
+}
+
+/* Any thread of any process at the other end will do. */
+static bool is_between(uint32_t kind)
+{
+    return kind == INCIDENT_PIPE || kind == INCIDENT_SOCKET || kind == INCIDENT_CHILD ||
+           kind == INCIDENT_FILE_LOCK || kind == INCIDENT_MESSAGE;
+}
+
+/* How many units a lock has in all, and how many a waiter asks for; and how many of them the
+ * waiters themselves must hold, because nobody does. */
+static uint32_t count_units(struct writer *writer, uint32_t index)
+{
+    const struct report *report = writer->report;
+    const struct incident_lock *lock = &report->locks[index].raw;
+    uint32_t held = 0;
+    bool could = false;
+    for (size_t i = 0; i < report->edge_count; i++) {
+        const struct incident_edge *edge = &report->edges[i].raw;
+        if (edge->lock != index || (edge->flags & INCIDENT_WAITS))
+            continue;
+        held += held_units(writer, edge);
+        could = could || (edge->flags & INCIDENT_COULD);
+    }
+    writer->request = 1;
+    /* Found by that nobody is left to give it back: whoever has it waits. */
+    bool unnamed = held == 0 && report->head.word != INCIDENT_CERTAIN &&
+                   report->head.kind == INCIDENT_DEADLOCK;
+    switch (lock->kind) {
+    case INCIDENT_RWLOCK:
+        writer->total = (uint32_t)report->thread_count;
+        return unnamed;
+    case INCIDENT_SEMAPHORE:
+        writer->total = held + lock->units;
+        break;
+    case INCIDENT_BARRIER:
+        writer->request = lock->missing ? lock->missing : 1;
+        writer->total = held;
+        break;
+    case INCIDENT_CONDITION:
+    case INCIDENT_FUTEX:
+        writer->total = held;
+        break;
+    default:
+        /* Any of those who could give it back will do. */
+        writer->total = could || is_between(lock->kind) ? held : 1;
+        return unnamed && lock->kind != INCIDENT_THREAD_END;
+    }
+    uint32_t nobody = writer->total < writer->request ? writer->request - writer->total : 0;
+    writer->total += nobody;
+    return nobody;
+}
+
+/* ------------------------------------------------------------------ lines */
+
+static void hold_line(const struct writer *writer, uint32_t thread, uint32_t lock, uint32_t units,
+                      const char *suffix)
+{
+    output_text(writer->out, "hold ");
+    thread_word(writer, thread);
+    output_char(writer->out, ' ');
+    lock_word(writer, lock);
+    output_text(writer->out, suffix);
+    if (units != 1)
+        output_format(writer->out, "=%u", units);
+    output_char(writer->out, '\n');
+}
+
+static void write_resources(struct writer *writer)
+{
+    for (uint32_t i = 0; i < writer->report->lock_count; i++) {
+        count_units(writer, i);
+        output_text(writer->out, "resource ");
+        lock_word(writer, i);
+        if (writer->total != 1)
+            output_format(writer->out, " %u", writer->total);
+        output_char(writer->out, '\n');
+        if (queue_written(writer, i)) {
+            output_text(writer->out, "resource ");
+            lock_word(writer, i);
+            output_text(writer->out, "/queue\n");
+        }
+    }
+}
+
+static bool is_held(const struct report *report, uint32_t lock)
+{
+    for (size_t i = 0; i < report->edge_count; i++)
+        if (report->edges[i].raw.lock == lock && !(report->edges[i].raw.flags & INCIDENT_WAITS))
+            return true;
+    return false;
+}
+
+/* A thread that is joined has its own end in its hands, said or not. */
+static void end_lines(struct writer *writer)
+{
+    const struct report *report = writer->report;
+    for (uint32_t i = 0; i < report->lock_count; i++) {
+        const struct incident_lock *lock = &report->locks[i].raw;
+        if (lock->kind == INCIDENT_THREAD_END && lock->target != INCIDENT_NONE &&
+            !(report->threads[lock->target].raw.flags & INCIDENT_ENDED) && !is_held(report, i))
+            hold_line(writer, lock->target, i, 1, "");
+    }
+}
+
+static void hold_lines(struct writer *writer)
+{
+    const struct report *report = writer->report;
+    for (size_t i = 0; i < report->edge_count; i++) {
+        const struct incident_edge *edge = &report->edges[i].raw;
+        if (edge->flags & INCIDENT_WAITS)
+            continue;
+        if (edge->mode == INCIDENT_QUEUED)
+            hold_line(writer, edge->thread, edge->lock, 1, "/queue");
+        else
+            hold_line(writer, edge->thread, edge->lock, held_units(writer, edge), "");
+    }
+    for (uint32_t lock = 0; lock < report->lock_count; lock++) {
+        uint32_t nobody = count_units(writer, lock);
+        for (size_t i = 0; i < report->edge_count && nobody; i++) {
+            const struct incident_edge *edge = &report->edges[i].raw;
+            if (edge->lock != lock || !is_wait(edge))
+                continue;
+            hold_line(writer, edge->thread, lock, nobody, "");
+            break;
+        }
+    }
+}
+
+static void wait_line(struct writer *writer, const struct incident_edge *edge)
+{
+    const struct incident_lock *lock = &writer->report->locks[edge->lock].raw;
+    count_units(writer, edge->lock);
+    uint32_t units = writer->request;
+    if (lock->kind == INCIDENT_RWLOCK && edge->mode != INCIDENT_READ)
+        units = writer->total;
+    output_text(writer->out, "wait ");
+    thread_word(writer, edge->thread);
+    output_char(writer->out, ' ');
+    lock_word(writer, edge->lock);
+    if (units != 1)
+        output_format(writer->out, "=%u", units);
+    if (lock->kind == INCIDENT_RWLOCK && edge->mode == INCIDENT_READ &&
+        queue_written(writer, edge->lock)) {
+        output_char(writer->out, ' ');
+        lock_word(writer, edge->lock);
+        output_text(writer->out, "/queue");
+    }
+    output_char(writer->out, '\n');
+}
+
+/* Those who ended and never gave back. */
+static void write_ended(struct writer *writer)
+{
+    const struct report *report = writer->report;
+    for (uint32_t i = 0; i < report->thread_count; i++) {
+        bool gone = report->threads[i].raw.flags & (INCIDENT_ENDED | INCIDENT_FOREIGN);
+        bool keeps = false;
+        for (size_t k = 0; k < report->edge_count && gone && !keeps; k++)
+            keeps = report->edges[k].raw.thread == i;
+        if (!keeps)
+            continue;
+        for (int line = 0; line < 3; line++) {
+            static const char *const words[] = {"resource", "hold", "wait"};
+            output_format(writer->out, "%s ", words[line]);
+            if (line)
+                thread_word(writer, i);
+            output_text(writer->out, line ? " return-of-" : "return-of-");
+            thread_word(writer, i);
+            output_char(writer->out, '\n');
+        }
+    }
+}
+
+/* The one that closed it comes last, so that the replay finds it at the same moment. */
+static void wait_lines(struct writer *writer)
+{
+    const struct report *report = writer->report;
+    if (report->head.kind == INCIDENT_OWNER_GONE)
+        write_ended(writer);
+    for (size_t i = report->edge_count; i-- > 0;)
+        if (is_wait(&report->edges[i].raw))
+            wait_line(writer, &report->edges[i].raw);
+}
+
+/* Potential: everybody has taken the first lock and wants the second. */
+static void order_lines(struct writer *writer)
+{
+    const struct report *report = writer->report;
+    for (uint32_t i = 0; i < report->lock_count; i++) {
+        output_text(writer->out, "resource ");
+        lock_word(writer, i);
+        output_char(writer->out, '\n');
+    }
+    for (size_t i = 0; i < report->order_count; i++)
+        hold_line(writer, report->orders[i].raw.thread, report->orders[i].raw.held, 1, "");
+    for (size_t i = report->order_count; i-- > 0;) {
+        output_text(writer->out, "wait ");
+        thread_word(writer, report->orders[i].raw.thread);
+        output_char(writer->out, ' ');
+        lock_word(writer, report->orders[i].raw.taken);
+        output_char(writer->out, '\n');
+    }
+}
+
+bool report_trace(const struct report *report, struct output *out)
+{
+    struct writer writer = {.report = report, .out = out};
+    char title[300];
+    find_odd(&writer);
+    if (report->edge_count == 0 && report->order_count == 0)
+        return false;
+    report_title(report, title, sizeof title);
+    for (char *c = title; *c; c++)
+        *c = (unsigned char)*c < ' ' ? '?' : *c; /* a name must not end the comment */
+    output_format(out, "# gordian run: %s: %s\n", report_kind(report), title);
+    if (report->order_count) {
+        order_lines(&writer);
+        return true;
+    }
+    write_resources(&writer);
+    hold_lines(&writer);
+    end_lines(&writer);
+    wait_lines(&writer);
+    return true;
+}

@@ -1,3 +1,0 @@
-/* GPU-LMDDA, a bit an element. */
-#define FORM_BITS
-#include "published/kernels/published_lmdda_body.h"

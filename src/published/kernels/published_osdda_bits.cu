@@ -1,3 +1,0 @@
-/* GPU-OSDDA, a bit an element. */
-#define FORM_BITS
-#include "published/kernels/published_osdda_body.h"

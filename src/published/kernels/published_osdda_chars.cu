@@ -1,3 +1,0 @@
-/* GPU-OSDDA, a character an element: the initial form. */
-#define FORM_CHARS
-#include "published/kernels/published_osdda_body.h"

@@ -1,3 +1,0 @@
-/* GPU-OSDDA, an integer an element: an initial form. */
-#define FORM_INTS
-#include "published/kernels/published_osdda_body.h"

@@ -1,0 +1,419 @@
+/* Everything that sends one command and waits for its answer. */
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "service/client/client.h"
+
+gordian_status call_allowed(const gordian_client *client, gordian_error *error)
+{
+    if (client->calling)
+        return fail(error, GORDIAN_STATUS_INPUT, "not from within a callback");
+    if (client->state != LINK_FAILED)
+        return GORDIAN_OK;
+    if (error)
+        *error = client->failure;
+    return client->failure.status;
+}
+
+void *call_reserve(gordian_client *client, size_t size)
+{
+    events_seal(client);
+    if (!fifo_reserve(&client->memory, &client->out, size) ||
+        !fifo_reserve(&client->memory, &client->commands, sizeof(struct command)))
+        return NULL;
+    return fifo_back(&client->out);
+}
+
+void call_queue(gordian_client *client, uint8_t kind, size_t size, struct call *call)
+{
+    struct command *command = fifo_back(&client->commands);
+    *command =
+        (struct command){.call = call, .size = (uint32_t)size, .kind = kind, .asked = call != NULL};
+    if (fifo_count(&client->commands) == 0)
+        client->owed_since = clock_ns();
+    fifo_put(&client->out, size);
+    fifo_put(&client->commands, sizeof *command);
+    client->sealed += size;
+}
+
+/* Nobody waits for this answer any more. */
+static void forget_call(gordian_client *client, const struct call *call)
+{
+    struct command *commands = fifo_front(&client->commands);
+    for (size_t i = fifo_count(&client->commands) / sizeof *commands; i-- > 0;)
+        if (commands[i].call == call)
+            commands[i].call = NULL;
+}
+
+static gordian_status finish_call(gordian_client *client, struct call *call, gordian_error *error)
+{
+    uint64_t until = link_deadline(client->timeout_ms);
+    gordian_status status = gordian_client_flush(client, error);
+    while (status == GORDIAN_OK && !call->done)
+        status = link_wait(client, until, error);
+    if (call->done)
+        return call->status;
+    forget_call(client, call);
+    return status == GORDIAN_STATUS_END ? fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
+                                               (unsigned)client->timeout_ms)
+                                        : status;
+}
+
+/* Sends a command that `put` writes, and waits for its answer in `call`. */
+static gordian_status perform_call(gordian_client *client, uint8_t kind, struct call *call,
+                                   size_t (*put)(void *to, size_t room, const void *what),
+                                   const void *what, gordian_error *error)
+{
+    gordian_status status = call_allowed(client, error);
+    if (status != GORDIAN_OK)
+        return status;
+    call->error = error;
+    size_t size = put(NULL, 0, what);
+    if (size > client->frame_max + 4)
+        return fail(error, GORDIAN_STATUS_INPUT, "that is larger than the service takes");
+    void *to = call_reserve(client, size);
+    if (!to)
+        return fail_memory(error);
+    put(to, size, what);
+    call_queue(client, kind, size, call);
+    return finish_call(client, call, error);
+}
+
+/* For what must not be given twice: nothing that may have to be sent again goes before it. */
+static gordian_status perform_alone(gordian_client *client, uint8_t kind,
+                                    size_t (*put)(void *to, size_t room, const void *what),
+                                    const void *what, gordian_error *error)
+{
+    struct call call = {0};
+    gordian_status status = gordian_client_drain(client, client->timeout_ms, error);
+    if (status == GORDIAN_STATUS_END)
+        return fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
+                    (unsigned)client->timeout_ms);
+    return status == GORDIAN_OK ? perform_call(client, kind, &call, put, what, error) : status;
+}
+
+static struct wire_text text_of(const char *text)
+{
+    return (struct wire_text){text, text ? strlen(text) : 0};
+}
+
+/* ------------------------------------------------------------------ systems */
+
+struct named {
+    uint8_t kind;
+    struct wire_text name;
+};
+
+static size_t put_named(void *to, size_t room, const void *what)
+{
+    const struct named *named = what;
+    return wire_put_name(to, room, named->kind, named->name);
+}
+
+static size_t put_open(void *to, size_t room, const void *what)
+{
+    return wire_put_open(to, room, what);
+}
+
+static gordian_status check_name(const char *name, gordian_error *error)
+{
+    if (!name || !*name || strlen(name) > GORDIAN_NAME_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "a name has 1 to %d bytes", GORDIAN_NAME_MAX);
+    return GORDIAN_OK;
+}
+
+/* Keeps the name for the next greeting; the old one is freed when it is no more needed. */
+static char *copy_name(gordian_client *client, const char *name, gordian_error *error)
+{
+    char *copy = memory_alloc(&client->memory, strlen(name) + 1);
+    if (copy)
+        memcpy(copy, name, strlen(name) + 1);
+    else
+        fail_memory(error);
+    return copy;
+}
+
+static gordian_status now_using(gordian_client *client, gordian_status status, char *name)
+{
+    memory_free(&client->memory, status == GORDIAN_OK ? client->system : name);
+    if (status == GORDIAN_OK) {
+        client->system = name;
+        client->open = 0; /* it is there now */
+    }
+    return status;
+}
+
+gordian_status gordian_client_use(gordian_client *client, const char *name, gordian_error *error)
+{
+    struct call call = {0};
+    struct named named = {WIRE_USE, text_of(name)};
+    gordian_status status = check_name(name, error);
+    if (status != GORDIAN_OK)
+        return status;
+    char *copy = copy_name(client, name, error);
+    if (!copy)
+        return GORDIAN_STATUS_MEMORY;
+    status = perform_call(client, WIRE_USE, &call, put_named, &named, error);
+    return now_using(client, status, copy);
+}
+
+gordian_status gordian_client_open_system(gordian_client *client, const char *name,
+                                          gordian_service_kind kind, const char *options,
+                                          gordian_error *error)
+{
+    struct call call = {0};
+    struct wire_open open = {
+        .name = text_of(name), .kind = (uint8_t)kind, .options = text_of(options)};
+    gordian_status status = check_name(name, error);
+    if (status == GORDIAN_OK && open.options.length > WIRE_OPTIONS_MAX)
+        status =
+            fail(error, GORDIAN_STATUS_INPUT, "options have at most %d bytes", WIRE_OPTIONS_MAX);
+    if (status != GORDIAN_OK)
+        return status;
+    char *copy = copy_name(client, name, error);
+    if (!copy)
+        return GORDIAN_STATUS_MEMORY;
+    status = perform_call(client, WIRE_OPEN, &call, put_open, &open, error);
+    return now_using(client, status, copy);
+}
+
+gordian_status gordian_client_close_system(gordian_client *client, const char *name,
+                                           gordian_error *error)
+{
+    struct named named = {WIRE_CLOSE, text_of(name)};
+    gordian_status status = check_name(name, error);
+    return status == GORDIAN_OK ? perform_alone(client, WIRE_CLOSE, put_named, &named, error)
+                                : status;
+}
+
+/* ------------------------------------------------------------------ names */
+
+struct declarations {
+    const struct wire_declaration *list;
+    size_t count;
+};
+
+static size_t put_declare(void *to, size_t room, const void *what)
+{
+    const struct declarations *declarations = what;
+    return wire_put_declare(to, room, declarations->list, declarations->count);
+}
+
+static gordian_status translate_declaration(struct wire_declaration *to,
+                                            const gordian_declaration *from, gordian_error *error)
+{
+    gordian_status status = check_name(from->name, error);
+    if (status == GORDIAN_OK && from->claim_count > UINT16_MAX)
+        status =
+            fail(error, GORDIAN_STATUS_INPUT, "a process claims at most %u resources", UINT16_MAX);
+    if (status == GORDIAN_OK)
+        *to = (struct wire_declaration){
+            .what = from->is_resource ? WIRE_RESOURCE : WIRE_PROCESS,
+            .name = text_of(from->name),
+            .units = from->units,
+            .claims = from->claims,
+            .claim_count = from->claim_count,
+        };
+    return status;
+}
+
+/* Declares as many of them as fit into one frame; *done of them. */
+static gordian_status declare_some(gordian_client *client, const struct wire_declaration *list,
+                                   size_t count, uint32_t *ids, size_t *done, gordian_error *error)
+{
+    size_t fits = 1;
+    while (fits < count) {
+        size_t next = fits * 2 < count ? fits * 2 : count;
+        if (wire_put_declare(NULL, 0, list, next) > client->frame_max)
+            break;
+        fits = next;
+    }
+    struct declarations declarations = {list, fits};
+    struct call call = {.ids = ids, .id_count = fits};
+    gordian_status status =
+        perform_call(client, WIRE_DECLARE, &call, put_declare, &declarations, error);
+    *done = status == GORDIAN_OK ? fits : 0;
+    return status;
+}
+
+gordian_status gordian_client_declare(gordian_client *client,
+                                      const gordian_declaration *declarations, size_t count,
+                                      uint32_t *ids, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    if (count == 0)
+        return call_allowed(client, error);
+    if (count > SIZE_MAX / sizeof(struct wire_declaration))
+        return fail_memory(error);
+    struct wire_declaration *list = memory_alloc(&client->memory, count * sizeof *list);
+    if (!list)
+        return fail_memory(error);
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
+        status = translate_declaration(&list[i], &declarations[i], error);
+    size_t done;
+    for (size_t at = 0; at < count && status == GORDIAN_OK; at += done)
+        status = declare_some(client, list + at, count - at, ids + at, &done, error);
+    memory_free(&client->memory, list);
+    return status;
+}
+
+static gordian_status declare_one(gordian_client *client, const gordian_declaration *declaration,
+                                  uint32_t *id, gordian_error *error)
+{
+    uint32_t mine = GORDIAN_NONE;
+    gordian_status status = gordian_client_declare(client, declaration, 1, &mine, error);
+    if (status == GORDIAN_OK && mine == GORDIAN_NONE)
+        return fail(error, GORDIAN_STATUS_INPUT, "the service refuses %s '%.100s'",
+                    declaration->is_resource ? "resource" : "process", declaration->name);
+    if (status == GORDIAN_OK && id)
+        *id = mine;
+    return status;
+}
+
+gordian_status gordian_client_add_resource(gordian_client *client, const char *name, uint64_t units,
+                                           uint32_t *id, gordian_error *error)
+{
+    gordian_declaration declaration = {.name = name, .is_resource = true, .units = units};
+    return declare_one(client, &declaration, id, error);
+}
+
+gordian_status gordian_client_add_process(gordian_client *client, const char *name, uint32_t *id,
+                                          gordian_error *error)
+{
+    gordian_declaration declaration = {.name = name};
+    return declare_one(client, &declaration, id, error);
+}
+
+static size_t put_weigh(void *to, size_t room, const void *what)
+{
+    return wire_put_weigh(to, room, what);
+}
+
+gordian_status gordian_client_weigh(gordian_client *client, uint32_t process, int64_t priority,
+                                    int64_t cost, gordian_error *error)
+{
+    struct call call = {0};
+    struct wire_weigh weigh = {process, priority, cost};
+    return perform_call(client, WIRE_WEIGH, &call, put_weigh, &weigh, error);
+}
+
+static size_t put_label(void *to, size_t room, const void *what)
+{
+    return wire_put_label(to, room, what);
+}
+
+gordian_status gordian_client_label(gordian_client *client, bool resource, uint32_t id,
+                                    const char *const *labels, size_t count, gordian_error *error)
+{
+    struct call call = {0};
+    struct wire_text texts[WIRE_LABELS_MAX];
+    if (count > WIRE_LABELS_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "more than %d labels at once", WIRE_LABELS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        texts[i] = text_of(labels[i]);
+        if (texts[i].length > GORDIAN_NAME_MAX)
+            return fail(error, GORDIAN_STATUS_INPUT, "a label has at most 255 bytes");
+    }
+    struct wire_label label = {resource ? WIRE_RESOURCE : WIRE_PROCESS, id, texts, count};
+    return perform_call(client, WIRE_LABEL, &call, put_label, &label, error);
+}
+
+struct removal {
+    uint8_t what;
+    const uint32_t *ids;
+    size_t count;
+};
+
+static size_t put_remove(void *to, size_t room, const void *what)
+{
+    const struct removal *removal = what;
+    return wire_put_remove(to, room, removal->what, removal->ids, removal->count);
+}
+
+gordian_status gordian_client_remove(gordian_client *client, bool resources, const uint32_t *ids,
+                                     size_t count, gordian_error *error)
+{
+    struct removal removal = {resources ? WIRE_RESOURCE : WIRE_PROCESS, ids, count};
+    return perform_alone(client, WIRE_REMOVE, put_remove, &removal, error);
+}
+
+/* ------------------------------------------------------------------ questions */
+
+static size_t put_mask(void *to, size_t room, const void *what)
+{
+    return wire_put_u8(to, room, WIRE_SUBSCRIBE, *(const uint8_t *)what);
+}
+
+gordian_status gordian_client_subscribe(gordian_client *client, unsigned mask, gordian_error *error)
+{
+    struct call call = {0};
+    uint8_t wanted = (uint8_t)mask;
+    if (mask > 15)
+        return fail(error, GORDIAN_STATUS_INPUT, "no such subscription");
+    return perform_call(client, WIRE_SUBSCRIBE, &call, put_mask, &wanted, error);
+}
+
+static size_t put_ask(void *to, size_t room, const void *what)
+{
+    return wire_put_ask(to, room, what);
+}
+
+gordian_status gordian_client_what_if(gordian_client *client, const gordian_event *request,
+                                      gordian_reply *reply, gordian_error *error)
+{
+    struct call call = {0};
+    gordian_status status = perform_call(client, WIRE_ASK, &call, put_ask, request, error);
+    if (status == GORDIAN_OK && reply) {
+        bool refused = call.asked.outcome == GORDIAN_OUTCOME_REFUSED;
+        *reply = (gordian_reply){
+            .outcome = call.asked.outcome,
+            .refusal = refused ? call.asked.reason : call.asked.reason & (uint8_t)~WIRE_WAITS,
+        };
+    }
+    return status;
+}
+
+static size_t put_state(void *to, size_t room, const void *what)
+{
+    return wire_put_u32(to, room, WIRE_STATE, *(const uint32_t *)what);
+}
+
+gordian_status gordian_client_state(gordian_client *client, uint32_t process,
+                                    gordian_process_state *state, gordian_error *error)
+{
+    gordian_process_state mine = {0};
+    struct call call = {.state = &mine};
+    gordian_status status = perform_call(client, WIRE_STATE, &call, put_state, &process, error);
+    if (status == GORDIAN_OK && state)
+        *state = mine;
+    return status;
+}
+
+static size_t put_line(void *to, size_t room, const void *what)
+{
+    return wire_put_line(to, room, what);
+}
+
+gordian_status gordian_client_ask(gordian_client *client, const char *text, const char **json,
+                                  size_t *length, gordian_error *error)
+{
+    struct call call = {0};
+    struct wire_line line = {.text = text_of(text)};
+    gordian_status status = perform_call(client, WIRE_LINE, &call, put_line, &line, error);
+    if (status != GORDIAN_OK)
+        return status;
+    *json = client->said;
+    *length = call.said;
+    return GORDIAN_OK;
+}
+
+static size_t put_ping(void *to, size_t room, const void *what)
+{
+    return wire_put_u64(to, room, WIRE_PING, *(const uint64_t *)what);
+}
+
+gordian_status gordian_client_ping(gordian_client *client, gordian_error *error)
+{
+    struct call call = {0};
+    uint64_t now = clock_ns();
+    return perform_call(client, WIRE_PING, &call, put_ping, &now, error);
+}

@@ -1,0 +1,492 @@
+/* Queueing events, and requests that wait for their grant. */
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "service/client/client.h"
+
+/* An EVENTS frame is sent once it has this many bytes. */
+#define FRAME_BYTES (32u << 10)
+/* What stands before the events: head, first number, count. */
+#define FRAME_HEAD (WIRE_HEAD_SIZE + 8 + 4)
+/* How often a wait for a grant asks, in case the word of it was lost with a connection. */
+#define ASK_MS 1000
+
+/* ------------------------------------------------------------------ who waits */
+
+void events_set_waiting(gordian_client *client, uint32_t process, bool waits)
+{
+    if (process / 64 >= client->waiting_room)
+        return; /* none of those we ever sent an event of */
+    uint64_t bit = UINT64_C(1) << (process % 64);
+    uint64_t *word = &client->waiting[process / 64];
+    *word = waits ? *word | bit : *word & ~bit;
+}
+
+static bool reserve_waiting(gordian_client *client, uint32_t process)
+{
+    return process == GORDIAN_NONE ||
+           memory_grow_zeroed(&client->memory, &client->waiting, &client->waiting_room,
+                              (size_t)process / 64 + 1, sizeof *client->waiting);
+}
+
+/* ------------------------------------------------------------------ frames */
+
+/* The frame being filled lies behind `sealed`. */
+static size_t open_bytes(const gordian_client *client)
+{
+    return fifo_count(&client->out) - client->sealed;
+}
+
+void events_seal(gordian_client *client)
+{
+    if (client->open_events == 0)
+        return;
+    size_t size = open_bytes(client);
+    unsigned char *frame = (unsigned char *)fifo_front(&client->out) + client->sealed;
+    wire_store32(frame, (uint32_t)(size - 4));
+    wire_store32(frame + WIRE_HEAD_SIZE + 8, client->open_events);
+    /* Room for it was made when the frame was begun. */
+    struct command *command = fifo_back(&client->commands);
+    *command = (struct command){
+        .size = (uint32_t)size, .events = client->open_events, .kind = WIRE_EVENTS};
+    if (fifo_count(&client->commands) == 0)
+        client->owed_since = clock_ns();
+    fifo_put(&client->commands, sizeof *command);
+    client->sealed += size;
+    client->open_events = 0;
+}
+
+/* Memory for one more event of `size` bytes, whatever it takes. */
+static bool reserve_event(gordian_client *client, const gordian_event *event, size_t size)
+{
+    const gordian_allocator *memory = &client->memory;
+    return fifo_reserve(memory, &client->out, FRAME_HEAD + size) &&
+           fifo_reserve(memory, &client->commands, sizeof(struct command)) &&
+           fifo_reserve(memory, &client->events, sizeof(struct sent_event)) &&
+           reserve_waiting(client, event->process);
+}
+
+/* Writes the event behind those of the open frame, or into a new one. */
+static void append_event(gordian_client *client, const gordian_event *event, size_t size)
+{
+    unsigned char *back = fifo_back(&client->out);
+    if (client->open_events == 0) {
+        wire_put_events(back, FRAME_HEAD + size, client->next_number, event, 1);
+        fifo_put(&client->out, FRAME_HEAD + size);
+    } else {
+        /* A frame of its own whose head covers the end of the event before, for a moment. */
+        unsigned char covered[FRAME_HEAD];
+        memcpy(covered, back - FRAME_HEAD, FRAME_HEAD);
+        wire_put_events(back - FRAME_HEAD, FRAME_HEAD + size, 0, event, 1);
+        memcpy(back - FRAME_HEAD, covered, FRAME_HEAD);
+        fifo_put(&client->out, size);
+    }
+    client->open_events++;
+}
+
+static void count_down(unsigned char *number)
+{
+    wire_store64(number, wire_load64(number) - 1);
+}
+
+/* The number stands behind the head, in EVENTS as in LINE. */
+void events_renumber(gordian_client *client)
+{
+    unsigned char *at = fifo_front(&client->out);
+    const struct command *commands = fifo_front(&client->commands);
+    size_t count = fifo_count(&client->commands) / sizeof *commands;
+    for (size_t i = 0; i < count; at += commands[i++].size)
+        if (commands[i].kind == WIRE_EVENTS ||
+            (commands[i].kind == WIRE_LINE && commands[i].events))
+            count_down(at + WIRE_HEAD_SIZE);
+    if (client->open_events)
+        count_down(at + WIRE_HEAD_SIZE);
+    client->next_number--;
+}
+
+/* ------------------------------------------------------------------ sending */
+
+static gordian_status check_size(const gordian_client *client, size_t size, gordian_error *error)
+{
+    if (size > client->frame_max)
+        return fail(error, GORDIAN_STATUS_INPUT, "the event is larger than the service takes");
+    if (client->state != LINK_FAILED)
+        return GORDIAN_OK;
+    if (error)
+        *error = client->failure;
+    return client->failure.status;
+}
+
+static gordian_status check_event(const gordian_client *client, const gordian_event *event,
+                                  size_t size, gordian_error *error)
+{
+    if (event->wants && event->want_count > UINT16_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "an event names at most %u others", UINT16_MAX);
+    return check_size(client, FRAME_HEAD + size, error);
+}
+
+static size_t count_unanswered(const gordian_client *client)
+{
+    return fifo_count(&client->events) / sizeof(struct sent_event);
+}
+
+/* A callback cannot wait; it frees a place itself each time it is called. */
+static gordian_status wait_for_room(gordian_client *client, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    while (status == GORDIAN_OK && !client->calling && count_unanswered(client) >= client->window) {
+        status = gordian_client_flush(client, error);
+        if (status == GORDIAN_OK)
+            status = link_wait(client, UINT64_MAX, error);
+    }
+    return status;
+}
+
+/* The frame is full: let the service work on it while the next one is filled. */
+static gordian_status next_frame(gordian_client *client, gordian_error *error)
+{
+    events_seal(client);
+    return client->calling || client->state != LINK_UP ? GORDIAN_OK
+                                                       : gordian_client_flush(client, error);
+}
+
+gordian_status gordian_client_send(gordian_client *client, const gordian_event *given,
+                                   gordian_reply_function *answered, void *context,
+                                   gordian_error *error)
+{
+    gordian_event copy = *given, *event = &copy;
+    if (event->op != GORDIAN_OP_RELEASE && event->op != GORDIAN_OP_ACT)
+        event->to = GORDIAN_NONE; /* only these are for somebody */
+    size_t size = wire_event_size(event);
+    gordian_status status = check_event(client, event, size, error);
+    if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
+        status = wait_for_room(client, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (client->open_events && open_bytes(client) + size > FRAME_BYTES)
+        status = next_frame(client, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!reserve_event(client, event, size))
+        return fail_memory(error);
+    append_event(client, event, size);
+    struct sent_event *entry = fifo_back(&client->events);
+    *entry = (struct sent_event){answered, context, event->process, (uint8_t)event->op};
+    fifo_put(&client->events, sizeof *entry);
+    client->next_number++;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_client_send_line(gordian_client *client, const char *text, size_t length,
+                                        bool event, gordian_reply_function *answered, void *context,
+                                        gordian_error *error)
+{
+    struct wire_line line = {event ? client->next_number : 0, {text, length}};
+    size_t size = wire_put_line(NULL, 0, &line);
+    gordian_status status = check_size(client, size, error);
+    if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
+        status = wait_for_room(client, error);
+    if (status == GORDIAN_OK && client->sealed > client->sent + FRAME_BYTES)
+        status = next_frame(client, error);
+    if (status != GORDIAN_OK)
+        return status;
+    void *to = fifo_reserve(&client->memory, &client->events, sizeof(struct sent_event))
+                   ? call_reserve(client, size)
+                   : NULL;
+    if (!to)
+        return fail_memory(error);
+    wire_put_line(to, size, &line);
+    call_queue(client, WIRE_LINE, size, NULL);
+    ((struct command *)fifo_back(&client->commands))[-1].events = event;
+    struct sent_event *entry = fifo_back(&client->events);
+    *entry = (struct sent_event){answered, context, GORDIAN_NONE, event ? GORDIAN_OP_REQUEST : 0};
+    fifo_put(&client->events, sizeof *entry);
+    client->next_number += event;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_client_send_batch(gordian_client *client, const gordian_event *events,
+                                         size_t count, gordian_reply_function *answered,
+                                         void *context, size_t *sent, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    size_t done = 0;
+    while (done < count && status == GORDIAN_OK) {
+        status = gordian_client_send(client, &events[done], answered, context, error);
+        done += status == GORDIAN_OK;
+    }
+    if (sent)
+        *sent = done;
+    return status;
+}
+
+size_t gordian_client_unanswered(const gordian_client *client)
+{
+    return count_unanswered(client);
+}
+
+gordian_status gordian_client_drain(gordian_client *client, uint32_t timeout_ms,
+                                    gordian_error *error)
+{
+    uint64_t until = link_deadline(timeout_ms);
+    gordian_status status = gordian_client_flush(client, error);
+    while (status == GORDIAN_OK && count_unanswered(client) > 0)
+        status = link_wait(client, until, error);
+    return status == GORDIAN_STATUS_END && count_unanswered(client) == 0 ? GORDIAN_OK : status;
+}
+
+/* ------------------------------------------------------------------ one by one */
+
+struct event_call {
+    gordian_client *client;
+    gordian_reply *reply;
+    bool done;
+};
+
+static void take_reply(void *context, const gordian_reply *reply)
+{
+    struct event_call *call = context;
+    *call->reply = *reply;
+    call->done = true;
+    call->client->halt = true;
+}
+
+/* Nobody waits for these events any more. */
+static void forget_call(gordian_client *client, const struct event_call *call)
+{
+    struct sent_event *events = fifo_front(&client->events);
+    for (size_t i = count_unanswered(client); i-- > 0;)
+        if (events[i].context == call && events[i].answered == take_reply)
+            events[i].answered = NULL;
+}
+
+static bool covers_wants(const gordian_process_state *state, const gordian_want *wants,
+                         size_t count)
+{
+    for (size_t w = 0; w < count; w++) {
+        uint64_t held = 0;
+        for (size_t h = 0; h < state->held_count; h++)
+            if (state->held[h].resource == wants[w].resource)
+                held += state->held[h].units;
+        if (held < wants[w].units)
+            return false;
+    }
+    return true;
+}
+
+/* GORDIAN_OUTCOME_EXITED, as a system of this kind says it. */
+static uint8_t has_ended(const gordian_client *client)
+{
+    return client->avoids ? (uint8_t)GORDIAN_VERDICT_EXITED : (uint8_t)GORDIAN_OUTCOME_EXITED;
+}
+
+/* An event's answer was lost: what does the state say of it? */
+static gordian_status ask_outcome(gordian_client *client, const gordian_event *event,
+                                  gordian_reply *reply, gordian_error *error)
+{
+    gordian_process_state state;
+    gordian_want one = {.resource = event->resource, .units = event->units};
+    gordian_status status = gordian_client_state(client, event->process, &state, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (event->op == GORDIAN_OP_CANCEL && !state.waiting)
+        reply->outcome = client->avoids ? (uint8_t)GORDIAN_VERDICT_CANCELLED
+                                        : (uint8_t)GORDIAN_OUTCOME_CANCELLED;
+    if (event->op == GORDIAN_OP_EXIT)
+        reply->outcome = has_ended(client);
+    if (event->op == GORDIAN_OP_AWAIT && !state.waiting)
+        return GORDIAN_OK; /* enough have acted, or it was refused */
+    if (event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_WAIT &&
+        event->op != GORDIAN_OP_AWAIT)
+        return GORDIAN_OK;
+    reply->waits = state.waiting;
+    if (state.waiting) /* of a system that avoids: unavailable, though it may be unsafe */
+        reply->outcome = client->avoids     ? GORDIAN_VERDICT_UNAVAILABLE
+                         : state.deadlocked ? GORDIAN_OUTCOME_DEADLOCK
+                                            : GORDIAN_OUTCOME_BLOCKED;
+    else if (event->wants ? covers_wants(&state, event->wants, event->want_count)
+                          : covers_wants(&state, &one, 1))
+        reply->outcome = GORDIAN_OUTCOME_GRANTED;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_client_event(gordian_client *client, const gordian_event *event,
+                                    gordian_reply *reply, gordian_error *error)
+{
+    gordian_reply mine = {0};
+    struct event_call call = {.client = client, .reply = &mine};
+    uint64_t until = link_deadline(client->timeout_ms);
+    gordian_status status = call_allowed(client, error);
+    if (status == GORDIAN_OK)
+        status = gordian_client_send(client, event, take_reply, &call, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = gordian_client_flush(client, error);
+    while (status == GORDIAN_OK && !call.done)
+        status = link_wait(client, until, error);
+    if (!call.done) {
+        forget_call(client, &call);
+        return status == GORDIAN_STATUS_END
+                   ? fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
+                          (unsigned)client->timeout_ms)
+                   : status;
+    }
+    if (mine.status != GORDIAN_OK)
+        return fail(error, mine.status, "%s", mine.message);
+    status =
+        mine.outcome == GORDIAN_APPLIED ? ask_outcome(client, event, &mine, error) : GORDIAN_OK;
+    if (status == GORDIAN_OK && reply)
+        *reply = mine;
+    return status;
+}
+
+static gordian_status plain_event(gordian_client *client, gordian_op op, uint32_t process,
+                                  uint32_t resource, uint64_t units, gordian_reply *reply,
+                                  gordian_error *error)
+{
+    gordian_event event = {
+        .op = op, .process = process, .resource = resource, .to = GORDIAN_NONE, .units = units};
+    return gordian_client_event(client, &event, reply, error);
+}
+
+gordian_status gordian_client_request(gordian_client *client, uint32_t process, uint32_t resource,
+                                      uint64_t units, gordian_reply *reply, gordian_error *error)
+{
+    return plain_event(client, GORDIAN_OP_REQUEST, process, resource, units, reply, error);
+}
+
+gordian_status gordian_client_release(gordian_client *client, uint32_t process, uint32_t resource,
+                                      uint64_t units, gordian_reply *reply, gordian_error *error)
+{
+    return plain_event(client, GORDIAN_OP_RELEASE, process, resource, units, reply, error);
+}
+
+gordian_status gordian_client_cancel(gordian_client *client, uint32_t process, gordian_reply *reply,
+                                     gordian_error *error)
+{
+    return plain_event(client, GORDIAN_OP_CANCEL, process, GORDIAN_NONE, 0, reply, error);
+}
+
+gordian_status gordian_client_exit(gordian_client *client, uint32_t process, gordian_reply *reply,
+                                   gordian_error *error)
+{
+    return plain_event(client, GORDIAN_OP_EXIT, process, GORDIAN_NONE, 0, reply, error);
+}
+
+gordian_status gordian_client_await(gordian_client *client, uint32_t process,
+                                    const uint32_t *others, size_t count, size_t needed,
+                                    gordian_reply *reply, gordian_error *error)
+{
+    gordian_want *wants = memory_alloc(&client->memory, (count + 1) * sizeof *wants);
+    if (!wants)
+        return fail_memory(error);
+    for (size_t i = 0; i < count; i++)
+        wants[i] = (gordian_want){.units = 1, .resource = others[i]};
+    gordian_event event = {.op = GORDIAN_OP_AWAIT,
+                           .process = process,
+                           .resource = GORDIAN_NONE,
+                           .to = GORDIAN_NONE,
+                           .units = needed,
+                           .wants = wants,
+                           .want_count = count};
+    gordian_status status = gordian_client_event(client, &event, reply, error);
+    memory_free(&client->memory, wants);
+    return status;
+}
+
+gordian_status gordian_client_act(gordian_client *client, uint32_t process, uint32_t to,
+                                  gordian_reply *reply, gordian_error *error)
+{
+    gordian_event event = {
+        .op = GORDIAN_OP_ACT, .process = process, .resource = GORDIAN_NONE, .to = to};
+    return gordian_client_event(client, &event, reply, error);
+}
+
+/* ------------------------------------------------------------------ waiting for a grant */
+
+gordian_status gordian_client_wait_granted(gordian_client *client, uint32_t process,
+                                           uint32_t timeout_ms, gordian_error *error)
+{
+    uint64_t until = link_deadline(timeout_ms), ask_at = link_deadline(ASK_MS);
+    uint32_t epoch = 1; /* a client that had to connect again may have missed it before */
+    gordian_status status = call_allowed(client, error);
+    client->watched = process;
+    client->watched_granted = false;
+    while (status == GORDIAN_OK && events_is_waiting(client, process)) {
+        if (client->epoch != epoch || clock_ns() >= ask_at) {
+            epoch = client->epoch;
+            status = gordian_client_state(client, process, NULL, error);
+            ask_at = link_deadline(ASK_MS);
+            continue;
+        }
+        status = link_wait(client, until < ask_at ? until : ask_at, error);
+        if (status == GORDIAN_STATUS_END && clock_ns() < until)
+            status = GORDIAN_OK;
+    }
+    client->watched = GORDIAN_NONE;
+    return status == GORDIAN_STATUS_END && !events_is_waiting(client, process) ? GORDIAN_OK
+                                                                               : status;
+}
+
+/* It waits no more: because it has what it wanted, or because it was ended. */
+static gordian_status judge_end(gordian_client *client, uint32_t process, const gordian_want *wants,
+                                size_t count, gordian_reply *reply, gordian_error *error)
+{
+    gordian_process_state state;
+    reply->waits = false;
+    if (client->watched_granted) {
+        reply->outcome = GORDIAN_OUTCOME_GRANTED;
+        return GORDIAN_OK;
+    }
+    gordian_status status = gordian_client_state(client, process, &state, error);
+    if (status == GORDIAN_OK)
+        reply->outcome = state.known && covers_wants(&state, wants, count)
+                             ? (uint8_t)GORDIAN_OUTCOME_GRANTED
+                             : has_ended(client);
+    return status;
+}
+
+/* Gives a request up; if it is granted in the same moment, so much the better. */
+static gordian_status give_up(gordian_client *client, uint32_t process, const gordian_want *wants,
+                              size_t count, gordian_reply *reply, gordian_error *error)
+{
+    gordian_reply cancel;
+    gordian_status status = gordian_client_cancel(client, process, &cancel, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (cancel.outcome == GORDIAN_OUTCOME_REFUSED)
+        return judge_end(client, process, wants, count, reply, error);
+    reply->waits = false;
+    return GORDIAN_OK;
+}
+
+gordian_status gordian_client_acquire(gordian_client *client, uint32_t process,
+                                      const gordian_want *wants, size_t count, uint32_t timeout_ms,
+                                      gordian_reply *reply, gordian_error *error)
+{
+    uint64_t until = link_deadline(timeout_ms);
+    gordian_event event = {.op = GORDIAN_OP_REQUEST,
+                           .process = process,
+                           .resource = GORDIAN_NONE,
+                           .to = GORDIAN_NONE,
+                           .wants = wants,
+                           .want_count = count};
+    gordian_reply mine;
+    gordian_status status = gordian_client_event(client, &event, &mine, error);
+    if (status == GORDIAN_OK && mine.waits) {
+        client->watched_granted = false;
+        bool hopeless = !client->avoids && mine.outcome != GORDIAN_OUTCOME_BLOCKED;
+        uint64_t now = clock_ns();
+        uint32_t left = until == UINT64_MAX ? GORDIAN_FOREVER
+                        : until > now       ? (uint32_t)((until - now + 999999u) / 1000000u)
+                                            : 0;
+        if (!hopeless)
+            status = gordian_client_wait_granted(client, process, left, error);
+        if (status == GORDIAN_STATUS_END || (status == GORDIAN_OK && hopeless))
+            status = give_up(client, process, wants, count, &mine, error);
+        else if (status == GORDIAN_OK)
+            status = judge_end(client, process, wants, count, &mine, error);
+    }
+    if (status == GORDIAN_OK && reply)
+        *reply = mine;
+    return status;
+}

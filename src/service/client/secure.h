@@ -1,0 +1,53 @@
+/*
+ * TLS for a client's connections: 1.2 at least, the service's certificate and name always checked.
+ *
+ *     secure.c        OpenSSL: what is trusted, and the bytes of a connection
+ *     secure_words.c  why a connection failed, and what to do about it
+ *     secure_none.c   instead of both, in a library built without OpenSSL
+ *     secure_door.h   the same from a module, for who must not need OpenSSL
+ *
+ * OpenSSL never touches the socket's writing side: what it wants to send is put into a queue, from
+ * where it is sent without SIGPIPE. So bytes that were taken stay taken, and there is no call that
+ * would have to be repeated with the same bytes.
+ *
+ * OpenSSL's own memory comes from the C library, whatever the client's allocator.
+ */
+#ifndef GORDIAN_SERVICE_CLIENT_SECURE_H
+#define GORDIAN_SERVICE_CLIENT_SECURE_H
+
+#include <gordian/client.h>
+
+#include <sys/types.h>
+
+struct secure;      /* what a client trusts, and who it is */
+struct secure_link; /* one connection */
+
+/* What the user says about it, see gordian_client_options; NULL: nothing. */
+struct secure_wishes {
+    const char *ca, *name, *certificate, *key;
+};
+
+/* `host`: what the certificate must be for, unless the wishes have another name. Reads the files:
+ * GORDIAN_STATUS_INPUT where one is of no use, GORDIAN_STATUS_UNAVAILABLE without OpenSSL. The
+ * allocator must outlive it. On failure *out is NULL. */
+gordian_status secure_open(struct secure **out, const char *host,
+                           const struct secure_wishes *wishes, const gordian_allocator *memory,
+                           gordian_error *error);
+void secure_close(struct secure *secure); /* after its links; NULL is fine */
+
+/* For a socket that stays the caller's; NULL: out of memory. */
+struct secure_link *secure_link_open(struct secure *secure, int fd);
+/* Says good-bye if it can be said at once. NULL is fine. */
+void secure_link_close(struct secure_link *link);
+
+/* As in channel.h. */
+int secure_shake(struct secure_link *link);
+ssize_t secure_read(struct secure_link *link, void *to, size_t size);
+ssize_t secure_write(struct secure_link *link, const void *from, size_t size);
+int secure_flush(struct secure_link *link);
+size_t secure_unsent(const struct secure_link *link);
+bool secure_has_more(const struct secure_link *link);
+/* Why it failed (without the address); NULL: it is the errno that says so. */
+const gordian_error *secure_trouble(const struct secure_link *link);
+
+#endif

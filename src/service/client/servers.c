@@ -1,0 +1,123 @@
+/* The servers a client may connect to: of several one leads, and takes events. */
+#include "foundation/base/error.h"
+#include "service/client/client.h"
+
+#include <stdio.h>
+
+static const char *const schemes[] = {"unix:", "tcp://", "tls://", "gordian://"};
+
+/* Bytes of the scheme that the text begins with; 0: it has none. */
+static size_t scheme_length(const char *text)
+{
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strncmp(text, schemes[i], strlen(schemes[i])) == 0)
+            return strlen(schemes[i]);
+    return 0;
+}
+
+static void choose_server(gordian_client *client, size_t which)
+{
+    client->which = which;
+    client->place = 0;
+    client->address = &client->servers[which].address;
+    client->secure = client->servers[which].secure;
+}
+
+static gordian_status add_server(gordian_client *client, const char *uri,
+                                 const struct secure_wishes *wishes, gordian_error *error)
+{
+    struct client_server *server = &client->servers[client->server_count];
+    gordian_status status = address_parse(&server->address, uri, error);
+    if (status == GORDIAN_OK)
+        status = channel_prepare(&server->secure, &server->address, wishes, &client->memory, error);
+    if (status == GORDIAN_OK)
+        client->server_count++;
+    return status;
+}
+
+/* The path of a Unix socket may have commas in it: there only a scheme begins another address. */
+static size_t item_length(const char *item, bool is_path)
+{
+    size_t length = 0;
+    while (item[length] && (item[length] != ',' || (is_path && !scheme_length(item + length + 1))))
+        length++;
+    return length;
+}
+
+gordian_status servers_parse(gordian_client *client, const char *uri,
+                             const struct secure_wishes *wishes, gordian_error *error)
+{
+    char text[2 * ADDRESS_TEXT], scheme[16] = "";
+    gordian_status status = GORDIAN_OK;
+    bool one = !strchr(uri, ',');
+    for (const char *item = uri; *item && client->server_count < CLIENT_SERVERS;) {
+        size_t own = scheme_length(item);
+        if (own)
+            snprintf(scheme, sizeof scheme, "%.*s", (int)own, item);
+        if (strcmp(scheme, "gordian://") == 0)
+            strcpy(scheme, "tcp://");
+        size_t length = item_length(item, strcmp(scheme, "unix:") == 0);
+        snprintf(text, sizeof text, "%s%.*s", scheme, (int)(length - own), item + own);
+        gordian_error failure = {0};
+        gordian_status added = add_server(client, one && !own ? uri : text, wishes, &failure);
+        /* One whose name nobody knows just now need not keep us from the others. */
+        if (added != GORDIAN_OK && error)
+            *error = failure;
+        status = added == GORDIAN_OK || added == GORDIAN_STATUS_IO ? status : added;
+        item += length + (item[length] == ',');
+    }
+    if (client->server_count == 0 && status == GORDIAN_OK)
+        status = *uri ? GORDIAN_STATUS_IO : add_server(client, uri, wishes, error);
+    if (status == GORDIAN_OK)
+        choose_server(client, 0);
+    return status;
+}
+
+void servers_free(gordian_client *client)
+{
+    for (size_t i = 0; i < client->server_count; i++)
+        secure_close(client->servers[i].secure);
+}
+
+void servers_rotate(gordian_client *client)
+{
+    choose_server(client, (client->which + 1) % client->server_count);
+}
+
+bool servers_next(gordian_client *client)
+{
+    if (++client->tried >= client->server_count) {
+        client->tried = 0;
+        servers_rotate(client);
+        return false;
+    }
+    servers_rotate(client);
+    return true;
+}
+
+/* "host:port" of "tcp://host:port", or all of it. */
+static const char *bare_text(const char *text)
+{
+    const char *slashes = strstr(text, "://");
+    return slashes ? slashes + 3 : text;
+}
+
+bool servers_follow(gordian_client *client, const char *leader)
+{
+    static const struct secure_wishes none;
+    char uri[2 * ADDRESS_TEXT];
+    for (size_t i = 0; i < client->server_count; i++)
+        if (strcmp(bare_text(client->servers[i].address.text), bare_text(leader)) == 0) {
+            choose_server(client, i);
+            return true;
+        }
+    /* One that was not named to us: in the clear only, for we would not know what to expect of it.
+     */
+    if (client->secure || client->server_count == CLIENT_SERVERS || !strpbrk(leader, ":/"))
+        return false;
+    snprintf(uri, sizeof uri, "%s%s", scheme_length(leader) ? "" : "tcp://", leader);
+    if (strncmp(uri, "tls://", 6) == 0 || add_server(client, uri, &none, NULL) != GORDIAN_OK)
+        return false;
+    choose_server(client, client->server_count - 1);
+    return true;
+}

@@ -1,0 +1,247 @@
+/* Questions about one process: why it waits, and what would become of a request. */
+#include "service/serve/http/api.h"
+
+#include <assert.h>
+#include <jansson.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ the chain of waits */
+
+struct chain {
+    struct api_call *call;
+    struct served *system;
+    uint32_t ids[API_CHAIN_MAX]; /* in the order they were come upon */
+    uint32_t seen[1024];         /* finds them: place + 1, 0 free */
+    size_t count;
+    bool truncated;
+};
+
+static_assert(1024 >= 2 * API_CHAIN_MAX, "half of the slots stay free");
+
+static void come_upon(struct chain *chain, uint32_t process)
+{
+    size_t slots = sizeof chain->seen / sizeof *chain->seen;
+    size_t at = process * UINT32_C(2654435761) % slots;
+    while (chain->seen[at] && chain->ids[chain->seen[at] - 1] != process)
+        at = (at + 1) % slots;
+    if (chain->seen[at])
+        return;
+    if (chain->count == API_CHAIN_MAX) {
+        chain->truncated = true;
+        return;
+    }
+    chain->ids[chain->count++] = process;
+    chain->seen[at] = (uint32_t)chain->count;
+}
+
+static void write_holders(struct chain *chain, struct json *json, uint32_t resource,
+                          uint32_t waiter)
+{
+    gordian_edge edges[API_HOLDERS_MAX + 2]; /* itself, and one to see that there are more */
+    size_t written = 0, count = served_first_edges(chain->system, SERVED_HOLDERS, resource, edges,
+                                                   sizeof edges / sizeof *edges);
+    char label[GORDIAN_NAME_MAX + 1];
+    json_open(json, "holders", '[');
+    for (size_t i = 0; i < count; i++) {
+        if (edges[i].process == waiter && count > 1)
+            continue; /* what it has itself does not keep it waiting */
+        if (written == API_HOLDERS_MAX) {
+            chain->truncated = true;
+            break;
+        }
+        written++;
+        come_upon(chain, edges[i].process);
+        json_text(json, served_process_label(chain->system, edges[i].process, label));
+    }
+    json_shut(json);
+}
+
+static void write_link(struct chain *chain, struct json *json, uint32_t process)
+{
+    gordian_edge wants[API_WANTS_MAX + 1]; /* one to see that there are more */
+    size_t count = served_first_edges(chain->system, SERVED_WANTED, process, wants,
+                                      sizeof wants / sizeof *wants);
+    char label[GORDIAN_NAME_MAX + 1];
+    if (count > API_WANTS_MAX) {
+        chain->truncated = true;
+        count = API_WANTS_MAX;
+    }
+    json_open(json, NULL, '{');
+    json_key_text(json, "process", served_process_label(chain->system, process, label));
+    json_open(json, "waits_for", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(json, NULL, '{');
+        if (served_is_await(chain->system, wants[i].resource))
+            json_key_bool(json, "await", true);
+        json_key_text(json, "resource",
+                      served_resource_label(chain->system, wants[i].resource, label));
+        json_key_u64(json, "units", wants[i].units);
+        json_key_u64(json, "free", served_free_units(chain->system, wants[i].resource));
+        write_holders(chain, json, wants[i].resource, process);
+        json_shut(json);
+    }
+    json_shut(json);
+    json_shut(json);
+}
+
+/* As `gordian detect --json` has it; null also if too many lie ahead of the process. */
+static void write_witness(struct chain *chain, struct json *json, uint32_t process)
+{
+    gordian_witness witness;
+    struct served *system = chain->system;
+    char buffers[2][GORDIAN_NAME_MAX + 1];
+    struct labels labels = served_labels(&(struct served_names){system, buffers});
+    bool dead = served_is_deadlocked(system, process);
+    json_key_bool(json, "deadlocked", dead);
+    if (!dead || served_explain(system, process, API_AHEAD_MAX, &witness, NULL)) {
+        json_key_null(json, "witness");
+        chain->truncated |= dead;
+        return;
+    }
+    chain->truncated |= witness.count > API_WITNESS_MAX;
+    if (witness.count > API_WITNESS_MAX)
+        witness.count = API_WITNESS_MAX;
+    json_witness(json, "witness", &labels, &witness);
+}
+
+static int write_chain(struct chain *chain, uint32_t process)
+{
+    struct api_call *call = chain->call;
+    char label[GORDIAN_NAME_MAX + 1];
+    struct json json;
+    json_begin(&json, &call->out);
+    json_key_text(&json, "system", chain->system->name);
+    json_key_text(&json, "process", served_process_label(chain->system, process, label));
+    json_open(&json, "chain", '[');
+    come_upon(chain, process);
+    for (size_t i = 0; i < chain->count; i++)
+        write_link(chain, &json, chain->ids[i]);
+    json_shut(&json);
+    write_witness(chain, &json, process);
+    json_key_bool(&json, "truncated", chain->truncated);
+    json_end(&json);
+    return 200;
+}
+
+int api_chain(struct api_call *call)
+{
+    const char *name = http_query(call->request, "process");
+    if (!name || !*name)
+        return api_fail(call, 400, "which 'process'?");
+    uint32_t process = served_find_process(call->system, name, strlen(name));
+    if (process == GORDIAN_NONE)
+        return api_fail(call, 404, "there is no process '%.100s'", name);
+    struct chain chain = {.call = call, .system = call->system};
+    return write_chain(&chain, process);
+}
+
+/* ------------------------------------------------------------------ what if */
+
+static int read_want(struct api_call *call, const json_t *item, gordian_want *want)
+{
+    const json_t *resource = json_object_get(item, "resource");
+    const json_t *units = json_object_get(item, "units");
+    const char *name = json_string_value(resource);
+    if (!name)
+        return api_fail(call, 400, "each of 'wants' needs a 'resource'");
+    if (units && (!json_is_integer(units) || json_integer_value(units) < 1))
+        return api_fail(call, 400, "'units' must be a number from 1 on");
+    want->units = units ? (uint64_t)json_integer_value(units) : 1;
+    want->resource = served_find_resource(call->system, name, json_string_length(resource));
+    if (want->resource == GORDIAN_NONE)
+        return api_fail(call, 404, "there is no resource '%.100s'", name);
+    return 200;
+}
+
+static int read_question(struct api_call *call, const json_t *body, gordian_event *event,
+                         gordian_want *wants)
+{
+    const json_t *process = json_object_get(body, "process");
+    const json_t *list = json_object_get(body, "wants");
+    const char *name = json_string_value(process);
+    size_t count = json_array_size(list);
+    if (!name)
+        return api_fail(call, 400, "'process' must be a name");
+    if (count < 1 || count > API_WANTS_MAX)
+        return api_fail(call, 400, "'wants' must be a list of 1 to %d", API_WANTS_MAX);
+    event->process = served_find_process(call->system, name, json_string_length(process));
+    if (event->process == GORDIAN_NONE)
+        return api_fail(call, 404, "there is no process '%.100s'", name);
+    for (size_t i = 0; i < count; i++) {
+        int status = read_want(call, json_array_get(list, i), &wants[i]);
+        if (status != 200)
+            return status;
+    }
+    event->wants = wants;
+    event->want_count = count;
+    event->resource = wants[0].resource;
+    event->units = wants[0].units;
+    if (count == 1)
+        event->wants = NULL;
+    return 200;
+}
+
+int api_what_if(struct api_call *call)
+{
+    gordian_want wants[API_WANTS_MAX];
+    gordian_event event = {.op = GORDIAN_OP_REQUEST, .to = GORDIAN_NONE};
+    json_error_t trouble;
+    char label[GORDIAN_NAME_MAX + 1];
+    if (!http_is_json(call->request->content_type))
+        return api_fail(call, 415, "send 'Content-Type: application/json'");
+    json_t *body = json_loadb(call->body, call->length, JSON_REJECT_DUPLICATES, &trouble);
+    if (!json_is_object(body)) {
+        json_decref(body);
+        return api_fail(call, 400, "the body is not a JSON object");
+    }
+    int status = read_question(call, body, &event, wants);
+    json_decref(body);
+    if (status != 200)
+        return status;
+    uint8_t outcome;
+    gordian_error error;
+    if (served_ask(call->system, &event, &outcome, &error) != GORDIAN_OK)
+        return api_broken(call, &error);
+    struct json json;
+    json_begin(&json, &call->out);
+    json_key_text(&json, "system", call->system->name);
+    json_key_text(&json, "process", served_process_label(call->system, event.process, label));
+    json_key_text(&json, "result", served_outcome_text(call->system, outcome));
+    json_end(&json);
+    return 200;
+}
+
+/* ------------------------------------------------------------------ login */
+
+int api_login(struct api_call *call)
+{
+    struct auth *auth = call->api->auth;
+    json_error_t trouble;
+    char cookie[AUTH_COOKIE_SIZE];
+    enum auth_rights rights = AUTH_WRITE;
+    if (!http_is_json(call->request->content_type))
+        return api_fail(call, 415, "send 'Content-Type: application/json'");
+    json_t *body = json_loadb(call->body, call->length, JSON_REJECT_DUPLICATES, &trouble);
+    const json_t *token = json_object_get(body, "token");
+    if (!json_is_string(token)) {
+        json_decref(body);
+        return api_fail(call, 400, "the body is not {\"token\":\"...\"}");
+    }
+    if (auth_required(auth))
+        rights = auth_login(auth, json_string_value(token), json_string_length(token),
+                            service_steady(call->api->service), cookie);
+    json_decref(body);
+    call->api->service->counters.wrong_tokens += rights == AUTH_NONE;
+    if (rights == AUTH_NONE)
+        return api_fail(call, 401, "this is not a token of this service");
+    if (auth_required(auth))
+        snprintf(call->headers, sizeof call->headers,
+                 "Set-Cookie: " API_COOKIE
+                 "=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d%s\r\n",
+                 cookie, AUTH_COOKIE_HOURS * 3600, call->api->tls ? "; Secure" : "");
+    struct json json;
+    json_begin(&json, &call->out);
+    json_key_text(&json, "rights", rights == AUTH_READ ? "read" : "write");
+    json_end(&json);
+    return 200;
+}

@@ -1,0 +1,520 @@
+/* A system's graph, or the part of it that was asked for: nodes are picked first, what matters most
+ * before the rest, up to the limit; they and the edges between them are copied, and the copy is
+ * written: by a thread, where it takes a while. */
+#include "service/serve/http/api.h"
+
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "service/serve/http/graph_copy.h"
+#include "service/serve/http/sse.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH      2
+#define DEPTH_MAX  1000
+#define LOOK_MAX   (1u << 17) /* processes or resources looked at for those that wait */
+#define NODE_BYTES 50         /* of a copy, with edges, where names are short */
+#define AT_ONCE    100        /* nodes and edges: more are written by the thread */
+#define TIMES_MOST 12 /* turns that copying one may take, begun anew or not: then in one go */
+
+struct list {
+    uint64_t *set; /* of ids */
+    uint32_t *ids;
+    size_t count, room;
+};
+
+struct picker {
+    const struct graph_ask *ask;
+    struct served *system;
+    gordian_allocator memory;
+    struct list processes, resources;
+    size_t limit;
+    bool full;                            /* there is no room for more */
+    bool partial;                         /* something was not looked at */
+    bool broken;                          /* no memory */
+    char *message;                        /* of a status that is not 200: GRAPH_MESSAGE bytes */
+    gordian_edge edges[API_SIDE_MAX + 1]; /* of the node that is looked at */
+};
+
+/* ------------------------------------------------------------------ picking nodes */
+
+static bool is_dead(const struct picker *picker, uint32_t process)
+{
+    return process / 64 < picker->ask->dead_words && bits_test(picker->ask->dead, process) &&
+           picker->system->processes[process].since; /* what was found may be some seconds old */
+}
+
+/* True: it is among them now, and was not before. */
+static bool pick_one(struct picker *picker, struct list *list, uint32_t id)
+{
+    if (bits_test(list->set, id))
+        return false;
+    if (picker->processes.count + picker->resources.count >= picker->limit) {
+        picker->full = true;
+        return false;
+    }
+    if (!memory_grow(&picker->memory, &list->ids, &list->room, list->count + 1,
+                     sizeof *list->ids)) {
+        picker->broken = true;
+        return false;
+    }
+    bits_set(list->set, id);
+    list->ids[list->count++] = id;
+    return true;
+}
+
+static bool is_done(const struct picker *picker)
+{
+    return picker->full || picker->broken;
+}
+
+static const gordian_edge *edges_of(struct picker *picker, enum served_side side, uint32_t id,
+                                    size_t *count)
+{
+    *count = served_first_edges(picker->system, side, id, picker->edges,
+                                sizeof picker->edges / sizeof *picker->edges);
+    if (*count > API_SIDE_MAX) {
+        *count = API_SIDE_MAX;
+        picker->partial = true;
+    }
+    return picker->edges;
+}
+
+/* A process's neighbours on one side; a resource's likewise. */
+static void pick_side(struct picker *picker, enum served_side side, uint32_t id)
+{
+    size_t count;
+    bool of_process = side == SERVED_HELD || side == SERVED_WANTED;
+    const gordian_edge *edges = edges_of(picker, side, id, &count);
+    for (size_t i = 0; i < count && !is_done(picker); i++)
+        pick_one(picker, of_process ? &picker->resources : &picker->processes,
+                 of_process ? edges[i].resource : edges[i].process);
+}
+
+static void pick_with_resources(struct picker *picker, uint32_t process)
+{
+    pick_one(picker, &picker->processes, process);
+    if (bits_test(picker->processes.set, process)) {
+        pick_side(picker, SERVED_WANTED, process);
+        pick_side(picker, SERVED_HELD, process);
+    }
+}
+
+static void pick_dead(struct picker *picker)
+{
+    for (size_t word = 0; word < picker->ask->dead_words; word++)
+        for (uint64_t bits = picker->ask->dead[word]; bits && !is_done(picker); bits &= bits - 1) {
+            uint32_t process = (uint32_t)(word * 64 + (size_t)__builtin_ctzll(bits));
+            if (is_dead(picker, process))
+                pick_with_resources(picker, process);
+        }
+}
+
+/* Of very many only some are looked at, and others by the next who asks. */
+static uint32_t look_from(struct picker *picker, uint32_t limit)
+{
+    uint32_t *looked = picker->ask->looked;
+    if (limit <= LOOK_MAX)
+        return 0;
+    picker->partial = true;
+    uint32_t from = *looked < limit ? *looked : 0;
+    *looked = from + LOOK_MAX;
+    return from;
+}
+
+/* Those that wait, what they wait for, and who has it. */
+static void pick_waiting(struct picker *picker)
+{
+    uint32_t first_one = look_from(picker, picker->system->process_room),
+             left = picker->system->waiting;
+    uint32_t limit = picker->system->process_room;
+    if (limit - first_one > LOOK_MAX)
+        limit = first_one + LOOK_MAX;
+    size_t first = picker->resources.count;
+    for (uint32_t i = first_one; i < limit && left > 0 && !is_done(picker); i++) {
+        if (!picker->system->processes[i].since)
+            continue;
+        left--;
+        if (pick_one(picker, &picker->processes, i) || bits_test(picker->processes.set, i))
+            pick_side(picker, SERVED_WANTED, i);
+    }
+    for (size_t i = first; i < picker->resources.count && !is_done(picker); i++)
+        pick_side(picker, SERVED_HOLDERS, picker->resources.ids[i]);
+}
+
+static void pick_all(struct picker *picker)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    const struct served *system = picker->system;
+    uint32_t processes = served_process_limit(system), resources = served_resource_limit(system);
+    picker->partial |= processes > LOOK_MAX || resources > LOOK_MAX;
+    processes = processes < LOOK_MAX ? processes : LOOK_MAX;
+    resources = resources < LOOK_MAX ? resources : LOOK_MAX;
+    for (uint32_t i = 0; i < processes && !is_done(picker); i++)
+        if (served_process_name(system, i, buffer))
+            pick_with_resources(picker, i);
+    for (uint32_t i = 0; i < resources && !is_done(picker); i++)
+        if (served_resource_name(system, i, buffer))
+            pick_one(picker, &picker->resources, i);
+}
+
+/* Those with a label, and what they hold and wait for; who holds what has it, and waits for it. */
+static void pick_labelled(struct picker *picker, const char *label)
+{
+    const struct tags *tags = &picker->system->tags;
+    uint32_t number = tags_find(tags, label);
+    for (int of = 0; of < TAGS_SIDES; of++) {
+        uint32_t left = tags_users(tags, (enum tags_of)of, number);
+        uint32_t limit = tags->set_room[of], at = left ? look_from(picker, limit) : 0;
+        for (uint32_t end = at + LOOK_MAX; at < limit && at < end && left && !is_done(picker);
+             at++) {
+            if (!tags_has(tags, (enum tags_of)of, at, number))
+                continue;
+            left--;
+            if (of == TAGS_PROCESS) {
+                pick_with_resources(picker, at);
+                continue;
+            }
+            pick_one(picker, &picker->resources, at);
+            pick_side(picker, SERVED_HOLDERS, at);
+            pick_side(picker, SERVED_WAITERS, at);
+        }
+    }
+}
+
+/* The neighbourhood of one node, `depth` steps along edges in any direction. */
+static bool pick_around(struct picker *picker, const char *name, uint64_t depth)
+{
+    size_t length = strlen(name), process_done = 0, resource_done = 0;
+    uint32_t process = served_find_process(picker->system, name, length);
+    uint32_t resource = served_find_resource(picker->system, name, length);
+    if (process != GORDIAN_NONE)
+        pick_one(picker, &picker->processes, process);
+    if (resource != GORDIAN_NONE)
+        pick_one(picker, &picker->resources, resource);
+    for (uint64_t step = 0; step < depth && !is_done(picker); step++) {
+        size_t process_end = picker->processes.count, resource_end = picker->resources.count;
+        if (process_done == process_end && resource_done == resource_end)
+            break;
+        for (; process_done < process_end && !is_done(picker); process_done++) {
+            pick_side(picker, SERVED_WANTED, picker->processes.ids[process_done]);
+            pick_side(picker, SERVED_HELD, picker->processes.ids[process_done]);
+        }
+        for (; resource_done < resource_end && !is_done(picker); resource_done++) {
+            pick_side(picker, SERVED_HOLDERS, picker->resources.ids[resource_done]);
+            pick_side(picker, SERVED_WAITERS, picker->resources.ids[resource_done]);
+        }
+    }
+    return process != GORDIAN_NONE || resource != GORDIAN_NONE;
+}
+
+/* ------------------------------------------------------------------ copying */
+
+static void copy_processes(struct picker *picker, struct graph_copy *copy)
+{
+    for (size_t i = 0; i < picker->processes.count; i++) {
+        struct process_node node;
+        uint32_t id = picker->processes.ids[i];
+        node_of_process(&node, picker->ask->service, picker->system, id, is_dead(picker, id));
+        graph_copy_process(copy, &node);
+    }
+}
+
+static void copy_resources(struct picker *picker, struct graph_copy *copy)
+{
+    for (size_t i = 0; i < picker->resources.count; i++) {
+        struct resource_node node;
+        node_of_resource(&node, picker->system, picker->resources.ids[i]);
+        graph_copy_resource(copy, &node);
+    }
+}
+
+static void copy_edges(struct picker *picker, struct graph_copy *copy)
+{
+    static const enum served_side sides[] = {SERVED_WANTED, SERVED_HELD};
+    size_t left = API_EDGES_MAX;
+    for (size_t i = 0; i < 2 * picker->processes.count && left > 0; i++) {
+        size_t count;
+        const gordian_edge *edges =
+            edges_of(picker, sides[i % 2], picker->processes.ids[i / 2], &count);
+        for (size_t j = 0; j < count; j++) {
+            gordian_edge told;
+            if (!bits_test(picker->resources.set, edges[j].resource) || left == 0) {
+                picker->full = true;
+                continue;
+            }
+            left--;
+            if (node_edge(&told, picker->system, &edges[j]))
+                graph_copy_edge(copy, &told);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static bool open_picker(struct picker *picker)
+{
+    size_t processes = bits_words(served_process_limit(picker->system)) + 1;
+    size_t resources = bits_words(served_resource_limit(picker->system)) + 1;
+    picker->processes.set = memory_zeroed(&picker->memory, processes * sizeof(uint64_t));
+    picker->resources.set = memory_zeroed(&picker->memory, resources * sizeof(uint64_t));
+    return picker->processes.set && picker->resources.set;
+}
+
+static void close_picker(struct picker *picker)
+{
+    memory_free(&picker->memory, picker->processes.set);
+    memory_free(&picker->memory, picker->processes.ids);
+    memory_free(&picker->memory, picker->resources.set);
+    memory_free(&picker->memory, picker->resources.ids);
+}
+
+static int refuse_graph(struct picker *picker, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int refuse_graph(struct picker *picker, int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(picker->message, GRAPH_MESSAGE, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+static bool is_said(const char *text)
+{
+    return text && *text;
+}
+
+static int pick_nodes(struct picker *picker)
+{
+    const struct graph_ask *ask = picker->ask;
+    if (is_said(ask->around)) {
+        if (!pick_around(picker, ask->around, ask->depth))
+            return refuse_graph(picker, 404, "there is no process and no resource '%.100s'",
+                                ask->around);
+        return 200;
+    }
+    if (is_said(ask->label)) {
+        pick_labelled(picker, ask->label);
+        return 200;
+    }
+    bool deadlocked = is_said(ask->only) && strcmp(ask->only, "deadlocked") == 0;
+    if (is_said(ask->only) && !deadlocked && strcmp(ask->only, "waiting") != 0)
+        return refuse_graph(picker, 400, "'only' can be 'deadlocked' or 'waiting'");
+    pick_dead(picker);
+    if (deadlocked)
+        return 200;
+    pick_waiting(picker);
+    if (!is_said(ask->only))
+        pick_all(picker);
+    return 200;
+}
+
+/* A graph that is being copied: in steps, between which events may come. */
+struct graph_work {
+    enum { STEP_PICK, STEP_PROCESSES, STEP_RESOURCES, STEP_EDGES, STEPS } step; /* the next one */
+    struct picker picker;
+    struct graph_copy copy;
+    const struct http_connection *connection; /* whose request it is, while that is handed over */
+    uint64_t version;                         /* of the state */
+};
+
+static struct graph_work *begin_work(const struct graph_ask *ask)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct graph_work *work = memory_zeroed(&memory, sizeof *work);
+    if (!work)
+        return NULL;
+    work->picker.system = ask->system;
+    work->picker.limit = (size_t)ask->limit;
+    work->picker.memory = memory;
+    graph_copy_init(&work->copy, ask->system);
+    return work;
+}
+
+static void drop_work(struct graph_work *work)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!work)
+        return;
+    close_picker(&work->picker);
+    graph_copy_free(&work->copy);
+    memory_free(&memory, work);
+}
+
+static int take_step(struct graph_work *work, const struct graph_ask *ask, char *message)
+{
+    struct picker *picker = &work->picker;
+    struct graph_copy *copy = &work->copy;
+    int status = 200;
+    picker->ask = ask;
+    picker->message = message;
+    switch (work->step++) {
+    case STEP_PICK:
+        status = open_picker(picker) ? pick_nodes(picker) : 503;
+        bytes_room(&copy->bytes, NODE_BYTES * (picker->processes.count + picker->resources.count));
+        break;
+    case STEP_PROCESSES:
+        copy_processes(picker, copy);
+        break;
+    case STEP_RESOURCES:
+        copy_resources(picker, copy);
+        break;
+    default:
+        copy_edges(picker, copy);
+        copy->truncated = picker->full || picker->partial;
+    }
+    if (picker->broken || copy->bytes.failed || status == 503)
+        status = refuse_graph(picker, 503, "out of memory");
+    return status;
+}
+
+int graph_write(const struct graph_ask *ask, struct json *json, char message[GRAPH_MESSAGE])
+{
+    struct graph_work *work = begin_work(ask);
+    int status = 200;
+    if (!work) {
+        snprintf(message, GRAPH_MESSAGE, "out of memory");
+        return 503;
+    }
+    while (status == 200 && work->step < STEPS)
+        status = take_step(work, ask, message);
+    if (status == 200)
+        graph_copy_write(&work->copy, json);
+    drop_work(work);
+    return status;
+}
+
+/* ------------------------------------------------------------------ answering */
+
+static gordian_status write_copy(void *job, struct output *out, gordian_error *error)
+{
+    struct json json;
+    json_begin(&json, out);
+    graph_copy_write(job, &json);
+    json_end(&json);
+    return out->failure ? fail_memory(error) : GORDIAN_OK;
+}
+
+static void drop_copy(void *job)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    graph_copy_free(job);
+    memory_free(&memory, job);
+}
+
+/* Takes the copy's bytes over. False, and they are there still: it is to be written at once. */
+static bool write_apart(struct api_call *call, struct graph_copy *copy, int *status)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (copy->processes + copy->resources + copy->edges <= AT_ONCE)
+        return false;
+    struct graph_copy *job = memory_alloc(&memory, sizeof *job);
+    if (!job)
+        return false;
+    *job = *copy;
+    if (!api_write_apart(call, &(struct question_work){write_copy, drop_copy, job}, status)) {
+        memory_free(&memory, job);
+        return false;
+    }
+    bytes_init(&copy->bytes, &memory);
+    return true;
+}
+
+static int answer_copy(struct api_call *call, struct graph_copy *copy)
+{
+    int status = 200;
+    if (write_apart(call, copy, &status))
+        return status;
+    gordian_error error = {0};
+    if (write_copy(copy, &call->out, &error) != GORDIAN_OK)
+        status = api_broken(call, &error);
+    return status;
+}
+
+/* What the query asks for; false: something is not a number. */
+static bool graph_read(struct api_call *call, struct graph_ask *ask)
+{
+    *ask = (struct graph_ask){.around = http_query(call->request, "around"),
+                              .only = http_query(call->request, "only"),
+                              .label = http_query(call->request, "label")};
+    return api_number(call, "depth", DEPTH, DEPTH_MAX, &ask->depth) &&
+           api_number(call, "limit", API_NODES_MAX, API_NODES_MAX, &ask->limit) &&
+           api_number(call, "at", 0, INT64_MAX, &ask->at);
+}
+
+void api_drop_graph(struct api *api)
+{
+    drop_work(api->graph);
+    api->graph = NULL;
+}
+
+/* It changes with all that a graph tells. */
+static uint64_t state_version(const struct api_call *call)
+{
+    return store_last(call->api->store) + call->system->marked;
+}
+
+/* The graph that this request has begun, if nothing has happened since; or a new one. */
+static struct graph_work *find_work(struct api_call *call, const struct graph_ask *ask)
+{
+    struct api *api = call->api;
+    struct graph_work *work = api->graph;
+    if (work && http_times(call->connection) > 0 && work->connection == call->connection &&
+        work->version == state_version(call))
+        return work;
+    api_drop_graph(api);
+    work = begin_work(ask);
+    if (work) {
+        work->connection = call->connection;
+        work->version = state_version(call);
+    }
+    return api->graph = work;
+}
+
+/* May others have a turn before the next step? Not for ever: what comes then makes it begin anew.
+ */
+static bool may_pause(const struct api_call *call, const struct graph_work *work)
+{
+    return work->picker.processes.count + work->picker.resources.count > AT_ONCE &&
+           http_times(call->connection) < TIMES_MOST && !call->api->service->unkept;
+}
+
+static int answer_graph(struct api_call *call, const struct graph_ask *ask)
+{
+    struct graph_work *work = find_work(call, ask);
+    if (!work)
+        return api_fail(call, 503, "out of memory");
+    int status = take_step(work, ask, call->message);
+    while (status == 200 && work->step < STEPS) {
+        if (may_pause(call, work)) {
+            http_again(call->connection);
+            return API_AGAIN;
+        }
+        status = take_step(work, ask, call->message);
+    }
+    if (status == 200)
+        status = answer_copy(call, &work->copy);
+    api_drop_graph(call->api);
+    return status;
+}
+
+int api_graph(struct api_call *call)
+{
+    struct graph_ask ask;
+    if (!graph_read(call, &ask))
+        return api_fail(call, 400, "'depth', 'limit' and 'at' are numbers");
+    if (ask.at)
+        return api_past_graph(call, &ask);
+    ask.service = call->api->service;
+    ask.system = call->system;
+    ask.looked = &call->api->looked;
+    rates_dead(&call->api->rates, call->system, &ask.dead, &ask.dead_words);
+    /* Watchers are brought up to here: what they get next begins where this graph ends. */
+    sse_flush(call->api->sse, call->system);
+    return answer_graph(call, &ask);
+}

@@ -1,0 +1,103 @@
+/* Answers that a thread looks for: the connection waits, the loop does not. */
+#include "service/serve/http/api.h"
+
+#include "foundation/base/memory.h"
+
+#define APART_MAX 64 /* long answers that the thread has to write: more are written by the loop */
+
+struct api_later {
+    struct api *api;
+    struct http_connection *connection;
+    struct question *question;
+    int missing; /* a status: there is no such thing */
+    const char *said;
+    uint64_t number; /* the record that must be kept before it is told; 0: it is */
+};
+
+struct api_later *api_later_new(struct api_call *call, int missing, const char *said)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct api_later *later = memory_alloc(&memory, sizeof *later);
+    if (later)
+        *later = (struct api_later){call->api, call->connection, NULL, missing, said, 0};
+    return later;
+}
+
+/* The answer, as a status. */
+static int take_answer(struct api_call *call, const struct api_later *later)
+{
+    gordian_error error;
+    struct output answer;
+    switch (question_answer(later->question, &answer, &error)) {
+    case GORDIAN_OK:
+        output_close(&call->out);
+        call->out = answer;
+        return 200;
+    case GORDIAN_STATUS_END:
+        return api_fail(call, later->missing, "%.200s", later->said ? later->said : error.message);
+    default:
+        return api_broken(call, &error);
+    }
+}
+
+void api_later_hold(struct api_later *later, uint64_t number)
+{
+    later->number = number;
+}
+
+void api_later_drop(struct api_later *later)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!later)
+        return;
+    question_forget(later->question);
+    memory_free(&memory, later);
+}
+
+static void on_gone(void *context)
+{
+    api_later_drop(context);
+}
+
+void api_later_answer(void *context)
+{
+    struct api_later *later = context;
+    struct http_connection *connection = later->connection;
+    struct api_call call = {.api = later->api, .connection = connection, .out = {.fd = -1}};
+    int status = take_answer(&call, later);
+    uint64_t number = later->number;
+    api_later_drop(later);
+    if (api_reply_kept(&call, status, number))
+        http_go_on(connection);
+}
+
+int api_later_begin(struct api_call *call, struct api_later *later, struct question *question)
+{
+    int status = API_LATER;
+    later->question = question;
+    if (!question)
+        status = api_fail(call, 503, "too many such questions are being answered already");
+    else if (question_is_answered(question))
+        status = take_answer(call, later);
+    if (status == API_LATER)
+        http_wait(call->connection, on_gone, later);
+    else
+        api_later_drop(later);
+    return status;
+}
+
+bool api_write_apart(struct api_call *call, const struct question_work *what, int *status)
+{
+    struct api *api = call->api;
+    struct api_later *later = api->writers ? api_later_new(call, 500, NULL) : NULL;
+    struct question *question = NULL;
+    if (later) {
+        api_later_hold(later, store_last(api->store));
+        question = questions_run(api->writers, what, APART_MAX, api_later_answer, later);
+    }
+    if (question)
+        *status = api_later_begin(call, later, question);
+    else
+        api_later_drop(later);
+    return question != NULL;
+}

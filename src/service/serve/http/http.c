@@ -1,0 +1,757 @@
+/* Listeners, connections, requests. */
+#include "service/serve/http/inside.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/memory.h"
+#include "service/serve/auth/tls.h"
+
+#include <errno.h>
+#include <event2/util.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LINGER_MS   2000
+#define SLOWLY_MS   1000
+#define PAUSE_MS    100          /* before accepting again when descriptors have run out */
+#define PLACE_MS    5            /* the same when all places are taken */
+#define GRACE_MS    250          /* so long an unfinished request may keep its place */
+#define TIME_PART   5            /* of all time, requests may take this part, */
+#define TIME_MOST   2000000      /* and that of so much at once, ns, when nobody asked before; */
+#define TIME_SLICE  50000        /* in one turn so much, ns: one that takes longer is the last */
+#define TIME_DEBT   50000000     /* one that took longer than that, ns, is not waited for longer */
+#define OUTPUT_HIGH (256u << 10) /* with so much on its way out the next request waits */
+
+void httpd_limits_init(struct httpd_limits *limits)
+{
+    *limits = (struct httpd_limits){
+        .connections = 256,
+        .reserved = 16,
+        .streams = 64,
+        .body_bytes = 64u << 10,
+        .stream_bytes = 1u << 20,
+        .request_ms = 10000,
+        .answer_ms = 60000,
+        .idle_ms = 60000,
+    };
+}
+
+/* That is read of a connection and not handled. */
+static size_t input_most(const struct httpd *http)
+{
+    return HTTP_HEAD_MAX + 1 + http->options.limits.body_bytes;
+}
+
+static uint64_t now_ms(void)
+{
+    return clock_ns() / 1000000;
+}
+
+static void set_timer(struct http_connection *connection, unsigned ms)
+{
+    struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+    evtimer_add(connection->timer, &after);
+}
+
+/* ------------------------------------------------------------------ the end of a connection */
+
+/* It has waited long enough: see httpd_work. */
+static void leave_queue(struct http_connection *connection)
+{
+    struct httpd *http = connection->http;
+    if (!connection->ready_link)
+        return;
+    *connection->ready_link = connection->next_ready;
+    if (connection->next_ready)
+        connection->next_ready->ready_link = connection->ready_link;
+    else
+        http->ready_end = connection->ready_link;
+    connection->ready_link = NULL;
+    connection->next_ready = NULL;
+}
+
+static void connection_free(struct http_connection *connection)
+{
+    struct httpd *http = connection->http;
+    leave_queue(connection);
+    http->figures.streams -= connection->state == HTTP_STREAMING;
+    if (connection->gone)
+        connection->gone(connection->gone_context);
+    if (connection->previous)
+        connection->previous->next = connection->next;
+    else
+        http->newest = connection->next;
+    if (connection->next)
+        connection->next->previous = connection->previous;
+    http->figures.connections--;
+    http->reserved -= connection->reserved;
+    event_free(connection->timer);
+    bufferevent_free(connection->bev);
+    memory_free(&http->memory, connection);
+}
+
+void http_doom(struct http_connection *connection)
+{
+    connection->doomed = true;
+    set_timer(connection, 0);
+}
+
+/* The last answer is out. Closing at once would let what the client still sends destroy it on its
+ * way: end our side, and wait a moment for the client to end its own. */
+static void begin_linger(struct http_connection *connection)
+{
+    connection->state = HTTP_LINGERING;
+    if (!connection->http->options.tls)
+        shutdown(bufferevent_getfd(connection->bev), SHUT_WR);
+    set_timer(connection, LINGER_MS);
+}
+
+void http_rearm(struct http_connection *connection)
+{
+    const struct httpd_limits *limits = &connection->http->options.limits;
+    bool out = evbuffer_get_length(bufferevent_get_output(connection->bev)) > 0;
+    if (connection->doomed || connection->state == HTTP_LINGERING)
+        return;
+    if (connection->state == HTTP_STREAMING)
+        evtimer_del(connection->timer);
+    else if (connection->slowly)
+        set_timer(connection, SLOWLY_MS);
+    else if (connection->state == HTTP_CLOSING && !out)
+        begin_linger(connection);
+    else if (out || connection->state == HTTP_WAITING)
+        set_timer(connection, limits->answer_ms);
+    else if (connection->fresh)
+        set_timer(connection, limits->idle_ms);
+    else
+        set_timer(connection, limits->request_ms);
+}
+
+/* ------------------------------------------------------------------ requests */
+
+/* A request that cannot be understood: answered, and that was it. */
+static void refuse_request(struct http_connection *connection, int status)
+{
+    static const struct {
+        int status;
+        const char *why;
+    } reasons[] = {
+        {400, "not an HTTP/1.1 request"},
+        {411, "a body needs a Content-Length"},
+        {413, "the body is too large"},
+        {414, "the path has too many parts"},
+        {417, "only '100-continue' can be expected"},
+        {431, "the head of the request is too large"},
+        {505, "this is HTTP/1.1"},
+    };
+    const char *why = "refused";
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].status == status)
+            why = reasons[i].why;
+    connection->keep_alive = connection->head_only = false;
+    http_reply_error(connection, status, "%s", why);
+}
+
+/* Looks for the end of the head, and at what the head says about the body. False: not there yet,
+ * or refused. */
+static bool have_head(struct http_connection *connection, struct evbuffer *in)
+{
+    struct httpd *http = connection->http;
+    if (connection->head_length)
+        return true;
+    size_t length = evbuffer_get_length(in);
+    size_t look = length < HTTP_HEAD_MAX + 1 ? length : HTTP_HEAD_MAX + 1;
+    const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)look);
+    if (!bytes) {
+        http_doom(connection);
+        return false;
+    }
+    size_t end = http_head_end(bytes, look, &connection->seen);
+    if (end == 0 && look <= HTTP_HEAD_MAX) {
+        if (!http_may_begin(bytes, look))
+            refuse_request(connection, 400);
+        return false;
+    }
+    int status = end ? http_parse(&http->request, bytes, end) : 431;
+    if (!status && http->request.content_length > http->options.limits.body_bytes)
+        status = 413;
+    if (status) {
+        refuse_request(connection, status);
+        return false;
+    }
+    connection->head_length = end;
+    connection->body_length = http->request.content_length;
+    if (http->request.expects_continue && length - end < connection->body_length)
+        evbuffer_add_printf(bufferevent_get_output(connection->bev),
+                            "HTTP/1.1 100 Continue\r\n\r\n");
+    return true;
+}
+
+/* Handles one request if it is there in full. */
+static bool next_request(struct http_connection *connection)
+{
+    struct httpd *http = connection->http;
+    struct evbuffer *in = bufferevent_get_input(connection->bev);
+    if (evbuffer_get_length(in) == 0 || !have_head(connection, in))
+        return false;
+    size_t total = connection->head_length + (size_t)connection->body_length;
+    if (evbuffer_get_length(in) < total)
+        return false;
+    const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)total);
+    if (!bytes) {
+        http_doom(connection);
+        return false;
+    }
+    /* Again: others may have used the server's one request in the meantime. */
+    http_parse(&http->request, bytes, connection->head_length);
+    connection->keep_alive = http->request.keep_alive && !connection->reserved;
+    connection->head_only = http->request.method == HTTP_HEAD;
+    connection->answered = false;
+    http->options.handle(http->options.context, connection, &http->request,
+                         bytes + connection->head_length, (size_t)connection->body_length);
+    if (!connection->answered)
+        http_reply_error(connection, 500, "no answer");
+    if (connection->again) {
+        connection->again = false;
+        connection->times++;
+        return true;
+    }
+    connection->times = 0;
+    evbuffer_drain(in, total);
+    connection->head_length = connection->seen = 0;
+    connection->fresh = evbuffer_get_length(in) == 0;
+    connection->since = now_ms();
+    return true;
+}
+
+/* ------------------------------------------------------------------ their turns */
+
+/* Something may be there to be handled: behind all who wait already, unless it has begun. */
+static void join_queue(struct http_connection *connection)
+{
+    struct httpd *http = connection->http;
+    if (connection->ready_link || connection->doomed || connection->state != HTTP_READING)
+        return;
+    struct http_connection **link = connection->times > 0 ? &http->ready : http->ready_end;
+    connection->next_ready = *link;
+    connection->ready_link = link;
+    if (*link)
+        (*link)->ready_link = &connection->next_ready;
+    else
+        http->ready_end = &connection->next_ready;
+    *link = connection;
+}
+
+void http_go_on(struct http_connection *connection)
+{
+    connection->gone = NULL;
+    if (connection->doomed)
+        return;
+    connection->since = now_ms();
+    bufferevent_enable(connection->bev, EV_READ);
+    join_queue(connection);
+    http_rearm(connection);
+}
+
+/* However many readers there are, and whatever they ask, most of the loop's time is for events: who
+ * asks too much waits. */
+static bool have_time(struct httpd *http)
+{
+    uint64_t now = clock_ns(), gained = (now - http->counted) / TIME_PART;
+    if (gained > 0)
+        http->counted = now;
+    http->time_left += (int64_t)(gained < TIME_MOST ? gained : TIME_MOST);
+    if (http->time_left > TIME_MOST)
+        http->time_left = TIME_MOST;
+    return http->time_left > 0;
+}
+
+/* Wakes the loop when there is time again. */
+static void wake_after(struct httpd *http, uint64_t us)
+{
+    struct timeval after = {.tv_sec = (time_t)(us / 1000000),
+                            .tv_usec = (suseconds_t)(us % 1000000)};
+    evtimer_add(http->rest, &after);
+}
+
+static void drop_input(struct http_connection *connection)
+{
+    struct evbuffer *in = bufferevent_get_input(connection->bev);
+    evbuffer_drain(in, evbuffer_get_length(in));
+}
+
+/* The first in the queue has one request handled, and stands behind the others with its next. A
+ * clock that runs goes on until a request is complete. */
+static void serve_first(struct httpd *http)
+{
+    struct http_connection *connection = http->ready;
+    const struct evbuffer *out = bufferevent_get_output(connection->bev);
+    leave_queue(connection);
+    if (connection->full)
+        bufferevent_enable(connection->bev, EV_READ);
+    connection->full = false;
+    bool handled = !connection->doomed && connection->state == HTTP_READING &&
+                   evbuffer_get_length(out) < OUTPUT_HIGH && next_request(connection);
+    if (handled)
+        join_queue(connection);
+    if (connection->state == HTTP_CLOSING)
+        drop_input(connection);
+    if (handled || connection->state != HTTP_READING)
+        http_rearm(connection);
+}
+
+void httpd_work(struct httpd *http)
+{
+    int64_t slice = TIME_SLICE;
+    bool worked = false;
+    for (; http->ready && slice > 0 && have_time(http); worked = true) {
+        uint64_t began = work_ns();
+        serve_first(http);
+        uint64_t took = work_ns() - began;
+        slice -= (int64_t)took;
+        if (http->ready && http->ready->times > 0)
+            slice = 0; /* one step of a long request a turn */
+        http->time_left -= (int64_t)(took < TIME_DEBT ? took : TIME_DEBT);
+    }
+    if (worked)
+        wake_after(http, 0); /* also for what was done: the end of a turn keeps and tells it */
+    else if (http->ready)
+        wake_after(http, (uint64_t)(1 - http->time_left) * TIME_PART / 1000 + 1);
+}
+
+/* The turn that this ends goes on in httpd_work. */
+static void on_rested(evutil_socket_t fd, short what, void *context)
+{
+    (void)fd;
+    (void)what;
+    (void)context;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static void on_read(struct bufferevent *bev, void *context)
+{
+    struct http_connection *connection = context;
+    if (connection->state == HTTP_WAITING)
+        return; /* what comes behind the request waits, too */
+    if (connection->state != HTTP_READING) {
+        drop_input(connection);
+        return;
+    }
+    /* What is not taken at once would be told again and again, and no turn would end. */
+    connection->full =
+        evbuffer_get_length(bufferevent_get_input(bev)) >= input_most(connection->http);
+    if (connection->full)
+        bufferevent_disable(bev, EV_READ);
+    if (connection->fresh) {
+        connection->fresh = false;
+        connection->since = now_ms();
+        http_rearm(connection);
+    }
+    join_queue(connection);
+}
+
+/* Everything is out. */
+static void on_write(struct bufferevent *bev, void *context)
+{
+    struct http_connection *connection = context;
+    (void)bev;
+    join_queue(connection);
+    http_rearm(connection);
+}
+
+static void on_event(struct bufferevent *bev, short what, void *context)
+{
+    struct http_connection *connection = context;
+    (void)bev;
+    if (what & BEV_EVENT_CONNECTED)
+        return; /* TLS is set up */
+    if (what & BEV_EVENT_TIMEOUT)
+        connection->http->figures.cut_off++;
+    connection_free(connection);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *context)
+{
+    struct http_connection *connection = context;
+    (void)fd;
+    (void)what;
+    if (connection->slowly && !connection->doomed) {
+        int status = connection->slowly;
+        connection->slowly = 0;
+        http_reply_error(connection, status, "%s", connection->message);
+        http_go_on(connection);
+        return;
+    }
+    if (connection->ready_link && !connection->doomed && connection->state == HTTP_READING) {
+        http_rearm(connection); /* it is not its fault */
+        return;
+    }
+    bool reading = connection->state == HTTP_READING && !connection->doomed && !connection->fresh &&
+                   evbuffer_get_length(bufferevent_get_output(connection->bev)) == 0;
+    if (!connection->doomed && connection->state != HTTP_LINGERING && !connection->fresh)
+        connection->http->figures.cut_off++;
+    if (reading && evbuffer_get_length(bufferevent_get_input(connection->bev)) > 0) {
+        connection->keep_alive = connection->head_only = false;
+        http_reply_error(connection, 408, "the request took too long");
+        http_rearm(connection);
+        return;
+    }
+    connection_free(connection);
+}
+
+/* ------------------------------------------------------------------ accepting */
+
+/* How soon a connection makes room for another, the first ones first. */
+enum give_way {
+    WAY_AT_ONCE,   /* it is over, or waits for the answer to a wrong token */
+    WAY_UNKNOWN,   /* has kept its request unfinished, or its answer unread, and shown no token */
+    WAY_PERMITTED, /* the same, and has shown one */
+    WAY_SOON,      /* its request waits for us, or has had no time to come */
+    WAY_NEVER,
+};
+
+static enum give_way give_way(const struct http_connection *connection, uint64_t now)
+{
+    bool idle = connection->state == HTTP_READING;
+    bool leaving = connection->state == HTTP_CLOSING && !connection->permitted;
+    if (connection->state == HTTP_LINGERING || connection->slowly)
+        return WAY_AT_ONCE;
+    if (!idle && !leaving)
+        return WAY_NEVER;
+    if (connection->ready_link || now - connection->since < GRACE_MS)
+        return WAY_SOON;
+    return connection->permitted ? WAY_PERMITTED : WAY_UNKNOWN;
+}
+
+/* The first to make room, of equals the one that has been there longest; NULL: none ever does.
+ * `reserved`: of the reserve, or of all others. */
+static struct http_connection *find_victim(const struct httpd *http, bool reserved,
+                                           enum give_way *way)
+{
+    struct http_connection *victim = NULL;
+    uint64_t now = now_ms();
+    *way = WAY_NEVER;
+    for (struct http_connection *each = http->newest; each; each = each->next) {
+        enum give_way its = each->reserved == reserved ? give_way(each, now) : WAY_NEVER;
+        if (its < *way || (victim && its == *way && each->since <= victim->since)) {
+            victim = each;
+            *way = its;
+        }
+    }
+    return victim;
+}
+
+enum place {
+    PLACE_FREE,     /* or of one that makes room */
+    PLACE_RESERVED, /* of the reserve: all others are taken by those that never make room */
+    PLACE_NONE,     /* not yet */
+};
+
+/* Is there a place for one more? *victim: who has it; NULL: nobody. */
+static enum place find_place(const struct httpd *http, struct http_connection **victim)
+{
+    const struct httpd_limits *limits = &http->options.limits;
+    enum give_way way;
+    *victim = NULL;
+    if (http->figures.connections - http->reserved < limits->connections)
+        return PLACE_FREE;
+    struct http_connection *first = find_victim(http, false, &way);
+    if (way < WAY_SOON)
+        *victim = first;
+    if (way < WAY_NEVER)
+        return way < WAY_SOON ? PLACE_FREE : PLACE_NONE;
+    if (http->reserved < limits->reserved)
+        return PLACE_RESERVED;
+    first = find_victim(http, true, &way);
+    if (way < WAY_SOON)
+        *victim = first;
+    return way < WAY_SOON ? PLACE_RESERVED : PLACE_NONE;
+}
+
+static bool start_connection(struct httpd *http, struct http_connection *connection,
+                             evutil_socket_t fd)
+{
+    struct event_base *base = http->options.base;
+    const struct httpd_limits *limits = &http->options.limits;
+    struct timeval stuck = {.tv_sec = limits->idle_ms / 1000,
+                            .tv_usec = (suseconds_t)(limits->idle_ms % 1000) * 1000};
+    connection->timer = evtimer_new(base, on_timer, connection);
+    connection->bev = http->options.tls ? tls_accept(http->options.tls, base, fd, true)
+                                        : bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
+    if (!connection->timer || !connection->bev)
+        return false;
+    bufferevent_setcb(connection->bev, on_read, on_write, on_event, connection);
+    bufferevent_setwatermark(connection->bev, EV_READ, 0, input_most(http));
+    bufferevent_set_timeouts(connection->bev, NULL, &stuck);
+    return bufferevent_enable(connection->bev, EV_READ | EV_WRITE) == 0;
+}
+
+/* Takes the place that was found for it. */
+static void add_connection(struct httpd *http, struct http_connection *connection)
+{
+    connection->next = http->newest;
+    if (http->newest)
+        http->newest->previous = connection;
+    http->newest = connection;
+    http->figures.connections++;
+    http->reserved += connection->reserved;
+    http_rearm(connection);
+}
+
+static void set_accepting(struct httpd *http, bool on)
+{
+    for (size_t i = 0; i < http->listener_count; i++)
+        if (on)
+            evconnlistener_enable(http->listeners[i]);
+        else
+            evconnlistener_disable(http->listeners[i]);
+}
+
+static void pause_accepting(struct httpd *http, unsigned ms)
+{
+    struct timeval after = {.tv_usec = (suseconds_t)ms * 1000};
+    set_accepting(http, false);
+    evtimer_add(http->pause, &after);
+}
+
+/* Nobody is accepted only to be dropped: whoever comes waits until there is a place. */
+static void consider_accepting(struct httpd *http)
+{
+    struct http_connection *victim;
+    if (find_place(http, &victim) == PLACE_NONE)
+        pause_accepting(http, PLACE_MS);
+    else
+        set_accepting(http, true);
+}
+
+static struct http_connection *new_connection(struct httpd *http)
+{
+    struct http_connection *victim;
+    enum place place = find_place(http, &victim);
+    if (place == PLACE_NONE)
+        return NULL;
+    struct http_connection *connection = memory_zeroed(&http->memory, sizeof *connection);
+    if (connection && victim) {
+        http->figures.refused++;
+        connection_free(victim);
+    }
+    if (connection)
+        connection->reserved = place == PLACE_RESERVED;
+    return connection;
+}
+
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+                      int length, void *context)
+{
+    struct httpd *http = context;
+    (void)listener;
+    (void)address;
+    (void)length;
+    http->figures.accepted++;
+    struct http_connection *connection = new_connection(http);
+    if (!connection) {
+        http->figures.refused++;
+        close(fd);
+        return;
+    }
+    int yes = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); /* fails on a Unix socket: fine */
+    connection->http = http;
+    connection->since = now_ms();
+    if (!start_connection(http, connection, fd)) {
+        if (connection->bev)
+            bufferevent_free(connection->bev);
+        else
+            close(fd);
+        if (connection->timer)
+            event_free(connection->timer);
+        memory_free(&http->memory, connection);
+        return;
+    }
+    add_connection(http, connection);
+    consider_accepting(http);
+}
+
+static void on_pause_over(evutil_socket_t fd, short what, void *context)
+{
+    (void)fd;
+    (void)what;
+    consider_accepting(context);
+}
+
+/* Out of descriptors or memory: trying again at once would only burn time. */
+static void on_accept_error(struct evconnlistener *listener, void *context)
+{
+    (void)listener;
+    pause_accepting(context, PAUSE_MS);
+}
+
+/* ------------------------------------------------------------------ listening */
+
+gordian_status httpd_adopt(struct httpd *http, int fd, gordian_error *error)
+{
+    if (http->listener_count == LISTENERS_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "more than %d addresses for HTTP", LISTENERS_MAX);
+    evutil_make_socket_nonblocking(fd);
+    struct evconnlistener *listener = evconnlistener_new(
+        http->options.base, on_accept, http, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+    if (!listener)
+        return fail_memory(error);
+    evconnlistener_set_error_cb(listener, on_accept_error);
+    http->listeners[http->listener_count++] = listener;
+    return GORDIAN_OK;
+}
+
+/* ADDR:PORT taken apart. */
+static bool split_address(const char *text, char *host, size_t size, char *port, size_t port_size)
+{
+    const char *colon = strrchr(text, ':');
+    if (!colon) {
+        snprintf(host, size, "127.0.0.1");
+        return snprintf(port, port_size, "%s", text) < (int)port_size;
+    }
+    size_t length = (size_t)(colon - text);
+    if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
+        text++;
+        length -= 2;
+    }
+    if (length == 0 || length >= size)
+        return false;
+    memcpy(host, text, length);
+    host[length] = '\0';
+    return snprintf(port, port_size, "%s", colon + 1) < (int)port_size;
+}
+
+bool httpd_host(const char *address, char *host, size_t size)
+{
+    char port[8];
+    return split_address(address, host, size, port, sizeof port);
+}
+
+static int open_socket(const struct addrinfo *address)
+{
+    int yes = 1;
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (address->ai_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+    if (bind(fd, address->ai_addr, address->ai_addrlen) == 0 && listen(fd, 128) == 0)
+        return fd;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+static uint16_t port_of(int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+        return 0;
+    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+                                               : ((struct sockaddr_in *)&address)->sin_port);
+}
+
+static gordian_status listen_on(struct httpd *http, const struct addrinfo *place,
+                                const char *address, uint16_t *port, gordian_error *error)
+{
+    int fd = open_socket(place);
+    if (fd < 0)
+        return fail(error, GORDIAN_STATUS_IO, "cannot listen on '%s': %s%s", address,
+                    strerror(errno),
+                    errno == EADDRINUSE ? "; name another address, or none (--http)" : "");
+    gordian_status status = httpd_adopt(http, fd, error);
+    if (status != GORDIAN_OK)
+        close(fd);
+    else if (port)
+        *port = port_of(fd);
+    return status;
+}
+
+gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *port,
+                            gordian_error *error)
+{
+    char host[256], service[8];
+    const char *why;
+    uint64_t number;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    if (!split_address(address, host, sizeof host, service, sizeof service) ||
+        !parse_u64(service, strlen(service), &number, &why) || number > 65535)
+        return fail(error, GORDIAN_STATUS_INPUT, "'%s' is not ADDRESS:PORT", address);
+    int trouble = getaddrinfo(host, service, &hints, &found);
+    if (trouble)
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot listen on '%s': %s", address,
+                    gai_strerror(trouble));
+    gordian_status status = GORDIAN_OK;
+    size_t before = http->listener_count;
+    /* A name may have several addresses, and the machine not all of them; if any port will do, they
+     * cannot all get the same. */
+    for (const struct addrinfo *place = found; place && status == GORDIAN_OK;
+         place = place->ai_next) {
+        bool any = http->listener_count > before;
+        if (any && number == 0)
+            break;
+        status = listen_on(http, place, address, port, error);
+        if (status == GORDIAN_STATUS_IO && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) &&
+            (any || place->ai_next))
+            status = GORDIAN_OK;
+    }
+    freeaddrinfo(found);
+    return status;
+}
+
+/* ------------------------------------------------------------------ open and close */
+
+gordian_status httpd_open(struct httpd **out, const struct httpd_options *options,
+                          gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct httpd *http = memory_zeroed(&memory, sizeof *http);
+    *out = NULL;
+    if (!http)
+        return fail_memory(error);
+    http->memory = memory;
+    http->options = *options;
+    http->pause = evtimer_new(options->base, on_pause_over, http);
+    http->rest = evtimer_new(options->base, on_rested, http);
+    http->time_left = TIME_MOST;
+    http->counted = clock_ns();
+    http->ready_end = &http->ready;
+    if (!http->pause || !http->rest) {
+        httpd_close(http);
+        return fail_memory(error);
+    }
+    *out = http;
+    return GORDIAN_OK;
+}
+
+void httpd_close(struct httpd *http)
+{
+    if (!http)
+        return;
+    gordian_allocator memory = http->memory;
+    for (size_t i = 0; i < http->listener_count; i++)
+        evconnlistener_free(http->listeners[i]);
+    while (http->newest)
+        connection_free(http->newest);
+    if (http->pause)
+        event_free(http->pause);
+    if (http->rest)
+        event_free(http->rest);
+    memory_free(&memory, http);
+}
+
+void httpd_figures(const struct httpd *http, struct httpd_figures *figures)
+{
+    *figures = http->figures;
+}

@@ -1,0 +1,269 @@
+/* Answers: a status line, headers, a body; or a stream. */
+#include "service/serve/http/inside.h"
+
+#include "foundation/base/json/json_write.h"
+#include "foundation/base/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const char *status_reason(int status)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } reasons[] = {
+        {200, "OK"},
+        {204, "No Content"},
+        {304, "Not Modified"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {411, "Length Required"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {417, "Expectation Failed"},
+        {421, "Misdirected Request"},
+        {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].status == status)
+            return reasons[i].text;
+    return "Unknown";
+}
+
+static const char *date_now(char *buffer, size_t size)
+{
+    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    time_t now = time(NULL);
+    struct tm tm;
+    gmtime_r(&now, &tm); /* not strftime: names of days depend on the locale */
+    snprintf(buffer, size, "%s, %02d %s %d %02d:%02d:%02d GMT", days[tm.tm_wday], tm.tm_mday,
+             months[tm.tm_mon], 1900 + tm.tm_year, tm.tm_hour, tm.tm_min, tm.tm_sec);
+    return buffer;
+}
+
+/* The status line and the headers up to the empty line. `length`: of the body; SIZE_MAX: unknown,
+ * the connection's end is its end. */
+static bool write_head(struct http_connection *connection, int status, const char *type,
+                       const char *headers, size_t length)
+{
+    char date[64];
+    struct evbuffer *out = bufferevent_get_output(connection->bev);
+    bool fine = evbuffer_add_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\nConnection: %s\r\n", status,
+                                    status_reason(status), date_now(date, sizeof date),
+                                    connection->keep_alive ? "keep-alive" : "close") >= 0;
+    if (length != SIZE_MAX && status != 304 && status != 204)
+        fine &= evbuffer_add_printf(out, "Content-Length: %zu\r\n", length) >= 0;
+    if (type)
+        fine &= evbuffer_add_printf(out, "Content-Type: %s\r\n", type) >= 0;
+    fine &= evbuffer_add_printf(out, "%s\r\n", headers ? headers : "") >= 0;
+    return fine;
+}
+
+/* An answer is written: what now? */
+static void note_answered(struct http_connection *connection, int status, bool fine)
+{
+    connection->answered = true;
+    connection->http->figures.requests[status / 100 < 6 ? status / 100 : 0]++;
+    if (!fine)
+        http_doom(connection);
+    else if (!connection->keep_alive)
+        connection->state = HTTP_CLOSING;
+    else if (connection->state == HTTP_WAITING)
+        connection->state = HTTP_READING;
+}
+
+static void free_body(const void *body, size_t length, void *context)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    (void)length;
+    (void)context;
+    memory_free(&memory, (void *)(uintptr_t)body);
+}
+
+void http_reply(struct http_connection *connection, int status, const char *type,
+                const char *headers, struct output *body)
+{
+    struct output taken = *body;
+    *body = (struct output){.fd = -1};
+    if (taken.failure) {
+        free_body(taken.buffer, 0, NULL);
+        connection->keep_alive = false;
+        static const char text[] = "{\"error\":{\"status\":503,\"message\":\"out of memory\"}}\n";
+        http_reply_static(connection, 503, "application/json", NULL, text, sizeof text - 1);
+        return;
+    }
+    bool fine = write_head(connection, status, type, headers, taken.used);
+    struct evbuffer *out = bufferevent_get_output(connection->bev);
+    if (connection->head_only || !fine || taken.used == 0 ||
+        evbuffer_add_reference(out, taken.buffer, taken.used, free_body, NULL) != 0) {
+        fine &= connection->head_only || taken.used == 0;
+        free_body(taken.buffer, 0, NULL);
+    }
+    note_answered(connection, status, fine);
+}
+
+void http_reply_static(struct http_connection *connection, int status, const char *type,
+                       const char *headers, const void *body, size_t length)
+{
+    bool fine = write_head(connection, status, type, headers, length);
+    struct evbuffer *out = bufferevent_get_output(connection->bev);
+    if (fine && !connection->head_only && length > 0)
+        fine = evbuffer_add_reference(out, body, length, NULL, NULL) == 0;
+    note_answered(connection, status, fine);
+}
+
+static void reply_error(struct http_connection *connection, int status, const char *header,
+                        const char *message)
+{
+    static const char headers[] = "Cache-Control: no-store\r\n"
+                                  "X-Content-Type-Options: nosniff\r\n"
+                                  "Content-Security-Policy: default-src 'none'\r\n";
+    char more[320];
+    snprintf(more, sizeof more, "%s%s", headers, header);
+    struct output body;
+    output_open(&body, -1);
+    struct json json;
+    json_begin(&json, &body);
+    json_open(&json, "error", '{');
+    json_key_u64(&json, "status", (uint64_t)status);
+    json_key_text(&json, "message", message);
+    json_end(&json);
+    http_reply(connection, status, "application/json", more, &body);
+}
+
+void http_reply_error(struct http_connection *connection, int status, const char *format, ...)
+{
+    char message[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    reply_error(connection, status,
+                status == 401                    ? "WWW-Authenticate: Bearer realm=\"gordian\"\r\n"
+                : status == 503 || status == 429 ? "Retry-After: 1\r\n"
+                                                 : "",
+                message);
+}
+
+void http_reply_method(struct http_connection *connection, const char *allowed)
+{
+    char header[80], message[80];
+    snprintf(header, sizeof header, "Allow: %s\r\n", allowed);
+    snprintf(message, sizeof message, "what is served here is %s", allowed);
+    reply_error(connection, 405, header, message);
+}
+
+/* ------------------------------------------------------------------ answers that come later */
+
+void http_wait(struct http_connection *connection, void (*gone)(void *), void *context)
+{
+    connection->answered = true; /* it will be */
+    connection->state = HTTP_WAITING;
+    connection->gone = gone;
+    connection->gone_context = context;
+    bufferevent_disable(connection->bev, EV_READ);
+}
+
+void http_again(struct http_connection *connection)
+{
+    connection->answered = connection->again = true;
+}
+
+unsigned http_times(const struct http_connection *connection)
+{
+    return connection->times;
+}
+
+void http_permit(struct http_connection *connection)
+{
+    connection->permitted = true;
+}
+
+bool http_is_reserved(const struct http_connection *connection)
+{
+    return connection->reserved;
+}
+
+void http_reply_slowly(struct http_connection *connection, int status, const char *message)
+{
+    connection->slowly = status;
+    snprintf(connection->message, sizeof connection->message, "%s", message);
+    http_wait(connection, NULL, NULL);
+}
+
+/* ------------------------------------------------------------------ streams */
+
+bool http_stream_begin(struct http_connection *connection, const char *type, void (*gone)(void *),
+                       void *context)
+{
+    struct httpd *http = connection->http;
+    if (http->figures.streams >= http->options.limits.streams) {
+        http_reply_error(connection, 503, "too many streams are open");
+        return false;
+    }
+    connection->keep_alive = false;
+    bool fine = write_head(connection, 200, type,
+                           "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+                           "Cross-Origin-Resource-Policy: same-origin\r\n"
+                           "X-Accel-Buffering: no\r\n",
+                           SIZE_MAX);
+    note_answered(connection, 200, fine);
+    connection->state = HTTP_STREAMING;
+    connection->gone = gone;
+    connection->gone_context = context;
+    http->figures.streams++;
+    return true;
+}
+
+bool http_stream_write(struct http_connection *connection, const void *bytes, size_t length)
+{
+    struct evbuffer *out = bufferevent_get_output(connection->bev);
+    if (connection->doomed)
+        return false;
+    if (evbuffer_get_length(out) + length > connection->http->options.limits.stream_bytes) {
+        http_stream_cut(connection);
+        return false;
+    }
+    if (evbuffer_add(out, bytes, length) != 0) {
+        http_doom(connection);
+        return false;
+    }
+    return true;
+}
+
+void http_stream_cut(struct http_connection *connection)
+{
+    if (connection->doomed)
+        return;
+    connection->http->figures.cut_off++;
+    http_doom(connection);
+}
+
+size_t http_stream_pending(const struct http_connection *connection)
+{
+    return evbuffer_get_length(bufferevent_get_output(connection->bev));
+}
+
+void http_stream_end(struct http_connection *connection)
+{
+    connection->gone = NULL;
+    connection->http->figures.streams--;
+    connection->state = HTTP_CLOSING;
+    if (!connection->doomed)
+        http_rearm(connection);
+}

@@ -1,0 +1,537 @@
+#include "service/serve/http/sse.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "service/serve/http/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EFFECTS_MAX 2000        /* of one change; beyond, a reset is less work */
+#define RESET_MS    1000        /* between two of them, of one system */
+#define BEHIND      (64u << 10) /* unread bytes: changes are left out from here on */
+#define HELD_MAX    (1u << 20) /* bytes that wait for their records: beyond, changes are left out */
+#define STUCK_MS    30000      /* unread bytes do not become fewer: it is cut off */
+
+struct stream {
+    struct stream *next, *previous;
+    struct sse *sse;
+    struct http_connection *connection;
+    bool behind;                       /* has missed something */
+    size_t pending;                    /* unread at the last tick */
+    uint64_t progress;                 /* when it read something last, or had: steady ms */
+    char system[GORDIAN_NAME_MAX + 1]; /* "": all */
+    char patterns[AUTH_SYSTEMS_MAX + 1];
+};
+
+/* How far the streams are, in one system. */
+struct place {
+    const struct served *served;
+    uint64_t opened;
+    uint64_t cursor;   /* items of its ring that were looked at */
+    uint64_t seq;      /* events that were told */
+    uint64_t reset_at; /* the last one: steady ms */
+    bool reset_due;
+    bool lost; /* too much has happened: no changes until the reset */
+};
+
+/* What is to be told when its record is kept. */
+struct telling {
+    struct telling *next;
+    uint64_t number;
+    bool always;
+    bool of_all; /* systems */
+    char system[GORDIAN_NAME_MAX + 1];
+    struct output text;
+};
+
+struct sse {
+    gordian_allocator memory;
+    struct telling *tellings, **telling_end;
+    size_t held; /* bytes of them */
+    struct api *api;
+    struct service_watcher watcher;
+    struct stream *streams;
+    struct place *places; /* by slot of the system */
+    size_t place_room;
+    unsigned generation; /* of the tokens the streams were permitted by */
+    uint32_t *ids;       /* room for EFFECTS_MAX processes and as many resources */
+};
+
+/* ------------------------------------------------------------------ sending */
+
+static bool is_for(const struct stream *stream, const char *system)
+{
+    return !system || ((!stream->system[0] || strcmp(stream->system, system) == 0) &&
+                       auth_fits(stream->patterns, system));
+}
+
+/* To all who want to know; `always`: to those that are behind, too. */
+static void write_all(struct sse *sse, const char *system, const struct output *text, bool always)
+{
+    for (struct stream *stream = sse->streams; stream; stream = stream->next) {
+        if (!is_for(stream, system))
+            continue;
+        if (!always && (stream->behind || http_stream_pending(stream->connection) > BEHIND))
+            stream->behind = true;
+        else
+            http_stream_write(stream->connection, text->buffer, text->used);
+    }
+}
+
+static void mark_behind(struct sse *sse, const char *system)
+{
+    for (struct stream *stream = sse->streams; stream; stream = stream->next)
+        stream->behind |= is_for(stream, system);
+}
+
+/* The text is taken over. */
+static void send_all(struct sse *sse, const char *system, struct output *text, bool always)
+{
+    struct telling *telling = NULL;
+    /* of an incident the record has yet to come */
+    bool wait = always || sse->tellings || !api_is_kept(sse->api);
+    if (!text->failure && wait && (always || sse->held < HELD_MAX))
+        telling = memory_zeroed(&sse->memory, sizeof *telling);
+    if (telling) {
+        telling->number = store_last(sse->api->store) + always; /* its record may come next */
+        telling->always = always;
+        telling->of_all = !system;
+        snprintf(telling->system, sizeof telling->system, "%s", system ? system : "");
+        telling->text = *text;
+        sse->held += text->used;
+        *(sse->tellings ? sse->telling_end : &sse->tellings) = telling;
+        sse->telling_end = &telling->next;
+        return;
+    }
+    if (!text->failure && !wait)
+        write_all(sse, system, text, always);
+    else
+        mark_behind(sse, system);
+    output_close(text);
+}
+
+static void drop_telling(struct sse *sse)
+{
+    struct telling *telling = sse->tellings;
+    sse->tellings = telling->next;
+    sse->held -= telling->text.used;
+    output_close(&telling->text);
+    memory_free(&sse->memory, telling);
+}
+
+void sse_release(struct sse *sse, uint64_t committed)
+{
+    while (sse && sse->tellings && sse->tellings->number <= committed) {
+        const struct telling *telling = sse->tellings;
+        write_all(sse, telling->of_all ? NULL : telling->system, &telling->text, telling->always);
+        drop_telling(sse);
+    }
+}
+
+/* "event: NAME\ndata: {", and the object is open. */
+static void begin_event(struct json *json, struct output *out, const char *name)
+{
+    output_open(out, -1);
+    output_format(out, "event: %s\ndata: ", name);
+    json_begin(json, out);
+}
+
+static void end_event(struct json *json)
+{
+    json_end(json);
+    output_char(json->out, '\n');
+}
+
+static void write_reset(struct output *out, const struct served *served)
+{
+    struct json json;
+    begin_event(&json, out, "reset");
+    json_key_text(&json, "system", served->name);
+    json_key_u64(&json, "seq", served->seq);
+    end_event(&json);
+}
+
+/* ------------------------------------------------------------------ changes */
+
+static struct place *place_of(struct sse *sse, const struct served *served)
+{
+    if (!memory_grow_zeroed(&sse->memory, &sse->places, &sse->place_room, (size_t)served->slot + 1,
+                            sizeof *sse->places))
+        return NULL;
+    struct place *place = &sse->places[served->slot];
+    if (place->served != served || place->opened != served->opened)
+        *place = (struct place){.served = served,
+                                .opened = served->opened,
+                                .cursor = served->recent.written,
+                                .seq = served->seq};
+    return place;
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Sorts, and keeps each once. */
+static size_t sort_unique(uint32_t *ids, size_t count)
+{
+    size_t kept = 0;
+    if (count > 1)
+        qsort(ids, count, sizeof *ids, compare_ids);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || ids[i] != ids[i - 1])
+            ids[kept++] = ids[i];
+    return kept;
+}
+
+static void write_names(struct json *json, const struct served *served, const uint32_t *processes,
+                        size_t process_count, const uint32_t *resources, size_t resource_count)
+{
+    char label[GORDIAN_NAME_MAX + 1], id[16];
+    json_open(json, "names", '{');
+    json_open(json, "processes", '{');
+    for (size_t i = 0; i < process_count; i++) {
+        const char *name = served_process_name(served, processes[i], label);
+        snprintf(id, sizeof id, "%u", processes[i]);
+        if (name) /* otherwise it has gone since, and its name with it */
+            json_key_text(json, id, name);
+    }
+    json_shut(json);
+    json_open(json, "resources", '{');
+    for (size_t i = 0; i < resource_count; i++) {
+        const char *name = served_resource_name(served, resources[i], label);
+        if (!name || served_is_await(served, resources[i]))
+            continue;
+        snprintf(id, sizeof id, "%u", resources[i]);
+        json_open(json, id, '{');
+        json_key_text(json, "name", name);
+        json_key_u64(json, "units", served_units(served, resources[i]));
+        json_shut(json);
+    }
+    json_shut(json);
+    json_shut(json);
+}
+
+/* The items from the place's cursor on, as one change. */
+static void write_change(struct sse *sse, struct output *out, const struct served *served,
+                         const struct place *place)
+{
+    uint32_t *processes = sse->ids, *resources = sse->ids + EFFECTS_MAX;
+    size_t count = 0;
+    struct json json;
+    begin_event(&json, out, "change");
+    json_key_text(&json, "system", served->name);
+    json_key_u64(&json, "from", place->seq);
+    json_key_u64(&json, "seq", served->seq);
+    json_open(&json, "effects", '[');
+    for (uint64_t i = place->cursor; i < served->recent.written; i++) {
+        const struct recent_item *item = recent_at(&served->recent, i);
+        if (!recent_is_change(item) || count == EFFECTS_MAX)
+            continue;
+        recent_json(&json, item);
+        processes[count] = item->process;
+        resources[count++] = item->resource;
+    }
+    json_shut(&json);
+    size_t process_count = sort_unique(processes, count),
+           resource_count = sort_unique(resources, count);
+    write_names(&json, served, processes, process_count, resources, resource_count);
+    end_event(&json);
+}
+
+/* Is there something to tell that effects cannot tell? And are there few enough of them? */
+static bool survey_recent(const struct served *served, struct place *place)
+{
+    size_t effects = 0;
+    const struct recent *recent = &served->recent;
+    if (place->cursor < recent_first(recent) || recent->written - place->cursor > 4 * EFFECTS_MAX) {
+        place->lost = true;
+    } else {
+        for (uint64_t i = place->cursor; i < recent->written; i++) {
+            const struct recent_item *item = recent_at(recent, i);
+            place->reset_due |= item->kind == RECENT_OTHER;
+            effects += recent_is_change(item);
+        }
+        place->lost |= effects > EFFECTS_MAX;
+    }
+    place->reset_due |= place->lost;
+    return effects > 0 && !place->lost;
+}
+
+static void send_change(struct sse *sse, const struct served *served, struct place *place)
+{
+    struct output out;
+    write_change(sse, &out, served, place);
+    send_all(sse, served->name, &out, false);
+    place->seq = served->seq;
+}
+
+/* Tells what has happened. `to_the_end`: also that something has happened without any effect, so
+ * that everybody is where a graph that is fetched now will be. */
+static void flush_place(struct sse *sse, const struct served *served, struct place *place,
+                        bool to_the_end)
+{
+    struct output out;
+    bool tell = place->cursor != served->recent.written && survey_recent(served, place);
+    if (tell || (to_the_end && !place->lost && place->seq != served->seq))
+        send_change(sse, served, place);
+    place->cursor = served->recent.written;
+    uint64_t now = service_steady(sse->api->service);
+    if (!place->reset_due || now - place->reset_at < RESET_MS)
+        return;
+    place->seq = served->seq;
+    write_reset(&out, served);
+    send_all(sse, served->name, &out, false);
+    place->reset_at = now;
+    place->reset_due = place->lost = false;
+}
+
+void sse_flush(struct sse *sse, const struct served *served)
+{
+    struct place *place = sse && sse->streams ? place_of(sse, served) : NULL;
+    if (place)
+        flush_place(sse, served, place, true);
+}
+
+/* ------------------------------------------------------------------ rates */
+
+/* Of the systems that fit. */
+static void write_rates(struct sse *sse, struct output *out, const char *patterns)
+{
+    const struct rates *rates = &sse->api->rates;
+    const struct service *service = sse->api->service;
+    const struct rate *all = rates_last(rates, rates->seconds);
+    struct json json;
+    begin_event(&json, out, "rates");
+    rate_json(&json, all);
+    json_open(&json, "systems", '[');
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        const struct served *served = service->systems[i];
+        const struct rates_system *system = served ? rates_of(rates, served) : NULL;
+        if (!system || !auth_fits(patterns, served->name))
+            continue;
+        const struct rate *rate = rates_last(rates, system->seconds);
+        json_open(&json, NULL, '{');
+        json_key_text(&json, "name", served->name);
+        json_key_u64(&json, "events", rate->events);
+        json_key_u64(&json, "deadlocks", rate->deadlocks);
+        json_key_u64(&json, "waiting", served->waiting);
+        json_key_u64(&json, "deadlocked", rates_deadlocked(system));
+        json_key_u64(&json, "processes", served->process_count);
+        json_key_u64(&json, "resources", served->resource_count);
+        json_shut(&json);
+    }
+    json_shut(&json);
+    end_event(&json);
+}
+
+/* Figures, which wait for no record; to each stream those of the systems that are there for it. */
+static void send_rates(struct sse *sse)
+{
+    const char *patterns = NULL;
+    struct output out = {.fd = -1};
+    for (struct stream *stream = sse->streams; stream; stream = stream->next) {
+        if (!patterns || strcmp(patterns, stream->patterns) != 0) {
+            output_close(&out);
+            patterns = stream->patterns;
+            write_rates(sse, &out, patterns);
+        }
+        if (stream->behind || http_stream_pending(stream->connection) > BEHIND)
+            stream->behind = true;
+        else if (!out.failure)
+            http_stream_write(stream->connection, out.buffer, out.used);
+    }
+    output_close(&out);
+}
+
+/* ------------------------------------------------------------------ what the service tells */
+
+static void on_incident(void *context, const struct incident *incident)
+{
+    struct sse *sse = context;
+    struct output out;
+    struct json json;
+    struct incident brief = *incident;
+    if (!sse->streams)
+        return;
+    brief.replay = NULL; /* large: who wants it asks for it */
+    begin_event(&json, &out, "incident");
+    incident_json(&json, &brief);
+    end_event(&json);
+    send_all(sse, incident->system, &out, true);
+}
+
+static void on_systems(void *context)
+{
+    struct sse *sse = context;
+    struct output out;
+    struct json json;
+    if (!sse->streams)
+        return;
+    begin_event(&json, &out, "systems");
+    end_event(&json);
+    send_all(sse, NULL, &out, true);
+}
+
+/* ------------------------------------------------------------------ streams */
+
+static void remove_stream(struct stream *stream)
+{
+    struct sse *sse = stream->sse;
+    if (stream->previous)
+        stream->previous->next = stream->next;
+    else
+        sse->streams = stream->next;
+    if (stream->next)
+        stream->next->previous = stream->previous;
+    memory_free(&sse->memory, stream);
+}
+
+static void on_gone(void *context)
+{
+    remove_stream(context);
+}
+
+static void end_all(struct sse *sse)
+{
+    while (sse->streams) {
+        http_stream_end(sse->streams->connection);
+        remove_stream(sse->streams);
+    }
+}
+
+/* Nobody listened until now: what has been is over. */
+static void catch_up(struct sse *sse)
+{
+    const struct service *service = sse->api->service;
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        const struct served *served = service->systems[i];
+        struct place *place = served ? place_of(sse, served) : NULL;
+        if (!place)
+            continue;
+        place->cursor = served->recent.written;
+        place->seq = served->seq;
+        place->lost = place->reset_due = false;
+    }
+}
+
+void sse_begin(struct sse *sse, struct http_connection *connection, const char *system,
+               const char *patterns)
+{
+    static const char hello[] = "retry: 2000\n\n";
+    struct stream *stream = memory_zeroed(&sse->memory, sizeof *stream);
+    if (!stream) {
+        http_reply_error(connection, 503, "out of memory");
+        return;
+    }
+    if (!http_stream_begin(connection, "text/event-stream", on_gone, stream)) {
+        memory_free(&sse->memory, stream);
+        return;
+    }
+    stream->sse = sse;
+    stream->connection = connection;
+    stream->progress = service_steady(sse->api->service);
+    snprintf(stream->system, sizeof stream->system, "%s", system ? system : "");
+    snprintf(stream->patterns, sizeof stream->patterns, "%s", patterns);
+    if (!sse->streams)
+        catch_up(sse);
+    stream->next = sse->streams;
+    if (sse->streams)
+        sse->streams->previous = stream;
+    sse->streams = stream;
+    http_stream_write(connection, hello, sizeof hello - 1);
+}
+
+/* Whoever does not read at all has gone, whatever its machine says. */
+static void watch_progress(struct stream *stream, uint64_t now)
+{
+    size_t pending = http_stream_pending(stream->connection);
+    if (pending == 0 || pending < stream->pending)
+        stream->progress = now;
+    stream->pending = pending;
+    if (now - stream->progress > STUCK_MS)
+        http_stream_cut(stream->connection);
+}
+
+/* Whoever was behind and has read everything starts anew. */
+static void pick_up(struct sse *sse, struct stream *stream)
+{
+    const struct service *service = sse->api->service;
+    if (!stream->behind || sse->tellings || http_stream_pending(stream->connection) > 0)
+        return;
+    stream->behind = false;
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        struct output out;
+        if (!service->systems[i] || !is_for(stream, service->systems[i]->name))
+            continue;
+        write_reset(&out, service->systems[i]);
+        if (!out.failure)
+            http_stream_write(stream->connection, out.buffer, out.used);
+        output_close(&out);
+    }
+}
+
+void sse_tick(struct sse *sse, bool second)
+{
+    const struct service *service = sse->api->service;
+    if (sse->generation != auth_generation(sse->api->auth)) {
+        /* They come back, and show that they still may. */
+        sse->generation = auth_generation(sse->api->auth);
+        end_all(sse);
+    }
+    if (!sse->streams)
+        return;
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        struct place *place = service->systems[i] ? place_of(sse, service->systems[i]) : NULL;
+        if (place)
+            flush_place(sse, service->systems[i], place, false);
+    }
+    uint64_t now = service_steady(service);
+    for (struct stream *stream = sse->streams; stream; stream = stream->next) {
+        watch_progress(stream, now);
+        pick_up(sse, stream);
+    }
+    if (second)
+        send_rates(sse);
+}
+
+/* ------------------------------------------------------------------ open and close */
+
+gordian_status sse_open(struct sse **out, struct api *api, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct sse *sse = memory_zeroed(&memory, sizeof *sse);
+    *out = NULL;
+    if (!sse)
+        return fail_memory(error);
+    sse->memory = memory;
+    sse->ids = memory_alloc(&memory, 2 * EFFECTS_MAX * sizeof *sse->ids);
+    if (!sse->ids) {
+        memory_free(&memory, sse);
+        return fail_memory(error);
+    }
+    sse->api = api;
+    sse->generation = auth_generation(api->auth);
+    sse->watcher =
+        (struct service_watcher){.context = sse, .incident = on_incident, .systems = on_systems};
+    service_watch(api->service, &sse->watcher);
+    *out = sse;
+    return GORDIAN_OK;
+}
+
+void sse_close(struct sse *sse)
+{
+    if (!sse)
+        return;
+    gordian_allocator memory = sse->memory;
+    service_unwatch(sse->api->service, &sse->watcher);
+    end_all(sse);
+    while (sse->tellings)
+        drop_telling(sse);
+    memory_free(&memory, sse->places);
+    memory_free(&memory, sse->ids);
+    memory_free(&memory, sse);
+}

@@ -1,0 +1,123 @@
+/*
+ * Options that can be refused by looking at them: addresses, and the place of the Unix socket. That
+ * is done before anything is made or changed, the data folder above all.
+ */
+#include "foundation/base/error.h"
+#include "service/serve/http/http.h"
+#include "service/serve/server/parts.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define HOST_MAX_ 256
+#define PORT_MAX_ 8
+
+gordian_status server_split_address(const char *text, char *host, size_t host_size, char *port,
+                                    size_t port_size, gordian_error *error)
+{
+    const char *colon = strrchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : 0;
+    const char *start = text;
+    if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
+        start++;
+        length -= 2;
+    }
+    if (length >= host_size || strlen(colon ? colon + 1 : text) >= port_size)
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", text);
+    memcpy(host, start, length);
+    host[length] = '\0';
+    if (!colon)
+        strcpy(host, "127.0.0.1");
+    strcpy(port, colon ? colon + 1 : text);
+    if (port[0] == '\0' || strspn(port, "0123456789") != strlen(port) || atol(port) > 65535)
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", text);
+    return GORDIAN_OK;
+}
+
+gordian_status server_next_address(const char **list, char *one, size_t size, gordian_error *error)
+{
+    size_t length = strcspn(*list, ",");
+    if (length == 0 || length >= size)
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", *list);
+    memcpy(one, *list, length);
+    one[length] = '\0';
+    *list += length + ((*list)[length] == ',');
+    return GORDIAN_OK;
+}
+
+/* May it be listened on, and is there such an address? */
+static gordian_status check_address(const struct server *server, const char *text,
+                                    gordian_error *error)
+{
+    char host[HOST_MAX_], port[PORT_MAX_];
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list;
+    gordian_status status = server_split_address(text, host, sizeof host, port, sizeof port, error);
+    if (status == GORDIAN_OK)
+        status = auth_check_address(server->auth, host, server->tls != NULL,
+                                    server->options.insecure, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int trouble = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
+    if (trouble)
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': %s", text, gai_strerror(trouble));
+    freeaddrinfo(list);
+    return GORDIAN_OK;
+}
+
+static gordian_status check_listen(const struct server *server, gordian_error *error)
+{
+    char one[300];
+    gordian_status status = GORDIAN_OK;
+    for (const char *at = server->options.listen; at && *at && status == GORDIAN_OK;) {
+        status = server_next_address(&at, one, sizeof one, error);
+        if (status == GORDIAN_OK)
+            status = check_address(server, one, error);
+    }
+    return status;
+}
+
+static gordian_status check_http(const struct server *server, gordian_error *error)
+{
+    const char *address = server->options.http ? server->options.http : SERVER_DEFAULT_HTTP;
+    char host[HOST_MAX_];
+    if (strcmp(address, "none") == 0)
+        return GORDIAN_OK;
+    if (!httpd_host(address, host, sizeof host))
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s' is not ADDRESS:PORT", address);
+    return check_address(server, address, error);
+}
+
+gordian_status server_check_path(const char *path, gordian_error *error)
+{
+    char folder[sizeof((struct sockaddr_un *)0)->sun_path];
+    struct stat found;
+    if (strlen(path) == 0 || strlen(path) >= sizeof folder)
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.200s': a socket's path has 1 to %zu bytes",
+                    path, sizeof folder - 1);
+    if (lstat(path, &found) == 0 && !S_ISSOCK(found.st_mode))
+        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: exists and is no socket", path);
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s/", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    if (stat(folder, &found) != 0 && errno == ENOENT)
+        return fail(error, GORDIAN_STATUS_IO,
+                    "cannot listen on %.200s: %s: make its folder first, or name another place "
+                    "with --socket",
+                    path, strerror(errno));
+    return GORDIAN_OK;
+}
+
+gordian_status server_check_options(struct server *server, gordian_error *error)
+{
+    gordian_status status = check_listen(server, error);
+    if (status != GORDIAN_OK || server->systemd.sockets > 0) /* those may take the others' place */
+        return status;
+    status = check_http(server, error);
+    if (status == GORDIAN_OK && server->options.socket)
+        status = server_check_path(server->options.socket, error);
+    return status;
+}

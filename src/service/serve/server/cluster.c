@@ -1,0 +1,176 @@
+/*
+ * Several servers on one store: one leads, the others stand by (docs/cluster.md).
+ *
+ * Standing by, the service has the whole state, as it was last committed, and answers whatever only
+ * reads. When the lead comes, it goes on from there. When the lead goes, what is in memory may
+ * never have been committed: the server ends its loop, and is opened again.
+ */
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "service/serve/server/parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static gordian_status follow_section(void *context, const char *name, const void *bytes,
+                                     size_t length, gordian_error *error)
+{
+    (void)context, (void)name, (void)bytes, (void)length;
+    return fail(error, GORDIAN_STATUS_INPUT, "a snapshot between records");
+}
+
+static gordian_status follow_record(void *context, uint64_t number, uint64_t at, const void *bytes,
+                                    size_t length, gordian_error *error)
+{
+    struct server *server = context;
+    return service_replay(server->service, number, at, bytes, length, error);
+}
+
+static bool is_wildcard(const char *address)
+{
+    return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0 ||
+           strncmp(address, "*:", 2) == 0 || address[0] == ':';
+}
+
+void server_name(struct server *server)
+{
+    const struct server_options *options = &server->options;
+    char *to = server->address;
+    if (options->advertise)
+        snprintf(to, sizeof server->address, "%s", options->advertise);
+    else if (options->listen && !is_wildcard(options->listen))
+        snprintf(to, sizeof server->address, "%.*s", (int)strcspn(options->listen, ","),
+                 options->listen);
+    else if (options->socket)
+        snprintf(to, sizeof server->address, "unix:%.200s", options->socket);
+}
+
+/* Says who leads, once. */
+static void stand_by(struct server *server)
+{
+    char before[sizeof server->service->standing_by];
+    const char *leader = store_leader(server->store);
+    memcpy(before, server->service->standing_by, sizeof before);
+    service_stand_by(server->service, leader);
+    if (strcmp(before, server->service->standing_by) != 0)
+        server_log(server, 6, "%s", server->service->standing_by);
+}
+
+/* Who comes back at once would find nobody here: the others know who leads. What was answered and
+ * is not kept stays unsaid, and this with it. */
+static void send_away(struct server *server)
+{
+    service_stand_by(server->service, "");
+    for (struct client *client = server->service->clients; client; client = client->next) {
+        service_refuse(client, WIRE_NOT_LEADER, 0, server->service->standing_by);
+        client->wake(client);
+    }
+}
+
+static void lose_lead(struct server *server, const char *why)
+{
+    if (server->lost)
+        return;
+    server_log(server, 4, "%s: starts anew, to stand by", why);
+    server->lost = true;
+    send_away(server);
+}
+
+/* The loop has other things to do as well. */
+static bool followed_enough(void *context)
+{
+    const struct server *server = context;
+    return clock_ns() - server->follow_ns > SERVER_FOLLOW_NS;
+}
+
+/* Does what the others have done since we looked last, or a slice of it: *more. False: it is lost.
+ */
+static bool catch_up(struct server *server, bool *more)
+{
+    static const struct store_loader loader = {follow_section, follow_record, followed_enough};
+    gordian_error error = {0};
+    server->follow_ns = clock_ns();
+    gordian_status status = store_follow(server->store, &loader, server, more, &error);
+    if (status != GORDIAN_OK)
+        lose_lead(server, status == GORDIAN_STATUS_END ? "a part of the journal was missed"
+                                                       : error.message);
+    return status == GORDIAN_OK;
+}
+
+/* All of it, before the loop runs. */
+static bool catch_up_all(struct server *server)
+{
+    bool more = true;
+    while (more)
+        if (!catch_up(server, &more))
+            return false;
+    return true;
+}
+
+gordian_status server_take_role(struct server *server, gordian_error *error)
+{
+    /* The store's thread is at work already, and may have taken the lead since everything was read.
+     * It is asked first: whoever leads has been told everything. */
+    bool leads = store_role(server->store) == STORE_LEADS;
+    server->leads = catch_up_all(server) && leads;
+    if (server->leads) {
+        if (store_is_shared(server->store))
+            server_log(server, 6, "leads, as %s", server->address);
+        return server_resume(server, error);
+    }
+    if (!server->lost)
+        stand_by(server);
+    return GORDIAN_OK;
+}
+
+static gordian_status take_lead(struct server *server, gordian_error *error)
+{
+    service_stand_by(server->service, NULL);
+    server->leads = true;
+    server_log(server, 5, "leads now, as %s", server->address);
+    return server_resume(server, error);
+}
+
+void server_follow(struct server *server)
+{
+    gordian_error error = {0};
+    /* asked first: whoever leads has been told everything, unless there is more */
+    enum store_role role = store_role(server->store);
+    bool more;
+    if (!server->leads && !server->lost && catch_up(server, &more)) {
+        if (role != STORE_LEADS)
+            stand_by(server);
+        else if (!more && take_lead(server, &error) != GORDIAN_OK)
+            lose_lead(server, error.message);
+    }
+    if (role == STORE_LOST)
+        lose_lead(server, store_lost(server->store));
+}
+
+void server_hand_over(struct server *server)
+{
+    server->hand_over = false;
+    if (!store_is_shared(server->store)) {
+        server_log(server, 4, "there is nobody to hand over to: see --store");
+        return;
+    }
+    if (!server->leads)
+        return;
+    server_log(server, 5, "hands the lead over");
+    store_hand_over(server->store);
+}
+
+void server_pass_on(struct server *server, struct systemd *systemd, struct hook **hook)
+{
+    *systemd = server->systemd;
+    server->systemd.fd = -1;
+    hook_clear(server->hook);
+    *hook = server->hook;
+    server->hook = NULL;
+}
+
+bool server_lost(const struct server *server, const char **why)
+{
+    *why = store_lost(server->store);
+    return server->lost && !server->stop_signal;
+}

@@ -1,0 +1,760 @@
+/*
+ * A connection: bytes from a socket to the service, and its answers back.
+ *
+ * Reading. At most SERVER_READ bytes a turn, into a buffer all connections share; only what is left
+ * of an unfinished frame or line is kept with the connection.
+ *
+ * Sending. Answers are collected in client.out. At the end of a turn a *hold* remembers how far
+ * they go and which record must be kept before they may leave; what is free to go is sent with one
+ * call. Positions are counted from the beginning of the connection, so that the buffer can be
+ * moved.
+ */
+#include "foundation/base/clock.h"
+#include "foundation/base/memory.h"
+#include "service/serve/server/server.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define KEEP_ROOM  (256u << 10) /* an empty buffer above this is given back */
+#define PARTIAL_MS 60000        /* for the rest of a frame that has begun */
+#define GRACE_MS   250          /* so long a connection may take to say who it is */
+#define RETRY_MS   10           /* to look again whether answers have been read */
+
+/* Answers up to `end` may leave when record `number` is kept. */
+struct hold {
+    uint64_t end;
+    uint64_t number;
+    uint64_t arrived; /* ns: when the events they answer came */
+    uint64_t events;
+};
+
+struct connection {
+    struct client client;
+    struct server *server;
+    struct connection *next, *prev;
+    struct connection *next_dirty;
+    struct connection *next_silent, **silent_link; /* NULL: it has said who it is */
+    int fd;
+    struct event *readable, *writable; /* of a plain socket */
+    struct event *resume;              /* the quota permits to go on */
+    struct bufferevent *tls;           /* instead of these */
+    enum connection_from from;
+
+    unsigned char *in; /* of an unfinished frame or line */
+    size_t in_used, in_room;
+    size_t wanted; /* bytes there must be for anything to happen */
+
+    uint64_t gone; /* bytes that were in `out` and have been sent and dropped */
+    size_t sent;   /* of `out`, and still there */
+    struct hold *holds;
+    uint32_t hold_first, hold_count, hold_room;
+    uint64_t events; /* taken since the last hold, and when they came */
+    uint64_t arrived;
+
+    uint64_t opened, progress, received; /* steady ms */
+    uint64_t listened;                   /* likewise, by the service's clock: last read from */
+    bool is_dirty, reading, blocked;     /* blocked: the socket is full */
+    bool throttled, ended, broken;       /* ended: nothing more will come */
+    enum { GUESS_NONE, GUESS_WAITS, GUESS_TOLD } guess; /* of a token: it was wrong */
+};
+
+/* ------------------------------------------------------------------ small things */
+
+static uint64_t steady_ms(void)
+{
+    return clock_ns() / 1000000;
+}
+
+static size_t unsent_bytes(const struct connection *connection)
+{
+    size_t size = connection->client.out.used - connection->sent;
+    if (connection->tls)
+        size += evbuffer_get_length(bufferevent_get_output(connection->tls));
+    return size;
+}
+
+static void make_dirty(struct connection *connection)
+{
+    if (connection->is_dirty)
+        return;
+    connection->is_dirty = true;
+    connection->next_dirty = connection->server->dirty;
+    connection->server->dirty = connection;
+}
+
+static void on_wake(struct client *client)
+{
+    make_dirty(client->owner);
+}
+
+/* Is there something that could be read, be it the end? */
+static bool has_arrived(const struct connection *connection)
+{
+    struct pollfd socket = {.fd = connection->fd, .events = POLLIN};
+    return (connection->tls && evbuffer_get_length(bufferevent_get_input(connection->tls)) > 0) ||
+           poll(&socket, 1, 0) > 0;
+}
+
+/* What is kept back from the service, or has not been read: for its lease, which begins when it is
+ * gone. */
+static bool has_more(const struct client *client)
+{
+    const struct connection *connection = client->owner;
+    return connection->throttled || connection->ended || connection->broken ||
+           has_arrived(connection);
+}
+
+static void set_reading(struct connection *connection, bool on)
+{
+    if (on == connection->reading)
+        return;
+    connection->reading = on;
+    if (connection->tls && on) {
+        bufferevent_enable(connection->tls, EV_READ);
+        /* what is decrypted already comes without anything new from the socket */
+        if (evbuffer_get_length(bufferevent_get_input(connection->tls)) > 0)
+            bufferevent_trigger(connection->tls, EV_READ, BEV_OPT_DEFER_CALLBACKS);
+    } else if (connection->tls)
+        bufferevent_disable(connection->tls, EV_READ);
+    else if (on)
+        event_add(connection->readable, NULL);
+    else
+        event_del(connection->readable);
+}
+
+/* Reads on unless there is a reason not to. */
+static void consider_reading(struct connection *connection)
+{
+    set_reading(connection, !connection->ended && !connection->throttled &&
+                                !connection->client.closing &&
+                                unsent_bytes(connection) < SERVER_OUT_PAUSE);
+}
+
+/* ------------------------------------------------------------------ who has not spoken */
+
+static void join_silent(struct connection *connection)
+{
+    struct server *server = connection->server;
+    connection->silent_link = server->silent_end;
+    *server->silent_end = connection;
+    server->silent_end = &connection->next_silent;
+}
+
+static void leave_silent(struct connection *connection)
+{
+    if (!connection->silent_link)
+        return;
+    *connection->silent_link = connection->next_silent;
+    if (connection->next_silent)
+        connection->next_silent->silent_link = connection->silent_link;
+    else
+        connection->server->silent_end = connection->silent_link;
+    connection->silent_link = NULL;
+    connection->next_silent = NULL;
+}
+
+static bool is_silent(const struct connection *connection)
+{
+    const struct client *client = &connection->client;
+    return client->form == CLIENT_UNKNOWN || client->rights == SERVICE_NOTHING;
+}
+
+/* ------------------------------------------------------------------ taking */
+
+/* Keeps what was not used. */
+static void keep_rest(struct connection *connection, const unsigned char *bytes, size_t count)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (count == 0) {
+        connection->in_used = 0;
+        if (connection->in_room > KEEP_ROOM) {
+            memory_free(&memory, connection->in);
+            connection->in = NULL;
+            connection->in_room = 0;
+        }
+        return;
+    }
+    if (!memory_grow(&memory, &connection->in, &connection->in_room, count, 1)) {
+        connection->broken = true;
+        return;
+    }
+    memmove(connection->in, bytes, count);
+    connection->in_used = count;
+}
+
+/* Goes on when the quota permits, or in the next turn, if its answers are read. */
+static void throttle_reading(struct connection *connection)
+{
+    uint32_t ms = service_pause_ms(&connection->client);
+    if (unsent_bytes(connection) >= SERVER_OUT_PAUSE && ms < RETRY_MS)
+        ms = RETRY_MS;
+    struct timeval pause = {.tv_sec = ms / 1000, .tv_usec = (int)(ms % 1000) * 1000};
+    connection->throttled = true;
+    event_add(connection->resume, &pause);
+}
+
+/* Hands bytes to the service. */
+static void take_bytes(struct connection *connection, const unsigned char *bytes, size_t count)
+{
+    struct client *client = &connection->client;
+    uint64_t before = client->service->counters.events;
+    size_t wanted, used = service_take(client, bytes, count, SIZE_MAX, &wanted);
+    metrics_span(&client->service->counters.spans, CAUSE_EVENTS, connection->server->turn_ns,
+                 clock_ns());
+    if (!is_silent(connection))
+        leave_silent(connection);
+    if (client->guessed)
+        snprintf(connection->server->guesser, sizeof connection->server->guesser, "%s",
+                 client->label);
+    if (connection->events == 0)
+        connection->arrived = connection->server->turn_ns;
+    connection->events += client->service->counters.events - before;
+    connection->wanted = wanted;
+    client->buffered = connection->in_room + connection->hold_room * sizeof *connection->holds;
+    keep_rest(connection, bytes + used, client->closing ? 0 : count - used);
+    if (wanted == 0 && !client->closing)
+        throttle_reading(connection);
+    make_dirty(connection);
+}
+
+/* Nothing more will come. A last line without its newline may be half a line, `q=1` of `q=12`, of a
+ * client whose connection broke: it is not taken, and whoever still listens is told. */
+static void take_end(struct connection *connection)
+{
+    struct client *client = &connection->client;
+    connection->ended = true;
+    if (!connection->throttled) {
+        if (client->form == CLIENT_LINES && connection->in_used > 0 && !client->closing)
+            service_refuse(client, WIRE_BAD_VALUE, 0,
+                           "the last line was not taken: it has no newline at its end");
+        connection->in_used = 0;
+        client->closing = true;
+    }
+    make_dirty(connection);
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *context)
+{
+    struct connection *connection = context;
+    (void)fd;
+    (void)what;
+    if (connection->guess == GUESS_WAITS) {
+        connection->guess = GUESS_TOLD;
+        make_dirty(connection);
+        return;
+    }
+    if (unsent_bytes(connection) >= SERVER_OUT_PAUSE) {
+        throttle_reading(connection);
+        return;
+    }
+    connection->throttled = false;
+    connection->server->turn_ns = clock_ns();
+    take_bytes(connection, connection->in, connection->in_used);
+    if (connection->ended)
+        take_end(connection);
+    consider_reading(connection);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* What read(2) says: the count, 0 at the end, -1: nothing now, or broken. */
+static ssize_t receive_bytes(struct connection *connection, unsigned char *to, size_t size)
+{
+    ssize_t count;
+    if (connection->tls)
+        return evbuffer_remove(bufferevent_get_input(connection->tls), to, size);
+    do
+        count = recv(connection->fd, to, size, 0);
+    while (count < 0 && errno == EINTR);
+    if (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+        connection->broken = true;
+    return count;
+}
+
+/* Of a large frame only the rest is read, to where its beginning is. */
+static ssize_t receive_rest(struct connection *connection)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    size_t room = connection->in_used + SERVER_READ;
+    if (!memory_grow(&memory, &connection->in, &connection->in_room, room, 1)) {
+        connection->broken = true;
+        return -1;
+    }
+    ssize_t count = receive_bytes(connection, connection->in + connection->in_used, SERVER_READ);
+    if (count <= 0)
+        return count;
+    connection->in_used += (size_t)count;
+    if (connection->in_used >= connection->wanted)
+        take_bytes(connection, connection->in, connection->in_used);
+    return count;
+}
+
+static ssize_t receive_some(struct connection *connection)
+{
+    unsigned char *scratch = connection->server->scratch;
+    size_t before = connection->in_used;
+    if (before > SERVER_READ)
+        return receive_rest(connection);
+    if (before > 0)
+        memcpy(scratch, connection->in, before);
+    ssize_t count = receive_bytes(connection, scratch + before, SERVER_READ);
+    if (count > 0)
+        take_bytes(connection, scratch, before + (size_t)count);
+    return count;
+}
+
+static void read_on(struct connection *connection)
+{
+    struct server *server = connection->server;
+    server->turn_ns = clock_ns();
+    connection->listened = service_steady(server->service);
+    ssize_t count = receive_some(connection);
+    if (count > 0) {
+        service_heard(&connection->client);
+        server->service->counters.bytes_in += (uint64_t)count;
+        connection->received = server->turn_ns / 1000000;
+    } else if (count == 0 && !connection->tls) {
+        take_end(connection);
+    }
+    if (connection->broken)
+        make_dirty(connection);
+    consider_reading(connection);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *context)
+{
+    (void)fd;
+    (void)what;
+    read_on(context);
+}
+
+static void on_tls_read(struct bufferevent *tls, void *context)
+{
+    struct connection *connection = context;
+    read_on(connection);
+    /* What was not read this turn comes in the next one. */
+    if (connection->reading && evbuffer_get_length(bufferevent_get_input(tls)) > 0)
+        bufferevent_trigger(tls, EV_READ, BEV_OPT_DEFER_CALLBACKS);
+}
+
+/* ------------------------------------------------------------------ sending */
+
+/* What was put into `out` since the last time is held until its record is kept. */
+static void add_hold(struct connection *connection, uint64_t committed)
+{
+    struct client *client = &connection->client;
+    gordian_allocator memory = memory_allocator(NULL);
+    uint64_t end = connection->gone + client->out.used;
+    uint32_t last = connection->hold_first + connection->hold_count - 1;
+    struct hold hold = {end, client->mark, connection->arrived, connection->events};
+    if (connection->hold_count > 0 && connection->holds[last].end == end)
+        return;
+    if (connection->hold_count == 0 && end == connection->gone + connection->sent)
+        return;
+    connection->events = 0;
+    if (connection->hold_count > 0 &&
+        (connection->holds[last].number >= hold.number ||
+         (connection->holds[last].number <= committed && hold.number <= committed))) {
+        hold.number = connection->holds[last].number;
+        hold.events += connection->holds[last].events;
+        hold.arrived = connection->holds[last].arrived;
+        connection->holds[last] = hold;
+        return;
+    }
+    if (connection->hold_count == 0)
+        connection->hold_first = 0;
+    if (!memory_grow32(&memory, &connection->holds, &connection->hold_room,
+                       connection->hold_first + connection->hold_count + 1,
+                       sizeof *connection->holds)) {
+        connection->broken = true;
+        return;
+    }
+    connection->holds[connection->hold_first + connection->hold_count++] = hold;
+}
+
+/* How many bytes of `out` may leave. */
+static size_t free_to_go(struct connection *connection, uint64_t committed)
+{
+    uint64_t end = connection->gone + connection->sent;
+    for (uint32_t i = 0; i < connection->hold_count; i++) {
+        const struct hold *hold = &connection->holds[connection->hold_first + i];
+        if (hold->number > committed)
+            break;
+        end = hold->end;
+    }
+    return (size_t)(end - connection->gone) - connection->sent;
+}
+
+/* Holds whose answers have left. */
+static void drop_holds(struct connection *connection, uint64_t now)
+{
+    uint64_t position = connection->gone + connection->sent;
+    struct service_counters *counters = &connection->server->service->counters;
+    while (connection->hold_count > 0 &&
+           connection->holds[connection->hold_first].end <= position) {
+        const struct hold *hold = &connection->holds[connection->hold_first];
+        if (hold->events > 0)
+            metrics_observe(&counters->latency, now - hold->arrived, hold->events);
+        connection->hold_first++;
+        connection->hold_count--;
+    }
+    if (connection->hold_first > 64 && connection->hold_first > connection->hold_count) {
+        memmove(connection->holds, connection->holds + connection->hold_first,
+                connection->hold_count * sizeof *connection->holds);
+        connection->hold_first = 0;
+    }
+}
+
+/* Drops what has been sent from the buffer when that is worth it. */
+static void compact_output(struct connection *connection)
+{
+    struct output *out = &connection->client.out;
+    gordian_allocator memory = memory_allocator(NULL);
+    if (connection->sent == 0 || connection->sent < out->used / 2)
+        return;
+    memmove(out->buffer, out->buffer + connection->sent, out->used - connection->sent);
+    out->used -= connection->sent;
+    connection->gone += connection->sent;
+    connection->sent = 0;
+    if (out->used == 0 && out->room > KEEP_ROOM) {
+        memory_free(&memory, out->buffer);
+        out->buffer = NULL;
+        out->room = 0;
+    }
+}
+
+static void send_some(struct connection *connection, size_t count)
+{
+    struct server *server = connection->server;
+    const char *from = connection->client.out.buffer + connection->sent;
+    ssize_t sent = (ssize_t)count;
+    if (connection->tls) {
+        if (bufferevent_write(connection->tls, from, count))
+            connection->broken = true;
+    } else {
+        do
+            sent = send(connection->fd, from, count, MSG_NOSIGNAL);
+        while (sent < 0 && errno == EINTR);
+    }
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        sent = 0;
+    if (sent < 0) {
+        connection->broken = true;
+        return;
+    }
+    uint64_t now = clock_ns();
+    if (sent > 0)
+        connection->progress = now / 1000000;
+    server->service->counters.bytes_out += (uint64_t)sent;
+    connection->sent += (size_t)sent;
+    drop_holds(connection, now);
+    compact_output(connection);
+    if ((size_t)sent < count && !connection->tls) {
+        connection->blocked = true;
+        event_add(connection->writable, NULL);
+    }
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *context)
+{
+    struct connection *connection = context;
+    (void)fd;
+    (void)what;
+    connection->blocked = false;
+    make_dirty(connection);
+}
+
+static void on_tls_written(struct bufferevent *tls, void *context)
+{
+    struct connection *connection = context;
+    (void)tls;
+    connection->progress = steady_ms();
+    make_dirty(connection);
+}
+
+static void on_tls_event(struct bufferevent *tls, short what, void *context)
+{
+    struct connection *connection = context;
+    if (what & BEV_EVENT_ERROR || (what & BEV_EVENT_EOF && connection->ended)) {
+        connection->broken = true;
+    } else if (what & BEV_EVENT_EOF) {
+        take_end(connection);
+        /* libevent has stopped sending what is left: it goes, or the second end says that nobody
+         * is there any more. */
+        bufferevent_enable(tls, EV_WRITE);
+    }
+    make_dirty(connection);
+}
+
+/* Everything was said, or nothing more can be. */
+static bool is_over(const struct connection *connection)
+{
+    return connection->broken || connection->client.out.failure ||
+           (connection->client.closing && unsent_bytes(connection) == 0);
+}
+
+/* Who guesses has to wait: the answer to a wrong token comes late. */
+static bool has_guessed(struct connection *connection)
+{
+    struct timeval pause = {.tv_sec = SERVER_GUESS_MS / 1000,
+                            .tv_usec = SERVER_GUESS_MS % 1000 * 1000};
+    if (!connection->client.guessed || connection->guess == GUESS_TOLD)
+        return false;
+    if (connection->guess == GUESS_NONE) {
+        event_add(connection->resume, &pause);
+        set_reading(connection, false);
+    }
+    connection->guess = GUESS_WAITS;
+    return true;
+}
+
+/* True: it waits for its records to be kept. */
+static bool flush_output(struct connection *connection, uint64_t committed)
+{
+    if (has_guessed(connection))
+        return false;
+    add_hold(connection, committed);
+    size_t count = free_to_go(connection, committed);
+    /* TLS buffers of its own: not more than it can soon be rid of */
+    bool full = connection->blocked ||
+                (connection->tls && unsent_bytes(connection) > SERVER_OUT_PAUSE &&
+                 evbuffer_get_length(bufferevent_get_output(connection->tls)) > SERVER_READ);
+    if (count > 0 && !full && !connection->broken)
+        send_some(connection, count);
+    consider_reading(connection);
+    return connection->hold_count > 0 && free_to_go(connection, committed) == 0;
+}
+
+void connections_flush(struct server *server)
+{
+    struct connection *list = server->dirty;
+    uint64_t committed = server->service->unkept ? 0 : store_committed(server->store);
+    /* A notice may name the record that was to come; if none came, the last one counts. */
+    if (!server->service->unkept && committed == store_last(server->store))
+        committed = UINT64_MAX;
+    server->dirty = NULL;
+    while (list) {
+        struct connection *connection = list;
+        list = connection->next_dirty;
+        connection->is_dirty = false;
+        bool waits = flush_output(connection, committed);
+        if (is_over(connection))
+            connection_close(connection);
+        else if (waits)
+            make_dirty(connection);
+    }
+}
+
+/* ------------------------------------------------------------------ coming and going */
+
+static bool make_events(struct connection *connection)
+{
+    struct server *server = connection->server;
+    connection->resume = event_new(server->base, -1, 0, on_resume, connection);
+    if (!connection->resume)
+        return false;
+    if (connection->from == FROM_TCP && server->tls) {
+        connection->tls = tls_accept(server->tls, server->base, connection->fd, false);
+        if (!connection->tls)
+            return false;
+        bufferevent_setcb(connection->tls, on_tls_read, on_tls_written, on_tls_event, connection);
+        bufferevent_setwatermark(connection->tls, EV_READ, 0, 4 * SERVER_READ);
+        bufferevent_enable(connection->tls, EV_READ | EV_WRITE);
+        connection->reading = true;
+        return true;
+    }
+    connection->readable =
+        event_new(server->base, connection->fd, EV_READ | EV_PERSIST, on_readable, connection);
+    connection->writable =
+        event_new(server->base, connection->fd, EV_WRITE, on_writable, connection);
+    return connection->readable && connection->writable;
+}
+
+static void free_connection(struct connection *connection)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (connection->readable)
+        event_free(connection->readable);
+    if (connection->writable)
+        event_free(connection->writable);
+    if (connection->resume)
+        event_free(connection->resume);
+    if (connection->tls)
+        bufferevent_free(connection->tls); /* closes the descriptor */
+    else
+        close(connection->fd);
+    memory_free(&memory, connection->in);
+    memory_free(&memory, connection->holds);
+    memory_free(&memory, connection);
+}
+
+static void join_server(struct server *server, struct connection *connection)
+{
+    connection->next = server->connections;
+    if (connection->next)
+        connection->next->prev = connection;
+    server->connections = connection;
+    server->connection_count++;
+}
+
+/* Some places are kept for the Unix socket. */
+static bool has_place(const struct server *server, enum connection_from from)
+{
+    uint32_t limit = server->options.limits.clients, local = limit / 16 + (limit > 1);
+    return server->service->client_count < (from == FROM_TCP ? limit - local : limit);
+}
+
+/* Whoever has not said who it is has no right to a place. The first to make room is one that has
+ * shown a wrong token, then the one that has been silent for longest. NULL: there is none; *soon:
+ * not yet, they have just come. */
+static struct connection *find_victim(const struct server *server, enum connection_from from,
+                                      bool *soon)
+{
+    struct connection *oldest = NULL;
+    *soon = false;
+    for (struct connection *each = server->silent; each; each = each->next_silent) {
+        if (from == FROM_TCP && each->from == FROM_UNIX)
+            continue;
+        if (each->client.guessed)
+            return each;
+        oldest = oldest ? oldest : each;
+    }
+    *soon = oldest && from == FROM_TCP && steady_ms() - oldest->opened < GRACE_MS;
+    return *soon ? NULL : oldest;
+}
+
+bool connections_have_place(const struct server *server)
+{
+    bool soon;
+    return has_place(server, FROM_TCP) || find_victim(server, FROM_TCP, &soon) || !soon;
+}
+
+static bool make_room(struct server *server, enum connection_from from)
+{
+    bool soon;
+    if (has_place(server, from))
+        return true;
+    struct connection *victim = find_victim(server, from, &soon);
+    if (!victim)
+        return false;
+    server->service->counters.cut_off++;
+    server_log_rarely(server, RARE_CUT, 5, "%s has not said who it is, and others want its place",
+                      victim->client.label);
+    connection_close(victim);
+    return true;
+}
+
+void connection_open(struct server *server, int fd, enum connection_from from, const char *label,
+                     enum service_rights rights)
+{
+    if (!make_room(server, from)) {
+        server->service->counters.refused++;
+        server_log_rarely(server, RARE_FULL, 4, "%s: turned away: there are %u clients already",
+                          label, server->service->client_count);
+        close(fd);
+        return;
+    }
+    gordian_allocator memory = memory_allocator(NULL);
+    gordian_error error = {0};
+    struct connection *connection = memory_zeroed(&memory, sizeof *connection);
+    if (!connection) {
+        close(fd);
+        return;
+    }
+    connection->server = server;
+    connection->fd = fd;
+    connection->from = from;
+    connection->opened = connection->progress = connection->received = steady_ms();
+    if (!make_events(connection) ||
+        service_attach(server->service, &connection->client, rights, &error)) {
+        if (error.message[0])
+            server_log_rarely(server, RARE_FULL, 4, "%s: turned away: %s", label, error.message);
+        free_connection(connection);
+        return;
+    }
+    snprintf(connection->client.label, sizeof connection->client.label, "%s", label);
+    connection->client.wake = on_wake;
+    connection->client.has_more = has_more;
+    connection->client.owner = connection;
+    join_server(server, connection);
+    join_silent(connection);
+    consider_reading(connection);
+}
+
+static void leave_dirty(struct connection *connection)
+{
+    struct connection **link = &connection->server->dirty;
+    while (*link && *link != connection)
+        link = &(*link)->next_dirty;
+    if (*link)
+        *link = connection->next_dirty;
+    connection->is_dirty = false;
+}
+
+void connection_close(struct connection *connection)
+{
+    struct server *server = connection->server;
+    service_detach(&connection->client);
+    server->more_to_do = true; /* what its session held, if that ends with it, is given back now */
+    if (connection->is_dirty)
+        leave_dirty(connection);
+    leave_silent(connection);
+    *(connection->prev ? &connection->prev->next : &server->connections) = connection->next;
+    if (connection->next)
+        connection->next->prev = connection->prev;
+    server->connection_count--;
+    free_connection(connection);
+}
+
+/* May it be somebody who has a session, and has not been read from since it could say so? */
+static bool is_unheard(const struct connection *connection, uint64_t since)
+{
+    return connection->client.session == GORDIAN_NONE && connection->reading &&
+           connection->listened < since && has_arrived(connection);
+}
+
+bool connections_unheard(const struct server *server, uint64_t since)
+{
+    for (const struct connection *c = server->connections; c; c = c->next)
+        if (is_unheard(c, since))
+            return true;
+    return false;
+}
+
+/* Why this connection should not go on; NULL: it may. */
+static const char *fault_of(const struct connection *connection, uint64_t now)
+{
+    uint64_t patience = connection->from == FROM_TCP ? SERVER_START_MS : SERVER_LOCAL_MS;
+    bool full = connection->blocked ||
+                (connection->tls && evbuffer_get_length(bufferevent_get_output(connection->tls)));
+    if (full && now - connection->progress > SERVER_DRAIN_MS)
+        return "does not read its answers";
+    if (is_silent(connection) && now - connection->opened > patience)
+        return "has not said who it is";
+    if (connection->in_used > 0 && !connection->throttled && connection->reading &&
+        now - connection->received > PARTIAL_MS)
+        return "has left a message unfinished";
+    return NULL;
+}
+
+void connections_tick(struct server *server)
+{
+    uint64_t now = steady_ms();
+    for (struct connection *next, *c = server->connections; c; c = next) {
+        next = c->next;
+        const char *fault = fault_of(c, now);
+        if (!fault)
+            continue;
+        server->service->counters.cut_off++;
+        server_log_rarely(server, RARE_CUT, 6, "%s %s: cut off", c->client.label, fault);
+        connection_close(c);
+    }
+}

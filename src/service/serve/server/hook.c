@@ -1,0 +1,301 @@
+#include "service/serve/server/hook.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define WAIT_MS     1000
+#define WAIT_MS_MAX 60000
+
+struct news {
+    struct news *next;
+    uint64_t number;
+    uint64_t id; /* of the incident */
+    bool ended;
+    char *text;
+    size_t length;
+};
+
+struct hook {
+    gordian_allocator memory;
+    struct hook_target target;
+    pthread_t thread;
+    bool running;
+    struct news *held, **held_end; /* the loop's: not kept yet */
+    pthread_mutex_t mutex;         /* of what follows */
+    pthread_cond_t wake;
+    bool stopping;
+    bool cleared; /* what is under way is another's to tell, if it fails */
+    struct news *first, **end;
+    unsigned count;
+    struct news *done, **done_end; /* told, or dropped */
+    struct hook_figures figures;
+};
+
+static void free_news(struct hook *hook, struct news *news)
+{
+    memory_free(&hook->memory, news->text);
+    memory_free(&hook->memory, news);
+}
+
+/* ------------------------------------------------------------------ the thread */
+
+static struct news *take_first(struct hook *hook)
+{
+    struct news *news = hook->first;
+    hook->first = news->next;
+    if (!hook->first)
+        hook->end = &hook->first;
+    hook->count--;
+    return news;
+}
+
+/* Under the mutex. */
+static void set_aside(struct hook *hook, struct news *news)
+{
+    news->next = NULL;
+    *hook->done_end = news;
+    hook->done_end = &news->next;
+}
+
+/* Under the mutex. False: it is to stop. */
+static bool wait_ms(struct hook *hook, unsigned ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    while (!hook->stopping && !hook->cleared &&
+           pthread_cond_timedwait(&hook->wake, &hook->mutex, &until) == 0)
+        continue;
+    return !hook->stopping && !hook->cleared;
+}
+
+/* Under the mutex, which is let go of meanwhile. False: it was broken off. */
+static bool tell_one(struct hook *hook, const struct news *news)
+{
+    unsigned pause = hook->target.first_wait_ms;
+    for (int tries = 0; tries < HOOK_TRIES; tries++) {
+        gordian_error error = {0};
+        pthread_mutex_unlock(&hook->mutex);
+        gordian_status status = hook_send(&hook->target, news->text, news->length, &error);
+        pthread_mutex_lock(&hook->mutex);
+        if (status == GORDIAN_OK) {
+            hook->figures.told++;
+            return true;
+        }
+        hook->figures.failed++;
+        snprintf(hook->figures.trouble, sizeof hook->figures.trouble, "%.199s", error.message);
+        if (hook->stopping || hook->cleared || (tries + 1 < HOOK_TRIES && !wait_ms(hook, pause)))
+            return false;
+        pause = pause * 2 < WAIT_MS_MAX ? pause * 2 : WAIT_MS_MAX;
+    }
+    hook->figures.dropped++;
+    return true;
+}
+
+static void *tell_all(void *context)
+{
+    struct hook *hook = context;
+    pthread_mutex_lock(&hook->mutex);
+    while (!hook->stopping) {
+        if (!hook->first) {
+            pthread_cond_wait(&hook->wake, &hook->mutex);
+            continue;
+        }
+        struct news *news = take_first(hook);
+        hook->cleared = false;
+        if (tell_one(hook, news))
+            set_aside(hook, news);
+        else
+            free_news(hook, news);
+    }
+    pthread_mutex_unlock(&hook->mutex);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ opening and closing */
+
+/* The thread outlives a server that has lost the lead. Until the next one is open SIGTERM has no
+ * handler and is held back, by the other thread: in this one it would end the process. */
+static gordian_status start_thread(struct hook *hook, gordian_error *error)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&hook->thread, NULL, tell_all, hook);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    hook->running = code == 0;
+    return code ? fail(error, GORDIAN_STATUS_MEMORY, "cannot start a thread: %s", strerror(code))
+                : GORDIAN_OK;
+}
+
+gordian_status hook_open(struct hook **out, const char *target, const char *secret,
+                         gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL); /* not the loop's alone */
+    struct hook *hook = memory_zeroed(&memory, sizeof *hook);
+    pthread_condattr_t attributes;
+    *out = NULL;
+    if (!hook)
+        return fail_memory(error);
+    hook->memory = memory;
+    hook->end = &hook->first;
+    hook->held_end = &hook->held;
+    hook->done_end = &hook->done;
+    hook->target.first_wait_ms = WAIT_MS;
+    pthread_mutex_init(&hook->mutex, NULL);
+    pthread_mutex_init(&hook->target.guard, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&hook->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    gordian_status status = hook_parse(&hook->target, target, secret, error);
+    if (status == GORDIAN_OK)
+        status = start_thread(hook, error);
+    if (status == GORDIAN_OK)
+        *out = hook;
+    else
+        hook_close(hook);
+    return status;
+}
+
+void hook_stop(struct hook *hook)
+{
+    if (!hook || !hook->running)
+        return;
+    pthread_mutex_lock(&hook->mutex);
+    hook->stopping = true;
+    pthread_cond_signal(&hook->wake);
+    pthread_mutex_unlock(&hook->mutex);
+    hook_break_off(&hook->target);
+    pthread_join(hook->thread, NULL);
+    hook->running = false;
+}
+
+static void free_list(struct hook *hook, struct news *news)
+{
+    for (struct news *next; news; news = next) {
+        next = news->next;
+        free_news(hook, news);
+    }
+}
+
+void hook_clear(struct hook *hook)
+{
+    if (!hook)
+        return;
+    pthread_mutex_lock(&hook->mutex);
+    free_list(hook, hook->first);
+    hook->first = NULL;
+    hook->end = &hook->first;
+    hook->count = 0;
+    hook->cleared = true;
+    pthread_cond_signal(&hook->wake);
+    pthread_mutex_unlock(&hook->mutex);
+    free_list(hook, hook->held);
+    hook->held = NULL;
+    hook->held_end = &hook->held;
+}
+
+void hook_close(struct hook *hook)
+{
+    if (!hook)
+        return;
+    hook_stop(hook);
+    free_list(hook, hook->first);
+    free_list(hook, hook->held);
+    free_list(hook, hook->done);
+    pthread_mutex_destroy(&hook->mutex);
+    pthread_mutex_destroy(&hook->target.guard);
+    pthread_cond_destroy(&hook->wake);
+    memset(hook->target.secret, 0, sizeof hook->target.secret);
+    gordian_allocator memory = hook->memory;
+    memory_free(&memory, hook);
+}
+
+/* ------------------------------------------------------------------ the loop */
+
+void hook_tell(struct hook *hook, const struct incident *incident, uint64_t number)
+{
+    struct incident brief = *incident;
+    struct output text;
+    struct json json;
+    struct news *news = memory_zeroed(&hook->memory, sizeof *news);
+    brief.replay = NULL;
+    output_open(&text, -1);
+    json_begin(&json, &text);
+    json_key_text(&json, "event", incident->ended ? "ended" : "began");
+    json_open(&json, "deadlock", '{');
+    incident_json(&json, &brief);
+    json_end(&json);
+    if (!news || text.failure) {
+        memory_free(&hook->memory, news);
+        output_close(&text);
+        return;
+    }
+    *news = (struct news){.number = number,
+                          .id = incident->id,
+                          .ended = incident->ended > 0,
+                          .text = text.buffer,
+                          .length = text.used};
+    *hook->held_end = news;
+    hook->held_end = &news->next;
+}
+
+void hook_release(struct hook *hook, uint64_t committed)
+{
+    if (!hook || !hook->held || hook->held->number > committed)
+        return;
+    pthread_mutex_lock(&hook->mutex);
+    while (hook->held && hook->held->number <= committed) {
+        struct news *news = hook->held;
+        hook->held = news->next;
+        news->next = NULL;
+        *hook->end = news;
+        hook->end = &news->next;
+        hook->count++;
+        if (hook->count > HOOK_QUEUE) {
+            set_aside(hook, take_first(hook));
+            hook->figures.dropped++;
+        }
+    }
+    if (!hook->held)
+        hook->held_end = &hook->held;
+    pthread_cond_signal(&hook->wake);
+    pthread_mutex_unlock(&hook->mutex);
+}
+
+bool hook_take_done(struct hook *hook, uint64_t *id, bool *ended)
+{
+    pthread_mutex_lock(&hook->mutex);
+    struct news *news = hook->done;
+    hook->done = news ? news->next : NULL;
+    if (!hook->done)
+        hook->done_end = &hook->done;
+    pthread_mutex_unlock(&hook->mutex);
+    if (!news)
+        return false;
+    *id = news->id;
+    *ended = news->ended;
+    free_news(hook, news);
+    return true;
+}
+
+void hook_figures(struct hook *hook, struct hook_figures *figures)
+{
+    pthread_mutex_lock(&hook->mutex);
+    *figures = hook->figures;
+    pthread_mutex_unlock(&hook->mutex);
+}

@@ -1,0 +1,755 @@
+/* Opening the server: store and recovery, listeners, and closing it all again. */
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "service/serve/server/parts.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+#include <event2/util.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG        1024
+#define EXTEND_RECORDS 65536 /* read back between two signs of life to systemd */
+#define LOCK_TRIES     20    /* for folder and socket: a second */
+#define DATABASE_TRIES 10    /* a second apart */
+#define SOON_TRIES     2
+#define LOCK_WAIT_US   50000
+
+void server_options_init(struct server_options *options)
+{
+    struct service_options service;
+    struct store_options store;
+    service_options_init(&service);
+    store_options_init(&store);
+    *options = (struct server_options){
+        .durability = STORE_BATCH,
+        .keep_incidents_ms = store.keep_incidents_ms,
+        .limits = service.limits,
+    };
+}
+
+/* ------------------------------------------------------------------ the journal */
+
+static uint64_t journal_append(void *context, uint64_t at, const void *bytes, size_t length)
+{
+    return store_append(context, at, bytes, length);
+}
+
+static gordian_status journal_incident(void *context, const struct incident *incident)
+{
+    return store_incident(context, incident);
+}
+
+static bool journal_healthy(void *context, const char **why)
+{
+    return store_healthy(context, why);
+}
+
+static bool journal_sure(void *context)
+{
+    return store_leads_surely(context);
+}
+
+static uint64_t journal_last(void *context)
+{
+    return store_last(context);
+}
+
+static struct questions *journal_history(void *context)
+{
+    return store_questions(context);
+}
+
+static void ask_token(void *context, const char *token, size_t length, struct service_grant *out)
+{
+    struct server *server = context;
+    struct auth_grant grant;
+    out->rights = SERVICE_WRITE;
+    if (!auth_required(server->auth))
+        return;
+    auth_token(server->auth, token, length, &grant);
+    server->service->counters.wrong_tokens += grant.rights == AUTH_NONE && length > 0;
+    *out = (struct service_grant){
+        .rights = (enum service_rights)grant.rights,
+        .holder = grant.name,
+        .systems = grant.systems,
+        .max_systems = grant.max_systems,
+        .max_names = grant.max_names,
+        .max_memory = grant.max_memory,
+        .max_events = grant.max_events,
+    };
+}
+
+static bool is_kept(const struct server *server)
+{
+    return server->options.data || server->options.store;
+}
+
+static gordian_status open_store(struct server *server, gordian_error *error)
+{
+    struct store_options options;
+    struct store_found found;
+    store_options_init(&options);
+    options.folder = server->options.data;
+    options.postgres = server->options.store;
+    options.schema = server->options.schema;
+    options.address = server->address;
+    options.lease_ms = server->options.leader_lease_ms;
+    options.rest_ms = server->options.rest_ms;
+    options.commits = server->options.commits;
+    options.durability = is_kept(server) ? server->options.durability : STORE_NONE;
+    options.repair = server->options.repair;
+    options.repair_from = server->senseless;
+    options.accept_loss = server->options.accept_loss;
+    options.fresh = server->options.fresh && !server->senseless;
+    options.keep_incidents_ms = server->options.keep_incidents_ms;
+    options.keep_history_ms = server->options.keep_history_ms;
+    options.history_bytes = server->options.history_bytes;
+    gordian_status status = GORDIAN_STATUS_UNAVAILABLE;
+    /* A service that was killed may not be quite gone yet. */
+    for (int tries = 0; status == GORDIAN_STATUS_UNAVAILABLE && tries < LOCK_TRIES; tries++) {
+        if (tries > 0)
+            usleep(LOCK_WAIT_US);
+        status = store_open(&server->store, &options, &found, error);
+    }
+    if (status == GORDIAN_OK && found.note[0])
+        server_log(server, 4, "%s", found.note);
+    if (status == GORDIAN_OK && found.made)
+        server_log(server, 6, "%s: a new database", options.folder ? options.folder : "PostgreSQL");
+    return status;
+}
+
+static bool is_crowded(const struct listener *listener, uint64_t since)
+{
+    struct pollfd door = {.fd = evconnlistener_get_fd(listener->event), .events = POLLIN};
+    return listener->listened < since && poll(&door, 1, 0) > 0;
+}
+
+/* Whoever waits outside cannot be let in without descriptors, and would wait for ever. */
+static bool is_unheard(void *context, uint64_t since)
+{
+    const struct server *server = context;
+    for (size_t i = 0; server->accepting && i < server->listener_count; i++)
+        if (is_crowded(&server->listeners[i], since))
+            return true;
+    return connections_unheard(server, since);
+}
+
+static gordian_status open_service(struct server *server, gordian_error *error)
+{
+    struct service_options options;
+    service_options_init(&options);
+    options.limits = server->options.limits;
+    options.durability = (uint8_t)(is_kept(server) ? server->options.durability : STORE_NONE);
+    options.journal = (struct service_journal){
+        .context = server->store,
+        .append = journal_append,
+        .incident = journal_incident,
+        .healthy = journal_healthy,
+        .last = journal_last,
+        .history = journal_history,
+        .sure = journal_sure,
+    };
+    options.authorise = ask_token;
+    options.fits = auth_fits;
+    options.authorise_context = server;
+    options.unheard = is_unheard;
+    options.unheard_context = server;
+    return service_new(&server->service, &options, error);
+}
+
+static gordian_status load_section(void *context, const char *name, const void *bytes,
+                                   size_t length, gordian_error *error)
+{
+    struct server *server = context;
+    return service_load_section(server->service, name, bytes, length, error);
+}
+
+static gordian_status load_record(void *context, uint64_t number, uint64_t at, const void *bytes,
+                                  size_t length, gordian_error *error)
+{
+    struct server *server = context;
+    if (number % EXTEND_RECORDS == 0) /* a long journal is no reason to give up on us */
+        systemd_say(&server->systemd, "EXTEND_TIMEOUT_USEC=60000000");
+    gordian_status status = service_replay(server->service, number, at, bytes, length, error);
+    if (status == GORDIAN_STATUS_INPUT)
+        server->senseless = number;
+    return status;
+}
+
+static gordian_status see_newest(void *context, const struct incident *incident)
+{
+    struct server *server = context;
+    service_skip_incidents(server->service, incident->id);
+    return GORDIAN_STATUS_END;
+}
+
+static gordian_status look_at_history(struct server *server, gordian_error *error)
+{
+    struct incidents_db *history = store_incidents(server->store);
+    const struct incidents_filter newest = {.limit = 1};
+    if (!history)
+        return GORDIAN_OK;
+    gordian_status status = incidents_query(history, &newest, see_newest, server, error);
+    if (status == GORDIAN_OK || status == GORDIAN_STATUS_END)
+        status = server_tell_before(server, error);
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
+}
+
+static gordian_status recover_state(struct server *server, gordian_error *error)
+{
+    static const struct store_loader loader = {load_section, load_record};
+    gordian_status status = store_load(server->store, &loader, server, error);
+    return status == GORDIAN_OK ? server_take_role(server, error) : status;
+}
+
+gordian_status server_resume(struct server *server, gordian_error *error)
+{
+    service_resume(server->service);
+    return look_at_history(server, error);
+}
+
+static gordian_status open_once(struct server *server, gordian_error *error)
+{
+    gordian_status status = open_store(server, error);
+    if (status == GORDIAN_OK)
+        status = open_service(server, error);
+    return status == GORDIAN_OK ? recover_state(server, error) : status;
+}
+
+static gordian_status refuse_record(const struct server *server, const gordian_error *why,
+                                    gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_INPUT,
+                "%.120s: record %llu of the journal makes no sense: %.120s. Restore a backup, or "
+                "start once with --repair: it moves what is behind the last good record aside",
+                server->options.data ? server->options.data : "PostgreSQL",
+                (unsigned long long)server->senseless, why->message);
+}
+
+static void forget_state(struct server *server)
+{
+    service_free(server->service);
+    store_close(server->store);
+    server->service = NULL;
+    server->store = NULL;
+}
+
+/* A database that was there and goes away while it is read, as when another takes its place, is
+ * waited for. One that has not answered yet may be doing just that: it is asked twice more. */
+static gordian_status open_patiently(struct server *server, gordian_error *error)
+{
+    bool reached = false;
+    gordian_status status = open_once(server, error);
+    for (int tries = 0; tries < DATABASE_TRIES && status == GORDIAN_STATUS_IO; tries++) {
+        reached |= server->options.store && server->store;
+        if (!reached && (!server->options.store || tries == SOON_TRIES))
+            break;
+        if (reached)
+            server_log(server, 4, "%s: tries again", error->message);
+        forget_state(server);
+        sleep(1);
+        *error = (gordian_error){0};
+        status = open_once(server, error);
+    }
+    return status;
+}
+
+/* Records can be whole, each by itself, and still not follow from one another (two services have
+ * written to one folder). A repair leaves out the first that does not, and all behind it. */
+static gordian_status open_state(struct server *server, gordian_error *error)
+{
+    gordian_error trouble = {0};
+    uint64_t before = UINT64_MAX;
+    gordian_status status = open_patiently(server, &trouble);
+    while (status == GORDIAN_STATUS_INPUT && server->senseless && server->options.repair &&
+           server->senseless < before) {
+        server_log(server, 4, "record %llu makes no sense: %s",
+                   (unsigned long long)server->senseless, trouble.message);
+        before = server->senseless;
+        forget_state(server);
+        status = open_once(server, &trouble);
+    }
+    if (status == GORDIAN_STATUS_INPUT && server->senseless)
+        return refuse_record(server, &trouble, error);
+    if (status != GORDIAN_OK && error)
+        *error = trouble;
+    return status;
+}
+
+/* ------------------------------------------------------------------ accepting */
+
+static void name_peer(const struct sockaddr *address, int length, char *label, size_t size)
+{
+    char host[INET6_ADDRSTRLEN + 16], port[16];
+    if (getnameinfo(address, (socklen_t)length, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV))
+        snprintf(label, size, "tcp");
+    else
+        snprintf(label, size, "%.46s:%.6s", host, port);
+}
+
+/* libevent lets in all who wait, one after the other. */
+static void note_listening(struct server *server, const struct evconnlistener *event)
+{
+    for (size_t i = 0; i < server->listener_count; i++)
+        if (server->listeners[i].event == event)
+            server->listeners[i].listened = service_steady(server->service);
+}
+
+static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+                   int length, void *context)
+{
+    struct server *server = context;
+    char label[64];
+    int on = 1;
+    note_listening(server, listener);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    name_peer(address, length, label, sizeof label);
+    connection_open(server, fd, FROM_TCP, label,
+                    auth_required(server->auth) ? SERVICE_NOTHING : SERVICE_WRITE);
+    server_watch_places(server);
+}
+
+static void on_unix(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+                    int length, void *context)
+{
+    struct server *server = context;
+    char label[64];
+    uid_t uid = (uid_t)-1;
+    (void)address;
+    (void)length;
+    note_listening(server, listener);
+    if (!auth_peer(&server->peers, fd, &uid)) {
+        server_log_rarely(server, RARE_PEER, 4, "user %ld may not use the socket", (long)uid);
+        server->service->counters.refused++;
+        close(fd);
+        return;
+    }
+    snprintf(label, sizeof label, "uid-%ld", (long)uid);
+    connection_open(server, fd, FROM_UNIX, label, SERVICE_WRITE);
+}
+
+/* Nobody is accepted only to be dropped for the next one: whoever comes waits for a place. */
+void server_watch_places(struct server *server)
+{
+    bool crowded = !server->stop_at && !connections_have_place(server);
+    if (crowded == server->crowded || !server->accepting || server->stop_at)
+        return;
+    server->crowded = crowded;
+    for (size_t i = 0; i < server->listener_count; i++)
+        if (server->listeners[i].is_unix)
+            continue;
+        else if (crowded)
+            evconnlistener_disable(server->listeners[i].event);
+        else
+            evconnlistener_enable(server->listeners[i].event);
+}
+
+/* Out of descriptors, most likely: rests until the next tick. */
+static void on_accept_error(struct evconnlistener *listener, void *context)
+{
+    struct server *server = context;
+    int why = errno;
+    server_log_rarely(server, RARE_ACCEPT, 4, "cannot accept connections: %s%s", strerror(why),
+                      why == EMFILE ? "; raise the limit (ulimit -n, LimitNOFILE=)" : "");
+    server->accepting = false;
+    evconnlistener_disable(listener);
+}
+
+static gordian_status add_listener(struct server *server, int fd, bool is_unix, bool inherited,
+                                   gordian_error *error)
+{
+    if (server->listener_count == SERVER_LISTENERS) {
+        close(fd);
+        return fail(error, GORDIAN_STATUS_INPUT, "too many addresses to listen on");
+    }
+    evutil_make_socket_nonblocking(fd);
+    struct evconnlistener *event = evconnlistener_new(
+        server->base, is_unix ? on_unix : on_tcp, server,
+        LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, inherited ? 0 : BACKLOG, fd);
+    if (!event) {
+        close(fd);
+        return fail(error, GORDIAN_STATUS_IO, "cannot listen: %s", strerror(errno));
+    }
+    evconnlistener_set_error_cb(event, on_accept_error);
+    server->listeners[server->listener_count++] =
+        (struct listener){.event = event, .is_unix = is_unix, .inherited = inherited};
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ a Unix socket */
+
+/* A socket file nobody listens on is left over from a service that was killed, and may still have a
+ * child that is about to close it. */
+static gordian_status clear_path(const char *path, const struct sockaddr_un *address,
+                                 gordian_error *error)
+{
+    struct stat found;
+    if (lstat(path, &found) != 0)
+        return GORDIAN_OK;
+    int why = 0;
+    for (int tries = 0; why == 0 && tries < LOCK_TRIES; tries++) {
+        if (tries > 0)
+            usleep(LOCK_WAIT_US);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof *address) != 0)
+            why = errno;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (why == 0)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                    "%.200s: another service listens there; name another socket (--socket)", path);
+    if (why != ECONNREFUSED && why != ENOENT) /* not ours to say that nobody does */
+        return fail(
+            error, GORDIAN_STATUS_UNAVAILABLE,
+            "%.200s: there is a socket, and it cannot be tried whether somebody listens: %s", path,
+            strerror(why));
+    unlink(path);
+    return GORDIAN_OK;
+}
+
+static gordian_status set_modes(const struct server *server, const char *path, gordian_error *error)
+{
+    gid_t group = server->peers.socket_group;
+    if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: cannot give it to the group: %s", path,
+                    strerror(errno));
+    if (chmod(path, auth_peers_mode(&server->peers)) != 0)
+        return fail(error, GORDIAN_STATUS_IO, "%.200s: %s", path, strerror(errno));
+    return GORDIAN_OK;
+}
+
+static uint64_t inode_of(const char *path)
+{
+    struct stat found;
+    return lstat(path, &found) == 0 ? found.st_ino : 0;
+}
+
+static void remove_socket(const char *path, uint64_t inode)
+{
+    if (inode_of(path) == inode)
+        unlink(path);
+}
+
+static gordian_status listen_unix(struct server *server, const char *path, gordian_error *error)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    gordian_status status = server_check_path(path, error);
+    if (status != GORDIAN_OK)
+        return status;
+    strcpy(address.sun_path, path);
+    status = clear_path(path, &address, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    mode_t before = umask(0177); /* nobody else before the mode is set */
+    int failed = fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address);
+    int why = errno;
+    umask(before);
+    if (failed) {
+        if (fd >= 0)
+            close(fd);
+        return fail(error, GORDIAN_STATUS_IO, "cannot listen on %.200s: %s: %s", path,
+                    strerror(why),
+                    why == ENOENT ? "make its folder first, or name another place with --socket"
+                                  : "name another place with --socket");
+    }
+    status = set_modes(server, path, error);
+    if (status != GORDIAN_OK) {
+        close(fd);
+        unlink(path);
+        return status;
+    }
+    status = add_listener(server, fd, true, false, error);
+    if (status == GORDIAN_OK)
+        server->listeners[server->listener_count - 1].inode = inode_of(path);
+    return status;
+}
+
+/* ------------------------------------------------------------------ TCP */
+
+static int bind_tcp(const struct addrinfo *place)
+{
+    int on = 1, fd = socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (place->ai_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(fd, place->ai_addr, place->ai_addrlen) == 0)
+        return fd;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+/* As with the Unix socket: who was killed may not be quite gone yet. */
+static int bind_patiently(const struct addrinfo *place)
+{
+    int fd = bind_tcp(place);
+    for (int tries = 1; fd < 0 && errno == EADDRINUSE && tries < LOCK_TRIES; tries++) {
+        usleep(LOCK_WAIT_US);
+        fd = bind_tcp(place);
+    }
+    return fd;
+}
+
+/* An address that this machine does not have: of a name with several, the others will do. */
+static bool is_not_here(int why)
+{
+    return why == EADDRNOTAVAIL || why == EAFNOSUPPORT;
+}
+
+static void tell_port(const struct server *server, int fd, const char *host)
+{
+    struct sockaddr_storage bound;
+    socklen_t size = sizeof bound;
+    char port[16];
+    if (getsockname(fd, (struct sockaddr *)&bound, &size) == 0 &&
+        getnameinfo((const struct sockaddr *)&bound, size, NULL, 0, port, sizeof port,
+                    NI_NUMERICSERV) == 0)
+        server_log(server, 6, strchr(host, ':') ? "listening on [%s]:%s%s" : "listening on %s:%s%s",
+                   host, port, server->tls ? " (TLS)" : "");
+}
+
+static gordian_status listen_tcp(struct server *server, const char *text, gordian_error *error)
+{
+    char host[256], port[8];
+    gordian_status status = server_split_address(text, host, sizeof host, port, sizeof port, error);
+    if (status == GORDIAN_OK)
+        status = auth_check_address(server->auth, host, server->tls != NULL,
+                                    server->options.insecure, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list;
+    int trouble = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
+    if (trouble)
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': %s", text, gai_strerror(trouble));
+    bool any = false;
+    for (const struct addrinfo *place = list; place && status == GORDIAN_OK;
+         place = place->ai_next) {
+        int fd = bind_patiently(place);
+        if (fd < 0 && is_not_here(errno) && (any || place->ai_next))
+            continue;
+        if (fd < 0) {
+            status = fail(error, GORDIAN_STATUS_IO, "cannot listen on %.100s: %s%s", text,
+                          strerror(errno),
+                          errno == EADDRINUSE ? "; name another address (--listen)" : "");
+            break;
+        }
+        any = true;
+        tell_port(server, fd, host);
+        status = add_listener(server, fd, false, false, error);
+    }
+    freeaddrinfo(list);
+    return status;
+}
+
+static gordian_status listen_all(struct server *server, const char *list, gordian_error *error)
+{
+    char one[300];
+    for (const char *at = list; *at;) {
+        gordian_status status = server_next_address(&at, one, sizeof one, error);
+        if (status == GORDIAN_OK)
+            status = listen_tcp(server, one, error);
+        if (status != GORDIAN_OK)
+            return status;
+    }
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+gordian_status server_inherit(const struct systemd *systemd, int fd, struct inherited *socket,
+                              gordian_error *error)
+{
+    int yes = 0;
+    socklen_t size = sizeof yes,
+              length = sizeof socket->address - 1; /* a NUL stays behind a path */
+    const char *name = systemd->names;
+    for (int skip = SYSTEMD_FIRST; skip < fd; skip++) {
+        name += strcspn(name, ":");
+        name += *name == ':';
+    }
+    *socket = (struct inherited){.http = strcspn(name, ":") == 4 && memcmp(name, "http", 4) == 0};
+    if (systemd->sockets > SERVER_LISTENERS)
+        return fail(error, GORDIAN_STATUS_INPUT, "%llu sockets were handed over; %d is the limit",
+                    (unsigned long long)systemd->sockets, SERVER_LISTENERS);
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &size) != 0 || !yes ||
+        getsockname(fd, (struct sockaddr *)&socket->address, &length) != 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "descriptor %d is not a listening socket", fd);
+    socket->is_unix = socket->address.sun_family == AF_UNIX;
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || evutil_make_socket_nonblocking(fd) != 0)
+        return fail(error, GORDIAN_STATUS_IO, "descriptor %d: %s", fd, strerror(errno));
+    return GORDIAN_OK;
+}
+
+/* Sockets that systemd has opened; `http`: those for HTTP, *count of them. *ours: the one on our
+ * path is among them. */
+static gordian_status adopt_sockets(struct server *server, int http[SERVER_LISTENERS],
+                                    size_t *count, bool *ours, gordian_error *error)
+{
+    const char *path = server->options.socket;
+    gordian_status status = GORDIAN_OK;
+    for (uint64_t i = 0; i < server->systemd.sockets && status == GORDIAN_OK; i++) {
+        struct inherited socket;
+        int fd = SYSTEMD_FIRST + (int)i;
+        status = server_inherit(&server->systemd, fd, &socket, error);
+        if (status != GORDIAN_OK)
+            return status;
+        if (server->options.store) /* who loses the lead opens it all once more */
+            fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        *ours |= socket.is_unix && path && strcmp(socket.address.sun_path, path) == 0;
+        if (socket.http)
+            http[(*count)++] = fd;
+        else if (!socket.is_unix)
+            status = auth_check_socket(server->auth, fd, server->tls != NULL,
+                                       server->options.insecure, error);
+        if (status == GORDIAN_OK && !socket.http)
+            status = add_listener(server, fd, socket.is_unix, true, error);
+    }
+    return status;
+}
+
+static gordian_status open_listeners(struct server *server, gordian_error *error)
+{
+    const struct server_options *options = &server->options;
+    int fds[SERVER_LISTENERS];
+    size_t count = 0;
+    bool ours = false;
+    gordian_status status = adopt_sockets(server, fds, &count, &ours, error);
+    if (status == GORDIAN_OK && options->socket && !ours)
+        status = listen_unix(server, options->socket, error);
+    if (status == GORDIAN_OK && options->listen)
+        status = listen_all(server, options->listen, error);
+    const char *address = options->http ? options->http : SERVER_DEFAULT_HTTP;
+    if (status != GORDIAN_OK || (count == 0 && strcmp(address, "none") == 0))
+        return status;
+    status = http_open(&server->http, server, address, fds, count, error);
+    for (int tries = 1; status == GORDIAN_STATUS_IO && count == 0 && tries < LOCK_TRIES; tries++) {
+        usleep(LOCK_WAIT_US);
+        status = http_open(&server->http, server, address, fds, count, error);
+    }
+    return status;
+}
+
+static gordian_status open_security(struct server *server, gordian_error *error)
+{
+    const struct server_options *options = &server->options;
+    gordian_status status = auth_open(&server->auth, options->token_file, error);
+    if (status == GORDIAN_OK)
+        status = auth_peers_open(&server->peers, options->socket_group, options->allow_uid,
+                                 options->allow_group, error);
+    if (status == GORDIAN_OK && options->tls_cert)
+        status = tls_open(&server->tls, options->tls_cert, options->tls_key, options->tls_clients,
+                          error);
+    if (status == GORDIAN_OK && !options->hook && options->on_deadlock)
+        status = hook_open(&server->hook, options->on_deadlock, options->on_deadlock_secret, error);
+    return status;
+}
+
+static gordian_status open_base(struct server *server, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    server->scratch = memory_alloc(&memory, 2 * (size_t)SERVER_READ);
+    struct event_config *config = event_config_new();
+    if (config)
+        event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
+    server->base = config ? event_base_new_with_config(config) : NULL;
+    if (config)
+        event_config_free(config);
+    return server->base && server->scratch ? GORDIAN_OK : fail_memory(error);
+}
+
+typedef gordian_status step(struct server *server, gordian_error *error);
+
+gordian_status server_open(struct server **out, const struct server_options *options,
+                           gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    *out = NULL;
+    struct server *server = memory_zeroed(&memory, sizeof *server);
+    if (!server)
+        return fail_memory(error);
+    server->options = *options;
+    server->accepting = server->was_healthy = true;
+    server->silent_end = &server->silent;
+    server->peers.socket_group = (gid_t)-1;
+    server_name(server);
+    static step *const steps[] = {open_base, open_security, server_check_options, open_state};
+    gordian_status status = GORDIAN_OK;
+    server->hook = options->hook; /* before it leads: there may be something to tell at once */
+    if (options->systemd)
+        server->systemd = *options->systemd;
+    else
+        systemd_open(&server->systemd);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == GORDIAN_OK; i++)
+        status = steps[i](server, error);
+    if (status == GORDIAN_OK) /* before anybody can know that it is there, and end it */
+        status = server_add_events(server, error);
+    if (status == GORDIAN_OK)
+        status = open_listeners(server, error);
+    if (status == GORDIAN_OK)
+        server_watch(server);
+    if (status != GORDIAN_OK) {
+        server->hook = server->hook == options->hook ? NULL : server->hook;
+        server_close(server);
+        return status;
+    }
+    *out = server;
+    return GORDIAN_OK;
+}
+
+void server_close(struct server *server)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!server)
+        return;
+    while (server->connections)
+        connection_close(server->connections);
+    http_close(server->http);
+    if (server->service)
+        server_report_left_out(server, true);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        evconnlistener_free(server->listeners[i].event);
+        if (server->listeners[i].is_unix && !server->listeners[i].inherited)
+            remove_socket(server->options.socket, server->listeners[i].inode);
+    }
+    server_remove_events(server);
+    /* Who shares a store has others that go on, and should not be kept waiting. */
+    if (server->stop_at &&
+        !store_is_shared(server->store)) /* an orderly end: the next start is quick */
+        server_snapshot(server, true);
+    server_snapshot_stop(server);
+    hook_stop(server->hook);
+    server_keep_told(server);
+    hook_close(server->hook);
+    service_free(server->service);
+    store_close(server->store);
+    tls_close(server->tls);
+    auth_peers_close(&server->peers);
+    auth_close(server->auth);
+    if (server->systemd.fd >= 0)
+        close(server->systemd.fd);
+    if (server->base)
+        event_base_free(server->base);
+    memory_free(&memory, server->scratch);
+    memory_free(&memory, server);
+}

@@ -1,0 +1,250 @@
+#define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
+/*
+ * Snapshots. The state as bytes is made by a child of ours: it has all memory as it was at the
+ * moment of the fork, takes its time, and sends the sections through a pipe, while the loop goes
+ * on. What comes is handed to the store piece by piece. Small states are saved on the spot, which
+ * is quicker than a fork; so are those with an engine on a GPU, whose driver does not bear forks.
+ *
+ *     pipe    each section: u32 length of the name, u64 length, name, bytes
+ *
+ * The snapshot stands for the records that were appended when the child was made; a child that
+ * fails changes nothing, and the next one is due soon.
+ */
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "service/serve/server/parts.h"
+#include "service/wire/wire.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FORK_NAMES 20000 /* fewer processes and resources than that: on the spot */
+#define HEAD_SIZE  12
+#define READ_SIZE  (1u << 20)
+
+/* ------------------------------------------------------------------ on the spot */
+
+static gordian_status put_section(void *context, const char *name, const void *bytes, size_t length,
+                                  gordian_error *error)
+{
+    return store_snapshot_section(context, name, bytes, length, error);
+}
+
+static void save_now(struct server *server)
+{
+    gordian_error error = {0};
+    if (store_snapshot_begin(server->store, &error) ||
+        service_save(server->service, put_section, server->store, &error))
+        store_snapshot_fail(server->store, error.message);
+    else
+        store_snapshot_end(server->store);
+}
+
+/* ------------------------------------------------------------------ the child */
+
+static gordian_status write_all(int fd, const void *bytes, size_t length)
+{
+    const char *at = bytes;
+    while (length > 0) {
+        ssize_t count = write(fd, at, length);
+        if (count < 0 && errno != EINTR)
+            return GORDIAN_STATUS_IO;
+        at += count > 0 ? count : 0;
+        length -= count > 0 ? (size_t)count : 0;
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status send_section(void *context, const char *name, const void *bytes,
+                                   size_t length, gordian_error *error)
+{
+    int fd = *(const int *)context;
+    unsigned char head[HEAD_SIZE];
+    wire_store32(head, (uint32_t)strlen(name));
+    wire_store64(head + 4, length);
+    (void)error;
+    if (write_all(fd, head, sizeof head) || write_all(fd, name, strlen(name)) ||
+        write_all(fd, bytes, length))
+        return GORDIAN_STATUS_IO;
+    return GORDIAN_OK;
+}
+
+static void close_from(int first)
+{
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, (unsigned)first, ~0u, 0) == 0)
+        return;
+#endif
+    long limit = sysconf(_SC_OPEN_MAX);
+    for (int fd = first; fd < limit; fd++)
+        close(fd);
+}
+
+/* Nothing of the service is touched from here on but its memory: not its sockets, not its file. */
+static _Noreturn void be_child(struct server *server, int fd, pid_t parent)
+{
+    if (dup2(fd, 3) != 3)
+        _exit(1);
+    close_from(4); /* a connection, or the lock of the folder, ends with the service, not later */
+    fd = 3;
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGHUP, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    _exit(service_save(server->service, send_section, &fd, NULL) ? 1 : 0);
+}
+
+/* ------------------------------------------------------------------ what it sends */
+
+void server_snapshot_stop(struct server *server)
+{
+    struct snapshot_child *child = &server->child;
+    gordian_allocator memory = memory_allocator(NULL);
+    if (child->pid == 0)
+        return;
+    kill(child->pid, SIGKILL);
+    waitpid(child->pid, NULL, 0);
+    event_free(child->event);
+    close(child->fd);
+    memory_free(&memory, child->bytes);
+    *child = (struct snapshot_child){0};
+    store_snapshot_drop(server->store);
+}
+
+/* Hands on every section that is there; false: there is no memory for one. */
+static bool take_sections(struct server *server)
+{
+    struct snapshot_child *child = &server->child;
+    size_t at = 0;
+    for (;;) {
+        char name[64];
+        size_t left = child->used - at;
+        const unsigned char *head = child->bytes + at;
+        if (left < HEAD_SIZE)
+            break;
+        size_t name_length = wire_load32(head), length = wire_load64(head + 4);
+        if (name_length >= sizeof name)
+            return false;
+        if (left < HEAD_SIZE + name_length + length)
+            break;
+        memcpy(name, head + HEAD_SIZE, name_length);
+        name[name_length] = '\0';
+        if (store_snapshot_section(server->store, name, head + HEAD_SIZE + name_length, length,
+                                   NULL))
+            return false;
+        at += HEAD_SIZE + name_length + length;
+    }
+    if (at > 0) /* a large section comes in many pieces: it is not to be moved with each */
+        memmove(child->bytes, child->bytes + at, child->used - at);
+    child->used -= at;
+    return true;
+}
+
+/* The child has said everything: was that all? */
+static void finish_snapshot(struct server *server)
+{
+    struct snapshot_child *child = &server->child;
+    gordian_allocator memory = memory_allocator(NULL);
+    int status = -1;
+    bool whole = child->used == 0 && waitpid(child->pid, &status, 0) == child->pid && status == 0;
+    if (!whole) {
+        server_snapshot_stop(server);
+        store_snapshot_fail(server->store, "the process that makes it has failed");
+        return;
+    }
+    event_free(child->event);
+    close(child->fd);
+    memory_free(&memory, child->bytes);
+    *child = (struct snapshot_child){0};
+    store_snapshot_end(server->store);
+}
+
+static void drop_snapshot(struct server *server)
+{
+    server_snapshot_stop(server);
+    store_snapshot_fail(server->store, "no memory for what its process sends");
+}
+
+static void on_child(evutil_socket_t fd, short what, void *context)
+{
+    struct server *server = context;
+    struct snapshot_child *child = &server->child;
+    gordian_allocator memory = memory_allocator(NULL);
+    (void)what;
+    if (!memory_grow(&memory, &child->bytes, &child->room, child->used + READ_SIZE, 1)) {
+        drop_snapshot(server);
+        return;
+    }
+    ssize_t count = read(fd, child->bytes + child->used, READ_SIZE);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    child->used += count > 0 ? (size_t)count : 0;
+    if (count < 0 || !take_sections(server))
+        drop_snapshot(server);
+    else if (count == 0)
+        finish_snapshot(server);
+}
+
+/* ------------------------------------------------------------------ choosing */
+
+static bool start_child(struct server *server)
+{
+    struct snapshot_child *child = &server->child;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC))
+        return false;
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    fcntl(ends[1], F_SETPIPE_SZ, READ_SIZE); /* fewer turns; it works without */
+    child->event = event_new(server->base, ends[0], EV_READ | EV_PERSIST, on_child, server);
+    if (child->event && !event_add(child->event, NULL) &&
+        !store_snapshot_begin(server->store, NULL)) {
+        pid_t parent = getpid();
+        child->pid = fork();
+        if (child->pid == 0)
+            be_child(server, ends[1], parent);
+    }
+    close(ends[1]);
+    if (child->pid > 0) {
+        child->fd = ends[0];
+        server_log(server, 7, "process %ld makes a snapshot", (long)child->pid);
+        return true;
+    }
+    if (child->event)
+        event_free(child->event);
+    close(ends[0]);
+    store_snapshot_drop(server->store);
+    *child = (struct snapshot_child){0};
+    return false;
+}
+
+static bool is_worth_a_fork(const struct service *service)
+{
+    uint64_t names = 0;
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        const struct served *served = service->systems[i];
+        if (served && strncmp(served_engine_name(served), "cuda", 4) == 0)
+            return false;
+        names += served ? (uint64_t)served->process_count + served->resource_count : 0;
+    }
+    return names >= FORK_NAMES;
+}
+
+void server_snapshot(struct server *server, bool now)
+{
+    if (now)
+        server_snapshot_stop(server);
+    if (server->service->unkept || server->child.pid)
+        return;
+    if (now || !is_worth_a_fork(server->service) || !start_child(server))
+        save_now(server);
+}

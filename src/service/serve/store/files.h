@@ -1,0 +1,35 @@
+/* Files of the store's folder, which is a descriptor; on failure the functions that tell true or
+ * false leave errno. */
+#ifndef GORDIAN_SERVICE_SERVE_STORE_FILES_H
+#define GORDIAN_SERVICE_SERVE_STORE_FILES_H
+
+#include "foundation/base/bytes.h"
+
+#include <dirent.h>
+#include <gordian/gordian.h>
+#include <sys/uio.h>
+
+/* "the disk is full", or what else `number` (errno) means, into `error`; GORDIAN_STATUS_IO. */
+gordian_status fail_disk(gordian_error *error, int number);
+
+/* "PREFIX-N" with its 20 digits; and back: false if it is not such a name. */
+void file_name(char *name, size_t size, const char *prefix, uint64_t number);
+bool file_number(const char *name, const char *prefix, uint64_t *number);
+/* The folder's entries, from the first on; NULL: errno. */
+DIR *files_list(int folder);
+bool file_exists(int folder, const char *name);
+
+/* A new one of this name, or an empty one. */
+int file_make(int folder, const char *name);
+/* All of them, at an offset. The parts are used up. */
+bool file_write(int fd, struct iovec *parts, int count, uint64_t offset);
+bool file_write_bytes(int fd, const void *bytes, size_t count, uint64_t offset);
+/* All of it. */
+gordian_status file_read(int folder, const char *name, struct bytes *into, gordian_error *error);
+
+/* The names in the folder are on the disk, where folders can be synced. */
+bool files_synced(int folder);
+/* Gives a file another name, for good. */
+bool file_rename(int folder, const char *from, const char *to);
+
+#endif

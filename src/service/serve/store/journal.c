@@ -1,0 +1,418 @@
+#define _GNU_SOURCE /* fallocate */
+#include "service/serve/store/journal.h"
+
+#include "foundation/base/crc.h"
+#include "foundation/base/error.h"
+#include "service/serve/store/files.h"
+#include "service/wire/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define AHEAD     (1 << 20)  /* bytes of room asked for at once */
+#define SPARE_MAX (16 << 20) /* bytes of a spare file */
+#define SPARE     "journal-spare"
+#define NEW       "journal.new"
+
+static const uint8_t zeros[AHEAD / 16];
+
+/* ---- files */
+
+static bool write_head(int fd, const struct journal *journal, uint32_t salt)
+{
+    uint8_t head[JOURNAL_HEAD] = "GRDJ";
+    wire_store32(head + 4, JOURNAL_VERSION);
+    wire_store64(head + 8, journal->next);
+    wire_store64(head + 16, journal->frame);
+    wire_store32(head + 24, salt);
+    wire_store32(head + 28, crc32c(0, head, 28));
+    return file_write_bytes(fd, head, sizeof head, 0) && fsync(fd) == 0;
+}
+
+/* Takes another file, which has another name until now, in the place of the one there is. False: it
+ * could not be renamed. If only the folder could not be synced it is as doubtful as what is in it.
+ */
+static bool switch_to(struct journal *journal, int fd, const char *from, uint64_t first,
+                      uint64_t size)
+{
+    char name[JOURNAL_NAME];
+    struct stat about;
+    file_name(name, sizeof name, "journal", first);
+    if (fstat(fd, &about) != 0 || renameat(journal->folder, from, journal->folder, name) != 0)
+        return false;
+    if (journal->fd >= 0)
+        close(journal->fd);
+    journal->fd = fd;
+    journal->first = first;
+    journal->size = journal->ready = size;
+    journal->room = (uint64_t)about.st_size;
+    journal->leftovers = false;
+    journal->doubtful = !files_synced(journal->folder);
+    return true;
+}
+
+static bool cut_behind(struct journal *journal)
+{
+    if (ftruncate(journal->fd, (off_t)journal->size) != 0)
+        return false;
+    journal->room = journal->ready = journal->size;
+    journal->leftovers = false;
+    return true;
+}
+
+gordian_status journal_roll(struct journal *journal, gordian_error *error)
+{
+    uint32_t salt;
+    /* It would have the same name: that is good for one in the place of an empty one, at most. */
+    if (journal->fd >= 0 && journal->first == journal->next &&
+        (journal->size > JOURNAL_HEAD || !journal->full))
+        return GORDIAN_OK;
+    if (journal->fd >= 0 && !cut_behind(journal))
+        return fail_disk(error, errno);
+    if (journal->fd >= 0 && journal_sync(journal, error) != GORDIAN_OK)
+        return GORDIAN_STATUS_IO;
+    bool spare = file_exists(journal->folder, SPARE);
+    int fd = spare ? openat(journal->folder, SPARE, O_RDWR | O_CLOEXEC)
+                   : file_make(journal->folder, NEW);
+    if (fd < 0 || getrandom(&salt, sizeof salt, 0) != sizeof salt ||
+        !write_head(fd, journal, salt) ||
+        !switch_to(journal, fd, spare ? SPARE : NEW, journal->next, JOURNAL_HEAD)) {
+        gordian_status status = fail_disk(error, errno);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    journal->salt = salt;
+    return journal->doubtful ? fail_disk(error, errno) : GORDIAN_OK;
+}
+
+gordian_status journal_resume(struct journal *journal, const struct journal_file *file,
+                              gordian_error *error)
+{
+    char name[JOURNAL_NAME];
+    file_name(name, sizeof name, "journal", file->first);
+    journal->fd = openat(journal->folder, name, O_RDWR | O_CLOEXEC);
+    journal->first = file->first;
+    journal->salt = file->salt;
+    journal->size = file->at;
+    return journal->fd < 0 || !cut_behind(journal) || fsync(journal->fd) != 0
+               ? fail_disk(error, errno)
+               : GORDIAN_OK;
+}
+
+void journal_close(struct journal *journal)
+{
+    if (journal->fd >= 0) {
+        cut_behind(journal); /* if that fails the next start does it */
+        close(journal->fd);
+    }
+    journal->fd = -1;
+}
+
+bool journal_is_ours(const struct journal *journal)
+{
+    char name[JOURNAL_NAME];
+    struct stat ours, there;
+    file_name(name, sizeof name, "journal", journal->first);
+    return fstat(journal->fd, &ours) == 0 && fstatat(journal->folder, name, &there, 0) == 0 &&
+           ours.st_ino == there.st_ino;
+}
+
+bool journal_retire(int folder, const char *name)
+{
+    struct stat about;
+    int fd = openat(folder, name, O_RDWR | O_CLOEXEC);
+    bool spare = fd >= 0 && !file_exists(folder, SPARE) && fstat(fd, &about) == 0;
+    off_t size = spare && about.st_size < SPARE_MAX ? about.st_size : SPARE_MAX;
+    /* Empty, but with its room, where the file system can do that. */
+    spare = spare && ftruncate(fd, size) == 0 && fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, size) == 0;
+    if (fd >= 0)
+        close(fd);
+    return spare ? file_rename(folder, name, SPARE) : unlinkat(folder, name, 0) == 0;
+}
+
+/* ---- frames */
+
+static size_t padding_bytes(size_t count)
+{
+    return -count % 8;
+}
+
+static size_t frame_size(const struct batch *batch)
+{
+    size_t body = batch->body.used + batch->incidents.used;
+    return JOURNAL_FRAME + body + padding_bytes(body);
+}
+
+static uint32_t frame_crc(uint32_t salt, const struct batch *batch)
+{
+    uint32_t crc = crc32c(salt, batch->body.data, batch->body.used);
+    crc = crc32c(crc, batch->incidents.data, batch->incidents.used);
+    return crc32c(crc, zeros, padding_bytes(batch->body.used + batch->incidents.used));
+}
+
+static void fill_head(const struct journal *journal, struct batch *batch, size_t before,
+                      size_t rest)
+{
+    uint8_t *head = batch->head;
+    wire_store32(head + 4, frame_crc(journal->salt, batch));
+    wire_store64(head + 8, journal->frame + 1 + before);
+    wire_store32(head + 16, (uint32_t)before);
+    wire_store32(head + 20, (uint32_t)rest);
+    wire_store64(head + 24, batch->first);
+    wire_store64(head + 32, batch->at);
+    wire_store32(head + 40, batch->count);
+    wire_store32(head + 44, (uint32_t)batch->body.used);
+    wire_store32(head + 48, batch->incident_count);
+    wire_store32(head + 52, (uint32_t)batch->incidents.used);
+    wire_store32(head, crc32c(journal->salt, head + 4, JOURNAL_FRAME - 4));
+}
+
+/* Zeros from here on. */
+static bool write_zeros(const struct journal *journal, uint64_t from)
+{
+    struct iovec parts[AHEAD / sizeof zeros];
+    for (size_t i = 0; i < AHEAD / sizeof zeros; i++)
+        parts[i] = (struct iovec){(void *)zeros, sizeof zeros};
+    return file_write(journal->fd, parts, AHEAD / sizeof zeros, from);
+}
+
+/* Room ahead, because what a sync costs most is a file that has grown: with every sync it is to be
+ * blocks that have been written before, otherwise it is enough to ask for them. If there is none
+ * there may be enough for the frames themselves. */
+static void ask_for_room(struct journal *journal, size_t size, bool sync)
+{
+    uint64_t end = journal->size + size;
+    uint64_t from = journal->ready > journal->size ? journal->ready : journal->size;
+    if (sync && end > journal->ready && size <= AHEAD && write_zeros(journal, from))
+        journal->ready = from + AHEAD;
+    else if (!sync && end > journal->room &&
+             fallocate(journal->fd, 0, (off_t)journal->room, (off_t)(size + AHEAD)) == 0)
+        journal->room += size + AHEAD;
+}
+
+/* Whoever owns the last batch may be linking another behind it: its `next` is not looked at. */
+static bool write_frames(struct journal *journal, struct batch *batch, size_t count, size_t size,
+                         bool sync)
+{
+    struct iovec parts[4 * JOURNAL_GROUP];
+    size_t rest = size;
+    int used = 0;
+    for (size_t i = 0; i < count; i++) {
+        batch = i ? batch->next : batch;
+        fill_head(journal, batch, i, rest);
+        rest -= frame_size(batch);
+        parts[used++] = (struct iovec){batch->head, JOURNAL_FRAME};
+        parts[used++] = (struct iovec){batch->body.data, batch->body.used};
+        parts[used++] = (struct iovec){batch->incidents.data, batch->incidents.used};
+        parts[used++] =
+            (struct iovec){(void *)zeros, padding_bytes(batch->body.used + batch->incidents.used)};
+    }
+    journal->leftovers = true;
+    ask_for_room(journal, size, sync);
+    if (file_write(journal->fd, parts, used, journal->size))
+        return true;
+    journal->full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+    return false;
+}
+
+static gordian_status write_group(struct journal *journal, struct batch *batch, size_t count,
+                                  bool sync, gordian_error *error)
+{
+    size_t size = 0;
+    struct batch *each = batch;
+    for (size_t i = 0; i < count; i++, each = i < count ? each->next : each)
+        size += frame_size(each);
+    journal->full = false;
+    if (!write_frames(journal, batch, count, size, sync))
+        return fail_disk(error, errno);
+    if (sync && fdatasync(journal->fd) != 0) {
+        journal->doubtful = true;
+        return fail_disk(error, errno);
+    }
+    journal->leftovers = false;
+    journal->size += size;
+    journal->room = journal->size > journal->room ? journal->size : journal->room;
+    for (size_t i = 0; i < count; i++) {
+        batch = i ? batch->next : batch;
+        batch->frame = ++journal->frame;
+        journal->next = batch->first + batch->count;
+    }
+    return GORDIAN_OK;
+}
+
+gordian_status journal_append(struct journal *journal, struct batch *batch, size_t count, bool sync,
+                              bool patient, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    if (patient && journal->doubtful)
+        status = journal_sync(journal, error);
+    if (status == GORDIAN_OK && journal->leftovers && !cut_behind(journal))
+        status = fail_disk(error, errno);
+    if (status == GORDIAN_OK)
+        status = write_group(journal, batch, count, sync, error);
+    if (status == GORDIAN_OK || !patient || !journal->full || !file_exists(journal->folder, SPARE))
+        return status;
+    /* The file cannot grow any more; the spare one need not. */
+    status = journal_roll(journal, error);
+    return status != GORDIAN_OK ? status : write_group(journal, batch, count, sync, error);
+}
+
+/* ---- syncs */
+
+/* Another file with everything that was appended to this one: if that can still be read. What could
+ * not be written may have been dropped from the system's memory, too. */
+static gordian_status write_again(struct journal *journal, int fd, gordian_error *error)
+{
+    struct journal_file file;
+    struct batch batch;
+    char name[JOURNAL_NAME];
+    gordian_allocator memory = memory_allocator(NULL);
+    file_name(name, sizeof name, "journal", journal->first);
+    gordian_status status =
+        journal_read(&file, journal->folder, name, journal->first, &memory, error);
+    while (status == GORDIAN_OK && file.at < journal->size &&
+           journal_next(&file, &batch) == JOURNAL_MORE) {
+    }
+    if (status == GORDIAN_OK && file.at != journal->size)
+        status = fail(error, GORDIAN_STATUS_IO,
+                      "what the disk did not take is gone from memory as well");
+    if (status == GORDIAN_OK &&
+        (!file_write_bytes(fd, file.bytes.data, file.at, 0) || fsync(fd) != 0 ||
+         !switch_to(journal, fd, NEW, journal->first, file.at) || journal->doubtful))
+        status = fail_disk(error, errno);
+    bytes_free(&file.bytes);
+    return status;
+}
+
+gordian_status journal_sync(struct journal *journal, gordian_error *error)
+{
+    if (!journal->doubtful && fdatasync(journal->fd) == 0)
+        return GORDIAN_OK;
+    if (!journal->doubtful) {
+        journal->doubtful = true;
+        return fail(error, GORDIAN_STATUS_IO, "syncing failed: %s", strerror(errno));
+    }
+    int fd = file_make(journal->folder, NEW);
+    gordian_status status = fd < 0 ? fail_disk(error, errno) : write_again(journal, fd, error);
+    if (status != GORDIAN_OK && fd >= 0 && fd != journal->fd)
+        close(fd);
+    return status;
+}
+
+/* ---- reading */
+
+gordian_status journal_read(struct journal_file *file, int folder, const char *name, uint64_t first,
+                            const gordian_allocator *memory, gordian_error *error)
+{
+    *file = (struct journal_file){.first = first};
+    bytes_init(&file->bytes, memory);
+    gordian_status status = file_read(folder, name, &file->bytes, error);
+    const uint8_t *head = file->bytes.data;
+    if (status != GORDIAN_OK || file->bytes.used < JOURNAL_HEAD || memcmp(head, "GRDJ", 4) != 0 ||
+        wire_load32(head + 28) != crc32c(0, head, 28) || wire_load64(head + 8) != first)
+        return status;
+    if (wire_load32(head + 4) != JOURNAL_VERSION)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "made by another version of gordian serve: it has version %u, this program "
+                    "reads %d; use the program that made it, or another folder",
+                    (unsigned)wire_load32(head + 4), JOURNAL_VERSION);
+    file->frame = wire_load64(head + 16);
+    file->salt = wire_load32(head + 24);
+    file->at = JOURNAL_HEAD;
+    return GORDIAN_OK;
+}
+
+bool journal_begins(int folder, uint64_t first, uint64_t *frame, uint64_t *at)
+{
+    uint8_t bytes[JOURNAL_HEAD + JOURNAL_FRAME] = {0};
+    char name[JOURNAL_NAME];
+    file_name(name, sizeof name, "journal", first);
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : pread(fd, bytes, sizeof bytes, 0);
+    if (fd >= 0)
+        close(fd);
+    if (got < JOURNAL_HEAD || memcmp(bytes, "GRDJ", 4) != 0 ||
+        wire_load32(bytes + 28) != crc32c(0, bytes, 28) || wire_load64(bytes + 8) != first)
+        return false;
+    const uint8_t *head = bytes + JOURNAL_HEAD;
+    *frame = wire_load64(bytes + 16);
+    if (at)
+        *at = wire_load32(head) == crc32c(wire_load32(bytes + 24), head + 4, JOURNAL_FRAME - 4)
+                  ? wire_load64(head + 32)
+                  : 0;
+    return true;
+}
+
+/* The head of a frame that comes behind the last good one; NULL: there is none here. */
+static const uint8_t *head_at(const struct journal_file *file, size_t at)
+{
+    const uint8_t *head = file->bytes.data + at;
+    if (file->bytes.used - at < JOURNAL_FRAME)
+        return NULL;
+    uint64_t number = wire_load64(head + 8);
+    return number > file->frame && number - file->frame <= file->bytes.used &&
+                   wire_load32(head) == crc32c(file->salt, head + 4, JOURNAL_FRAME - 4)
+               ? head
+               : NULL;
+}
+
+/* What is behind the last good frame? Nothing, or what was being written, of which any part may be
+ * there. More than that is damage: a frame that was written later, or anything behind the end of
+ * that write. */
+static enum journal_end judge_rest(const struct journal_file *file)
+{
+    const uint8_t *head = head_at(file, file->at);
+    size_t size = file->bytes.used, until = head ? file->at + wire_load32(head + 20) : size;
+    enum journal_end end = JOURNAL_ENDS;
+    for (size_t at = file->at; at < size; at += 8) {
+        if (memcmp(file->bytes.data + at, zeros, size - at < 8 ? size - at : 8) == 0)
+            continue;
+        head = head_at(file, at);
+        if (at >= until ||
+            (head && wire_load64(head + 8) - wire_load32(head + 16) > file->frame + 1))
+            return JOURNAL_BROKEN;
+        end = JOURNAL_TORN;
+    }
+    return end;
+}
+
+static bool records_fit(const struct batch *batch)
+{
+    struct bytes_in in = {.at = batch->body.data, .end = batch->body.data + batch->body.used};
+    size_t length;
+    for (uint64_t i = 0; i < batch->count && !in.bad; i++) {
+        bytes_take_i64(&in);
+        bytes_take_text(&in, &length);
+    }
+    return !in.bad && bytes_left(&in) == 0;
+}
+
+enum journal_end journal_next(struct journal_file *file, struct batch *batch)
+{
+    const uint8_t *head = head_at(file, file->at);
+    if (!head)
+        return judge_rest(file);
+    *batch = (struct batch){
+        .first = wire_load64(head + 24),
+        .at = wire_load64(head + 32),
+        .frame = wire_load64(head + 8),
+        .count = wire_load32(head + 40),
+        .incident_count = wire_load32(head + 48),
+        .body = {.data = (uint8_t *)head + JOURNAL_FRAME, .used = wire_load32(head + 44)},
+    };
+    batch->incidents.data = batch->body.data + batch->body.used;
+    batch->incidents.used = wire_load32(head + 52);
+    if (frame_size(batch) > file->bytes.used - file->at ||
+        crc32c(file->salt, batch->body.data, frame_size(batch) - JOURNAL_FRAME) !=
+            wire_load32(head + 4) ||
+        !records_fit(batch))
+        return judge_rest(file);
+    file->at += frame_size(batch);
+    file->frame = batch->frame;
+    return JOURNAL_MORE;
+}

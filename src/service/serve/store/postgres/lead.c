@@ -1,0 +1,663 @@
+/* Leading: commits, several under way; beats, snapshots, what is deleted. */
+#include "foundation/base/clock.h"
+#include "foundation/base/crc.h"
+#include "foundation/base/error.h"
+#include "service/serve/store/postgres/postgres.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- statements */
+
+static const struct {
+    const char *name, *sql;
+} statements[] = {
+    {"append", "WITH mine AS (UPDATE leader SET batch = $2::bigint, last = $4::bigint,"
+               " beat = clock_timestamp() WHERE epoch = $1::bigint AND batch = $2::bigint - 1"
+               " RETURNING 1) INSERT INTO journal SELECT $2::bigint, $3::bigint, $4::bigint,"
+               " $1::bigint, $5::bigint, $6::bytea FROM mine"
+               " RETURNING pg_notify($7::text, '')"},
+    {"incident", incident_put},
+    {"action", action_put},
+    {"labels", incident_labels_put},
+    {"notice", notice_put},
+    {"told", notice_told},
+    {"beat", "UPDATE leader SET beat = clock_timestamp() WHERE epoch = $1::bigint RETURNING 1"},
+    /* A snapshot that is written anew, because it was damaged, does not count meanwhile. */
+    {"part", "WITH again AS (DELETE FROM snapshot WHERE last = $2::bigint AND"
+             " EXISTS (SELECT FROM leader WHERE epoch = $1::bigint)) INSERT INTO snapshot_part"
+             " SELECT $2::bigint, $3::bigint, $4::bytea FROM leader WHERE epoch = $1::bigint"
+             " ON CONFLICT (last, part) DO UPDATE SET bytes = excluded.bytes RETURNING 1"},
+    {"snapshot", "INSERT INTO snapshot SELECT $2::bigint, $3::bigint, $4::bigint, $5::bigint FROM"
+                 " leader WHERE epoch = $1::bigint ON CONFLICT (last) DO NOTHING RETURNING 1"},
+    {"trim0", "DELETE FROM snapshot WHERE last < $1::bigint AND last <> $2::bigint"},
+    {"trim1", "DELETE FROM snapshot_part WHERE last < $1::bigint AND last <> $2::bigint"},
+    {"trim2", "DELETE FROM journal WHERE batch IN (SELECT batch FROM journal WHERE"
+              " last <= $2::bigint AND $1::bigint > 0 ORDER BY batch LIMIT 1000)"},
+    /* the same three where the past is kept: from the newest snapshot before $1 on */
+    {"keep0", "DELETE FROM snapshot WHERE last < (SELECT coalesce(max(last), 0) FROM snapshot"
+              " WHERE at <= $1::bigint AND last <= $2::bigint)"},
+    {"keep1", "DELETE FROM snapshot_part WHERE last < (SELECT coalesce(max(last), 0) FROM snapshot"
+              " WHERE at <= $1::bigint AND last <= $2::bigint)"},
+    {"keep2", "DELETE FROM journal WHERE batch IN (SELECT batch FROM journal WHERE"
+              " last <= (SELECT coalesce(max(last), 0) FROM snapshot WHERE at <= $1::bigint"
+              " AND last <= $2::bigint) ORDER BY batch LIMIT 1000)"},
+    {"trim3", "DELETE FROM incident WHERE $2::bigint IS NOT NULL AND id IN (SELECT id FROM incident"
+              " WHERE ended < $1::bigint LIMIT 256)"},
+    {"trim4", "DELETE FROM incident WHERE id IN (SELECT id FROM incident WHERE ended IS NOT NULL"
+              " AND id <= (SELECT max(id) FROM incident) - $1::bigint LIMIT $2::bigint)"},
+    {"trim5", "UPDATE incident SET replay = NULL WHERE id IN (SELECT id FROM incident WHERE replay"
+              " IS NOT NULL AND id <= (SELECT max(id) FROM incident) - $1::bigint LIMIT"
+              " $2::bigint)"},
+    {"trim6", "DELETE FROM action WHERE $2::bigint IS NOT NULL AND id IN (SELECT id FROM action"
+              " WHERE at < $1::bigint LIMIT 256)"},
+};
+
+#define TRIM_STEPS 7
+
+static bool prepare_statements(struct pg *pg)
+{
+    char sql[300];
+    /* Those who stand by are told first that there is somebody to send clients to. */
+    snprintf(sql, sizeof sql, "NOTIFY %s; UNLISTEN %s; LISTEN %s_hand_over", pg->channel,
+             pg->channel, pg->channel);
+    if (!pg_do(pg, sql))
+        return false;
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        PGresult *done = PQprepare(pg->conn, statements[i].name, statements[i].sql, 0, NULL);
+        bool good = PQresultStatus(done) == PGRES_COMMAND_OK;
+        PQclear(done);
+        if (!good)
+            return pg_failed(pg, PQerrorMessage(pg->conn));
+    }
+    return true;
+}
+
+/* Acknowledged is what the database has committed; `none` waits for nothing, `full` for its disk,
+ * and for a synchronous stand-by of its own if it has one. */
+static bool set_durability(const struct store *store)
+{
+    struct pg *pg = store->pg;
+    if (store->options.durability == STORE_NONE)
+        return pg_do(pg, "SET synchronous_commit = off");
+    if (store->options.durability == STORE_FULL)
+        return pg_do(pg, "SELECT set_config('synchronous_commit', 'on', false)"
+                         " WHERE current_setting('synchronous_commit') IN ('off', 'local')");
+    return true;
+}
+
+static bool begin_pipeline(struct store *store)
+{
+    struct pg *pg = store->pg;
+    if (!pg->prepared && !(prepare_statements(pg) && set_durability(store)))
+        return false;
+    pg->prepared = true;
+    return (PQsetnonblocking(pg->conn, 1) == 0 && PQenterPipelineMode(pg->conn)) ||
+           pg_failed(pg, PQerrorMessage(pg->conn));
+}
+
+static bool end_pipeline(struct pg *pg)
+{
+    if (PQpipelineStatus(pg->conn) == PQ_PIPELINE_OFF)
+        return true;
+    return (PQexitPipelineMode(pg->conn) && PQsetnonblocking(pg->conn, 0) == 0) ||
+           pg_failed(pg, PQerrorMessage(pg->conn));
+}
+
+/* ---- sending */
+
+static struct flight *add_flight(struct pg *pg, enum flight_kind kind)
+{
+    struct flight *flight = &pg->flights[(pg->flight_first + pg->flight_count++) % PG_FLIGHTS];
+    bool renews = kind == FLIGHT_APPEND || kind == FLIGHT_BEAT;
+    *flight = (struct flight){
+        .kind = kind, .start = clock_ns(), .beat = renews ? boot_ns() / 1000000 : 0};
+    return flight;
+}
+
+void pg_renewed(struct store *store, uint64_t sent)
+{
+    atomic_store_explicit(&store->leads_until, sent + store->pg->lease_ms, memory_order_release);
+}
+
+static bool send_off(struct pg *pg, const char *name, int count, const char *const *values,
+                     const int *lengths, const int *formats)
+{
+    return PQsendQueryPrepared(pg->conn, name, count, values, lengths, formats, 0) ||
+           pg_failed(pg, PQerrorMessage(pg->conn));
+}
+
+static bool end_transaction(struct pg *pg)
+{
+    return PQpipelineSync(pg->conn) || pg_failed(pg, PQerrorMessage(pg->conn));
+}
+
+/* With numbers alone. */
+static bool send_numbers(struct pg *pg, const char *name, int count, const uint64_t *numbers)
+{
+    char texts[6][PG_NUMBER];
+    const char *values[6];
+    for (int i = 0; i < count; i++)
+        values[i] = pg_number(texts[i], numbers[i]);
+    return send_off(pg, name, count, values, NULL, NULL) && end_transaction(pg);
+}
+
+/* Under the mutex: the first batch that is not under way, and how many go with it. */
+static struct batch *next_group(const struct store *store, size_t *count)
+{
+    struct batch *first = store->queue;
+    size_t bytes = 0;
+    for (size_t i = 0; i < store->pg->sent && first; i++)
+        first = first->next;
+    *count = 0;
+    for (const struct batch *batch = first; batch && bytes < PG_GROUP_MAX; batch = batch->next) {
+        bytes += batch_bytes(batch);
+        ++*count;
+    }
+    return first;
+}
+
+/* The row's bytes are in pg->row. */
+static bool send_row(struct pg *pg, uint64_t first, uint64_t last)
+{
+    char texts[5][PG_NUMBER];
+    uint64_t crc = crc32c(0, pg->row.data, pg->row.used);
+    const uint64_t numbers[] = {pg->epoch, pg->batch + 1, first, last, crc};
+    const char *values[7];
+    int lengths[7] = {[5] = (int)pg->row.used}, formats[7] = {[5] = 1};
+    for (int i = 0; i < 5; i++)
+        values[i] = pg_number(texts[i], numbers[i]);
+    values[5] = (const char *)pg->row.data;
+    values[6] = pg->channel;
+    return send_off(pg, "append", 7, values, lengths, formats);
+}
+
+/* *did: there was something to send. */
+static bool send_append(struct store *store, bool *did)
+{
+    struct pg *pg = store->pg;
+    size_t count;
+    store_lock(store);
+    const struct batch *batch = next_group(store, &count), *end = batch;
+    for (size_t i = 1; i < count; i++)
+        end = end->next;
+    store_unlock(store);
+    if (count == 0)
+        return true;
+    *did = true;
+    uint64_t last = end->first + end->count - 1;
+    if (!row_put(&pg->row, batch, count))
+        return pg_failed(pg, "out of memory");
+    if (!send_row(pg, batch->first, last) || !incidents_send(pg, batch, count, pg->batch + 1) ||
+        !end_transaction(pg))
+        return false;
+    struct flight *flight = add_flight(pg, FLIGHT_APPEND);
+    flight->batch = ++pg->batch;
+    flight->count = count;
+    pg->sent += count;
+    pg->appending++;
+    pg->beat_at = steady_ms() + pg->lease_ms / 4;
+    return true;
+}
+
+/* A loop that hangs must lose the lead although this thread does not: others are to answer. */
+static bool loop_turns(const struct store *store)
+{
+    return steady_ms() < atomic_load_explicit(&store->turned, memory_order_relaxed) + PG_TURN_MS +
+                             store->pg->lease_ms / 2;
+}
+
+static bool send_beat(struct pg *pg)
+{
+    pg->beat_at = steady_ms() + pg->lease_ms / 4;
+    add_flight(pg, FLIGHT_BEAT);
+    return send_numbers(pg, "beat", 1, &pg->epoch);
+}
+
+/* ---- snapshots */
+
+static bool send_part(struct pg *pg, struct snapshot_job *job)
+{
+    char texts[3][PG_NUMBER];
+    size_t left = job->body.used - job->written, size = left < PG_PART ? left : PG_PART;
+    const uint64_t numbers[] = {pg->epoch, job->number, job->written / PG_PART};
+    const char *values[4];
+    int lengths[4] = {[3] = (int)size}, formats[4] = {[3] = 1};
+    for (int i = 0; i < 3; i++)
+        values[i] = pg_number(texts[i], numbers[i]);
+    values[3] = (const char *)job->body.data + job->written;
+    job->written += size;
+    add_flight(pg, FLIGHT_PART);
+    return send_off(pg, "part", 4, values, lengths, formats) && end_transaction(pg);
+}
+
+/* A snapshot must not count before the records it stands for are kept. */
+static bool step_snapshot(struct store *store)
+{
+    struct pg *pg = store->pg;
+    store_lock(store);
+    struct snapshot_job *job = store->job;
+    store_unlock(store);
+    if (!job || pg->part_under_way)
+        return true;
+    bool last = job->written == job->body.used;
+    if (last && atomic_load(&store->committed) < job->number)
+        return true;
+    pg->part_under_way = true;
+    if (!last)
+        return send_part(pg, job);
+    const uint64_t numbers[] = {pg->epoch, job->number, job->at, job->body.used,
+                                crc32c(0, job->body.data, job->body.used)};
+    add_flight(pg, FLIGHT_SNAPSHOT);
+    return send_numbers(pg, "snapshot", 5, numbers);
+}
+
+static void end_job(struct store *store, bool written)
+{
+    char why[sizeof store->pg->why + 20];
+    snprintf(why, sizeof why, "PostgreSQL: %s", store->pg->why);
+    store_lock(store);
+    if (store->job)
+        store_end_job(store, written, why);
+    store->pg->part_under_way = false;
+    store_unlock(store);
+    store_ring(store);
+}
+
+/* ---- what is not needed any more */
+
+/* The moment so long ago; 0: never. */
+static uint64_t moment_before(const struct store *store, uint64_t keep_ms)
+{
+    uint64_t wall = store_wall_ms(), passed = store->wall_at + (steady_ms() - store->steady_at);
+    uint64_t now = wall < passed ? wall : passed; /* a clock set forward makes nothing old */
+    return keep_ms && now > keep_ms ? now - keep_ms : 0;
+}
+
+static uint64_t ended_before(const struct store *store)
+{
+    return moment_before(store, store->keep_ms);
+}
+
+static bool step_trim(struct store *store)
+{
+    struct pg *pg = store->pg;
+    char name[] = "trim0";
+    store_lock(store);
+    const uint64_t numbers[TRIM_STEPS][2] = {
+        {store->newest, store->older}, {store->newest, store->older}, {store->newest, store->older},
+        {ended_before(store), 0},      {HISTORY_INCIDENTS, 256},      {HISTORY_REPLAYS, 64},
+        {ended_before(store), 0},
+    };
+    uint64_t keep = store->options.keep_history_ms;
+    const uint64_t past[2] = {moment_before(store, keep), store->older};
+    bool keeps = keep && pg->trim_step < 3;
+    bool due = store->trimming || steady_ms() >= store->trim_at;
+    if (due && pg->trim_step == 0 && !pg->trim_under_way) {
+        store->trimming = false;
+        store->trim_at = steady_ms() + STORE_TRIM_MS;
+    }
+    store_unlock(store);
+    if (pg->trim_under_way || (!due && pg->trim_step == 0))
+        return true;
+    pg->trim_under_way = true;
+    if (keeps)
+        memcpy(name, "keep", 4);
+    name[4] = (char)('0' + pg->trim_step);
+    add_flight(pg, FLIGHT_TRIM);
+    return send_numbers(pg, name, 2, keeps ? past : numbers[pg->trim_step]);
+}
+
+static void take_trim(struct store *store, const struct flight *flight)
+{
+    struct pg *pg = store->pg;
+    bool more = flight->rows >= (pg->trim_step == 2 ? 1000 : 64) && pg->trim_step >= 2;
+    store_lock(store);
+    if (pg->trim_step == 3 || pg->trim_step == 4)
+        store->figures.incidents_dropped += flight->rows;
+    store_unlock(store);
+    pg->trim_under_way = false;
+    if (!more)
+        pg->trim_step = (pg->trim_step + 1) % TRIM_STEPS;
+}
+
+/* ---- answers */
+
+/* Kept, all `count` of them. */
+static void count_append(struct store *store, const struct flight *flight)
+{
+    struct pg *pg = store->pg;
+    store_lock(store);
+    store_note_commit(store, store->queue, flight->count, clock_ns() - flight->start);
+    store_drop_group(store, flight->count);
+    store_unlock(store);
+    pg->sent -= flight->count;
+}
+
+/* Something was done: nothing is wrong any more. Without events there are beats. */
+static void note_health(struct store *store)
+{
+    store_lock(store);
+    bool changed = store->failed;
+    store->failed = false;
+    store_unlock(store);
+    if (changed)
+        store_ring(store);
+}
+
+static void end_flight(struct store *store)
+{
+    struct pg *pg = store->pg;
+    struct flight flight = pg->flights[pg->flight_first];
+    pg->flight_first = (pg->flight_first + 1) % PG_FLIGHTS;
+    pg->flight_count--;
+    if (flight.counts && flight.beat)
+        pg_renewed(store, flight.beat);
+    switch (flight.kind) {
+    case FLIGHT_APPEND:
+        pg->appending--;
+        if (flight.counts)
+            count_append(store, &flight);
+        break;
+    case FLIGHT_PART:
+        pg->part_under_way = false;
+        if (!flight.counts)
+            end_job(store, false);
+        break;
+    case FLIGHT_SNAPSHOT:
+        end_job(store, flight.counts);
+        break;
+    case FLIGHT_TRIM:
+        take_trim(store, &flight);
+        return;
+    case FLIGHT_BEAT:
+        break;
+    }
+    if (!flight.counts && !pg->failing)
+        pg_failed(pg, "a write was not taken, without an error");
+    pg->failing |= !flight.counts;
+    if (flight.counts)
+        note_health(store);
+}
+
+static void take_result(struct store *store, const PGresult *result)
+{
+    struct pg *pg = store->pg;
+    struct flight *flight = &pg->flights[pg->flight_first];
+    switch (PQresultStatus(result)) {
+    case PGRES_TUPLES_OK:
+        flight->counts = PQntuples(result) == 1;
+        break;
+    case PGRES_COMMAND_OK:
+        flight->rows = strtoull(PQcmdTuples((PGresult *)result), NULL, 10);
+        break;
+    case PGRES_PIPELINE_SYNC:
+        end_flight(store);
+        break;
+    default:
+        flight->counts = false;
+        pg->failing = true;
+        if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+            pg_failed(pg, PQresultErrorMessage(result));
+    }
+}
+
+/* Is somebody asking for the lead? */
+static void take_notifications(struct store *store)
+{
+    PGnotify *notify;
+    while ((notify = PQnotifies(store->pg->conn))) {
+        bool asked = strstr(notify->relname, "_hand_over") != NULL;
+        PQfreemem(notify);
+        if (!asked)
+            continue;
+        store_lock(store);
+        store->handing_over = true;
+        store_unlock(store);
+        store_ring(store);
+    }
+}
+
+static bool take_answers(struct store *store)
+{
+    struct pg *pg = store->pg;
+    uint64_t before = atomic_load(&store->committed);
+    if (!PQconsumeInput(pg->conn))
+        return pg_failed(pg, PQerrorMessage(pg->conn));
+    while (pg->flight_count > 0 && !PQisBusy(pg->conn)) {
+        PGresult *result = PQgetResult(pg->conn);
+        if (result)
+            take_result(store, result);
+        PQclear(result);
+    }
+    if (atomic_load(&store->committed) != before)
+        store_ring(store);
+    take_notifications(store);
+    return PQstatus(pg->conn) == CONNECTION_OK || pg_failed(pg, PQerrorMessage(pg->conn));
+}
+
+/* ---- when something has failed */
+
+/* Under the mutex. */
+static void lose_lead(struct store *store, const char *why)
+{
+    store->role = STORE_LOST;
+    snprintf(store->lost, sizeof store->lost, "%s", why);
+    store->leader[0] = '\0';
+    store_ring(store);
+}
+
+static void note_trouble(struct store *store)
+{
+    char why[sizeof store->pg->why + 20];
+    snprintf(why, sizeof why, "PostgreSQL: %s", store->pg->why);
+    store_lock(store);
+    store_note_failure(store, why);
+    store_unlock(store);
+    store_ring(store);
+}
+
+/* Does it count, although its answer was lost? */
+static bool has_snapshot(struct pg *pg, uint64_t number)
+{
+    PGresult *found = pg_ask_numbers(pg, "SELECT 1 FROM snapshot WHERE last = $1", 1, &number);
+    bool has = found && PQntuples(found) == 1;
+    PQclear(found);
+    return has;
+}
+
+/* Rows up to `batch` are kept: what of it is ours counts, the rest is sent again. */
+static void settle_flights(struct store *store, uint64_t batch)
+{
+    struct pg *pg = store->pg;
+    bool all_sent = false; /* of a snapshot */
+    for (; pg->flight_count > 0; pg->flight_count--) {
+        const struct flight *flight = &pg->flights[pg->flight_first];
+        all_sent |= flight->kind == FLIGHT_SNAPSHOT;
+        if (flight->kind == FLIGHT_APPEND && flight->batch <= batch)
+            count_append(store, flight);
+        pg->flight_first = (pg->flight_first + 1) % PG_FLIGHTS;
+    }
+    if (pg->part_under_way)
+        end_job(store, all_sent && has_snapshot(pg, store->job->number));
+    pg->sent = 0;
+    pg->appending = 0;
+    pg->trim_step = 0;
+    pg->trim_under_way = false;
+    pg->batch = batch;
+    pg->failing = false;
+    pg->beat_at = 0; /* its answer says that all is well again */
+}
+
+/* The number in the table is ours, or somebody else leads. */
+static bool still_leads(struct store *store, const PGresult *row, int column)
+{
+    if (PQntuples(row) == 1 && pg_u64(row, 0, column) == store->pg->epoch)
+        return true;
+    store_lock(store);
+    lose_lead(store, "another server leads now");
+    store_unlock(store);
+    return false;
+}
+
+/* Every answer is here, and one was not as it should be: where do we stand? */
+static bool take_stock(struct store *store)
+{
+    struct pg *pg = store->pg;
+    note_trouble(store);
+    if (!end_pipeline(pg))
+        return false;
+    PGresult *found = pg_ask(pg, "SELECT epoch, batch FROM leader", 0, NULL);
+    if (!found)
+        return false;
+    if (still_leads(store, found, 0))
+        settle_flights(store, pg_u64(found, 0, 1));
+    PQclear(found);
+    return true;
+}
+
+static const char end_ghost[] =
+    "SELECT pg_terminate_backend(pid) FROM pg_locks, leader WHERE locktype = 'advisory' AND granted"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND classid = $1::text::oid AND objid = $2::text::oid AND objsubid = 2"
+    " AND pid = backend AND epoch = $3::text::bigint";
+
+/* The connection we led with is gone, the lock with it; unless nobody else has taken it we go on.
+ * The number is raised, so that what is still on its way in the old connection does not count. */
+static bool lead_again(struct store *store)
+{
+    struct pg *pg = store->pg;
+    const uint64_t keys[] = {PG_LOCK, pg->lock, pg->epoch};
+    PGresult *tried = pg_ask_numbers(
+        pg, "SELECT pg_try_advisory_lock($1::text::int, $2::text::oid::int)::text", 2, keys);
+    bool locked = tried && PQgetvalue(tried, 0, 0)[0] == 't';
+    PQclear(tried);
+    if (!tried)
+        return false;
+    uint64_t sent = boot_ns() / 1000000;
+    if (!locked) {
+        PGresult *ended = pg_ask_numbers(pg, end_ghost, 3, keys);
+        PGresult *found = ended ? pg_ask(pg, "SELECT epoch FROM leader", 0, NULL) : NULL;
+        PQclear(ended);
+        if (found)
+            still_leads(store, found, 0);
+        PQclear(found);
+        return pg_failed(pg, "another connection has the lock");
+    }
+    PGresult *raised =
+        pg_ask_numbers(pg,
+                       "UPDATE leader SET epoch = epoch + 1, backend = pg_backend_pid(),"
+                       " beat = clock_timestamp() WHERE epoch = $1::text::bigint"
+                       " RETURNING (epoch - 1)::text, batch::text, backend::text",
+                       1, &pg->epoch);
+    if (!raised)
+        return false;
+    if (still_leads(store, raised, 0)) {
+        pg_renewed(store, sent);
+        pg->epoch++;
+        pg->backend = (int)pg_u64(raised, 0, 2);
+        settle_flights(store, pg_u64(raised, 0, 1));
+    }
+    PQclear(raised);
+    return true;
+}
+
+/* ---- a turn */
+
+bool pg_lead_done(const struct store *store)
+{
+    return !store->queue && !store->job && store->pg->flight_count == 0;
+}
+
+void pg_release(struct pg *pg)
+{
+    char sql[500];
+    if (!pg->conn || pg->epoch == 0 || !end_pipeline(pg))
+        return;
+    snprintf(sql, sizeof sql,
+             "UPDATE leader SET address = '' WHERE epoch = %llu;"
+             "SELECT pg_advisory_unlock_all(); NOTIFY %s",
+             (unsigned long long)pg->epoch, pg->channel);
+    pg_do(pg, sql);
+}
+
+/* Everything that can be sent now. */
+static bool send_all(struct store *store)
+{
+    struct pg *pg = store->pg;
+    bool good = true, did = true;
+    while (good && did && pg->appending < pg->commits) {
+        did = false;
+        good = send_append(store, &did);
+    }
+    if (good && pg->flight_count == 0 && steady_ms() >= pg->beat_at && loop_turns(store))
+        good = send_beat(pg);
+    if (good && pg->flight_count < PG_FLIGHTS / 2)
+        good = step_snapshot(store);
+    if (good && pg->flight_count < PG_FLIGHTS / 2)
+        good = step_trim(store);
+    return good;
+}
+
+/* True: it was handed over. */
+static bool hand_over(struct store *store)
+{
+    store_lock(store);
+    bool now = store->handing_over && !store->queue && store->pg->flight_count == 0;
+    store_unlock(store);
+    if (!now)
+        return false;
+    pg_release(store->pg);
+    store_lock(store);
+    lose_lead(store, STORE_HANDED_OVER);
+    store_unlock(store);
+    return true;
+}
+
+static bool lead_once(struct store *store)
+{
+    struct pg *pg = store->pg;
+    if (!pg->conn && !loop_turns(store))
+        return pg_failed(pg, "the service stands still");
+    if (!pg->conn && !(pg_connect(pg) && lead_again(store)))
+        return false;
+    if (store->role != STORE_LEADS)
+        return true;
+    if (PQpipelineStatus(pg->conn) == PQ_PIPELINE_OFF && !begin_pipeline(store))
+        return false;
+    if (!pg->failing && !send_all(store))
+        return false;
+    int left = PQflush(pg->conn);
+    if (left < 0)
+        return pg_failed(pg, PQerrorMessage(pg->conn));
+    uint64_t now = steady_ms();
+    int due = pg->beat_at > now ? (int)(pg->beat_at - now) : loop_turns(store) ? 0 : PG_LOOK_MS;
+    pg_wait(pg, left > 0, pg->flight_count > 0 ? 1000 : due);
+    if (!take_answers(store))
+        return false;
+    if (pg->failing && pg->flight_count == 0) {
+        if (!take_stock(store))
+            return false;
+        if (store->role == STORE_LEADS)
+            pg_wait(pg, false, (int)store->options.retry_ms);
+    }
+    return true;
+}
+
+void pg_lead_turn(struct store *store)
+{
+    struct pg *pg = store->pg;
+    if (lead_once(store)) {
+        pg->pause_ms = 0;
+        if (store->role == STORE_LEADS)
+            hand_over(store);
+        return;
+    }
+    note_trouble(store);
+    pg_disconnect(pg);
+    if (store->role == STORE_LOST)
+        return;
+    pg->pause_ms = pg->pause_ms ? pg->pause_ms * 2 : 20;
+    pg->pause_ms = pg->pause_ms > 500 ? 500 : pg->pause_ms;
+    pg_wait(pg, false, (int)pg->pause_ms);
+}

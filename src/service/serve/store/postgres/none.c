@@ -1,0 +1,49 @@
+/* Built without libpq. */
+#include "foundation/base/error.h"
+#include "service/serve/store/parts.h"
+
+static gordian_status open_none(struct store *store, struct store_found *found,
+                                gordian_error *error)
+{
+    (void)store, (void)found;
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                "--store: this gordian was built without libpq 14 or later");
+}
+
+gordian_status store_ask_hand_over(const struct store_options *options, char from[STORE_ADDRESS],
+                                   char to[STORE_ADDRESS], gordian_error *error)
+{
+    (void)options, (void)from, (void)to;
+    return open_none(NULL, NULL, error);
+}
+
+gordian_status store_read_incidents(const struct store_options *options, bool replays,
+                                    struct incidents_db **out, gordian_error *error)
+{
+    (void)options, (void)replays;
+    *out = NULL;
+    return open_none(NULL, NULL, error);
+}
+
+static gordian_status past_none(const struct store_options *options, uint64_t at, uint64_t after,
+                                const struct store_loader *loader, void *context,
+                                gordian_error *error)
+{
+    (void)options, (void)at, (void)after, (void)loader, (void)context;
+    return open_none(NULL, NULL, error);
+}
+
+static gordian_status begins_none(const struct store_options *options, uint64_t *at,
+                                  gordian_error *error)
+{
+    (void)options, (void)at;
+    return open_none(NULL, NULL, error);
+}
+
+static void close_none(struct store *store)
+{
+    (void)store;
+}
+
+const struct store_keeper keeper_postgres = {
+    .open = open_none, .past = past_none, .begins = begins_none, .close = close_none};

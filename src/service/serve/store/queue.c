@@ -1,0 +1,158 @@
+/* Batches on their way to whatever keeps them, and back. */
+#include "foundation/base/error.h"
+#include "service/serve/store/parts.h"
+
+#include <stdio.h>
+#include <sys/eventfd.h>
+
+void store_ring(const struct store *store)
+{
+    if (eventfd_write(store->doorbell, 1) != 0) {
+        /* It is full: rung often enough. */
+    }
+}
+
+/* ---- commits */
+
+static void note_time(struct store_figures *figures, uint64_t ns)
+{
+    unsigned bucket = 0;
+    for (uint64_t us = ns / 1000; us > 0 && bucket < STORE_BUCKETS - 1; us >>= 1)
+        bucket++;
+    figures->commits[bucket]++;
+    figures->commit_ns += ns;
+}
+
+void store_note_commit(struct store *store, const struct batch *batch, size_t count, uint64_t ns)
+{
+    struct store_figures *figures = &store->figures;
+    uint64_t last = 0;
+    note_time(figures, ns);
+    figures->batches += count;
+    for (; count > 0; batch = batch->next, count--)
+        last = batch->count ? batch->first + batch->count - 1 : last;
+    if (last)
+        atomic_store_explicit(&store->committed, last, memory_order_release);
+}
+
+void store_note_failure(struct store *store, const char *why)
+{
+    store->failed = true;
+    snprintf(store->why, sizeof store->why, "%.200s", why);
+    store->figures.failures++;
+    store->retry_at = steady_ms() + store->options.retry_ms;
+}
+
+/* ---- the queue */
+
+size_t batch_bytes(const struct batch *batch)
+{
+    return batch->body.used + batch->incidents.used;
+}
+
+/* Used up; but incidents go into the loop's history first, where it has one of its own. */
+static void put_aside(struct store *store, struct batch *batch)
+{
+    if (store->told_end && batch->incident_count > 0) {
+        batch->next = NULL;
+        *store->told_end = batch;
+        store->told_end = &batch->next;
+        return;
+    }
+    batch->next = store->spent;
+    store->spent = batch;
+    store->spent_count++;
+}
+
+/* The next try comes later and later: each one costs as much as a snapshot that is written. */
+void store_note_snapshot(struct store *store, const char *why)
+{
+    uint64_t pause =
+        store->snapshot_pause ? 2 * store->snapshot_pause : 4 * store->options.retry_ms;
+    store->snapshot_pause = pause < STORE_RETRY_MAX ? pause : STORE_RETRY_MAX;
+    store->snapshot_retry = steady_ms() + store->snapshot_pause;
+    store->figures.snapshot_failures++;
+    store->figures.failures++;
+    snprintf(store->snapshot_why, sizeof store->snapshot_why, "%.180s", why);
+}
+
+void store_end_job(struct store *store, bool written, const char *why)
+{
+    struct snapshot_job *job = store->job;
+    store->job = NULL;
+    job->next = store->jobs_done;
+    store->jobs_done = job;
+    if (written) {
+        store->older = store->newest;
+        store->newest = job->number;
+        store->figures.snapshots++;
+        store->trimming = true;
+        store->snapshot_pause = 0;
+    } else {
+        store_note_snapshot(store, why);
+    }
+}
+
+void store_drop_group(struct store *store, size_t count)
+{
+    for (; count > 0; count--) {
+        struct batch *batch = store->queue;
+        store->queue = batch->next;
+        if (!store->queue)
+            store->queue_end = &store->queue;
+        store->queue_bytes -= batch_bytes(batch);
+        store->queue_records -= batch->count;
+        put_aside(store, batch);
+    }
+    if (store->queue_bytes < STORE_QUEUE_MAX / 2)
+        store->hoarding = false;
+}
+
+/* ---- reading back */
+
+gordian_status sections_load(const struct bytes *image, size_t head,
+                             const struct store_loader *loader, void *context, gordian_error *error)
+{
+    struct bytes_in in = {.at = image->data + head, .end = image->data + image->used};
+    gordian_status status = GORDIAN_OK;
+    char name[GORDIAN_NAME_MAX + 1];
+    while (status == GORDIAN_OK && !in.bad && bytes_left(&in) > 0) {
+        size_t name_length, length;
+        const char *text = bytes_take_text(&in, &name_length);
+        const char *bytes = bytes_take_text(&in, &length);
+        if (in.bad || name_length > GORDIAN_NAME_MAX)
+            break;
+        memcpy(name, text, name_length);
+        name[name_length] = '\0';
+        status = loader->section(context, name, bytes, length, error);
+    }
+    if (status == GORDIAN_OK && bytes_left(&in) > 0)
+        status = fail(error, GORDIAN_STATUS_INPUT, "the snapshot's sections do not come out even");
+    return status;
+}
+
+gordian_status batch_load(const struct batch *batch, uint64_t after,
+                          const struct store_loader *loader, void *context, gordian_error *error)
+{
+    bool enough = false;
+    return batch_load_some(batch, &after, loader, context, &enough, error);
+}
+
+gordian_status batch_load_some(const struct batch *batch, uint64_t *after,
+                               const struct store_loader *loader, void *context, bool *enough,
+                               gordian_error *error)
+{
+    struct bytes_in in = {.at = batch->body.data, .end = batch->body.data + batch->body.used};
+    gordian_status status = GORDIAN_OK;
+    for (uint64_t i = 0; i < batch->count && status == GORDIAN_OK && !*enough; i++) {
+        uint64_t number = batch->first + i, at = batch->at + (uint64_t)bytes_take_i64(&in);
+        size_t length;
+        const char *bytes = bytes_take_text(&in, &length);
+        if (number <= *after)
+            continue;
+        status = loader->record(context, number, at, bytes, length, error);
+        *after = number;
+        *enough = loader->enough && loader->enough(context);
+    }
+    return status;
+}

@@ -1,0 +1,254 @@
+/* Reading snapshot and journal back: are they whole? What the service needs of them. */
+#include "foundation/base/error.h"
+#include "service/serve/store/files.h"
+#include "service/serve/store/parts.h"
+#include "service/wire/wire.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Remembers what is damaged; the journal is good up to where its last file was read. */
+static void note_damage(struct recovery *recovery, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void note_damage(struct recovery *recovery, const char *format, ...)
+{
+    va_list arguments;
+    recovery->damaged = true;
+    va_start(arguments, format);
+    vsnprintf(recovery->what, sizeof recovery->what, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- which files there are */
+
+static int by_number(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+gordian_status numbers_list(struct numbers *numbers, int folder, const char *prefix,
+                            const gordian_allocator *memory, gordian_error *error)
+{
+    uint64_t number;
+    DIR *list = files_list(folder);
+    gordian_status status = list ? GORDIAN_OK : fail_disk(error, errno);
+    for (const struct dirent *entry; list && status == GORDIAN_OK && (entry = readdir(list));) {
+        if (!file_number(entry->d_name, prefix, &number))
+            continue;
+        if (memory_grow(memory, &numbers->items, &numbers->room, numbers->count + 1,
+                        sizeof *numbers->items))
+            numbers->items[numbers->count++] = number;
+        else
+            status = fail_memory(error);
+    }
+    if (list)
+        closedir(list);
+    if (numbers->count > 0)
+        qsort(numbers->items, numbers->count, sizeof *numbers->items, by_number);
+    return status;
+}
+
+/* Chooses the newest good snapshot, and keeps it in memory. */
+static gordian_status choose_snapshot(struct recovery *recovery, int folder, gordian_error *error)
+{
+    const struct numbers *list = &recovery->snapshots;
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = list->count; i > 0 && status == GORDIAN_OK && !recovery->snapshot; i--) {
+        bool good;
+        recovery->image.used = 0;
+        status = snapshot_read(folder, list->items[i - 1], &recovery->image, &good, error);
+        if (good) {
+            recovery->snapshot = list->items[i - 1];
+            recovery->older = i > 1 ? list->items[i - 2] : 0;
+        }
+        recovery->bad_snapshot |= !good;
+    }
+    return status;
+}
+
+/* ---- the journal */
+
+/* Are there records behind the snapshot in this file, or may there be? */
+static bool is_needed(const struct recovery *recovery, size_t index)
+{
+    return index + 1 >= recovery->numbers.count ||
+           recovery->numbers.items[index + 1] > recovery->snapshot + 1;
+}
+
+/* Does it go on where the last one ended? */
+static bool check_frame(struct recovery *recovery, const struct batch *batch)
+{
+    uint64_t last = batch->first + batch->count - 1;
+    if (batch->first > recovery->last + 1)
+        note_damage(recovery, "records %llu to %llu are missing",
+                    (unsigned long long)recovery->last + 1, (unsigned long long)batch->first - 1);
+    else if (batch->frame != recovery->frame + 1)
+        note_damage(recovery, "something is missing behind record %llu",
+                    (unsigned long long)recovery->last);
+    else if (recovery->senseless && batch->count > 0 && last >= recovery->senseless)
+        note_damage(recovery, "record %llu makes no sense behind those before it",
+                    (unsigned long long)recovery->senseless);
+    if (batch->count > 0 && last > recovery->last && !recovery->damaged) {
+        recovery->last = last; /* otherwise the snapshot has it */
+        recovery->bytes += batch->body.used;
+    }
+    return !recovery->damaged;
+}
+
+/* Every frame of a file. One that is only looked at for incidents may be damaged. */
+static void check_frames(struct recovery *recovery, struct journal_file *file, bool needed)
+{
+    struct batch batch;
+    size_t before = file->at;
+    if (needed && recovery->frame && file->frame != recovery->frame)
+        note_damage(recovery, "something is missing behind record %llu",
+                    (unsigned long long)recovery->last);
+    if (needed)
+        recovery->frame = file->frame;
+    while (!recovery->damaged && (recovery->end = journal_next(file, &batch)) == JOURNAL_MORE) {
+        if (needed && !check_frame(recovery, &batch))
+            file->at = before; /* here it ends */
+        before = file->at;
+        if (needed && !recovery->damaged)
+            recovery->frame = batch.frame;
+        recovery->unapplied |= batch.incident_count && batch.frame > recovery->applied;
+    }
+}
+
+/* Does the history have all incidents of this file, behind which another begins? Then it is kept
+ * for those who ask about the past, and not looked at. */
+static bool is_told(const struct recovery *recovery, size_t index, int folder)
+{
+    uint64_t before;
+    return journal_begins(folder, recovery->numbers.items[index + 1], &before, NULL) &&
+           before <= recovery->applied;
+}
+
+static gordian_status check_file(struct recovery *recovery, size_t index, int folder,
+                                 const gordian_allocator *memory, gordian_error *error)
+{
+    struct journal_file *file = &recovery->files[index];
+    char name[JOURNAL_NAME];
+    uint64_t first = recovery->numbers.items[index];
+    bool needed = is_needed(recovery, index);
+    if (!needed && is_told(recovery, index, folder))
+        return GORDIAN_OK;
+    file_name(name, sizeof name, "journal", first);
+    gordian_status status = journal_read(file, folder, name, first, memory, error);
+    recovery->file = needed ? file : NULL;
+    if (status != GORDIAN_OK)
+        return status;
+    if (needed && first > recovery->last + 1) {
+        file->at = 0; /* whatever it is, it does not belong here */
+        note_damage(recovery, "records %llu to %llu are missing",
+                    (unsigned long long)recovery->last + 1, (unsigned long long)first - 1);
+    } else if (needed && file->at == 0) {
+        note_damage(recovery, "its beginning fails its checksum");
+    } else if (file->at > 0) {
+        check_frames(recovery, file, needed);
+    }
+    if (needed && !recovery->damaged && recovery->end != JOURNAL_ENDS &&
+        index + 1 < recovery->numbers.count)
+        note_damage(recovery, "what follows record %llu fails its checksum",
+                    (unsigned long long)recovery->last);
+    return GORDIAN_OK;
+}
+
+gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t applied,
+                              uint64_t senseless, const gordian_allocator *memory,
+                              gordian_error *error)
+{
+    *recovery = (struct recovery){.applied = applied, .senseless = senseless, .end = JOURNAL_ENDS};
+    bytes_init(&recovery->image, memory);
+    gordian_status status = numbers_list(&recovery->numbers, folder, "journal", memory, error);
+    if (status == GORDIAN_OK)
+        status = numbers_list(&recovery->snapshots, folder, "snapshot", memory, error);
+    if (status == GORDIAN_OK)
+        status = choose_snapshot(recovery, folder, error);
+    recovery->files =
+        memory_zeroed(memory, (recovery->numbers.count + 1) * sizeof *recovery->files);
+    if (status == GORDIAN_OK && !recovery->files)
+        status = fail_memory(error);
+    recovery->last = recovery->snapshot;
+    for (size_t i = 0; status == GORDIAN_OK && !recovery->damaged && i < recovery->numbers.count;
+         i++)
+        status = check_file(recovery, i, folder, memory, error);
+    if (status == GORDIAN_OK && !recovery->damaged && recovery->bad_snapshot && recovery->last == 0)
+        note_damage(recovery, "no snapshot is whole");
+    return status;
+}
+
+void recovery_judge_loss(struct recovery *recovery, const struct folder_past *past)
+{
+    bool ahead = recovery->applied > recovery->frame && !past_has_power_cut(past);
+    recovery->lost = ahead ? recovery->applied - recovery->frame : 0;
+}
+
+void recovery_tell_loss(const struct recovery *recovery, char *text, size_t size)
+{
+    snprintf(text, size,
+             "acknowledged records are lost: the journal ends with record %llu in batch %llu, "
+             "but " STORE_FILE " has noted batch %llu",
+             (unsigned long long)recovery->last, (unsigned long long)recovery->frame,
+             (unsigned long long)recovery->applied);
+}
+
+void recovery_free(struct recovery *recovery, const gordian_allocator *memory)
+{
+    for (size_t i = 0; recovery->files && i < recovery->numbers.count; i++)
+        if (recovery->files[i].bytes.data)
+            bytes_free(&recovery->files[i].bytes);
+    if (recovery->image.data)
+        bytes_free(&recovery->image);
+    memory_free(memory, recovery->files);
+    memory_free(memory, recovery->numbers.items);
+    memory_free(memory, recovery->snapshots.items);
+    *recovery = (struct recovery){0};
+}
+
+/* ---- what is good in it, again */
+
+static struct journal_file rewound_file(const struct journal_file *file)
+{
+    struct journal_file again = *file;
+    again.bytes.used = file->at;
+    again.at = file->at ? JOURNAL_HEAD : 0;
+    again.frame = file->at ? wire_load64(file->bytes.data + 16) : 0;
+    return again;
+}
+
+/* Incidents that SQLite has lost, or did not get to. */
+int recovery_apply(const struct recovery *recovery, struct history *history)
+{
+    struct batch batch;
+    int code = SQLITE_OK;
+    for (size_t i = 0; recovery->unapplied && i < recovery->numbers.count; i++) {
+        struct journal_file file = rewound_file(&recovery->files[i]);
+        while (file.at > 0 && !code && journal_next(&file, &batch) == JOURNAL_MORE)
+            if (batch.frame > recovery->applied)
+                code = history_write(history, &batch, 1);
+    }
+    return code;
+}
+
+gordian_status recovery_load(struct recovery *recovery, const struct store_loader *loader,
+                             void *context, gordian_error *error)
+{
+    struct batch batch;
+    gordian_status status = GORDIAN_OK;
+    if (recovery->snapshot)
+        status = sections_load(&recovery->image, SNAPSHOT_HEAD, loader, context, error);
+    if (recovery->image.data)
+        bytes_free(&recovery->image);
+    for (size_t i = 0; i < recovery->numbers.count; i++) {
+        struct journal_file file = rewound_file(&recovery->files[i]);
+        while (is_needed(recovery, i) && status == GORDIAN_OK &&
+               journal_next(&file, &batch) == JOURNAL_MORE)
+            status = batch_load(&batch, recovery->snapshot, loader, context, error);
+    }
+    return status;
+}

@@ -1,0 +1,156 @@
+/*
+ * Moving aside what is damaged. Nothing is ever deleted: it keeps all its bytes under another name,
+ * and what takes its place has every record up to the last good one, and every incident that can
+ * still be read.
+ */
+#include "foundation/base/error.h"
+#include "service/serve/store/files.h"
+#include "service/serve/store/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define READY STORE_FILE ".repaired"
+
+/* "journal-00000000000000000001.damaged-20261115T091500", with a number behind it if that is taken.
+ */
+static gordian_status new_name(const struct folder *folder, const char *from, char *name,
+                               size_t size, gordian_error *error)
+{
+    char when[32];
+    time_t now = time(NULL);
+    struct tm parts;
+    gmtime_r(&now, &parts);
+    strftime(when, sizeof when, "%Y%m%dT%H%M%S", &parts);
+    for (unsigned n = 0; n < 1000; n++) {
+        snprintf(name, size, n ? "%s.damaged-%s.%u" : "%s.damaged-%s", from, when, n);
+        if (!file_exists(folder->fd, name))
+            return GORDIAN_OK;
+    }
+    return fail(error, GORDIAN_STATUS_IO, "%.200s: too many damaged files", folder->path);
+}
+
+/* One that is not there is no error. */
+static gordian_status move_aside(const struct folder *folder, const char *from,
+                                 gordian_error *error)
+{
+    char name[JOURNAL_NAME];
+    gordian_status status = new_name(folder, from, name, sizeof name, error);
+    if (status == GORDIAN_OK && renameat(folder->fd, from, folder->fd, name) != 0 &&
+        errno != ENOENT)
+        status = fail_disk(error, errno);
+    return status;
+}
+
+/* ---- the journal */
+
+static gordian_status move_numbered(const struct folder *folder, const char *prefix,
+                                    const struct numbers *list, uint64_t after,
+                                    gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    char name[JOURNAL_NAME];
+    /* The last one first: what is left, if this is interrupted, is damaged as it was. */
+    for (size_t i = list->count; i > 0 && list->items[i - 1] > after && status == GORDIAN_OK; i--) {
+        file_name(name, sizeof name, prefix, list->items[i - 1]);
+        status = move_aside(folder, name, error);
+    }
+    return status;
+}
+
+/* Keeps all of a file under another name, then cuts it off. */
+static gordian_status copy_and_cut(const struct folder *folder, const struct journal_file *file,
+                                   gordian_error *error)
+{
+    char from[JOURNAL_NAME], to[JOURNAL_NAME];
+    file_name(from, sizeof from, "journal", file->first);
+    gordian_status status = new_name(folder, from, to, sizeof to, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int source = openat(folder->fd, from, O_WRONLY | O_CLOEXEC);
+    int target = file_make(folder->fd, to);
+    if (source < 0 || target < 0 ||
+        !file_write_bytes(target, file->bytes.data, file->bytes.used, 0) || fsync(target) != 0 ||
+        !files_synced(folder->fd) || ftruncate(source, (off_t)file->at) != 0 || fsync(source) != 0)
+        status = fail_disk(error, errno);
+    if (source >= 0)
+        close(source);
+    if (target >= 0)
+        close(target);
+    return status;
+}
+
+gordian_status repair_journal(const struct folder *folder, const struct recovery *recovery,
+                              gordian_error *error)
+{
+    const struct journal_file *file = recovery->file;
+    bool whole = !file || file->at <= JOURNAL_HEAD; /* nothing in it is good */
+    uint64_t after = !file ? 0 : whole ? file->first - 1 : file->first;
+    gordian_status status =
+        move_numbered(folder, "snapshot", &recovery->snapshots, recovery->snapshot, error);
+    if (status == GORDIAN_OK)
+        status = move_numbered(folder, "journal", &recovery->numbers, after, error);
+    if (status == GORDIAN_OK && !whole)
+        status = copy_and_cut(folder, file, error);
+    if (status == GORDIAN_OK && !files_synced(folder->fd))
+        status = fail_disk(error, errno);
+    return status;
+}
+
+/* ---- the history
+ *
+ * The one step that counts is a rename: before it the damaged database is where it was, behind it
+ * the new one is whole under the name above, and whoever opens the folder next ends the rest. */
+
+gordian_status repair_finish(const struct folder *folder, gordian_error *error)
+{
+    if (!file_exists(folder->fd, READY))
+        return GORDIAN_OK;
+    gordian_status status = move_aside(folder, STORE_FILE "-wal", error);
+    if (status == GORDIAN_OK)
+        status = move_aside(folder, STORE_FILE, error);
+    unlinkat(folder->fd, STORE_FILE "-shm", 0);
+    if (status == GORDIAN_OK && !file_rename(folder->fd, READY, STORE_FILE))
+        status = fail_disk(error, errno);
+    return status;
+}
+
+/* A new database with what can be read in the old one. What cannot is left behind. */
+static gordian_status build_history(const struct folder *folder, const char *path,
+                                    gordian_error *error)
+{
+    struct history fresh;
+    sqlite3 *old = NULL;
+    bool damaged;
+    gordian_status status = history_open(&fresh, path, true, &damaged, error);
+    if (status != GORDIAN_OK)
+        return status;
+    int code = sqlite3_exec(fresh.db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
+    if (!code && sqlite3_open_v2(folder->file, &old, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
+        code = history_copy(&fresh, old);
+    sqlite3_close(old);
+    /* Everything into the file itself, which then needs no log. */
+    if (!code)
+        code = sqlite3_wal_checkpoint_v2(fresh.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    if (code)
+        status = history_explain(&fresh, code, error);
+    history_close(&fresh);
+    return status;
+}
+
+gordian_status repair_history(const struct folder *folder, gordian_error *error)
+{
+    static const char fresh[] = STORE_FILE ".new";
+    char path[4096];
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder->path, fresh) >= sizeof path)
+        return fail(error, GORDIAN_STATUS_INPUT, "the name of the folder is too long");
+    unlinkat(folder->fd, fresh, 0); /* of a repair that did not end */
+    unlinkat(folder->fd, STORE_FILE ".new-wal", 0);
+    gordian_status status = build_history(folder, path, error);
+    if (status == GORDIAN_OK && !file_rename(folder->fd, fresh, READY))
+        status = fail_disk(error, errno);
+    return status != GORDIAN_OK ? status : repair_finish(folder, error);
+}

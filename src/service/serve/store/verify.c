@@ -1,0 +1,129 @@
+/* Is a folder that nobody works in whole? Nothing in it is changed. */
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "service/serve/store/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+static gordian_status open_for_reading(const char *path, int *folder, gordian_error *error)
+{
+    *folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*folder < 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: %s", path, strerror(errno));
+    if (flock(*folder, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return GORDIAN_OK; /* also where there are no locks */
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                "%.200s: a gordian serve works here: verify a copy, or when it has ended", path);
+}
+
+/* Is there a database, and all of its files? A marker that may not be opened for writing is not
+ * read. */
+static gordian_status check_contents(int folder, const char *path, bool *empty,
+                                     gordian_error *error)
+{
+    struct marker marker;
+    struct folder_contents contents = {0};
+    gordian_error trouble = {0};
+    char missing[JOURNAL_NAME];
+    gordian_status status = marker_open(&marker, folder, &trouble);
+    if (status == GORDIAN_STATUS_INPUT)
+        fail(error, status, "%.200s/" MARKER_FILE ": %.100s", path, trouble.message);
+    else
+        status = folder_list(folder, &marker, &contents, error);
+    if (status == GORDIAN_OK) {
+        *empty = folder_is_empty(&contents, &marker);
+        folder_find_missing(&contents, &marker, missing, sizeof missing);
+        if (*empty && contents.others)
+            status = fail(error, GORDIAN_STATUS_INPUT,
+                          "%.200s: no database of gordian serve is here, only other files", path);
+        else if (!*empty && missing[0])
+            status = fail(error, GORDIAN_STATUS_INPUT, "%.200s: %.40s is missing", path, missing);
+    }
+    marker_close(&marker);
+    return status;
+}
+
+/* Is the end of the journal where it was? */
+static gordian_status check_end(struct recovery *recovery, int folder, const char *path,
+                                gordian_error *error)
+{
+    struct folder_past past;
+    char loss[200];
+    folder_read_past(folder, &past);
+    if (recovery->end == JOURNAL_TORN && !past.killed)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%.200s: what follows record %llu fails its checksum, although the service was "
+                    "stopped in order",
+                    path, (unsigned long long)recovery->last);
+    recovery_judge_loss(recovery, &past);
+    if (!recovery->lost)
+        return GORDIAN_OK;
+    recovery_tell_loss(recovery, loss, sizeof loss);
+    return fail(error, GORDIAN_STATUS_INPUT, "%.200s: %s", path, loss);
+}
+
+static gordian_status check_journal(struct recovery *recovery, int folder, uint64_t applied,
+                                    const char *path, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    gordian_error trouble = {0};
+    gordian_status status = recovery_check(recovery, folder, applied, 0, &memory, &trouble);
+    if (status != GORDIAN_OK)
+        return fail(error, status, "%.200s, reading the journal: %.190s", path, trouble.message);
+    if (recovery->damaged)
+        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: %.200s", path, recovery->what);
+    if (recovery->end == JOURNAL_BROKEN)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%.200s: what follows record %llu fails its checksum, in the middle of a file",
+                    path, (unsigned long long)recovery->last);
+    if (recovery->bad_snapshot)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%.200s: the newest snapshot is damaged; the one before it and the journal "
+                    "have everything",
+                    path);
+    return check_end(recovery, folder, path, error);
+}
+
+static gordian_status verify_files(const char *path, int folder, const struct store_loader *loader,
+                                   void *context, struct store_verdict *verdict,
+                                   gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct incidents_db *db = NULL;
+    struct recovery recovery = {0};
+    uint64_t applied = 0;
+    gordian_status status = incidents_open(&db, path, NULL, error);
+    if (status == GORDIAN_OK)
+        status = incidents_verify(db, &verdict->incidents, &applied, error);
+    if (status == GORDIAN_OK)
+        status = check_journal(&recovery, folder, applied, path, error);
+    verdict->snapshot = recovery.snapshot;
+    verdict->last = recovery.last;
+    verdict->torn = recovery.end != JOURNAL_ENDS;
+    verdict->ahead = recovery.applied > recovery.frame;
+    if (status == GORDIAN_OK)
+        status = recovery_load(&recovery, loader, context, error);
+    recovery_free(&recovery, &memory);
+    incidents_close(db);
+    return status;
+}
+
+gordian_status store_verify(const char *path, const struct store_loader *loader, void *context,
+                            struct store_verdict *verdict, gordian_error *error)
+{
+    int folder;
+    *verdict = (struct store_verdict){0};
+    gordian_status status = open_for_reading(path, &folder, error);
+    if (status == GORDIAN_OK)
+        status = check_contents(folder, path, &verdict->empty, error);
+    if (status == GORDIAN_OK && !verdict->empty)
+        status = verify_files(path, folder, loader, context, verdict, error);
+    if (folder >= 0)
+        close(folder);
+    return status;
+}

@@ -1,0 +1,263 @@
+/* Who is to blame: stuck, mismatched, silent, absent. */
+#include "sources/collectives/training.h"
+
+#include "foundation/base/error.h"
+
+const char *blame_text(enum blame blame)
+{
+    static const char *const texts[] = {"nothing", "absent", "silent", "stuck", "mismatch"};
+    return texts[blame];
+}
+
+static bool name_has(const struct training *job, uint32_t name, const char *part)
+{
+    return strstr(training_name(job, name), part) != NULL;
+}
+
+/* How many are in it and in nothing before it. */
+static uint32_t in_front(const struct meeting *meeting)
+{
+    return meeting->count - (meeting->late_count - meeting->missing_count);
+}
+
+/* Of several operations that tell the same of a rank, the one it came to first, or should have. */
+static bool tells_more(const struct training *job, uint32_t rank, uint32_t meeting, uint32_t other)
+{
+    const struct meeting *a = &job->meetings[meeting], *b = &job->meetings[other];
+    if (job->ranks[rank].blame != BLAME_STUCK)
+        return in_front(a) > in_front(b);
+    uint64_t records[2] = {UINT64_MAX, UINT64_MAX};
+    for (int i = 0; i < 2; i++) {
+        const struct meeting *both = i ? b : a;
+        for (uint32_t j = 0; j < both->count; j++)
+            if (job->flights[both->first + j].rank == rank)
+                records[i] = flight_operation(job, &job->flights[both->first + j])->record;
+    }
+    return records[0] < records[1];
+}
+
+void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t meeting)
+{
+    struct rank *accused = &job->ranks[rank];
+    if (accused->blame == BLAME_NONE) {
+        accused->blame = (uint8_t)blame;
+        accused->meeting = meeting;
+    } else if (accused->blame == (uint8_t)blame &&
+               tells_more(job, rank, meeting, accused->meeting)) {
+        accused->meeting = meeting;
+    }
+}
+
+/* ------------------------------------------------------------------ stuck devices */
+
+/* Does nobody get through it before all have begun it? So it is unless it has a root. */
+static bool is_symmetric(const struct training *job, uint32_t name)
+{
+    return name_has(job, name, "all") || name_has(job, name, "reduce_scatter") ||
+           name_has(job, name, "barrier");
+}
+
+/* Completed on a peer and not here: the device has stopped, whatever its host has queued since. */
+static void accuse_incomplete(struct training *job, uint32_t index)
+{
+    const struct meeting *meeting = &job->meetings[index];
+    const struct flight *flights = job->flights + meeting->first;
+    if (meeting->completed == 0)
+        return;
+    bool symmetric = is_symmetric(job, flight_operation(job, flights)->name);
+    if (!symmetric && (meeting->count > 1 || meeting->missing_count > 0))
+        return;
+    for (uint32_t i = 0; i < meeting->count; i++)
+        if (!flight_operation(job, &flights[i])->unsure)
+            accuse_rank(job, flights[i].rank, BLAME_STUCK, index);
+}
+
+/* All have queued it, devices of some have begun it, and those of others, who have nothing to do
+ * before it, have not. Only where recorders note what has begun. */
+static void accuse_unbegun(struct training *job, uint32_t index)
+{
+    const struct meeting *meeting = &job->meetings[index];
+    const struct flight *flights = job->flights + meeting->first;
+    uint32_t started = 0;
+    if (meeting->completed || meeting->missing_count || meeting->count < 2)
+        return;
+    for (uint32_t i = 0; i < meeting->count; i++)
+        started += flight_operation(job, &flights[i])->state == STATE_STARTED;
+    for (uint32_t i = 0; started && i < meeting->count; i++) {
+        const struct operation *operation = flight_operation(job, &flights[i]);
+        const struct rank *rank = &job->ranks[flights[i].rank];
+        if (operation->state == STATE_SCHEDULED && !operation->unsure && !rank->untimed &&
+            rank->oldest == operation->order)
+            accuse_rank(job, flights[i].rank, BLAME_STUCK, index);
+    }
+}
+
+/* ------------------------------------------------------------------ mismatches */
+
+static bool name_is(const struct training *job, uint32_t name, const char *text)
+{
+    return strcmp(training_name(job, name), text) == 0;
+}
+
+/* Sizes that all members must agree on; others may differ from rank to rank. */
+static uint64_t agreed_input(const struct training *job, const struct operation *operation)
+{
+    bool agreed = name_has(job, operation->name, "all_reduce") ||
+                  name_has(job, operation->name, "allreduce") ||
+                  name_has(job, operation->name, "reduce_scatter") ||
+                  name_is(job, operation->name, "reduce") ||
+                  name_is(job, operation->name, "_reduce_oop") ||
+                  name_has(job, operation->name, "broadcast");
+    return agreed ? operation->input : 0;
+}
+
+static uint64_t agreed_output(const struct training *job, const struct operation *operation)
+{
+    bool agreed = name_has(job, operation->name, "all_reduce") ||
+                  name_has(job, operation->name, "allreduce") ||
+                  name_has(job, operation->name, "all_gather") ||
+                  name_has(job, operation->name, "allgather");
+    return agreed ? operation->output : 0;
+}
+
+static bool sizes_match(const struct training *job, const struct operation *a,
+                        const struct operation *b)
+{
+    return agreed_input(job, a) == agreed_input(job, b) &&
+           agreed_output(job, a) == agreed_output(job, b);
+}
+
+static bool types_match(const struct operation *a, const struct operation *b)
+{
+    return a->type == b->type || !a->type || !b->type;
+}
+
+static bool operations_match(const struct training *job, const struct operation *a,
+                             const struct operation *b)
+{
+    if (a->partial || b->partial)
+        return true;
+    return a->name == b->name && types_match(a, b) && sizes_match(job, a, b);
+}
+
+/* The flight that most agree with, if there is one; *votes tells how many do. */
+static const struct operation *find_majority(const struct training *job,
+                                             const struct meeting *meeting, uint32_t *votes)
+{
+    const struct flight *flights = job->flights + meeting->first;
+    const struct operation *leader = flight_operation(job, flights);
+    uint32_t lead = 1;
+    for (uint32_t i = 1; i < meeting->count; i++) {
+        const struct operation *operation = flight_operation(job, &flights[i]);
+        if (operations_match(job, leader, operation)) {
+            lead++;
+        } else if (lead > 0) {
+            lead--;
+        } else {
+            leader = operation;
+            lead = 1;
+        }
+    }
+    *votes = 0;
+    for (uint32_t i = 0; i < meeting->count; i++)
+        *votes += operations_match(job, leader, flight_operation(job, &flights[i]));
+    return leader;
+}
+
+static void mark_odd(struct training *job, uint32_t index, const struct operation *leader,
+                     struct mismatch *mismatch)
+{
+    struct meeting *meeting = &job->meetings[index];
+    for (uint32_t i = 0; i < meeting->count; i++) {
+        struct flight *flight = &job->flights[meeting->first + i];
+        const struct operation *operation = flight_operation(job, flight);
+        flight->odd = !operations_match(job, leader, operation);
+        meeting->odd_count += flight->odd;
+        mismatch->name |= flight->odd && operation->name != leader->name;
+        mismatch->type |= flight->odd && !types_match(operation, leader);
+        mismatch->size |=
+            flight->odd && operation->name == leader->name && !sizes_match(job, operation, leader);
+        if (flight->odd && !mismatch->tie)
+            accuse_rank(job, flight->rank, BLAME_MISMATCH, index);
+        job->ranks[flight->rank].disputed |= mismatch->tie;
+    }
+}
+
+/* The first of a group only: what comes behind it is out of step because of it. */
+static gordian_status find_mismatches(struct training *job, gordian_error *error)
+{
+    uint32_t done = GORDIAN_NONE; /* a group */
+    for (uint32_t i = 0; i < job->meeting_count; i++) {
+        struct meeting *meeting = &job->meetings[i];
+        uint32_t votes;
+        if (meeting->group == done || meeting->count < 2)
+            continue;
+        const struct operation *leader = find_majority(job, meeting, &votes);
+        if (votes == meeting->count)
+            continue;
+        if (!memory_grow(&job->memory, &job->mismatches, &job->mismatch_room,
+                         job->mismatch_count + 1, sizeof *job->mismatches))
+            return fail_memory(error);
+        struct mismatch *mismatch = &job->mismatches[job->mismatch_count++];
+        *mismatch = (struct mismatch){.meeting = i, .tie = 2 * votes <= meeting->count};
+        mark_odd(job, i, leader, mismatch);
+        meeting->stalled = false;
+        done = meeting->group;
+    }
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ absent and silent */
+
+/* A send to which its receiver has not come engages its sender only in the end: see sends.c. */
+static void note_engaged(struct training *job)
+{
+    for (size_t i = 0; i < job->flight_count; i++) {
+        uint32_t meeting = job->flights[i].meeting;
+        if (meeting != GORDIAN_NONE && !job->meetings[meeting].unreceived)
+            job->ranks[job->flights[i].rank].engaged = true;
+    }
+}
+
+/* Who is missing where others are and is in nothing itself. Senders are judged later. */
+static void accuse_missing(struct training *job, uint32_t index)
+{
+    const struct meeting *meeting = &job->meetings[index];
+    if (meeting_is_unsure(job, meeting))
+        return;
+    for (uint32_t i = 0; i < meeting->missing_count; i++) {
+        uint32_t rank = job->late[meeting->late_first + i];
+        const struct rank *missing = &job->ranks[rank];
+        if (!missing->heard)
+            accuse_rank(job, rank, BLAME_SILENT, index);
+        else if (!missing->engaged && !missing->sender && !missing->unjudged && !missing->undecided)
+            accuse_rank(job, rank, BLAME_ABSENT, index);
+    }
+}
+
+static void note_wanted(struct training *job)
+{
+    for (size_t i = 0; i < job->meeting_count; i++)
+        for (uint32_t j = 0; !job->meetings[i].unreceived && j < job->meetings[i].missing_count;
+             j++)
+            job->ranks[job->late[job->meetings[i].late_first + j]].wanted = true;
+}
+
+gordian_status training_accuse(struct training *job, gordian_error *error)
+{
+    note_engaged(job);
+    note_wanted(job);
+    for (uint32_t i = 0; i < job->meeting_count; i++)
+        if (job->meetings[i].peer == GORDIAN_NONE)
+            accuse_incomplete(job, i);
+    gordian_status status = find_mismatches(job, error);
+    for (uint32_t i = 0; status == GORDIAN_OK && i < job->meeting_count; i++)
+        if (job->meetings[i].peer == GORDIAN_NONE && job->meetings[i].odd_count == 0)
+            accuse_unbegun(job, i);
+    if (status != GORDIAN_OK)
+        return status;
+    bool senders = find_senders(job);
+    for (uint32_t i = 0; i < job->meeting_count; i++)
+        accuse_missing(job, i);
+    return senders ? training_settle_senders(job, error) : GORDIAN_OK;
+}

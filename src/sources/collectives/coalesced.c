@@ -1,0 +1,226 @@
+#include "sources/collectives/coalesced.h"
+
+bool name_is_closing(const char *name, size_t length)
+{
+    static const char word[] = "_coalesced";
+    size_t size = sizeof word - 1;
+    if (length + 1 == size)
+        return memcmp(name, word + 1, length) == 0;
+    return length > size && memcmp(name + length - size, word, size) == 0;
+}
+
+static struct seat *find_seat(struct seat *seats, size_t count, uint32_t group)
+{
+    for (size_t i = 0; i < count; i++)
+        if (seats[i].group == group)
+            return &seats[i];
+    return NULL;
+}
+
+/* Entries of one group with both numbers the same belong to one launch. Without numbers nothing is
+ * known. */
+static bool same_launch(const struct recorded *a, const struct recorded *b)
+{
+    return (a->collective || a->p2p) && a->collective == b->collective && a->p2p == b->p2p;
+}
+
+static void find_launches(struct recorded *entries, size_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct recorded *entry = &entries[i];
+        entry->launch = i;
+        entry->operation.order = entry->operation.record;
+        if (entry->previous == GORDIAN_NONE)
+            continue;
+        struct recorded *previous = &entries[entry->previous];
+        if (previous->closing || !same_launch(previous, entry))
+            continue;
+        entry->launch = previous->launch;
+        previous->continued = true;
+    }
+}
+
+/* ------------------------------------------------------------------ the state of a launch */
+
+/* Has the rank done something since? In a dump of active entries the completed closing entry is
+ * left out: then the launch has been closed, unless the status says that the last thing that was
+ * handed to the device came before it. */
+static bool has_gone_on(const struct recorded *entries, size_t count, uint32_t last,
+                        const struct seat *seat, bool active)
+{
+    if (last + 1 < count)
+        return true;
+    return active && seat && seat->known && seat->enqueued >= 0 &&
+           !came_before((uint64_t)seat->enqueued, &entries[last].operation);
+}
+
+static bool launch_has_peers(const struct recorded *entries, uint32_t last)
+{
+    for (uint32_t i = last;; i = entries[i].previous) {
+        if (entries[i].operation.peer != GORDIAN_NONE)
+            return true;
+        if (i == entries[last].launch)
+            return false;
+    }
+}
+
+/* ------------------------------------------------------------------ members to operations */
+
+static void settle_transfers(struct recorded *entries, uint32_t last, uint8_t state)
+{
+    uint64_t order = entries[entries[last].launch].operation.record;
+    for (uint32_t i = last;; i = entries[i].previous) {
+        struct recorded *entry = &entries[i];
+        entry->operation.state = state;
+        entry->operation.order = order;
+        entry->operation.coalesced = true;
+        entry->dropped |= entry->closing;
+        if (i == entries[last].launch)
+            return;
+    }
+}
+
+/* The first entry of the launch becomes the operation. A name that all members share says more
+ * than "coalesced". */
+static void fold_collectives(struct recorded *entries, uint32_t last, uint8_t state, bool whole)
+{
+    struct recorded *first = &entries[entries[last].launch];
+    uint32_t name = first->operation.name;
+    uint64_t input = 0, output = 0;
+    for (uint32_t i = last;; i = entries[i].previous) {
+        struct recorded *entry = &entries[i];
+        entry->dropped = entry != first;
+        input += entry->operation.input;
+        output += entry->operation.output;
+        if (!entry->closing && entry->operation.name != name)
+            name = entries[last].operation.name;
+        if (i == entries[last].launch)
+            break;
+    }
+    first->operation.name = name;
+    first->operation.input = input;
+    first->operation.output = output;
+    first->operation.state = state;
+    first->operation.coalesced = true;
+    first->operation.partial = !whole;
+}
+
+/* The recorder may have forgotten the first entries of the oldest launch it still has. */
+static bool launch_is_whole(const struct recorded *entries, uint32_t last)
+{
+    const struct recorded *first = &entries[entries[last].launch];
+    return entries[last].launch > 0 || first->operation.record == 0;
+}
+
+/* Of a launch that is completed a dump of active entries has the members alone, and the recorder
+ * may have forgotten the first ones: then a single one is left, the oldest entry of the dump. A
+ * coalesced group of one send or receive leaves one anywhere. The entry that follows its record is
+ * the closing one: if that is something else, it is no member. A member never starts. */
+static bool is_lone(const struct recorded *entries, size_t count, uint32_t index)
+{
+    const struct recorded *entry = &entries[index];
+    bool followed =
+        index + 1 < count && entries[index + 1].operation.record == entry->operation.record + 1;
+    bool oldest = index == 0 && entry->operation.record > 0;
+    return entry->operation.state == STATE_SCHEDULED && !followed && (oldest || entry->is_p2p);
+}
+
+/* A closing entry without members. Those that say what it is may be forgotten: then it cannot be
+ * compared with what other ranks have. */
+static void settle_closing(struct recorded *entry, bool whole, bool active)
+{
+    entry->dropped = !whole && !active;
+    entry->operation.partial = !whole;
+}
+
+static void settle_launch(struct recorded *entries, size_t count, uint32_t last, struct seat *seat,
+                          bool active)
+{
+    struct recorded *entry = &entries[last];
+    bool alone = entry->launch == last, whole = launch_is_whole(entries, last);
+    entry->operation.passed = has_gone_on(entries, count, last, seat, active);
+    entry->operation.lone = active && alone && !entry->closing && is_lone(entries, count, last);
+    if (alone && !entry->closing)
+        return;
+    if (seat && (entry->is_p2p || launch_has_peers(entries, last)))
+        seat->coalesces = true;
+    /* Without a closing entry: the call that closes the launch has not returned, or its entry was
+     * left out because it is completed. A rank that has gone on has returned from it. */
+    uint8_t state =
+        entry->operation.passed && !entry->closing ? STATE_COMPLETED : entry->operation.state;
+    if (seat && alone && entry->is_p2p && state != STATE_COMPLETED)
+        seat->lost = true;
+    if (launch_has_peers(entries, last) || (alone && entry->is_p2p))
+        settle_transfers(entries, last, state);
+    else if (!alone)
+        fold_collectives(entries, last, state, whole);
+    else
+        settle_closing(entry, whole, active);
+}
+
+/* ------------------------------------------------------------------ sequence numbers */
+
+/* Recorders of PyTorch 2.4 and 2.5 count a coalesced group of sends and receives among the
+ * collectives instead, on the ranks that take part only: then collectives of the group have
+ * different numbers on different ranks. It shows in two launches with the same number. */
+static void note_uneven(const struct recorded *entries, uint32_t index, struct seat *seat)
+{
+    const struct recorded *entry = &entries[index];
+    if (!seat || !entry->is_p2p || !entry->operation.coalesced || entry->launch != index)
+        return;
+    const struct recorded *previous =
+        entry->previous == GORDIAN_NONE ? NULL : &entries[entry->previous];
+    if (previous ? entry->p2p == previous->p2p && entry->collective > previous->collective
+                 : entry->p2p == 0 && entry->collective > 0)
+        seat->uneven = true;
+}
+
+/* ------------------------------------------------------------------ what is there */
+
+static bool is_contiguous(const struct recorded *entries, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (entries[i].operation.record != entries[i - 1].operation.record + 1)
+            return false;
+    return true;
+}
+
+/* The status says that a send or receive is completed, its entry does not: so it is a member of a
+ * coalesced group, whose closing entry was left out. No collective seen has that number. */
+static void note_member(const struct recorded *entry, struct seat *seat)
+{
+    if (seat && seat->known && entry->is_p2p && entry->operation.state != STATE_COMPLETED &&
+        !entry->operation.coalesced && seat->completed == seat->enqueued &&
+        entry->p2p > seat->top && seat->completed >= 0 && (uint64_t)seat->completed == entry->p2p)
+        seat->coalesces = true;
+}
+
+/* The first send or receive of a group has number 1: from there on the n-th send to a peer meets
+ * its n-th receive. Of a launch at the very start of a dump members may be forgotten. */
+static void note_whole(const struct recorded *entries, uint32_t index, struct seat *seat)
+{
+    const struct recorded *entry = &entries[index];
+    bool first = entry->previous == GORDIAN_NONE || !entries[entry->previous].p2p;
+    bool cut = entry->operation.coalesced && index == 0 && entry->operation.record > 0;
+    if (seat && entry->is_p2p && entry->p2p == 1 && first && !cut)
+        seat->whole = true;
+}
+
+void resolve_coalesced(struct recorded *entries, size_t count, struct seat *seats,
+                       size_t seat_count, bool active)
+{
+    bool contiguous = is_contiguous(entries, count);
+    find_launches(entries, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct seat *seat = find_seat(seats, seat_count, entries[i].operation.group);
+        if (!entries[i].continued)
+            settle_launch(entries, count, i, seat, active);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct seat *seat = find_seat(seats, seat_count, entries[i].operation.group);
+        note_uneven(entries, i, seat);
+        note_member(&entries[i], seat);
+        if (contiguous)
+            note_whole(entries, i, seat);
+    }
+}

@@ -1,0 +1,573 @@
+/* Meetings: which operations are in flight, who is in each, and who is late. */
+#include "sources/collectives/training.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/sort.h"
+
+#include <stdlib.h>
+
+/* Whoever is late, counted once for each operation: far above what jobs have, below what would
+ * not fit. */
+#define LATE_MOST (1u << 27)
+
+/* ------------------------------------------------------------------ members */
+
+/* Groups that no dump lists the ranks of have those that speak of them. */
+static gordian_status list_speakers(struct training *job, gordian_error *error)
+{
+    uint32_t *counts = memory_zeroed(&job->memory, (job->group_count + 1) * sizeof *counts);
+    gordian_status status = counts ? GORDIAN_OK : fail_memory(error);
+    for (uint32_t r = 0; status == GORDIAN_OK && r < job->rank_count; r++)
+        for (uint32_t i = 0; i < job->ranks[r].seat_count; i++)
+            counts[job->ranks[r].seats[i].group]++;
+    for (size_t g = 0; status == GORDIAN_OK && g < job->group_count; g++) {
+        struct group *group = &job->groups[g];
+        if (group->count || !counts[g]) {
+            counts[g] = 0; /* not to be filled */
+            continue;
+        }
+        uint32_t *members = memory_alloc(&job->memory, counts[g] * sizeof *members);
+        if (!members) {
+            status = fail_memory(error);
+            break;
+        }
+        memory_free(&job->memory, group->members);
+        group->members = members;
+    }
+    for (uint32_t r = 0; status == GORDIAN_OK && r < job->rank_count; r++) {
+        for (uint32_t i = 0; i < job->ranks[r].seat_count; i++) {
+            struct group *group = &job->groups[job->ranks[r].seats[i].group];
+            if (counts[group - job->groups])
+                group->members[group->count++] = r;
+        }
+    }
+    memory_free(&job->memory, counts);
+    return status;
+}
+
+/* Every rank that a group has is one of the job's. */
+static gordian_status list_ranks(struct training *job, gordian_error *error)
+{
+    for (size_t g = 0; g < job->group_count; g++) {
+        const struct group *group = &job->groups[g];
+        for (uint32_t i = 0; i < group->count; i++) {
+            if (!training_grow(job, (size_t)group->members[i] + 1))
+                return fail_memory(error);
+            job->ranks[group->members[i]].listed = true;
+        }
+    }
+    return GORDIAN_OK;
+}
+
+/* What one rank shows of a group holds for the group. */
+static void learn_groups(struct training *job)
+{
+    for (size_t r = 0; r < job->rank_count; r++) {
+        for (uint32_t i = 0; i < job->ranks[r].seat_count; i++) {
+            const struct seat *seat = &job->ranks[r].seats[i];
+            job->groups[seat->group].uneven |= seat->uneven;
+            job->coalesces |= seat->coalesces;
+            job->ranks[r].undecided |= seat->lost;
+        }
+    }
+}
+
+/* Has the device done all that was handed to it, and the operation among it? A number that a
+ * collective and a send can both have says nothing, unless sends are coalesced. */
+static bool is_idle_since(const struct training *job, const struct seat *seat,
+                          const struct operation *operation)
+{
+    if (!seat->known || seat->enqueued < 0 || seat->completed != seat->enqueued)
+        return false;
+    uint64_t last = (uint64_t)seat->enqueued;
+    if (last == operation->sequence && last == operation->other)
+        return operation->peer != GORDIAN_NONE && job->coalesces;
+    return !came_before(last, operation);
+}
+
+/* Is the last thing that the device has completed the collective, or something after it? Sends and
+ * receives that are not coalesced complete in an order of their own. */
+static bool is_completed_since(const struct training *job, const struct seat *seat,
+                               const struct operation *operation)
+{
+    if (!seat->known || seat->completed < 0)
+        return false;
+    uint64_t last = (uint64_t)seat->completed;
+    return last >= operation->sequence && last > operation->other &&
+           (job->coalesces || last > seat->top_p2p);
+}
+
+/* Is a later collective of the group not here? Then it is completed, and all before it are. */
+static bool is_overtaken(const struct rank *rank, const struct seat *seat,
+                         const struct operation *operation)
+{
+    const struct operation *end = rank->operations + seat->first + seat->collectives;
+    return seat->top > operation->sequence &&
+           seat->top - operation->sequence > (uint64_t)(end - operation - 1);
+}
+
+/* In a dump of active entries a single one may be all that is left of a coalesced group: the one
+ * that closes it was left out because it is completed, or others were forgotten. It shows
+ * - in the status of the group;
+ * - in later collectives that are completed: those of a group complete in order;
+ * - for sends and receives, which need not, in others of the job that are coalesced. */
+static bool is_left_over(const struct training *job, const struct rank *rank,
+                         const struct operation *operation)
+{
+    const struct seat *seat = rank_seat(rank, operation->group);
+    if (operation->coalesced || !in_flight(operation))
+        return false;
+    if (is_idle_since(job, seat, operation))
+        return true;
+    if (operation->peer != GORDIAN_NONE)
+        return operation->passed && job->coalesces;
+    return is_overtaken(rank, seat, operation) || is_completed_since(job, seat, operation);
+}
+
+/* Is the operation the last thing of its group, and the device not done with that? Then it is in
+ * flight. So it is if the status has not come to it: its launch is not closed yet. */
+static bool is_surely_in_flight(const struct rank *rank, const struct operation *operation)
+{
+    const struct seat *seat = rank_seat(rank, operation->group);
+    if (!seat->known)
+        return false;
+    if (seat->enqueued < 0 || came_before((uint64_t)seat->enqueued, operation))
+        return true;
+    for (uint32_t i = seat->first; i < seat->first + seat->count; i++)
+        if (rank->operations[i].record > operation->record)
+            return false;
+    return seat->completed != seat->enqueued;
+}
+
+static void retire_left_over(const struct training *job, struct rank *rank)
+{
+    rank->flights = 0;
+    rank->oldest = UINT64_MAX;
+    for (uint32_t i = 0; i < rank->operation_count; i++) {
+        struct operation *operation = &rank->operations[i];
+        if (is_left_over(job, rank, operation))
+            operation->state = STATE_COMPLETED;
+        if (!in_flight(operation))
+            continue;
+        operation->unsure = operation->lone && !is_surely_in_flight(rank, operation);
+        operation->partial |= operation->unsure;
+        rank->undecided |= operation->unsure;
+        rank->flights++;
+        if (!operation->sends && operation->order < rank->oldest)
+            rank->oldest = operation->order;
+    }
+}
+
+/* ------------------------------------------------------------------ flights */
+
+static size_t count_flights(const struct training *job)
+{
+    size_t count = 0;
+    for (size_t r = 0; r < job->rank_count; r++)
+        count += job->ranks[r].flights;
+    return count;
+}
+
+static int compare_flights(const void *left, const void *right, void *context)
+{
+    const struct training *job = context;
+    const struct flight *a = left, *b = right;
+    const struct operation *x = flight_operation(job, a), *y = flight_operation(job, b);
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    bool p = x->peer != GORDIAN_NONE, q = y->peer != GORDIAN_NONE;
+    if (p != q)
+        return p ? 1 : -1;
+    if (!p && x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* All of them, by group; its collectives by sequence and rank, then the others by rank. They come
+ * rank by rank and are brought in order by counting groups, then sorted within each. */
+static gordian_status gather_flights(struct training *job, gordian_error *error)
+{
+    size_t *starts = memory_zeroed(&job->memory, (job->group_count + 2) * sizeof *starts);
+    job->flight_count = count_flights(job);
+    job->flights = memory_alloc(&job->memory, (job->flight_count + 1) * sizeof *job->flights);
+    if (!starts || !job->flights) {
+        memory_free(&job->memory, starts);
+        return fail_memory(error);
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t r = 0; r < job->rank_count; r++) {
+            const struct rank *rank = &job->ranks[r];
+            for (uint32_t i = 0; i < rank->operation_count; i++) {
+                const struct operation *operation = &rank->operations[i];
+                if (!in_flight(operation))
+                    continue;
+                if (pass == 0)
+                    starts[operation->group + 2]++;
+                else
+                    job->flights[starts[operation->group + 1]++] =
+                        (struct flight){.rank = r, .operation = i, .meeting = GORDIAN_NONE};
+            }
+        }
+        for (size_t g = 0; pass == 0 && g < job->group_count; g++)
+            starts[g + 2] += starts[g + 1];
+    }
+    for (size_t g = 0; g < job->group_count; g++)
+        sort_with(job->flights + starts[g], starts[g + 1] - starts[g], sizeof *job->flights,
+                  compare_flights, job);
+    memory_free(&job->memory, starts);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ collectives */
+
+/* A rank's entry of a collective; NULL: the recorder has none. */
+static const struct operation *find_collective(const struct rank *rank, const struct seat *seat,
+                                               uint64_t sequence)
+{
+    size_t low = seat->first, high = seat->first + seat->collectives;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (rank->operations[middle].sequence < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < seat->first + seat->collectives && rank->operations[low].sequence == sequence
+               ? &rank->operations[low]
+               : NULL;
+}
+
+enum arrival {
+    ARRIVAL_NONE,      /* has not queued it */
+    ARRIVAL_FLIGHT,    /* has */
+    ARRIVAL_COMPLETED, /* and is through */
+};
+
+/* How far a member is with a collective of which it has no entry in flight. The recorder forgets
+ * the oldest entries, and a dump may have left out what was completed: then the status tells,
+ * unless it counts other things, too; and who has queued a later one has queued this. */
+static enum arrival tell_arrival(const struct training *job, const struct rank *rank,
+                                 uint32_t group, uint64_t sequence)
+{
+    const struct seat *seat = rank_seat(rank, group);
+    if (!seat)
+        return ARRIVAL_NONE;
+    const struct operation *operation = find_collective(rank, seat, sequence);
+    if (operation)
+        return in_flight(operation) ? ARRIVAL_FLIGHT : ARRIVAL_COMPLETED;
+    bool counted = seat->known && !job->groups[group].peers;
+    if (counted && seat->completed >= 0 && (uint64_t)seat->completed >= sequence)
+        return ARRIVAL_COMPLETED;
+    if (seat->reached > sequence)
+        return counted ? ARRIVAL_FLIGHT : ARRIVAL_COMPLETED;
+    return counted && seat->enqueued >= 0 && (uint64_t)seat->enqueued >= sequence ? ARRIVAL_FLIGHT
+                                                                                  : ARRIVAL_NONE;
+}
+
+static gordian_status add_late(struct training *job, struct meeting *meeting, uint32_t rank,
+                               gordian_error *error)
+{
+    if (job->late_count == LATE_MOST)
+        return fail(error, GORDIAN_STATUS_INPUT, "too many operations in groups of too many ranks");
+    if (!memory_grow(&job->memory, &job->late, &job->late_room, job->late_count + 1,
+                     sizeof *job->late))
+        return fail_memory(error);
+    job->late[job->late_count++] = rank;
+    meeting->late_count++;
+    return GORDIAN_OK;
+}
+
+/* Members that are not in it: completed, or missing. Flights and members are walked together where
+ * both ascend; a list of ranks that does not is searched. */
+static gordian_status find_missing(struct training *job, struct meeting *meeting,
+                                   gordian_error *error)
+{
+    const struct group *group = &job->groups[meeting->group];
+    const struct flight *flights = job->flights + meeting->first;
+    uint32_t at = 0;
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t i = 0; i < group->count && status == GORDIAN_OK; i++) {
+        uint32_t member = group->members[i];
+        if (at < meeting->count && flights[at].rank == member) {
+            at++;
+            continue;
+        }
+        enum arrival arrival =
+            tell_arrival(job, &job->ranks[member], meeting->group, meeting->sequence);
+        if (arrival == ARRIVAL_COMPLETED)
+            meeting->completed++;
+        else if (arrival == ARRIVAL_NONE)
+            status = add_late(job, meeting, member, error);
+    }
+    meeting->missing_count = meeting->late_count;
+    return status;
+}
+
+/* Those in it that have something older in flight. */
+static gordian_status find_behind(struct training *job, struct meeting *meeting,
+                                  gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t i = 0; i < meeting->count && status == GORDIAN_OK; i++) {
+        const struct flight *flight = &job->flights[meeting->first + i];
+        if (job->ranks[flight->rank].oldest < flight_operation(job, flight)->order)
+            status = add_late(job, meeting, flight->rank, error);
+    }
+    return status;
+}
+
+static gordian_status add_meeting(struct training *job, size_t first, uint32_t count,
+                                  gordian_error *error)
+{
+    const struct operation *operation = flight_operation(job, &job->flights[first]);
+    if (!memory_grow(&job->memory, &job->meetings, &job->meeting_room, job->meeting_count + 1,
+                     sizeof *job->meetings))
+        return fail_memory(error);
+    for (uint32_t i = 0; i < count; i++)
+        job->flights[first + i].meeting = (uint32_t)job->meeting_count;
+    job->meetings[job->meeting_count++] = (struct meeting){
+        .group = operation->group,
+        .peer = operation->peer,
+        .sequence = operation->sequence,
+        .first = first,
+        .count = count,
+        .late_first = job->late_count,
+    };
+    return GORDIAN_OK;
+}
+
+static gordian_status meet_collective(struct training *job, size_t first, uint32_t count,
+                                      gordian_error *error)
+{
+    gordian_status status = add_meeting(job, first, count, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct meeting *meeting = &job->meetings[job->meeting_count - 1];
+    status = find_missing(job, meeting, error);
+    if (status == GORDIAN_OK)
+        status = find_behind(job, meeting, error);
+    meeting->stalled = status == GORDIAN_OK && meeting->late_count == 0 && meeting->completed == 0;
+    return status;
+}
+
+/* ------------------------------------------------------------------ sends and receives */
+
+/* A rank's operations with one peer in a group: from *first on, *count of them. */
+static void find_peer(const struct rank *rank, uint32_t group, uint32_t peer, uint32_t *first,
+                      uint32_t *count)
+{
+    const struct seat *seat = rank_seat(rank, group);
+    *first = *count = 0;
+    if (!seat)
+        return;
+    uint32_t end = seat->first + seat->count, low = seat->first + seat->collectives, high = end;
+    while (low < high) { /* peers descend */
+        uint32_t middle = (low + high) / 2;
+        if (rank->operations[middle].peer > peer)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *first = low;
+    while (low < end && rank->operations[low].peer == peer)
+        low++;
+    *count = low - *first;
+}
+
+/* Is it one of those that pairs are counted among? All of them where both sides have all, those in
+ * flight otherwise. */
+static bool is_counted(const struct operation *operation, bool whole)
+{
+    return whole || in_flight(operation);
+}
+
+/* Which of its kind to its peer is it: 0 is the oldest. */
+static uint32_t place_among(const struct rank *rank, uint32_t group, uint32_t index, bool whole)
+{
+    const struct operation *self = &rank->operations[index];
+    uint32_t first, count, place = 0;
+    find_peer(rank, group, self->peer, &first, &count);
+    for (uint32_t i = first; i < index; i++)
+        place +=
+            is_counted(&rank->operations[i], whole) && rank->operations[i].sends == self->sends;
+    return place;
+}
+
+static bool seat_is_whole(const struct rank *rank, uint32_t group)
+{
+    const struct seat *seat = rank_seat(rank, group);
+    return seat && seat->whole;
+}
+
+/* The operation of the other side that meets a flight; NULL: not queued. Sequence numbers do not
+ * pair them, as every rank counts its own sends and receives: the order between the two does. */
+static const struct operation *find_partner(const struct training *job, uint32_t rank,
+                                            uint32_t index)
+{
+    const struct operation *self = &job->ranks[rank].operations[index];
+    if (self->peer >= job->rank_count)
+        return NULL;
+    const struct rank *other = &job->ranks[self->peer];
+    bool whole = seat_is_whole(&job->ranks[rank], self->group) && seat_is_whole(other, self->group);
+    uint32_t first, count, place = place_among(&job->ranks[rank], self->group, index, whole);
+    find_peer(other, self->group, rank, &first, &count);
+    for (uint32_t i = first; i < first + count; i++) {
+        const struct operation *partner = &other->operations[i];
+        if (is_counted(partner, whole) && partner->sends != self->sends && place-- == 0)
+            return partner;
+    }
+    return NULL;
+}
+
+/* Is there something of another launch in flight before it on the way between the two? `sends`: a
+ * send. */
+static bool is_behind(const struct rank *rank, const struct operation *operation, bool sends)
+{
+    for (const struct operation *i = operation;
+         i > rank->operations && i[-1].group == operation->group && i[-1].peer == operation->peer;
+         i--)
+        if (in_flight(&i[-1]) && i[-1].order != operation->order && (i[-1].sends || !sends))
+            return true;
+    return false;
+}
+
+/* Does the other side have to do something else first? A send is held up only by a send the other
+ * way that its receive is queued behind. */
+static bool partner_is_late(const struct training *job, const struct operation *self,
+                            const struct operation *partner)
+{
+    const struct rank *other = &job->ranks[self->peer];
+    if (!in_flight(partner))
+        return false;
+    return is_behind(other, partner, self->sends) ||
+           (!self->sends && other->oldest < partner->order);
+}
+
+/* Does a rank have to do something else before its own operation? A receive runs behind the sends
+ * to the same peer that were launched before it. */
+static bool self_is_late(const struct training *job, const struct rank *rank,
+                         const struct operation *self)
+{
+    if (rank->oldest < self->order)
+        return true;
+    for (const struct operation *i = self; !self->sends && i > rank->operations &&
+                                           i[-1].group == self->group && i[-1].peer == self->peer;
+         i--)
+        if (in_flight(&i[-1]) && i[-1].order != self->order && i[-1].sends &&
+            send_is_large(job, &i[-1]))
+            return true;
+    return false;
+}
+
+/* Does a receive that is launched together with this send wait? It explains why the launch is in
+ * flight, and the message may have been taken long ago. */
+static bool launch_receives(const struct training *job, uint32_t index,
+                            const struct operation *send)
+{
+    const struct rank *rank = &job->ranks[index];
+    const struct seat *seat = rank_seat(rank, send->group);
+    for (uint32_t i = seat->first + seat->collectives; i < seat->first + seat->count; i++) {
+        const struct operation *operation = &rank->operations[i];
+        if (operation->order != send->order || operation->sends)
+            continue;
+        const struct operation *partner = find_partner(job, index, i);
+        if (!partner || partner_is_late(job, operation, partner))
+            return true;
+    }
+    return false;
+}
+
+/* Has the receiver of a send not come to it, as far as can be said? */
+static bool is_unreceived(const struct training *job, const struct flight *flight,
+                          const struct operation *partner)
+{
+    const struct operation *send = flight_operation(job, flight);
+    if (send->coalesced && launch_receives(job, flight->rank, send))
+        return false;
+    return !partner || (in_flight(partner) && job->ranks[send->peer].oldest < partner->order);
+}
+
+static gordian_status meet_peer(struct training *job, size_t at, gordian_error *error)
+{
+    const struct flight *flight = &job->flights[at];
+    const struct operation *self = flight_operation(job, flight);
+    const struct operation *partner = find_partner(job, flight->rank, flight->operation);
+    bool late = partner ? partner_is_late(job, self, partner) : !self->sends;
+    bool unreceived = self->sends && !late && is_unreceived(job, flight, partner);
+    if (self->sends && !late && !unreceived)
+        return GORDIAN_OK;
+    gordian_status status = add_meeting(job, at, 1, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct meeting *meeting = &job->meetings[job->meeting_count - 1];
+    uint32_t rank = job->flights[at].rank;
+    if (late || unreceived)
+        status = add_late(job, meeting, self->peer, error);
+    meeting->missing_count = partner ? 0 : meeting->late_count;
+    meeting->unreceived = unreceived;
+    if (status == GORDIAN_OK && self_is_late(job, &job->ranks[rank], self))
+        status = add_late(job, meeting, rank, error);
+    meeting->stalled = meeting->late_count == 0;
+    return status;
+}
+
+static bool same_meeting(const struct training *job, size_t first, size_t other)
+{
+    const struct operation *a = flight_operation(job, &job->flights[first]);
+    const struct operation *b = flight_operation(job, &job->flights[other]);
+    return a->group == b->group && b->peer == GORDIAN_NONE && a->sequence == b->sequence;
+}
+
+/* The numbers say nothing about who is in the same collective: its ranks are neither waited for nor
+ * to blame. */
+static void pass_uneven(struct training *job, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        job->ranks[job->flights[i].rank].unjudged = true;
+    job->groups[flight_operation(job, &job->flights[first])->group].unjudged = true;
+}
+
+bool meeting_is_unsure(const struct training *job, const struct meeting *meeting)
+{
+    for (uint32_t i = 0; i < meeting->count; i++)
+        if (!flight_operation(job, &job->flights[meeting->first + i])->unsure)
+            return false;
+    return true;
+}
+
+/* All flights of one collective, from `first` on. */
+static size_t collective_end(const struct training *job, size_t first)
+{
+    size_t end = first + 1;
+    while (end < job->flight_count && same_meeting(job, first, end))
+        end++;
+    return end;
+}
+
+gordian_status training_meet(struct training *job, gordian_error *error)
+{
+    gordian_status status = list_speakers(job, error);
+    learn_groups(job);
+    for (size_t r = 0; r < job->rank_count; r++)
+        if (job->ranks[r].active)
+            retire_left_over(job, &job->ranks[r]);
+    if (status == GORDIAN_OK)
+        status = list_ranks(job, error);
+    if (status == GORDIAN_OK)
+        status = gather_flights(job, error);
+    /* So that no list is without an address, however empty. */
+    if (status == GORDIAN_OK &&
+        !memory_grow(&job->memory, &job->late, &job->late_room, 1, sizeof *job->late))
+        status = fail_memory(error);
+    for (size_t first = 0, end; status == GORDIAN_OK && first < job->flight_count; first = end) {
+        const struct operation *operation = flight_operation(job, &job->flights[first]);
+        end = operation->peer == GORDIAN_NONE ? collective_end(job, first) : first + 1;
+        if (operation->peer != GORDIAN_NONE)
+            status = meet_peer(job, first, error);
+        else if (job->groups[operation->group].uneven)
+            pass_uneven(job, first, end);
+        else
+            status = meet_collective(job, first, (uint32_t)(end - first), error);
+    }
+    return status;
+}

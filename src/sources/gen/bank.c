@@ -1,0 +1,334 @@
+/* Traces for avoidance: processes that say first what they may come to want. The random ones are
+ * simulated with a bank, so that every line is valid where it stands. */
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/random.h"
+#include "sources/gen/kinds.h"
+
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------ random */
+
+#define CLAIMS_MOST 6 /* resources that a process claims */
+
+struct customer {
+    uint32_t id; /* the bank's */
+    uint32_t count;
+    gordian_want claims[CLAIMS_MOST];
+};
+
+struct customers {
+    const struct gen_options *options;
+    struct gen_sink *sink;
+    gordian_error *error;
+    gordian_bank *bank;
+    struct random random;
+    struct customer *all; /* by process */
+    uint64_t *units;      /* by resource */
+};
+
+static uint64_t draw_below(struct customers *customers, uint64_t bound)
+{
+    return random_below(&customers->random, bound);
+}
+
+/* What a process claims from now on: each claim at least what it holds of it. */
+static void draw_claims(struct customers *customers, struct customer *customer)
+{
+    uint32_t resources = customers->options->resources;
+    uint32_t most = resources < CLAIMS_MOST ? resources : CLAIMS_MOST;
+    gordian_want claims[CLAIMS_MOST];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < customer->count; i++) {
+        gordian_want claim = customer->claims[i];
+        claim.units = gordian_bank_held(customers->bank, customer->id, claim.resource);
+        if (claim.units > 0)
+            claims[count++] = claim;
+    }
+    uint32_t wanted = 1 + (uint32_t)draw_below(customers, most);
+    for (unsigned tries = 0; count < wanted && tries < 4 * CLAIMS_MOST; tries++) {
+        uint32_t resource = (uint32_t)draw_below(customers, resources), i = 0;
+        while (i < count && claims[i].resource != resource)
+            i++;
+        if (i == count)
+            claims[count++] = (gordian_want){0, resource};
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t room = customers->units[claims[i].resource] - claims[i].units;
+        claims[i].units += room ? draw_below(customers, room + 1) : 0;
+        claims[i].units += claims[i].units == 0;
+        customer->claims[i] = claims[i];
+    }
+    customer->count = count;
+}
+
+static gordian_status tell_claims(struct customers *customers, uint32_t process)
+{
+    const struct customer *customer = &customers->all[process];
+    return customers->sink->claim(customers->sink->context, process, customer->claims,
+                                  customer->count, customers->error);
+}
+
+static gordian_status join_customer(struct customers *customers, uint32_t process)
+{
+    struct customer *customer = &customers->all[process];
+    customer->id = GORDIAN_NONE;
+    customer->count = 0;
+    draw_claims(customers, customer);
+    gordian_status status =
+        gordian_bank_add_process(customers->bank, NULL, customer->claims, customer->count,
+                                 &customer->id, NULL, customers->error);
+    return status != GORDIAN_OK ? status : tell_claims(customers, process);
+}
+
+/* A process changes its claim; if that would not be safe, the old one stays. */
+static gordian_status change_claim(struct customers *customers, uint32_t process,
+                                   gordian_answer *answer)
+{
+    struct customer *customer = &customers->all[process], old = *customer;
+    draw_claims(customers, customer);
+    gordian_status status = gordian_bank_set_claims(customers->bank, customer->id, customer->claims,
+                                                    customer->count, answer, customers->error);
+    if (status == GORDIAN_OK)
+        status = tell_claims(customers, process);
+    if (answer->verdict != GORDIAN_VERDICT_CHANGED)
+        *customer = old;
+    return status;
+}
+
+static gordian_status tell_event(struct customers *customers, gordian_op op, uint32_t process,
+                                 const gordian_want *wants, size_t count)
+{
+    gordian_event event = {
+        .op = op, .process = process, .to = GORDIAN_NONE, .wants = wants, .want_count = count};
+    return customers->sink->event(customers->sink->context, &event, customers->error);
+}
+
+/* Part of what it holds (`back`) or may still ask for; returns of how many resources. */
+static size_t draw_wants(struct customers *customers, const struct customer *customer, bool back,
+                         gordian_want *wants)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < customer->count; i++) {
+        const gordian_want *claim = &customer->claims[i];
+        uint64_t held = gordian_bank_held(customers->bank, customer->id, claim->resource);
+        uint64_t most = back ? held : claim->units - held;
+        if (most > 0 && (count == 0 || draw_below(customers, 2)))
+            wants[count++] = (gordian_want){1 + draw_below(customers, most), claim->resource};
+    }
+    return count;
+}
+
+static gordian_status ask_or_give_back(struct customers *customers, uint32_t process)
+{
+    const struct customer *customer = &customers->all[process];
+    gordian_want wants[CLAIMS_MOST];
+    bool back = draw_below(customers, 5) < 2;
+    size_t count = draw_wants(customers, customer, back, wants);
+    if (count == 0) {
+        back = !back;
+        count = draw_wants(customers, customer, back, wants);
+    }
+    gordian_status status = (back ? gordian_bank_release : gordian_bank_request)(
+        customers->bank, customer->id, wants, count, NULL, customers->error);
+    return status != GORDIAN_OK
+               ? status
+               : tell_event(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, process,
+                            wants, count);
+}
+
+static gordian_status leave_customer(struct customers *customers, uint32_t process)
+{
+    gordian_status status =
+        gordian_bank_exit(customers->bank, customers->all[process].id, NULL, customers->error);
+    if (status == GORDIAN_OK)
+        status = tell_event(customers, GORDIAN_OP_EXIT, process, NULL, 0);
+    return status != GORDIAN_OK ? status : join_customer(customers, process);
+}
+
+static gordian_status give_up(struct customers *customers, uint32_t process)
+{
+    gordian_status status =
+        gordian_bank_cancel(customers->bank, customers->all[process].id, NULL, customers->error);
+    return status != GORDIAN_OK ? status
+                                : tell_event(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
+}
+
+/* One step, which is one event unless a claim is changed. */
+static gordian_status step_customer(struct customers *customers, uint64_t *events)
+{
+    const struct gen_options *options = customers->options;
+    uint32_t process = (uint32_t)draw_below(customers, options->processes);
+    bool leaves = random_chance(&customers->random, options->exits);
+    bool gives_up = random_chance(&customers->random, options->cancels);
+    bool changes = random_chance(&customers->random, options->changes);
+    bool waits = gordian_bank_is_waiting(customers->bank, customers->all[process].id);
+    if (leaves)
+        return ++*events, leave_customer(customers, process);
+    if (waits && gives_up)
+        return ++*events, give_up(customers, process);
+    /* Somebody can always go on: that is what the bank is for. */
+    while (gordian_bank_is_waiting(customers->bank, customers->all[process].id))
+        process = (process + 1) % options->processes;
+    if (!changes)
+        return ++*events, ask_or_give_back(customers, process);
+    gordian_answer answer;
+    gordian_answer_init(&answer, GORDIAN_DETAIL_VERDICT);
+    gordian_status status = change_claim(customers, process, &answer);
+    gordian_answer_free(&answer);
+    return status;
+}
+
+static gordian_status live_customers(struct customers *customers)
+{
+    const struct gen_options *options = customers->options;
+    gordian_status status =
+        customers->sink->begin(customers->sink->context, options->processes, options->resources,
+                               customers->units, 0, customers->error);
+    for (uint32_t r = 0; r < options->resources && status == GORDIAN_OK; r++)
+        status = gordian_bank_add_resource(customers->bank, NULL, customers->units[r], NULL,
+                                           customers->error);
+    for (uint32_t p = 0; p < options->processes && status == GORDIAN_OK; p++)
+        status = join_customer(customers, p);
+    for (uint64_t events = 0; events < options->events && status == GORDIAN_OK;)
+        status = step_customer(customers, &events);
+    return status;
+}
+
+gordian_status bank_random(const struct gen_options *options, struct gen_sink *sink,
+                           gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct customers customers = {.options = options, .sink = sink, .error = error};
+    gordian_bank_options bank_options;
+    gordian_bank_options_init(&bank_options);
+    bank_options.engine = "holt";
+    bank_options.queue = options->queue;
+    if (options->changes == 100)
+        return fail(error, GORDIAN_STATUS_INPUT, "changes are no events: at most 99 percent");
+    if (options->cancels && !options->queue)
+        return fail(error, GORDIAN_STATUS_INPUT, "nobody waits, and nobody cancels, without queue");
+    random_seed(&customers.random, options->seed);
+    customers.all = memory_zeroed(&memory, (size_t)options->processes * sizeof *customers.all);
+    customers.units = memory_alloc(&memory, (size_t)options->resources * sizeof *customers.units);
+    gordian_status status = customers.all && customers.units
+                                ? gordian_bank_open(&customers.bank, &bank_options, error)
+                                : fail_memory(error);
+    for (uint32_t r = 0; r < options->resources && status == GORDIAN_OK; r++)
+        customers.units[r] = 1 + draw_below(&customers, options->units);
+    if (status == GORDIAN_OK)
+        status = live_customers(&customers);
+    gordian_bank_close(customers.bank);
+    memory_free(&memory, customers.all);
+    memory_free(&memory, customers.units);
+    return status;
+}
+
+/* ------------------------------------------------------------------ one a round */
+
+/* Everybody holds one unit of everything; one is left. Who is to finish as number k needs k + 1
+ * more: as many as there are when those before it have finished. They stand in reverse order, so
+ * that a search in ascending order finds one a round, too. */
+struct rounds {
+    const struct gen_options *options;
+    struct gen_sink *sink;
+    gordian_error *error;
+    gordian_want *wants; /* of every resource, for the line being made */
+};
+
+static const gordian_want *of_each(struct rounds *rounds, uint64_t units)
+{
+    for (uint32_t r = 0; r < rounds->options->resources; r++)
+        rounds->wants[r] = (gordian_want){units, r};
+    return rounds->wants;
+}
+
+static gordian_status one_of_each(struct rounds *rounds, gordian_op op, uint32_t process)
+{
+    gordian_event event = {.op = op,
+                           .process = process,
+                           .to = GORDIAN_NONE,
+                           .wants = of_each(rounds, 1),
+                           .want_count = rounds->options->resources};
+    return rounds->sink->event(rounds->sink->context, &event, rounds->error);
+}
+
+/* The one who finishes first takes the last unit, which is safe, and gives it back; the next one
+ * asks for it, which is not. */
+static gordian_status take_turns(struct rounds *rounds, uint64_t events)
+{
+    uint32_t first = rounds->options->processes - 1;
+    gordian_status status = GORDIAN_OK;
+    for (uint64_t i = 0; i < events && status == GORDIAN_OK; i++) {
+        uint64_t turn = first > 0 ? i % 3 : i % 2;
+        status = one_of_each(rounds, turn == 1 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
+                             turn == 2 ? first - 1 : first);
+    }
+    return status;
+}
+
+gordian_status bank_rounds(const struct gen_options *options, struct gen_sink *sink,
+                           gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct rounds rounds = {options, sink, error, NULL};
+    uint32_t processes = options->processes;
+    uint64_t taking = options->events < processes ? options->events : processes;
+    rounds.wants = memory_alloc(&memory, (size_t)options->resources * sizeof *rounds.wants);
+    if (!rounds.wants)
+        return fail_memory(error);
+    gordian_status status = sink->begin(sink->context, processes, options->resources, NULL,
+                                        (uint64_t)processes + 1, error);
+    for (uint32_t p = 0; p < processes && status == GORDIAN_OK; p++)
+        status = sink->claim(sink->context, p, of_each(&rounds, (uint64_t)processes - p + 1),
+                             options->resources, error);
+    for (uint32_t p = 0; p < taking && status == GORDIAN_OK; p++)
+        status = one_of_each(&rounds, GORDIAN_OP_REQUEST, p);
+    if (status == GORDIAN_OK)
+        status = take_turns(&rounds, options->events - taking);
+    memory_free(&memory, rounds.wants);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the textbooks' example */
+
+struct taken {
+    uint32_t process;
+    uint32_t units[3];
+};
+
+static gordian_status request_wants(struct gen_sink *sink, const struct taken *taken,
+                                    gordian_error *error)
+{
+    gordian_want wants[3];
+    gordian_event event = {
+        .op = GORDIAN_OP_REQUEST, .process = taken->process, .to = GORDIAN_NONE, .wants = wants};
+    for (uint32_t r = 0; r < 3; r++)
+        if (taken->units[r])
+            wants[event.want_count++] = (gordian_want){taken->units[r], r};
+    return sink->event(sink->context, &event, error);
+}
+
+/* Five processes and 10, 5 and 7 units: a state that is safe, a request that is granted, one that
+ * is not available and one that is not safe. */
+gordian_status bank_textbook(const struct gen_options *options, struct gen_sink *sink,
+                             gordian_error *error)
+{
+    static const uint64_t units[3] = {10, 5, 7};
+    static const uint32_t claims[5][3] = {{7, 5, 3}, {3, 2, 2}, {9, 0, 2}, {2, 2, 2}, {4, 3, 3}};
+    static const struct taken taken[] = {
+        {0, {0, 1, 0}}, {1, {2, 0, 0}}, {2, {3, 0, 2}}, {3, {2, 1, 1}},
+        {4, {0, 0, 2}}, {1, {1, 0, 2}}, {4, {3, 3, 0}}, {0, {0, 2, 0}},
+    };
+    (void)options;
+    gordian_status status = sink->begin(sink->context, 5, 3, units, 0, error);
+    for (uint32_t p = 0; p < 5 && status == GORDIAN_OK; p++) {
+        gordian_want wants[3];
+        for (uint32_t r = 0; r < 3; r++)
+            wants[r] = (gordian_want){claims[p][r], r};
+        status = sink->claim(sink->context, p, wants, 3, error);
+    }
+    for (size_t i = 0; i < sizeof taken / sizeof *taken && status == GORDIAN_OK; i++)
+        status = request_wants(sink, &taken[i], error);
+    return status;
+}

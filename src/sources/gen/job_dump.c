@@ -1,0 +1,484 @@
+/* Dumps of a job's ranks, as pickles of protocol 2 or as JSON: both from one description. */
+#include "sources/gen/job.h"
+
+#include "foundation/base/json/json_write.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STARTED_AT UINT64_C(1758610500000000000) /* ns: some September morning */
+#define TEXTS_MOST 256
+
+/* Writes values in either form. In a pickle a text that was written before is named by its place in
+ * the memo, as picklers do. */
+struct dump {
+    const struct gen_job *job;
+    struct output *out;
+    bool json;
+    bool comma;
+    struct {
+        char text[48];
+    } memo[TEXTS_MOST];
+    unsigned memo_count;
+};
+
+static void put_byte(struct dump *dump, unsigned byte)
+{
+    output_char(dump->out, (char)byte);
+}
+
+static void put_little(struct dump *dump, uint64_t number, unsigned width)
+{
+    for (unsigned i = 0; i < width; i++)
+        put_byte(dump, number >> 8 * i & 0xff);
+}
+
+/* What stands before a value of JSON that is not the first. */
+static void put_comma(struct dump *dump)
+{
+    if (dump->json && dump->comma)
+        output_char(dump->out, ',');
+    dump->comma = true;
+}
+
+static void put_open(struct dump *dump, bool list)
+{
+    put_comma(dump);
+    dump->comma = false;
+    if (dump->json)
+        output_char(dump->out, list ? '[' : '{');
+    else
+        output_text(dump->out, list ? "](" : "}(");
+}
+
+static void put_shut(struct dump *dump, bool list)
+{
+    dump->comma = true;
+    if (dump->json)
+        output_char(dump->out, list ? ']' : '}');
+    else
+        output_char(dump->out, list ? 'e' : 'u');
+}
+
+static void put_pickled(struct dump *dump, const char *text)
+{
+    size_t length = strlen(text);
+    for (unsigned i = 0; i < dump->memo_count; i++) {
+        if (strcmp(dump->memo[i].text, text) != 0)
+            continue;
+        put_byte(dump, 'h');
+        put_byte(dump, i);
+        return;
+    }
+    put_byte(dump, 'X');
+    put_little(dump, length, 4);
+    output_bytes(dump->out, text, length);
+    if (dump->memo_count < TEXTS_MOST && length < sizeof dump->memo[0].text) {
+        memcpy(dump->memo[dump->memo_count].text, text, length + 1);
+        put_byte(dump, 'q');
+        put_byte(dump, dump->memo_count++);
+    }
+}
+
+/* Texts of dumps have nothing that JSON would escape. */
+static void put_text(struct dump *dump, const char *text)
+{
+    put_comma(dump);
+    if (dump->json)
+        output_format(dump->out, "\"%s\"", text);
+    else
+        put_pickled(dump, text);
+}
+
+static void put_key(struct dump *dump, const char *key)
+{
+    put_text(dump, key);
+    if (dump->json)
+        output_char(dump->out, ':');
+    dump->comma = false;
+}
+
+static void put_number(struct dump *dump, int64_t number)
+{
+    put_comma(dump);
+    if (dump->json) {
+        output_i64(dump->out, number);
+    } else if (number >= 0 && number < 256) {
+        put_byte(dump, 'K');
+        put_little(dump, (uint64_t)number, 1);
+    } else if (number >= INT32_MIN && number <= INT32_MAX) {
+        put_byte(dump, 'J');
+        put_little(dump, (uint64_t)number, 4);
+    } else {
+        put_byte(dump, 0x8a);
+        put_byte(dump, 8);
+        put_little(dump, (uint64_t)number, 8);
+    }
+}
+
+static void put_word(struct dump *dump, const char *json, unsigned opcode)
+{
+    put_comma(dump);
+    if (dump->json)
+        output_text(dump->out, json);
+    else
+        put_byte(dump, opcode);
+}
+
+static void put_truth(struct dump *dump, bool truth)
+{
+    put_word(dump, truth ? "true" : "false", truth ? 0x88 : 0x89);
+}
+
+static void put_pair(struct dump *dump, const char *key, int64_t number)
+{
+    put_key(dump, key);
+    put_number(dump, number);
+}
+
+/* ------------------------------------------------------------------ groups */
+
+static const char *const kind_names[] = {"default_pg", "TENSOR_MODEL_PARALLEL_GROUP",
+                                         "PIPELINE_MODEL_PARALLEL_GROUP", "DATA_PARALLEL_GROUP",
+                                         "EXPERT_MODEL_PARALLEL_GROUP"};
+
+static bool kind_is_there(const struct gen_job *job, enum group_kind kind)
+{
+    return kind != GROUP_WORLD || job->ranks <= JOB_WORLD_MOST;
+}
+
+/* Groups are numbered in the order in which they were made: all of one kind, then the next. */
+static void group_name(const struct gen_job *job, enum group_kind kind, uint32_t rank, char *text,
+                       size_t size)
+{
+    uint32_t number = job_group(job, kind, rank);
+    for (unsigned i = 0; i < (unsigned)kind; i++)
+        if (kind_is_there(job, (enum group_kind)i))
+            number += job_groups(job, (enum group_kind)i);
+    snprintf(text, size, "%u", number);
+}
+
+/* "[0, 1, 2]", which is a text in dumps. */
+static void put_ranks(struct dump *dump, enum group_kind kind, uint32_t group)
+{
+    struct output text;
+    if (!output_open(&text, OUTPUT_MEMORY))
+        return;
+    for (uint32_t i = 0; i < job_members(dump->job, kind); i++) {
+        output_text(&text, i ? ", " : "[");
+        output_u64(&text, job_member(dump->job, kind, group, i));
+    }
+    output_text(&text, "]");
+    output_char(&text, '\0');
+    put_text(dump, text.failure ? "" : text.buffer);
+    output_close(&text);
+}
+
+static void put_groups(struct dump *dump, uint32_t rank)
+{
+    put_key(dump, "pg_config");
+    put_open(dump, false);
+    for (unsigned i = 0; i < GROUP_KINDS; i++) {
+        char name[16];
+        if (!kind_is_there(dump->job, (enum group_kind)i))
+            continue;
+        group_name(dump->job, (enum group_kind)i, rank, name, sizeof name);
+        put_key(dump, name);
+        put_open(dump, false);
+        put_key(dump, "name");
+        put_text(dump, name);
+        put_key(dump, "desc");
+        put_text(dump, kind_names[i]);
+        put_key(dump, "ranks");
+        put_ranks(dump, (enum group_kind)i, job_group(dump->job, (enum group_kind)i, rank));
+        put_shut(dump, false);
+    }
+    put_shut(dump, false);
+}
+
+/* What a rank has queued and completed of a kind of group. Where sends and receives are, too, the
+ * recorder counts whichever came last. */
+static void put_status(struct dump *dump, uint32_t rank, enum group_kind kind)
+{
+    const struct gen_job *job = dump->job;
+    int64_t queued = -1, completed = -1;
+    bool open = false;
+    for (uint32_t i = 0; i < job->hosts[rank]; i++) {
+        const struct call_plan *plan = job_call(job, rank, i);
+        if (plan->kind != kind || job_skips(job, rank, i))
+            continue;
+        queued = (int64_t)plan->sequence + job->base;
+        open |= *job_state(job, rank, i) != CALL_STATE_DONE;
+        if (!open)
+            completed = queued;
+    }
+    if (queued >= 0 && completed < 0)
+        completed = job->base;
+    put_open(dump, false);
+    put_pair(dump, "last_enqueued_collective", queued);
+    put_pair(dump, "last_started_collective", -1);
+    put_pair(dump, "last_completed_collective", completed);
+    put_shut(dump, false);
+}
+
+static void put_statuses(struct dump *dump, uint32_t rank)
+{
+    put_key(dump, "pg_status");
+    put_open(dump, false);
+    for (unsigned i = 0; i < GROUP_KINDS; i++) {
+        char id[16];
+        if (!kind_is_there(dump->job, (enum group_kind)i))
+            continue;
+        snprintf(id, sizeof id, "%u", i);
+        put_key(dump, id);
+        put_status(dump, rank, (enum group_kind)i);
+    }
+    put_shut(dump, false);
+}
+
+/* ------------------------------------------------------------------ entries */
+
+/* The call, as the rank made it: who is to differ does so here. */
+static struct call_plan call_made(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    struct call_plan plan = *job_call(job, rank, index);
+    bool odd = job->victim_count && job->victims[0] == rank && job->at[0] == index;
+    if (odd && job->fault == FAULT_OPERATION)
+        plan.call = plan.call == CALL_ALL_REDUCE ? CALL_ALL_GATHER : CALL_ALL_REDUCE;
+    if (odd && job->fault == FAULT_SIZE)
+        plan.elements += plan.elements / 2;
+    return plan;
+}
+
+static void profiling_name(const struct gen_job *job, uint32_t rank, const struct call_plan *plan,
+                           char *text, size_t size)
+{
+    static const char *const names[] = {"_all_gather_base", "_reduce_scatter_base", "all_to_all",
+                                        "all_reduce"};
+    if (!call_is_p2p(plan)) {
+        snprintf(text, size, "nccl:%s", names[plan->call]);
+        return;
+    }
+    uint32_t self = job_stage(job, rank);
+    uint32_t peer = job_stage(job, job_neighbour(job, rank, plan->toward));
+    snprintf(text, size, plan->call == CALL_SEND ? "nccl:send %u->%u" : "nccl:recv %u<-%u", self,
+             peer);
+}
+
+/* Of experts every rank has its own sizes. */
+static uint32_t size_of(const struct gen_job *job, uint32_t rank, const struct call_plan *plan,
+                        bool output)
+{
+    uint32_t members = job_members(job, plan->kind);
+    if (plan->call == CALL_ALL_TO_ALL)
+        return plan->elements + (output ? rank % 7 : 0);
+    bool many =
+        plan->call == CALL_ALL_GATHER ? output : plan->call == CALL_REDUCE_SCATTER && !output;
+    return many ? plan->elements * members : plan->elements;
+}
+
+static void put_sizes(struct dump *dump, const char *sizes, const char *types, uint32_t elements)
+{
+    put_key(dump, sizes);
+    put_open(dump, true);
+    put_open(dump, true);
+    put_number(dump, elements / 1024);
+    put_number(dump, 1024);
+    put_shut(dump, true);
+    put_shut(dump, true);
+    put_key(dump, types);
+    put_open(dump, true);
+    put_text(dump, "BFloat16");
+    put_shut(dump, true);
+}
+
+static uint64_t created_at(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    return STARTED_AT + (uint64_t)(job->base + index) * 1000000 + rank % 1000 * 100;
+}
+
+/* Which entry of a call it is. The calls of a coalesced group leave a member each, which never
+ * changes its state, and the last of them the entry that closes the group. */
+enum part {
+    PART_ALONE,
+    PART_MEMBER,
+    PART_CLOSING,
+};
+
+/* How far what an entry stands for is: of a closing entry all of its group. */
+static uint8_t entry_progress(const struct gen_job *job, uint32_t rank, uint32_t index,
+                              enum part part)
+{
+    uint8_t state = *job_state(job, rank, index);
+    uint32_t batch = job_call(job, rank, index)->batch;
+    if (part == PART_MEMBER)
+        return CALL_STATE_NONE;
+    for (uint32_t i = index; part == PART_CLOSING && i-- > batch;)
+        if (*job_state(job, rank, i) < state)
+            state = *job_state(job, rank, i);
+    return state;
+}
+
+static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum part part)
+{
+    uint8_t state = entry_progress(dump->job, rank, index, part);
+    bool started = state != CALL_STATE_NONE && dump->job->timed;
+    uint64_t created = created_at(dump->job, rank, index);
+    put_key(dump, "state");
+    put_text(dump, state == CALL_STATE_DONE ? "completed" : started ? "started" : "scheduled");
+    put_pair(dump, "time_created_ns", (int64_t)created);
+    put_key(dump, "time_discovered_started_ns");
+    if (started)
+        put_number(dump, (int64_t)created + 1000);
+    else
+        put_word(dump, "null", 'N');
+    put_key(dump, "time_discovered_completed_ns");
+    if (state == CALL_STATE_DONE)
+        put_number(dump, (int64_t)created + 2000);
+    else
+        put_word(dump, "null", 'N');
+    put_key(dump, "retired");
+    put_truth(dump, state == CALL_STATE_DONE);
+    put_pair(dump, "timeout_ms", 600000);
+}
+
+static void put_frames(struct dump *dump, const struct call_plan *plan)
+{
+    put_key(dump, "frames");
+    put_open(dump, true);
+    put_open(dump, false);
+    put_key(dump, "name");
+    put_text(dump, call_is_p2p(plan) ? "exchange" : "forward");
+    put_key(dump, "filename");
+    put_text(dump, "/job/train.py");
+    put_pair(dump, "line", 10 + 7 * plan->call);
+    put_shut(dump, false);
+    put_shut(dump, true);
+}
+
+static void put_nothing(struct dump *dump, const char *key)
+{
+    put_key(dump, key);
+    put_open(dump, true);
+    put_shut(dump, true);
+}
+
+static void put_tensors(struct dump *dump, uint32_t rank, const struct call_plan *plan,
+                        enum part part)
+{
+    if (part == PART_CLOSING) {
+        put_nothing(dump, "input_sizes");
+        put_nothing(dump, "input_dtypes");
+        put_nothing(dump, "output_sizes");
+        put_nothing(dump, "output_dtypes");
+        return;
+    }
+    put_sizes(dump, "input_sizes", "input_dtypes", size_of(dump->job, rank, plan, false));
+    put_sizes(dump, "output_sizes", "output_dtypes", size_of(dump->job, rank, plan, true));
+}
+
+static void put_entry(struct dump *dump, uint32_t rank, uint32_t index, enum part part,
+                      uint32_t record)
+{
+    const struct gen_job *job = dump->job;
+    const struct call_plan plan = call_made(job, rank, index);
+    bool p2p = call_is_p2p(&plan);
+    char text[48];
+    put_open(dump, false);
+    put_pair(dump, "record_id", (int64_t)job->base + record);
+    put_pair(dump, "pg_id", plan.kind);
+    put_key(dump, "process_group");
+    put_open(dump, true);
+    group_name(job, plan.kind, rank, text, sizeof text);
+    put_text(dump, text);
+    put_text(dump, kind_names[plan.kind]);
+    put_shut(dump, true);
+    put_pair(dump, "collective_seq_id", (int64_t)job->base + (p2p ? 0 : plan.sequence));
+    put_pair(dump, "p2p_seq_id", p2p ? (int64_t)job->base + plan.sequence : 0);
+    put_pair(dump, "op_id", (int64_t)job->base + plan.sequence);
+    put_key(dump, "profiling_name");
+    profiling_name(job, rank, &plan, text, sizeof text);
+    put_text(dump, part == PART_CLOSING ? "nccl:coalesced" : text);
+    put_tensors(dump, rank, &plan, part);
+    put_progress(dump, rank, index, part);
+    put_key(dump, "is_p2p");
+    put_truth(dump, p2p);
+    if (job->frames)
+        put_frames(dump, &plan);
+    put_shut(dump, false);
+}
+
+static bool joins_previous(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    return index < stage_of(job, rank)->count &&
+           job_call(job, rank, index)->batch != job_index(job, rank, index);
+}
+
+static bool is_coalesced(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    const struct call_plan *plan = job_call(job, rank, index);
+    if (call_is_p2p(plan))
+        return job->batches;
+    return job->coalesces && plan->kind == GROUP_DATA && plan->call == CALL_ALL_GATHER;
+}
+
+/* The entries of a call, in their order; how many there are. A coalesced collective has two
+ * members. */
+static uint32_t list_parts(const struct gen_job *job, uint32_t rank, uint32_t index,
+                           enum part parts[3])
+{
+    uint32_t count = 0;
+    if (job_skips(job, rank, index))
+        return 0;
+    bool coalesced = is_coalesced(job, rank, index);
+    parts[count++] = coalesced ? PART_MEMBER : PART_ALONE;
+    if (coalesced && !call_is_p2p(job_call(job, rank, index)))
+        parts[count++] = PART_MEMBER;
+    if (coalesced && !joins_previous(job, rank, index + 1))
+        parts[count++] = PART_CLOSING;
+    return count;
+}
+
+/* A recorder keeps so many of the latest; a dump may leave out what was completed. */
+static void put_entries(struct dump *dump, uint32_t rank)
+{
+    const struct gen_job *job = dump->job;
+    enum part parts[3];
+    uint32_t made = 0, record = 0;
+    for (uint32_t i = 0; i < job->hosts[rank]; i++)
+        made += list_parts(job, rank, i, parts);
+    put_key(dump, "entries");
+    put_open(dump, true);
+    for (uint32_t i = 0; i < job->hosts[rank]; i++) {
+        uint32_t count = list_parts(job, rank, i, parts);
+        for (uint32_t j = 0; j < count; j++, record++)
+            if (made - record <= job->keep &&
+                !(job->active && entry_progress(job, rank, i, parts[j]) == CALL_STATE_DONE))
+                put_entry(dump, rank, i, parts[j], record);
+    }
+    put_shut(dump, true);
+}
+
+bool gen_job_dump(const struct gen_job *job, uint32_t rank, bool json, struct output *out)
+{
+    struct dump dump = {.job = job, .out = out, .json = json};
+    for (uint32_t i = 0; job->fault == FAULT_SILENT && i < job->victim_count; i++)
+        if (job->victims[i] == rank)
+            return false;
+    if (!json) {
+        put_byte(&dump, 0x80);
+        put_byte(&dump, 2);
+    }
+    put_open(&dump, false);
+    put_key(&dump, "version");
+    put_text(&dump, "2.9");
+    put_key(&dump, "nccl_version");
+    put_text(&dump, "2.27.3");
+    put_groups(&dump, rank);
+    put_statuses(&dump, rank);
+    put_entries(&dump, rank);
+    put_shut(&dump, false);
+    if (!json)
+        put_byte(&dump, '.');
+    return true;
+}

@@ -1,0 +1,344 @@
+/* Runs a job, hosts and devices, until nothing moves. */
+#include "sources/gen/job.h"
+
+#include "foundation/base/error.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ the fault */
+
+/* Is this rank made to do wrong at this operation? Which of the victims it is, or NONE. */
+static uint32_t victim_at(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    for (uint32_t i = 0; i < job->victim_count; i++)
+        if (job->victims[i] == rank && job->at[i] == index)
+            return i;
+    return GORDIAN_NONE;
+}
+
+bool job_skips(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    return job_call(job, rank, index)->ring &&
+           (job->fault != FAULT_RING || job_group(job, GROUP_PIPELINE, rank) !=
+                                            job_group(job, GROUP_PIPELINE, job->victims[0]));
+}
+
+static bool host_stops(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    return (job->fault == FAULT_ABSENT || job->fault == FAULT_SILENT) &&
+           victim_at(job, rank, index) != GORDIAN_NONE;
+}
+
+/* Does the device not get to this operation? */
+static bool device_stops(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    for (uint32_t i = 0; job->fault == FAULT_STUCK && i < job->victim_count; i++)
+        if (job->victims[i] == rank &&
+            (job->at[i] < index || (job->at[i] == index && job->unbegun)))
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------ moving */
+
+static void push_rank(struct gen_job *job, uint32_t rank)
+{
+    if (job->at_work[rank])
+        return;
+    job->at_work[rank] = true;
+    job->work[job->work_count++] = rank;
+}
+
+static void complete_call(struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    *job_state(job, rank, index) = CALL_STATE_DONE;
+    if (job_call(job, rank, index)->call != CALL_SEND)
+        job->pending[rank]--;
+    push_rank(job, rank);
+}
+
+/* Does somebody in this collective come with something else? */
+static bool is_mismatched(const struct gen_job *job, enum group_kind kind, uint32_t group)
+{
+    uint32_t victim = job->victims[0];
+    return (job->fault == FAULT_OPERATION || job->fault == FAULT_SIZE) &&
+           job_group(job, kind, victim) == group && job->currents[victim] == job->at[0] &&
+           job_call(job, victim, job->at[0])->kind == kind;
+}
+
+static void arrive_collective(struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    enum group_kind kind = job_call(job, rank, index)->kind;
+    uint32_t group = job_group(job, kind, rank), members = job_members(job, kind);
+    job->currents[rank] = index;
+    if (++job->arrived[kind][group] < members)
+        return;
+    if (is_mismatched(job, kind, group)) {
+        job->reached[0] = true;
+        return;
+    }
+    job->arrived[kind][group] = 0;
+    for (uint32_t i = 0; i < members; i++) {
+        uint32_t member = job_member(job, kind, group, i);
+        uint32_t victim = job->fault == FAULT_STUCK ? victim_at(job, member, job->currents[member])
+                                                    : GORDIAN_NONE;
+        if (victim == GORDIAN_NONE)
+            complete_call(job, member, job->currents[member]);
+        else
+            job->reached[victim] = true;
+    }
+}
+
+static void arrive_transfer(struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    const struct call_plan *plan = job_call(job, rank, index);
+    if (plan->ring)
+        return; /* the first of a ring: nobody gets through it */
+    uint32_t other = job_neighbour(job, rank, plan->toward);
+    if (*job_state(job, other, plan->match) != CALL_STATE_STARTED)
+        return;
+    complete_call(job, rank, index);
+    complete_call(job, other, plan->match);
+}
+
+static void start_call(struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    *job_state(job, rank, index) = CALL_STATE_STARTED;
+    if (call_is_p2p(job_call(job, rank, index)))
+        arrive_transfer(job, rank, index);
+    else
+        arrive_collective(job, rank, index);
+}
+
+static void move_host(struct gen_job *job, uint32_t rank)
+{
+    uint32_t *host = &job->hosts[rank], end = stage_of(job, rank)->count;
+    while (*host < end && !host_stops(job, rank, *host)) {
+        const struct call_plan *plan = job_call(job, rank, *host);
+        if (job_skips(job, rank, *host))
+            *job_state(job, rank, *host) = CALL_STATE_DONE;
+        else if (job->pending[rank] >= job->window && plan->batch == job_index(job, rank, *host))
+            return;
+        else
+            job->pending[rank] += plan->call != CALL_SEND;
+        (*host)++;
+    }
+}
+
+/* What a device has before it: an operation starts when all before its batch are done but sends,
+ * and, on the way to a peer, those, too. */
+struct outlook {
+    uint32_t blocked; /* the first batch that something before holds up */
+    uint32_t ways[2]; /* the same for operations with the next stage, and with the one before */
+};
+
+static void see_call(struct outlook *outlook, const struct call_plan *plan, uint32_t batch)
+{
+    if (plan->call != CALL_SEND && outlook->blocked > batch)
+        outlook->blocked = batch;
+    if (call_is_p2p(plan) && outlook->ways[plan->toward < 0] > batch)
+        outlook->ways[plan->toward < 0] = batch;
+}
+
+/* Starts what can start; true: something did. */
+static bool move_device(struct gen_job *job, uint32_t rank)
+{
+    struct outlook outlook = {UINT32_MAX, {UINT32_MAX, UINT32_MAX}};
+    bool moved = false;
+    uint32_t *low = &job->lows[rank];
+    while (*low < job->hosts[rank] && *job_state(job, rank, *low) == CALL_STATE_DONE)
+        (*low)++;
+    for (uint32_t i = *low; i < job->hosts[rank]; i++) {
+        const struct call_plan *plan = job_call(job, rank, i);
+        bool joined = plan->batch != job_index(job, rank, i);
+        uint32_t batch = joined ? plan->batch : i;
+        uint8_t state = *job_state(job, rank, i);
+        bool free = outlook.blocked >= batch &&
+                    (!call_is_p2p(plan) || outlook.ways[plan->toward < 0] >= batch);
+        if (state == CALL_STATE_NONE && free && !device_stops(job, rank, i)) {
+            start_call(job, rank, i);
+            moved = true;
+        }
+        if (*job_state(job, rank, i) != CALL_STATE_DONE)
+            see_call(&outlook, plan, batch);
+    }
+    return moved;
+}
+
+static void move_rank(struct gen_job *job, uint32_t rank)
+{
+    do
+        move_host(job, rank);
+    while (move_device(job, rank));
+}
+
+/* ------------------------------------------------------------------ the truth */
+
+static bool in_flight_at(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    return index < job->hosts[rank] && *job_state(job, rank, index) != CALL_STATE_DONE;
+}
+
+/* Does `rank`, with something in flight, need what `victim` has not queued (or, if it is silent,
+ * may not have)? */
+static bool needs_victim(const struct gen_job *job, uint32_t rank, uint32_t victim)
+{
+    for (uint32_t i = job->lows[rank]; i < job->hosts[rank]; i++) {
+        const struct call_plan *plan = job_call(job, rank, i);
+        if (!in_flight_at(job, rank, i) || plan->call == CALL_SEND)
+            continue;
+        if (plan->call == CALL_RECV) {
+            if (job_neighbour(job, rank, plan->toward) == victim &&
+                (job->fault == FAULT_SILENT || plan->match >= job->hosts[victim]))
+                return true;
+            continue;
+        }
+        if (job_group(job, plan->kind, rank) != job_group(job, plan->kind, victim))
+            continue;
+        if (job->fault == FAULT_SILENT)
+            return true;
+        for (uint32_t j = job->hosts[victim]; j < stage_of(job, victim)->count; j++) {
+            const struct call_plan *missed = job_call(job, victim, j);
+            if (missed->kind == plan->kind && !call_is_p2p(missed) &&
+                missed->sequence == plan->sequence)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Is nothing but sends in flight before it? */
+static bool is_clear_before(const struct gen_job *job, uint32_t rank, uint32_t index)
+{
+    for (uint32_t i = job->lows[rank]; i < index; i++)
+        if (in_flight_at(job, rank, i) && job_call(job, rank, i)->call != CALL_SEND)
+            return false;
+    return true;
+}
+
+/* All others have begun what the victim's device has not: only then it can be told. */
+static bool is_unbegun(const struct gen_job *job, uint32_t victim, uint32_t at)
+{
+    enum group_kind kind = job_call(job, victim, at)->kind;
+    return job->hosts[victim] > at && is_clear_before(job, victim, at) &&
+           job->arrived[kind][job_group(job, kind, victim)] + 1 == job_members(job, kind);
+}
+
+/* Has the victim come to where it goes wrong, and does somebody wait for it? */
+static bool is_culprit(const struct gen_job *job, uint32_t which)
+{
+    uint32_t victim = job->victims[which], at = job->at[which];
+    if (job->fault == FAULT_STUCK && job->unbegun)
+        return is_unbegun(job, victim, at);
+    if (job->fault != FAULT_ABSENT && job->fault != FAULT_SILENT)
+        return job->reached[which];
+    if (job->fault == FAULT_ABSENT && (job->hosts[victim] != at || job->pending[victim]))
+        return false;
+    for (uint32_t r = 0; r < job->ranks; r++)
+        if (r != victim && job->pending[r] && needs_victim(job, r, victim))
+            return true;
+    return false;
+}
+
+static bool all_done(const struct gen_job *job)
+{
+    for (uint32_t r = 0; r < job->ranks; r++)
+        if (job->pending[r] || job->hosts[r] < stage_of(job, r)->count)
+            return false;
+    return true;
+}
+
+/* Has it sent to a rank that has not queued the receive? */
+static bool sends_unreceived(const struct gen_job *job, uint32_t rank, uint32_t other)
+{
+    for (uint32_t i = job->lows[rank]; i < job->hosts[rank]; i++) {
+        const struct call_plan *plan = job_call(job, rank, i);
+        if (in_flight_at(job, rank, i) && plan->call == CALL_SEND && !plan->ring &&
+            job_neighbour(job, rank, plan->toward) == other && plan->match >= job->hosts[other])
+            return true;
+    }
+    return false;
+}
+
+/* A rank that stops with a send to another that has stopped looks as if it waited for that one. */
+static bool looks_waiting(const struct gen_job *job, uint32_t which)
+{
+    uint32_t victim = job->victims[which], other = job->victims[!which];
+    return job->fault == FAULT_ABSENT && job->victim_count == 2 && is_culprit(job, !which) &&
+           sends_unreceived(job, victim, other) && !sends_unreceived(job, other, victim);
+}
+
+static void list_culprits(struct gen_job *job)
+{
+    struct job_truth *truth = &job->truth;
+    for (uint32_t i = 0; i < job->victim_count; i++)
+        if (is_culprit(job, i) && !looks_waiting(job, i))
+            truth->culprits[truth->culprit_count++] = job->victims[i];
+    if (truth->culprit_count == 2 && truth->culprits[0] > truth->culprits[1]) {
+        uint32_t first = truth->culprits[0];
+        truth->culprits[0] = truth->culprits[1];
+        truth->culprits[1] = first;
+    }
+}
+
+/* What an answer must say, from the run and not from the dumps. */
+static void find_truth(struct gen_job *job)
+{
+    struct job_truth *truth = &job->truth;
+    *truth = (struct job_truth){.fault = job->fault, .odd = GORDIAN_NONE};
+    switch (job->fault) {
+    case FAULT_NONE:
+        return;
+    case FAULT_ORDER:
+    case FAULT_RING:
+        truth->cycles = !all_done(job);
+        truth->odd = job->victims[0];
+        return;
+    case FAULT_OPERATION:
+    case FAULT_SIZE:
+        truth->odd = job->victims[0];
+        list_culprits(job);
+        truth->mismatches = truth->culprit_count;
+        return;
+    default:
+        list_culprits(job);
+    }
+}
+
+/* ------------------------------------------------------------------ the run */
+
+static gordian_status open_run(struct gen_job *job, gordian_error *error)
+{
+    size_t ranks = job->ranks;
+    job->states = memory_zeroed(&job->memory, ranks * job->length);
+    job->hosts = memory_zeroed(&job->memory, ranks * sizeof *job->hosts);
+    job->lows = memory_zeroed(&job->memory, ranks * sizeof *job->lows);
+    job->pending = memory_zeroed(&job->memory, ranks * sizeof *job->pending);
+    job->currents = memory_zeroed(&job->memory, ranks * sizeof *job->currents);
+    job->work = memory_zeroed(&job->memory, ranks * sizeof *job->work);
+    job->at_work = memory_zeroed(&job->memory, ranks * sizeof *job->at_work);
+    bool missing = !job->states || !job->hosts || !job->lows || !job->pending || !job->currents ||
+                   !job->work || !job->at_work;
+    for (unsigned i = 0; i < GROUP_KINDS && !missing; i++) {
+        size_t groups = job_groups(job, (enum group_kind)i);
+        job->arrived[i] = memory_zeroed(&job->memory, groups * sizeof *job->arrived[i]);
+        missing = !job->arrived[i];
+    }
+    return missing ? fail_memory(error) : GORDIAN_OK;
+}
+
+gordian_status run_job(struct gen_job *job, gordian_error *error)
+{
+    gordian_status status = open_run(job, error);
+    if (status != GORDIAN_OK)
+        return status;
+    for (uint32_t r = job->ranks; r-- > 0;)
+        push_rank(job, r);
+    while (job->work_count) {
+        uint32_t rank = job->work[--job->work_count];
+        job->at_work[rank] = false;
+        move_rank(job, rank);
+    }
+    find_truth(job);
+    return GORDIAN_OK;
+}

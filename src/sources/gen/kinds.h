@@ -1,0 +1,30 @@
+/* The generators behind gen.h: shapes, written down without simulating, and lives, simulated with
+ * libgordian itself so that every event is valid where it stands. */
+#ifndef GORDIAN_SOURCES_GEN_KINDS_H
+#define GORDIAN_SOURCES_GEN_KINDS_H
+
+#include "sources/gen/gen.h"
+
+typedef gordian_status gen_streamer(const struct gen_options *options, struct gen_sink *sink,
+                                    gordian_error *error);
+
+typedef gordian_status gen_writer(const struct gen_options *options, struct output *out,
+                                  gordian_error *error);
+
+/* circuit.c */
+gen_writer circuit_random, circuit_chain, circuit_apart, circuit_ring, circuit_dining;
+/* collectives.c */
+gen_writer job_collectives;
+/* messages.c */
+gen_writer talk_messages;
+gen_streamer talk_waits; /* a snapshot of them */
+/* shape.c */
+gen_streamer shape_chain, shape_chains, shape_forest, shape_hot;
+/* bank.c */
+gen_streamer bank_random, bank_rounds, bank_textbook;
+/* wander.c */
+gen_streamer wander_one_by_one, wander_several;
+/* session.c */
+gen_streamer session_philosophers, session_readers_writers, session_pool;
+
+#endif

@@ -1,0 +1,279 @@
+#include "sources/gen/life.h"
+
+#include "foundation/base/error.h"
+
+#include <stdlib.h>
+
+#define HAND_OVER_LOOK 16 /* how far into a queue a hand-over looks for somebody */
+
+/* ------------------------------------------------------------------ who runs */
+
+static void move_to(struct life *life, uint32_t process, uint32_t place)
+{
+    uint32_t other = life->order[place], from = life->place[process];
+    life->order[place] = process;
+    life->place[process] = place;
+    life->order[from] = other;
+    life->place[other] = from;
+}
+
+static void set_running(struct life *life, uint32_t process, bool runs)
+{
+    bool ran = life->place[process] < life->running;
+    if (runs && !ran)
+        move_to(life, process, life->running++);
+    else if (!runs && ran)
+        move_to(life, process, --life->running);
+}
+
+static uint32_t draw_node(struct life *life, uint32_t first, uint32_t count)
+{
+    return life->order[first + random_below(&life->random, count)];
+}
+
+/* ------------------------------------------------------------------ events */
+
+void life_request(gordian_event *event, uint32_t process, uint32_t resource, uint64_t units)
+{
+    *event = (gordian_event){.op = GORDIAN_OP_REQUEST,
+                             .process = process,
+                             .resource = resource,
+                             .to = GORDIAN_NONE,
+                             .units = units};
+}
+
+static int by_resource(const void *left, const void *right)
+{
+    const gordian_edge *a = left, *b = right;
+    return a->resource < b->resource ? -1 : a->resource > b->resource;
+}
+
+size_t life_holdings(const struct life *life, uint32_t process, gordian_edge *edges)
+{
+    size_t count = gordian_holdings(life->system, process, edges, LIFE_HELD_MAX);
+    if (count > LIFE_HELD_MAX)
+        count = LIFE_HELD_MAX;
+    /* The system's order is its own business: a seed must not depend on it. */
+    qsort(edges, count, sizeof *edges, by_resource);
+    return count;
+}
+
+/* Would the pending request of `process` fit once `units` of `resource` are back? */
+static bool would_fit(const struct life *life, uint32_t process, uint32_t resource, uint64_t units)
+{
+    gordian_edge wanted[LIFE_WANTS_MAX];
+    size_t count = gordian_pending(life->system, process, wanted, LIFE_WANTS_MAX);
+    if (count > LIFE_WANTS_MAX)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t has = gordian_free_units(life->system, wanted[i].resource);
+        if (wanted[i].resource == resource)
+            has += units;
+        if (has < wanted[i].units)
+            return false;
+    }
+    return count > 0;
+}
+
+void life_release(struct life *life, gordian_event *event, uint32_t process, uint32_t resource,
+                  uint64_t units)
+{
+    life_request(event, process, resource, units);
+    event->op = GORDIAN_OP_RELEASE;
+    if (!life->options->hand_overs || !random_chance(&life->random, life->options->hand_overs))
+        return;
+    gordian_edge waiters[HAND_OVER_LOOK];
+    size_t count = gordian_waiters(life->system, resource, waiters, HAND_OVER_LOOK);
+    if (count > HAND_OVER_LOOK)
+        count = HAND_OVER_LOOK;
+    if (!count)
+        return;
+    uint32_t to = waiters[random_below(&life->random, count)].process;
+    if (would_fit(life, to, resource, units))
+        event->to = to;
+}
+
+static gordian_status emit_event(struct life *life, const gordian_event *event)
+{
+    life->left--;
+    if (life->options->snapshot)
+        return GORDIAN_OK; /* only where it leads to is wanted */
+    return life->sink->event(life->sink->context, event, life->error);
+}
+
+static gordian_status feed_event(struct life *life, const gordian_event *event,
+                                 gordian_result *result)
+{
+    gordian_status status = gordian_feed(life->system, event, result, life->error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (result->outcome == GORDIAN_OUTCOME_REFUSED) {
+        char why[400];
+        gordian_refusal_text(life->system, event, result->refusal, why, sizeof why);
+        return fail(life->error, GORDIAN_STATUS_INPUT,
+                    "the generator made an event that is refused: %s", why);
+    }
+    size_t count;
+    const uint32_t *served = gordian_served(life->system, &count);
+    for (size_t i = 0; i < count; i++)
+        set_running(life, served[i], true);
+    set_running(life, event->process, !gordian_is_waiting(life->system, event->process));
+    if (event->op == GORDIAN_OP_CANCEL && life->rules->cancelled)
+        life->rules->cancelled(life, event->process);
+    if (event->op == GORDIAN_OP_EXIT && life->rules->exited)
+        life->rules->exited(life, event->process);
+    return GORDIAN_OK;
+}
+
+/* Feeds and emits one event; if it closes a deadlock that is not to stay, its cancel too. */
+static gordian_status apply_event(struct life *life, const gordian_event *event)
+{
+    gordian_result result;
+    gordian_status status = feed_event(life, event, &result);
+    if (status != GORDIAN_OK)
+        return status;
+    bool stuck =
+        result.outcome == GORDIAN_OUTCOME_DEADLOCK || result.outcome == GORDIAN_OUTCOME_DOOMED;
+    bool undo = stuck && !random_chance(&life->random, life->options->deadlocks);
+    /* The last event must not leave a deadlock that is to go: then it never happened. */
+    bool hidden = undo && life->left == 1;
+    if (!hidden)
+        status = emit_event(life, event);
+    if (status != GORDIAN_OK || !undo)
+        return status;
+    gordian_event cancel = {.op = GORDIAN_OP_CANCEL, .process = event->process, .to = GORDIAN_NONE};
+    status = feed_event(life, &cancel, &result);
+    return status != GORDIAN_OK || hidden ? status : emit_event(life, &cancel);
+}
+
+static gordian_status end_wait(struct life *life, gordian_op op, uint32_t process)
+{
+    gordian_event event = {.op = op, .process = process, .to = GORDIAN_NONE};
+    return apply_event(life, &event);
+}
+
+static gordian_status step_life(struct life *life)
+{
+    const struct gen_options *options = life->options;
+    const uint32_t count = options->processes;
+    if (life->running == 0 && !options->exits && !options->cancels) {
+        life->left = 0; /* everybody is deadlocked: nothing can happen any more */
+        return GORDIAN_OK;
+    }
+    if (life->running == 0)
+        return end_wait(life, options->exits ? GORDIAN_OP_EXIT : GORDIAN_OP_CANCEL,
+                        draw_node(life, 0, count));
+    if (options->exits && random_chance(&life->random, options->exits)) {
+        uint32_t process = draw_node(life, 0, count);
+        gordian_edge edge;
+        /* One with an edge has been seen before, so its exit is valid in a trace. */
+        if (gordian_is_waiting(life->system, process) ||
+            gordian_holdings(life->system, process, &edge, 1))
+            return end_wait(life, GORDIAN_OP_EXIT, process);
+    }
+    if (life->running < count && options->cancels && random_chance(&life->random, options->cancels))
+        return end_wait(life, GORDIAN_OP_CANCEL,
+                        draw_node(life, life->running, count - life->running));
+    gordian_event event;
+    life->rules->next(life, draw_node(life, 0, life->running), &event);
+    return apply_event(life, &event);
+}
+
+/* ------------------------------------------------------------------ snapshot */
+
+static gordian_status dump_holds(struct life *life, uint32_t process)
+{
+    gordian_edge edges[LIFE_HELD_MAX];
+    size_t count = life_holdings(life, process, edges);
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+        gordian_event event;
+        life_request(&event, process, edges[i].resource, edges[i].units);
+        event.op = GORDIAN_OP_HOLD;
+        status = life->sink->event(life->sink->context, &event, life->error);
+    }
+    return status;
+}
+
+static gordian_status dump_wait(struct life *life, uint32_t process)
+{
+    gordian_edge edges[LIFE_WANTS_MAX];
+    size_t count = gordian_pending(life->system, process, edges, LIFE_WANTS_MAX);
+    if (count == 0)
+        return GORDIAN_OK;
+    qsort(edges, count, sizeof *edges, by_resource);
+    gordian_event event;
+    life_request(&event, process, edges[0].resource, edges[0].units);
+    event.op = GORDIAN_OP_WAIT;
+    for (size_t i = 0; i < count; i++)
+        life->wants[i] = (gordian_want){edges[i].units, edges[i].resource};
+    if (count > 1) {
+        event.wants = life->wants;
+        event.want_count = count;
+    }
+    return life->sink->event(life->sink->context, &event, life->error);
+}
+
+static gordian_status dump_edges(struct life *life)
+{
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t p = 0; p < life->options->processes && status == GORDIAN_OK; p++)
+        status = dump_holds(life, p);
+    for (uint32_t p = 0; p < life->options->processes && status == GORDIAN_OK; p++)
+        status = dump_wait(life, p);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static gordian_status life_open(struct life *life)
+{
+    const struct gen_options *options = life->options;
+    gordian_options wanted;
+    gordian_options_init(&wanted);
+    wanted.engine = "sparse";
+    gordian_status status = gordian_open(&life->system, &wanted, life->error);
+    if (status != GORDIAN_OK)
+        return status;
+    life->order = memory_alloc(&life->memory, options->processes * sizeof *life->order);
+    life->place = memory_alloc(&life->memory, options->processes * sizeof *life->place);
+    if (!life->order || !life->place)
+        return fail_memory(life->error);
+    status = gordian_reserve(life->system, options->processes, options->resources, life->error);
+    uint32_t id;
+    for (uint32_t q = 0; q < options->resources && status == GORDIAN_OK; q++)
+        status = gordian_add_resource(life->system, NULL, life->units[q], &id, life->error);
+    for (uint32_t p = 0; p < options->processes && status == GORDIAN_OK; p++) {
+        life->order[p] = life->place[p] = p;
+        status = gordian_add_process(life->system, NULL, &id, life->error);
+    }
+    life->running = options->processes;
+    return status;
+}
+
+gordian_status life_run(const struct gen_options *options, const struct life_rules *rules,
+                        void *own, const uint64_t *units, struct gen_sink *sink,
+                        gordian_error *error)
+{
+    struct life life = {.options = options,
+                        .rules = rules,
+                        .own = own,
+                        .sink = sink,
+                        .error = error,
+                        .memory = memory_allocator(NULL),
+                        .left = options->events,
+                        .units = units};
+    random_seed(&life.random, options->seed);
+    gordian_status status = life_open(&life);
+    if (status == GORDIAN_OK)
+        status =
+            sink->begin(sink->context, options->processes, options->resources, units, 1, error);
+    while (life.left && status == GORDIAN_OK)
+        status = step_life(&life);
+    if (status == GORDIAN_OK && options->snapshot)
+        status = dump_edges(&life);
+    gordian_close(life.system);
+    memory_free(&life.memory, life.order);
+    memory_free(&life.memory, life.place);
+    return status;
+}

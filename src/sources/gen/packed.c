@@ -1,0 +1,131 @@
+/* Snapshots made packed from the start: names follow from numbers, so that no text is needed on the
+ * way. The same bytes as of the text, packed. */
+#include "engines/detect/check/snapshot_text.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "sources/gen/gen.h"
+
+#include <string.h>
+
+struct packed_sink {
+    gordian_allocator memory;
+    gordian_snapshot *snapshot;
+    const char *prefixes[2]; /* of processes, of resources */
+    uint32_t *ids;           /* by process: its id, which it has from where it comes first */
+    uint32_t *numbers;       /* by id */
+    uint32_t count;
+    uint32_t resources; /* those behind them are awaits */
+    char name[64];      /* the one last asked for */
+};
+
+static gordian_status packed_begin(void *context, uint32_t processes, uint32_t resources,
+                                   const uint64_t *units, uint64_t units_each, gordian_error *error)
+{
+    struct packed_sink *sink = context;
+    gordian_status status = GORDIAN_OK;
+    sink->resources = resources;
+    sink->ids = memory_alloc(&sink->memory, sizeof *sink->ids * processes);
+    sink->numbers = memory_alloc(&sink->memory, sizeof *sink->numbers * processes);
+    if (!sink->ids || !sink->numbers)
+        return fail_memory(error);
+    memset(sink->ids, 0xff, sizeof *sink->ids * processes);
+    for (uint32_t q = 0; q < resources && status == GORDIAN_OK; q++)
+        status = gordian_snapshot_add_resource(sink->snapshot, units ? units[q] : units_each, NULL,
+                                               error);
+    return status;
+}
+
+static gordian_status meet_process(struct packed_sink *sink, uint32_t process, gordian_error *error)
+{
+    if (sink->ids[process] != GORDIAN_NONE)
+        return GORDIAN_OK;
+    gordian_status status =
+        gordian_snapshot_add_process(sink->snapshot, &sink->ids[process], error);
+    if (status == GORDIAN_OK)
+        sink->numbers[sink->count++] = process;
+    return status;
+}
+
+static gordian_status packed_await(struct packed_sink *sink, const gordian_event *event,
+                                   gordian_error *error)
+{
+    uint32_t others[16];
+    gordian_status status = event->want_count > 16
+                                ? fail(error, GORDIAN_STATUS_INPUT, "too many are awaited")
+                                : meet_process(sink, event->process, error);
+    for (size_t i = 0; i < event->want_count && status == GORDIAN_OK; i++) {
+        status = meet_process(sink, event->wants[i].resource, error);
+        others[i] = sink->ids[event->wants[i].resource];
+    }
+    return status != GORDIAN_OK
+               ? status
+               : gordian_snapshot_await(sink->snapshot, sink->ids[event->process], others,
+                                        event->want_count, (size_t)event->units, NULL, error);
+}
+
+static gordian_status packed_event(void *context, const gordian_event *event, gordian_error *error)
+{
+    struct packed_sink *sink = context;
+    const gordian_want one = {event->units, event->resource};
+    const gordian_want *wants = event->wants ? event->wants : &one;
+    size_t count = event->wants ? event->want_count : 1;
+    if (event->op == GORDIAN_OP_AWAIT)
+        return packed_await(sink, event, error);
+    gordian_status status = meet_process(sink, event->process, error);
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
+        status = (event->op == GORDIAN_OP_HOLD ? gordian_snapshot_hold : gordian_snapshot_wait)(
+            sink->snapshot, sink->ids[event->process], wants[i].resource, wants[i].units, error);
+    return status;
+}
+
+static const char *spell(struct packed_sink *sink, const char *prefix, uint32_t number)
+{
+    char *at = sink->name + sizeof sink->name;
+    size_t length = strlen(prefix);
+    *--at = '\0';
+    do
+        *--at = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    at -= length;
+    memcpy(at, prefix, length);
+    return at;
+}
+
+static const char *process_name(void *context, uint32_t id)
+{
+    struct packed_sink *sink = context;
+    return spell(sink, sink->prefixes[0], sink->numbers[id]);
+}
+
+static const char *resource_name(void *context, uint32_t id)
+{
+    struct packed_sink *sink = context;
+    return id < sink->resources ? spell(sink, sink->prefixes[1], id) : "";
+}
+
+static void find_prefixes(struct packed_sink *sink, const char *kind)
+{
+    for (const struct gen_kind *at = gen_kinds; at->name; at++) {
+        if (kind && strcmp(at->name, kind) == 0) {
+            sink->prefixes[0] = at->process;
+            sink->prefixes[1] = at->resource;
+        }
+    }
+}
+
+gordian_status gen_pack(const struct gen_options *options, const gordian_writer *writer,
+                        gordian_error *error)
+{
+    struct packed_sink packed = {.memory = memory_allocator(NULL)};
+    struct gen_sink sink = {&packed, packed_begin, packed_event, NULL};
+    const struct snapshot_naming naming = {process_name, resource_name, &packed};
+    find_prefixes(&packed, options->kind);
+    gordian_status status = gordian_snapshot_open(&packed.snapshot, NULL, error);
+    if (status == GORDIAN_OK)
+        status = gen_stream(options, &sink, error);
+    if (status == GORDIAN_OK)
+        status = snapshot_pack(packed.snapshot, &naming, writer, &packed.memory, error);
+    gordian_snapshot_close(packed.snapshot);
+    memory_free_all(&packed.memory, packed.ids, packed.numbers);
+    return status;
+}

@@ -1,0 +1,134 @@
+/* Processes with a plan: a session takes a few resources one after the other, then gives all of
+ * them back and the next session begins. One that backs out of a wait gives back what it has. */
+#include "foundation/base/error.h"
+#include "sources/gen/kinds.h"
+#include "sources/gen/life.h"
+
+#define STEPS_MAX 4
+
+struct session {
+    uint32_t resources[STEPS_MAX];
+    uint32_t units[STEPS_MAX];
+    uint8_t count;
+    uint8_t taken; /* steps asked for; all granted whenever the process runs */
+    bool giving_back;
+};
+
+struct sessions {
+    void (*plan)(struct life *life, uint32_t process, struct session *session);
+    struct session *of; /* each process */
+};
+
+static void add_step(struct session *session, uint32_t resource, uint32_t units)
+{
+    session->resources[session->count] = resource;
+    session->units[session->count] = units;
+    session->count++;
+}
+
+static void session_next(struct life *life, uint32_t process, gordian_event *event)
+{
+    const struct sessions *sessions = life->own;
+    struct session *session = &sessions->of[process];
+    if (session->taken == 0) { /* also after backing out of the first step */
+        *session = (struct session){.count = 0};
+        sessions->plan(life, process, session);
+    }
+    if (session->taken == session->count)
+        session->giving_back = true;
+    if (session->giving_back) {
+        session->taken--;
+        life_release(life, event, process, session->resources[session->taken],
+                     session->units[session->taken]);
+    } else {
+        life_request(event, process, session->resources[session->taken],
+                     session->units[session->taken]);
+        session->taken++;
+    }
+}
+
+static void session_cancelled(struct life *life, uint32_t process)
+{
+    struct session *session = &((struct sessions *)life->own)->of[process];
+    session->taken--;
+    session->giving_back = true;
+}
+
+static void session_exited(struct life *life, uint32_t process)
+{
+    ((struct sessions *)life->own)->of[process].taken = 0;
+}
+
+static gordian_status run_session(const struct gen_options *options, struct gen_sink *sink,
+                                  void (*plan)(struct life *, uint32_t, struct session *),
+                                  gordian_error *error)
+{
+    static const struct life_rules rules = {session_next, session_cancelled, session_exited};
+    gordian_allocator memory = memory_allocator(NULL);
+    struct sessions sessions = {plan,
+                                memory_zeroed(&memory, options->processes * sizeof *sessions.of)};
+    uint64_t *units = memory_alloc(&memory, options->resources * sizeof *units);
+    gordian_status status = fail_memory(error);
+    if (sessions.of && units) {
+        for (uint32_t q = 0; q < options->resources; q++)
+            units[q] = options->units;
+        status = life_run(options, &rules, &sessions, units, sink, error);
+    }
+    memory_free(&memory, sessions.of);
+    memory_free(&memory, units);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the plans */
+
+static void plan_meal(struct life *life, uint32_t process, struct session *session)
+{
+    add_step(session, process, 1);
+    add_step(session, (process + 1) % life->options->resources, 1);
+}
+
+gordian_status session_philosophers(const struct gen_options *options, struct gen_sink *sink,
+                                    gordian_error *error)
+{
+    if (options->processes < 2)
+        return fail(error, GORDIAN_STATUS_INPUT, "a table needs at least 2 philosophers, not %u",
+                    options->processes);
+    return run_session(options, sink, plan_meal, error);
+}
+
+/* One table or two different ones, each read, or, one time in four, written. */
+static void plan_access(struct life *life, uint32_t process, struct session *session)
+{
+    (void)process;
+    const uint32_t tables = life->options->resources;
+    uint32_t first = (uint32_t)random_below(&life->random, tables);
+    uint32_t count = tables > 1 ? 1 + (uint32_t)random_below(&life->random, 2) : 1;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t units = random_chance(&life->random, 25) ? life->options->units : 1;
+        add_step(session, first, units);
+        if (count > 1)
+            first = (first + 1 + (uint32_t)random_below(&life->random, tables - 1)) % tables;
+    }
+}
+
+gordian_status session_readers_writers(const struct gen_options *options, struct gen_sink *sink,
+                                       gordian_error *error)
+{
+    return run_session(options, sink, plan_access, error);
+}
+
+static void plan_connections(struct life *life, uint32_t process, struct session *session)
+{
+    (void)process;
+    uint32_t pool = (uint32_t)random_below(&life->random, life->options->resources);
+    uint32_t most = life->options->units < STEPS_MAX ? life->options->units : STEPS_MAX;
+    uint32_t count = 1 + (uint32_t)random_below(&life->random, most);
+    for (uint32_t i = 0; i < count; i++)
+        add_step(session, pool, 1);
+}
+
+gordian_status session_pool(const struct gen_options *options, struct gen_sink *sink,
+                            gordian_error *error)
+{
+    return run_session(options, sink, plan_connections, error);
+}

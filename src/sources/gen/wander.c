@@ -1,0 +1,108 @@
+/* Processes without a plan: each request aims, with the probability asked for, at something that
+ * is taken, and otherwise at something free. */
+#include "foundation/base/error.h"
+#include "sources/gen/kinds.h"
+#include "sources/gen/life.h"
+
+#define PROBES 16 /* draws until a resource is as wanted */
+
+struct wander {
+    bool several; /* requests for several units and resources */
+};
+
+static bool is_held(const gordian_edge *held, size_t count, uint32_t resource)
+{
+    for (size_t i = 0; i < count; i++)
+        if (held[i].resource == resource)
+            return true;
+    return false;
+}
+
+/* A resource to ask for: taken or free as contention has it, and not held by the asker already
+ * where another unit of it could only come from itself. */
+static uint32_t draw_resource(struct life *life, const gordian_edge *held, size_t held_count)
+{
+    bool taken = random_chance(&life->random, life->options->contention);
+    uint32_t resource = 0;
+    for (unsigned i = 0; i < PROBES; i++) {
+        resource = (uint32_t)random_below(&life->random, life->options->resources);
+        if (life->units[resource] == 1 && is_held(held, held_count, resource))
+            continue;
+        if ((gordian_free_units(life->system, resource) == 0) == taken)
+            break;
+    }
+    return resource;
+}
+
+static void draw_request(struct life *life, uint32_t process, const gordian_edge *held,
+                         size_t held_count, gordian_event *event)
+{
+    const struct wander *wander = life->own;
+    life_request(event, process, draw_resource(life, held, held_count), 1);
+    if (!wander->several)
+        return;
+    size_t wanted = 1 + random_below(&life->random, LIFE_WANTS_MAX), count = 0;
+    for (size_t i = 0; i < wanted; i++) {
+        uint32_t resource = i ? draw_resource(life, held, held_count) : event->resource;
+        uint64_t units = 1 + random_below(&life->random, life->units[resource]);
+        bool twice = false;
+        for (size_t k = 0; k < count; k++)
+            twice |= life->wants[k].resource == resource;
+        if (!twice)
+            life->wants[count++] = (gordian_want){units, resource};
+    }
+    event->units = life->wants[0].units;
+    if (count > 1) {
+        event->wants = life->wants;
+        event->want_count = count;
+    }
+}
+
+static void wander_next(struct life *life, uint32_t process, gordian_event *event)
+{
+    gordian_edge held[LIFE_HELD_MAX];
+    size_t count = life_holdings(life, process, held);
+    /* The more it has, the sooner it gives back: what is held stays below what there is, and
+     * contention, not scarcity, decides who waits. */
+    unsigned more = count == 0 ? 100 : count == 1 ? 25 : 10;
+    if (count + LIFE_WANTS_MAX <= LIFE_HELD_MAX && random_chance(&life->random, more)) {
+        draw_request(life, process, held, count, event);
+        return;
+    }
+    const gordian_edge *edge = &held[random_below(&life->random, count)];
+    uint64_t units = edge->units;
+    if (units > 1 && random_chance(&life->random, 50))
+        units = 1 + random_below(&life->random, units);
+    life_release(life, event, process, edge->resource, units);
+}
+
+static gordian_status run_wander(const struct gen_options *options, struct gen_sink *sink,
+                                 struct wander *wander, gordian_error *error)
+{
+    static const struct life_rules rules = {wander_next, NULL, NULL};
+    gordian_allocator memory = memory_allocator(NULL);
+    uint64_t *units = memory_alloc(&memory, options->resources * sizeof *units);
+    if (!units)
+        return fail_memory(error);
+    struct random random;
+    random_seed(&random, ~options->seed); /* apart from the life's own numbers */
+    for (uint32_t q = 0; q < options->resources; q++)
+        units[q] = 1 + random_below(&random, options->units);
+    gordian_status status = life_run(options, &rules, wander, units, sink, error);
+    memory_free(&memory, units);
+    return status;
+}
+
+gordian_status wander_one_by_one(const struct gen_options *options, struct gen_sink *sink,
+                                 gordian_error *error)
+{
+    struct wander wander = {false};
+    return run_wander(options, sink, &wander, error);
+}
+
+gordian_status wander_several(const struct gen_options *options, struct gen_sink *sink,
+                              gordian_error *error)
+{
+    struct wander wander = {true};
+    return run_wander(options, sink, &wander, error);
+}

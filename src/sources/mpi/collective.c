@@ -1,0 +1,137 @@
+/* What a whole communicator does. Each is counted before it is begun: so whoever has counted it has
+ * come, or is about to. */
+#include "sources/mpi/calls.h"
+
+/* The kind, to be compared with that of others at the same place: calls with other roots do not
+ * match. */
+static uint64_t kind_of(enum mpi_call call, int root)
+{
+    return (uint64_t)call << 32 | (uint32_t)(root + 1);
+}
+
+static bool begin_collective(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root,
+                             enum mpi_collective_need need)
+{
+    if (!turn_open(turn, call, comm, root))
+        return false;
+    turn->item.tag = (int32_t)need;
+    turn->item.call = kind_of(call, root);
+    turn->item.number = book_collective(turn->item.group, turn->item.call);
+    return true;
+}
+
+/* One that waits. */
+static void begin_waiting(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root,
+                          enum mpi_collective_need need)
+{
+    if (!begin_collective(turn, call, comm, root, need))
+        return;
+    book_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number);
+    turn_wait(turn);
+}
+
+/* One that is waited for later: nothing is played again from here on. */
+static void note_begun(const struct turn *turn, const MPI_Request *request)
+{
+    book_request(HANDLE(*request), book_number(), &turn->item, true, false);
+    book_stop_polling(turn->slot);
+    atomic_store(&book.record->event_count, MPI_EVENTS + 1);
+}
+
+/* PARAMETERS and ARGUMENTS are those of the call without communicator and request. */
+#define COLLECTIVE(name, later, root, need, parameters, arguments)                                 \
+    int layer_##name(LIST parameters, MPI_Comm comm)                                               \
+    {                                                                                              \
+        struct turn turn;                                                                          \
+        begin_waiting(&turn, MPI_CALL_##name, comm, root, need);                                   \
+        int result = PMPI_##name(LIST arguments, comm);                                            \
+        turn_close(&turn);                                                                         \
+        return result;                                                                             \
+    }                                                                                              \
+    int layer_##later(LIST parameters, MPI_Comm comm, MPI_Request *request)                        \
+    {                                                                                              \
+        struct turn turn;                                                                          \
+        bool known = begin_collective(&turn, MPI_CALL_##later, comm, root, need);                  \
+        int result = PMPI_##later(LIST arguments, comm, request);                                  \
+        if (known)                                                                                 \
+            note_begun(&turn, request);                                                            \
+        return result;                                                                             \
+    }
+#define LIST(...) __VA_ARGS__
+
+int layer_Barrier(MPI_Comm comm)
+{
+    struct turn turn;
+    begin_waiting(&turn, MPI_CALL_Barrier, comm, NO_ROOT, MPI_NEEDS_ALL);
+    int result = PMPI_Barrier(comm);
+    turn_close(&turn);
+    return result;
+}
+
+int layer_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+    struct turn turn;
+    bool known = begin_collective(&turn, MPI_CALL_Ibarrier, comm, NO_ROOT, MPI_NEEDS_ALL);
+    int result = PMPI_Ibarrier(comm, request);
+    if (known)
+        note_begun(&turn, request);
+    return result;
+}
+
+COLLECTIVE(Bcast, Ibcast, root, MPI_NEEDS_ROOT,
+           (void *data, int count, MPI_Datatype type, int root), (data, count, type, root))
+COLLECTIVE(Reduce, Ireduce, root, MPI_NEEDS_SOME,
+           (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op, int root),
+           (data, result_data, count, type, op, root))
+COLLECTIVE(Allreduce, Iallreduce, NO_ROOT, MPI_NEEDS_ALL,
+           (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
+           (data, result_data, count, type, op))
+COLLECTIVE(Gather, Igather, root, MPI_NEEDS_SOME,
+           (const void *data, int count, MPI_Datatype type, void *all, int all_count,
+            MPI_Datatype all_type, int root),
+           (data, count, type, all, all_count, all_type, root))
+COLLECTIVE(Gatherv, Igatherv, root, MPI_NEEDS_SOME,
+           (const void *data, int count, MPI_Datatype type, void *all, const int counts[],
+            const int places[], MPI_Datatype all_type, int root),
+           (data, count, type, all, counts, places, all_type, root))
+COLLECTIVE(Scatter, Iscatter, root, MPI_NEEDS_ROOT,
+           (const void *all, int all_count, MPI_Datatype all_type, void *data, int count,
+            MPI_Datatype type, int root),
+           (all, all_count, all_type, data, count, type, root))
+COLLECTIVE(Scatterv, Iscatterv, root, MPI_NEEDS_ROOT,
+           (const void *all, const int counts[], const int places[], MPI_Datatype all_type,
+            void *data, int count, MPI_Datatype type, int root),
+           (all, counts, places, all_type, data, count, type, root))
+COLLECTIVE(Allgather, Iallgather, NO_ROOT, MPI_NEEDS_ALL,
+           (const void *data, int count, MPI_Datatype type, void *all, int all_count,
+            MPI_Datatype all_type),
+           (data, count, type, all, all_count, all_type))
+COLLECTIVE(Allgatherv, Iallgatherv, NO_ROOT, MPI_NEEDS_ALL,
+           (const void *data, int count, MPI_Datatype type, void *all, const int counts[],
+            const int places[], MPI_Datatype all_type),
+           (data, count, type, all, counts, places, all_type))
+COLLECTIVE(Alltoall, Ialltoall, NO_ROOT, MPI_NEEDS_ALL,
+           (const void *data, int count, MPI_Datatype type, void *all, int all_count,
+            MPI_Datatype all_type),
+           (data, count, type, all, all_count, all_type))
+COLLECTIVE(Alltoallv, Ialltoallv, NO_ROOT, MPI_NEEDS_ALL,
+           (const void *data, const int counts[], const int places[], MPI_Datatype type, void *all,
+            const int all_counts[], const int all_places[], MPI_Datatype all_type),
+           (data, counts, places, type, all, all_counts, all_places, all_type))
+COLLECTIVE(Alltoallw, Ialltoallw, NO_ROOT, MPI_NEEDS_ALL,
+           (const void *data, const int counts[], const int places[], const MPI_Datatype types[],
+            void *all, const int all_counts[], const int all_places[],
+            const MPI_Datatype all_types[]),
+           (data, counts, places, types, all, all_counts, all_places, all_types))
+COLLECTIVE(Reduce_scatter, Ireduce_scatter, NO_ROOT, MPI_NEEDS_ALL,
+           (const void *data, void *result_data, const int counts[], MPI_Datatype type, MPI_Op op),
+           (data, result_data, counts, type, op))
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, NO_ROOT, MPI_NEEDS_ALL,
+           (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
+           (data, result_data, count, type, op))
+COLLECTIVE(Scan, Iscan, NO_ROOT, MPI_NEEDS_SOME,
+           (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
+           (data, result_data, count, type, op))
+COLLECTIVE(Exscan, Iexscan, NO_ROOT, MPI_NEEDS_SOME,
+           (const void *data, void *result_data, int count, MPI_Datatype type, MPI_Op op),
+           (data, result_data, count, type, op))

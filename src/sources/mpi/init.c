@@ -1,0 +1,243 @@
+/* Beginning and end of MPI in this process, and its communicators. */
+#define _GNU_SOURCE
+#include "sources/mpi/calls.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ communicators */
+
+/* Its members as ranks in the world; NULL: it is between two groups, or has members that are not
+ * in the world, or memory has ended. */
+static int *list_members(MPI_Comm comm, int *size)
+{
+    int between = 0;
+    MPI_Group group, world;
+    PMPI_Comm_test_inter(comm, &between);
+    if (between)
+        return NULL;
+    PMPI_Comm_size(comm, size);
+    int *own = malloc(2 * (size_t)*size * sizeof *own), *there = own ? own + *size : NULL;
+    if (!own)
+        return NULL;
+    for (int i = 0; i < *size; i++)
+        own[i] = i;
+    PMPI_Comm_group(comm, &group);
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Group_translate_ranks(group, *size, own, world, there);
+    PMPI_Group_free(&group);
+    PMPI_Group_free(&world);
+    bool whole = true;
+    for (int i = 0; i < *size; i++) {
+        whole = whole && there[i] != MPI_UNDEFINED;
+        own[i] = there[i];
+    }
+    if (!whole)
+        free(own);
+    return whole ? own : NULL;
+}
+
+/* `seed` is the same in all members: what it was made from, and by which call. */
+static void add_communicator(MPI_Comm comm, uint64_t seed, const char *name)
+{
+    int size = 0, rank = 0;
+    int *members = list_members(comm, &size);
+    if (!members)
+        return;
+    PMPI_Comm_rank(comm, &rank);
+    book_new_group(HANDLE(comm), seed, members, (uint32_t)size, rank, name);
+    free(members);
+}
+
+/* Making one is something that all members of the old one do together. */
+static bool begin_making(struct turn *turn, enum mpi_call call, MPI_Comm comm)
+{
+    if (!turn_open(turn, call, comm, NO_ROOT))
+        return false;
+    turn->item.tag = MPI_NEEDS_ALL;
+    turn->item.call = (uint64_t)call << 32;
+    turn->item.number = book_collective(turn->item.group, turn->item.call);
+    book_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number);
+    turn_wait(turn);
+    return true;
+}
+
+static void end_making(struct turn *turn, MPI_Comm made, const char *name)
+{
+    if (!turn->slot)
+        return;
+    uint64_t seed = mpi_mix(book_group_id(turn->item.group) + turn->item.number);
+    if (made != MPI_COMM_NULL)
+        add_communicator(made, seed, name);
+    turn_close(turn);
+}
+
+#define MAKE(name, parameters, arguments)                                                          \
+    int layer_##name parameters                                                                    \
+    {                                                                                              \
+        struct turn turn;                                                                          \
+        begin_making(&turn, MPI_CALL_##name, comm);                                                \
+        int result = PMPI_##name arguments;                                                        \
+        end_making(&turn, *made, "communicator of MPI_" #name);                                    \
+        return result;                                                                             \
+    }
+MAKE(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
+MAKE(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *made), (comm, color, key, made))
+MAKE(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made))
+MAKE(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made),
+     (comm, type, key, info, made))
+MAKE(Cart_create,
+     (MPI_Comm comm, int dimensions, const int sizes[], const int rings[], int reorder,
+      MPI_Comm *made),
+     (comm, dimensions, sizes, rings, reorder, made))
+
+int layer_Comm_free(MPI_Comm *comm)
+{
+    if (book.record)
+        book_forget_group(HANDLE(*comm));
+    return PMPI_Comm_free(comm);
+}
+
+int layer_Comm_disconnect(MPI_Comm *comm)
+{
+    if (book.record)
+        book_forget_group(HANDLE(*comm));
+    return PMPI_Comm_disconnect(comm);
+}
+
+/* ------------------------------------------------------------------ the beginning */
+
+enum { THREADS_MOST = 256 };
+
+struct threads {
+    uint32_t tids[THREADS_MOST];
+    size_t count;
+};
+
+/* The threads that have come since: they are the MPI's own, and send nothing by themselves. */
+static void note_helpers(struct mpi_record *record, const struct threads *before)
+{
+    struct threads now;
+    now.count = book_threads(now.tids, THREADS_MOST);
+    if (now.count > THREADS_MOST || before->count > THREADS_MOST)
+        return;
+    for (size_t i = 0; i < now.count && record->helper_count < MPI_HELPERS; i++) {
+        bool new = true;
+        for (size_t k = 0; k < before->count && new; k++)
+            new = before->tids[k] != now.tids[i];
+        if (new)
+            record->helpers[record->helper_count++] = now.tids[i];
+    }
+}
+
+/* The process that has started the ranks: the nearest above that is known for it, else the parent.
+ */
+static pid_t find_starter(void)
+{
+    static const char *const names[] = {"hydra_pmi_proxy", "mpiexec", "mpirun",
+                                        "orted",           "prted",   "slurmstepd"};
+    char path[64], text[512], name[64];
+    pid_t pid = getppid(), above;
+    while (pid > 1) {
+        snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+        FILE *file = fopen(path, "re");
+        bool known = file && fgets(text, sizeof text, file) &&
+                     sscanf(text, "%*d (%63[^)]) %*c %d", name, &above) == 2;
+        if (file)
+            fclose(file);
+        if (!known)
+            break;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strncmp(name, names[i], strlen(names[i])) == 0)
+                return pid;
+        pid = above;
+    }
+    return getppid();
+}
+
+/* The same number in all ranks of this program, and in no other. No message is sent for it: some
+ * ranks may not be watched, and would not take part. */
+static uint64_t name_world(void)
+{
+    const char *job = getenv("PMIX_NAMESPACE");
+    uint64_t world = job && *job ? 1 : mpi_mix((uint64_t)find_starter());
+    for (; job && *job; job++)
+        world = mpi_mix(world * 31 + (unsigned char)*job);
+    return world;
+}
+
+static void note_level(struct mpi_record *record)
+{
+    int level = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&level);
+    record->level = level == MPI_THREAD_MULTIPLE     ? MPI_LEVEL_MANY
+                    : level == MPI_THREAD_SERIALIZED ? MPI_LEVEL_SERIAL
+                                                     : MPI_LEVEL_ONE;
+    book.shared = level == MPI_THREAD_MULTIPLE;
+    record->first_thread = (uint32_t)syscall(SYS_gettid);
+}
+
+static void open_book(const struct threads *before)
+{
+    int rank = 0, size = 0;
+    if (!book_open())
+        return;
+    struct mpi_record *record = book.record;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    uint64_t world = record->world = name_world();
+    record->rank = (uint32_t)rank;
+    record->size = (uint32_t)size;
+    note_level(record);
+    note_helpers(record, before);
+    /* Fortran's calls go past this layer. */
+    if (dlsym(RTLD_DEFAULT, "mpi_send_"))
+        book_give_up();
+    add_communicator(MPI_COMM_WORLD, world, "MPI_COMM_WORLD");
+    add_communicator(MPI_COMM_SELF, mpi_mix(world), "MPI_COMM_SELF");
+    atomic_store(&record->state, MPI_STATE_RUNS);
+    memcpy(record->magic, MPI_RECORD_MAGIC, sizeof record->magic);
+}
+
+int layer_Init(int *argc, char ***argv)
+{
+    struct threads before;
+    before.count = book_threads(before.tids, THREADS_MOST);
+    int result = PMPI_Init(argc, argv);
+    if (result == MPI_SUCCESS)
+        open_book(&before);
+    return result;
+}
+
+int layer_Init_thread(int *argc, char ***argv, int wanted, int *given)
+{
+    struct threads before;
+    before.count = book_threads(before.tids, THREADS_MOST);
+    int result = PMPI_Init_thread(argc, argv, wanted, given);
+    if (result == MPI_SUCCESS)
+        open_book(&before);
+    return result;
+}
+
+/* ------------------------------------------------------------------ the end */
+
+/* Whoever is in here never sends again, and waits for all the others to come here, too. */
+int layer_Finalize(void)
+{
+    struct turn turn;
+    if (turn_open(&turn, MPI_CALL_Finalize, MPI_COMM_WORLD, NO_ROOT)) {
+        turn.item.tag = MPI_NEEDS_ALL;
+        turn.item.number = UINT64_MAX;
+        turn_wait(&turn);
+        atomic_store(&book.record->state, MPI_STATE_LEAVES);
+    }
+    int result = PMPI_Finalize();
+    turn_close(&turn);
+    if (book.record)
+        atomic_store(&book.record->state, MPI_STATE_LEFT);
+    book.record = NULL;
+    return result;
+}

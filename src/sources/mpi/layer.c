@@ -1,0 +1,53 @@
+#include "sources/mpi/layer.h"
+
+/* The rank in the world of a rank in a communicator. */
+static int32_t world_rank(uint32_t group, int rank)
+{
+    const struct mpi_group *of = &book.record->groups[group];
+    if (rank < 0 || (uint32_t)rank >= of->size)
+        return MPI_ANYBODY;
+    return (int32_t)book.record->members[of->first + (uint32_t)rank];
+}
+
+void turn_seek(struct book_way *way, MPI_Comm comm, int rank, int tag)
+{
+    uint32_t epoch = book_epoch(), group = book_group(HANDLE(comm));
+    *way = (struct book_way){
+        .comm = HANDLE(comm), .rank = rank, .tag = tag, .epoch = epoch, .group = group};
+    if (group == MPI_GROUPS)
+        return;
+    way->peer = rank == MPI_ANY_SOURCE ? MPI_ANYBODY : world_rank(group, rank);
+    if (way->peer != MPI_ANYBODY && tag != MPI_ANY_TAG)
+        way->channel = book_channel(group, way->peer, tag);
+}
+
+bool turn_open(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root)
+{
+    turn->slot = NULL;
+    if (!book.record)
+        return false;
+    uint32_t group = book_group(HANDLE(comm));
+    if (group == MPI_GROUPS)
+        return false;
+    turn->slot = book_slot();
+    turn->way = NULL;
+    turn->call = call;
+    turn->item = (struct mpi_item){
+        .kind = MPI_ITEM_COLLECTIVE,
+        .peer = root < 0 ? MPI_ANYBODY : world_rank(group, root),
+        .group = group,
+    };
+    return turn->slot;
+}
+
+void item_received(const struct mpi_item *item, const MPI_Status *status, enum mpi_event_kind event,
+                   enum mpi_call call, uint64_t what)
+{
+    struct mpi_item got = *item;
+    if (got.peer == MPI_ANYBODY)
+        got.peer = world_rank(item->group, status->MPI_SOURCE);
+    if (got.tag == MPI_ANYBODY)
+        got.tag = status->MPI_TAG;
+    book_received(book_channel(got.group, got.peer, got.tag));
+    book_event(event, (uint32_t)call | (item_is_open(item) ? MPI_EVENT_CHOICE : 0), &got, what);
+}

@@ -1,0 +1,19 @@
+/* The facts for the verdict (policy.h) as they are seen from inside: what the threads of a part
+ * wait for, which handlers are installed and let in, whether a timer is armed, what else could act.
+ */
+#ifndef GORDIAN_SOURCES_RUN_DOUBT_H
+#define GORDIAN_SOURCES_RUN_DOUBT_H
+
+#include "sources/run/policy.h"
+#include "sources/run/view.h"
+
+struct policy doubt_part(struct view *view, const gordian_part *part);
+struct policy doubt_gone(struct view *view, const struct look *look);
+
+/* Does this thread get a signal when its process's parent ends? */
+bool doubt_at_death(void);
+
+/* Is a timer armed? */
+enum policy_timers doubt_timers(void);
+
+#endif

@@ -1,0 +1,11 @@
+/* Annotations: see include/gordian/run.h. */
+#include "sources/run/export.h"
+#include "sources/run/locks.h"
+
+#include <gordian/run.h>
+
+EXPORTED void gordian_run_name_lock(const void *lock, const char *name)
+{
+    if (thread_enter() && name)
+        lock_name(lock, name);
+}

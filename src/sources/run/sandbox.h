@@ -1,0 +1,26 @@
+/* A program may forbid itself system calls (seccomp), on pain of death. From the moment it does so
+ * the library makes none of its own but those that waiting for a lock needs anyway, and ends the
+ * program at most; everything else is refused here, as if the kernel had, and whoever asked goes
+ * without. What the kernel was asked for is then known from the threads' records alone: mutexes are
+ * judged, what needs to know who sleeps is not. Reports go through the mailbox (mailbox.h).
+ *
+ * That a filter comes is seen by wrapping prctl() and syscall(); one that was there before, by
+ * their number in /proc/self/status, of which `gordian run` has tried and counted its own. */
+#ifndef GORDIAN_SOURCES_RUN_SANDBOX_H
+#define GORDIAN_SOURCES_RUN_SANDBOX_H
+
+#include "sources/run/chain.h"
+
+/* At the start: is there a filter that nobody has tried? */
+void sandbox_start(void);
+
+/* Room for what would have been mapped; NULL: there is none left. */
+void *sandbox_pages(size_t size);
+
+/* A lock as its holder's record has it, without touching its memory, which may be gone. */
+bool sandbox_lock_copy(uintptr_t lock, uint32_t kind, union lock_copy *copy);
+
+/* What /proc/self/maps said before. */
+const char *sandbox_maps(size_t *size);
+
+#endif

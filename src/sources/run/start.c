@@ -1,0 +1,264 @@
+#include "sources/run/start.h"
+
+#include "foundation/base/clock.h"
+#include "sources/run/arena.h"
+#include "sources/run/export.h"
+#include "sources/run/judge.h"
+#include "sources/run/locks.h"
+#include "sources/run/mailbox.h"
+#include "sources/run/maps.h"
+#include "sources/run/mutex.h"
+#include "sources/run/order.h"
+#include "sources/run/real.h"
+#include "sources/run/rwlock.h"
+#include "sources/run/sandbox.h"
+#include "sources/run/settings.h"
+#include "sources/run/shield.h"
+#include "sources/run/stall.h"
+#include "sources/run/status.h"
+#include "sources/run/summary.h"
+#include "sources/run/sys.h"
+#include "sources/run/table.h"
+#include "sources/run/text.h"
+#include "sources/run/timers.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+bool word_has_atomics;
+#endif
+
+static char always_single_not;
+static struct incident_tally no_tally;
+
+struct watch watch = {.single = &always_single_not, .tally = &no_tally};
+
+extern char __libc_single_threaded __attribute__((weak));
+
+/* ------------------------------------------------------------------ can we watch at all? */
+
+extern void __asan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+extern void __hwasan_init(void) __attribute__((weak));
+
+/* Sanitizers stand in front of the same functions. */
+static const char *sanitizer_inside(void)
+{
+    if (__tsan_init)
+        return "the program is built with ThreadSanitizer, which cannot be watched";
+    if (__asan_init || __hwasan_init)
+        return "the program is built with AddressSanitizer, which cannot be watched";
+    if (__msan_init)
+        return "the program is built with MemorySanitizer, which cannot be watched";
+    return NULL;
+}
+
+static bool mutex_layout(uint32_t tid)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    if (real.pthread_mutex_lock(&mutex) != 0)
+        return false;
+    bool known = mutex.__data.__lock == 1 && mutex.__data.__owner == (int)tid &&
+                 mutex.__data.__nusers == 1 && mutex.__data.__kind == 0;
+    real.pthread_mutex_unlock(&mutex);
+    return known && mutex.__data.__lock == 0 && mutex.__data.__owner == 0 &&
+           mutex.__data.__nusers == 0;
+}
+
+static bool rwlock_layout(uint32_t tid)
+{
+    pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+    if (real.pthread_rwlock_wrlock(&lock) != 0)
+        return false;
+    bool known = rwlock_writer(&lock) == tid;
+    real.pthread_rwlock_unlock(&lock);
+    known = known && rwlock_writer(&lock) == 0 && rwlock_readers(&lock) == 0;
+    real.pthread_rwlock_rdlock(&lock);
+    known = known && rwlock_readers(&lock) == 1;
+    real.pthread_rwlock_unlock(&lock);
+    return known;
+}
+
+/* Whether this libc's locks look as we read them. */
+static bool layout_known(void)
+{
+    uint32_t tid = (uint32_t)sys_call(SYS_gettid);
+    return mutex_layout(tid) && rwlock_layout(tid);
+}
+
+/* ------------------------------------------------------------------ notices */
+
+static void write_notice(const char *before, const char *text)
+{
+    if (watch.quiet)
+        return;
+    char buffer[300];
+    struct text line;
+    text_open(&line, buffer, sizeof buffer);
+    text_add(&line, before);
+    text_add(&line, text);
+    text_add(&line, "\n");
+    sys_write(2, buffer, line.used);
+}
+
+static void say_not_watching(const char *why)
+{
+    write_notice("gordian: not watching: ", why);
+}
+
+void watch_note(const char *text)
+{
+    write_notice("gordian: ", text);
+}
+
+/* ------------------------------------------------------------------ setting up */
+
+/* From the first handler to the last: what is stopped must go on. */
+static __thread struct shield forking __attribute__((tls_model("initial-exec")));
+
+static void before_fork(void)
+{
+    struct thread *t = self;
+    if (!t)
+        return;
+    shield_raise(&forking);
+    t->inside++;
+    t->stopped_orders = order_stop();
+    t->stopped_locks = locks_stop();
+}
+
+static void in_parent(void)
+{
+    struct thread *t = self;
+    if (!t)
+        return;
+    if (t->stopped_locks)
+        locks_go_on();
+    if (t->stopped_orders)
+        order_go_on();
+    inside_leave(t);
+    shield_lower(&forking);
+}
+
+static void in_child(void)
+{
+    if (self)
+        inside_leave(self);
+    locks_fork();
+    table_fork();
+    judge_fork();
+    order_fork();
+    stall_fork();
+    __atomic_fetch_add(&watch.tally->processes, 1, __ATOMIC_RELAXED);
+    if (self)
+        shield_lower(&forking);
+}
+
+static void map_tally(const char *path)
+{
+    int fd = path && *path ? sys_open(path, O_RDWR) : -1;
+    if (fd < 0)
+        return;
+    size_t whole =
+        INCIDENT_MAILBOX_OFFSET + sizeof(struct incident_mailbox) + INCIDENT_MAILBOX_ROOM;
+    bool has_box = sys_call(SYS_lseek, fd, 0, SEEK_END) >= (long)whole;
+    size_t size = has_box ? whole : sizeof(struct incident_tally);
+    struct incident_tally *tally = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    sys_close(fd);
+    if (tally == MAP_FAILED)
+        return;
+    if (memcmp(tally->magic, INCIDENT_TALLY_MAGIC, sizeof tally->magic) != 0) {
+        real.munmap(tally, size);
+        return;
+    }
+    watch.tally = tally;
+    if (has_box)
+        mailbox_start((struct incident_mailbox *)((char *)tally + INCIDENT_MAILBOX_OFFSET));
+}
+
+#define LEAST_ADDRESSES ((size_t)256 << 20) /* tables take a third of that */
+
+/* What keeps the watcher off; NULL: nothing. */
+static const char *set_up(void)
+{
+    if (!real_resolve())
+        return "this C library lacks functions that should be there";
+    const char *why = sanitizer_inside();
+    if (why)
+        return why;
+    if (!layout_known())
+        return "the locks of this C library have a layout unknown to this version";
+    if (pages_most() < LEAST_ADDRESSES / 16)
+        return "the program may have so little memory that all of it should be its own";
+    if (!table_start() || !locks_start() || !order_start())
+        return "out of memory";
+    if (pthread_atfork(before_fork, in_parent, in_child) != 0)
+        return "out of memory";
+#if defined(__aarch64__)
+    word_has_atomics = getauxval(AT_HWCAP) & HWCAP_ATOMICS;
+#endif
+    if (&__libc_single_threaded)
+        watch.single = &__libc_single_threaded;
+    return NULL;
+}
+
+bool watch_start(void)
+{
+    uint32_t expected = WATCH_NEW;
+    if (!atomic_compare_exchange_strong(&watch.state, &expected, WATCH_STARTING)) {
+        if (expected == WATCH_STARTING)
+            real_resolve(); /* from within, or the start of another thread is under way */
+        return expected == WATCH_ON;
+    }
+    int saved = errno;
+    watch.pid = (uint32_t)sys_call(SYS_getpid);
+    watch.start_ticks = clock_ticks();
+    watch.start_ns = sys_now();
+    settings_read();
+    real_resolve();
+    map_tally(setting_text("GORDIAN_TALLY"));
+    pages_begin();
+    const char *why = setting_is("GORDIAN_RUN", "0") ? "" : set_up();
+    pages_settle(!why);
+    if (why) {
+        atomic_store(&watch.state, WATCH_OFF);
+        if (*why) {
+            __atomic_fetch_add(&watch.tally->off, 1, __ATOMIC_RELAXED);
+            say_not_watching(why);
+        }
+    } else {
+        __atomic_fetch_add(&watch.tally->processes, 1, __ATOMIC_RELAXED);
+        atomic_store(&watch.state, WATCH_ON);
+        timers_start();
+        status_start();
+        sandbox_start();
+    }
+    errno = saved;
+    return !why;
+}
+
+static __attribute__((constructor(101))) void constructor(void)
+{
+    if (watch_start())
+        thread_enter();
+}
+
+static __attribute__((destructor(101))) void destructor(void)
+{
+    if (atomic_load(&watch.state) == WATCH_ON)
+        summary_tell();
+}
+
+void watch_off(const char *why)
+{
+    uint32_t on = WATCH_ON;
+    if (!atomic_compare_exchange_strong(&watch.state, &on, WATCH_OFF))
+        return;
+    __atomic_fetch_add(&watch.tally->off, 1, __ATOMIC_RELAXED);
+    int saved = errno;
+    say_not_watching(why);
+    errno = saved;
+}

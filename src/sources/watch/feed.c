@@ -1,0 +1,336 @@
+#include "sources/watch/feed.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CONNECT_MS 2000
+#define AGAIN_MS   200 /* for connecting again, in which nothing else is done */
+#define AGAIN_NS   UINT64_C(10000000000)
+#define NAME_SIZE  (GORDIAN_NAME_MAX + 1)
+
+/* What stands in the service: ids of a group that was put in. */
+struct fed_group {
+    uint64_t signature;
+    uint32_t *processes, *resources;
+    size_t process_count, resource_count;
+    bool stays;
+};
+
+/* The arrows being grouped. */
+struct grouping {
+    const struct servers *servers;
+    const struct telling *telling;
+    uint32_t *leader;     /* by node: of its group */
+    uint64_t *signatures; /* by node: of the group that it leads; 0: none */
+    uint32_t *id;         /* by node: in the service */
+    size_t nodes;
+};
+
+/* ------------------------------------------------------------------ the service */
+
+static gordian_status connect_service(struct feed *feed, uint32_t connect_ms, gordian_error *error)
+{
+    gordian_client_options options = feed->options;
+    options.open = GORDIAN_SERVICE_KIND_DETECTS;
+    options.connect_ms = connect_ms;
+    options.timeout_ms = CONNECT_MS;
+    return gordian_client_open(&feed->client, feed->uri, &options, error);
+}
+
+gordian_status feed_open(struct feed *feed, const char *uri, const gordian_client_options *options,
+                         gordian_error *error)
+{
+    *feed = (struct feed){.uri = uri, .options = *options, .memory = memory_allocator(NULL)};
+    return connect_service(feed, CONNECT_MS, error);
+}
+
+static void free_groups(struct feed *feed)
+{
+    for (size_t i = 0; i < feed->count; i++)
+        memory_free_all(&feed->memory, feed->groups[i].processes, feed->groups[i].resources);
+    feed->count = 0;
+}
+
+void feed_close(struct feed *feed)
+{
+    gordian_client_close(feed->client);
+    free_groups(feed);
+    memory_free(&feed->memory, feed->groups);
+    *feed = (struct feed){0};
+}
+
+/* With the session everything went that was put in. */
+static void lose_service(struct feed *feed)
+{
+    gordian_client_leave(feed->client);
+    feed->client = NULL;
+    feed->again = clock_ns() + AGAIN_NS;
+    free_groups(feed);
+}
+
+/* ------------------------------------------------------------------ groups */
+
+static uint32_t node_of(const struct grouping *grouping, struct member member)
+{
+    return grouping->servers->verdict.first_node[member.source] + member.session;
+}
+
+static uint32_t find_leader(struct grouping *grouping, uint32_t node)
+{
+    while (grouping->leader[node] != node)
+        node = grouping->leader[node] = grouping->leader[grouping->leader[node]];
+    return node;
+}
+
+static bool is_fed(const struct arrow_between *arrow)
+{
+    return !arrow->mended && !arrow->any;
+}
+
+static uint64_t arrow_signature(const struct grouping *grouping, const struct arrow_between *arrow)
+{
+    struct source *const *sources = grouping->servers->sources;
+    if (arrow->edge != LOOK_NONE)
+        return sources[arrow->from.source]->look.edges[arrow->edge].key | 1;
+    return hash_stir(member_session(sources, arrow->from)->key,
+                     member_session(sources, arrow->to)->key) |
+           1;
+}
+
+static void find_groups(struct grouping *grouping)
+{
+    const struct verdict *verdict = &grouping->servers->verdict;
+    for (uint32_t i = 0; i < grouping->nodes; i++)
+        grouping->leader[i] = i;
+    for (size_t i = 0; i < verdict->arrow_count; i++)
+        if (is_fed(&verdict->arrows[i])) {
+            uint32_t from = find_leader(grouping, node_of(grouping, verdict->arrows[i].from));
+            grouping->leader[from] =
+                find_leader(grouping, node_of(grouping, verdict->arrows[i].to));
+        }
+    for (size_t i = 0; i < verdict->arrow_count; i++)
+        if (is_fed(&verdict->arrows[i]))
+            grouping
+                ->signatures[find_leader(grouping, node_of(grouping, verdict->arrows[i].from))] +=
+                arrow_signature(grouping, &verdict->arrows[i]);
+}
+
+/* ------------------------------------------------------------------ out */
+
+static gordian_status take_out(struct feed *feed, const struct fed_group *group,
+                               gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < group->process_count && status == GORDIAN_OK; i++) {
+        const gordian_event event = {.op = GORDIAN_OP_EXIT, .process = group->processes[i]};
+        status = gordian_client_send(feed->client, &event, NULL, NULL, error);
+    }
+    if (status == GORDIAN_OK)
+        status = gordian_client_drain(feed->client, CONNECT_MS, error);
+    if (status == GORDIAN_OK)
+        status = gordian_client_remove(feed->client, false, group->processes, group->process_count,
+                                       error);
+    if (status == GORDIAN_OK)
+        status = gordian_client_remove(feed->client, true, group->resources, group->resource_count,
+                                       error);
+    return status;
+}
+
+/* ------------------------------------------------------------------ in */
+
+/* What a name may not have becomes a line below. */
+static void clean_name(char *name)
+{
+    for (char *at = name; *at; at++)
+        if (isspace((unsigned char)*at) || *at == '#' || *at == '=')
+            *at = '_';
+}
+
+static gordian_status add_process(struct feed *feed, struct grouping *grouping,
+                                  struct fed_group *group, struct member member,
+                                  gordian_error *error)
+{
+    char name[NAME_SIZE];
+    uint32_t node = node_of(grouping, member);
+    if (grouping->id[node] != GORDIAN_NONE)
+        return GORDIAN_OK;
+    tell_name(grouping->telling, member, name, sizeof name);
+    clean_name(name);
+    gordian_status status =
+        gordian_client_add_process(feed->client, name, &grouping->id[node], error);
+    if (status == GORDIAN_OK)
+        group->processes[group->process_count++] = grouping->id[node];
+    return status;
+}
+
+/* The holder has it, and nobody else could. */
+static gordian_status add_hold(struct feed *feed, struct grouping *grouping,
+                               struct fed_group *group, const struct arrow_between *arrow,
+                               gordian_error *error)
+{
+    char name[NAME_SIZE], about[120];
+    uint32_t resource;
+    tell_resource(grouping->telling, arrow, about, sizeof about);
+    snprintf(name, sizeof name, "%s/%.110s/%zu",
+             grouping->servers->sources[arrow->to.source]->label, about, group->resource_count + 1);
+    clean_name(name);
+    gordian_status status = gordian_client_add_resource(feed->client, name, 1, &resource, error);
+    if (status != GORDIAN_OK)
+        return status;
+    group->resources[group->resource_count++] = resource;
+    const gordian_event event = {.op = GORDIAN_OP_HOLD,
+                                 .process = grouping->id[node_of(grouping, arrow->to)],
+                                 .resource = resource,
+                                 .units = 1};
+    return gordian_client_send(feed->client, &event, NULL, NULL, error);
+}
+
+/* All that one session waits for is one request; resources are in the order of the arrows. */
+static gordian_status add_wait(struct feed *feed, struct grouping *grouping,
+                               const struct fed_group *group, uint32_t leader, uint32_t node,
+                               gordian_want *wants, gordian_error *error)
+{
+    const struct verdict *verdict = &grouping->servers->verdict;
+    size_t count = 0, place = 0;
+    for (size_t i = 0; i < verdict->arrow_count; i++) {
+        uint32_t from = node_of(grouping, verdict->arrows[i].from);
+        if (!is_fed(&verdict->arrows[i]) || find_leader(grouping, from) != leader)
+            continue;
+        if (from == node)
+            wants[count++] = (gordian_want){.resource = group->resources[place], .units = 1};
+        place++;
+    }
+    if (!count)
+        return GORDIAN_OK;
+    const gordian_event event = {
+        .op = GORDIAN_OP_WAIT, .process = grouping->id[node], .wants = wants, .want_count = count};
+    return gordian_client_send(feed->client, &event, NULL, NULL, error);
+}
+
+static gordian_status put_arrows(struct feed *feed, struct grouping *grouping,
+                                 struct fed_group *group, uint32_t leader, gordian_want *wants,
+                                 gordian_error *error)
+{
+    const struct verdict *verdict = &grouping->servers->verdict;
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < verdict->arrow_count && status == GORDIAN_OK; i++) {
+        const struct arrow_between *arrow = &verdict->arrows[i];
+        if (!is_fed(arrow) || find_leader(grouping, node_of(grouping, arrow->from)) != leader)
+            continue;
+        status = add_process(feed, grouping, group, arrow->from, error);
+        if (status == GORDIAN_OK)
+            status = add_process(feed, grouping, group, arrow->to, error);
+        if (status == GORDIAN_OK)
+            status = add_hold(feed, grouping, group, arrow, error);
+    }
+    for (uint32_t node = 0; node < grouping->nodes && status == GORDIAN_OK; node++)
+        if (grouping->id[node] != GORDIAN_NONE && find_leader(grouping, node) == leader)
+            status = add_wait(feed, grouping, group, leader, node, wants, error);
+    return status == GORDIAN_OK ? gordian_client_drain(feed->client, CONNECT_MS, error) : status;
+}
+
+static gordian_status put_in(struct feed *feed, struct grouping *grouping, uint32_t leader,
+                             gordian_error *error)
+{
+    size_t arrows = grouping->servers->verdict.arrow_count;
+    if (!memory_grow(&feed->memory, &feed->groups, &feed->room, feed->count + 1,
+                     sizeof *feed->groups))
+        return fail_memory(error);
+    struct fed_group *group = &feed->groups[feed->count++];
+    *group = (struct fed_group){
+        .signature = grouping->signatures[leader],
+        .processes = memory_alloc(&feed->memory, (grouping->nodes + 1) * sizeof(uint32_t)),
+        .resources = memory_alloc(&feed->memory, (arrows + 1) * sizeof(uint32_t)),
+        .stays = true,
+    };
+    gordian_want *wants = memory_alloc(&feed->memory, (arrows + 1) * sizeof *wants);
+    gordian_status status = group->processes && group->resources && wants
+                                ? put_arrows(feed, grouping, group, leader, wants, error)
+                                : fail_memory(error);
+    memory_free(&feed->memory, wants);
+    return status;
+}
+
+/* ------------------------------------------------------------------ updates */
+
+static struct fed_group *find_group(const struct feed *feed, uint64_t signature)
+{
+    for (size_t i = 0; i < feed->count; i++)
+        if (feed->groups[i].signature == signature)
+            return &feed->groups[i];
+    return NULL;
+}
+
+/* Groups that are not there any more go first: their sessions may be in new ones. */
+static gordian_status drop_groups(struct feed *feed, const struct grouping *grouping,
+                                  gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < feed->count; i++)
+        feed->groups[i].stays = false;
+    for (size_t i = 0; i < grouping->nodes; i++) {
+        struct fed_group *group =
+            grouping->signatures[i] ? find_group(feed, grouping->signatures[i]) : NULL;
+        if (group)
+            group->stays = true;
+    }
+    for (size_t i = 0; i < feed->count; i++) {
+        struct fed_group *group = &feed->groups[i];
+        if (group->stays) {
+            feed->groups[kept++] = *group;
+            continue;
+        }
+        if (status == GORDIAN_OK)
+            status = take_out(feed, group, error);
+        memory_free_all(&feed->memory, group->processes, group->resources);
+    }
+    feed->count = kept;
+    return status;
+}
+
+static gordian_status feed_groups(struct feed *feed, struct grouping *grouping,
+                                  gordian_error *error)
+{
+    find_groups(grouping);
+    gordian_status status = drop_groups(feed, grouping, error);
+    for (uint32_t i = 0; i < grouping->nodes && status == GORDIAN_OK; i++)
+        if (grouping->signatures[i] && !find_group(feed, grouping->signatures[i]))
+            status = put_in(feed, grouping, i, error);
+    return status;
+}
+
+gordian_status feed_update(struct feed *feed, const struct servers *servers,
+                           const struct telling *telling, gordian_error *error)
+{
+    size_t nodes = servers->verdict.node_count;
+    const gordian_allocator *memory = &feed->memory;
+    if (!feed->client) {
+        if (clock_ns() < feed->again)
+            return GORDIAN_OK;
+        feed->again = clock_ns() + AGAIN_NS;
+        if (connect_service(feed, AGAIN_MS, error) != GORDIAN_OK)
+            return GORDIAN_OK; /* that it is gone has been said */
+    }
+    struct grouping grouping = {
+        .servers = servers,
+        .telling = telling,
+        .leader = memory_alloc(memory, (nodes + 1) * sizeof(uint32_t)),
+        .signatures = memory_zeroed(memory, (nodes + 1) * sizeof(uint64_t)),
+        .id = memory_alloc(memory, (nodes + 1) * sizeof(uint32_t)),
+        .nodes = nodes,
+    };
+    gordian_status status = fail_memory(NULL);
+    if (grouping.leader && grouping.signatures && grouping.id) {
+        memset(grouping.id, 0xff, nodes * sizeof(uint32_t));
+        status = feed_groups(feed, &grouping, error);
+    }
+    memory_free_all(memory, grouping.leader, grouping.signatures, grouping.id);
+    if (status != GORDIAN_OK)
+        lose_service(feed);
+    return status;
+}

@@ -1,0 +1,194 @@
+#define _GNU_SOURCE
+#include "sources/watch/listen.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PATIENCE_NS UINT64_C(5000000000)
+
+/* ------------------------------------------------------------------ where */
+
+/* Host and port of an address; false: it is none. */
+static bool split_address(const char *address, char *host, size_t host_size, char *port,
+                          size_t port_size)
+{
+    const char *colon = strrchr(address, ':');
+    size_t length = colon ? (size_t)(colon - address) : 0;
+    const char *digits = colon ? colon + 1 : address;
+    if (length >= host_size || strlen(digits) >= port_size || !*digits ||
+        strspn(digits, "0123456789") != strlen(digits))
+        return false;
+    snprintf(port, port_size, "%s", digits);
+    if (length > 1 && address[0] == '[' && address[length - 1] == ']')
+        snprintf(host, host_size, "%.*s", (int)length - 2, address + 1);
+    else
+        snprintf(host, host_size, "%.*s", (int)length, address);
+    if (!*host)
+        snprintf(host, host_size, "127.0.0.1");
+    return true;
+}
+
+static int bind_one(const struct addrinfo *info)
+{
+    int one = 1;
+    int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, info->ai_addr, info->ai_addrlen) < 0 || listen(fd, LISTENER_CLIENTS) < 0) {
+        int failure = errno;
+        close(fd);
+        errno = failure;
+        return -1;
+    }
+    return fd;
+}
+
+/* With port 0 only the kernel knows. */
+static void name_place(struct listener *listener)
+{
+    struct sockaddr_storage name;
+    socklen_t size = sizeof name;
+    char host[48] = "?", port[8] = "?";
+    if (getsockname(listener->fd, (struct sockaddr *)&name, &size) == 0)
+        getnameinfo((struct sockaddr *)&name, size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV);
+    snprintf(listener->place, sizeof listener->place, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host,
+             port);
+}
+
+gordian_status listener_open(struct listener *listener, const char *address, gordian_error *error)
+{
+    char host[64], port[8];
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *info = NULL;
+    *listener = (struct listener){.fd = -1};
+    for (size_t i = 0; i < LISTENER_CLIENTS; i++)
+        listener->clients[i].fd = -1;
+    if (!split_address(address, host, sizeof host, port, sizeof port) ||
+        getaddrinfo(host, port, &hints, &info) != 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "--listen: '%.60s' is no HOST:PORT", address);
+    listener->fd = bind_one(info);
+    int failure = errno;
+    freeaddrinfo(info);
+    if (listener->fd < 0)
+        return fail(error, GORDIAN_STATUS_IO, "cannot listen on %.60s: %s", address,
+                    strerror(failure));
+    name_place(listener);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ clients */
+
+static void drop_client(struct listener_client *client)
+{
+    close(client->fd);
+    if (client->answering)
+        output_close(&client->answer);
+    *client = (struct listener_client){.fd = -1};
+}
+
+void listener_close(struct listener *listener)
+{
+    if (listener->fd < 0)
+        return;
+    for (size_t i = 0; i < LISTENER_CLIENTS; i++)
+        if (listener->clients[i].fd >= 0)
+            drop_client(&listener->clients[i]);
+    close(listener->fd);
+    listener->fd = -1;
+}
+
+size_t listener_polls(const struct listener *listener, struct pollfd polls[LISTENER_POLLS])
+{
+    for (size_t i = 0; i < LISTENER_CLIENTS; i++)
+        polls[i] = (struct pollfd){.fd = listener->clients[i].fd,
+                                   .events = listener->clients[i].answering ? POLLOUT : POLLIN};
+    polls[LISTENER_CLIENTS] = (struct pollfd){.fd = listener->fd, .events = POLLIN};
+    return LISTENER_POLLS;
+}
+
+static void take_client(struct listener *listener)
+{
+    int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    for (size_t i = 0; i < LISTENER_CLIENTS && fd >= 0; i++)
+        if (listener->clients[i].fd < 0) {
+            listener->clients[i] = (struct listener_client){.fd = fd, .since = clock_ns()};
+            return;
+        }
+    if (fd >= 0)
+        close(fd); /* too many at a time */
+}
+
+static void begin_answer(struct listener_client *client, listener_writer *write, void *context)
+{
+    bool metrics = strncmp(client->request, "GET /metrics ", 13) == 0;
+    if (!output_open(&client->answer, OUTPUT_MEMORY)) {
+        drop_client(client);
+        return;
+    }
+    client->answering = true;
+    output_format(&client->answer,
+                  "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+                  "Connection: close\r\n\r\n",
+                  metrics ? "200 OK" : "404 Not Found");
+    if (metrics)
+        write(context, &client->answer);
+    else
+        output_text(&client->answer, "only GET /metrics\n");
+    if (client->answer.failure)
+        drop_client(client);
+}
+
+static void read_request(struct listener_client *client, listener_writer *write, void *context)
+{
+    size_t room = sizeof client->request - 1 - client->used;
+    ssize_t count = recv(client->fd, client->request + client->used, room, 0);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (count <= 0 || (size_t)count == room) {
+        drop_client(client); /* gone, or longer than a request may be */
+        return;
+    }
+    client->used += (size_t)count;
+    client->request[client->used] = '\0';
+    if (strstr(client->request, "\r\n\r\n"))
+        begin_answer(client, write, context);
+}
+
+static void write_answer(struct listener_client *client)
+{
+    size_t left = client->answer.used - client->sent;
+    ssize_t count = send(client->fd, client->answer.buffer + client->sent, left, MSG_NOSIGNAL);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (count <= 0 || (size_t)count == left)
+        drop_client(client);
+    else
+        client->sent += (size_t)count;
+}
+
+void listener_step(struct listener *listener, const struct pollfd *polls, size_t count,
+                   listener_writer *write, void *context)
+{
+    uint64_t now = clock_ns();
+    for (size_t i = 0; i < LISTENER_CLIENTS && i < count; i++) {
+        struct listener_client *client = &listener->clients[i];
+        if (client->fd < 0 || client->fd != polls[i].fd)
+            continue;
+        if (now - client->since > PATIENCE_NS)
+            drop_client(client);
+        else if (polls[i].revents && client->answering)
+            write_answer(client);
+        else if (polls[i].revents)
+            read_request(client, write, context);
+    }
+    if (count == LISTENER_POLLS && polls[LISTENER_CLIENTS].revents)
+        take_client(listener);
+}

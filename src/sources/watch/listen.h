@@ -1,0 +1,44 @@
+/* Metrics over HTTP, for Prometheus: GET /metrics and nothing else, beside the servers in the one
+ * poll loop. Few clients at a time, each with one question and a few seconds for it.
+ *
+ *     count = listener_polls(listener, polls);
+ *     servers_turn(servers, ..., polls, count, error);
+ *     listener_step(listener, polls, count, write_metrics, context);
+ */
+#ifndef GORDIAN_SOURCES_WATCH_LISTEN_H
+#define GORDIAN_SOURCES_WATCH_LISTEN_H
+
+#include "foundation/base/io/output.h"
+
+#include <gordian/gordian.h>
+#include <poll.h>
+
+#define LISTENER_CLIENTS 8
+#define LISTENER_POLLS   (LISTENER_CLIENTS + 1)
+
+struct listener_client {
+    int fd; /* -1: free */
+    uint64_t since;
+    size_t used;
+    char request[2048];
+    struct output answer;
+    size_t sent;
+    bool answering;
+};
+
+struct listener {
+    int fd;
+    char place[80]; /* where it listens */
+    struct listener_client clients[LISTENER_CLIENTS];
+};
+
+typedef void listener_writer(void *context, struct output *out);
+
+/* "9187" (on 127.0.0.1), "HOST:PORT", "[::1]:9187"; port 0: any that is free. */
+gordian_status listener_open(struct listener *listener, const char *address, gordian_error *error);
+void listener_close(struct listener *listener);
+size_t listener_polls(const struct listener *listener, struct pollfd polls[LISTENER_POLLS]);
+void listener_step(struct listener *listener, const struct pollfd *polls, size_t count,
+                   listener_writer *write, void *context);
+
+#endif

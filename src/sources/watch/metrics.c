@@ -1,0 +1,92 @@
+#include "sources/watch/metrics.h"
+
+#include "output/show/style.h"
+
+static const char *in_label(char c)
+{
+    return c == '"' ? "\\\"" : c == '\\' ? "\\\\" : c == '\n' ? "\\n" : NULL;
+}
+
+static double oldest_wait(const struct source *source)
+{
+    double oldest = 0;
+    for (size_t i = 0; i < source->look.wait_count; i++)
+        if (source->look.waits[i].age_s > oldest)
+            oldest = source->look.waits[i].age_s;
+    return oldest;
+}
+
+/* Sessions that are in somebody's way and wait for nobody. */
+static double root_blockers(const struct source *source)
+{
+    const struct look *look = &source->look;
+    double roots = 0;
+    for (uint32_t i = 0; i < look->session_count; i++)
+        for (size_t k = 0; k < look->edge_count && look->sessions[i].wait == LOOK_NONE; k++)
+            if (look->edges[k].holder == i) {
+                roots++;
+                break;
+            }
+    return roots;
+}
+
+static double is_seen(const struct source *source)
+{
+    return source->look.whole;
+}
+
+static double waiting_sessions(const struct source *source)
+{
+    return (double)source->look.wait_count;
+}
+
+static double looks_so_far(const struct source *source)
+{
+    return (double)source->looks;
+}
+
+static double asked_seconds(const struct source *source)
+{
+    return (double)source->spent_ns / 1e9;
+}
+
+static const struct {
+    const char *name, *type, *help;
+    double (*value)(const struct source *source);
+} measures[] = {
+    {"gordian_watch_up", "gauge", "Can the server be seen?", is_seen},
+    {"gordian_watch_waiting_sessions", "gauge", "Sessions that wait for a lock.", waiting_sessions},
+    {"gordian_watch_oldest_wait_seconds", "gauge", "Age of the oldest wait.", oldest_wait},
+    {"gordian_watch_root_blockers", "gauge",
+     "Sessions that are in the way of others and wait for nobody.", root_blockers},
+    {"gordian_watch_looks_total", "counter", "How often the server was looked at.", looks_so_far},
+    {"gordian_watch_asked_seconds_total", "counter", "Time that the questions took.",
+     asked_seconds},
+};
+
+static void write_single(struct output *out, const char *name, const char *type, const char *help,
+                         uint64_t value)
+{
+    output_format(out, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, type, name,
+                  (unsigned long long)value);
+}
+
+void watch_metrics_write(const struct servers *servers, const struct watch_totals *totals,
+                         struct output *out)
+{
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++) {
+        output_format(out, "# HELP %s %s\n# TYPE %s %s\n", measures[i].name, measures[i].help,
+                      measures[i].name, measures[i].type);
+        for (size_t k = 0; k < servers->count; k++) {
+            output_format(out, "%s{server=\"", measures[i].name);
+            style_escaped(out, servers->sources[k]->label, in_label);
+            output_format(out, "\"} %.6g\n", measures[i].value(servers->sources[k]));
+        }
+    }
+    write_single(out, "gordian_watch_deadlocks", "gauge", "Deadlocks that are there now.",
+                 servers->verdict.deadlock_count);
+    write_single(out, "gordian_watch_deadlocks_total", "counter", "Deadlocks found so far.",
+                 totals->deadlocks);
+    write_single(out, "gordian_watch_ended_sessions_total", "counter",
+                 "Sessions that were cancelled or terminated.", totals->ended);
+}

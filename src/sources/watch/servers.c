@@ -1,0 +1,161 @@
+#include "sources/watch/watch.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "sources/watch/duplicates.h"
+#include "sources/watch/inspector.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define INTERVAL_NS UINT64_C(200000000)
+#define PATIENCE_NS UINT64_C(10000000000)
+
+void servers_open(struct servers *servers)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    *servers = (struct servers){.memory = memory,
+                                .pace = {.interval_ns = INTERVAL_NS, .patience_ns = PATIENCE_NS}};
+    links_open(&servers->links, &memory);
+    verdict_open(&servers->verdict, &memory);
+}
+
+void servers_close(struct servers *servers)
+{
+    for (size_t i = 0; i < servers->count; i++)
+        source_close(servers->sources[i]);
+    memory_free_all(&servers->memory, servers->sources, servers->polls);
+    links_close(&servers->links);
+    verdict_close(&servers->verdict);
+}
+
+gordian_status servers_add(struct servers *servers, const char *address, gordian_error *error)
+{
+    if (!memory_grow(&servers->memory, &servers->sources, &servers->room, servers->count + 1,
+                     sizeof *servers->sources))
+        return fail_memory(error);
+    struct source *source;
+    gordian_status status = source_open(&source, address, &servers->pace, &servers->memory, error);
+    if (status == GORDIAN_OK)
+        servers->sources[servers->count++] = source;
+    return status;
+}
+
+gordian_status servers_inspect(struct servers *servers, uint32_t pid, gordian_error *error)
+{
+    if (!memory_grow(&servers->memory, &servers->sources, &servers->room, servers->count + 1,
+                     sizeof *servers->sources))
+        return fail_memory(error);
+    struct source *source;
+    gordian_status status = inspector_open(&source, pid, &servers->pace, &servers->memory, error);
+    if (status == GORDIAN_OK)
+        servers->sources[servers->count++] = source;
+    return status;
+}
+
+/* ------------------------------------------------------------------ turns */
+
+/* Two servers of one place, or of one name, are told apart by a number. */
+static void name_sources(struct servers *servers)
+{
+    for (size_t i = 0; i < servers->count; i++) {
+        struct source *source = servers->sources[i];
+        char label[64];
+        size_t same = 0;
+        if (!source->dialect || source->named || source->dial)
+            continue;
+        if (source->facts.name[0])
+            snprintf(label, sizeof label, "%s", source->facts.name);
+        else
+            source->driver->place(source->connection, label, sizeof label);
+        for (size_t k = 0; k < servers->count; k++)
+            same += k != i && strcmp(servers->sources[k]->label, label) == 0;
+        snprintf(source->label, sizeof source->label, same ? "%s#%zu" : "%s", label, i + 1);
+        source->named = source->state == SOURCE_RESTING;
+    }
+}
+
+static uint64_t fill_polls(struct servers *servers, struct pollfd *others, size_t other_count,
+                           uint64_t until)
+{
+    for (size_t i = 0; i < servers->count; i++) {
+        uint64_t due;
+        struct pollfd *poll = &servers->polls[i];
+        *poll = (struct pollfd){.fd = -1};
+        source_wants(servers->sources[i], &poll->fd, &poll->events, &due);
+        until = due < until ? due : until;
+    }
+    if (other_count)
+        memcpy(servers->polls + servers->count, others, other_count * sizeof *others);
+    return until;
+}
+
+static int poll_timeout(uint64_t until, uint64_t now)
+{
+    if (until == UINT64_MAX)
+        return -1;
+    uint64_t left = until > now ? (until - now + 999999) / 1000000 : 0;
+    return left < 60000 ? (int)left : 60000;
+}
+
+/* Processes are looked at whenever a server has been, if somebody waits there. */
+static void look_inside(struct servers *servers)
+{
+    uint64_t looks = 0;
+    bool needed = false;
+    for (size_t i = 0; i < servers->count; i++)
+        if (!servers->sources[i]->inspector) {
+            looks += servers->sources[i]->looks;
+            needed = needed || servers->sources[i]->look.edge_count;
+        }
+    for (size_t i = 0; i < servers->count && looks != servers->inspected_looks; i++)
+        if (servers->sources[i]->inspector)
+            inspector_look(servers->sources[i], needed);
+    servers->inspected_looks = looks;
+}
+
+gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct pollfd *others,
+                            size_t other_count, gordian_error *error)
+{
+    uint64_t now = clock_ns();
+    size_t count = servers->count + other_count;
+    if (!memory_grow(&servers->memory, &servers->polls, &servers->poll_room, count,
+                     sizeof *servers->polls))
+        return fail_memory(error);
+    uint64_t until = limit_ns == UINT64_MAX ? UINT64_MAX : now + limit_ns;
+    until = fill_polls(servers, others, other_count, until);
+    int ready = poll(servers->polls, count, poll_timeout(until, now));
+    if (ready < 0 && errno != EINTR)
+        return fail(error, GORDIAN_STATUS_IO, "poll: %s", strerror(errno));
+    for (size_t i = 0; i < servers->count; i++)
+        source_step(servers->sources[i], ready > 0 ? servers->polls[i].revents : 0, clock_ns());
+    look_inside(servers);
+    for (size_t i = 0; i < other_count; i++)
+        others[i].revents = ready > 0 ? servers->polls[servers->count + i].revents : 0;
+    duplicates_park(servers->sources, servers->count);
+    name_sources(servers);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ judging */
+
+static uint64_t count_looks(const struct servers *servers)
+{
+    uint64_t looks = 0;
+    for (size_t i = 0; i < servers->count; i++)
+        looks += servers->sources[i]->looks;
+    return looks;
+}
+
+bool servers_have_news(const struct servers *servers)
+{
+    return count_looks(servers) != servers->judged_looks;
+}
+
+gordian_status servers_judge(struct servers *servers, gordian_error *error)
+{
+    servers->judged_looks = count_looks(servers);
+    return judge_looks(&servers->verdict, &servers->links, servers->sources, servers->count, error);
+}

@@ -1,0 +1,119 @@
+#include "sources/watch/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void tree_open(struct tree *tree, const gordian_allocator *memory)
+{
+    *tree = (struct tree){.memory = *memory};
+    overview_open(&tree->overview, memory);
+}
+
+void tree_close(struct tree *tree)
+{
+    overview_close(&tree->overview);
+    memory_free(&tree->memory, tree->lines);
+    *tree = (struct tree){.memory = tree->memory};
+}
+
+static bool is_deadlocked(const struct verdict *verdict, struct member member)
+{
+    for (size_t i = 0; i < verdict->deadlock_count; i++)
+        for (size_t k = 0; k < verdict->deadlocks[i].member_count; k++)
+            if (verdict->deadlocks[i].members[k].source == member.source &&
+                verdict->deadlocks[i].members[k].session == member.session)
+                return true;
+    return false;
+}
+
+static bool add_line(struct tree *tree, const struct servers *servers, struct member member,
+                     uint32_t depth, size_t behind)
+{
+    if (!memory_grow(&tree->memory, &tree->lines, &tree->room, tree->count + 1,
+                     sizeof *tree->lines))
+        return false;
+    tree->lines[tree->count++] =
+        (struct tree_line){member, depth, is_deadlocked(&servers->verdict, member), behind};
+    return true;
+}
+
+/* The line, and behind it all who wait for it and are not in the list yet: as a stack of its own,
+ * since chains can be long. */
+static bool add_branch(struct tree *tree, const struct servers *servers, struct member root,
+                       size_t behind, bool *seen, uint32_t *stack, uint32_t *depths)
+{
+    const struct look *look = &servers->sources[root.source]->look;
+    size_t top = 0;
+    stack[top++] = root.session;
+    seen[root.session] = true;
+    depths[root.session] = 0;
+    while (top) {
+        uint32_t session = stack[--top];
+        if (!add_line(tree, servers, (struct member){root.source, session}, depths[session],
+                      session == root.session ? behind : 0))
+            return false;
+        for (size_t i = look->edge_count; i-- > 0;) {
+            uint32_t waiter = look->waits[look->edges[i].wait].session;
+            if (look->edges[i].holder != session || seen[waiter])
+                continue;
+            seen[waiter] = true;
+            depths[waiter] = depths[session] + 1;
+            stack[top++] = waiter;
+        }
+    }
+    return true;
+}
+
+/* All of one source: under its roots, then those of cycles, who have none. */
+static bool add_source(struct tree *tree, const struct servers *servers, uint32_t source)
+{
+    const struct look *look = &servers->sources[source]->look;
+    size_t count = look->session_count + 1;
+    bool *seen = memory_zeroed(&tree->memory, count);
+    uint32_t *words = memory_alloc(&tree->memory, 2 * count * sizeof *words);
+    bool done = seen && words;
+    for (size_t i = 0; i < tree->overview.root_count && done; i++) {
+        const struct root *root = &tree->overview.roots[i];
+        if (root->source == source)
+            done = add_branch(tree, servers, (struct member){source, root->session}, root->behind,
+                              seen, words, words + count);
+    }
+    for (size_t i = 0; i < look->wait_count && done; i++)
+        if (!seen[look->waits[i].session])
+            done = add_branch(tree, servers, (struct member){source, look->waits[i].session}, 0,
+                              seen, words, words + count);
+    memory_free_all(&tree->memory, seen, words);
+    return done;
+}
+
+/* ------------------------------------------------------------------ order */
+
+static double root_rank(const struct servers *servers, const struct root *root,
+                        enum tree_order order)
+{
+    const struct session *session = &servers->sources[root->source]->look.sessions[root->session];
+    return order == TREE_AGE ? -session->transaction_s : (double)session->pid;
+}
+
+static void sort_roots(struct tree *tree, const struct servers *servers, enum tree_order order)
+{
+    struct root *roots = tree->overview.roots;
+    for (size_t i = 1; i < tree->overview.root_count && order != TREE_BEHIND; i++)
+        for (size_t k = i; k > 0 && root_rank(servers, &roots[k], order) <
+                                        root_rank(servers, &roots[k - 1], order);
+             k--) {
+            struct root swapped = roots[k];
+            roots[k] = roots[k - 1];
+            roots[k - 1] = swapped;
+        }
+}
+
+bool tree_take(struct tree *tree, const struct servers *servers, enum tree_order order)
+{
+    bool done = overview_take(&tree->overview, servers->sources, servers->count);
+    tree->count = 0;
+    sort_roots(tree, servers, order);
+    for (uint32_t i = 0; i < servers->count && done; i++)
+        done = add_source(tree, servers, i);
+    return done;
+}

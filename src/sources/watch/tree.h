@@ -1,0 +1,39 @@
+/* Everybody who waits, folded under who holds them up: for a list of lines, each with its depth.
+ *
+ *     shop/4711  idle in transaction
+ *       shop/4712  waits for t1(0,3)
+ *         shop/4720  waits for t1(0,7)
+ */
+#ifndef GORDIAN_SOURCES_WATCH_TREE_H
+#define GORDIAN_SOURCES_WATCH_TREE_H
+
+#include "sources/watch/overview.h"
+#include "sources/watch/watch.h"
+
+enum tree_order {
+    TREE_BEHIND, /* idle roots first, then by how many wait behind them */
+    TREE_AGE,    /* the oldest transaction first */
+    TREE_NAME,   /* unused: whatever is not the others */
+    TREE_ORDERS
+};
+
+struct tree_line {
+    struct member member;
+    uint32_t depth;
+    bool deadlocked;
+    size_t behind; /* of a root */
+};
+
+struct tree {
+    struct tree_line *lines;
+    size_t count, room;
+    struct overview overview;
+    gordian_allocator memory;
+};
+
+void tree_open(struct tree *tree, const gordian_allocator *memory);
+void tree_close(struct tree *tree);
+/* Of the latest looks; false: out of memory. */
+bool tree_take(struct tree *tree, const struct servers *servers, enum tree_order order);
+
+#endif
