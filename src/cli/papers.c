@@ -30,16 +30,15 @@ static void show_progress(void *context, const char *text)
 
 static gordian_status find_items(struct papers_command *command, char **names, int count)
 {
-    gordian_status status = GORDIAN_OK;
-    for (int i = 0; i < count && status == GORDIAN_OK; i++) {
+    for (int i = 0; i < count; i++) {
         const struct papers_item *found[PAPERS_FOUND_MOST];
         size_t many;
-        status = papers_find(&command->papers, names[i], found, &many, &command->error);
-        for (size_t k = 0; k < many && status == GORDIAN_OK; k++)
+        TRY(papers_find(&command->papers, names[i], found, &many, &command->error));
+        for (size_t k = 0; k < many; k++)
             if (command->item_count < PAPERS_FOUND_MOST)
                 command->items[command->item_count++] = found[k];
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* Without names a run is of everything that can be measured. */

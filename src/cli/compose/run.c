@@ -72,9 +72,7 @@ static gordian_status read_order(const char *text, size_t count, uint32_t *order
         size_t length = strcspn(text, ",");
         if (used == count)
             return fail(error, GORDIAN_STATUS_INPUT, "--order: there are %zu automata only", count);
-        gordian_status status = take_place(text, length, count, order, used++, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(take_place(text, length, count, order, used++, error));
         more = text[length] == ',';
         text += length + more;
     }

@@ -62,9 +62,7 @@ static gordian_status list_sorted(struct check *check, const uint32_t *processes
 static gordian_status write_part_json(struct check *check, size_t number, const gordian_part *part,
                                       const gordian_witness *witness, gordian_error *error)
 {
-    gordian_status status = list_sorted(check, part->processes, part->process_count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(list_sorted(check, part->processes, part->process_count, error));
     struct json json;
     json_begin(&json, &check->cli->out);
     json_key_u64(&json, "part", number);
@@ -115,9 +113,7 @@ static gordian_status write_parts(struct check *check, gordian_error *error)
 static gordian_status write_summary_json(struct check *check, gordian_error *error)
 {
     const gordian_report *report = &check->report;
-    gordian_status status = list_sorted(check, report->deadlocked, report->deadlocked_count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(list_sorted(check, report->deadlocked, report->deadlocked_count, error));
     struct json json;
     json_begin(&json, &check->cli->out);
     json_open(&json, "summary", '{');

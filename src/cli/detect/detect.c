@@ -18,9 +18,7 @@ gordian_status detect_list_deadlocked(struct detect *detect, size_t most, gordia
 {
     const uint32_t *processes;
     size_t count;
-    gordian_status status = gordian_deadlocked(detect->system, &processes, &count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_deadlocked(detect->system, &processes, &count, error));
     if (!name_list_first(&detect->list, &detect->labels, processes, count, most))
         return fail_memory(error);
     return GORDIAN_OK;
@@ -162,10 +160,9 @@ static gordian_status open_system(struct detect *detect, gordian_error *error)
     options.engine = detect->cli->engine;
     if (wants_matrices(detect) && strcmp(options.engine, "auto") == 0)
         options.engine = "matrix";
-    gordian_status status = gordian_open(&detect->system, &options, error);
-    if (status == GORDIAN_OK)
-        detect->labels = labels_of_system(detect->system);
-    return status;
+    TRY(gordian_open(&detect->system, &options, error));
+    detect->labels = labels_of_system(detect->system);
+    return GORDIAN_OK;
 }
 
 /* Does the engine keep matrices, of which an empty system has no row? */
@@ -187,10 +184,8 @@ static gordian_status write_picture(struct detect *detect, gordian_error *error)
     struct matrices matrices;
     if (!detect->svg)
         return GORDIAN_OK;
-    gordian_status status = matrices_open(&matrices, detect->system, &detect->labels, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = cli_write_file(detect->svg, draw_picture, &matrices, error);
+    TRY(matrices_open(&matrices, detect->system, &detect->labels, error));
+    gordian_status status = cli_write_file(detect->svg, draw_picture, &matrices, error);
     matrices_close(&matrices);
     return status;
 }

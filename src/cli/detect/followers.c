@@ -65,9 +65,7 @@ static gordian_status mark_stuck(struct followers *followers, gordian_system *sy
 {
     const uint32_t *stuck;
     size_t count;
-    gordian_status status = gordian_deadlocked(system, &stuck, &count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_deadlocked(system, &stuck, &count, error));
     for (size_t i = 0; i < count; i++)
         followers->process_stuck[stuck[i]] = followers->round;
     return GORDIAN_OK;
@@ -113,9 +111,7 @@ gordian_status followers_find(struct followers *followers, gordian_system *syste
         meet_process(followers, witness->edges[i].process);
     followers->members = followers->count;
     bool all = gordian_system_model(system) == GORDIAN_MODEL_SINGLE_UNIT;
-    gordian_status status = all ? GORDIAN_OK : mark_stuck(followers, system, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(all ? GORDIAN_OK : mark_stuck(followers, system, error));
     for (size_t i = 0; i < followers->count; i++)
         if (!follow_process(followers, system, followers->found[i], all))
             return fail_memory(error);

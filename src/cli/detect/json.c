@@ -1,6 +1,7 @@
 /* What `gordian detect --json` prints: an object for every event, and the summary. */
 #include "output/show/json.h"
 #include "cli/detect/detect.h"
+#include "foundation/base/error.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,10 +26,8 @@ static gordian_status report_recovery(struct detect *detect, struct json *json,
 static gordian_status write_matrices(struct detect *detect, struct json *json, gordian_error *error)
 {
     struct matrices matrices;
-    gordian_status status = matrices_open(&matrices, detect->system, &detect->labels, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = matrices_json(&matrices, json, error);
+    TRY(matrices_open(&matrices, detect->system, &detect->labels, error));
+    gordian_status status = matrices_json(&matrices, json, error);
     matrices_close(&matrices);
     return status;
 }

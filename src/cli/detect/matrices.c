@@ -79,11 +79,10 @@ bool matrices_at(const struct matrices *m, size_t index, struct matrix_view *vie
 static gordian_status read_units(struct matrices *m, const struct matrix_view *view, uint32_t row,
                                  gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < view->columns.count && status == GORDIAN_OK; i++)
-        status = gordian_matrix_get(m->system, GORDIAN_MATRIX_AG, row, view->columns.ids[i],
-                                    &m->values[i], error);
-    return status;
+    for (size_t i = 0; i < view->columns.count; i++)
+        TRY(gordian_matrix_get(m->system, GORDIAN_MATRIX_AG, row, view->columns.ids[i],
+                               &m->values[i], error));
+    return GORDIAN_OK;
 }
 
 gordian_status matrices_read(struct matrices *m, const struct matrix_view *view, size_t row,
@@ -101,11 +100,11 @@ gordian_status matrices_read(struct matrices *m, const struct matrix_view *view,
     if (view->which == GORDIAN_MATRIX_AG &&
         gordian_system_model(m->system) != GORDIAN_MODEL_SINGLE_UNIT)
         return read_units(m, view, view->rows.ids[row], error);
-    gordian_status status = gordian_matrix_row(m->system, (gordian_matrix)view->which,
-                                               view->rows.ids[row], &words, &count, error);
-    for (size_t i = 0; i < view->columns.count && status == GORDIAN_OK; i++)
+    TRY(gordian_matrix_row(m->system, (gordian_matrix)view->which, view->rows.ids[row], &words,
+                           &count, error));
+    for (size_t i = 0; i < view->columns.count; i++)
         m->values[i] = bits_test(words, view->columns.ids[i]);
-    return status;
+    return GORDIAN_OK;
 }
 
 const char *matrix_label(const struct matrices *m, const struct matrix_side *side, size_t index)
@@ -170,9 +169,7 @@ static gordian_status draw_table(struct matrices *m, const struct drawing *drawi
     }
     draw_heads(m, drawing, view, left);
     for (size_t i = 0; i < view->rows.count; i++) {
-        gordian_status status = matrices_read(m, view, i, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(matrices_read(m, view, i, error));
         style_name(&drawing->style, drawing->out, color_of(&view->rows),
                    matrix_label(m, &view->rows, i));
         pad_to(drawing, left, label_width(m, drawing, &view->rows, i));
@@ -194,9 +191,7 @@ gordian_status matrices_draw(struct matrices *m, const struct drawing *drawing,
     }
     for (size_t i = 0; matrices_at(m, i, &view); i++) {
         output_text(drawing->out, i ? "\n" : "");
-        gordian_status status = draw_table(m, drawing, &view, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(draw_table(m, drawing, &view, error));
     }
     return GORDIAN_OK;
 }

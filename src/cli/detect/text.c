@@ -195,17 +195,11 @@ static gordian_status draw_deadlock(struct detect *detect, const gordian_step *s
                                     gordian_error *error)
 {
     gordian_witness witness;
-    gordian_status status = gordian_explain(detect->system, step->event.process, &witness, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = followers_find(&detect->followers, detect->system, &witness, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_explain(detect->system, step->event.process, &witness, error));
+    TRY(followers_find(&detect->followers, detect->system, &witness, error));
     progress_clear(&detect->cli->progress);
     /* The search has asked the system other questions since. */
-    status = gordian_explain(detect->system, step->event.process, &witness, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_explain(detect->system, step->event.process, &witness, error));
     write_heading(detect, step, &witness, detect->followers.members);
     if (!draw_witness(&detect->drawing, &witness, step->event.process))
         return fail_memory(error);
@@ -282,10 +276,8 @@ static gordian_status report_recovery(struct detect *detect, gordian_error *erro
 static gordian_status write_matrices(struct detect *detect, gordian_error *error)
 {
     struct matrices matrices;
-    gordian_status status = matrices_open(&matrices, detect->system, &detect->labels, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = matrices_draw(&matrices, &detect->drawing, error);
+    TRY(matrices_open(&matrices, detect->system, &detect->labels, error));
+    gordian_status status = matrices_draw(&matrices, &detect->drawing, error);
     matrices_close(&matrices);
     return status;
 }
@@ -333,9 +325,7 @@ static gordian_status write_summary(struct detect *detect, gordian_error *error)
     if (status != GORDIAN_OK || detect->cli->quiet)
         return status;
     output_text(out_of(detect), detect->show >= DETECT_SHOW_MATRICES ? "\n" : "");
-    status = detect_list_deadlocked(detect, draw_names_most(&detect->drawing), error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(detect_list_deadlocked(detect, draw_names_most(&detect->drawing), error));
     const struct tally *tally = &detect->tally;
     struct output *out = out_of(detect);
     if (tally->deadlocks)

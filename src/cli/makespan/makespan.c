@@ -1,5 +1,6 @@
 /* gordian makespan: how long warps can take on one streaming multiprocessor. */
 #include "cli/makespan/makespan.h"
+#include "foundation/base/error.h"
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -161,12 +162,11 @@ static gordian_status solve_best(gordian_makespan *problem, const gordian_makesp
     other.improved = NULL;
     other.goal = GORDIAN_MAKESPAN_GOAL_BEST;
     other.max_ns = options->max_ns > 0 && options->max_ns < most ? options->max_ns : most;
-    gordian_status status = gordian_makespan_solve(problem, &other, &answer, error);
-    if (status == GORDIAN_OK) {
-        all->shortest = answer.upper;
-        all->shortest_lower = answer.lower;
-    }
-    return status;
+    TRY(gordian_makespan_solve(problem, &other, &answer, error));
+    all->shortest = answer.upper;
+    all->shortest_lower = answer.lower;
+
+    return GORDIAN_OK;
 }
 
 /* The same, where the blocks may be dealt out better than they are in the worst case. */

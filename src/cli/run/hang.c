@@ -122,10 +122,9 @@ static bool is_worth_looking(const struct sight *sight)
 /* Lists who sleeps in what, which needs no symbols. */
 static gordian_status list_targets(struct hang *hang, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < hang->sight.target_count && status == GORDIAN_OK; i++)
-        status = target_list(hang->sight.targets[i], error);
-    return status;
+    for (size_t i = 0; i < hang->sight.target_count; i++)
+        TRY(target_list(hang->sight.targets[i], error));
+    return GORDIAN_OK;
 }
 
 /* Opens all of them, unless they are the same as before. */

@@ -75,10 +75,8 @@ gordian_status reach_open(struct reach *reach, gordian_client **client, gordian_
     reach->uri = reach->to ? reach->to : getenv("GORDIAN_SERVICE");
     if (!reach->uri || !*reach->uri)
         reach->uri = gordian_client_usual_uri(reach->usual, sizeof reach->usual);
-    gordian_status status = reach_prepare(reach, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(reach_prepare(reach, error));
     reach->code = 0;
-    status = gordian_client_open(client, reach->uri, &reach->options, error);
+    gordian_status status = gordian_client_open(client, reach->uri, &reach->options, error);
     return status == GORDIAN_OK ? status : reach_explain(reach, error);
 }

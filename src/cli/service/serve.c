@@ -327,14 +327,12 @@ static gordian_status run_once(struct serve *serve, bool *again, gordian_error *
 {
     struct server *server;
     const char *why;
-    gordian_status status = server_open(&server, &serve->options, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(server_open(&server, &serve->options, error));
     serve->options.hook = NULL;
     hold_signals(false);
     if (serve->options.socket)
         server_log(server, 6, "listening on %s", serve->options.socket);
-    status = server_run(server, error);
+    gordian_status status = server_run(server, error);
     *again = server_lost(server, &why);
     if (*again) {
         hold_signals(true);

@@ -1,5 +1,6 @@
 /* Looks, judges, tells, acts: once, or until it is interrupted. */
 #include "cli/watch/watch.h"
+#include "foundation/base/error.h"
 
 #include "sources/watch/duplicates.h"
 
@@ -25,15 +26,15 @@ static gordian_status judge_news(struct watching *watching, gordian_error *error
 {
     if (!servers_have_news(&watching->servers))
         return GORDIAN_OK;
-    gordian_status status = servers_judge(&watching->servers, error);
-    if (status == GORDIAN_OK && watching->settings->reach.to)
+    TRY(servers_judge(&watching->servers, error));
+    if (watching->settings->reach.to)
         feed_service(watching);
-    if (status == GORDIAN_OK && !watching->settings->once) {
+    if (!watching->settings->once) {
         tell_deadlocks(watching);
         tell_stalls(watching);
         tell_unseen(watching);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static void write_metrics(void *context, struct output *out)

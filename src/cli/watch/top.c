@@ -365,9 +365,7 @@ static gordian_status judge_top(struct top *top, gordian_error *error)
     struct watching *watching = top->watching;
     if (!servers_have_news(&watching->servers))
         return GORDIAN_OK;
-    gordian_status status = servers_judge(&watching->servers, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(servers_judge(&watching->servers, error));
     if (watching->servers.verdict.deadlock_count > watching->found)
         watching->found = watching->servers.verdict.deadlock_count;
     note_unseen(watching, &top->missed);

@@ -35,9 +35,7 @@ gordian_status gordian_bank_open(gordian_bank **out, const gordian_bank_options 
     }
     *out = NULL;
     const struct engine *chosen;
-    gordian_status status = engine_choose(&avoid_family, options->engine, NULL, &chosen, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(engine_choose(&avoid_family, options->engine, NULL, &chosen, error));
     const struct avoid_engine *engine = (const struct avoid_engine *)chosen;
     gordian_allocator memory = memory_allocator(options->allocator);
     gordian_bank *bank = memory_zeroed(&memory, sizeof *bank);
@@ -49,7 +47,7 @@ gordian_status gordian_bank_open(gordian_bank **out, const gordian_bank_options 
     bank->queue = options->queue;
     bank->patience = options->patience;
     bank->head = bank->tail = NONE;
-    status = engine->open(&bank->state, &bank->ledger, error);
+    gordian_status status = engine->open(&bank->state, &bank->ledger, error);
     if (status == GORDIAN_OK && pthread_mutex_init(&bank->lock, NULL) != 0)
         status = fail_memory(error);
     if (status != GORDIAN_OK) {
@@ -262,10 +260,8 @@ static gordian_status change_claims(gordian_bank *bank, uint32_t process, gordia
     struct ledger_change change = bank_change(bank, CHANGE_CLAIMS, process);
     if (!ledger_reserve_claims(ledger, process, change.wants, change.count))
         return fail_memory(error);
-    gordian_status status = reserve_ids(bank, ledger->process_limit, ledger->resource_limit,
-                                        ledger->claim_count + change.count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(reserve_ids(bank, ledger->process_limit, ledger->resource_limit,
+                    ledger->claim_count + change.count, error));
     if (!bank->engine->safe(bank->state, &change)) {
         answer_give(bank, answer, GORDIAN_VERDICT_UNSAFE, GORDIAN_REASON_NONE, &change);
         return GORDIAN_OK;

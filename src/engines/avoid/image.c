@@ -260,11 +260,9 @@ static gordian_status load_kind(struct loading *loading,
     loading->order = memory_alloc(memory, (limit + 1) * sizeof *loading->order);
     if (!loading->state || !loading->order)
         return fail_memory(loading->error);
-    for (uint32_t id = 0; id < limit; id++) {
-        gordian_status status = load_one(loading, id);
-        if (status != GORDIAN_OK)
-            return status;
-    }
+    for (uint32_t id = 0; id < limit; id++)
+        TRY(load_one(loading, id));
+
     return load_free(loading, (uint32_t)limit, removes);
 }
 
@@ -302,9 +300,7 @@ static gordian_status reopen_engine(gordian_bank *bank, gordian_error *error)
 {
     const struct ledger *ledger = &bank->ledger;
     void *fresh = NULL;
-    gordian_status status = bank->engine->open(&fresh, ledger, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bank->engine->open(&fresh, ledger, error));
     bank->engine->close(bank->state);
     bank->state = fresh;
     if (!bank->engine->prepare)

@@ -313,10 +313,8 @@ static gordian_status judge_each(gordian_bank *bank, const gordian_bank_request_
     for (size_t i = 0; i < count; i++) {
         struct objection objection;
         gordian_reason reason;
-        gordian_status status = take_wants(bank, requests[i].process, requests[i].wants,
-                                           requests[i].count, WANTS_NEED, &objection, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(take_wants(bank, requests[i].process, requests[i].wants, requests[i].count, WANTS_NEED,
+                       &objection, error));
         struct ledger_change change = bank_change(bank, CHANGE_LEND, requests[i].process);
         if (objection.reason != GORDIAN_REASON_NONE)
             verdicts[i] = GORDIAN_VERDICT_REFUSED;

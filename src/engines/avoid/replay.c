@@ -98,9 +98,7 @@ static gordian_status gather_wants(gordian_bank_replay *replay, gordian_error *e
         if (trace->kind == GORDIAN_LINE_PROCESS) {
             if (want.resource == NONE && is_attribute(item))
                 continue;
-            gordian_status status = trace_claim(trace, item, &want.units, error);
-            if (status != GORDIAN_OK)
-                return status;
+            TRY(trace_claim(trace, item, &want.units, error));
         }
         replay->items[replay->want_count] = (uint32_t)i;
         replay->wants[replay->want_count++] = want;

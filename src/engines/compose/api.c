@@ -78,10 +78,8 @@ gordian_status gordian_graph_read(gordian_graph **out, const char *name,
     struct text text;
     bool ignored;
     *out = NULL;
-    gordian_status status = read_text(&text, name, source, allocator, fault, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = aut_read(out, &text, cut ? cut : &ignored, allocator, fault, error);
+    TRY(read_text(&text, name, source, allocator, fault, error));
+    gordian_status status = aut_read(out, &text, cut ? cut : &ignored, allocator, fault, error);
     text_free(&text);
     return status;
 }
@@ -121,9 +119,7 @@ static gordian_status run_engine(const gordian_circuit *circuit,
     both.begin = both.begin ? both.begin : begin_nothing;
     if (options->reduce)
         return compose_reduced(circuit, options, result, error);
-    gordian_status status = compose_choose(circuit, options, &engine, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(compose_choose(circuit, options, &engine, error));
     return engine->run(circuit, options, sink ? &both : NULL, result, error);
 }
 
@@ -301,10 +297,8 @@ static gordian_status collect_graph(gordian_graph **out, const gordian_circuit *
     struct both_sinks both;
     *out = NULL;
     *result = (gordian_compose_result){0};
-    gordian_status status = graph_sink_open(&graph, allocator, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = (keep ? compose_bounded : gordian_compose)(
+    TRY(graph_sink_open(&graph, allocator, error));
+    gordian_status status = (keep ? compose_bounded : gordian_compose)(
         circuit, options, join_sinks(&both, sink, &graph.sink), result, error);
     if (status != GORDIAN_OK || result->stop != GORDIAN_COMPOSE_STOP_COMPLETE) {
         graph_sink_abandon(&graph);

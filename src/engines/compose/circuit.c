@@ -316,9 +316,7 @@ static gordian_status shape_factor(struct closing *closing, struct factor *facto
     bool merged = different < ports;
     uint32_t number = merged ? find_shape(closing, automaton) : closing->shape_of[of];
     if (number == GORDIAN_NONE) {
-        gordian_status status = make_shape(closing, automaton, merged, different, &number, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(make_shape(closing, automaton, merged, different, &number, error));
         if (!merged)
             closing->shape_of[of] = number;
     }

@@ -66,9 +66,7 @@ static uint64_t *new_entry(struct matrix *matrix)
 static gordian_status matrix_one(struct matrix *matrix, size_t words,
                                  const gordian_allocator *memory, gordian_error *error)
 {
-    gordian_status status = matrix_make(matrix, words, 1, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(matrix_make(matrix, words, 1, memory, error));
     uint64_t *idle = new_entry(matrix);
     if (!idle) {
         matrix_free(matrix);
@@ -111,12 +109,10 @@ static gordian_status matrix_of_factor(struct matrix *matrix, const gordian_circ
                                        uint32_t factor, const gordian_allocator *memory,
                                        gordian_error *error)
 {
-    gordian_status status = matrix_make(matrix, circuit->label_words,
-                                        factor_shape(circuit, factor)->state_count, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(matrix_make(matrix, circuit->label_words, factor_shape(circuit, factor)->state_count,
+                    memory, error));
     factor_mask(circuit, factor, matrix->mask);
-    status = fill_from_factor(matrix, circuit, factor, error);
+    gordian_status status = fill_from_factor(matrix, circuit, factor, error);
     if (status != GORDIAN_OK)
         matrix_free(matrix);
     return status;
@@ -294,11 +290,9 @@ static gordian_status dense_run(const gordian_circuit *circuit,
     *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator)};
     if (!dense_supports(&(struct compose_problem){circuit, options}, &why))
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine 'dense' is not available: %s", why);
-    gordian_status status = compose_take_order(circuit, options, result, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(compose_take_order(circuit, options, result, error));
     meter_open(&meter, options->allocator, options->max_memory);
-    status = multiply_and_finish(circuit, options, sink, &meter, result, error);
+    gordian_status status = multiply_and_finish(circuit, options, sink, &meter, result, error);
     bool kept = status == GORDIAN_STATUS_MEMORY && result->deadlocks > 0;
     if (status == GORDIAN_STATUS_MEMORY &&
         ((meter.refused && result->states == 0) || (kept && !sink))) {

@@ -119,9 +119,7 @@ static gordian_status write_all(struct joining *joining)
     size_t functions = 0;
     write_data(joining);
     for (size_t k = 0; k < joining->count; k++) {
-        gordian_status status = write_joint(joining, k, functions);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(write_joint(joining, k, functions));
         functions += joining->circuits[k]->data.function_count;
     }
     return joining->text.failure ? fail_memory(joining->error) : GORDIAN_OK;

@@ -265,9 +265,7 @@ static gordian_status build_buffer(struct automaton *automaton, enum when takes,
                                    gordian_error *error)
 {
     struct builder builder;
-    gordian_status status = automaton_cell(automaton, "m", initial, NULL, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(automaton_cell(automaton, "m", initial, NULL, error));
     open_builder(&builder, automaton, error);
     take_in(&builder, takes);
     finish_transition(&builder);
@@ -303,9 +301,7 @@ static gordian_status build_variable(struct automaton *automaton, uint32_t ins, 
 {
     struct builder builder;
     (void)ins, (void)outs, (void)argument;
-    gordian_status status = automaton_cell(automaton, "m", GORDIAN_NONE, NULL, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(automaton_cell(automaton, "m", GORDIAN_NONE, NULL, error));
     open_builder(&builder, automaton, error);
     take_in(&builder, ALWAYS);
     finish_transition(&builder);
@@ -319,9 +315,7 @@ static gordian_status build_syncfifo1(struct automaton *automaton, uint32_t ins,
                                       uint32_t argument, gordian_error *error)
 {
     struct builder builder;
-    gordian_status status = build_fifo1(automaton, ins, outs, argument, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(build_fifo1(automaton, ins, outs, argument, error));
     open_builder(&builder, automaton, error);
     take_in(&builder, WHEN_FULL);
     give_out(&builder);
@@ -380,9 +374,7 @@ static gordian_status add_ports(struct automaton *automaton, const char *letter,
             snprintf(name, sizeof name, "%s", letter);
         else
             snprintf(name, sizeof name, "%s%u", letter, i + 1);
-        gordian_status status = automaton_port(automaton, name, way, NULL, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(automaton_port(automaton, name, way, NULL, error));
     }
     return GORDIAN_OK;
 }

@@ -199,17 +199,16 @@ static gordian_status reach_state(struct reduction *r, uint32_t *locals, uint32_
 /* Every combination of initial states. */
 static gordian_status reach_initial(struct reduction *r)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint64_t i = 0; i < r->circuit->initial && status == GORDIAN_OK; i++) {
+    for (uint64_t i = 0; i < r->circuit->initial; i++) {
         uint64_t rest = i;
         for (uint32_t f = 0; f < r->factors; f++) {
             uint32_t initial = factor_shape(r->circuit, f)->initial_count;
             r->here[f] = (uint32_t)(rest % initial);
             rest /= initial;
         }
-        status = reach_state(r, r->here, GORDIAN_NONE, 0);
+        TRY(reach_state(r, r->here, GORDIAN_NONE, 0));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ what can fire */
@@ -396,14 +395,14 @@ static gordian_status count_dead(struct reduction *r, const uint32_t *locals)
 static gordian_status count_images(struct reduction *r, const uint32_t *locals)
 {
     uint32_t next = r->dead_count;
-    gordian_status status = count_dead(r, locals);
-    for (; next < r->dead_count && status == GORDIAN_OK; next++)
-        for (size_t p = 0; p < r->symmetry.count && status == GORDIAN_OK; p++) {
+    TRY(count_dead(r, locals));
+    for (; next < r->dead_count; next++)
+        for (size_t p = 0; p < r->symmetry.count; p++) {
             copy_locals(r, r->whose, r->dead + next * r->factors);
             symmetry_apply(&r->symmetry, p, r->whose);
-            status = count_dead(r, r->whose);
+            TRY(count_dead(r, r->whose));
         }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status take_deadlock(struct reduction *r, uint32_t state)

@@ -41,10 +41,9 @@ gordian_status safety_attach(gordian_circuit *circuit, struct safety *safety, go
 static gordian_status copy_labels(struct label_table *to, const struct label_table *from,
                                   gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t i = 0, number; i < from->count && status == GORDIAN_OK; i++)
-        status = labels_put(to, labels_text(from, i), strlen(labels_text(from, i)), &number, error);
-    return status;
+    for (uint32_t i = 0, number; i < from->count; i++)
+        TRY(labels_put(to, labels_text(from, i), strlen(labels_text(from, i)), &number, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status copy_safety(struct safety *to, const struct safety *from,

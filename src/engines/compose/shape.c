@@ -135,9 +135,7 @@ static gordian_status take_solution(void *context, const uint32_t *at_ports, con
         return fail(error, GORDIAN_STATUS_INPUT,
                     "'%s' has more than %u transitions over these data",
                     unfolding->automaton->title, unfolding->most);
-    gordian_status status = number_state(unfolding, &to, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(number_state(unfolding, &to, error));
     if (!memory_grow(unfolding->memory, &shape->to, &unfolding->to_room, count + 1,
                      sizeof *shape->to) ||
         !memory_grow(unfolding->memory, &shape->labels, &unfolding->label_room,
@@ -247,9 +245,7 @@ static gordian_status find_initial(struct unfolding *unfolding, gordian_error *e
         if (!automaton->states[s].initial)
             continue;
         unfolding->candidate[0] = (uint32_t)s;
-        gordian_status status = number_state(unfolding, &number, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(number_state(unfolding, &number, error));
     }
     unfolding->shape->initial_count = unfolding->shape->state_count;
     if (unfolding->shape->initial_count == 0)

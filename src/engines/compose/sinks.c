@@ -53,21 +53,20 @@ static gordian_status take_row(void *context, const gordian_compose_row *row, go
 {
     struct graph_sink *sink = context;
     gordian_graph *graph = sink->graph;
-    gordian_status status = graph_state(graph, error);
-    if (status == GORDIAN_OK && row->initial)
-        status = graph_initial(graph, (uint32_t)row->number, error);
-    for (size_t i = 0; i < row->count && status == GORDIAN_OK; i++) {
+    TRY(graph_state(graph, error));
+    if (row->initial)
+        TRY(graph_initial(graph, (uint32_t)row->number, error));
+    for (size_t i = 0; i < row->count; i++) {
         uint32_t label;
         sink->text->used = 0;
         circuit_write_label(sink->circuit, row->labels + i * sink->circuit->label_words,
                             sink->text);
         if (sink->text->failure)
             return fail_memory(error);
-        status = labels_put(&graph->labels, sink->text->buffer, sink->text->used, &label, error);
-        if (status == GORDIAN_OK)
-            status = graph_arc(graph, label, (uint32_t)row->to[i], error);
+        TRY(labels_put(&graph->labels, sink->text->buffer, sink->text->used, &label, error));
+        TRY(graph_arc(graph, label, (uint32_t)row->to[i], error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status graph_sink_open(struct graph_sink *sink, const gordian_allocator *memory,
@@ -75,9 +74,7 @@ gordian_status graph_sink_open(struct graph_sink *sink, const gordian_allocator 
 {
     *sink = (struct graph_sink){.sink = {.context = sink, .begin = begin_graph, .row = take_row},
                                 .memory = memory_allocator(memory)};
-    gordian_status status = graph_new(&sink->graph, &sink->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(graph_new(&sink->graph, &sink->memory, error));
     sink->text = memory_alloc(&sink->memory, sizeof *sink->text);
     if (!sink->text || !output_open(sink->text, -1)) {
         graph_sink_abandon(sink);

@@ -237,9 +237,7 @@ static gordian_status take_await(gordian_system *system, uint32_t process, size_
     gordian_refusal refusal = check_await(system, process, count, needed);
     if (refusal)
         return refuse_event(result, refusal);
-    gordian_status status = open_await(system, process, count, &resource, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(open_await(system, process, count, &resource, error));
     system_begin_await(system, process, resource);
     size_t wants =
         collect_wants(system, process, (gordian_want){.units = needed, .resource = resource});
@@ -347,8 +345,8 @@ gordian_status gordian_act(gordian_system *system, uint32_t process, uint32_t to
 {
     const gordian_event event = {.op = GORDIAN_OP_ACT, .process = process, .to = to};
     gordian_result result;
-    gordian_status status = gordian_feed(system, &event, &result, error);
-    if (status == GORDIAN_OK && outcome)
+    TRY(gordian_feed(system, &event, &result, error));
+    if (outcome)
         *outcome = (gordian_outcome)result.outcome;
-    return status;
+    return GORDIAN_OK;
 }

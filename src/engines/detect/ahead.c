@@ -93,14 +93,14 @@ static gordian_status look_ahead(struct ahead *ahead, uint32_t process, uint32_t
 
 static gordian_status add_all(struct ahead *ahead, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     uint32_t id;
-    for (uint32_t i = 0; i < ahead->resources.count && status == GORDIAN_OK; i++)
-        status = gordian_add_resource(
-            ahead->local, NULL, rag_total_units(ahead->graph, ahead->resources.ids[i]), &id, error);
-    for (uint32_t i = 0; i < ahead->processes.count && status == GORDIAN_OK; i++)
-        status = gordian_add_process(ahead->local, NULL, &id, error);
-    return status;
+    for (uint32_t i = 0; i < ahead->resources.count; i++)
+        TRY(gordian_add_resource(ahead->local, NULL,
+                                 rag_total_units(ahead->graph, ahead->resources.ids[i]), &id,
+                                 error));
+    for (uint32_t i = 0; i < ahead->processes.count; i++)
+        TRY(gordian_add_process(ahead->local, NULL, &id, error));
+    return GORDIAN_OK;
 }
 
 /* GORDIAN_STATUS_END: it did not become what it is. */
@@ -108,9 +108,7 @@ static gordian_status put_edge(struct ahead *ahead, const gordian_event *event, 
                                gordian_error *error)
 {
     gordian_result result;
-    gordian_status status = gordian_feed(ahead->local, event, &result, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_feed(ahead->local, event, &result, error));
     bool does = result.outcome == GORDIAN_OUTCOME_BLOCKED ||
                 result.outcome == GORDIAN_OUTCOME_DEADLOCK ||
                 result.outcome == GORDIAN_OUTCOME_DOOMED;
@@ -279,8 +277,7 @@ gordian_status system_is_dead(gordian_system *system, uint32_t process, bool *de
     if (graph->model != GORDIAN_MODEL_GENERAL)
         return is_dead_ahead(system, process, dead, error);
     uint64_t *set = NULL;
-    gordian_status status = system_dead(system, &set, error);
-    if (status == GORDIAN_OK)
-        *dead = set[process / 64] >> process % 64 & 1;
-    return status;
+    TRY(system_dead(system, &set, error));
+    *dead = set[process / 64] >> process % 64 & 1;
+    return GORDIAN_OK;
 }

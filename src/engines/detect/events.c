@@ -118,11 +118,9 @@ static gordian_status request_wants(gordian_system *system, uint32_t process,
                      sizeof *system->wants) ||
         !rag_reserve_block(graph, count))
         return fail_memory(error);
-    if (count > 1 || wants[0].units > 1) {
-        gordian_status status = system_grow_model(system, GORDIAN_MODEL_GENERAL, error);
-        if (status != GORDIAN_OK)
-            return status;
-    }
+    if (count > 1 || wants[0].units > 1)
+        TRY(system_grow_model(system, GORDIAN_MODEL_GENERAL, error));
+
     /* `wants` is system->wants itself, or the caller's single one. */
     rag_block(graph, process, count > 1 ? system->wants : wants, count);
     return answer_with(result, judge_block(system, process));
@@ -158,9 +156,7 @@ static gordian_status take_request(gordian_system *system, const gordian_event *
         return refuse_event(result, GORDIAN_REFUSAL_NO_UNITS);
     size_t count = 0;
     gordian_refusal refusal = GORDIAN_REFUSAL_NONE;
-    gordian_status status = gather_wants(system, event, &count, &refusal, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gather_wants(system, event, &count, &refusal, error));
     return refusal ? refuse_event(result, refusal)
                    : request_wants(system, process, system->wants, count, result, error);
 }
@@ -554,10 +550,10 @@ static gordian_status feed_short(gordian_system *system, gordian_event event,
 {
     gordian_result result;
     event.to = NONE;
-    gordian_status status = gordian_feed(system, &event, &result, error);
-    if (status == GORDIAN_OK && outcome)
+    TRY(gordian_feed(system, &event, &result, error));
+    if (outcome)
         *outcome = (gordian_outcome)result.outcome;
-    return status;
+    return GORDIAN_OK;
 }
 
 static inline gordian_status short_outcome(gordian_outcome *outcome, gordian_outcome is)

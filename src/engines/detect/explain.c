@@ -251,16 +251,15 @@ static gordian_status explain_all(gordian_system *system, uint32_t process,
                                   gordian_witness *witness, gordian_error *error)
 {
     struct inquiry inquiry = {0};
-    gordian_status status = open_inquiry(&inquiry, system, process, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(open_inquiry(&inquiry, system, process, error));
     if (!bits_test(inquiry.dead, process))
         return can_still_run(system, process, error);
     gordian_witness found = {0};
     find_ahead(&inquiry);
     find_members(&inquiry);
     bool small = reduce_members(&inquiry);
-    status = list_part(&inquiry, small ? inquiry.members : inquiry.ahead, &found, error);
+    gordian_status status =
+        list_part(&inquiry, small ? inquiry.members : inquiry.ahead, &found, error);
     found.edges = system->edges;
     if (status == GORDIAN_OK)
         *witness = found;

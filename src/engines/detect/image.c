@@ -239,11 +239,9 @@ static gordian_status load_free(struct loading *loading, uint32_t limit,
     }
     if (loading->in->bad || count != expected)
         return not_an_image(loading, "the free ids");
-    for (uint32_t i = count; i-- > 0;) {
-        gordian_status status = removes(loading->system, order[i], loading->error);
-        if (status != GORDIAN_OK)
-            return status;
-    }
+    for (uint32_t i = count; i-- > 0;)
+        TRY(removes(loading->system, order[i], loading->error));
+
     return GORDIAN_OK;
 }
 
@@ -416,9 +414,7 @@ static gordian_status load_wait(struct loading *loading, bool first, uint64_t *a
         step > UINT64_MAX - *arrival || step + *arrival >= loading->clock || (step == 0 && !first))
         return not_an_image(loading, "who waits");
     *arrival += step;
-    gordian_status status = take_wants(loading, &count);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(take_wants(loading, &count));
     bool general = count > 1 || system->wants[0].units > 1;
     if (!must_wait(graph, system->wants, count) ||
         (general && graph->model != GORDIAN_MODEL_GENERAL))

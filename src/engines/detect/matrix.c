@@ -138,9 +138,7 @@ static gordian_status matrix_get(const void *engine, gordian_matrix which, uint3
                                  uint32_t column, uint64_t *value, gordian_error *error)
 {
     struct view view = {0};
-    gordian_status status = find_matrix(engine, which, row, &view, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(find_matrix(engine, which, row, &view, error));
     if (column >= view.columns)
         return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u columns: no column %u",
                     view.columns, column);
@@ -152,9 +150,7 @@ static gordian_status matrix_row(const void *engine, gordian_matrix which, uint3
                                  const uint64_t **words, size_t *count, gordian_error *error)
 {
     struct view view = {0};
-    gordian_status status = find_matrix(engine, which, row, &view, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(find_matrix(engine, which, row, &view, error));
     if (view.counts)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                     "a multi-unit system counts its grants: they are no row of bits");

@@ -157,9 +157,7 @@ static gordian_status list_waits_for(gordian_system *system, uint32_t process,
     if (!rag_is_process(graph, process))
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     uint64_t *set = NULL;
-    gordian_status status = process_sets(system, 1, &set, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(process_sets(system, 1, &set, error));
     struct rag_edge want, hold;
     for (uint32_t ref = rag_waits(graph, process) ? process : NONE; ref != NONE; ref = want.next) {
         want = rag_wanted(graph, ref);
@@ -184,9 +182,7 @@ gordian_status gordian_waits_for(gordian_system *system, uint32_t process,
 
 gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error *error)
 {
-    gordian_status status = process_sets(system, 1, set, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(process_sets(system, 1, set, error));
     return system->hooks->deadlocked(system->state, *set, error);
 }
 

@@ -133,9 +133,7 @@ static gordian_status end_victim(gordian_system *system, uint32_t process, int64
         .process = process, .weight = its_weight, .frees = system->edges, .frees_count = freed};
     gordian_event event = {.op = GORDIAN_OP_EXIT, .process = process, .to = NONE};
     gordian_result result;
-    gordian_status status = gordian_feed(system, &event, &result, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_feed(system, &event, &result, error));
     chosen.served = gordian_served(system, &chosen.served_count);
     *victim = chosen;
     return GORDIAN_OK;
@@ -149,10 +147,8 @@ static gordian_status find_victim(const gordian_system *system, gordian_policy p
 {
     gordian_snapshot *snapshot;
     gordian_report report;
-    gordian_status status = system_snapshot(&snapshot, part, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gordian_snapshot_check(snapshot, &report, error);
+    TRY(system_snapshot(&snapshot, part, error));
+    gordian_status status = gordian_snapshot_check(snapshot, &report, error);
     *process = status != GORDIAN_OK ? NONE : choose_victim(system, policy, &report, ids);
     gordian_snapshot_close(snapshot);
     return status;

@@ -292,7 +292,6 @@ static gordian_status blame_refusal(gordian_replay *replay, gordian_refusal refu
 {
     const gordian_trace *trace = &replay->trace;
     const gordian_trace_item *item;
-    gordian_status status;
     if (trace->op == GORDIAN_OP_AWAIT || trace->op == GORDIAN_OP_ACT) {
         *word = refusal == GORDIAN_REFUSAL_BAD_HAND_OVER ? &trace->to : &trace->name;
         return GORDIAN_OK;
@@ -307,9 +306,7 @@ static gordian_status blame_refusal(gordian_replay *replay, gordian_refusal refu
         *word = unknown_resource(replay);
         break;
     case GORDIAN_REFUSAL_OVER_TOTAL:
-        status = over_total_item(replay, &item, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(over_total_item(replay, &item, error));
         *word = &item->name;
         break;
     case GORDIAN_REFUSAL_NOT_HELD:
@@ -332,9 +329,7 @@ static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step
 {
     gordian_refusal refusal = (gordian_refusal)step->result.refusal;
     const gordian_word *word;
-    gordian_status status = blame_refusal(replay, refusal, &word, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(blame_refusal(replay, refusal, &word, error));
     char shown[TRACE_SHOWN_MAX];
     trace_show(word, shown);
     bool stranger = refusal == GORDIAN_REFUSAL_BAD_HAND_OVER && step->event.to == STRANGER;

@@ -345,9 +345,7 @@ static gordian_status feed_long_way(gordian_system *system, const gordian_event 
         grant_lifted(system, event, result);
         return GORDIAN_OK;
     }
-    gordian_status status = system_feed(system, event, result, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(system_feed(system, event, result, error));
     SHARED_MEANWHILE();
     if (shared->recorder.record)
         tell_event(shared, next_place(shared), event, result, system->graph.served);

@@ -27,9 +27,7 @@ gordian_status gordian_open(gordian_system **out, const gordian_options *options
     }
     *out = NULL;
     const struct engine *chosen;
-    gordian_status status = engine_choose(&detect_family, options->engine, NULL, &chosen, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(engine_choose(&detect_family, options->engine, NULL, &chosen, error));
     const struct detect_engine *engine = (const struct detect_engine *)chosen;
     gordian_allocator memory = memory_allocator(options->allocator);
     gordian_system *system = memory_zeroed(&memory, sizeof *system);
@@ -39,9 +37,10 @@ gordian_status gordian_open(gordian_system **out, const gordian_options *options
     system->engine = engine;
     system->hooks = refined_hooks(engine, system->graph.model);
     /* Serving a request lists what it wants: one is always to be had. */
-    status = memory_grow(&memory, &system->wants, &system->want_room, 1, sizeof *system->wants)
-                 ? engine->open(&system->state, &system->graph, error)
-                 : fail_memory(error);
+    gordian_status status =
+        memory_grow(&memory, &system->wants, &system->want_room, 1, sizeof *system->wants)
+            ? engine->open(&system->state, &system->graph, error)
+            : fail_memory(error);
     if (status != GORDIAN_OK)
         system->state = NULL;
     if (status == GORDIAN_OK && options->shared)
@@ -142,9 +141,7 @@ static gordian_status add_resource(gordian_system *system, const char *name, uin
     struct rag *graph = &system->graph;
     if (units == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");
-    gordian_status status = names_check(&graph->resource_names, name, "resource", error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(names_check(&graph->resource_names, name, "resource", error));
     gordian_model model = graph->model;
     if (units > 1 && model == GORDIAN_MODEL_SINGLE_UNIT)
         model = GORDIAN_MODEL_MULTI_UNIT;
@@ -152,7 +149,7 @@ static gordian_status add_resource(gordian_system *system, const char *name, uin
     uint32_t limit = graph->resource_limit + (graph->free_resource == NONE);
     if (!rag_reserve_resource(graph, length) || !reserve_shared(system, 0, limit))
         return fail_memory(error);
-    status = prepare_engine(system, model, graph->process_limit, limit, error);
+    gordian_status status = prepare_engine(system, model, graph->process_limit, limit, error);
     if (status == GORDIAN_OK && !rag_add_resource(graph, name, length, units, id))
         status = fail_memory(error);
     if (status == GORDIAN_OK && system->shared)
@@ -192,14 +189,13 @@ static gordian_status add_process(gordian_system *system, const char *name, uint
                                   gordian_error *error)
 {
     struct rag *graph = &system->graph;
-    gordian_status status = names_check(&graph->process_names, name, "process", error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(names_check(&graph->process_names, name, "process", error));
     size_t length = name ? strlen(name) : 0;
     uint32_t limit = graph->process_limit + (graph->free_process == NONE);
     if (!rag_reserve_process(graph, length) || !reserve_shared(system, limit, 0))
         return fail_memory(error);
-    status = prepare_engine(system, graph->model, limit, graph->resource_limit, error);
+    gordian_status status =
+        prepare_engine(system, graph->model, limit, graph->resource_limit, error);
     if (status == GORDIAN_OK && !rag_add_process(graph, name, length, id))
         status = fail_memory(error);
     if (status == GORDIAN_OK && system->shared)

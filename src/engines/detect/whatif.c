@@ -216,9 +216,7 @@ static gordian_status judge_by_end(struct inquiry *inquiry, uint32_t process, ui
         if (!ends)
             return fail_memory(error);
         inquiry->ends = ends;
-        gordian_status status = what_if_ends(graph, ends, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(what_if_ends(graph, ends, error));
     }
     *outcome = outcome_by_end(inquiry->ends[resource], process);
     return GORDIAN_OK;
@@ -270,10 +268,9 @@ static gordian_status judge_one(struct inquiry *inquiry, const gordian_event *re
     }
     if (units == 1 && graph->model != GORDIAN_MODEL_GENERAL)
         return judge_by_end(inquiry, request->process, resource, outcome, error);
-    gordian_status status = reduce_for(inquiry, request->process, error);
-    if (status == GORDIAN_OK)
-        *outcome = outcome_by_units(inquiry, resource, units);
-    return status;
+    TRY(reduce_for(inquiry, request->process, error));
+    *outcome = outcome_by_units(inquiry, resource, units);
+    return GORDIAN_OK;
 }
 
 /* Adds the wants of a request up, by resource; how many were: all but when one is refused. */

@@ -39,14 +39,12 @@ static gordian_status build_schedule(const struct makespan_model *model, const u
                                      gordian_error *error)
 {
     struct evaluator *evaluator;
-    gordian_status status = evaluator_open(&evaluator, model, &model->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(evaluator_open(&evaluator, model, &model->memory, error));
     *makespan = evaluator_set(evaluator, from);
     memcpy(order, evaluator_order(evaluator), model->work);
     memcpy(cycles, evaluator_cycles(evaluator), model->work * sizeof *cycles);
     evaluator_close(evaluator);
-    status = schedule_canonical(model, order, cycles);
+    gordian_status status = schedule_canonical(model, order, cycles);
     if (status != GORDIAN_OK)
         return fail_memory(error);
     return schedule_check(model, order, cycles, *makespan, error);

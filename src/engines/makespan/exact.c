@@ -154,9 +154,7 @@ static gordian_status dive_for(struct proof *proof, const struct search *search,
         watch_raise(proof->watch, target + 1);
     if (!found)
         return status;
-    status = makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(makespan_result_take(proof->result, proof->model, proof->options, proof->order, error));
     uint32_t makespan = proof->result->cycles[proof->model->work - 1] + 1;
     watch_searched(proof->watch, makespan);
     if (worst)

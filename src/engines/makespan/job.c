@@ -30,12 +30,10 @@ gordian_status makespan_on_threads(const struct makespan_engine *engine,
                                    struct makespan_result *result, gordian_error *error)
 {
     *result = (struct makespan_result){.memory = model->memory};
-    gordian_status status = anneal_check_options(options, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(anneal_check_options(options, error));
     struct job job = {.model = model, .options = options, .result = result};
     meter_open(&job.meter, &model->memory, options->max_memory);
-    status = run_metered(&job, solve, error);
+    gordian_status status = run_metered(&job, solve, error);
     meter_close(&job.meter);
     result->engine = engine->about.name;
     if (status != GORDIAN_OK)

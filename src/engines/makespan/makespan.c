@@ -22,9 +22,7 @@ gordian_status gordian_makespan_open(gordian_makespan **out,
     *out = NULL;
     gordian_allocator memory = memory_allocator(allocator);
     struct makespan_model *model;
-    gordian_status status = model_open(&model, problem, &memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(model_open(&model, problem, &memory, error));
     gordian_makespan *makespan = memory_zeroed(&memory, sizeof *makespan);
     if (!makespan) {
         model_close(model);
@@ -319,11 +317,11 @@ gordian_status gordian_makespan_lp(const gordian_makespan *makespan, gordian_mak
                     "that do not vary");
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
-    gordian_status status = program_write(makespan->model, goal, &out, error);
-    if (!output_close(&out) && status == GORDIAN_OK)
-        status =
-            fail(error, GORDIAN_STATUS_IO, "cannot write the program: %s", strerror(out.failure));
-    return status;
+    TRY(program_write(makespan->model, goal, &out, error));
+    if (!output_close(&out))
+        return fail(error, GORDIAN_STATUS_IO, "cannot write the program: %s",
+                    strerror(out.failure));
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_makespan_fullest(const gordian_makespan_dealing *dealing,

@@ -178,9 +178,7 @@ gordian_status model_open(struct makespan_model **out, const gordian_makespan_pr
     *out = NULL;
     struct kind kinds[MAKESPAN_TYPES] = {{0}};
     uint64_t length;
-    gordian_status status = check_problem(problem, kinds, &length, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_problem(problem, kinds, &length, error));
     gordian_allocator memory = memory_allocator(allocator);
     struct makespan_model *model = memory_zeroed(&memory, sizeof *model);
     if (!model)

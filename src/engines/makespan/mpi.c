@@ -279,15 +279,13 @@ static gordian_status mpi_run(const struct makespan_model *model,
                               struct makespan_result *result, gordian_error *error)
 {
     *result = (struct makespan_result){.memory = model->memory};
-    gordian_status status = anneal_check_options(options, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(anneal_check_options(options, error));
     struct watch watch;
     uint8_t *order = memory_alloc(&model->memory, model->work);
     if (!order)
         return fail_memory(error);
     watch_open(&watch, model, options, NULL);
-    status = run_shares(model, options, &watch, order, error);
+    gordian_status status = run_shares(model, options, &watch, order, error);
     if (status == GORDIAN_OK)
         status = makespan_result_take(result, model, options, order, error);
     if (status == GORDIAN_OK)

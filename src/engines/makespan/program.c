@@ -243,9 +243,7 @@ gordian_status program_write(const struct makespan_model *model, gordian_makespa
                              struct output *out, gordian_error *error)
 {
     struct program program = {.model = model, .out = out};
-    gordian_status status = find_horizon(&program, goal, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(find_horizon(&program, goal, error));
     uint64_t variables = (uint64_t)model->work * (program.horizon - model->length);
     if (variables > PROGRAM_MOST)
         return fail(error, GORDIAN_STATUS_INPUT,

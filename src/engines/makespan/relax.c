@@ -126,12 +126,10 @@ static gordian_status run_relax(const struct makespan_model *model,
 {
     struct relax_run run = {.model = model, .options = options};
     *result = (struct makespan_result){.memory = model->memory};
-    gordian_status status = anneal_check_options(options, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(anneal_check_options(options, error));
     meter_open(&run.meter, &model->memory, options->max_memory);
     watch_open(&run.watch, model, options, &run.meter);
-    status = open_run(&run, error);
+    gordian_status status = open_run(&run, error);
     if (status == GORDIAN_OK)
         status = run_phases(&run, error);
     if (status == GORDIAN_OK) {

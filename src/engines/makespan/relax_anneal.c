@@ -50,9 +50,7 @@ static gordian_status open_chain(struct relax_chain *chain, const gordian_alloca
                                  gordian_error *error)
 {
     const struct makespan_model *model = chain->model;
-    gordian_status status = relax_room_open(&chain->room, model, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(relax_room_open(&chain->room, model, memory, error));
     struct relax_plan *plans[] = {&chain->plan, &chain->candidate};
     bool all = open_schedule(&chain->schedule, model->work, memory);
     for (unsigned i = 0; i < 2; i++) {

@@ -1,4 +1,5 @@
 #include "engines/makespan/search.h"
+#include "foundation/base/error.h"
 
 #include "engines/makespan/largest.h"
 
@@ -54,11 +55,8 @@ gordian_status search_tighten(const struct search *search, uint64_t most, gordia
 {
     bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST;
     uint32_t value = 0, known = atomic_load(worst ? &search->watch->lower : &search->watch->upper);
-    gordian_status status = largest_bits(search->model) == 64
-                                ? search_sweep_largest_64(search, most, &value, error)
-                                : search_sweep_largest_128(search, most, &value, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(largest_bits(search->model) == 64 ? search_sweep_largest_64(search, most, &value, error)
+                                          : search_sweep_largest_128(search, most, &value, error));
     if (worst)
         watch_lower(search->watch, value ? value : known);
     else

@@ -182,9 +182,7 @@ static gordian_status read_registers(struct body *body)
             count = (uint32_t)number;
             body->next += 3;
         }
-        gordian_status status = declare_registers(body, name, count);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(declare_registers(body, name, count));
         if (ptx_is_mark(ptx, body->next, ';'))
             break;
         if (!ptx_is_mark(ptx, body->next, ','))
@@ -308,9 +306,7 @@ static gordian_status read_operands(struct body *body, struct ptx_instruction *i
             if (beside)
                 return ptx_fail(ptx, at, body->error, "expected ',' or ';' before '%.*s'",
                                 shown_length(ptx, at), ptx_text(ptx, at));
-            gordian_status status = mention_register(body, at);
-            if (status != GORDIAN_OK)
-                return status;
+            TRY(mention_register(body, at));
         } else if (token->kind == PTX_MARK && c == ';' && depth == 0) {
             break;
         } else if (token->kind == PTX_MARK && strchr("([{", c) && depth < sizeof open) {
@@ -364,9 +360,7 @@ static gordian_status read_instruction(struct body *body)
         return ptx_fail(ptx, body->next, body->error, "expected an instruction");
     body->next++;
     made.flow = flow_of(ptx, made.name);
-    status = read_operands(body, &made);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(read_operands(body, &made));
     uint32_t callee = made.name;
     if (made.flow == PTX_CALL)
         ptx_callee(ptx, function, &made, &callee);
@@ -410,11 +404,9 @@ static gordian_status add_targets(struct body *body, struct ptx_instruction *bra
     if (at == 0)
         return ptx_fail(ptx, branch->name, body->error,
                         "the targets of this branch are not listed (.branchtargets)");
-    gordian_status status = GORDIAN_OK;
-    for (; status == GORDIAN_OK && ptx->tokens[at].kind == PTX_WORD;
-         at += 1u + ptx_is_mark(ptx, at + 1, ','))
-        status = add_target(body, branch, at);
-    return status;
+    for (; ptx->tokens[at].kind == PTX_WORD; at += 1u + ptx_is_mark(ptx, at + 1, ','))
+        TRY(add_target(body, branch, at));
+    return GORDIAN_OK;
 }
 
 static gordian_status resolve_targets(struct body *body)

@@ -128,11 +128,8 @@ gordian_status ptx_lex(gordian_ptx *ptx, gordian_error *error)
                 lexer.line = line;
                 return fail_here(&lexer, "a comment that does not end", error);
             }
-        } else {
-            gordian_status status = take_token(&lexer, error);
-            if (status != GORDIAN_OK)
-                return status;
-        }
+        } else
+            TRY(take_token(&lexer, error));
     }
     /* Several, so that a look at what follows never leaves the list. */
     for (int i = 0; i < 4; i++)

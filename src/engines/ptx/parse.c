@@ -202,9 +202,7 @@ static gordian_status skip_attributes(const gordian_ptx *ptx, uint32_t *next, go
     while (!statement_ended(ptx, *next) && !ptx_is_mark(ptx, *next, '{') &&
            !ptx_is_mark(ptx, *next, ';')) {
         if (ptx_is(ptx, *next, ".pragma")) {
-            gordian_status status = skip_declaration(ptx, next, error);
-            if (status != GORDIAN_OK)
-                return status;
+            TRY(skip_declaration(ptx, next, error));
             continue;
         }
         if (ptx_is_mark(ptx, *next, '}'))

@@ -310,10 +310,10 @@ static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *
 
 static gordian_status bound_loops(struct ptx_program *program, struct ptx_graph *graph)
 {
-    gordian_status status = ptx_locate_loops(graph, program->error);
-    for (uint32_t i = 1; i < graph->loop_count && status == GORDIAN_OK; i++)
-        status = bound_loop(program, graph, i);
-    return status;
+    TRY(ptx_locate_loops(graph, program->error));
+    for (uint32_t i = 1; i < graph->loop_count; i++)
+        TRY(bound_loop(program, graph, i));
+    return GORDIAN_OK;
 }
 
 /* A name that no loop has is a mistake. */
@@ -356,13 +356,11 @@ static gordian_status check_value_names(struct ptx_program *program, uint32_t en
                         "'%.*s' has no parameter '%.80s'; numbers from 0 are names, too",
                         shown_length(ptx->tokens[function->name].length),
                         ptx_text(ptx, function->name), given->name);
-        gordian_status status = program->question->only_loops
-                                    ? GORDIAN_OK
-                                    : ptx_note(program, 0, "%s%.80s is %llu, as given",
-                                               digits == name ? "parameter " : "", given->name,
-                                               (unsigned long long)given->value);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(program->question->only_loops
+                ? GORDIAN_OK
+                : ptx_note(program, 0, "%s%.80s is %llu, as given",
+                           digits == name ? "parameter " : "", given->name,
+                           (unsigned long long)given->value));
     }
     return GORDIAN_OK;
 }
@@ -393,11 +391,10 @@ static gordian_status find_ends(struct ptx_program *program, const struct ptx_fu
     const gordian_ptx_question *question = program->question;
     const char *const names[] = {question->from, question->to, question->avoid};
     uint32_t *const places[] = {&ends->from, &ends->to, &ends->avoid};
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < 3 && status == GORDIAN_OK; i++)
+    for (size_t i = 0; i < 3; i++)
         if (names[i])
-            status = find_place(program->ptx, function, names[i], places[i], program->error);
-    return status;
+            TRY(find_place(program->ptx, function, names[i], places[i], program->error));
+    return GORDIAN_OK;
 }
 
 static gordian_status open_routine(struct ptx_program *program, uint32_t index, uint32_t depth)
@@ -455,15 +452,13 @@ static gordian_status longest_path(struct ptx_program *program, uint32_t entry)
         any |= question->weights[i];
     for (size_t i = 0; i < PTX_LETTERS; i++)
         answer->weights[i] = any ? question->weights[i] : 1;
-    gordian_status status = question->extra_loops ? GORDIAN_OK : check_loop_names(program);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(question->extra_loops ? GORDIAN_OK : check_loop_names(program));
     ptx_measure(program, entry, answer->weights, ++program->measurement);
     if (program->routines[entry].last == PTX_NONE)
         return fail(program->error, GORDIAN_STATUS_INPUT,
                     "no path ends: with these bounds and labels there is no way out");
     answer->longest = program->routines[entry].cost;
-    status = ptx_emit(program, entry);
+    gordian_status status = ptx_emit(program, entry);
     if (status == GORDIAN_OK)
         measure_every_path(program, entry);
     return status;
@@ -473,9 +468,7 @@ static gordian_status labelled_path(struct ptx_program *program, uint32_t entry)
 {
     const char *path = program->question->path;
     program->next_label = strcmp(path, "fall") == 0 ? "" : path;
-    gordian_status status = ptx_walk(program, entry);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(ptx_walk(program, entry));
     if (program->too_long)
         return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not end within %d letters",
                     GORDIAN_MAKESPAN_MAX_LENGTH);

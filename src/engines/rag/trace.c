@@ -263,11 +263,8 @@ static gordian_status take_items(gordian_trace *trace, size_t first, size_t end,
         item->value = (gordian_word){0};
         if (inside->reader.equals)
             word_split(&item->word, &item->name, &item->value);
-        gordian_status status = trace->kind == GORDIAN_LINE_EVENT
-                                    ? take_want(trace, item, error)
-                                    : check_attribute(trace, item, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(trace->kind == GORDIAN_LINE_EVENT ? take_want(trace, item, error)
+                                              : check_attribute(trace, item, error));
     }
     trace->items = inside->items;
     trace->item_count = end - first;
@@ -296,9 +293,7 @@ static gordian_status take_hand_over(gordian_trace *trace, gordian_error *error)
         return fail_surplus(trace, 3, "the end of the line after one resource", error);
     if (!word_is(&trace->words[3], "to"))
         return fail_surplus(trace, 3, "'to' or the end of the line after one resource", error);
-    gordian_status status = take_name(trace, 4, "process", &trace->to, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(take_name(trace, 4, "process", &trace->to, error));
     if (trace->word_count > 5)
         return fail_surplus(trace, 5, "the end of the line after the hand-over", error);
     return GORDIAN_OK;
@@ -342,9 +337,7 @@ static gordian_status take_awaited(gordian_trace *trace, gordian_error *error)
     for (size_t i = first; i < count; i++) {
         gordian_trace_item *item = &inside->items[i - first];
         *item = (gordian_trace_item){.word = trace->words[i], .units = 1};
-        gordian_status status = take_name(trace, i, "process", &item->name, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(take_name(trace, i, "process", &item->name, error));
     }
     if (needed > count - first)
         return trace_fail(trace, &trace->words[2], error,
@@ -363,9 +356,7 @@ static gordian_status take_beneficiary(gordian_trace *trace, gordian_error *erro
         return GORDIAN_OK;
     if (!word_is(&trace->words[2], "for"))
         return fail_surplus(trace, 2, "'for' or the end of the line after one process", error);
-    gordian_status status = take_name(trace, 3, "process", &trace->to, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(take_name(trace, 3, "process", &trace->to, error));
     if (trace->word_count > 4)
         return fail_surplus(trace, 4, "the end of the line after whom it is for", error);
     return GORDIAN_OK;

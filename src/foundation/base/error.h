@@ -16,6 +16,7 @@
  *
  *     if (units == 0)
  *         return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");
+ *     TRY(graph_grow(graph, error));
  */
 #ifndef GORDIAN_FOUNDATION_BASE_ERROR_H
 #define GORDIAN_FOUNDATION_BASE_ERROR_H
@@ -23,6 +24,14 @@
 #include <gordian/gordian.h>
 
 #include <stdarg.h>
+
+/* Returns from a function that owns nothing yet if the call fails. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        gordian_status tried = (call);                                                             \
+        if (tried != GORDIAN_OK)                                                                   \
+            return tried;                                                                          \
+    } while (0)
 
 /* Each writes the message (if `error` is not NULL) and returns the status. */
 gordian_status fail(gordian_error *error, gordian_status status, const char *format, ...)

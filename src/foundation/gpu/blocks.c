@@ -37,26 +37,22 @@ static uint64_t pages_at_start(const struct gpu_info *info)
 static gordian_status back_pages(struct blocks *blocks, uint64_t pages, gordian_error *error)
 {
     uint64_t bytes = page_bytes(blocks->store.shift), had = gpu_range_mapped(blocks->pages);
-    gordian_status status = GORDIAN_OK;
-    for (unsigned i = 0; i < 2 && status == GORDIAN_OK; i++)
-        status = gpu_range_grow(blocks->lists[i], pages * sizeof(uint32_t), error);
-    if (status == GORDIAN_OK)
-        status = gpu_range_grow(blocks->pages, pages * bytes, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(blocks->gpu, gpu_range_address(blocks->pages) + had,
-                          gpu_range_mapped(blocks->pages) - had, error);
-    if (status == GORDIAN_OK)
-        blocks->limit = pages;
-    return status;
+    for (unsigned i = 0; i < 2; i++)
+        TRY(gpu_range_grow(blocks->lists[i], pages * sizeof(uint32_t), error));
+    TRY(gpu_range_grow(blocks->pages, pages * bytes, error));
+    TRY(gpu_zero(blocks->gpu, gpu_range_address(blocks->pages) + had,
+                 gpu_range_mapped(blocks->pages) - had, error));
+    blocks->limit = pages;
+    return GORDIAN_OK;
 }
 
 static gordian_status make_ranges(struct blocks *blocks, uint64_t most, gordian_error *error)
 {
     uint64_t bytes = page_bytes(blocks->store.shift);
-    gordian_status status = gpu_range_create(&blocks->pages, blocks->gpu, most * bytes, error);
-    for (unsigned i = 0; i < 2 && status == GORDIAN_OK; i++)
-        status = gpu_range_create(&blocks->lists[i], blocks->gpu, most * sizeof(uint32_t), error);
-    return status;
+    TRY(gpu_range_create(&blocks->pages, blocks->gpu, most * bytes, error));
+    for (unsigned i = 0; i < 2; i++)
+        TRY(gpu_range_create(&blocks->lists[i], blocks->gpu, most * sizeof(uint32_t), error));
+    return GORDIAN_OK;
 }
 
 static gordian_status make_pool(struct blocks *blocks, uint64_t pages, gordian_error *error)
@@ -180,18 +176,14 @@ gordian_status blocks_feed(struct blocks *blocks, bool *again, gordian_error *er
     *again = __atomic_load_n(blocks->alarm, __ATOMIC_ACQUIRE) != 0;
     if (!*again)
         return GORDIAN_OK;
-    gordian_status status = gpu_read(blocks->gpu, &pool, blocks->store.pool, sizeof pool, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_read(blocks->gpu, &pool, blocks->store.pool, sizeof pool, error));
     block_pool_settle(&pool);
-    status = more_pages(blocks, pool.refused, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(more_pages(blocks, pool.refused, error));
     pool.limit = (uint32_t)blocks->limit;
     pool.again = 1;
     pool.refused = 0;
     *blocks->alarm = 0;
-    status = gpu_write(blocks->gpu, blocks->store.pool, &pool, sizeof pool, error);
+    gordian_status status = gpu_write(blocks->gpu, blocks->store.pool, &pool, sizeof pool, error);
     return status == GORDIAN_OK ? gpu_wait(blocks->gpu, error) : status;
 }
 
@@ -199,9 +191,7 @@ gordian_status blocks_count(struct blocks *blocks, uint64_t *bytes, uint64_t *us
                             gordian_error *error)
 {
     struct block_pool pool;
-    gordian_status status = gpu_read(blocks->gpu, &pool, blocks->store.pool, sizeof pool, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_read(blocks->gpu, &pool, blocks->store.pool, sizeof pool, error));
     block_pool_settle(&pool);
     *used = (uint64_t)(pool.fresh - 1 - pool.listed - pool.given) * page_bytes(blocks->store.shift);
     *bytes = gpu_range_mapped(blocks->pages) + gpu_range_mapped(blocks->lists[0]) +

@@ -85,9 +85,7 @@ static gordian_status cuda_launch(struct gpu *gpu, struct gpu_loaded *kernel,
                                   const struct gpu_launch *launch, gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     if (launch->service)
         atomic_store(&cuda->serving, true);
     int result = start_kernel(cuda, kernel, launch);
@@ -101,9 +99,7 @@ static gordian_status cuda_launch(struct gpu *gpu, struct gpu_loaded *kernel,
 static gordian_status cuda_wait(struct gpu *gpu, gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     return cuda_leave(cuda, cuda->driver.stream_wait(cuda->stream), "running kernels", error);
 }
 
@@ -122,9 +118,7 @@ static gordian_status cuda_wait_service(struct gpu *gpu, gordian_error *error)
     struct cuda *cuda = cuda_of(gpu);
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     int result = cuda->driver.stream_wait(cuda->service);
     note_service(cuda, result);
     return cuda_leave(cuda, result, "running the service kernel", error);
@@ -150,14 +144,12 @@ static gordian_status cuda_resident_blocks(struct gpu *gpu, struct gpu_loaded *k
                                            gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     int each = 0;
     int result = ask_for_shared(cuda, kernel, shared);
     if (result == CUDA_OK)
         result = cuda->driver.occupancy(&each, kernel->function, (int)threads, shared);
-    status = cuda_leave(cuda, result, "asking how many blocks fit", error);
+    gordian_status status = cuda_leave(cuda, result, "asking how many blocks fit", error);
     if (status == GORDIAN_OK)
         *blocks = (unsigned)each * gpu->info.multiprocessors;
     return status;
@@ -168,9 +160,7 @@ static gordian_status cuda_resident_blocks(struct gpu *gpu, struct gpu_loaded *k
 static gordian_status cuda_timer_start(struct gpu *gpu, gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     return cuda_leave(cuda, cuda->driver.event_record(cuda->events[0], cuda->stream),
                       "starting the timer", error);
 }
@@ -179,9 +169,7 @@ static gordian_status cuda_timer_stop(struct gpu *gpu, double *microseconds, gor
 {
     struct cuda *cuda = cuda_of(gpu);
     const struct cuda_driver *driver = &cuda->driver;
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     float milliseconds = 0;
     int result = driver->event_record(cuda->events[1], cuda->stream);
     if (result == CUDA_OK)
@@ -403,10 +391,8 @@ static gordian_status cuda_load(struct gpu *gpu, const struct gpu_kernels *set,
 {
     struct cuda *cuda = cuda_of(gpu);
     size_t first = cuda->module_count;
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = load_modules(cuda, set->images, error);
+    TRY(cuda_enter(cuda, error));
+    gordian_status status = load_modules(cuda, set->images, error);
     if (status == GORDIAN_OK)
         status = find_functions(cuda, set, cuda->modules + first, loaded, error);
     cuda_leave(cuda, CUDA_OK, "", NULL);
@@ -438,9 +424,7 @@ static gordian_status open_device(struct cuda *cuda, unsigned index, gordian_err
         cuda->context = NULL;
         return cuda_fail(cuda, result, "making its context", error);
     }
-    status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     status = open_parts(cuda, error);
     cuda_leave(cuda, CUDA_OK, "", NULL);
     return status;

@@ -104,9 +104,7 @@ uint64_t cuda_memory_free(const struct gpu *gpu)
 gordian_status cuda_alloc(struct gpu *gpu, gpu_address *out, size_t bytes, gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     size_t available = 0, total = 0;
     uint64_t address = 0;
     int result = cuda->driver.memory_info(&available, &total);
@@ -117,7 +115,7 @@ gordian_status cuda_alloc(struct gpu *gpu, gpu_address *out, size_t bytes, gordi
         cuda_leave(cuda, CUDA_OK, "", NULL);
         return gpu_fail_memory(error, "device", bytes, available);
     }
-    status = cuda_leave(cuda, result, "allocating memory", error);
+    gordian_status status = cuda_leave(cuda, result, "allocating memory", error);
     if (status == GORDIAN_OK)
         *out = address;
     return status;
@@ -127,9 +125,7 @@ gordian_status cuda_map(struct gpu *gpu, void **host, gpu_address *device, size_
                         gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     void *memory = NULL;
     uint64_t address = 0;
     int result = cuda->driver.host_alloc(&memory, bytes, CUDA_HOST_PORTABLE_AND_MAPPED);
@@ -138,9 +134,7 @@ gordian_status cuda_map(struct gpu *gpu, void **host, gpu_address *device, size_
         if (result != CUDA_OK)
             cuda->driver.host_free(memory);
     }
-    status = cuda_leave(cuda, result, "pinning host memory", error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_leave(cuda, result, "pinning host memory", error));
     memset(memory, 0, bytes);
     *host = memory;
     *device = address;
@@ -168,12 +162,10 @@ gordian_status cuda_reserve(struct gpu *gpu, gpu_address *out, uint64_t *piece, 
                             gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     uint64_t address = 0;
     int result = cuda->driver.range_reserve(&address, bytes, 0, 0, 0);
-    status = cuda_leave(cuda, result, "reserving addresses", error);
+    gordian_status status = cuda_leave(cuda, result, "reserving addresses", error);
     if (status == GORDIAN_OK)
         *out = address;
     *piece = 0;
@@ -204,9 +196,7 @@ gordian_status cuda_back(struct gpu *gpu, gpu_address address, uint64_t *piece, 
                          gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     size_t available = 0, total = 0;
     int result = map_piece(cuda, address, bytes);
     *piece = 0;
@@ -223,9 +213,7 @@ gordian_status cuda_back(struct gpu *gpu, gpu_address address, uint64_t *piece, 
 gordian_status cuda_zero(struct gpu *gpu, gpu_address to, size_t bytes, gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     return cuda_leave(cuda, cuda->driver.fill8(to, 0, bytes, cuda->stream), "clearing memory",
                       error);
 }
@@ -234,9 +222,7 @@ gordian_status cuda_fill32(struct gpu *gpu, gpu_address to, uint32_t value, size
                            gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     return cuda_leave(cuda, cuda->driver.fill32(to, value, count, cuda->stream), "filling memory",
                       error);
 }
@@ -246,9 +232,7 @@ gordian_status cuda_write(struct gpu *gpu, gpu_address to, const void *from, siz
                           gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     int result = cuda->driver.write(to, from, bytes, cuda->stream);
     if (result == CUDA_OK)
         result = cuda->driver.stream_wait(cuda->stream);
@@ -259,9 +243,7 @@ gordian_status cuda_read(struct gpu *gpu, void *to, gpu_address from, size_t byt
                          gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     int result = cuda->driver.read(to, from, bytes, cuda->stream);
     if (result == CUDA_OK)
         result = cuda->driver.stream_wait(cuda->stream);
@@ -272,9 +254,7 @@ gordian_status cuda_copy(struct gpu *gpu, gpu_address to, gpu_address from, size
                          gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
-    gordian_status status = cuda_enter(cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_enter(cuda, error));
     return cuda_leave(cuda, cuda->driver.copy(to, from, bytes, cuda->stream), "copying on it",
                       error);
 }

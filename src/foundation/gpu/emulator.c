@@ -125,9 +125,7 @@ static void emulator_free(struct gpu *gpu, gpu_address address)
 static gordian_status emulator_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
                                    gordian_error *error)
 {
-    gordian_status status = take_piece(emulator_of(gpu), host, bytes, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(take_piece(emulator_of(gpu), host, bytes, error));
     memset(*host, 0, bytes);
     *device = (uintptr_t)*host;
     return GORDIAN_OK;

@@ -154,10 +154,9 @@ gordian_status gpu_add_kernels(struct gpu *gpu, const struct gpu_kernels *set, g
     struct gpu_loaded *loaded = gpu->loaded + gpu->loaded_count;
     for (size_t i = 0; i < set->count; i++)
         loaded[i] = (struct gpu_loaded){.kernel = &set->kernels[i]};
-    gordian_status status = gpu->operations->load(gpu, set, loaded, error);
-    if (status == GORDIAN_OK)
-        gpu->loaded_count += set->count;
-    return status;
+    TRY(gpu->operations->load(gpu, set, loaded, error));
+    gpu->loaded_count += set->count;
+    return GORDIAN_OK;
 }
 
 /* NULL: there is none of that name. */
@@ -251,9 +250,7 @@ gordian_status gpu_resident_blocks(struct gpu *gpu, const char *kernel, unsigned
                                    size_t shared, unsigned *blocks, gordian_error *error)
 {
     struct gpu_loaded *which;
-    gordian_status status = check_shape(gpu, kernel, threads, shared, &which, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_shape(gpu, kernel, threads, shared, &which, error));
     return gpu->operations->resident_blocks(gpu, which, threads, shared, blocks, error);
 }
 

@@ -89,10 +89,8 @@ gordian_status gpu_range_grow(struct gpu_range *range, uint64_t bytes, gordian_e
                      sizeof *range->pieces))
         return fail_memory(error);
     struct range_piece piece = {.bytes = bytes - range->mapped};
-    gordian_status status = gpu->operations->back(gpu, range->address + range->mapped, &piece.piece,
-                                                  piece.bytes, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu->operations->back(gpu, range->address + range->mapped, &piece.piece, piece.bytes,
+                              error));
     range->pieces[range->count++] = piece;
     range->mapped = bytes;
     return GORDIAN_OK;

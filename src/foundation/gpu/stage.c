@@ -53,10 +53,10 @@ static gordian_status move_piece(struct staging *staging, size_t at, size_t coun
             memcpy(pinned, here, count);
         return gpu_write(staging->gpu, staging->there + at, through, count, error);
     }
-    gordian_status status = gpu_read(staging->gpu, through, staging->there + at, count, error);
-    if (status == GORDIAN_OK && pinned)
+    TRY(gpu_read(staging->gpu, through, staging->there + at, count, error));
+    if (pinned)
         memcpy(here, pinned, count);
-    return status;
+    return GORDIAN_OK;
 }
 
 static void move_pieces(void *context, unsigned member)

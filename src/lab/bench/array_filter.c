@@ -143,16 +143,11 @@ gordian_status array_filter_run(void *context, double *ns, gordian_error *error)
 {
     struct array_side *side = context;
     uint64_t size = 0;
-    gordian_status status = empty(side, error);
-    if (status == GORDIAN_OK)
-        status = side->way == ARRAY_WAY_WATCHED ? run_watched(side, ns, error)
-                                                : run_once(side, ns, error);
-    if (status == GORDIAN_OK)
-        status = count_kept(side, &size, error);
-    if (status == GORDIAN_OK)
-        status = array_task_check(&side->world->task, way_names[side->way], array_of(side),
-                                  side->world->plain, size, error);
-    return status;
+    TRY(empty(side, error));
+    TRY(side->way == ARRAY_WAY_WATCHED ? run_watched(side, ns, error) : run_once(side, ns, error));
+    TRY(count_kept(side, &size, error));
+    return array_task_check(&side->world->task, way_names[side->way], array_of(side),
+                            side->world->plain, size, error);
 }
 
 /* ------------------------------------------------------------------ rows */
@@ -195,8 +190,8 @@ static gordian_status device_rows(struct array_world *world, bool judged)
         contexts[i] = (struct array_side){.world = world, .way = ways[i]};
         sides[i] = (struct bench_side){&contexts[i], array_filter_run, 0, 0};
     }
-    gordian_status status = bench_measure(array->bench, sides, 4, &effort);
-    for (unsigned i = 0; i < 4 && status == GORDIAN_OK; i++) {
+    TRY(bench_measure(array->bench, sides, 4, &effort));
+    for (unsigned i = 0; i < 4; i++) {
         struct bench_row row = way_row(world, way_names[ways[i]], &sides[i]);
         if (ways[i] != ARRAY_WAY_ATOMIC)
             array_compare(&row, "atomic", &sides[1]);
@@ -204,11 +199,11 @@ static gordian_status device_rows(struct array_world *world, bool judged)
             row.bar_kind = BAR_VALUE_AT_MOST;
             row.bar = 400;
         }
-        status = bench_add(array->bench, &row);
+        TRY(bench_add(array->bench, &row));
     }
-    for (unsigned i = 2; i < 4 && status == GORDIAN_OK; i++)
-        status = over_plain_row(world, way_names[ways[i]], &sides[i], &sides[0], judged ? 1.15 : 0);
-    return status;
+    for (unsigned i = 2; i < 4; i++)
+        TRY(over_plain_row(world, way_names[ways[i]], &sides[i], &sides[0], judged ? 1.15 : 0));
+    return GORDIAN_OK;
 }
 
 static gordian_status one_row(struct array_side *context, const char *name, const char *note)
@@ -216,9 +211,7 @@ static gordian_status one_row(struct array_side *context, const char *name, cons
     const struct array_bench *array = context->world->array;
     struct bench_side side = {context, array_filter_run, 0, 0};
     struct bench_effort effort = array_effort(array, 0.5);
-    gordian_status status = bench_measure(array->bench, &side, 1, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(array->bench, &side, 1, &effort));
     struct bench_row row = way_row(context->world, name, &side);
     snprintf(row.note, sizeof row.note, "%s", note);
     if (context->way == ARRAY_WAY_WATCHED)
@@ -232,16 +225,12 @@ static gordian_status other_rows(struct array_world *world)
     struct array_side marks = {.world = world, .way = ARRAY_WAY_MARKS};
     struct array_side host = {.world = world, .way = ARRAY_WAY_CHUNKED, .host = true};
     struct array_side watched = {.world = world, .way = ARRAY_WAY_WATCHED};
-    gordian_status status = one_row(&marks, "chunked-marks", "able to go on where memory ends");
-    if (status == GORDIAN_OK)
-        status = one_row(&host, "chunked-host",
-                         "the host's time: from the launch until it knows how many there are");
-    if (status == GORDIAN_OK)
-        status = array_world_flat(world, true);
-    if (status == GORDIAN_OK)
-        status = one_row(&watched, "flat-watched",
-                         "the host's time until all is there, 256 MiB mapped before");
-    return status;
+    TRY(one_row(&marks, "chunked-marks", "able to go on where memory ends"));
+    TRY(one_row(&host, "chunked-host",
+                "the host's time: from the launch until it knows how many there are"));
+    TRY(array_world_flat(world, true));
+    return one_row(&watched, "flat-watched",
+                   "the host's time until all is there, 256 MiB mapped before");
 }
 
 static gordian_status size_rows(const struct array_bench *array, uint64_t count)
@@ -283,15 +272,14 @@ gordian_status array_filter_rows(const struct array_bench *array)
     } sizes[] = {{1000, true, false},      {10000, true, false},     {1000, false, true},
                  {10000, false, false},    {100000, false, false},   {1000000, false, true},
                  {10000000, false, false}, {100000000, false, true}, {1000000000, false, false}};
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (!array_takes(array, sizes[i].tiny, sizes[i].quick))
             continue;
         char id[64];
         snprintf(id, sizeof id, "array/filter-%" PRIu64, sizes[i].count);
-        status = sizes[i].tiny || has_memory(array, sizes[i].count)
-                     ? size_rows(array, sizes[i].count)
-                     : bench_skip(array->bench, id, "too little device memory is free");
+        TRY(sizes[i].tiny || has_memory(array, sizes[i].count)
+                ? size_rows(array, sizes[i].count)
+                : bench_skip(array->bench, id, "too little device memory is free"));
     }
-    return status;
+    return GORDIAN_OK;
 }

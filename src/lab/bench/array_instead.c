@@ -163,9 +163,7 @@ static gordian_status instead_row(struct doing *doing)
         .world = world, .way = ARRAY_WAY_CHUNKED, .host = doing->way != INSTEAD_TWO_PASS};
     struct bench_side sides[] = {{doing, run_instead, 0, 0}, {&chunked, array_filter_run, 0, 0}};
     struct bench_effort effort = array_effort(array, 0.5);
-    gordian_status status = bench_measure(array->bench, sides, 2, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(array->bench, sides, 2, &effort));
     struct bench_row row =
         bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, ways[doing->way].name);
     array_fill(array, &row, &sides[0], 0);

@@ -81,11 +81,9 @@ static gordian_status fill(struct array_world *world, struct gpu_array *from, en
 {
     struct array_side side = {.world = world, .way = way};
     double ns;
-    gordian_status status = array_filter_run(&side, &ns, world->array->bench->error);
-    if (status == GORDIAN_OK)
-        status = gpu_array_flatten(from, world->plain, 0, world->task.expected.count,
-                                   world->array->bench->error);
-    return status;
+    TRY(array_filter_run(&side, &ns, world->array->bench->error));
+    return gpu_array_flatten(from, world->plain, 0, world->task.expected.count,
+                             world->array->bench->error);
 }
 
 static gordian_status mode_rows(struct array_world *world, struct gpu_array *from,

@@ -17,16 +17,11 @@ gordian_status array_world_open(struct array_world *world, const struct array_be
     gordian_error *error = array->bench->error;
     *world = (struct array_world){.array = array};
     world->marks_bytes = (count / ARRAY_FILTER_TILE + 1) * sizeof(uint32_t);
-    gordian_status status = array_task_open(&world->task, array->gpu, count, element,
-                                            array->bench->options->seed, error);
-    if (status == GORDIAN_OK)
-        status =
-            gpu_alloc(array->gpu, &world->plain, world->task.expected.count * element + 16, error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(array->gpu, &world->stored, sizeof(uint64_t), error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(array->gpu, &world->marks, world->marks_bytes, error);
-    return status;
+    TRY(array_task_open(&world->task, array->gpu, count, element, array->bench->options->seed,
+                        error));
+    TRY(gpu_alloc(array->gpu, &world->plain, world->task.expected.count * element + 16, error));
+    TRY(gpu_alloc(array->gpu, &world->stored, sizeof(uint64_t), error));
+    return gpu_alloc(array->gpu, &world->marks, world->marks_bytes, error);
 }
 
 void array_world_close(struct array_world *world)
@@ -60,9 +55,7 @@ gordian_status array_world_chunked(struct array_world *world, uint64_t chunk_byt
     gpu_pool_destroy(world->pool);
     world->chunked = NULL;
     options.most = options.chunks;
-    gordian_status status = gpu_pool_create(&world->pool, gpu, &options, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_pool_create(&world->pool, gpu, &options, error));
     return gpu_array_create(&world->chunked, gpu,
                             &(struct gpu_array_options){.mode = GPU_ARRAY_CHUNKED,
                                                         .element = world->task.element,

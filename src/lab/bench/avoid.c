@@ -23,9 +23,7 @@ static gordian_status look_at_device(struct avoid_bench *avoid)
     if (!gpu_available(&why))
         return bench_skip(bench, "avoid/*/cuda", why);
     struct gpu *gpu;
-    gordian_status status = gpu_open_default(&gpu, &bench->memory, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_open_default(&gpu, &bench->memory, bench->error));
     gpu_get_info(gpu, &avoid->info);
     gpu_close(gpu);
     avoid->cuda = true;

@@ -11,10 +11,8 @@
 static gordian_status run_first(void *context, double *ns, gordian_error *error)
 {
     struct avoid_side side;
-    gordian_status status = avoid_side_open(&side, context, &avoid_cuda, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = avoid_ask(&side, ns, error);
+    TRY(avoid_side_open(&side, context, &avoid_cuda, error));
+    gordian_status status = avoid_ask(&side, ns, error);
     avoid_side_close(&side);
     return status;
 }
@@ -25,12 +23,11 @@ static gordian_status run_computing(void *context, double *ns, gordian_error *er
     struct avoid_side *side = context;
     struct banker *banker = cuda_engine_banker(side->opened);
     banker_time(banker, true);
-    gordian_status status = avoid_ask(side, ns, error);
-    if (status == GORDIAN_OK) {
-        *ns = banker_effort(banker).microseconds * 1e3;
-        banker_time(banker, false);
-    }
-    return status;
+    TRY(avoid_ask(side, ns, error));
+    *ns = banker_effort(banker).microseconds * 1e3;
+    banker_time(banker, false);
+
+    return GORDIAN_OK;
 }
 
 /* The loan asked about takes place and is returned: a question after each. */
@@ -40,14 +37,12 @@ static gordian_status run_update(void *context, double *ns, gordian_error *error
     const struct ledger_change *change = &side->state->change;
     struct ledger *ledger = &side->state->ledger;
     double ask = 0;
-    gordian_status status = avoid_ask(side, &ask, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(avoid_ask(side, &ask, error));
     ledger_lend(ledger, change->process, change->wants, change->count);
     side->engine->took(side->opened, change);
     ledger_return(ledger, change->process, change->wants, change->count);
     side->engine->returned(side->opened, change->process, change->wants, change->count);
-    status = avoid_ask(side, ns, error);
+    gordian_status status = avoid_ask(side, ns, error);
     return status;
 }
 
@@ -60,9 +55,7 @@ static gordian_status add(const struct avoid_bench *avoid, const char *id, uint3
     if (avoid->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(avoid->bench, "the device: %s", id);
-    gordian_status status = bench_measure(avoid->bench, &side, 1, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(avoid->bench, &side, 1, &effort));
     struct bench_row row = bench_row("us", "avoid/device/%s-%ux%u", id, processes, resources);
     row.value = side.median / 1e3;
     row.p99 = side.p99 / 1e3;
@@ -101,10 +94,8 @@ gordian_status avoid_cuda_rows(const struct avoid_bench *avoid)
     gordian_error *error = avoid->bench->error;
     if (!avoid->cuda)
         return GORDIAN_OK;
-    gordian_status status = avoid_state_build(&state, AVOID_WIDE, processes, resources, 1, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = wide_rows(avoid, processes, resources, &state);
+    TRY(avoid_state_build(&state, AVOID_WIDE, processes, resources, 1, error));
+    gordian_status status = wide_rows(avoid, processes, resources, &state);
     avoid_state_free(&state);
     if (status == GORDIAN_OK)
         status = avoid_state_build(&state, AVOID_ALL, processes, resources, 1, error);

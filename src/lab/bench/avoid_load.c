@@ -70,11 +70,10 @@ static gordian_status add_process(struct load *load)
         if (random_below(&load->random, shape->resources - j) < shape->claimed - count)
             load->wants[count++] = (gordian_want){
                 .resource = j, .units = 1 + random_below(&load->random, shape->largest)};
-    gordian_status status = GORDIAN_OK;
-    for (size_t s = 0; s < load->sides && status == GORDIAN_OK; s++)
-        status = gordian_bank_add_process(load->banks[s], NULL, load->wants, count, NULL, NULL,
-                                          load->avoid->bench->error);
-    return status;
+    for (size_t s = 0; s < load->sides; s++)
+        TRY(gordian_bank_add_process(load->banks[s], NULL, load->wants, count, NULL, NULL,
+                                     load->avoid->bench->error));
+    return GORDIAN_OK;
 }
 
 static void close_load(struct load *load)
@@ -267,8 +266,7 @@ gordian_status avoid_load_rows(const struct avoid_bench *avoid)
     };
     if (avoid->emulated)
         return load_rows(avoid, &small);
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && status == GORDIAN_OK; i++)
-        status = load_rows(avoid, &shapes[i]);
-    return status;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        TRY(load_rows(avoid, &shapes[i]));
+    return GORDIAN_OK;
 }

@@ -66,11 +66,9 @@ static gordian_status add_size(const struct avoid_bench *avoid, struct gpu *gpu,
     struct avoid_state state;
     struct avoid_side ours = {0};
     struct published_side theirs = {0};
-    gordian_status status = avoid_state_build(&state, AVOID_ALL, size->processes, size->resources,
-                                              bench->options->seed, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = avoid_side_open(&ours, &state, &avoid_cuda, bench->error);
+    TRY(avoid_state_build(&state, AVOID_ALL, size->processes, size->resources, bench->options->seed,
+                          bench->error));
+    gordian_status status = avoid_side_open(&ours, &state, &avoid_cuda, bench->error);
     if (status == GORDIAN_OK)
         status = measure_pba_open(&theirs.measure, gpu, size->processes, size->resources,
                                   &bench->memory, bench->error);
@@ -101,10 +99,8 @@ gordian_status avoid_published_rows(const struct avoid_bench *avoid)
     struct gpu *gpu;
     if (!avoid->cuda)
         return GORDIAN_OK;
-    gordian_status status = gpu_open_default(&gpu, &bench->memory, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gpu_add_kernels(gpu, &published_kernels, bench->error);
+    TRY(gpu_open_default(&gpu, &bench->memory, bench->error));
+    gordian_status status = gpu_add_kernels(gpu, &published_kernels, bench->error);
     if (status == GORDIAN_OK)
         status = add_sizes(avoid, gpu);
     gpu_close(gpu);

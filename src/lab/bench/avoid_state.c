@@ -150,11 +150,9 @@ gordian_status avoid_time(const struct avoid_bench *avoid, struct avoid_state *s
 {
     struct avoid_side side;
     struct bench *bench = avoid->bench;
-    gordian_status status = avoid_side_open(&side, state, engine, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(avoid_side_open(&side, state, engine, bench->error));
     *result = (struct bench_side){&side, avoid_ask, 0, 0};
-    status = bench_measure(bench, result, 1, effort);
+    gordian_status status = bench_measure(bench, result, 1, effort);
     result->context = NULL;
     avoid_side_close(&side);
     return status;

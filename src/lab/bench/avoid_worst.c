@@ -92,9 +92,7 @@ static gordian_status add_holt(const struct avoid_bench *avoid, struct avoid_sta
                                double dense_ns)
 {
     struct bench_side side;
-    gordian_status status = time_engine(avoid, state, size, &avoid_holt, &side);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(time_engine(avoid, state, size, &avoid_holt, &side));
     struct bench_row row = worst_row(size, kind, "holt", &side);
     if (dense_ns > 0) {
         row.baseline = "dense";
@@ -111,9 +109,7 @@ static gordian_status add_cuda(const struct avoid_bench *avoid, struct avoid_sta
                                const struct avoid_worst_size *size, const char *kind)
 {
     struct bench_side side;
-    gordian_status status = time_engine(avoid, state, size, &avoid_cuda, &side);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(time_engine(avoid, state, size, &avoid_cuda, &side));
     struct bench_row row = worst_row(size, kind, "cuda", &side);
     if (is_bar(size) && avoid->bars) {
         row.bar_kind = BAR_VALUE_AT_MOST;

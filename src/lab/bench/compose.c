@@ -1,5 +1,6 @@
 /* Composition: reachable states beside SPIN, the thesis's experiment, growth, GPU, MPI. */
 #include "lab/bench/compose.h"
+#include "foundation/base/error.h"
 
 #include "foundation/base/machine.h"
 
@@ -30,12 +31,10 @@ gordian_status bench_compose(struct bench *bench)
     struct machine machine;
     machine_describe(&machine);
     compose.cores = machine.cores ? machine.cores : 1;
-    gordian_status status = look_for(bench, "dense", &compose.dense);
-    if (status == GORDIAN_OK)
-        status = look_for(bench, "cpu", &compose.cpu);
-    if (status == GORDIAN_OK)
-        status = look_for(bench, "cuda", &compose.cuda);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == GORDIAN_OK; i++)
-        status = parts[i](&compose);
-    return status;
+    TRY(look_for(bench, "dense", &compose.dense));
+    TRY(look_for(bench, "cpu", &compose.cpu));
+    TRY(look_for(bench, "cuda", &compose.cuda));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        TRY(parts[i](&compose));
+    return GORDIAN_OK;
 }

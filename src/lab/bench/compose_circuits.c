@@ -12,10 +12,8 @@ static gordian_status read_text(gordian_circuit **out, const struct output *text
 {
     struct text source;
     gordian_circuit_options options = {.data = data, .main = main};
-    gordian_status status = text_copy(&source, "bench", text->buffer, text->used, NULL, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = (automata ? ca_read : treo_read)(out, &source, &options, NULL, error);
+    TRY(text_copy(&source, "bench", text->buffer, text->used, NULL, error));
+    gordian_status status = (automata ? ca_read : treo_read)(out, &source, &options, NULL, error);
     text_free(&source);
     return status;
 }

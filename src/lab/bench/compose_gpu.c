@@ -69,9 +69,7 @@ static gordian_status measure(const struct gpu_bench *gpu, struct gpu_side *side
     if (gpu->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(bench, "compose: %s-%u, cuda", id, size);
-    gordian_status status = bench_measure(bench, &measured, 1, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(bench, &measured, 1, &effort));
     struct bench_row row = bench_row("ns", "compose/%s-%u/cuda", id, size);
     double each = side->did ? (double)side->did : 1;
     row.value = measured.median / each;
@@ -143,12 +141,11 @@ static gordian_status chain_rows(const struct gpu_bench *gpu)
     const uint32_t *sizes = gpu->emulated                         ? small
                             : gpu->compose->bench->options->quick ? quick
                                                                   : real;
-    gordian_status status = GORDIAN_OK;
-    for (; *sizes && status == GORDIAN_OK; sizes++)
-        status = row(gpu, "circuit-chain", *sizes,
-                     (struct gpu_side){.what = EXPLORE, .states = UINT64_C(1) << *sizes},
-                     "reach/chain", *sizes >= 28 ? 1.0 / 3 : 0);
-    return status;
+    for (; *sizes; sizes++)
+        TRY(row(gpu, "circuit-chain", *sizes,
+                (struct gpu_side){.what = EXPLORE, .states = UINT64_C(1) << *sizes}, "reach/chain",
+                *sizes >= 28 ? 1.0 / 3 : 0));
+    return GORDIAN_OK;
 }
 
 static gordian_status product_rows(const struct gpu_bench *gpu)
@@ -199,14 +196,11 @@ static gordian_status general_rows(const struct gpu_bench *gpu)
                    {"circuit-dining", "reach/dining", 16, 6, 1},
                    {"circuit-ring", "reach/ring", 30, 10, 0},
                    {"circuit-ring", "reach/ring", 60, 12, 1}};
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof reached / sizeof *reached && status == GORDIAN_OK; i++)
-        status = row(gpu, reached[i].kind, gpu->emulated ? reached[i].small : reached[i].size,
-                     (struct gpu_side){.what = EXPLORE}, reached[i].id, reached[i].bar);
-    if (status == GORDIAN_OK)
-        status = row(gpu, "circuit-dining", gpu->emulated ? 3 : 8, (struct gpu_side){.what = WRITE},
-                     "write/dining", 0);
-    return status;
+    for (size_t i = 0; i < sizeof reached / sizeof *reached; i++)
+        TRY(row(gpu, reached[i].kind, gpu->emulated ? reached[i].small : reached[i].size,
+                (struct gpu_side){.what = EXPLORE}, reached[i].id, reached[i].bar));
+    return row(gpu, "circuit-dining", gpu->emulated ? 3 : 8, (struct gpu_side){.what = WRITE},
+               "write/dining", 0);
 }
 
 /* The models that stand beside SPIN in compose_models.c, larger. */
@@ -235,15 +229,13 @@ gordian_status compose_gpu_rows(const struct compose_bench *compose)
     struct gpu_info info;
     if (!compose->cuda)
         return GORDIAN_OK;
-    gordian_status status = gpu_open_default(&gpu.gpu, &bench->memory, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_open_default(&gpu.gpu, &bench->memory, bench->error));
     gpu_get_info(gpu.gpu, &info);
     gpu.emulated = info.emulated;
     gpu.bars = info.major == 9 && !info.emulated; /* they were set for that one */
     snprintf(bench->device, sizeof bench->device, "%.90s%s", info.name,
              info.emulated ? " (its times mean nothing)" : "");
-    status = chain_rows(&gpu);
+    gordian_status status = chain_rows(&gpu);
     if (status == GORDIAN_OK)
         status = product_rows(&gpu);
     if (status == GORDIAN_OK)

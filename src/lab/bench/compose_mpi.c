@@ -82,8 +82,7 @@ static gordian_status add_rows(const struct compose_bench *compose, struct ranks
 {
     const char *kind = ranks[0].kind;
     uint32_t size = ranks[0].size;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         unsigned number = 1u << i;
         struct bench_row row = bench_row("ms", "compose/ranks/%s-%u-%u/mpi", kind, size, number);
         row.value = sides[i].median / 1e6;
@@ -105,9 +104,9 @@ static gordian_status add_rows(const struct compose_bench *compose, struct ranks
         }
         snprintf(row.note, sizeof row.note, "%.3g million states/s",
                  (double)ranks[i].states / sides[i].median * 1e3);
-        status = bench_add(compose->bench, &row);
+        TRY(bench_add(compose->bench, &row));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 #define RANKS_MOST 5 /* 1, 2, 4, 8, 16 */

@@ -41,11 +41,11 @@ static gordian_status write_rows(const struct our_side *side, struct compose_dev
                                  gordian_error *error)
 {
     uint64_t transitions = 0;
-    gordian_status status = compose_device_write(device, &transitions, error);
-    if (status == GORDIAN_OK && side->transitions && transitions != side->transitions)
+    TRY(compose_device_write(device, &transitions, error));
+    if (side->transitions && transitions != side->transitions)
         return fail(error, GORDIAN_STATUS_INPUT, "%llu transitions, not %llu",
                     (unsigned long long)transitions, (unsigned long long)side->transitions);
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status compose_once(const struct our_side *side, gordian_error *error)
@@ -84,10 +84,8 @@ static gordian_status make_tree(struct published_side *side, gordian_error *erro
     struct product_matrix product = {0};
     uint32_t states;
     size_t count = side->circuit->factor_count;
-    gordian_status status = product_of_circuit(&factors, side->circuit, &place.memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = product_states(factors, count, &states, error);
+    TRY(product_of_circuit(&factors, side->circuit, &place.memory, error));
+    gordian_status status = product_states(factors, count, &states, error);
     if (status == GORDIAN_OK)
         status = product_tree(&place, factors, count, 0, states, &product, error);
     if (status == GORDIAN_OK)
@@ -157,9 +155,7 @@ static gordian_status table_row(const struct published_bench *published,
     struct bench_row row =
         bench_row("ms", "compose/published/products-%u/cuda", thesis->iterations);
     ours->repeat = theirs->iterations = published->emulated ? 2 : thesis->iterations;
-    gordian_status status = measure_both(published, ours, theirs, &row);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(measure_both(published, ours, theirs, &row));
     row.paper_cpu = thesis->e8400;
     row.paper_gpu = thesis->gtx570;
     snprintf(
@@ -204,9 +200,7 @@ static gordian_status core_row(struct bench *bench, const struct compose_thesis 
     struct bench_effort effort = {5, 10, 10, 0}; /* as there */
     theirs->iterations = thesis->iterations;
     bench_progress(bench, "%s", row.id);
-    gordian_status status = bench_measure(bench, &side, 1, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(bench, &side, 1, &effort));
     row.value = side.median / 1e6;
     row.p99 = side.p99 / 1e6;
     row.paper_cpu = thesis->e8400;
@@ -239,14 +233,12 @@ static gordian_status tree_row(const struct published_bench *published, const ch
     struct published_side theirs = {.gpu = published->gpu, .fifos = size};
     struct bench_row row = bench_row("ms", "compose/published/%s-%u/cuda", kind, size);
     bool apart = strcmp(kind, "apart") == 0;
-    gordian_status status = bench_circuit(&ours.circuit, apart ? "circuit-apart" : "circuit-chain",
-                                          size, 1, NULL, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_circuit(&ours.circuit, apart ? "circuit-apart" : "circuit-chain", size, 1, NULL,
+                      bench->error));
     ours.reachable = !apart;
     ours.transitions = apart ? (UINT64_C(1) << 2 * size) - (UINT64_C(1) << size) : 0;
     theirs.circuit = apart ? NULL : ours.circuit;
-    status = measure_both(published, &ours, &theirs, &row);
+    gordian_status status = measure_both(published, &ours, &theirs, &row);
     gordian_circuit_close(ours.circuit);
     if (status == GORDIAN_STATUS_MEMORY)
         return bench_skip(bench, row.id, bench->error->message);
@@ -267,15 +259,13 @@ static gordian_status tree_rows(const struct published_bench *published)
 {
     static const uint32_t apart[] = {2, 4, 8, 12, BAR_FIFOS, 16, 0};
     const bool quick = published->compose->bench->options->quick;
-    gordian_status status = GORDIAN_OK;
-    for (const uint32_t *size = apart; *size && status == GORDIAN_OK; size++)
+    for (const uint32_t *size = apart; *size; size++)
         if (*size <= (published->emulated ? 4 : quick ? BAR_FIFOS : 16))
-            status = tree_row(published, "apart", *size);
-    if (status == GORDIAN_OK)
-        status = tree_row(published, "chain", published->emulated ? 4 : 8);
-    if (status == GORDIAN_OK && !published->emulated)
-        status = tree_row(published, "chain", 12);
-    return status;
+            TRY(tree_row(published, "apart", *size));
+    TRY(tree_row(published, "chain", published->emulated ? 4 : 8));
+    if (!published->emulated)
+        TRY(tree_row(published, "chain", 12));
+    return GORDIAN_OK;
 }
 
 static gordian_status device_rows(const struct compose_bench *compose)
@@ -283,13 +273,11 @@ static gordian_status device_rows(const struct compose_bench *compose)
     struct bench *bench = compose->bench;
     struct published_bench published = {.compose = compose};
     struct gpu_info info;
-    gordian_status status = gpu_open_default(&published.gpu, &bench->memory, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_open_default(&published.gpu, &bench->memory, bench->error));
     gpu_get_info(published.gpu, &info);
     published.emulated = info.emulated;
     published.bars = info.major == 9 && !info.emulated;
-    status = gpu_add_kernels(published.gpu, &published_kernels, bench->error);
+    gordian_status status = gpu_add_kernels(published.gpu, &published_kernels, bench->error);
     if (status == GORDIAN_OK)
         status = table_rows(&published);
     if (status == GORDIAN_OK)

@@ -33,8 +33,7 @@ static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
 static gordian_status add_rows(const struct compose_bench *compose, const struct bench_side sides[],
                                size_t count, uint32_t fifos)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct bench_row row =
             bench_row("ms", "compose/published/apart-%u-%u/ranks", fifos, 1u << i);
         row.value = sides[i].median / 1e6;
@@ -45,9 +44,9 @@ static gordian_status add_rows(const struct compose_bench *compose, const struct
         }
         snprintf(row.note, sizeof row.note,
                  "rows of the published product, each rank's its own; only counts are sent");
-        status = bench_add(compose->bench, &row);
+        TRY(bench_add(compose->bench, &row));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status compose_ranks_rows(const struct compose_bench *compose)

@@ -140,14 +140,12 @@ static gordian_status size_row(struct bench *bench, uint32_t size)
 {
     gordian_circuit *circuit;
     struct bench_side side;
-    gordian_status status = bench_circuit(&circuit, "circuit-chain", size, 1, NULL, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_circuit(&circuit, "circuit-chain", size, 1, NULL, bench->error));
     struct compose_side run = compose_side_of(compose_engine_named("cpu"), circuit);
     run.states = UINT64_C(1) << size;
     run.transitions = chain_transitions(size);
     bench_progress(bench, "compose: chain of %u with all its transitions", size);
-    status = time_side(bench, &run, 1, &side);
+    gordian_status status = time_side(bench, &run, 1, &side);
     compose_side_free(&run);
     gordian_circuit_close(circuit);
     if (status != GORDIAN_OK)
@@ -256,9 +254,7 @@ static gordian_status graph_row(struct bench *bench, const char *what, uint32_t 
     struct bench_side side = {work, graph_run, 0, 0};
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? 0.2 : 2};
     bench_progress(bench, "compose: %s, chain of %u", what, size);
-    gordian_status status = bench_measure(bench, &side, 1, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(bench, &side, 1, &effort));
     struct bench_row row = bench_row("ms", "compose/%s/chain-%u", what, size);
     row.value = side.median / 1e6;
     row.p99 = side.p99 / 1e6;

@@ -45,8 +45,7 @@ gordian_status bench_detect(struct bench *bench)
         detect_chains, detect_cancels, detect_loads,     detect_releases,    detect_papers,
         detect_checks, detect_memory,  detect_cuda_rows, detect_blocks_rows,
     };
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == GORDIAN_OK; i++)
-        status = parts[i](bench);
-    return status;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        TRY(parts[i](bench));
+    return GORDIAN_OK;
 }

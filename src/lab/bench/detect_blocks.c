@@ -176,9 +176,7 @@ static gordian_status timed_row(const struct occasion *at, struct load *loads, s
 {
     struct bench_side sides[] = {{&loads[0], timed->run, 0, 0}, {&loads[1], timed->run, 0, 0}};
     struct bench_effort effort = cuda_effort(at->cuda, 1);
-    gordian_status status = bench_measure(at->cuda->bench, sides, count, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(at->cuda->bench, sides, count, &effort));
     struct bench_row row = begin_row(at, "us", timed->id);
     cuda_fill(&row, &sides[0], 1e3);
     if (count > 1)
@@ -190,11 +188,11 @@ static gordian_status timed_row(const struct occasion *at, struct load *loads, s
 
 static gordian_status measure_loads(const struct occasion *at, struct load *loads, size_t count)
 {
-    gordian_status status = memory_row(at, loads, count);
-    for (size_t i = 0; i < sizeof all_timed / sizeof *all_timed && status == GORDIAN_OK; i++)
+    TRY(memory_row(at, loads, count));
+    for (size_t i = 0; i < sizeof all_timed / sizeof *all_timed; i++)
         if (all_timed[i].multi || !at->model[0])
-            status = timed_row(at, loads, count, &all_timed[i]);
-    return status;
+            TRY(timed_row(at, loads, count, &all_timed[i]));
+    return GORDIAN_OK;
 }
 
 /* A device may be too small for whole matrices: then there is nothing to compare with. */

@@ -125,11 +125,9 @@ static gordian_status prepare(struct bench *bench, struct chain *chain)
         if (i % 2)
             chain->pairs[i].op = GORDIAN_OP_CANCEL;
     }
-    gordian_status status = detect_open(&chain->system, "sparse", chain->trace, bench->error);
-    if (status == GORDIAN_OK)
-        status = detect_feed(chain->system, chain->trace->events, chain->trace->event_count - 1,
-                             &sum, bench->error);
-    return status;
+    TRY(detect_open(&chain->system, "sparse", chain->trace, bench->error));
+    return detect_feed(chain->system, chain->trace->events, chain->trace->event_count - 1, &sum,
+                       bench->error);
 }
 
 static gordian_status measure(struct bench *bench, struct chain *chain, bool again,

@@ -121,12 +121,10 @@ static gordian_status graph_edge(void *context, const gordian_event *event, gord
 static gordian_status open_igraph(struct check *check, gordian_error *error)
 {
     igraph_set_error_handler(igraph_error_handler_ignore);
-    gordian_status status = from_igraph(igraph_vector_int_init(&check->edges, 0), error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(from_igraph(igraph_vector_int_init(&check->edges, 0), error));
     struct gen_sink sink = {check, graph_begin, graph_edge};
     const igraph_integer_t nodes = 2 * (igraph_integer_t)check->options->processes;
-    status = gen_stream(check->options, &sink, error);
+    gordian_status status = gen_stream(check->options, &sink, error);
     if (status == GORDIAN_OK)
         status =
             from_igraph(igraph_create(&check->graph, &check->edges, nodes, IGRAPH_DIRECTED), error);
@@ -192,9 +190,7 @@ static gordian_status measure(struct bench *bench, struct check *check)
     struct bench_side sides[2] = {{check, run_check, 0, 0}, {check, run_igraph, 0, 0}};
     /* igraph takes long: the median of three drops a cold first run. */
     struct bench_effort effort = {0, 3, 20, quick ? 2 : 20};
-    gordian_status status = bench_measure(bench, sides, BASELINE ? 2 : 1, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(bench, sides, BASELINE ? 2 : 1, &effort));
     struct bench_row row = bench_row("ms", "detect/check/%s-%u/sparse", check->options->kind,
                                      check->options->processes);
     row.value = sides[0].median / 1e6;

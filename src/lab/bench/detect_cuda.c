@@ -122,13 +122,11 @@ static gordian_status add_matrix_block(const struct cuda_bench *cuda, uint32_t s
     struct long_chain chain;
     double built;
     gordian_error *error = cuda->bench->error;
-    gordian_status status = long_chain_open(&chain, "matrix", size, 1, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(long_chain_open(&chain, "matrix", size, 1, error));
     struct block block = {&chain, true};
     struct bench_side side = {&block, run_block, 0, 0};
     struct bench_effort effort = cuda_effort(cuda, 1);
-    status = long_chain_build(&chain, true, NULL, &built, error);
+    gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
     if (status == GORDIAN_OK)
         status = bench_measure(cuda->bench, &side, 1, &effort);
     long_chain_close(&chain);
@@ -172,12 +170,10 @@ static gordian_status block_rows(const struct cuda_bench *cuda, const struct blo
 static gordian_status add_round_trip(const struct cuda_bench *cuda, double *median)
 {
     struct long_chain chain;
-    gordian_status status = long_chain_open(&chain, "cuda", 64, 1, cuda->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(long_chain_open(&chain, "cuda", 64, 1, cuda->bench->error));
     struct bench_side side = {&chain, run_round_trip, 0, 0};
     struct bench_effort effort = cuda_effort(cuda, 1);
-    status = bench_measure(cuda->bench, &side, 1, &effort);
+    gordian_status status = bench_measure(cuda->bench, &side, 1, &effort);
     long_chain_close(&chain);
     struct bench_row row = bench_row("us", "detect/cuda/round-trip");
     cuda_fill(&row, &side, 1e3);
@@ -245,15 +241,13 @@ gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uin
     struct bench_effort effort = {0, once ? 1 : 3, once || few ? 3 : 10, once ? 0 : 3};
     struct bench_effort matrix_effort = {0, 1, 3, 2};
     bench_progress(cuda->bench, "%s, M = %u", id, size);
-    gordian_status status = bench_measure(cuda->bench, sides, 2, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(cuda->bench, sides, 2, &effort));
     struct bench_row row = list_row(id, &lists[0], "", &sides[0]);
     cuda_compare(&row, "sparse", &sides[1], 1e6);
     if (first_units > 1 && !cuda->info.emulated)
         snprintf(row.note, sizeof row.note,
                  "the papers do not tell which events theirs were; these are a chain's");
-    status = cuda_add(cuda, &row, bar);
+    gordian_status status = cuda_add(cuda, &row, bar);
     if (status != GORDIAN_OK || !matrix)
         return status;
     status = bench_measure(cuda->bench, &sides[2], 1, &matrix_effort);
@@ -307,9 +301,7 @@ static gordian_status add_releases(const struct cuda_bench *cuda, struct release
     struct bench_side sides[] = {{&both[0], run_releases, 0, 0}, {&both[1], run_releases, 0, 0}};
     struct bench_effort effort = cuda_effort(cuda, 2);
     effort.warmups = 0;
-    gordian_status status = bench_measure(cuda->bench, sides, 2, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(cuda->bench, sides, 2, &effort));
     const struct detect_paper paper = detect_paper_at(size);
     struct bench_row row = bench_row("us", "detect/cuda/release-%u%s", size, kind);
     cuda_fill(&row, &sides[0], 1e3);
@@ -363,9 +355,7 @@ gordian_status cuda_begin(struct bench *bench, struct cuda_bench *cuda)
 {
     struct gpu *gpu;
     *cuda = (struct cuda_bench){.bench = bench};
-    gordian_status status = gpu_open_default(&gpu, &bench->memory, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_open_default(&gpu, &bench->memory, bench->error));
     gpu_get_info(gpu, &cuda->info);
     gpu_close(gpu);
     cuda->bars = strstr(cuda->info.name, "H200") != NULL;

@@ -85,8 +85,7 @@ static gordian_status add_rows(const struct cuda_bench *cuda, struct judged *jud
     const uint32_t size = judged->snapshot->process_count;
     char size_text[16];
     write_size(size_text, size);
-    gordian_status status = GORDIAN_OK;
-    for (unsigned stage = 0; stage < STAGES && status == GORDIAN_OK; stage++) {
+    for (unsigned stage = 0; stage < STAGES; stage++) {
         double *samples = judged->samples[stage];
         struct bench_row row =
             bench_row("ms", "detect/cuda/check/%s-%s%s", kind->name, size_text, stage_names[stage]);
@@ -102,9 +101,9 @@ static gordian_status add_rows(const struct cuda_bench *cuda, struct judged *jud
                      "%u processes + %u resources: %zu dead, %zu deadlocks", size,
                      judged->snapshot->resource_count, judged->dead, judged->parts);
         }
-        status = cuda_add(cuda, &row, stage == KERNELS && size == 100000000 ? kind->bar : 0);
+        TRY(cuda_add(cuda, &row, stage == KERNELS && size == 100000000 ? kind->bar : 0));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status add_units(gordian_snapshot *snapshot, gordian_error *error)

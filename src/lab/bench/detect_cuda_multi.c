@@ -34,9 +34,7 @@ static gordian_status check_reach(void *state, uint32_t length, gordian_error *e
     for (uint32_t i = 0; i <= 4; i++) {
         const uint32_t row = (uint32_t)((uint64_t)(length - 1) * i / 4);
         const uint64_t *words = NULL;
-        gordian_status status = cuda_lmdda.matrix_row(state, GORDIAN_MATRIX_RP, row, &words, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(cuda_lmdda.matrix_row(state, GORDIAN_MATRIX_RP, row, &words, error));
         for (uint32_t p = 0; p < length; p++)
             if (bits_test(words, p) != (p >= row))
                 return fail(error, GORDIAN_STATUS_INPUT, "cuda: RP[%u][%u] of a chain is wrong",
@@ -74,10 +72,8 @@ static gordian_status add_matrix(const struct cuda_bench *cuda, uint32_t size)
     struct bench_side side = {0};
     double built;
     gordian_error *error = cuda->bench->error;
-    gordian_status status = long_chain_open(&chain, "matrix", size, UNITS, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = long_chain_build(&chain, true, NULL, &built, error);
+    TRY(long_chain_open(&chain, "matrix", size, UNITS, error));
+    gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
     if (status == GORDIAN_OK)
         status = measure_releases(cuda, &chain, 10, &side);
     long_chain_close(&chain);
@@ -150,10 +146,8 @@ static gordian_status reach_rows(const struct cuda_bench *cuda, struct gpu *gpu,
     double built;
     gordian_error *error = cuda->bench->error;
     bench_progress(cuda->bench, "reachability after a release, %u x %u, cuda", size, size);
-    gordian_status status = long_chain_open(&chain, "sparse", size, UNITS, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = long_chain_build(&chain, true, NULL, &built, error);
+    TRY(long_chain_open(&chain, "sparse", size, UNITS, error));
+    gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
     if (status == GORDIAN_OK)
         status = measure_reach(cuda, gpu, &chain, sides);
     if (status == GORDIAN_OK)

@@ -122,14 +122,13 @@ static gordian_status method_rows(const struct cuda_bench *cuda, struct gpu *gpu
     const enum paper_experiment first = multi ? PAPER_EXPERIMENT_RELEASE : PAPER_EXPERIMENT_LIST;
     const enum paper_experiment last =
         multi ? PAPER_EXPERIMENT_LIST_AND_RELEASE : PAPER_EXPERIMENT_RELEASE;
-    gordian_status status = GORDIAN_OK;
-    for (int i = (int)first; i <= (int)last && status == GORDIAN_OK; i++) {
+    for (int i = (int)first; i <= (int)last; i++) {
         const struct contest wanted = {.player = {.gpu = gpu, .method = method, .multi = multi},
                                        .experiment = (enum paper_experiment)i,
                                        .size = size->size};
-        status = measure_contest(cuda, &wanted, cuda->info.emulated || (multi && largest), largest);
+        TRY(measure_contest(cuda, &wanted, cuda->info.emulated || (multi && largest), largest));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status all_methods(const struct cuda_bench *cuda, struct gpu *gpu)
@@ -155,10 +154,8 @@ static gordian_status all_methods(const struct cuda_bench *cuda, struct gpu *gpu
 gordian_status cuda_published_rows(const struct cuda_bench *cuda)
 {
     struct gpu *gpu;
-    gordian_status status = gpu_open_default(&gpu, &cuda->bench->memory, cuda->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gpu_add_kernels(gpu, &published_kernels, cuda->bench->error);
+    TRY(gpu_open_default(&gpu, &cuda->bench->memory, cuda->bench->error));
+    gordian_status status = gpu_add_kernels(gpu, &published_kernels, cuda->bench->error);
     if (status == GORDIAN_OK)
         status = all_methods(cuda, gpu);
     gpu_close(gpu);

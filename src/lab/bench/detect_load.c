@@ -29,11 +29,10 @@ static gordian_status ours(void *context, double *ns, gordian_error *error)
 {
     struct load *load = context;
     gordian_system *system;
-    gordian_status status = detect_open(&system, load->engine, &load->trace, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(detect_open(&system, load->engine, &load->trace, error));
     uint64_t sum = 0, start = work_ns();
-    status = detect_feed(system, load->trace.events, load->trace.event_count, &sum, error);
+    gordian_status status =
+        detect_feed(system, load->trace.events, load->trace.event_count, &sum, error);
     *ns = (double)(work_ns() - start) / (double)load->trace.event_count;
     gordian_close(system);
     if (status == GORDIAN_OK && load->sum && sum != load->sum)
@@ -141,9 +140,7 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
              "deadlocks",
              load->trace.event_count, 100.0 * (double)facts.blocks / (double)facts.requests, hops,
              facts.deadlocks);
-    status = bench_add(bench, &row);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_add(bench, &row));
     struct bench_row floor = bench_row("ns", "detect/single/random-%u%s/keeper",
                                        load->trace.processes, load->busy ? "-busy" : "");
     floor.value = sides[2].median;
@@ -231,14 +228,13 @@ gordian_status detect_loads(struct bench *bench)
         {"multi", "multi", "sparse", 65536, 1000000},
     };
     const bool quick = bench->options->quick;
-    gordian_status status = GORDIAN_OK;
-    for (int i = 0; i < 4 && status == GORDIAN_OK && bench_wants(bench, "sparse"); i++) {
+    for (int i = 0; i < 4 && bench_wants(bench, "sparse"); i++) {
         bool large = i >= 2, busy = i % 2;
         uint64_t events = large ? 4000000 : 1000000;
-        status = short_chains(bench, large ? 65536 : 1024, quick ? events / 4 : events, busy);
+        TRY(short_chains(bench, large ? 65536 : 1024, quick ? events / 4 : events, busy));
     }
-    for (size_t i = 0; i < sizeof loads / sizeof *loads && status == GORDIAN_OK; i++)
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
         if (bench_wants(bench, loads[i].engine))
-            status = engine_row(bench, &loads[i]);
-    return status;
+            TRY(engine_row(bench, &loads[i]));
+    return GORDIAN_OK;
 }

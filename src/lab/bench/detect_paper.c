@@ -68,11 +68,9 @@ static gordian_status whole_list(void *context, double *ns, gordian_error *error
     gordian_system *system;
     gordian_result result;
     uint64_t sum = 0;
-    gordian_status status = detect_open(&system, run->engine, &run->trace, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(detect_open(&system, run->engine, &run->trace, error));
     uint64_t start = work_ns();
-    status = detect_feed(system, events, count - 2, &sum, error);
+    gordian_status status = detect_feed(system, events, count - 2, &sum, error);
     if (status == GORDIAN_OK) {
         uint64_t before = clock_ns();
         status = gordian_feed(system, &events[count - 2], &result, error);
@@ -130,9 +128,7 @@ static gordian_status add_row(struct bench *bench, struct run *run, const char *
     struct bench_side side = {run, body, 0, 0};
     struct bench_effort effort = {1, 3, 200, quick ? 0.2 : 2};
     bench_progress(bench, "the papers' %s, M = %u, %s", what, size, run->engine);
-    gordian_status status = bench_measure(bench, &side, 1, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(bench, &side, 1, &effort));
     struct bench_row row = bench_row(unit, "detect/paper/%s-%u/%s", what, size, run->engine);
     row.value = side.median / per_unit;
     row.p99 = side.p99 / per_unit;

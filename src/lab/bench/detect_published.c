@@ -65,11 +65,11 @@ static gordian_status play_release(struct play *play, const gordian_event *event
         return published_detect_release(play->published, event->process, event->resource,
                                         event->process - 1, error);
     gordian_result result;
-    gordian_status status = gordian_feed(play->system, event, &result, error);
-    if (status == GORDIAN_OK && result.served_count != 1)
+    TRY(gordian_feed(play->system, event, &result, error));
+    if (result.served_count != 1)
         return fail(error, GORDIAN_STATUS_INPUT, "%s: the papers' release serves nobody",
                     paper_player_name(play->player));
-    return status;
+    return GORDIAN_OK;
 }
 
 /* The first so many events of the list, the deadlock not among them. */
@@ -199,9 +199,7 @@ static gordian_status run_experiment(struct play *play, enum paper_experiment ex
 static gordian_status open_play(struct play *play, uint32_t size, gordian_error *error)
 {
     const struct paper_player *player = play->player;
-    gordian_status status = detect_paper_list(size, &play->trace, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(detect_paper_list(size, &play->trace, error));
     const uint64_t units = player->multi ? 2 : 1;
     play->trace.units[play->trace.events[0].resource] = units;
     if (player->engine)

@@ -67,14 +67,14 @@ static gordian_status request(struct long_chain *chain, uint32_t process, uint32
 {
     gordian_outcome outcome;
     uint64_t units = process || resource ? 1 : chain->first_units;
-    gordian_status status = gordian_request(chain->system, id_of(chain, process),
-                                            id_of(chain, resource), units, &outcome, error);
-    if (status == GORDIAN_OK && outcome != expected)
+    TRY(gordian_request(chain->system, id_of(chain, process), id_of(chain, resource), units,
+                        &outcome, error));
+    if (outcome != expected)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%s: p%u requests q%u of a chain of %u: %s, not %s",
                     chain->system->engine->about.name, process, resource, chain->length,
                     gordian_outcome_text(outcome), gordian_outcome_text(expected));
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status release(struct long_chain *chain, uint32_t process, uint32_t resource,

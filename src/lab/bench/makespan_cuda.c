@@ -45,16 +45,15 @@ static gordian_status evaluation_row(const struct device *device, uint32_t warps
     char name[16];
     if (device->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
-    gordian_status status = makespan_case(&model, warps, schedulers, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(makespan_case(&model, warps, schedulers, bench->error));
     makespan_case_name(name, warps, schedulers);
     bench_progress(bench, "makespan: evaluations, %s", name);
     gordian_makespan_options_init(&options);
     options.chains = device->emulated ? 8 : MAKESPAN_CUDA_CHAINS;
     options.evaluations = MAKESPAN_CUDA_EVALUATIONS;
     options.published = published;
-    status = gpu_chains_open(&side.chains, device->gpu, model, &options, 0, NULL, bench->error);
+    gordian_status status =
+        gpu_chains_open(&side.chains, device->gpu, model, &options, 0, NULL, bench->error);
     if (status == GORDIAN_OK)
         status = bench_measure(bench, &measured, 1, &effort);
     if (status == GORDIAN_OK) {
@@ -103,13 +102,12 @@ static gordian_status bound_row(const struct device *device, uint32_t warps, uin
     struct bench_side measured = {&side, run_sweep, 0, 0};
     struct bench_effort effort = {0, 1, 5, bench->options->quick ? 0 : 3};
     char name[16];
-    gordian_status status = makespan_case(&model, warps, schedulers, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(makespan_case(&model, warps, schedulers, bench->error));
     makespan_case_name(name, warps, schedulers);
     bench_progress(bench, "makespan: bound, %s, %s", name, details[detail]);
     side.options.wide = warps > 20;
-    status = sweep_tables_open(&side.tables, model, detail, &model->memory, bench->error);
+    gordian_status status =
+        sweep_tables_open(&side.tables, model, detail, &model->memory, bench->error);
     if (status == GORDIAN_OK)
         status = bench_measure(bench, &measured, 1, &effort);
     if (status == GORDIAN_OK) {
@@ -137,15 +135,13 @@ static gordian_status answer_row(const struct device *device, uint32_t warps, ui
     gordian_makespan_options options;
     struct makespan_result result;
     char name[16];
-    gordian_status status = makespan_case(&model, warps, schedulers, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(makespan_case(&model, warps, schedulers, bench->error));
     makespan_case_name(name, warps, schedulers);
     bench_progress(bench, "makespan: answer, %s", name);
     gordian_makespan_options_init(&options);
     options.max_ns = UINT64_C(60000000000);
     uint64_t begin = clock_ns();
-    status = makespan_cuda_on(device->gpu, model, &options, &result, bench->error);
+    gordian_status status = makespan_cuda_on(device->gpu, model, &options, &result, bench->error);
     double ns = (double)(clock_ns() - begin);
     if (status == GORDIAN_OK && wanted && (result.lower != wanted || result.upper != wanted))
         status = fail(bench->error, GORDIAN_STATUS_INPUT, "%s warps: %u to %u, not %u", name,
@@ -170,12 +166,9 @@ static gordian_status answer_row(const struct device *device, uint32_t warps, ui
 
 static gordian_status small_rows(const struct device *device)
 {
-    gordian_status status = evaluation_row(device, 4, 0, false);
-    if (status == GORDIAN_OK)
-        status = bound_row(device, 4, 0, SWEEP_LARGEST);
-    if (status == GORDIAN_OK)
-        status = answer_row(device, 3, 0, 37, 0);
-    return status;
+    TRY(evaluation_row(device, 4, 0, false));
+    TRY(bound_row(device, 4, 0, SWEEP_LARGEST));
+    return answer_row(device, 3, 0, 37, 0);
 }
 
 static gordian_status real_rows(const struct device *device)
@@ -186,36 +179,29 @@ static gordian_status real_rows(const struct device *device)
     } answers[] = {{16, 0, 160, 20000}, {16, 4, 184, 60000}, {24, 0, 0, 0},
                    {24, 4, 0, 0},       {32, 0, 0, 0},       {32, 4, 0, 0}};
     size_t count = device->bench->options->quick ? 2 : sizeof answers / sizeof *answers;
-    gordian_status status = evaluation_row(device, 16, 0, false);
-    if (status == GORDIAN_OK)
-        status = evaluation_row(device, 16, 4, false);
-    if (status == GORDIAN_OK)
-        status = evaluation_row(device, 16, 4, true);
-    if (status == GORDIAN_OK)
-        status = evaluation_row(device, 32, 4, false);
-    if (status == GORDIAN_OK)
-        status = bound_row(device, 16, 4, SWEEP_WORK);
-    if (status == GORDIAN_OK)
-        status = bound_row(device, 16, 0, SWEEP_LARGEST);
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = answer_row(device, answers[i].warps, answers[i].schedulers, answers[i].wanted,
-                            answers[i].bar);
-    return status;
+    TRY(evaluation_row(device, 16, 0, false));
+    TRY(evaluation_row(device, 16, 4, false));
+    TRY(evaluation_row(device, 16, 4, true));
+    TRY(evaluation_row(device, 32, 4, false));
+    TRY(bound_row(device, 16, 4, SWEEP_WORK));
+    TRY(bound_row(device, 16, 0, SWEEP_LARGEST));
+    for (size_t i = 0; i < count; i++)
+        TRY(answer_row(device, answers[i].warps, answers[i].schedulers, answers[i].wanted,
+                       answers[i].bar));
+    return GORDIAN_OK;
 }
 
 gordian_status makespan_cuda_rows(struct bench *bench)
 {
     struct device device = {.bench = bench};
     struct gpu_info info;
-    gordian_status status = gpu_open_default(&device.gpu, &bench->memory, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_open_default(&device.gpu, &bench->memory, bench->error));
     gpu_get_info(device.gpu, &info);
     device.emulated = info.emulated;
     device.bars = info.major == 9 && !info.emulated; /* they were set for that one */
     snprintf(bench->device, sizeof bench->device, "%.90s%s", info.name,
              info.emulated ? " (its times mean nothing)" : "");
-    status = device.emulated ? small_rows(&device) : real_rows(&device);
+    gordian_status status = device.emulated ? small_rows(&device) : real_rows(&device);
     gpu_close(device.gpu);
     return status;
 }

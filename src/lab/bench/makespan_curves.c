@@ -67,9 +67,8 @@ struct figure {
 static gordian_status add_curve(const struct figure *figure, const struct curve *curve,
                                 const char *id, const char *series)
 {
-    gordian_status status = GORDIAN_OK;
     const size_t count = figure->bench->options->quick ? TIMES - 2 : TIMES;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct bench_row row =
             bench_row("cycles", "makespan/found-%s-%gms/%s", figure->name, times[i], id);
         row.value = curve->best[i];
@@ -87,9 +86,9 @@ static gordian_status add_curve(const struct figure *figure, const struct curve 
         if (i + 1 == count && curve->seconds > 0)
             snprintf(row.note, sizeof row.note, "%.2f M evaluations/s",
                      (double)curve->steps / curve->seconds / 1e6);
-        status = bench_add(figure->bench, &row);
+        TRY(bench_add(figure->bench, &row));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* All chains of one kind; with the published one a curve a start, as in the figure. */

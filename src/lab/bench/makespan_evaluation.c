@@ -54,9 +54,7 @@ static gordian_status draw_moves(struct evaluation *e, struct sample *sample,
         chain_apply(move, sample->order + move->first, window);
         memcpy(whole, sample->order, work);
         memcpy(whole + move->first, window, move->last - move->first);
-        gordian_status status = schedule_build(model, whole, NULL, &sample->plain[m]);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(schedule_build(model, whole, NULL, &sample->plain[m]));
         e->expected += sample->plain[m];
     }
     return GORDIAN_OK;
@@ -155,9 +153,7 @@ static gordian_status add_rows(struct bench *bench, struct evaluation *e, const 
     struct bench_side sides[] = {
         {e, run_incremental, 0, 0}, {e, run_scratch, 0, 0}, {e, run_plain, 0, 0}};
     const struct bench_effort effort = {2, 20, 400, bench->options->quick ? 0.5 : 3};
-    gordian_status status = bench_measure(bench, sides, 3, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(bench, sides, 3, &effort));
     bool plain = sides[2].median < sides[1].median;
     struct bench_row row = bench_row("ns", "makespan/evaluation-%s/incremental", name);
     row.value = sides[0].median;
@@ -199,10 +195,9 @@ static gordian_status measure(struct bench *bench, uint32_t warps, uint32_t sche
 
 gordian_status makespan_evaluation_rows(struct bench *bench)
 {
-    gordian_status status = measure(bench, 16, 0);
-    if (status == GORDIAN_OK)
-        status = measure(bench, 16, 4);
-    if (status == GORDIAN_OK && !bench->options->quick)
-        status = measure(bench, 32, 0);
-    return status;
+    TRY(measure(bench, 16, 0));
+    TRY(measure(bench, 16, 4));
+    if (!bench->options->quick)
+        TRY(measure(bench, 32, 0));
+    return GORDIAN_OK;
 }

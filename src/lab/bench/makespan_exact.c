@@ -55,9 +55,7 @@ static gordian_status prove(struct bench *bench, const struct exact_case *wanted
     struct makespan_model *model;
     struct makespan_result result;
     gordian_makespan_options options;
-    gordian_status status = makespan_case(&model, wanted->warps, wanted->schedulers, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(makespan_case(&model, wanted->warps, wanted->schedulers, bench->error));
     bench_progress(bench, "makespan: proof, %u warps, %u schedulers", wanted->warps,
                    wanted->schedulers);
     gordian_makespan_options_init(&options);
@@ -65,7 +63,7 @@ static gordian_status prove(struct bench *bench, const struct exact_case *wanted
     options.max_memory = wanted->memory ? wanted->memory : 1000000000;
     options.max_ns = (uint64_t)(wanted->seconds * 1e9);
     uint64_t begin = clock_ns();
-    status = makespan_exact.run(model, &options, &result, bench->error);
+    gordian_status status = makespan_exact.run(model, &options, &result, bench->error);
     double seconds = (double)(clock_ns() - begin) / 1e9;
     if (status == GORDIAN_OK) {
         status = check(bench, wanted, &result);
@@ -93,8 +91,7 @@ gordian_status makespan_exact_rows(struct bench *bench)
                                             {32, 4, 0, 60, 0}};
     const struct exact_case *cases = bench->options->quick ? quick : all;
     size_t count = bench->options->quick ? sizeof quick / sizeof *quick : sizeof all / sizeof *all;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = prove(bench, &cases[i]);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        TRY(prove(bench, &cases[i]));
+    return GORDIAN_OK;
 }

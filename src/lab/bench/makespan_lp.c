@@ -60,10 +60,8 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
     options.engine = "exact";
     options.seed = bench->options->seed;
     bench_progress(bench, "makespan: integer program, %u warps", warps);
-    gordian_status status = open_lp_case(&makespan, warps, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gordian_makespan_solve(makespan, &options, &ours, bench->error);
+    TRY(open_lp_case(&makespan, warps, bench->error));
+    gordian_status status = gordian_makespan_solve(makespan, &options, &ours, bench->error);
     if (status == GORDIAN_OK)
         status = published_lp_solve(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp,
                                     bench->error);

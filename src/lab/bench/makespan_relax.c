@@ -53,15 +53,13 @@ static gordian_status relax_case(struct bench *bench, const struct relaxed_case 
     struct makespan_model *model;
     struct makespan_result result;
     gordian_makespan_options options;
-    gordian_status status = open_relaxed(&model, wanted, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(open_relaxed(&model, wanted, bench->error));
     bench_progress(bench, "makespan: %s, %u warps", wanted->name, wanted->warps);
     gordian_makespan_options_init(&options);
     options.seed = bench->options->seed;
     options.max_ns = (uint64_t)(wanted->seconds * 1e9);
     uint64_t begin = clock_ns();
-    status = makespan_relax.run(model, &options, &result, bench->error);
+    gordian_status status = makespan_relax.run(model, &options, &result, bench->error);
     double seconds = (double)(clock_ns() - begin) / 1e9;
     if (status == GORDIAN_OK) {
         status = add_row(bench, wanted, &result, seconds);
@@ -79,8 +77,7 @@ gordian_status makespan_relax_rows(struct bench *bench)
                                                 {"dual", 16, 2, 0, 30},
                                                 {"latency", 16, 1, 4, 30}};
     size_t count = bench->options->quick ? 2 : sizeof cases / sizeof *cases;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = relax_case(bench, &cases[i]);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        TRY(relax_case(bench, &cases[i]));
+    return GORDIAN_OK;
 }

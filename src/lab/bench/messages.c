@@ -87,9 +87,7 @@ static bool make_pipes(struct job *job)
 static gordian_status start_job(struct job *job, gordian_error *error)
 {
     int pipes[2];
-    gordian_status status = temporary_folder("gm", job->folder, sizeof job->folder, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(temporary_folder("gm", job->folder, sizeof job->folder, error));
     if (!make_pipes(job) || pipe2(pipes, O_CLOEXEC) != 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
     job->child = fork();

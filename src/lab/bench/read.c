@@ -259,10 +259,9 @@ static gordian_status write_text(struct reading *reading, const struct gen_optio
 {
     struct output out;
     int fd;
-    gordian_status status = make_file(reading, &fd, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = output_open(&out, fd) ? gen_write(options, &out, error) : fail_memory(error);
+    TRY(make_file(reading, &fd, error));
+    gordian_status status =
+        output_open(&out, fd) ? gen_write(options, &out, error) : fail_memory(error);
     if (!output_close(&out) && status == GORDIAN_OK)
         status = fail(error, GORDIAN_STATUS_IO, "%s: %s", reading->path, strerror(out.failure));
     close(fd);
@@ -329,14 +328,13 @@ static gordian_status pack_text(const struct reading *text, struct reading *pack
                                 gordian_error *error)
 {
     int from, to;
-    gordian_status status = make_file(packed, &to, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(make_file(packed, &to, error));
     from = open(text->path, O_RDONLY | O_CLOEXEC);
     gordian_source source = gordian_source_fd(&from);
     gordian_writer writer = gordian_writer_fd(&to);
-    status = from >= 0 ? gordian_convert(&source, &writer, GORDIAN_FORM_SNAPSHOT, NULL, error)
-                       : fail_file(text, error);
+    gordian_status status =
+        from >= 0 ? gordian_convert(&source, &writer, GORDIAN_FORM_SNAPSHOT, NULL, error)
+                  : fail_file(text, error);
     if (from >= 0)
         close(from);
     close(to);

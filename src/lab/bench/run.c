@@ -222,10 +222,8 @@ gordian_status bench_of_run(struct bench *bench)
     if (!files.helgrind &&
         bench_skip(bench, "run/*/helgrind", "valgrind is not installed") != GORDIAN_OK)
         return GORDIAN_STATUS_IO;
-    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
-        gordian_status status = measure(bench, &files, &plans[i]);
-        if (status != GORDIAN_OK)
-            return status;
-    }
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+        TRY(measure(bench, &files, &plans[i]));
+
     return GORDIAN_OK;
 }

@@ -95,28 +95,26 @@ static gordian_status measure_depth(struct world *world, size_t depth, enum side
     }
     bench_progress(bench, "serve: pipelined, depth %zu", depth);
     struct bench_effort effort = {1, 5, 61, bench->options->quick ? 1 : 5};
-    gordian_status status = bench_measure(bench, sides, count, &effort);
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
+    TRY(bench_measure(bench, sides, count, &effort));
+    for (size_t i = 0; i < count; i++)
         if (which[i] == SIDE_REDIS)
             *redis_ns = sides[i].median;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = add_rate(world, which[i], depth, &sides[i], *redis_ns);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        TRY(add_rate(world, which[i], depth, &sides[i], *redis_ns));
+    return GORDIAN_OK;
 }
 
 static gordian_status measure_pipelined(struct world *world)
 {
     static const size_t depths[] = {1, 4, 16, 64, 256, 1024};
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof depths / sizeof *depths && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
         double redis_ns = 0;
-        status = measure_depth(world, depths[i], SIDE_BATCH, SIDE_REDIS, &redis_ns);
-        if (status == GORDIAN_OK)
-            status = measure_depth(world, depths[i], SIDE_FULL, SIDE_FULL, &redis_ns);
+        TRY(measure_depth(world, depths[i], SIDE_BATCH, SIDE_REDIS, &redis_ns));
+        TRY(measure_depth(world, depths[i], SIDE_FULL, SIDE_FULL, &redis_ns));
     }
-    if (status == GORDIAN_OK && world->open[SIDE_REDIS])
-        status = peer_verify(&world->peers[SIDE_REDIS], world->bench->error);
-    return status;
+    if (world->open[SIDE_REDIS])
+        TRY(peer_verify(&world->peers[SIDE_REDIS], world->bench->error));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ one at a time */
@@ -164,14 +162,11 @@ static gordian_status add_latency(struct world *world, enum side which, struct l
 /* In turns, and the one that syncs at the end. */
 static gordian_status time_all(struct world *world, struct latencies *all, size_t rounds)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t round = 0; round < rounds && status == GORDIAN_OK; round++)
-        for (int s = 0; s < SIDE_FULL && status == GORDIAN_OK; s++)
+    for (size_t round = 0; round < rounds; round++)
+        for (int s = 0; s < SIDE_FULL; s++)
             if (world->open[s])
-                status = time_chunk(world, (enum side)s, &all[s], CHUNK);
-    if (status == GORDIAN_OK)
-        status = time_chunk(world, SIDE_FULL, &all[SIDE_FULL], rounds * 8);
-    return status;
+                TRY(time_chunk(world, (enum side)s, &all[s], CHUNK));
+    return time_chunk(world, SIDE_FULL, &all[SIDE_FULL], rounds * 8);
 }
 
 static gordian_status measure_latency(struct world *world)
@@ -256,17 +251,12 @@ static void stop_all(struct world *world)
 static gordian_status measure_all(struct world *world)
 {
     struct bench *bench = world->bench;
-    gordian_status status = measure_latency(world);
-    if (status == GORDIAN_OK)
-        status = measure_pipelined(world);
-    if (status == GORDIAN_OK)
-        status = library_stream(&world->library, bench);
-    if (status == GORDIAN_OK)
-        status = serve_tls(bench, &world->load);
-    if (status == GORDIAN_OK)
-        status = serve_many(bench, &world->services[SIDE_BATCH],
-                            world->open[SIDE_REDIS] ? &world->services[SIDE_REDIS] : NULL);
-    return status;
+    TRY(measure_latency(world));
+    TRY(measure_pipelined(world));
+    TRY(library_stream(&world->library, bench));
+    TRY(serve_tls(bench, &world->load));
+    return serve_many(bench, &world->services[SIDE_BATCH],
+                      world->open[SIDE_REDIS] ? &world->services[SIDE_REDIS] : NULL);
 }
 
 gordian_status bench_serve(struct bench *bench)

@@ -50,9 +50,7 @@ gordian_status library_single(struct library *library, gordian_error *error)
 {
     gordian_event event = next_event(library);
     gordian_reply reply = {0};
-    gordian_status status = gordian_client_event(library->client, &event, &reply, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_client_event(library->client, &event, &reply, error));
     check(library, &reply);
     return say_wrong(library, error);
 }
@@ -100,9 +98,7 @@ gordian_status library_stream(struct library *library, struct bench *bench)
     struct bench_side stream = {.context = library, .run = library_run};
     struct bench_effort effort = {1, 3, 15, bench->options->quick ? 1 : 5};
     bench_progress(bench, "serve: the client library");
-    gordian_status status = bench_measure(bench, &stream, 1, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(bench, &stream, 1, &effort));
     struct bench_row row = bench_row("/s", "serve/library/stream");
     row.value = 1e9 / stream.median;
     row.p99 = 1e9 / stream.p99;

@@ -36,9 +36,7 @@ static gordian_status feed(struct maker *maker, gordian_op op, uint32_t process,
     gordian_result *result = &load->expected[load->count];
     *event = (gordian_event){
         .op = op, .process = process, .resource = resource, .units = 1, .to = GORDIAN_NONE};
-    gordian_status status = gordian_feed(maker->system, event, result, maker->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_feed(maker->system, event, result, maker->error));
     size_t count;
     const uint32_t *served = gordian_served(maker->system, &count);
     if (load->served_count + count > maker->served_room)
@@ -79,10 +77,10 @@ static gordian_status step(struct maker *maker, bool winding_up)
     gordian_outcome outcome;
     uint32_t resource = least + (uint32_t)random_below(&maker->random, RESOURCES - least);
     maker->pending[process] = resource;
-    gordian_status status = feed(maker, GORDIAN_OP_REQUEST, process, resource, &outcome);
-    if (status == GORDIAN_OK && outcome == GORDIAN_OUTCOME_GRANTED)
+    TRY(feed(maker, GORDIAN_OP_REQUEST, process, resource, &outcome));
+    if (outcome == GORDIAN_OUTCOME_GRANTED)
         maker->held[process][maker->counts[process]++] = resource;
-    return status;
+    return GORDIAN_OK;
 }
 
 static bool at_rest(const struct maker *maker)
@@ -95,16 +93,15 @@ static bool at_rest(const struct maker *maker)
 
 static gordian_status fill_load(struct maker *maker, size_t count)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t p = 0; p < PROCESSES && status == GORDIAN_OK; p++)
-        status = gordian_add_process(maker->system, NULL, NULL, maker->error);
-    for (uint32_t q = 0; q < RESOURCES && status == GORDIAN_OK; q++)
-        status = gordian_add_resource(maker->system, NULL, 1, NULL, maker->error);
-    while (status == GORDIAN_OK && maker->load->count < count)
-        status = step(maker, false);
-    while (status == GORDIAN_OK && !at_rest(maker))
-        status = step(maker, true);
-    return status;
+    for (uint32_t p = 0; p < PROCESSES; p++)
+        TRY(gordian_add_process(maker->system, NULL, NULL, maker->error));
+    for (uint32_t q = 0; q < RESOURCES; q++)
+        TRY(gordian_add_resource(maker->system, NULL, 1, NULL, maker->error));
+    while (maker->load->count < count)
+        TRY(step(maker, false));
+    while (!at_rest(maker))
+        TRY(step(maker, true));
+    return GORDIAN_OK;
 }
 
 gordian_status serve_load_make(struct serve_load *load, uint64_t seed, size_t count,
@@ -147,11 +144,8 @@ static gordian_status next_frame(struct peer *peer, struct wire_frame *frame, go
                                           WIRE_ANSWER_MAX, frame, &used);
         if (found == WIRE_WHOLE)
             break;
-        gordian_status status = found == WIRE_BROKEN
-                                    ? fail(error, GORDIAN_STATUS_IO, "a malformed answer")
-                                    : talk_fill(talk, true, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(found == WIRE_BROKEN ? fail(error, GORDIAN_STATUS_IO, "a malformed answer")
+                                 : talk_fill(talk, true, error));
     }
     talk->in_start += used;
     struct wire_error refusal;
@@ -195,9 +189,7 @@ static gordian_status take_ids(struct peer *peer, gordian_error *error)
     size_t count = load->process_count + load->resource_count;
     struct wire_frame frame;
     struct wire_list ids;
-    gordian_status status = next_frame(peer, &frame, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(next_frame(peer, &frame, error));
     if (!wire_get_declared(&frame, &ids) || ids.left != count)
         return fail(error, GORDIAN_STATUS_IO, "an unexpected answer to DECLARE");
     for (size_t i = 0; i < count; i++) {

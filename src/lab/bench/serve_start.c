@@ -25,10 +25,9 @@ gordian_status serve_make_folder(struct service_process *process, gordian_error 
     *process = (struct service_process){0};
     /* Short enough for a socket in it. */
     size_t room = sizeof((struct sockaddr_un){0}).sun_path - 2;
-    gordian_status status = temporary_folder("gordian-bench", process->folder, room, error);
-    if (status == GORDIAN_OK)
-        snprintf(process->socket, sizeof process->socket, "%s/s", process->folder);
-    return status;
+    TRY(temporary_folder("gordian-bench", process->folder, room, error));
+    snprintf(process->socket, sizeof process->socket, "%s/s", process->folder);
+    return GORDIAN_OK;
 }
 
 /* Ends with us, says what it has to say into a file. */
@@ -139,9 +138,7 @@ gordian_status serve_start_store(struct service_process *process, const char *st
 
 gordian_status serve_start_redis(struct service_process *process, gordian_error *error)
 {
-    gordian_status status = serve_make_folder(process, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(serve_make_folder(process, error));
     const char *words[] = {"redis-server",  "--port",       "0",   "--unixsocket",
                            process->socket, "--appendonly", "yes", "--appendfsync",
                            "everysec",      "--save",       "",    "--dir",

@@ -151,8 +151,8 @@ static gordian_status measure_rates(struct store_world *world, const char *what,
         sides[i] = stream ? (struct bench_side){.context = &world->streams[i], .run = library_run}
                           : (struct bench_side){.context = &world->peers[i], .run = run_exchange};
     bench_progress(world->bench, "serve: %s", what);
-    gordian_status status = bench_measure(world->bench, sides, SIDES, &effort);
-    for (int i = 0; i < SIDES && status == GORDIAN_OK; i++) {
+    TRY(bench_measure(world->bench, sides, SIDES, &effort));
+    for (int i = 0; i < SIDES; i++) {
         struct bench_row row = bench_row("/s", "serve/store/%s/%s", what, names[i]);
         row.value = 1e9 / sides[i].median;
         row.p99 = 1e9 / sides[i].p99;
@@ -166,9 +166,9 @@ static gordian_status measure_rates(struct store_world *world, const char *what,
             row.bar_kind = BAR_AT_LEAST;
             row.bar = RATE_BAR;
         }
-        status = bench_add(world->bench, &row);
+        TRY(bench_add(world->bench, &row));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static void stop_sides(struct store_world *world)

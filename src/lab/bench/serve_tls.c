@@ -152,8 +152,8 @@ static gordian_status measure_stream(struct bench *bench, struct way *ways)
     bench_progress(bench, "serve: TCP and TLS, as fast as they go");
     for (int w = 0; w < WAYS; w++)
         sides[w] = (struct bench_side){.context = &ways[w].library, .run = library_run};
-    gordian_status status = bench_measure(bench, sides, WAYS, &effort);
-    for (int w = 0; w < WAYS && status == GORDIAN_OK; w++) {
+    TRY(bench_measure(bench, sides, WAYS, &effort));
+    for (int w = 0; w < WAYS; w++) {
         struct bench_row row = bench_row("/s", "serve/library/stream-%s", names[w]);
         row.value = 1e9 / sides[w].median;
         row.p99 = 1e9 / sides[w].p99;
@@ -162,9 +162,9 @@ static gordian_status measure_stream(struct bench *bench, struct way *ways)
             row.baseline_value = 1e9 / sides[WAY_TCP].median;
             row.ratio = row.value / row.baseline_value;
         }
-        status = bench_add(bench, &row);
+        TRY(bench_add(bench, &row));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status serve_tls(struct bench *bench, const struct serve_load *load)

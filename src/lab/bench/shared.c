@@ -23,14 +23,13 @@ gordian_status shared_system(gordian_system **system, bool shared, uint32_t proc
     options.engine = "sparse";
     options.shared = shared;
     options.allocator = memory;
-    gordian_status status = gordian_open(system, &options, error);
-    if (status == GORDIAN_OK)
-        status = gordian_reserve(*system, processes, resources, error);
-    for (uint32_t q = 0; q < resources && status == GORDIAN_OK; q++)
-        status = gordian_add_resource(*system, NULL, 1, NULL, error);
-    for (uint32_t p = 0; p < processes && status == GORDIAN_OK; p++)
-        status = gordian_add_process(*system, NULL, NULL, error);
-    return status;
+    TRY(gordian_open(system, &options, error));
+    TRY(gordian_reserve(*system, processes, resources, error));
+    for (uint32_t q = 0; q < resources; q++)
+        TRY(gordian_add_resource(*system, NULL, 1, NULL, error));
+    for (uint32_t p = 0; p < processes; p++)
+        TRY(gordian_add_process(*system, NULL, NULL, error));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ threads that never meet */
@@ -157,9 +156,7 @@ static gordian_status one_thread_row(struct bench *bench, uint64_t turns, bool b
                                  {.context = &plain, .run = run_disjoint}};
     struct bench_effort effort = {2, 7, 60, bench->options->quick ? 2 : 8};
     bench_progress(bench, "one thread, shared and not");
-    gordian_status status = bench_measure(bench, sides, 2, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(bench, sides, 2, &effort));
     struct bench_row row = bench_row("ns", "shared/disjoint/1-thread%s", batches ? "-batches" : "");
     row.value = sides[0].median;
     row.p99 = sides[0].p99;
@@ -182,9 +179,7 @@ static gordian_status many_threads_row(struct bench *bench, unsigned threads, ui
                                  {.context = &one, .run = run_disjoint}};
     struct bench_effort effort = {1, 5, 30, bench->options->quick ? 2 : 8};
     bench_progress(bench, "%u threads on resources of their own", threads);
-    gordian_status status = bench_measure(bench, sides, 2, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(bench, sides, 2, &effort));
     struct bench_row row = bench_row("ns", "shared/disjoint/%u-threads", threads);
     row.value = sides[0].median;
     row.p99 = sides[0].p99;

@@ -208,9 +208,7 @@ static gordian_status hot_row(struct bench *bench, uint32_t waiters, bool thread
                                  {.context = &theirs, .run = threads ? run_crowd : drive}};
     struct bench_effort effort = {1, 3, 20, quick ? 1 : 6};
     bench_progress(bench, "a hot row, %u%s", waiters, threads ? " threads" : "");
-    gordian_status status = bench_measure(bench, sides, 2, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_measure(bench, sides, 2, &effort));
     struct bench_row row =
         bench_row("ns", "shared/hot-row/%u%s", waiters, threads ? "-threads" : "");
     row.value = sides[0].median;

@@ -126,9 +126,7 @@ static gordian_status try_load(struct bench *bench, const char *gordian, const c
     const char *pairs = bench->options->quick ? "3" : "24";
     const char *seconds = bench->options->quick ? "4" : "6";
     struct trial trial = {0};
-    gordian_status status = temporary_folder("gw", folder, sizeof folder, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(temporary_folder("gw", folder, sizeof folder, bench->error));
     const char *const words[] = {"sh",    "-c",  script,  "bench", folder,
                                  gordian, pairs, seconds, load,    NULL};
     bench_progress(bench, "watch: %s", name);
@@ -156,8 +154,6 @@ gordian_status bench_watch(struct bench *bench)
     char gordian[4096];
     if (!beside_self(gordian, sizeof gordian))
         return bench_skip(bench, "watch/pgbench", "this program does not know where it is");
-    gordian_status status = try_load(bench, gordian, "reads", "-S");
-    if (status == GORDIAN_OK)
-        status = try_load(bench, gordian, "writes-that-wait", "");
-    return status;
+    TRY(try_load(bench, gordian, "reads", "-S"));
+    return try_load(bench, gordian, "writes-that-wait", "");
 }

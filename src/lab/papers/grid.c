@@ -153,10 +153,8 @@ gordian_status grid_of_values(struct grid *grid, const struct papers *papers,
     if (item->kind == PAPERS_KIND_SPEEDUPS)
         return GORDIAN_OK;
     struct chart chart;
-    gordian_status status = chart_open_values(&chart, papers, item, results, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = fill_grid(grid, &chart, false, error);
+    TRY(chart_open_values(&chart, papers, item, results, error));
+    gordian_status status = fill_grid(grid, &chart, false, error);
     chart_close(&chart);
     return status;
 }
@@ -167,10 +165,8 @@ gordian_status grid_of_speedups(struct grid *grid, const struct papers *papers,
 {
     struct chart chart;
     *grid = (struct grid){0};
-    gordian_status status = chart_open_speedups(&chart, papers, item, results, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = fill_grid(grid, &chart, true, error);
+    TRY(chart_open_speedups(&chart, papers, item, results, error));
+    gordian_status status = fill_grid(grid, &chart, true, error);
     chart_close(&chart);
     return status;
 }

@@ -132,9 +132,7 @@ static gordian_status put_values(struct json *json, const struct papers *papers,
                                  const struct papers_run *run, gordian_error *error)
 {
     struct chart chart;
-    gordian_status status = chart_open_values(&chart, papers, item, results, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(chart_open_values(&chart, papers, item, results, error));
     const char *key = strcmp(item->unit, "cycles") == 0 ? "cycles" : "ns";
     json_open(json, "series", '[');
     for (size_t c = 0; c < chart.curve_count; c++) {
@@ -154,9 +152,7 @@ static gordian_status put_speedups(struct json *json, const struct papers *paper
                                    gordian_error *error)
 {
     struct chart chart;
-    gordian_status status = chart_open_speedups(&chart, papers, item, results, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(chart_open_speedups(&chart, papers, item, results, error));
     json_open(json, "speedups", '[');
     for (size_t c = 0; c < chart.curve_count; c++)
         if (chart_has(&chart, &chart.curves[c]))

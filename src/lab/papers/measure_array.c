@@ -27,12 +27,11 @@ static gordian_status time_cell(struct papers_run *run, const struct papers_meas
                                        .seed = run->bench.options->seed,
                                        .samples = 1}};
     struct bench_side side = {.context = &cell, .run = run_cell};
-    gordian_status status = papers_run_gpu(run);
-    if (status == GORDIAN_OK)
-        status = papers_time(run, &side, value);
-    if (status == GORDIAN_OK && cell.cell.refused)
+    TRY(papers_run_gpu(run));
+    TRY(papers_time(run, &side, value));
+    if (cell.cell.refused)
         *value = (struct results_value){0};
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status measure_array(struct papers_run *run, const struct papers_measure *measure,

@@ -20,11 +20,9 @@ static gordian_status time_worst(struct papers_run *run, const struct papers_mea
     struct avoid_side asked;
     struct bench_side side = {.context = &asked, .run = avoid_ask};
     gordian_error *error = run->bench.error;
-    gordian_status status = avoid_state_build(&state, AVOID_ALL, (uint32_t)point->x,
-                                              (uint32_t)point->y, run->bench.options->seed, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = avoid_side_open(&asked, &state, engine_named(measure->with), error);
+    TRY(avoid_state_build(&state, AVOID_ALL, (uint32_t)point->x, (uint32_t)point->y,
+                          run->bench.options->seed, error));
+    gordian_status status = avoid_side_open(&asked, &state, engine_named(measure->with), error);
     if (status == GORDIAN_OK) {
         status = papers_time(run, &side, value);
         avoid_side_close(&asked);

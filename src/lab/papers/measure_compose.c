@@ -29,9 +29,7 @@ static gordian_status time_product(struct papers_run *run, const struct papers_m
                                    const struct papers_point *point, struct results_value *value)
 {
     gordian_circuit *circuit;
-    gordian_status status = bench_paper_circuit(&circuit, run->bench.error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_paper_circuit(&circuit, run->bench.error));
     struct compose_side product = compose_side_of(compose_engine_named(measure->with), circuit);
     struct bench_side side = {.context = &product, .run = compose_side_run};
     product.options.full = true;
@@ -41,7 +39,7 @@ static gordian_status time_product(struct papers_run *run, const struct papers_m
     product.repeat = (unsigned)point->x;
     product.states = PAIRS_STATES;
     product.transitions = PAIRS_TRANSITIONS;
-    status = papers_time(run, &side, value);
+    gordian_status status = papers_time(run, &side, value);
     compose_side_free(&product);
     gordian_circuit_close(circuit);
     return status;

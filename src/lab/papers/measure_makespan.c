@@ -45,9 +45,7 @@ gordian_status measure_chains(struct papers_run *run, const struct papers_measur
                               struct results_value *values)
 {
     const bool ours = measure->side == PAPERS_SIDE_OURS_CPU;
-    gordian_status status = run_figure(run, ours);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(run_figure(run, ours));
     const struct published_fig7 *figure = &run->figures[ours];
     for (size_t c = 0; c < PUBLISHED_FIG7_INSTANCES; c++)
         for (size_t i = 0; i < count; i++)
@@ -97,10 +95,8 @@ gordian_status measure_chains_cuda(struct papers_run *run, const struct papers_m
     if (run->emulated)
         options.chains = 4;
     bench_progress(&run->bench, "makespan: %s", measure->what);
-    gordian_status status = gordian_makespan_open(&makespan, &problem, NULL, run->bench.error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gordian_makespan_solve(makespan, &options, &answer, run->bench.error);
+    TRY(gordian_makespan_open(&makespan, &problem, NULL, run->bench.error));
+    gordian_status status = gordian_makespan_solve(makespan, &options, &answer, run->bench.error);
     gordian_makespan_close(makespan);
     return status;
 }

@@ -167,11 +167,9 @@ gordian_status papers_run_gpu(struct papers_run *run)
     gordian_error *error = run->bench.error;
     if (run->gpu)
         return GORDIAN_OK;
-    gordian_status status = gpu_open_default(&run->gpu, &run->bench.memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_open_default(&run->gpu, &run->bench.memory, error));
     gpu_get_info(run->gpu, &run->info);
-    status = gpu_add_kernels(run->gpu, &published_kernels, error);
+    gordian_status status = gpu_add_kernels(run->gpu, &published_kernels, error);
     if (status != GORDIAN_OK)
         papers_run_close(run);
     return status;
@@ -188,15 +186,13 @@ gordian_status papers_time(struct papers_run *run, struct bench_side *side,
     struct bench_effort effort = {0, 3, 200, quick ? 0.2 : 1};
     double ns = 0;
     uint64_t start = clock_ns();
-    gordian_status status = side->run(side->context, &ns, run->bench.error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(side->run(side->context, &ns, run->bench.error));
     if (run->emulated || (double)(clock_ns() - start) > LONG_NS) {
         value->value = ns;
         value->samples = 1;
         return GORDIAN_OK;
     }
-    status = bench_measure(&run->bench, side, 1, &effort);
+    gordian_status status = bench_measure(&run->bench, side, 1, &effort);
     value->value = side->median;
     value->p99 = side->p99;
     value->samples = side->samples;
@@ -207,12 +203,11 @@ gordian_status papers_each(struct papers_run *run, const struct papers_measure *
                            const struct papers_point *points, size_t count,
                            struct results_value *values, papers_one *one)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         bench_progress(&run->bench, "%s, %s", measure->name, points[i].text);
-        status = one(run, measure, &points[i], &values[i]);
+        TRY(one(run, measure, &points[i], &values[i]));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* Was it measured in this run? Its runs are the last one only. */
@@ -243,16 +238,16 @@ static gordian_status measure_points(struct papers_run *run, const struct papers
     }
     if (count == 0)
         return GORDIAN_OK;
-    gordian_status status = measure->run(run, measure, points, count, values);
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    TRY(measure->run(run, measure, points, count, values));
+    for (size_t i = 0; i < count; i++) {
         struct results_value *value = &values[i];
         value->x = points[i].x;
         value->y = points[i].y;
         memcpy(value->measure, measure->name, strlen(measure->name) + 1);
         if (value->value > 0)
-            status = results_add(run->results, value, run->bench.error);
+            TRY(results_add(run->results, value, run->bench.error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* Appends as much as there is room for. */
@@ -324,14 +319,13 @@ gordian_status papers_check_results(const struct papers *papers, const struct re
 
 gordian_status papers_measure_item(struct papers_run *run, const struct papers_item *item)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t m = 0; m < item->measures.count && status == GORDIAN_OK; m++) {
+    for (size_t m = 0; m < item->measures.count; m++) {
         const struct papers_measure *measure = papers_measure_named(item->measures.items[m]);
         if (!measure)
             return fail(run->bench.error, GORDIAN_STATUS_INPUT, "%s: nothing measures '%s'",
                         item->key, item->measures.items[m]);
         if (!papers_why_not(run, measure))
-            status = measure_points(run, measure, item);
+            TRY(measure_points(run, measure, item));
     }
-    return status;
+    return GORDIAN_OK;
 }

@@ -102,13 +102,11 @@ static gordian_status add_fields(struct text_reader *reader, struct papers_texts
 
 static gordian_status add_words(struct text_reader *reader, struct papers_texts *texts)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 1; i < reader->reader.word_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 1; i < reader->reader.word_count; i++) {
         const gordian_word *word = &reader->reader.words[i];
-        status =
-            add_text(reader, texts, arena_text(&reader->papers->arena, word->text, word->length));
+        TRY(add_text(reader, texts, arena_text(&reader->papers->arena, word->text, word->length)));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ rows */

@@ -74,8 +74,8 @@ static gordian_status tell_table(const struct papers *papers, const struct paper
                                  struct output *out, papers_line *line, gordian_error *error)
 {
     struct chart chart;
-    gordian_status status = chart_open_values(&chart, papers, item, results, error);
-    for (size_t c = 0; status == GORDIAN_OK && c < chart.curve_count; c++) {
+    TRY(chart_open_values(&chart, papers, item, results, error));
+    for (size_t c = 0; c < chart.curve_count; c++) {
         const struct chart_curve *curve = &chart.curves[c];
         if (!curve->measure)
             continue;
@@ -84,15 +84,14 @@ static gordian_status tell_table(const struct papers *papers, const struct paper
         else
             tell_missing(curve, run, out, line);
     }
-    for (size_t i = 0; status == GORDIAN_OK && i + 1 < item->without.count; i += 2) {
+    for (size_t i = 0; i + 1 < item->without.count; i += 2) {
         char text[256];
         snprintf(text, sizeof text, "%s: none; %s", item->without.items[i],
                  item->without.items[i + 1]);
         line(out, text);
     }
-    if (status == GORDIAN_OK)
-        chart_close(&chart);
-    return status;
+    chart_close(&chart);
+    return GORDIAN_OK;
 }
 
 gordian_status papers_tell_sources(const struct papers *papers, const struct papers_item *item,

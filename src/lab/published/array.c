@@ -145,9 +145,7 @@ gordian_status published_array_create(struct published_array **out, struct gpu *
                                       gordian_error *error)
 {
     *out = NULL;
-    gordian_status status = check_options(options, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_options(options, error));
     struct published_array *array = memory_zeroed(&gpu->memory, sizeof *array);
     if (!array)
         return fail_memory(error);
@@ -158,7 +156,7 @@ gordian_status published_array_create(struct published_array **out, struct gpu *
     array->heap_of = options->heap_of;
     if (array->heap_of)
         array->heap_of->guests++;
-    status = open_array(array, options, error);
+    gordian_status status = open_array(array, options, error);
     if (status != GORDIAN_OK) {
         published_array_destroy(array);
         return status;
@@ -225,9 +223,7 @@ static gordian_status settle_lfvector(struct published_array *array, struct gpu_
 {
     struct lfvector_control control;
     uint32_t there = 0;
-    gordian_status status = gpu_read(array->gpu, &control, array->control, sizeof control, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_read(array->gpu, &control, array->control, sizeof control, error));
     while (there < LFVECTOR_BUCKETS && control.buckets[there].at)
         there++;
     uint64_t limit = elements_of(there, LFVECTOR_SHIFT);
@@ -262,20 +258,16 @@ static gordian_status settle_array(struct published_array *array, struct gpu_arr
                                    gordian_error *error)
 {
     *count = (struct gpu_array_count){0};
-    gordian_status status = array->kind == PUBLISHED_ARRAY_LFVECTOR
-                                ? settle_lfvector(array, count, error)
-                                : settle_subarrays(array, count, error);
-    if (status == GORDIAN_OK)
-        array->refused += count->refused;
-    return status;
+    TRY(array->kind == PUBLISHED_ARRAY_LFVECTOR ? settle_lfvector(array, count, error)
+                                                : settle_subarrays(array, count, error));
+    array->refused += count->refused;
+    return GORDIAN_OK;
 }
 
 gordian_status published_array_settle(struct published_array *array, struct gpu_array_count *count,
                                       gordian_error *error)
 {
-    gordian_status status = settle_array(array, count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(settle_array(array, count, error));
     count->refused = array->refused;
     array->refused = 0;
     return GORDIAN_OK;
@@ -290,13 +282,12 @@ gordian_status published_array_reserve(struct published_array *array, uint64_t h
         return published_array_reserve(array->heap_of, heap_bytes, error);
     if (heap_bytes <= array->heap_bytes)
         return GORDIAN_OK;
-    gordian_status status = gpu_range_grow(array->range, heap_bytes, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_range_grow(array->range, heap_bytes, error));
     size_t member = array->kind == PUBLISHED_ARRAY_LFVECTOR
                         ? offsetof(struct lfvector_heap, bytes)
                         : offsetof(struct subarrays_heap, bytes);
-    status = gpu_write(array->gpu, array->heap + member, &heap_bytes, sizeof heap_bytes, error);
+    gordian_status status =
+        gpu_write(array->gpu, array->heap + member, &heap_bytes, sizeof heap_bytes, error);
     if (status == GORDIAN_OK)
         array->heap_bytes = heap_bytes;
     return status;

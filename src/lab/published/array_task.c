@@ -36,10 +36,10 @@ gordian_status array_task_time(struct gpu *gpu, const struct gpu_launch *launche
 gordian_status array_task_blocks(struct gpu *gpu, const char *kernel, unsigned threads,
                                  uint64_t tiles, unsigned *blocks, gordian_error *error)
 {
-    gordian_status status = gpu_resident_blocks(gpu, kernel, threads, 0, blocks, error);
-    if (status == GORDIAN_OK && *blocks > tiles)
+    TRY(gpu_resident_blocks(gpu, kernel, threads, 0, blocks, error));
+    if (*blocks > tiles)
         *blocks = tiles ? (unsigned)tiles : 1;
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ---- answers */

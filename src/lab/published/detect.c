@@ -51,52 +51,34 @@ static gordian_status set_diagonal(struct published_detect *d, gpu_address matri
 static gordian_status make_osdda(struct published_detect *d, gordian_error *error)
 {
     const size_t bytes = matrix_bytes(d, d->resource_tiles, d->across_processes);
-    gordian_status status = make_zeroed(d, &d->ag, bytes, error);
-    if (status == GORDIAN_OK)
-        status = make_zeroed(d, &d->sink, bytes, error);
-    if (status == GORDIAN_OK)
-        status = make_zeroed(d, &d->sink_before, bytes, error);
-    if (status == GORDIAN_OK)
-        status =
-            make_zeroed(d, &d->rr, matrix_bytes(d, d->resource_tiles, d->across_resources), error);
-    if (status == GORDIAN_OK)
-        status = set_diagonal(d, d->rr, d->resources, d->across_resources, error);
-    return status;
+    TRY(make_zeroed(d, &d->ag, bytes, error));
+    TRY(make_zeroed(d, &d->sink, bytes, error));
+    TRY(make_zeroed(d, &d->sink_before, bytes, error));
+    TRY(make_zeroed(d, &d->rr, matrix_bytes(d, d->resource_tiles, d->across_resources), error));
+    return set_diagonal(d, d->rr, d->resources, d->across_resources, error);
 }
 
 static gordian_status make_lmdda(struct published_detect *d, gordian_error *error)
 {
     const size_t cells = (size_t)d->resource_tiles * d->process_tiles * PUBLISHED_TILE;
-    gordian_status status = make_zeroed(d, &d->ag, cells * PUBLISHED_TILE * d->cell_bytes, error);
-    if (status == GORDIAN_OK)
-        status = make_zeroed(d, &d->rp_after,
-                             matrix_bytes(d, d->resource_tiles, d->across_processes), error);
-    if (status == GORDIAN_OK)
-        status = make_zeroed(d, &d->sp, d->across_processes * d->cell_bytes, error);
-    if (status == GORDIAN_OK)
-        status = make_zeroed(d, &d->masks, matrix_bytes(d, d->process_tiles, d->across_processes),
-                             error);
-    if (status == GORDIAN_OK)
-        status = set_diagonal(d, d->masks, d->processes, d->across_processes, error);
-    return status;
+    TRY(make_zeroed(d, &d->ag, cells * PUBLISHED_TILE * d->cell_bytes, error));
+    TRY(make_zeroed(d, &d->rp_after, matrix_bytes(d, d->resource_tiles, d->across_processes),
+                    error));
+    TRY(make_zeroed(d, &d->sp, d->across_processes * d->cell_bytes, error));
+    TRY(make_zeroed(d, &d->masks, matrix_bytes(d, d->process_tiles, d->across_processes), error));
+    return set_diagonal(d, d->masks, d->processes, d->across_processes, error);
 }
 
 static gordian_status make_parts(struct published_detect *d, gordian_error *error)
 {
     const size_t bytes = matrix_bytes(d, d->resource_tiles, d->across_processes);
-    gordian_status status = make_zeroed(d, &d->rp, bytes, error);
-    if (status == GORDIAN_OK)
-        status =
-            make_zeroed(d, &d->ar, matrix_bytes(d, d->process_tiles, d->across_resources), error);
-    if (status == GORDIAN_OK && d->form == FORM_BITS)
-        status = make_zeroed(d, &d->tiles, bytes, error);
-    if (status == GORDIAN_OK)
-        status = make_zeroed(d, &d->turned, bytes, error);
-    if (status == GORDIAN_OK)
-        status = make_zeroed(d, &d->flags, FLAGS * sizeof(uint32_t), error);
-    if (status == GORDIAN_OK)
-        status = methods[d->method].multi ? make_lmdda(d, error) : make_osdda(d, error);
-    return status;
+    TRY(make_zeroed(d, &d->rp, bytes, error));
+    TRY(make_zeroed(d, &d->ar, matrix_bytes(d, d->process_tiles, d->across_resources), error));
+    if (d->form == FORM_BITS)
+        TRY(make_zeroed(d, &d->tiles, bytes, error));
+    TRY(make_zeroed(d, &d->turned, bytes, error));
+    TRY(make_zeroed(d, &d->flags, FLAGS * sizeof(uint32_t), error));
+    return methods[d->method].multi ? make_lmdda(d, error) : make_osdda(d, error);
 }
 
 static gordian_status check_units(enum published_method method, uint64_t units,
@@ -116,9 +98,7 @@ gordian_status published_detect_open(struct published_detect **out, struct gpu *
                                      uint32_t resources, uint64_t units, gordian_error *error)
 {
     *out = NULL;
-    gordian_status status = check_units(method, units, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_units(method, units, error));
     gordian_allocator memory = memory_allocator(NULL);
     struct published_detect *d = memory_zeroed(&memory, sizeof *d);
     if (!d)
@@ -136,7 +116,7 @@ gordian_status published_detect_open(struct published_detect **out, struct gpu *
     d->across_processes = d->process_tiles * wide;
     d->across_resources = d->resource_tiles * wide;
     d->cell_bytes = form == FORM_CHARS ? 1 : sizeof(uint32_t);
-    status = make_parts(d, error);
+    gordian_status status = make_parts(d, error);
     if (status != GORDIAN_OK) {
         published_detect_close(d);
         return status;
@@ -193,9 +173,7 @@ gordian_status published_detect_transpose(struct published_detect *d, gpu_addres
     }
     struct grid grid = {down, across};
     a.out = d->tiles;
-    gordian_status status = published_detect_launch(d, &turn, grid, &a, sizeof a, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(published_detect_launch(d, &turn, grid, &a, sizeof a, error));
     a.in = d->tiles;
     a.out = d->turned;
     return published_detect_launch(d, &move, grid, &a, sizeof a, error);

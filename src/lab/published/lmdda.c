@@ -82,12 +82,11 @@ static gordian_status make_reach(struct published_detect *d, const struct publis
 {
     static const struct step init = STEP("lmdda_init_reach");
     const uint32_t least = d->processes < d->resources ? d->processes : d->resources;
-    gordian_status status = gpu_zero(d->gpu, d->rp, reach_bytes(d), error);
-    if (status == GORDIAN_OK)
-        status = launch_lmdda(d, &init, d->resources, d->processes, event, error);
-    for (uint64_t reached = 1; reached < least && status == GORDIAN_OK; reached *= 2)
-        status = hop_once(d, event, error);
-    return status;
+    TRY(gpu_zero(d->gpu, d->rp, reach_bytes(d), error));
+    TRY(launch_lmdda(d, &init, d->resources, d->processes, event, error));
+    for (uint64_t reached = 1; reached < least; reached *= 2)
+        TRY(hop_once(d, event, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status lmdda_release(struct published_detect *d, const struct published_event *event,

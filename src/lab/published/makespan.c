@@ -67,9 +67,7 @@ static gordian_status run_instances(struct drawing *drawing, gordian_makespan *m
     options.go_on = go_on;
     options.improved = note_point;
     options.context = drawing;
-    gordian_status status = gordian_makespan_solve(makespan, &options, &answer, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_makespan_solve(makespan, &options, &answer, error));
     drawing->figure->estimate = answer.lower;
     drawing->figure->seconds = answer.seconds;
     drawing->figure->evaluations = answer.evaluations;
@@ -88,10 +86,8 @@ gordian_status published_fig7_run(struct published_fig7 *figure,
                               .memory = memory_allocator(NULL)};
     gordian_makespan *makespan;
     *figure = (struct published_fig7){0};
-    gordian_status status = open_case(&makespan, drawing.options, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = run_instances(&drawing, makespan, error);
+    TRY(open_case(&makespan, drawing.options, error));
+    gordian_status status = run_instances(&drawing, makespan, error);
     gordian_makespan_close(makespan);
     if (status != GORDIAN_OK)
         published_fig7_free(figure);

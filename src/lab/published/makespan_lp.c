@@ -108,11 +108,11 @@ static gordian_status write_program(const struct question *question, gordian_err
         return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", question->program,
                     strerror(errno));
     gordian_writer writer = gordian_writer_fd(&fd);
-    gordian_status status = gordian_makespan_lp(question->makespan, question->goal, &writer, error);
-    if (close(fd) != 0 && status == GORDIAN_OK)
-        status = fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", question->program,
-                      strerror(errno));
-    return status;
+    TRY(gordian_makespan_lp(question->makespan, question->goal, &writer, error));
+    if (close(fd) != 0)
+        return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", question->program,
+                    strerror(errno));
+    return GORDIAN_OK;
 }
 
 /* The command line for this question. */
@@ -340,9 +340,7 @@ static gordian_status read_answer(const struct question *question,
 static gordian_status ask_solver(struct question *question, struct published_lp_answer *answer,
                                  gordian_error *error)
 {
-    gordian_status status = write_program(question, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(write_program(question, error));
     uint64_t begin = clock_ns();
     bool ran = run_solver(question);
     answer->seconds = (double)(clock_ns() - begin) / 1e9;
@@ -379,10 +377,8 @@ gordian_status published_lp_solve(const gordian_makespan *makespan, gordian_make
                                                           : "no solver is here (%.40s)",
                     solver && strcmp(solver, "auto") != 0 ? solver : "cbc, highs or glpsol");
     answer->solver = question.solver->name;
-    gordian_status status = make_folder(&question, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = ask_solver(&question, answer, error);
+    TRY(make_folder(&question, error));
+    gordian_status status = ask_solver(&question, answer, error);
     temporary_remove(question.folder);
     return status;
 }

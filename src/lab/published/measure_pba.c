@@ -17,11 +17,10 @@ static gordian_status open_method(struct measure_pba *measure, uint32_t resource
 {
     const gordian_allocator *memory = &measure->memory;
     struct pba_state state;
-    gordian_status status = pba_worst(&state, measure->processes, resources, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = measure->gpu ? pba_open(&measure->pba, measure->gpu, &state, memory, error)
-                          : pba_cpu_open(&measure->cpu, &state, memory, error);
+    TRY(pba_worst(&state, measure->processes, resources, memory, error));
+    gordian_status status = measure->gpu
+                                ? pba_open(&measure->pba, measure->gpu, &state, memory, error)
+                                : pba_cpu_open(&measure->cpu, &state, memory, error);
     pba_state_free(&state, memory);
     return status;
 }

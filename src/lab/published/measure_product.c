@@ -63,10 +63,8 @@ static gordian_status make_pair(const struct product_place *place, uint32_t name
                                 struct product_matrix *pair, gordian_error *error)
 {
     struct product_factor *fifos;
-    gordian_status status = make_fifos(&fifos, 2, name, 2 * PAIR_NAMES, &place->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = product_tree(place, fifos, 2, 0, 4, pair, error);
+    TRY(make_fifos(&fifos, 2, name, 2 * PAIR_NAMES, &place->memory, error));
+    gordian_status status = product_tree(place, fifos, 2, 0, 4, pair, error);
     product_factors_free(fifos, 2, &place->memory);
     return status;
 }
@@ -169,10 +167,8 @@ gordian_status measure_product_tree(struct gpu *gpu, uint32_t fifos,
     struct product_factor *factors;
     struct stopwatch watch;
     uint64_t transitions = 0;
-    gordian_status status = open_fifos(&factors, gpu, fifos, 1, &place.memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = watch_start(&watch, gpu, error);
+    TRY(open_fifos(&factors, gpu, fifos, 1, &place.memory, error));
+    gordian_status status = watch_start(&watch, gpu, error);
     if (status == GORDIAN_OK)
         status = product_tree(&place, factors, fifos, 0, 1u << fifos, &product, error);
     if (status == GORDIAN_OK)
@@ -193,10 +189,8 @@ gordian_status measure_product_part(struct gpu *gpu, uint32_t fifos, uint32_t ra
     struct product_place place = {memory_allocator(wanted), gpu};
     struct product_factor *factors;
     struct stopwatch watch;
-    gordian_status status = open_fifos(&factors, gpu, fifos, ranks, &place.memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = watch_start(&watch, gpu, error);
+    TRY(open_fifos(&factors, gpu, fifos, ranks, &place.memory, error));
+    gordian_status status = watch_start(&watch, gpu, error);
     if (status == GORDIAN_OK)
         status = product_count_part(&place, factors, fifos, rank, ranks, transitions, error);
     if (status == GORDIAN_OK)

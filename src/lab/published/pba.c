@@ -36,10 +36,9 @@ static gordian_status alloc_arrays(struct pba *pba, gordian_error *error)
 {
     size_t row = pba->on_device.resources, column = pba->processes, cells = cell_count(pba);
     const size_t counts[] = {row, cells, cells, cells, row, row, column, column, 1};
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; address_of(pba, i) && status == GORDIAN_OK; i++)
-        status = gpu_alloc(pba->gpu, address_of(pba, i), counts[i] * sizeof(uint32_t), error);
-    return status;
+    for (size_t i = 0; address_of(pba, i); i++)
+        TRY(gpu_alloc(pba->gpu, address_of(pba, i), counts[i] * sizeof(uint32_t), error));
+    return GORDIAN_OK;
 }
 
 void pba_close(struct pba *pba)
@@ -152,14 +151,14 @@ static gordian_status zero_column(struct pba *pba, gpu_address column, gordian_e
  * each. */
 static gordian_status scan_round(struct pba *pba, uint32_t *finished, gordian_error *error)
 {
-    gordian_status status = gpu_read(pba->gpu, pba->able, pba->on_device.able,
-                                     pba->processes * sizeof *pba->able, error);
-    for (uint32_t i = 0; i < pba->processes && status == GORDIAN_OK; i++)
+    TRY(gpu_read(pba->gpu, pba->able, pba->on_device.able, pba->processes * sizeof *pba->able,
+                 error));
+    for (uint32_t i = 0; i < pba->processes; i++)
         if (pba->able[i] == 1) {
             ++*finished;
-            status = launch_phase(pba, "published_pba_add", 1, i, error);
+            TRY(launch_phase(pba, "published_pba_add", 1, i, error));
         }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status find_order(struct pba *pba, bool *safe, gordian_error *error)
@@ -235,12 +234,8 @@ gordian_status pba_read(struct pba *pba, struct pba_state *state, uint32_t *need
 {
     const struct published_pba_arguments *from = &pba->on_device;
     size_t row = from->resources * sizeof(uint32_t), all = cell_count(pba) * sizeof(uint32_t);
-    gordian_status status = gpu_read(pba->gpu, state->maximum, from->maximum, all, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(pba->gpu, state->allocation, from->allocation, all, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(pba->gpu, need, from->need, all, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(pba->gpu, state->available, from->available, row, error);
-    return status;
+    TRY(gpu_read(pba->gpu, state->maximum, from->maximum, all, error));
+    TRY(gpu_read(pba->gpu, state->allocation, from->allocation, all, error));
+    TRY(gpu_read(pba->gpu, need, from->need, all, error));
+    return gpu_read(pba->gpu, state->available, from->available, row, error);
 }

@@ -42,9 +42,7 @@ gordian_status pba_worst(struct pba_state *state, uint32_t processes, uint32_t r
     if (processes < BESIDE + 2 || resources < 2)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "the worst case takes four processes and two resources");
-    gordian_status status = pba_state_new(state, processes, resources, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(pba_state_new(state, processes, resources, memory, error));
     for (uint32_t j = 0; j < resources; j++)
         state->available[j] = j == 0 ? 3 : 2;
     state->allocation[0] = 1;

@@ -102,10 +102,10 @@ gordian_status product_make(const struct product_place *place, const struct prod
         return fail(error, GORDIAN_STATUS_MEMORY,
                     "out of memory: a cell might have %llu transitions", (unsigned long long)slots);
     product->slots = product->most = (uint32_t)slots;
-    gordian_status status = alloc_cells(place, product, error);
-    if (status == GORDIAN_OK && place->gpu)
-        status = gpu_zero(place->gpu, product->cells, matrix_bytes(product), error);
-    return status;
+    TRY(alloc_cells(place, product, error));
+    if (place->gpu)
+        TRY(gpu_zero(place->gpu, product->cells, matrix_bytes(product), error));
+    return GORDIAN_OK;
 }
 
 static struct published_product_arguments arguments_of(const struct product_matrix *left,

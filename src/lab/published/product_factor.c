@@ -40,9 +40,7 @@ static void add_firing(struct product_factor *factor, uint32_t from, uint32_t to
 gordian_status product_fifo1(struct product_factor *factor, uint32_t first, uint32_t words,
                              const gordian_allocator *memory, gordian_error *error)
 {
-    gordian_status status = product_factor_new(factor, 2, words, 1, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(product_factor_new(factor, 2, words, 1, memory, error));
     add_firing(factor, 0, 0, first, UINT32_MAX);
     add_firing(factor, 1, 1, first, UINT32_MAX);
     add_firing(factor, 0, 1, first, first);

@@ -109,15 +109,14 @@ static gordian_status make_product(struct tree *tree, struct node *node, gordian
 
 static gordian_status make_all(struct tree *tree, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < tree->count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < tree->count; i++) {
         struct node *node = &tree->nodes[i];
-        status = product_load(tree->place, &tree->factors[i], node->first, node->rows,
-                              &node->matrix, error);
+        TRY(product_load(tree->place, &tree->factors[i], node->first, node->rows, &node->matrix,
+                         error));
     }
-    for (size_t i = tree->count; i < tree->made && status == GORDIAN_OK; i++)
-        status = make_product(tree, &tree->nodes[i], error);
-    return status;
+    for (size_t i = tree->count; i < tree->made; i++)
+        TRY(make_product(tree, &tree->nodes[i], error));
+    return GORDIAN_OK;
 }
 
 gordian_status product_tree(const struct product_place *place, const struct product_factor *factors,
@@ -158,13 +157,12 @@ gordian_status product_count_part(const struct product_place *place,
     struct product_matrix product;
     uint32_t states;
     *transitions = 0;
-    gordian_status status = product_states(factors, count, &states, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(product_states(factors, count, &states, error));
     struct product_part part = product_part(states, rank, ranks);
     if (part.rows == 0)
         return GORDIAN_OK;
-    status = product_tree(place, factors, count, part.first, part.rows, &product, error);
+    gordian_status status =
+        product_tree(place, factors, count, part.first, part.rows, &product, error);
     if (status == GORDIAN_OK)
         status = product_survey(place, &product, transitions, error);
     product_free(place, &product);

@@ -243,9 +243,7 @@ static gordian_status take_line_answer(gordian_client *client, const struct wire
     }
     if (!gather_line_served(client, &answer.served))
         return fail_memory(error);
-    gordian_status status = call ? keep_said(client, call, answer.json, error) : GORDIAN_OK;
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(call ? keep_said(client, call, answer.json, error) : GORDIAN_OK);
     drop_command(client);
     if (asked)
         end_call(client, call, GORDIAN_OK);
@@ -372,9 +370,7 @@ static gordian_status take_state(gordian_client *client, const struct wire_frame
     struct call *call = expected_call(client, WIRE_STATE, &good);
     if (!good)
         return broken_answer(client);
-    gordian_status status = read_state(client, frame, call ? call->state : &unwanted, &good, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(read_state(client, frame, call ? call->state : &unwanted, &good, error));
     if (!good)
         return broken_answer(client);
     return answer_call(client, call);
@@ -613,10 +609,10 @@ static gordian_status take_frame(gordian_client *client, const struct wire_frame
 gordian_status answer_take(gordian_client *client, const struct wire_frame *frame,
                            gordian_error *error)
 {
-    gordian_status status = take_frame(client, frame, error);
-    if (status == GORDIAN_OK && frame->kind != WIRE_FENCE)
+    TRY(take_frame(client, frame, error));
+    if (frame->kind != WIRE_FENCE)
         client->next_fence = 0; /* it was for this one */
-    return status;
+    return GORDIAN_OK;
 }
 
 void answers_give_up(gordian_client *client, gordian_status status, const char *message)

@@ -63,9 +63,7 @@ static gordian_status perform_call(gordian_client *client, uint8_t kind, struct 
                                    size_t (*put)(void *to, size_t room, const void *what),
                                    const void *what, gordian_error *error)
 {
-    gordian_status status = call_allowed(client, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(call_allowed(client, error));
     call->error = error;
     size_t size = put(NULL, 0, what);
     if (size > client->frame_max + 4)
@@ -146,13 +144,11 @@ gordian_status gordian_client_use(gordian_client *client, const char *name, gord
 {
     struct call call = {0};
     struct named named = {WIRE_USE, text_of(name)};
-    gordian_status status = check_name(name, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_name(name, error));
     char *copy = copy_name(client, name, error);
     if (!copy)
         return GORDIAN_STATUS_MEMORY;
-    status = perform_call(client, WIRE_USE, &call, put_named, &named, error);
+    gordian_status status = perform_call(client, WIRE_USE, &call, put_named, &named, error);
     return now_using(client, status, copy);
 }
 
@@ -201,19 +197,18 @@ static size_t put_declare(void *to, size_t room, const void *what)
 static gordian_status translate_declaration(struct wire_declaration *to,
                                             const gordian_declaration *from, gordian_error *error)
 {
-    gordian_status status = check_name(from->name, error);
-    if (status == GORDIAN_OK && from->claim_count > UINT16_MAX)
-        status =
-            fail(error, GORDIAN_STATUS_INPUT, "a process claims at most %u resources", UINT16_MAX);
-    if (status == GORDIAN_OK)
-        *to = (struct wire_declaration){
-            .what = from->is_resource ? WIRE_RESOURCE : WIRE_PROCESS,
-            .name = text_of(from->name),
-            .units = from->units,
-            .claims = from->claims,
-            .claim_count = from->claim_count,
-        };
-    return status;
+    TRY(check_name(from->name, error));
+    if (from->claim_count > UINT16_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "a process claims at most %u resources",
+                    UINT16_MAX);
+    *to = (struct wire_declaration){
+        .what = from->is_resource ? WIRE_RESOURCE : WIRE_PROCESS,
+        .name = text_of(from->name),
+        .units = from->units,
+        .claims = from->claims,
+        .claim_count = from->claim_count,
+    };
+    return GORDIAN_OK;
 }
 
 /* Declares as many of them as fit into one frame; *done of them. */
@@ -260,13 +255,13 @@ static gordian_status declare_one(gordian_client *client, const gordian_declarat
                                   uint32_t *id, gordian_error *error)
 {
     uint32_t mine = GORDIAN_NONE;
-    gordian_status status = gordian_client_declare(client, declaration, 1, &mine, error);
-    if (status == GORDIAN_OK && mine == GORDIAN_NONE)
+    TRY(gordian_client_declare(client, declaration, 1, &mine, error));
+    if (mine == GORDIAN_NONE)
         return fail(error, GORDIAN_STATUS_INPUT, "the service refuses %s '%.100s'",
                     declaration->is_resource ? "resource" : "process", declaration->name);
-    if (status == GORDIAN_OK && id)
+    if (id)
         *id = mine;
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_client_add_resource(gordian_client *client, const char *name, uint64_t units,
@@ -361,15 +356,15 @@ gordian_status gordian_client_what_if(gordian_client *client, const gordian_even
                                       gordian_reply *reply, gordian_error *error)
 {
     struct call call = {0};
-    gordian_status status = perform_call(client, WIRE_ASK, &call, put_ask, request, error);
-    if (status == GORDIAN_OK && reply) {
+    TRY(perform_call(client, WIRE_ASK, &call, put_ask, request, error));
+    if (reply) {
         bool refused = call.asked.outcome == GORDIAN_OUTCOME_REFUSED;
         *reply = (gordian_reply){
             .outcome = call.asked.outcome,
             .refusal = refused ? call.asked.reason : call.asked.reason & (uint8_t)~WIRE_WAITS,
         };
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static size_t put_state(void *to, size_t room, const void *what)
@@ -382,10 +377,10 @@ gordian_status gordian_client_state(gordian_client *client, uint32_t process,
 {
     gordian_process_state mine = {0};
     struct call call = {.state = &mine};
-    gordian_status status = perform_call(client, WIRE_STATE, &call, put_state, &process, error);
-    if (status == GORDIAN_OK && state)
+    TRY(perform_call(client, WIRE_STATE, &call, put_state, &process, error));
+    if (state)
         *state = mine;
-    return status;
+    return GORDIAN_OK;
 }
 
 static size_t put_line(void *to, size_t room, const void *what)
@@ -398,9 +393,7 @@ gordian_status gordian_client_ask(gordian_client *client, const char *text, cons
 {
     struct call call = {0};
     struct wire_line line = {.text = text_of(text)};
-    gordian_status status = perform_call(client, WIRE_LINE, &call, put_line, &line, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(perform_call(client, WIRE_LINE, &call, put_line, &line, error));
     *json = client->said;
     *length = call.said;
     return GORDIAN_OK;

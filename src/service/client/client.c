@@ -146,13 +146,11 @@ gordian_status gordian_client_open(gordian_client **out, const char *uri,
         uri = getenv("GORDIAN_SERVICE");
     if (!uri || !*uri)
         uri = gordian_client_usual_uri(usual, sizeof usual);
-    gordian_status status = check_options(options, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_options(options, error));
     gordian_client *client = make_client(options);
     if (!client)
         return fail_memory(error);
-    status = find_service(client, uri, options, error);
+    gordian_status status = find_service(client, uri, options, error);
     if (status == GORDIAN_OK)
         status = connect_first(client, error);
     if (status != GORDIAN_OK) {

@@ -132,13 +132,11 @@ static size_t count_unanswered(const gordian_client *client)
 /* A callback cannot wait; it frees a place itself each time it is called. */
 static gordian_status wait_for_room(gordian_client *client, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    while (status == GORDIAN_OK && !client->calling && count_unanswered(client) >= client->window) {
-        status = gordian_client_flush(client, error);
-        if (status == GORDIAN_OK)
-            status = link_wait(client, UINT64_MAX, error);
+    while (!client->calling && count_unanswered(client) >= client->window) {
+        TRY(gordian_client_flush(client, error));
+        TRY(link_wait(client, UINT64_MAX, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* The frame is full: let the service work on it while the next one is filled. */
@@ -285,9 +283,7 @@ static gordian_status ask_outcome(gordian_client *client, const gordian_event *e
 {
     gordian_process_state state;
     gordian_want one = {.resource = event->resource, .units = event->units};
-    gordian_status status = gordian_client_state(client, event->process, &state, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_client_state(client, event->process, &state, error));
     if (event->op == GORDIAN_OP_CANCEL && !state.waiting)
         reply->outcome = client->avoids ? (uint8_t)GORDIAN_VERDICT_CANCELLED
                                         : (uint8_t)GORDIAN_OUTCOME_CANCELLED;
@@ -437,12 +433,11 @@ static gordian_status judge_end(gordian_client *client, uint32_t process, const 
         reply->outcome = GORDIAN_OUTCOME_GRANTED;
         return GORDIAN_OK;
     }
-    gordian_status status = gordian_client_state(client, process, &state, error);
-    if (status == GORDIAN_OK)
-        reply->outcome = state.known && covers_wants(&state, wants, count)
-                             ? (uint8_t)GORDIAN_OUTCOME_GRANTED
-                             : has_ended(client);
-    return status;
+    TRY(gordian_client_state(client, process, &state, error));
+    reply->outcome = state.known && covers_wants(&state, wants, count)
+                         ? (uint8_t)GORDIAN_OUTCOME_GRANTED
+                         : has_ended(client);
+    return GORDIAN_OK;
 }
 
 /* Gives a request up; if it is granted in the same moment, so much the better. */
@@ -450,9 +445,7 @@ static gordian_status give_up(gordian_client *client, uint32_t process, const go
                               size_t count, gordian_reply *reply, gordian_error *error)
 {
     gordian_reply cancel;
-    gordian_status status = gordian_client_cancel(client, process, &cancel, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_client_cancel(client, process, &cancel, error));
     if (cancel.outcome == GORDIAN_OUTCOME_REFUSED)
         return judge_end(client, process, wants, count, reply, error);
     reply->waits = false;

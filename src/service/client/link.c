@@ -420,9 +420,7 @@ static gordian_status take_frames(gordian_client *client, size_t *more, gordian_
         }
         if (found == WIRE_PART)
             break;
-        gordian_status status = answer_take(client, &frame, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(answer_take(client, &frame, error));
         if (client->channel.fd >= 0)
             fifo_take(&client->in, *more);
         *more = WIRE_HEAD_SIZE;

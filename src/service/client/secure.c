@@ -106,10 +106,10 @@ static gordian_status trust_authorities(SSL_CTX *context, const char *path, gord
         return fail(error, GORDIAN_STATUS_INPUT,
                     "there is no store of authorities here: name a file "
                     "with certificates (--tls-ca)");
-    gordian_status status = check_file(what, path, error);
-    if (status == GORDIAN_OK && SSL_CTX_load_verify_locations(context, path, NULL) != 1)
-        status = complain_of_tls(what, path, error);
-    return status;
+    TRY(check_file(what, path, error));
+    if (SSL_CTX_load_verify_locations(context, path, NULL) != 1)
+        TRY(complain_of_tls(what, path, error));
+    return GORDIAN_OK;
 }
 
 /* Nobody is here to ask for one. */

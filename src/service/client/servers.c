@@ -27,12 +27,10 @@ static gordian_status add_server(gordian_client *client, const char *uri,
                                  const struct secure_wishes *wishes, gordian_error *error)
 {
     struct client_server *server = &client->servers[client->server_count];
-    gordian_status status = address_parse(&server->address, uri, error);
-    if (status == GORDIAN_OK)
-        status = channel_prepare(&server->secure, &server->address, wishes, &client->memory, error);
-    if (status == GORDIAN_OK)
-        client->server_count++;
-    return status;
+    TRY(address_parse(&server->address, uri, error));
+    TRY(channel_prepare(&server->secure, &server->address, wishes, &client->memory, error));
+    client->server_count++;
+    return GORDIAN_OK;
 }
 
 /* The path of a Unix socket may have commas in it: there only a scheme begins another address. */

@@ -437,9 +437,7 @@ static gordian_status note_seat(struct dump_reader *reader, struct recorded *ent
 static gordian_status read_operation(struct dump_reader *reader, const struct entry *entry,
                                      struct operation *operation)
 {
-    gordian_status status = read_group_field(reader, entry, operation);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(read_group_field(reader, entry, operation));
     operation->record = field_number(entry, KEY_RECORD);
     operation->created = field_number(entry, KEY_CREATED);
     operation->input = count_elements(entry->fields[KEY_INPUT_SIZES]);
@@ -480,9 +478,7 @@ static gordian_status read_entry(struct dump_reader *reader, const struct value 
     sort_fields(dict, &entry);
     if (!entry.fields[KEY_SEQUENCE])
         return fail(reader->error, GORDIAN_STATUS_INPUT, "an entry without a collective_seq_id");
-    gordian_status status = read_operation(reader, &entry, operation);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(read_operation(reader, &entry, operation));
     recorded.collective = field_number(&entry, KEY_SEQUENCE);
     recorded.p2p = field_number(&entry, KEY_P2P_SEQUENCE);
     recorded.is_p2p =
@@ -491,9 +487,7 @@ static gordian_status read_entry(struct dump_reader *reader, const struct value 
     reader->completed |= operation->state == STATE_COMPLETED;
     operation->sequence = recorded.is_p2p ? recorded.p2p : recorded.collective;
     operation->other = recorded.is_p2p ? recorded.collective : recorded.p2p;
-    status = note_seat(reader, &recorded);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(note_seat(reader, &recorded));
     if (operation->peer != GORDIAN_NONE)
         operation->peer = member_at(reader->job, operation->group, operation->peer);
     /* A send or a receive without a peer says nothing, unless it closes a group. */
@@ -704,13 +698,11 @@ static gordian_status read_dump(struct dump_reader *reader, const struct value *
     if (!value_is(dump, VALUE_DICT))
         return fail(reader->error, GORDIAN_STATUS_INPUT,
                     "no dump of a flight recorder of versions %s: no dictionary", VERSIONS_READ);
-    gordian_status status = check_version(reader, value_find(dump, "version"));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_version(reader, value_find(dump, "version")));
     if (!entries && !value_find(dump, "pg_config"))
         return fail(reader->error, GORDIAN_STATUS_INPUT,
                     "no dump of a flight recorder: it has no entries");
-    status = read_groups(reader, value_find(dump, "pg_config"));
+    gordian_status status = read_groups(reader, value_find(dump, "pg_config"));
     for (uint32_t i = 0; value_is(entries, VALUE_LIST) && i < entries->count; i++) {
         if (status != GORDIAN_OK)
             return status;

@@ -307,13 +307,12 @@ static gordian_status find_missing(struct training *job, struct meeting *meeting
 static gordian_status find_behind(struct training *job, struct meeting *meeting,
                                   gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t i = 0; i < meeting->count && status == GORDIAN_OK; i++) {
+    for (uint32_t i = 0; i < meeting->count; i++) {
         const struct flight *flight = &job->flights[meeting->first + i];
         if (job->ranks[flight->rank].oldest < flight_operation(job, flight)->order)
-            status = add_late(job, meeting, flight->rank, error);
+            TRY(add_late(job, meeting, flight->rank, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status add_meeting(struct training *job, size_t first, uint32_t count,
@@ -339,11 +338,9 @@ static gordian_status add_meeting(struct training *job, size_t first, uint32_t c
 static gordian_status meet_collective(struct training *job, size_t first, uint32_t count,
                                       gordian_error *error)
 {
-    gordian_status status = add_meeting(job, first, count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(add_meeting(job, first, count, error));
     struct meeting *meeting = &job->meetings[job->meeting_count - 1];
-    status = find_missing(job, meeting, error);
+    gordian_status status = find_missing(job, meeting, error);
     if (status == GORDIAN_OK)
         status = find_behind(job, meeting, error);
     meeting->stalled = status == GORDIAN_OK && meeting->late_count == 0 && meeting->completed == 0;

@@ -241,9 +241,7 @@ static gordian_status push_integer_line(struct machine *machine, bool is_long)
     const char *line;
     size_t length;
     int64_t number;
-    gordian_status status = take_line(machine, &line, &length);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(take_line(machine, &line, &length));
     if (!is_long && length == 2 && line[0] == '0' && (line[1] == '0' || line[1] == '1'))
         return push_simple(machine, VALUE_BOOL, line[1] - '0');
     length -= is_long && length && line[length - 1] == 'L';
@@ -257,9 +255,7 @@ static gordian_status push_real_line(struct machine *machine)
     const char *line;
     char text[FLOAT_MOST + 1], *end;
     size_t length;
-    gordian_status status = take_line(machine, &line, &length);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(take_line(machine, &line, &length));
     if (length == 0 || length > FLOAT_MOST)
         return machine_fault(machine, "a line that is no number");
     memcpy(text, line, length);
@@ -338,9 +334,7 @@ static gordian_status push_text_line(struct machine *machine, bool quoted)
 {
     const char *line;
     size_t length;
-    gordian_status status = take_line(machine, &line, &length);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(take_line(machine, &line, &length));
     if (quoted) {
         if (length < 2 || (line[0] != '\'' && line[0] != '"') || line[length - 1] != line[0])
             return machine_fault(machine, "a text without its quotes");
@@ -366,9 +360,7 @@ static gordian_status take_index_line(struct machine *machine, uint64_t *index)
     const char *line;
     size_t length;
     int64_t number;
-    gordian_status status = take_line(machine, &line, &length);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(take_line(machine, &line, &length));
     if (!parse_integer(line, length, &number) || number < 0)
         return machine_fault(machine, "a line that is no number");
     *index = (uint64_t)number;

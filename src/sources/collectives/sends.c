@@ -14,6 +14,8 @@
  * 4. Everything behind its sends leads back to itself: it has stopped, and is absent. */
 #include "sources/collectives/training.h"
 
+#include "foundation/base/error.h"
+
 /* The eager size: up to here NCCL may complete a send into its buffers. With the default of
  * NCCL_BUFFSIZE, 4 MiB in 8 steps, two sends of 512 KiB were seen to complete before a receive, a
  * third not (NVIDIA/nccl issue 544). */
@@ -108,13 +110,9 @@ static void accuse_senders(struct training *job)
 
 gordian_status training_settle_senders(struct training *job, gordian_error *error)
 {
-    gordian_status status = training_find_deadlocked(job, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(training_find_deadlocked(job, error));
     find_crosswise(job);
-    status = training_find_deadlocked(job, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(training_find_deadlocked(job, error));
     accuse_senders(job);
     for (size_t r = 0; r < job->rank_count; r++) {
         struct rank *rank = &job->ranks[r];

@@ -329,11 +329,9 @@ gordian_status training_read(struct training *job, const struct dump_file *files
         return status;
     struct crew crew = {.job = job, .files = files, .count = count};
     struct team *team = NULL;
-    if (threads != 1 && count > 1) {
-        status = team_open(&team, threads, &job->memory, error);
-        if (status != GORDIAN_OK)
-            return status;
-    }
+    if (threads != 1 && count > 1)
+        TRY(team_open(&team, threads, &job->memory, error));
+
     team_do(team, read_some, &crew);
     team_close(team);
     if (crew.failed)
@@ -351,11 +349,9 @@ gordian_status training_take(struct training *job, uint32_t rank, const char *by
         return fail(error, GORDIAN_STATUS_INPUT, "rank %u: too high, or a second dump", rank);
     if (!training_grow(job, (size_t)rank + 1))
         return fail_memory(error);
-    gordian_status status = dump_reader_open(&reader, job, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(dump_reader_open(&reader, job, error));
     job->ranks[rank].listed = true;
-    status = dump_read(reader, bytes, size, &job->ranks[rank], error);
+    gordian_status status = dump_read(reader, bytes, size, &job->ranks[rank], error);
     dump_reader_close(reader);
     return status;
 }

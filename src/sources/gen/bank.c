@@ -258,13 +258,12 @@ static gordian_status one_of_each(struct rounds *rounds, gordian_op op, uint32_t
 static gordian_status take_turns(struct rounds *rounds, uint64_t events)
 {
     uint32_t first = rounds->options->processes - 1;
-    gordian_status status = GORDIAN_OK;
-    for (uint64_t i = 0; i < events && status == GORDIAN_OK; i++) {
+    for (uint64_t i = 0; i < events; i++) {
         uint64_t turn = first > 0 ? i % 3 : i % 2;
-        status = one_of_each(rounds, turn == 1 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
-                             turn == 2 ? first - 1 : first);
+        TRY(one_of_each(rounds, turn == 1 ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
+                        turn == 2 ? first - 1 : first));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status bank_rounds(const struct gen_options *options, struct gen_sink *sink,
@@ -321,14 +320,14 @@ gordian_status bank_textbook(const struct gen_options *options, struct gen_sink 
         {4, {0, 0, 2}}, {1, {1, 0, 2}}, {4, {3, 3, 0}}, {0, {0, 2, 0}},
     };
     (void)options;
-    gordian_status status = sink->begin(sink->context, 5, 3, units, 0, error);
-    for (uint32_t p = 0; p < 5 && status == GORDIAN_OK; p++) {
+    TRY(sink->begin(sink->context, 5, 3, units, 0, error));
+    for (uint32_t p = 0; p < 5; p++) {
         gordian_want wants[3];
         for (uint32_t r = 0; r < 3; r++)
             wants[r] = (gordian_want){claims[p][r], r};
-        status = sink->claim(sink->context, p, wants, 3, error);
+        TRY(sink->claim(sink->context, p, wants, 3, error));
     }
-    for (size_t i = 0; i < sizeof taken / sizeof *taken && status == GORDIAN_OK; i++)
-        status = request_wants(sink, &taken[i], error);
-    return status;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        TRY(request_wants(sink, &taken[i], error));
+    return GORDIAN_OK;
 }

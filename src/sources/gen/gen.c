@@ -169,11 +169,9 @@ static gordian_status check_options(const struct gen_kind *kind, const struct ge
         {"folder", o->folder != NULL, false, true},
         {"json", o->json, false, true},
     };
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        gordian_status status = check_option(kind, &options[i], error);
-        if (status != GORDIAN_OK)
-            return status;
-    }
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        TRY(check_option(kind, &options[i], error));
+
     return check_order(kind, o->order, error);
 }
 
@@ -184,9 +182,7 @@ static gordian_status resolve_options(const struct gen_options *given, struct ge
     const struct gen_kind *kind = find_kind(given->kind);
     if (!kind)
         return unknown_kind(given->kind, error);
-    gordian_status status = check_options(kind, given, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_options(kind, given, error));
     *options = *given;
     if (!options->processes)
         options->processes = kind->processes;
@@ -207,9 +203,7 @@ gordian_status gen_stream(const struct gen_options *options, struct gen_sink *si
 {
     struct gen_options resolved;
     const struct gen_kind *kind;
-    gordian_status status = resolve_options(options, &resolved, &kind, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(resolve_options(options, &resolved, &kind, error));
     if (!kind->stream || (kind->write && !resolved.snapshot))
         return fail(error, GORDIAN_STATUS_INPUT, "kind '%s' is no stream of events", kind->name);
     if (kind->claims && !sink->claim)
@@ -322,9 +316,7 @@ gordian_status gen_write(const struct gen_options *options, struct output *out,
 {
     struct gen_options resolved;
     struct text_sink text = {NULL, &resolved, out};
-    gordian_status status = resolve_options(options, &resolved, &text.kind, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(resolve_options(options, &resolved, &text.kind, error));
     if (text.kind->write && !(text.kind->stream && resolved.snapshot))
         return text.kind->write(&resolved, out, error);
     struct gen_sink sink = {&text, text_begin, text_event, text_claim};

@@ -329,9 +329,7 @@ static gordian_status open_run(struct gen_job *job, gordian_error *error)
 
 gordian_status run_job(struct gen_job *job, gordian_error *error)
 {
-    gordian_status status = open_run(job, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(open_run(job, error));
     for (uint32_t r = job->ranks; r-- > 0;)
         push_rank(job, r);
     while (job->work_count) {

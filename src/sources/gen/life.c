@@ -104,9 +104,7 @@ static gordian_status emit_event(struct life *life, const gordian_event *event)
 static gordian_status feed_event(struct life *life, const gordian_event *event,
                                  gordian_result *result)
 {
-    gordian_status status = gordian_feed(life->system, event, result, life->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_feed(life->system, event, result, life->error));
     if (result->outcome == GORDIAN_OUTCOME_REFUSED) {
         char why[400];
         gordian_refusal_text(life->system, event, result->refusal, why, sizeof why);
@@ -185,14 +183,13 @@ static gordian_status dump_holds(struct life *life, uint32_t process)
 {
     gordian_edge edges[LIFE_HELD_MAX];
     size_t count = life_holdings(life, process, edges);
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         gordian_event event;
         life_request(&event, process, edges[i].resource, edges[i].units);
         event.op = GORDIAN_OP_HOLD;
-        status = life->sink->event(life->sink->context, &event, life->error);
+        TRY(life->sink->event(life->sink->context, &event, life->error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status dump_wait(struct life *life, uint32_t process)
@@ -216,12 +213,11 @@ static gordian_status dump_wait(struct life *life, uint32_t process)
 
 static gordian_status dump_edges(struct life *life)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t p = 0; p < life->options->processes && status == GORDIAN_OK; p++)
-        status = dump_holds(life, p);
-    for (uint32_t p = 0; p < life->options->processes && status == GORDIAN_OK; p++)
-        status = dump_wait(life, p);
-    return status;
+    for (uint32_t p = 0; p < life->options->processes; p++)
+        TRY(dump_holds(life, p));
+    for (uint32_t p = 0; p < life->options->processes; p++)
+        TRY(dump_wait(life, p));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the whole */

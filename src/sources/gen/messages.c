@@ -50,9 +50,7 @@ static gordian_status begin_await(struct talk *talk, uint32_t process, gordian_e
 {
     gordian_result result;
     gordian_event event = draw_await(talk, process);
-    gordian_status status = gordian_feed(talk->system, &event, &result, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_feed(talk->system, &event, &result, error));
     write_event(talk, &event);
     bool stuck =
         result.outcome == GORDIAN_OUTCOME_DEADLOCK || result.outcome == GORDIAN_OUTCOME_DOOMED;
@@ -119,12 +117,12 @@ gordian_status talk_waits(const struct gen_options *options, struct gen_sink *si
     if (options->processes < 2)
         return fail(error, GORDIAN_STATUS_INPUT, "messages need two processes");
     random_seed(&talk.random, options->seed);
-    gordian_status status = sink->begin(sink->context, options->processes, 0, NULL, 1, error);
-    for (uint32_t p = 0; p < options->processes && status == GORDIAN_OK; p++) {
+    TRY(sink->begin(sink->context, options->processes, 0, NULL, 1, error));
+    for (uint32_t p = 0; p < options->processes; p++) {
         if (!random_chance(&talk.random, options->contention))
             continue;
         gordian_event event = draw_await(&talk, p);
-        status = sink->event(sink->context, &event, error);
+        TRY(sink->event(sink->context, &event, error));
     }
-    return status;
+    return GORDIAN_OK;
 }

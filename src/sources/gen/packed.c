@@ -71,11 +71,11 @@ static gordian_status packed_event(void *context, const gordian_event *event, go
     size_t count = event->wants ? event->want_count : 1;
     if (event->op == GORDIAN_OP_AWAIT)
         return packed_await(sink, event, error);
-    gordian_status status = meet_process(sink, event->process, error);
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = (event->op == GORDIAN_OP_HOLD ? gordian_snapshot_hold : gordian_snapshot_wait)(
-            sink->snapshot, sink->ids[event->process], wants[i].resource, wants[i].units, error);
-    return status;
+    TRY(meet_process(sink, event->process, error));
+    for (size_t i = 0; i < count; i++)
+        TRY((event->op == GORDIAN_OP_HOLD ? gordian_snapshot_hold : gordian_snapshot_wait)(
+            sink->snapshot, sink->ids[event->process], wants[i].resource, wants[i].units, error));
+    return GORDIAN_OK;
 }
 
 static const char *spell(struct packed_sink *sink, const char *prefix, uint32_t number)

@@ -91,18 +91,18 @@ gordian_status shape_chain(const struct gen_options *options, struct gen_sink *s
     random_seed(&random, options->seed);
     scatter_init(&scatter, &random, count);
 
-    gordian_status status = begin_shape(&shape);
-    for (uint32_t p = 0; p < count && status == GORDIAN_OK; p++)
-        status = put_hold(&shape, p, (p + count - 1) % count);
-    for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    TRY(begin_shape(&shape));
+    for (uint32_t p = 0; p < count; p++)
+        TRY(put_hold(&shape, p, (p + count - 1) % count));
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t p = i;
         if (order == 't') /* next to the running one first; the running one itself last */
             p = i + 1 < count ? count - 2 - i : i;
         else if (order == 'r')
             p = scatter_map(&scatter, i);
-        status = put_wait(&shape, p, p);
+        TRY(put_wait(&shape, p, p));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ chains */
@@ -189,13 +189,13 @@ gordian_status shape_forest(const struct gen_options *options, struct gen_sink *
     struct shape shape = {options, sink, error};
     struct random random;
     random_seed(&random, options->seed);
-    gordian_status status = begin_shape(&shape);
-    for (uint32_t q = 0; q < options->resources && status == GORDIAN_OK; q++)
-        status = put_hold(&shape, (uint32_t)random_below(&random, options->processes), q);
-    for (uint32_t p = 0; p < options->processes && status == GORDIAN_OK; p++)
+    TRY(begin_shape(&shape));
+    for (uint32_t q = 0; q < options->resources; q++)
+        TRY(put_hold(&shape, (uint32_t)random_below(&random, options->processes), q));
+    for (uint32_t p = 0; p < options->processes; p++)
         if (random_chance(&random, options->contention))
-            status = put_wait(&shape, p, (uint32_t)random_below(&random, options->resources));
-    return status;
+            TRY(put_wait(&shape, p, (uint32_t)random_below(&random, options->resources)));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ hot */
@@ -205,16 +205,14 @@ gordian_status shape_forest(const struct gen_options *options, struct gen_sink *
 static gordian_status rotate_holds(const struct shape *shape, uint64_t events)
 {
     const uint32_t processes = shape->options->processes, resources = shape->options->resources;
-    gordian_status status = GORDIAN_OK;
-    for (uint64_t done = 0; done < events && status == GORDIAN_OK; done++) {
+    for (uint64_t done = 0; done < events; done++) {
         uint64_t turn = done / 2;
         uint32_t resource = (uint32_t)(turn % resources);
         uint32_t members = (processes - resource + resources - 1) / resources;
         uint32_t holder = resource + resources * (uint32_t)(turn / resources % members);
-        status =
-            put_event(shape, done % 2 ? GORDIAN_OP_REQUEST : GORDIAN_OP_RELEASE, holder, resource);
+        TRY(put_event(shape, done % 2 ? GORDIAN_OP_REQUEST : GORDIAN_OP_RELEASE, holder, resource));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status shape_hot(const struct gen_options *options, struct gen_sink *sink,

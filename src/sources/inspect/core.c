@@ -360,9 +360,7 @@ static gordian_status read_segments(struct core *core, const Elf64_Ehdr *header,
             core->target.truncated = true;
             break;
         }
-        gordian_status status = take_segment(core, &part, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(take_segment(core, &part, error));
     }
     if (core->segment_count)
         qsort(core->segments, core->segment_count, sizeof *core->segments, compare_segments);

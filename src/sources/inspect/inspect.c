@@ -11,9 +11,7 @@
 /* The first listing, and what the experts make of it. */
 static gordian_status explain_sight(struct sight *sight, gordian_error *error)
 {
-    gordian_status status = sight_begin(sight, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(sight_begin(sight, error));
     experts_explain(sight);
     return sight->failed ? fail_memory(error) : GORDIAN_OK;
 }
@@ -21,10 +19,9 @@ static gordian_status explain_sight(struct sight *sight, gordian_error *error)
 /* The second one. */
 static gordian_status settle_sight(struct sight *sight, gordian_error *error)
 {
-    gordian_status status = sight_settle(sight, error);
-    if (status == GORDIAN_OK)
-        experts_settle(sight);
-    return status;
+    TRY(sight_settle(sight, error));
+    experts_settle(sight);
+    return GORDIAN_OK;
 }
 
 /* What is only likely must at least last: members that move meanwhile acquit it. */
@@ -39,10 +36,9 @@ static gordian_status await_likely(struct sight *sight, struct findings *finding
     if (!any || !live)
         return GORDIAN_OK;
     nanosleep(&(struct timespec){0, LASTING_NS}, NULL);
-    gordian_status status = settle_sight(sight, error);
-    if (status == GORDIAN_OK)
-        findings_acquit(findings, sight);
-    return status;
+    TRY(settle_sight(sight, error));
+    findings_acquit(findings, sight);
+    return GORDIAN_OK;
 }
 
 /* What the verdict depends on is asked, of the processes that are part of a finding; all is looked

@@ -81,10 +81,9 @@ static bool is_stuck(const struct sight_thread *thread)
 static gordian_status add_process(struct judgement *judgement, uint32_t thread, uint32_t *process,
                                   gordian_error *error)
 {
-    gordian_status status = gordian_snapshot_add_process(judgement->snapshot, process, error);
-    if (status == GORDIAN_OK)
-        judgement->thread_of[judgement->process_count++] = thread;
-    return status;
+    TRY(gordian_snapshot_add_process(judgement->snapshot, process, error));
+    judgement->thread_of[judgement->process_count++] = thread;
+    return GORDIAN_OK;
 }
 
 static gordian_status add_processes(struct judgement *judgement, gordian_error *error)
@@ -95,9 +94,7 @@ static gordian_status add_processes(struct judgement *judgement, gordian_error *
         if (!is_stuck(thread) || thread->wait == SIGHT_NONE ||
             sight->edges[thread->wait].word > judgement->word)
             continue;
-        gordian_status status = add_process(judgement, i, &judgement->process_of[i], error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(add_process(judgement, i, &judgement->process_of[i], error));
     }
     return GORDIAN_OK;
 }
@@ -172,20 +169,18 @@ static gordian_status add_lock(struct judgement *judgement, uint32_t index, gord
         return GORDIAN_OK;
     uint64_t units = lock->kind == INCIDENT_RWLOCK && lock->units > held ? lock->units : held;
     judgement->units_of[index] = units;
-    gordian_status status = add_resource(judgement, (struct resource){index, SIGHT_NONE}, units,
-                                         &judgement->resource_of[index], error);
-    for (uint32_t i = lock->first_hold; i != SIGHT_NONE && status == GORDIAN_OK;
-         i = sight->edges[i].next_hold) {
+    TRY(add_resource(judgement, (struct resource){index, SIGHT_NONE}, units,
+                     &judgement->resource_of[index], error));
+    for (uint32_t i = lock->first_hold; i != SIGHT_NONE; i = sight->edges[i].next_hold) {
         uint32_t process;
         if (!counts_hold(judgement, &sight->edges[i]))
             continue;
-        status = holder_process(judgement, sight->edges[i].thread, &process, error);
-        if (status == GORDIAN_OK && process != SIGHT_NONE)
-            status =
-                gordian_snapshot_hold(judgement->snapshot, process, judgement->resource_of[index],
-                                      sight->edges[i].units, error);
+        TRY(holder_process(judgement, sight->edges[i].thread, &process, error));
+        if (process != SIGHT_NONE)
+            TRY(gordian_snapshot_hold(judgement->snapshot, process, judgement->resource_of[index],
+                                      sight->edges[i].units, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* A wait that anybody could end, as far as is known. */
@@ -272,18 +267,18 @@ static gordian_status add_anybody(struct judgement *judgement, uint32_t target,
 {
     struct sight *sight = judgement->sight;
     uint32_t first = sight->first_thread[target], end = sight->first_thread[target + 1];
-    gordian_status status = add_resource(judgement, (struct resource){SIGHT_NONE, target},
-                                         end - first, &judgement->anybody[target], error);
-    for (uint32_t i = first; i < end && status == GORDIAN_OK; i++) {
+    TRY(add_resource(judgement, (struct resource){SIGHT_NONE, target}, end - first,
+                     &judgement->anybody[target], error));
+    for (uint32_t i = first; i < end; i++) {
         const struct sight_edge *wait = &sight->edges[sight->threads[i].wait];
         uint32_t process = judgement->process_of[i];
-        status = gordian_snapshot_hold(judgement->snapshot, process, judgement->anybody[target], 1,
-                                       error);
-        if (status == GORDIAN_OK && for_anybody(judgement, wait))
-            status = gordian_snapshot_wait(judgement->snapshot, process, judgement->anybody[target],
-                                           others_needed(sight, wait, end - first), error);
+        TRY(gordian_snapshot_hold(judgement->snapshot, process, judgement->anybody[target], 1,
+                                  error));
+        if (for_anybody(judgement, wait))
+            TRY(gordian_snapshot_wait(judgement->snapshot, process, judgement->anybody[target],
+                                      others_needed(sight, wait, end - first), error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ findings */
@@ -745,12 +740,11 @@ static bool has_likely(const struct sight *sight)
  * tells a person more than that nobody is left. */
 gordian_status judge_sight(struct sight *sight, struct findings *findings, gordian_error *error)
 {
-    gordian_status status = judge_once(sight, findings, WORD_PROVED, false, error);
-    if (status == GORDIAN_OK && has_likely(sight))
-        status = judge_once(sight, findings, WORD_LIKELY, false, error);
-    if (status == GORDIAN_OK)
-        status = judge_once(sight, findings, WORD_PROVED, true, error);
-    if (status == GORDIAN_OK && has_likely(sight))
-        status = judge_once(sight, findings, WORD_LIKELY, true, error);
-    return status;
+    TRY(judge_once(sight, findings, WORD_PROVED, false, error));
+    if (has_likely(sight))
+        TRY(judge_once(sight, findings, WORD_LIKELY, false, error));
+    TRY(judge_once(sight, findings, WORD_PROVED, true, error));
+    if (has_likely(sight))
+        TRY(judge_once(sight, findings, WORD_LIKELY, true, error));
+    return GORDIAN_OK;
 }

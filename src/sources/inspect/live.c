@@ -467,15 +467,13 @@ static gordian_status read_machine(struct target *target, gordian_error *error)
 static gordian_status open_parts(struct target *target, gordian_error *error)
 {
     char path[64];
-    gordian_status status = read_machine(target, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(read_machine(target, error));
     if (!read_places(target))
         return fail_memory(error);
     snprintf(path, sizeof path, "/proc/%u/maps", target->through);
     if (!read_whole(target, path, &target->maps, &target->maps_size))
         return list_failure(target, errno, error);
-    status = target_parse_maps(target, error);
+    gordian_status status = target_parse_maps(target, error);
     if (status == GORDIAN_OK)
         status = live_list(target, error);
     /* The same right that memory needs: asked for now, so that it is said now. */

@@ -201,9 +201,7 @@ gordian_status sight_begin(struct sight *sight, gordian_error *error)
     forget_look(sight);
     for (uint32_t process = 0; process < sight->target_count; process++) {
         struct target *target = sight->targets[process];
-        gordian_status status = list_target(target, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(list_target(target, error));
         refresh_target(sight, process);
         sight->first_thread[process] = (uint32_t)sight->thread_count;
         sight->grew[process] = false;
@@ -253,9 +251,7 @@ gordian_status sight_settle(struct sight *sight, gordian_error *error)
     for (uint32_t process = 0; process < sight->target_count; process++) {
         struct target *target = sight->targets[process];
         uint32_t first = sight->first_thread[process], end = sight->first_thread[process + 1];
-        gordian_status status = list_target(target, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(list_target(target, error));
         size_t known = 0;
         for (uint32_t i = first; i < end; i++) {
             struct sight_thread *thread = &sight->threads[i];

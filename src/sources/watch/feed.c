@@ -124,20 +124,14 @@ static void find_groups(struct grouping *grouping)
 static gordian_status take_out(struct feed *feed, const struct fed_group *group,
                                gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < group->process_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < group->process_count; i++) {
         const gordian_event event = {.op = GORDIAN_OP_EXIT, .process = group->processes[i]};
-        status = gordian_client_send(feed->client, &event, NULL, NULL, error);
+        TRY(gordian_client_send(feed->client, &event, NULL, NULL, error));
     }
-    if (status == GORDIAN_OK)
-        status = gordian_client_drain(feed->client, CONNECT_MS, error);
-    if (status == GORDIAN_OK)
-        status = gordian_client_remove(feed->client, false, group->processes, group->process_count,
-                                       error);
-    if (status == GORDIAN_OK)
-        status = gordian_client_remove(feed->client, true, group->resources, group->resource_count,
-                                       error);
-    return status;
+    TRY(gordian_client_drain(feed->client, CONNECT_MS, error));
+    TRY(gordian_client_remove(feed->client, false, group->processes, group->process_count, error));
+    return gordian_client_remove(feed->client, true, group->resources, group->resource_count,
+                                 error);
 }
 
 /* ------------------------------------------------------------------ in */
@@ -178,9 +172,7 @@ static gordian_status add_hold(struct feed *feed, struct grouping *grouping,
     snprintf(name, sizeof name, "%s/%.110s/%zu",
              grouping->servers->sources[arrow->to.source]->label, about, group->resource_count + 1);
     clean_name(name);
-    gordian_status status = gordian_client_add_resource(feed->client, name, 1, &resource, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_client_add_resource(feed->client, name, 1, &resource, error));
     group->resources[group->resource_count++] = resource;
     const gordian_event event = {.op = GORDIAN_OP_HOLD,
                                  .process = grouping->id[node_of(grouping, arrow->to)],
@@ -297,11 +289,11 @@ static gordian_status feed_groups(struct feed *feed, struct grouping *grouping,
                                   gordian_error *error)
 {
     find_groups(grouping);
-    gordian_status status = drop_groups(feed, grouping, error);
-    for (uint32_t i = 0; i < grouping->nodes && status == GORDIAN_OK; i++)
+    TRY(drop_groups(feed, grouping, error));
+    for (uint32_t i = 0; i < grouping->nodes; i++)
         if (grouping->signatures[i] && !find_group(feed, grouping->signatures[i]))
-            status = put_in(feed, grouping, i, error);
-    return status;
+            TRY(put_in(feed, grouping, i, error));
+    return GORDIAN_OK;
 }
 
 gordian_status feed_update(struct feed *feed, const struct servers *servers,

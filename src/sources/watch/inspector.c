@@ -32,10 +32,8 @@ struct inspector {
 static gordian_status open_sight(struct inspector *inspector, uint32_t pid, gordian_error *error)
 {
     struct target *target;
-    gordian_status status = target_open_live(&target, pid, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = sight_open(&inspector->sight, &target, 1, error);
+    TRY(target_open_live(&target, pid, error));
+    gordian_status status = sight_open(&inspector->sight, &target, 1, error);
     if (status != GORDIAN_OK)
         target_close(target);
     return status;

@@ -131,10 +131,8 @@ static gordian_status add_choice(gordian_snapshot *snapshot, const struct verdic
         units += other->any && is_in(other, scope) &&
                  node_of(verdict, other->from) == node_of(verdict, arrow->from);
     }
-    gordian_status status = gordian_snapshot_add_resource(snapshot, units, choice, error);
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_wait(snapshot, node_of(verdict, arrow->from), *choice, 1, error);
-    return status;
+    TRY(gordian_snapshot_add_resource(snapshot, units, choice, error));
+    return gordian_snapshot_wait(snapshot, node_of(verdict, arrow->from), *choice, 1, error);
 }
 
 static gordian_status add_to_snapshot(gordian_snapshot *snapshot, const struct verdict *verdict,
@@ -400,12 +398,9 @@ static gordian_status judge_moment(struct verdict *verdict, const struct links *
         return fail_memory(error);
     if (verdict->arrow_count == 0)
         return GORDIAN_OK;
-    gordian_status status = judge_scope(verdict, SCOPE_HARD, sources, error);
-    if (status == GORDIAN_OK)
-        status = judge_scope(verdict, SCOPE_LOCAL, sources, error);
-    if (status == GORDIAN_OK)
-        status = judge_scope(verdict, SCOPE_LASTING, sources, error);
-    return status;
+    TRY(judge_scope(verdict, SCOPE_HARD, sources, error));
+    TRY(judge_scope(verdict, SCOPE_LOCAL, sources, error));
+    return judge_scope(verdict, SCOPE_LASTING, sources, error);
 }
 
 static gordian_status number_nodes(struct verdict *verdict, struct source *const *sources,

@@ -37,10 +37,9 @@ gordian_status servers_add(struct servers *servers, const char *address, gordian
                      sizeof *servers->sources))
         return fail_memory(error);
     struct source *source;
-    gordian_status status = source_open(&source, address, &servers->pace, &servers->memory, error);
-    if (status == GORDIAN_OK)
-        servers->sources[servers->count++] = source;
-    return status;
+    TRY(source_open(&source, address, &servers->pace, &servers->memory, error));
+    servers->sources[servers->count++] = source;
+    return GORDIAN_OK;
 }
 
 gordian_status servers_inspect(struct servers *servers, uint32_t pid, gordian_error *error)
@@ -49,10 +48,9 @@ gordian_status servers_inspect(struct servers *servers, uint32_t pid, gordian_er
                      sizeof *servers->sources))
         return fail_memory(error);
     struct source *source;
-    gordian_status status = inspector_open(&source, pid, &servers->pace, &servers->memory, error);
-    if (status == GORDIAN_OK)
-        servers->sources[servers->count++] = source;
-    return status;
+    TRY(inspector_open(&source, pid, &servers->pace, &servers->memory, error));
+    servers->sources[servers->count++] = source;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ turns */

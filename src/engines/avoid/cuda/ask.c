@@ -108,10 +108,8 @@ static gordian_status resident_blocks(struct banker *b, const struct gpu_launch 
     if (b->shape_blocks == 0 || b->shape_threads != launch->threads ||
         b->shape_shared != launch->shared || b->shape_wide != b->parts.wide) {
         unsigned fitting = 0;
-        gordian_status status = gpu_resident_blocks(b->gpu, launch->kernel, launch->threads,
-                                                    launch->shared, &fitting, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(gpu_resident_blocks(b->gpu, launch->kernel, launch->threads, launch->shared, &fitting,
+                                error));
         b->shape_blocks = fitting;
         b->shape_threads = launch->threads;
         b->shape_shared = launch->shared;
@@ -157,9 +155,7 @@ static gordian_status choose_blocks(struct banker *b, const struct banker_argume
                                     struct gpu_launch *launch, gordian_error *error)
 {
     unsigned resident = 0, warps = launch->threads / 32;
-    gordian_status status = resident_blocks(b, launch, &resident, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(resident_blocks(b, launch, &resident, error));
     unsigned blocks = (arguments->processes + warps - 1) / warps;
     unsigned most = b->info.emulated ? 3 : 2 * b->info.multiprocessors;
     blocks = blocks < most ? blocks : most;
@@ -215,16 +211,14 @@ gordian_status banker_safe(struct banker *b, const struct ledger_change *change,
     *safe = true;
     if (is_trivial(b))
         return GORDIAN_OK;
-    gordian_status status = banker_catch_up(b, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(banker_catch_up(b, error));
     struct banker_arguments arguments = arguments_for(b);
     if (change) {
         arguments.process = change->kind == CHANGE_TAKE ? BANKER_NONE : change->process;
         arguments.want_count = put_wants(b, change, b->desk.wants);
         arguments.stop = arguments.process != BANKER_NONE;
     }
-    status = ask_device(b, &arguments, error);
+    gordian_status status = ask_device(b, &arguments, error);
     const struct banker_result *result = b->desk.result;
     *safe = arguments.stop ? result->fits != 0 : result->finished == arguments.processes;
     return status;
@@ -276,14 +270,10 @@ gordian_status banker_safe_each(struct banker *b, const struct ledger_change *ch
             safe[done++] = true;
             continue;
         }
-        gordian_status status = banker_catch_up(b, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(banker_catch_up(b, error));
         struct banker_arguments arguments = arguments_for(b);
         size_t taken = put_requests(b, changes + done, count - done, &arguments);
-        status = ask_device(b, &arguments, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(ask_device(b, &arguments, error));
         for (size_t i = 0; i < taken; i++)
             safe[done + i] = b->desk.answers[i] != 0;
         done += taken;

@@ -450,22 +450,17 @@ static gordian_status load_state(struct banker *b, gordian_error *error)
     uint64_t row_bytes = parts->stride * banker_unit(parts->wide);
     uint64_t bytes = row_bytes * parts->process_room;
     uint32_t limit = b->ledger->process_limit, step = (uint32_t)(b->lists.rows_size / row_bytes);
-    gordian_status status = gpu_zero(b->gpu, parts->need, bytes, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(b->gpu, parts->held, bytes, error);
-    for (uint32_t from = 0; from < limit && status == GORDIAN_OK; from += step) {
+    TRY(gpu_zero(b->gpu, parts->need, bytes, error));
+    TRY(gpu_zero(b->gpu, parts->held, bytes, error));
+    for (uint32_t from = 0; from < limit; from += step) {
         uint32_t to = limit - from < step ? limit : from + step;
-        status = send_rows(b, true, from, to, error);
-        if (status == GORDIAN_OK)
-            status = send_rows(b, false, from, to, error);
+        TRY(send_rows(b, true, from, to, error));
+        TRY(send_rows(b, false, from, to, error));
     }
-    if (status == GORDIAN_OK)
-        status = send_free(b, error);
-    if (status == GORDIAN_OK)
-        status = make_orders(b, error);
-    if (status == GORDIAN_OK)
-        b->stale = false;
-    return status;
+    TRY(send_free(b, error));
+    TRY(make_orders(b, error));
+    b->stale = false;
+    return GORDIAN_OK;
 }
 
 gordian_status banker_catch_up(struct banker *b, gordian_error *error)

@@ -65,9 +65,7 @@ gordian_status gordian_plan_add_resource(gordian_plan *plan, const char *name, u
                                          uint32_t *id, gordian_error *error)
 {
     uint32_t resource = plan->resource_count;
-    gordian_status status = names_check(&plan->resource_names, name, "resource", error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(names_check(&plan->resource_names, name, "resource", error));
     if (resource == PLAN_NONE - 1)
         return fail(error, GORDIAN_STATUS_INPUT, "too many resources");
     if (!memory_grow32(&plan->memory, &plan->pools, &plan->resource_room, resource + 1,
@@ -92,19 +90,17 @@ static gordian_status check_resource(const gordian_plan *plan, uint32_t resource
 gordian_status gordian_plan_set_units(gordian_plan *plan, uint32_t resource, uint64_t units,
                                       gordian_error *error)
 {
-    gordian_status status = check_resource(plan, resource, error);
-    if (status == GORDIAN_OK)
-        plan->pools[resource].units = units;
-    return status;
+    TRY(check_resource(plan, resource, error));
+    plan->pools[resource].units = units;
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_plan_set_cost(gordian_plan *plan, uint32_t resource, uint64_t cost,
                                      gordian_error *error)
 {
-    gordian_status status = check_resource(plan, resource, error);
-    if (status == GORDIAN_OK)
-        plan->pools[resource].cost = cost;
-    return status;
+    TRY(check_resource(plan, resource, error));
+    plan->pools[resource].cost = cost;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ claims */
@@ -113,11 +109,9 @@ gordian_status gordian_plan_set_cost(gordian_plan *plan, uint32_t resource, uint
 static gordian_status sort_claims(gordian_plan *plan, const gordian_want *claims, size_t count,
                                   size_t *sorted, gordian_error *error)
 {
-    for (size_t i = 0; i < count; i++) {
-        gordian_status status = check_resource(plan, claims[i].resource, error);
-        if (status != GORDIAN_OK)
-            return status;
-    }
+    for (size_t i = 0; i < count; i++)
+        TRY(check_resource(plan, claims[i].resource, error));
+
     if (!memory_grow(&plan->memory, &plan->scratch, &plan->scratch_room, count,
                      sizeof *plan->scratch))
         return fail_memory(error);
@@ -206,14 +200,12 @@ static gordian_status prepare_claims(gordian_plan *plan, uint32_t process,
                                      const gordian_want *claims, size_t count, size_t *sorted,
                                      gordian_error *error)
 {
-    gordian_status status = sort_claims(plan, claims, count, sorted, error);
-    if (status == GORDIAN_OK)
-        status = check_sums(plan, process, *sorted, error);
-    if (status == GORDIAN_OK &&
-        !memory_grow(&plan->memory, &plan->claims, &plan->claim_room,
+    TRY(sort_claims(plan, claims, count, sorted, error));
+    TRY(check_sums(plan, process, *sorted, error));
+    if (!memory_grow(&plan->memory, &plan->claims, &plan->claim_room,
                      plan->claim_count + claims_room(plan, process, *sorted), sizeof *plan->claims))
-        status = fail_memory(error);
-    return status;
+        return fail_memory(error);
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_plan_add_process(gordian_plan *plan, const char *name,
@@ -248,8 +240,7 @@ gordian_status gordian_plan_set_claims(gordian_plan *plan, uint32_t process,
     size_t sorted;
     if (process >= plan->process_count)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
-    gordian_status status = prepare_claims(plan, process, claims, count, &sorted, error);
-    if (status == GORDIAN_OK)
-        place_claims(plan, process, sorted);
-    return status;
+    TRY(prepare_claims(plan, process, claims, count, &sorted, error));
+    place_claims(plan, process, sorted);
+    return GORDIAN_OK;
 }

@@ -60,9 +60,7 @@ static gordian_status gather_claims(struct plan_reader *reader, size_t *count, g
         if (claim.resource == PLAN_NONE)
             return trace_fail(trace, &item->word, error, "resource '%s' was never declared",
                               trace_show(&item->name, shown));
-        gordian_status status = trace_claim(trace, item, &claim.units, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(trace_claim(trace, item, &claim.units, error));
         reader->claims[(*count)++] = claim;
     }
     return GORDIAN_OK;

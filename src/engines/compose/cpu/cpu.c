@@ -387,10 +387,8 @@ static gordian_status run_cpu_by(bool by_states, const gordian_circuit *circuit,
 {
     *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator)};
     struct cpu cpu;
-    gordian_status status = compose_take_order(circuit, options, result, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = cpu_open(&cpu, circuit, options, result, error);
+    TRY(compose_take_order(circuit, options, result, error));
+    gordian_status status = cpu_open(&cpu, circuit, options, result, error);
     cpu.by_states = by_states;
     if (status == GORDIAN_OK)
         result->workers = team_size(cpu.team);

@@ -128,10 +128,8 @@ gordian_status device_dead(struct compose_device *device, const struct dead_ques
                                               .most = enough,
                                               .capacity = first && room ? enough : 0};
     uint64_t bytes = options.capacity * sizeof *first;
-    gordian_status status = device_take(device, bytes, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gpu_array_create(&found, device->gpu, &options, error);
+    TRY(device_take(device, bytes, error));
+    gordian_status status = gpu_array_create(&found, device->gpu, &options, error);
     if (status == GORDIAN_OK)
         status = look_for_dead(device, question, question->below, found, count, error);
     if (status == GORDIAN_OK && bytes && *count)
@@ -188,14 +186,13 @@ static gordian_status ask_distances(struct ways *ways, uint32_t count, uint32_t 
 static gordian_status mark_initial(struct ways *ways, gordian_error *error)
 {
     const struct packed *packed = ways->device->packed;
-    gordian_status status = GORDIAN_OK;
-    for (uint64_t i = 0; i < packed->circuit->initial && status == GORDIAN_OK;) {
+    for (uint64_t i = 0; i < packed->circuit->initial;) {
         uint32_t count = 0;
         for (; count < BATCH && i < packed->circuit->initial; i++)
             ways->asked[count++] = packed_initial(packed, i);
-        status = ask_distances(ways, count, 1, error);
+        TRY(ask_distances(ways, count, 1, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status step_distances(struct ways *ways, uint32_t now, bool *changed, bool *many,
@@ -335,15 +332,11 @@ static gordian_status number_of(struct compose_device *device, struct ways *ways
     *number = full ? packed_number(device->packed, state) : 0;
     if (full)
         return GORDIAN_OK;
-    gordian_status status = gpu_write(device->gpu, ways->states, &state, sizeof state, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(device->gpu, CONTROL(device, taken), sizeof *number, error);
-    if (status == GORDIAN_OK)
-        status = device_launch(device, "compose_below", device_items(device), &arguments,
-                               sizeof arguments, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(device->gpu, number, CONTROL(device, taken), sizeof *number, error);
-    return status;
+    TRY(gpu_write(device->gpu, ways->states, &state, sizeof state, error));
+    TRY(gpu_zero(device->gpu, CONTROL(device, taken), sizeof *number, error));
+    TRY(device_launch(device, "compose_below", device_items(device), &arguments, sizeof arguments,
+                      error));
+    return gpu_read(device->gpu, number, CONTROL(device, taken), sizeof *number, error);
 }
 
 static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t distance, bool full,

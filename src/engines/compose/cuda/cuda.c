@@ -112,10 +112,9 @@ static gordian_status run_on(struct gpu *gpu, const struct compose_tuning *tunin
                              bool *delivering, gordian_error *error)
 {
     struct compose_device *device;
-    gordian_status status = compose_device_open(&device, gpu, tuning, circuit, options, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = options->full ? run_full(device, result, error) : run_reachable(device, result, error);
+    TRY(compose_device_open(&device, gpu, tuning, circuit, options, error));
+    gordian_status status =
+        options->full ? run_full(device, result, error) : run_reachable(device, result, error);
     if (status == GORDIAN_OK && sink) {
         *delivering = true;
         status = result->uncounted
@@ -192,10 +191,8 @@ static gordian_status cuda_run(const gordian_circuit *circuit,
                             .too_late = &asked.delivering,
                             .note = result->note,
                             .note_size = sizeof result->note};
-    gordian_status status = begin_result(circuit, options, result, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gpu_work(&work, &memory, error);
+    TRY(begin_result(circuit, options, result, error));
+    gordian_status status = gpu_work(&work, &memory, error);
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);
     return status;

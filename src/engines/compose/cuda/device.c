@@ -36,10 +36,8 @@ gordian_status device_alloc(struct compose_device *device, gpu_address *out, uin
                             gordian_error *error)
 {
     *out = 0;
-    gordian_status status = device_take(device, bytes, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gpu_alloc(device->gpu, out, bytes, error);
+    TRY(device_take(device, bytes, error));
+    gordian_status status = gpu_alloc(device->gpu, out, bytes, error);
     if (status != GORDIAN_OK) {
         *out = 0;
         device_give(device, bytes);
@@ -59,10 +57,10 @@ void device_free(struct compose_device *device, gpu_address *address, uint64_t b
 static gordian_status device_upload(struct compose_device *device, gpu_address *out,
                                     const void *from, uint64_t bytes, gordian_error *error)
 {
-    gordian_status status = device_alloc(device, out, bytes ? bytes : 8, error);
-    if (status == GORDIAN_OK && bytes)
-        status = gpu_write(device->gpu, *out, from, bytes, error);
-    return status;
+    TRY(device_alloc(device, out, bytes ? bytes : 8, error));
+    if (bytes)
+        TRY(gpu_write(device->gpu, *out, from, bytes, error));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ launches */

@@ -135,9 +135,7 @@ static gordian_status new_table(struct compose_device *device, uint64_t slots, g
 {
     struct compose_set *set = &device->set;
     gpu_address table;
-    gordian_status status = device_alloc(device, &table, slots * sizeof(uint64_t), error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(device_alloc(device, &table, slots * sizeof(uint64_t), error));
     device_free(device, &set->table, set->slots * sizeof(uint64_t));
     set->table = table;
     set->slots = slots;
@@ -241,32 +239,26 @@ static gordian_status seed_bitmap(struct compose_device *device, gpu_address buf
 {
     struct compose_tally tally;
     uint64_t count;
-    gordian_status status = write_tally(device, 0, error);
-    for (uint64_t first = 0; first < device->packed->circuit->initial && status == GORDIAN_OK;
-         first += count) {
-        status = send_seeds(device, first, buffer, &count, error);
-        if (status == GORDIAN_OK)
-            status =
-                mark_states(device, buffer, count, 0, device->set.bitmap, device->waiting, error);
+    TRY(write_tally(device, 0, error));
+    for (uint64_t first = 0; first < device->packed->circuit->initial; first += count) {
+        TRY(send_seeds(device, first, buffer, &count, error));
+        TRY(mark_states(device, buffer, count, 0, device->set.bitmap, device->waiting, error));
     }
-    if (status == GORDIAN_OK)
-        status = read_tally(device, &tally, error);
-    if (status == GORDIAN_OK)
-        device->progress.states = tally.size;
-    return status;
+    TRY(read_tally(device, &tally, error));
+    device->progress.states = tally.size;
+    return GORDIAN_OK;
 }
 
 static gordian_status seed_table(struct compose_device *device, gpu_address buffer,
                                  gordian_error *error)
 {
     uint64_t count = 0;
-    gordian_status status = GORDIAN_OK;
-    for (uint64_t first = 0; first < device->packed->circuit->initial && status == GORDIAN_OK &&
-                             device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
+    for (uint64_t first = 0;
+         first < device->packed->circuit->initial && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
          first += count) {
         bool again = true;
-        status = send_seeds(device, first, buffer, &count, error);
-        while (again && status == GORDIAN_OK) {
+        TRY(send_seeds(device, first, buffer, &count, error));
+        while (again) {
             uint64_t before = device->set.count;
             struct compose_enter_arguments arguments = {.from = buffer,
                                                         .count = count,
@@ -276,13 +268,11 @@ static gordian_status seed_table(struct compose_device *device, gpu_address buff
                                                         .slots = device->set.slots,
                                                         .tally = CONTROL(device, tally),
                                                         .extend = 1};
-            status =
-                device_launch(device, "compose_enter", count, &arguments, sizeof arguments, error);
-            if (status == GORDIAN_OK)
-                status = settle_level(device, before, &again, error);
+            TRY(device_launch(device, "compose_enter", count, &arguments, sizeof arguments, error));
+            TRY(settle_level(device, before, &again, error));
         }
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ levels */

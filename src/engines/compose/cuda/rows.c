@@ -66,13 +66,11 @@ static gordian_status number_bitmap(struct writer *writer, gordian_error *error)
     writer->directory = memory_zeroed(&device->memory, bytes);
     if (!writer->directory)
         return fail_memory(error);
-    gordian_status status = fill_directory(writer, error);
-    if (status == GORDIAN_OK && !device->set.directory)
-        status = device_alloc(device, &device->set.directory, bytes, error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(device->gpu, device->set.directory, writer->directory,
-                           (entries + 1) * sizeof(uint64_t), error);
-    return status;
+    TRY(fill_directory(writer, error));
+    if (!device->set.directory)
+        TRY(device_alloc(device, &device->set.directory, bytes, error));
+    return gpu_write(device->gpu, device->set.directory, writer->directory,
+                     (entries + 1) * sizeof(uint64_t), error);
 }
 
 static gordian_status number_list(struct writer *writer, gordian_error *error)
@@ -338,16 +336,12 @@ static gordian_status deliver_block(struct writer *writer, const struct block *b
     size_t words = label_words(writer);
     for (uint64_t i = 0; i < block->count; i++) {
         size_t count = (size_t)rows[i].count;
-        gordian_status status = packed_row_reserve(row, count, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(packed_row_reserve(row, count, error));
         if (count) {
             memcpy(row->raw_to, targets + rows[i].first, count * sizeof *targets);
             memcpy(row->raw_labels, names + rows[i].first * words, count * words * sizeof *names);
         }
-        status = packed_row_deliver(row, sink, states[i], block->first + i, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(packed_row_deliver(row, sink, states[i], block->first + i, error));
         writer->device->progress.written += count;
         if (i % 4096 == 4095 && !device_goes_on(writer->device))
             return GORDIAN_OK;
@@ -389,13 +383,11 @@ gordian_status device_deliver(struct compose_device *device, uint64_t states, ui
     struct writer writer;
     struct packed_row row = {0};
     gordian_compose_stop stop = device->stop;
-    gordian_status status = writer_open(&writer, device, true, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(writer_open(&writer, device, true, error));
     /* What was found is delivered also after a stop; only a new one ends it. */
     device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->progress.pass = 2;
-    status = packed_row_open(&row, device->packed, error);
+    gordian_status status = packed_row_open(&row, device->packed, error);
     if (status == GORDIAN_OK)
         status = sink->begin(sink->context, device->packed->circuit, states, transitions, error);
     if (status == GORDIAN_OK)

@@ -62,9 +62,7 @@ static gordian_status take_state(struct text_scan *reader, uint64_t states, uint
     uint64_t number;
     skip_blanks(reader);
     const char *start = reader->at;
-    gordian_status status = take_number(reader, &number);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(take_number(reader, &number));
     if (number >= states)
         return scan_complain(reader, start, "the header says that there are fewer states");
     *state = (uint32_t)number;

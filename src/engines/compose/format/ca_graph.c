@@ -23,9 +23,7 @@ static gordian_status take_apart(const char *label, struct mentioned *mentioned,
         while (name < length && label[name] != '=')
             name++;
         const char *datum = name < length ? label + name + 1 : NULL;
-        gordian_status status = each(mentioned, label, name, datum, datum ? length - name - 1 : 0);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(each(mentioned, label, name, datum, datum ? length - name - 1 : 0));
         label += length + (label[length] == '|');
     }
     return GORDIAN_OK;
@@ -51,18 +49,16 @@ static gordian_status put_names(struct mentioned *mentioned, const char *name, s
 
 static gordian_status mention_all(struct mentioned *mentioned, const gordian_graph *graph)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < graph->arc_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < graph->arc_count; i++) {
         if (graph->arcs[i].label == LABEL_TAU)
             return fail(mentioned->error, GORDIAN_STATUS_INPUT,
                         "a step that shows nothing cannot be written as .ca; --hide removes it");
-        status =
-            take_apart(labels_text(&graph->labels, graph->arcs[i].label), mentioned, put_names);
+        TRY(take_apart(labels_text(&graph->labels, graph->arcs[i].label), mentioned, put_names));
     }
-    if (status == GORDIAN_OK && mentioned->bare && mentioned->data.count > 0)
+    if (mentioned->bare && mentioned->data.count > 0)
         return fail(mentioned->error, GORDIAN_STATUS_INPUT,
                     "some names have a datum and others none: that cannot be written as .ca");
-    return status;
+    return GORDIAN_OK;
 }
 
 /* All data of the circuit, or those that the labels of a graph have. A single one would not be

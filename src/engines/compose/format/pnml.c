@@ -140,13 +140,11 @@ static gordian_status add_node(struct pnml *pnml, struct label_table *table)
 static gordian_status add_place(struct pnml *pnml)
 {
     struct net *net = &pnml->net;
-    gordian_status status = add_node(pnml, &net->places);
-    if (status == GORDIAN_OK &&
-        !memory_grow_zeroed(&net->memory, &net->marked, &net->marked_room, net->places.count, 1))
+    TRY(add_node(pnml, &net->places));
+    if (!memory_grow_zeroed(&net->memory, &net->marked, &net->marked_room, net->places.count, 1))
         return fail_memory(pnml->error);
-    if (status == GORDIAN_OK)
-        net->marked[net->places.count - 1] = 0;
-    return status;
+    net->marked[net->places.count - 1] = 0;
+    return GORDIAN_OK;
 }
 
 static char *copy_id(const struct pnml *pnml, const char *id)
@@ -177,9 +175,7 @@ static gordian_status add_arc(struct pnml *pnml)
         return xml_complain(xml, "an arc has a source and a target");
     if (xml_has(xml, "type") && !xml_attribute(xml, "type", type, sizeof type))
         return xml_complain(xml, "this arc has a type that cannot be read");
-    gordian_status status = check_arc_type(pnml, xml->place, type);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_arc_type(pnml, xml->place, type));
     if (!memory_grow(&pnml->net.memory, &pnml->ends, &pnml->end_room, pnml->end_count + 1,
                      sizeof *pnml->ends))
         return fail_memory(pnml->error);
@@ -367,9 +363,7 @@ static gordian_status check_attributes(struct pnml *pnml)
 static gordian_status open_owner(struct pnml *pnml, enum owner owner)
 {
     pnml->owners[pnml->xml.depth - 1] = owner;
-    gordian_status status = check_attributes(pnml);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_attributes(pnml));
     if (owner == OWNER_PLACE)
         return add_place(pnml);
     if (owner == OWNER_TRANSITION)
@@ -406,11 +400,9 @@ static gordian_status open_element(struct pnml *pnml)
         return xml_is(xml, "pnml") ? GORDIAN_OK : xml_complain(xml, "there is no net in this");
     }
     enum owner within = pnml->owners[xml->depth - 2], owner = owner_of(xml, within);
-    if (owner == OWNER_NET && within == OWNER_PNML) {
-        gordian_status status = begin_net(pnml);
-        if (status != GORDIAN_OK)
-            return status;
-    }
+    if (owner == OWNER_NET && within == OWNER_PNML)
+        TRY(begin_net(pnml));
+
     if (owner)
         return open_owner(pnml, owner);
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)

@@ -391,10 +391,8 @@ gordian_status treo_write(const gordian_graph *graph, const char *title, struct 
                           gordian_error *error)
 {
     struct mentioned mentioned = {0};
-    gordian_status status = check_treo(graph, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = mention_all(&mentioned, graph, out, error);
+    TRY(check_treo(graph, error));
+    gordian_status status = mention_all(&mentioned, graph, out, error);
     if (status == GORDIAN_OK) {
         output_text(out, "// ");
         write_title(out, title);

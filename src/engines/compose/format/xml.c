@@ -89,9 +89,7 @@ static gordian_status take_attribute(struct xml *xml)
     if (!sees_text(xml, "\"") && !sees_text(xml, "'"))
         return xml_complain(xml, "a value in this element has no quotes");
     const char quote[2] = {*xml->scan.at++, '\0'};
-    gordian_status status = skip_past(xml, quote, &value);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(skip_past(xml, quote, &value));
     if (xml->attribute_count == XML_ATTRIBUTES_MAX)
         return xml_complain(xml, "too many attributes");
     xml->attributes[xml->attribute_count].name = without_prefix(name);
@@ -113,9 +111,7 @@ static gordian_status take_open(struct xml *xml)
         xml->empty = sees_text(xml, "/>");
         if (xml->empty || sees_text(xml, ">"))
             break;
-        gordian_status status = take_attribute(xml);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(take_attribute(xml));
     }
     xml->scan.at += xml->empty ? 2 : 1;
     xml->open[xml->depth++] = name;

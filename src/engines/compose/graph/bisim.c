@@ -473,13 +473,12 @@ gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uin
 static gordian_status copy_labels(gordian_graph *to, const gordian_graph *from,
                                   gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t i = 0; i < from->labels.count && status == GORDIAN_OK; i++) {
+    for (uint32_t i = 0; i < from->labels.count; i++) {
         uint32_t same;
         const char *text = labels_text(&from->labels, i);
-        status = labels_put(&to->labels, text, strlen(text), &same, error);
+        TRY(labels_put(&to->labels, text, strlen(text), &same, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* Marks the reachable states by number 0, the others by NONE. */

@@ -345,11 +345,10 @@ gordian_status gordian_graph_equal(const gordian_graph *left, const gordian_grap
     uint32_t *class_of = NULL, class_count;
     if (difference)
         *difference = (gordian_difference){.allocator = left->memory};
-    gordian_status status = unite_graphs(&both, left, right, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(unite_graphs(&both, left, right, error));
     class_of = memory_alloc(&both->memory, both->state_count * sizeof *class_of);
-    status = class_of ? graph_classes(both, class_of, &class_count, error) : fail_memory(error);
+    gordian_status status =
+        class_of ? graph_classes(both, class_of, &class_count, error) : fail_memory(error);
     if (status == GORDIAN_OK)
         status = compare_initial(both, left->initial_count, class_of, class_count, equal,
                                  difference, error);

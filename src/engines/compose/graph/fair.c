@@ -266,15 +266,14 @@ static size_t list_edges(const struct fair *fair, const struct node_set *set,
 
 static gordian_status judge_parts(struct fair *fair, const struct node_set *set, struct scc *scc)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t c = 0; c < scc->count && status == GORDIAN_OK; c++) {
+    for (uint32_t c = 0; c < scc->count; c++) {
         uint32_t *members = scc->members + scc->starts[c];
         uint32_t count = scc->starts[c + 1] - scc->starts[c];
         for (uint32_t i = 0; i < count; i++)
             members[i] = set->nodes[members[i]];
-        status = judge_part(fair, scc, c, members, count);
+        TRY(judge_part(fair, scc, c, members, count));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static void place_set(struct fair *fair, const struct node_set *set, bool there)

@@ -160,9 +160,7 @@ static gordian_status check_arcs(const gordian_graph *graph, gordian_error *erro
 
 gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
 {
-    gordian_status status = check_arcs(graph, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_arcs(graph, error));
     uint32_t *rank = rank_labels(&graph->labels, &graph->memory);
     uint32_t *label_at = memory_alloc(&graph->memory, graph->labels.count * sizeof *label_at);
     if (!rank || !label_at) {

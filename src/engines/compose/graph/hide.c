@@ -209,15 +209,14 @@ static bool make_room(struct hider *hider)
 static gordian_status hide_names(struct hider *hider, const gordian_hiding *hiding,
                                  gordian_error *error)
 {
-    gordian_status status = graph_new(&hider->result, &hider->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(graph_new(&hider->result, &hider->memory, error));
     hider->result->incomplete = hider->graph->incomplete;
     hider->new_of =
         memory_alloc(&hider->memory, hider->graph->labels.count * sizeof *hider->new_of);
     if (!hider->new_of)
         return fail_memory(error);
-    status = hidden_labels(hider->graph, hiding, &hider->result->labels, hider->new_of, error);
+    gordian_status status =
+        hidden_labels(hider->graph, hiding, &hider->result->labels, hider->new_of, error);
     if (status == GORDIAN_OK)
         status = components_find(&hider->parts, hider->graph, hider->new_of, error);
     if (status != GORDIAN_OK)

@@ -290,9 +290,7 @@ static gordian_status put_move(struct builder *builder, const struct moment *don
 {
     struct linear *linear = builder->linear;
     struct linear_move move = {.literals = done->literals, .promises = done->promises};
-    gordian_status status = put_state(builder, &done->next, &move.to);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(put_state(builder, &done->next, &move.to));
     for (size_t i = linear->first[linear->explored]; i < linear->move_count; i++) {
         const struct linear_move *other = &linear->moves[i];
         if (other->to == move.to && set_within(&other->literals, &move.literals) &&
@@ -377,17 +375,17 @@ static gordian_status make_moves(struct builder *builder)
     struct part_set all = {{0}};
     uint32_t number;
     set_put(&all, builder->parts[2 * (size_t)formula->top + 1]);
-    gordian_status status = put_state(builder, &all, &number);
-    for (linear->explored = 0; status == GORDIAN_OK; linear->explored++) {
+    TRY(put_state(builder, &all, &number));
+    for (linear->explored = 0;; linear->explored++) {
         if (!memory_grow(&linear->memory, &linear->first, &linear->first_room, linear->explored + 1,
                          sizeof *linear->first))
             return fail_memory(builder->error);
         linear->first[linear->explored] = linear->move_count;
         if (linear->explored == linear->state_count)
             break;
-        status = split_moment(builder, (struct moment){.todo = linear->states[linear->explored]});
+        TRY(split_moment(builder, (struct moment){.todo = linear->states[linear->explored]}));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status linear_open(struct linear *linear, const struct formula *formula,

@@ -196,11 +196,9 @@ gordian_status gordian_graph_livelock(const gordian_graph *graph, const gordian_
     struct label_table labels;
     struct looking looking;
     *livelock = (gordian_livelock){.allocator = *memory};
-    gordian_status status = labels_init(&labels, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(labels_init(&labels, memory, error));
     uint32_t *new_of = memory_alloc(memory, graph->labels.count * sizeof *new_of);
-    status = looking_open(&looking, graph, error);
+    gordian_status status = looking_open(&looking, graph, error);
     looking.new_of = new_of;
     if (!new_of)
         status = fail_memory(error);

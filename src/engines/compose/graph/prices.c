@@ -128,9 +128,7 @@ gordian_status prices_row(struct prices *prices, const gordian_compose_row *row,
     for (size_t i = 0; i < row->count; i++) {
         gordian_graph_arc *arc = &prices->arcs[prices->arc_count++];
         arc->to = (uint32_t)row->to[i];
-        gordian_status status = number_label(prices, row->labels + i * words, &arc->label, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(number_label(prices, row->labels + i * words, &arc->label, error));
     }
     prices->first[row->number + 1] = prices->arc_count;
     prices->state_count = (uint32_t)row->number + 1;

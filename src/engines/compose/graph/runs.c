@@ -73,9 +73,7 @@ static gordian_status put_edge(struct runs *runs, uint32_t from, uint32_t state,
                               .at = runs->linear.moves[edge.move].to,
                               .from = from,
                               .by = (uint32_t)runs->edge_count};
-    gordian_status status = put_node(runs, target, &edge.to, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(put_node(runs, target, &edge.to, error));
     if (runs->edge_count == UINT32_MAX - 1)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "more than %u transitions with those of the formula", UINT32_MAX - 1);
@@ -111,15 +109,14 @@ static gordian_status follow_move(struct runs *runs, uint32_t from, uint32_t num
 static gordian_status explore_runs(struct runs *runs, gordian_error *error)
 {
     const struct linear *linear = &runs->linear;
-    gordian_status status = GORDIAN_OK;
     uint32_t number;
-    for (size_t i = 0; i < runs->graph->initial_count && status == GORDIAN_OK; i++)
-        status = put_node(runs,
-                          (struct run_node){.state = runs->graph->initial[i],
-                                            .from = GORDIAN_NONE,
-                                            .by = GORDIAN_NONE},
-                          &number, error);
-    for (uint32_t n = 0; status == GORDIAN_OK; n++) {
+    for (size_t i = 0; i < runs->graph->initial_count; i++)
+        TRY(put_node(runs,
+                     (struct run_node){.state = runs->graph->initial[i],
+                                       .from = GORDIAN_NONE,
+                                       .by = GORDIAN_NONE},
+                     &number, error));
+    for (uint32_t n = 0;; n++) {
         if (!memory_grow(&runs->memory, &runs->first, &runs->first_room, (size_t)n + 1,
                          sizeof *runs->first))
             return fail_memory(error);
@@ -127,19 +124,17 @@ static gordian_status explore_runs(struct runs *runs, gordian_error *error)
         if (n == runs->node_count)
             break;
         uint32_t at = runs->nodes[n].at;
-        for (size_t m = linear->first[at]; m < linear->first[at + 1] && status == GORDIAN_OK; m++)
-            status = follow_move(runs, n, (uint32_t)m, error);
+        for (size_t m = linear->first[at]; m < linear->first[at + 1]; m++)
+            TRY(follow_move(runs, n, (uint32_t)m, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status runs_open(struct runs *runs, const struct check *check, gordian_error *error)
 {
     const gordian_graph *graph = check->graph;
     *runs = (struct runs){.memory = graph->memory, .graph = graph, .check = check};
-    gordian_status status = linear_open(&runs->linear, check->formula, &runs->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(linear_open(&runs->linear, check->formula, &runs->memory, error));
     runs->with = memory_zeroed(&runs->memory, runs->linear.part_count * sizeof *runs->with);
     if (!runs->with)
         return fail_memory(error);

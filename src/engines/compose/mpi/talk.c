@@ -353,9 +353,7 @@ gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
                            gordian_compose_stop *stop, gordian_error *error)
 {
     struct talk talk;
-    gordian_status status = talk_open(&talk, job, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(talk_open(&talk, job, error));
     talk.watch = watch;
     talk.context = context;
     talk.last_status = clock_ns();

@@ -154,10 +154,9 @@ static gordian_status find_parts(struct conflicts *c, gordian_error *error)
     for (uint32_t i = 0; i < n; i++)
         c->order[i] = (struct place){c->sizes[root_of(c, i)] == 1, root_of(c, i), i};
     qsort(c->order, n, sizeof *c->order, compare_places);
-    gordian_status status = reorder_firings(c, error);
-    if (status == GORDIAN_OK)
-        number_parts(c);
-    return status;
+    TRY(reorder_firings(c, error));
+    number_parts(c);
+    return GORDIAN_OK;
 }
 
 gordian_status packed_find_parts(struct packed *packed, gordian_error *error)

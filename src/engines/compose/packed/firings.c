@@ -43,10 +43,8 @@ static gordian_status pack_firings(struct packed *packed, const struct firings *
 gordian_status packed_find_firings(struct packed *packed, gordian_error *error)
 {
     struct firings list;
-    gordian_status status = firings_open(&list, packed->circuit, &packed->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = pack_firings(packed, &list, error);
+    TRY(firings_open(&list, packed->circuit, &packed->memory, error));
+    gordian_status status = pack_firings(packed, &list, error);
     firings_free(&list);
     return status;
 }

@@ -39,17 +39,15 @@ static gordian_status bind_variable(struct treo *treo, uint32_t instance, const 
         return GORDIAN_OK;
     }
     struct binding fresh = bound ? *bound : (struct binding){0};
-    gordian_status status = bound ? GORDIAN_OK : actuals_new_node(treo, instance, key, &fresh.node);
-    if (status == GORDIAN_OK && !memory_grow(&treo->memory, &treo->bindings, &treo->binding_room,
-                                             treo->binding_count + 1, sizeof *treo->bindings))
-        status = fail_memory(treo->error);
-    if (status == GORDIAN_OK)
-        status = labels_put(&treo->keys, full, length, &number, treo->error);
-    if (status == GORDIAN_OK) {
-        treo->bindings[treo->binding_count++] = fresh;
-        *meaning = fresh;
-    }
-    return status;
+    TRY(bound ? GORDIAN_OK : actuals_new_node(treo, instance, key, &fresh.node));
+    if (!memory_grow(&treo->memory, &treo->bindings, &treo->binding_room, treo->binding_count + 1,
+                     sizeof *treo->bindings))
+        return fail_memory(treo->error);
+    TRY(labels_put(&treo->keys, full, length, &number, treo->error));
+    treo->bindings[treo->binding_count++] = fresh;
+    *meaning = fresh;
+
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ actual ports and arguments */
@@ -63,11 +61,10 @@ gordian_status actuals_add_port(void *context, const char *key)
     if (!memory_grow(&treo->memory, &actuals->ports, &actuals->port_room, actuals->port_count + 1,
                      sizeof *actuals->ports))
         return fail_memory(treo->error);
-    gordian_status status = bind_variable(treo, actuals->place->instance, key, NULL,
-                                          &actuals->ports[actuals->port_count]);
-    if (status == GORDIAN_OK)
-        actuals->port_count++;
-    return status;
+    TRY(bind_variable(treo, actuals->place->instance, key, NULL,
+                      &actuals->ports[actuals->port_count]));
+    actuals->port_count++;
+    return GORDIAN_OK;
 }
 
 gordian_status actuals_add_value(struct actuals *actuals, const struct value *value)
@@ -149,11 +146,9 @@ gordian_status formals_count(struct treo *treo, const struct place *place,
             *unbound = value_unbound(treo, place, index);
         if (*unbound)
             return GORDIAN_OK;
-        if (formal->variable) {
-            gordian_status status = value_expand_count(treo, place, formal->variable, &count);
-            if (status != GORDIAN_OK)
-                return status;
-        }
+        if (formal->variable)
+            TRY(value_expand_count(treo, place, formal->variable, &count));
+
         *total += count;
     }
     return GORDIAN_OK;
@@ -174,9 +169,7 @@ gordian_status formals_find_size(struct treo *treo, struct place *place,
         struct value value = {.kind = VALUE_NUMBER, .number = (int64_t)size};
         struct scope attempt = {.up = place->scope, .key = name, .value = value};
         inner.scope = &attempt;
-        status = formals_count(treo, &inner, formals, total, &unbound);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(formals_count(treo, &inner, formals, total, &unbound));
         if (unbound)
             return treo_complain(treo, place->module, unbound->token,
                                  "'%s' and '%s' are both open: one of them must be a parameter",
@@ -264,10 +257,10 @@ static gordian_status bind_port(void *context, const char *key)
     if (matching->formal->way != PORT_UNKNOWN)
         bound.way = matching->formal->way;
     size_t before = treo->binding_count;
-    gordian_status status = bind_variable(treo, matching->instance, key, &bound, &meaning);
-    if (status == GORDIAN_OK && treo->binding_count == before)
+    TRY(bind_variable(treo, matching->instance, key, &bound, &meaning));
+    if (treo->binding_count == before)
         return fail(treo->error, GORDIAN_STATUS_INPUT, "the port '%s' is there twice", key);
-    return status;
+    return GORDIAN_OK;
 }
 
 /* A port that only takes in and is put into inside, or the other way round, is declared wrongly:

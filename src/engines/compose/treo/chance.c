@@ -48,9 +48,7 @@ static gordian_status chance_of(struct treo *treo, const struct place *place,
     *chance = 0;
     if (expr->kind == EXPR_BINARY)
         return chance_operator(treo, place, expr, chance);
-    gordian_status status = value_of(treo, place, expr, &value);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(value_of(treo, place, expr, &value));
     if (value.kind == VALUE_NUMBER)
         *chance = (double)value.number;
     else if (value.kind != VALUE_TEXT || !decimal_read(value.text, strlen(value.text), chance))
@@ -67,9 +65,7 @@ gordian_status chances_read(struct treo *treo, const struct place *place,
         double chance;
         if (count == most)
             return treo_complain(treo, place->module, pair->token, "more than %zu outcomes", most);
-        gordian_status status = chance_of(treo, place, pair->second, &chance);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(chance_of(treo, place, pair->second, &chance));
         /* 1 - 0.9 - 0.1 is not quite 0 */
         if (chance < -1e-9 || chance > 1 + 1e-9)
             return no_chance(treo, place, pair->second);

@@ -93,11 +93,9 @@ static gordian_status primitive_argument(struct treo *treo, const struct actuals
         return function_argument(treo, actuals->place->module, token, value, primitive, argument);
     if (primitive->argument != 'd')
         return GORDIAN_OK;
-    gordian_status status = value_symbol(treo, actuals->place->module, token, value, argument);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(value_symbol(treo, actuals->place->module, token, value, argument));
     gordian_error why = {0};
-    status = data_use(&treo->circuit->data, *argument, &why);
+    gordian_status status = data_use(&treo->circuit->data, *argument, &why);
     if (status == GORDIAN_STATUS_INPUT)
         return treo_complain(treo, actuals->place->module, token, "%s", why.message);
     return status == GORDIAN_OK ? status : fail_memory(treo->error);
@@ -165,10 +163,8 @@ static gordian_status free_automaton(struct treo *treo, uint8_t way, uint32_t *n
     *number = treo_made(treo, key);
     if (*number != GORDIAN_NONE)
         return GORDIAN_OK;
-    gordian_status status = automaton_new(&automaton, "free", &treo->memory, treo->error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = automaton_port(automaton, "a", (enum port_way)way, NULL, treo->error);
+    TRY(automaton_new(&automaton, "free", &treo->memory, treo->error));
+    gordian_status status = automaton_port(automaton, "a", (enum port_way)way, NULL, treo->error);
     if (status == GORDIAN_OK)
         status = automaton_state(automaton, NULL, true, NULL, treo->error);
     if (status == GORDIAN_OK)
@@ -185,15 +181,13 @@ static gordian_status free_automaton(struct treo *treo, uint8_t way, uint32_t *n
 static gordian_status add_foreign(struct treo *treo, const struct actuals *actuals,
                                   const struct atom_port *ports, const char *title)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t p = 0; p < actuals->port_count && status == GORDIAN_OK; p++) {
+    for (size_t p = 0; p < actuals->port_count; p++) {
         struct actuals one = {.treo = treo, .ports = actuals->ports + p, .port_count = 1};
         uint32_t number;
-        status = free_automaton(treo, ports[p].way, &number);
-        if (status == GORDIAN_OK)
-            status = add_atom(treo, &one, number, title);
+        TRY(free_automaton(treo, ports[p].way, &number));
+        TRY(add_atom(treo, &one, number, title));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* Fifo[3](a;b): three buffers in a row. */
@@ -202,18 +196,16 @@ static gordian_status instantiate_chain(struct treo *treo, const struct actuals 
 {
     const struct primitive *fifo1 = primitive_find("fifo1", 5);
     struct binding row[2] = {ends->ports[0], ends->ports[0]};
-    gordian_status status = GORDIAN_OK;
-    for (int64_t i = 1; i <= length && status == GORDIAN_OK; i++) {
+    for (int64_t i = 1; i <= length; i++) {
         struct actuals link = {
             .treo = treo, .place = ends->place, .ports = row, .port_count = 2, .value_count = 0};
         row[0] = row[1];
         row[1] = i == length ? ends->ports[1] : (struct binding){0};
         if (i < length)
-            status = actuals_new_node(treo, ends->place->instance, "m", &row[1].node);
-        if (status == GORDIAN_OK)
-            status = instantiate_primitive(treo, &link, set, fifo1);
+            TRY(actuals_new_node(treo, ends->place->instance, "m", &row[1].node));
+        TRY(instantiate_primitive(treo, &link, set, fifo1));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static const struct primitive *find_built_in(const struct token *name)
@@ -388,9 +380,7 @@ static gordian_status resolve_instance(struct treo *treo, const struct place *pl
                            GORDIAN_STATUS_END;
         if (unknown)
             return treo_unknown(treo, at.module, variable);
-        gordian_status status = value_of(treo, &at, variable, value);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(value_of(treo, &at, variable, value));
         if (value->kind != VALUE_COMPONENT && value->kind != VALUE_PRIMITIVE)
             return treo_complain(treo, at.module, variable->token, "'%s' is not a component",
                                  variable->name);
@@ -490,10 +480,9 @@ static gordian_status evaluate_set(struct treo *treo, const struct place *place,
 static gordian_status evaluate_members(void *context, const struct place *place)
 {
     const struct members *members = context;
-    gordian_status status = GORDIAN_OK;
-    for (const struct set *set = members->first; set && status == GORDIAN_OK; set = set->next)
-        status = evaluate_set(members->treo, place, set);
-    return status;
+    for (const struct set *set = members->first; set; set = set->next)
+        TRY(evaluate_set(members->treo, place, set));
+    return GORDIAN_OK;
 }
 
 static gordian_status evaluate_for(struct treo *treo, const struct place *place,

@@ -49,10 +49,10 @@ static gordian_status solve_member(struct solving *solving, const struct place *
                                    const struct expr *part)
 {
     struct value list;
-    gordian_status status = value_of(solving->treo, place, part->first, &list);
-    for (size_t i = 0; i < list.count && status == GORDIAN_OK; i++)
-        status = with_binding(solving, place, part->name, &list.items[i]);
-    return status;
+    TRY(value_of(solving->treo, place, part->first, &list));
+    for (size_t i = 0; i < list.count; i++)
+        TRY(with_binding(solving, place, part->name, &list.items[i]));
+    return GORDIAN_OK;
 }
 
 static bool is_range(const struct expr *expr)
@@ -103,12 +103,10 @@ static gordian_status solve_equation(struct solving *solving, const struct place
     struct treo *treo = solving->treo;
     char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
     struct value value;
-    gordian_status status = value_of(treo, place, given, &value);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(value_of(treo, place, given, &value));
     if (variable->indices && is_range(variable->indices))
         return solve_array(solving, place, variable, &value);
-    status = value_key(treo, place, variable, key, sizeof key);
+    gordian_status status = value_key(treo, place, variable, key, sizeof key);
     return status == GORDIAN_OK ? with_binding(solving, place, key, &value) : status;
 }
 

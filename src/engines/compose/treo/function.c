@@ -38,10 +38,9 @@ static gordian_status found_symbol(const struct making *making, const struct val
                                    "the table of a predicate has no *: any and none are built in")
                    : GORDIAN_OK;
     }
-    gordian_status status = value_symbol(making->treo, making->module, found->token, value, symbol);
-    if (status == GORDIAN_OK)
-        found->symbols[found->count++] = *symbol;
-    return status;
+    TRY(value_symbol(making->treo, making->module, found->token, value, symbol));
+    found->symbols[found->count++] = *symbol;
+    return GORDIAN_OK;
 }
 
 /* Room for all that a table can mention. */
@@ -141,11 +140,9 @@ static gordian_status list_predicate(const struct making *making, const struct v
     function.rows = arena_alloc(&treo->arena, (list->count + 1) * sizeof *function.rows);
     if (!function.rows || !found_room(making, list->count))
         return fail_memory(treo->error);
-    for (size_t i = 0; i < list->count; i++) {
-        gordian_status status = found_symbol(making, &list->items[i], &function.rows[i]);
-        if (status != GORDIAN_OK)
-            return status;
-    }
+    for (size_t i = 0; i < list->count; i++)
+        TRY(found_symbol(making, &list->items[i], &function.rows[i]));
+
     return data_function(&treo->circuit->data, &function, number, treo->error);
 }
 

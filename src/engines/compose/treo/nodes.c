@@ -182,9 +182,7 @@ static gordian_status add_merger(struct filling *filling, uint32_t node)
 {
     struct treo *treo = filling->treo;
     uint32_t writers = treo->nodes[node].writers, automaton;
-    gordian_status status = merger_automaton(treo, writers, &automaton);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(merger_automaton(treo, writers, &automaton));
     if (!memory_grow(&treo->memory, &filling->names, &filling->name_room, (size_t)writers + 1,
                      sizeof *filling->names))
         return fail_memory(treo->error);

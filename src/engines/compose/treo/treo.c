@@ -98,10 +98,8 @@ static gordian_status list_definitions(struct treo *treo, uint32_t number)
         if (!memory_grow(&treo->memory, &module->definitions, &module->definition_room,
                          module->definition_count + 1, sizeof(struct definition *)))
             return fail_memory(treo->error);
-        gordian_status status = labels_put(&module->names, definition->name,
-                                           strlen(definition->name), &label, treo->error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(labels_put(&module->names, definition->name, strlen(definition->name), &label,
+                       treo->error));
         module->definitions[module->definition_count++] = definition;
     }
     return GORDIAN_OK;
@@ -248,16 +246,14 @@ static gordian_status find_import(struct treo *treo, uint32_t module, struct imp
 /* Imports bring imports with them: the list of modules grows while it is gone through. */
 static gordian_status load_imports(struct treo *treo)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t m = 0; m < treo->module_count && status == GORDIAN_OK; m++) {
+    for (uint32_t m = 0; m < treo->module_count; m++) {
         if (m >= MODULES_MAX)
             return fail(treo->error, GORDIAN_STATUS_INPUT, "more than %u imported files",
                         MODULES_MAX);
-        for (struct import *import = treo->modules[m]->file.imports; import && status == GORDIAN_OK;
-             import = import->next)
-            status = find_import(treo, m, import);
+        for (struct import *import = treo->modules[m]->file.imports; import; import = import->next)
+            TRY(find_import(treo, m, import));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the main component */
@@ -372,10 +368,8 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
         text_point(treo->modules[0]->shown, 0, 0, treo->fault);
         return no_main(treo);
     }
-    gordian_status status = parse_given(treo, "main component", wanted, &parser);
-    if (status != GORDIAN_OK)
-        return status;
-    status = parse_instance_only(&parser, main);
+    TRY(parse_given(treo, "main component", wanted, &parser));
+    gordian_status status = parse_instance_only(&parser, main);
     return status == GORDIAN_OK ? circuit_title(treo->circuit, wanted, treo->error) : status;
 }
 
@@ -443,18 +437,16 @@ gordian_status treo_begin(struct treo *treo, const struct text *text,
     treo->most = options->max_instances ? options->max_instances : TREO_INSTANCES_MAX;
     treo->keys.memory = treo->made.memory = treo->memory;
     arena_init(&treo->arena, &treo->memory);
-    gordian_status status = circuit_new(&treo->circuit, "", &treo->memory, error);
-    if (status == GORDIAN_OK && options->max_unfolded)
+    TRY(circuit_new(&treo->circuit, "", &treo->memory, error));
+    if (options->max_unfolded)
         treo->circuit->max_unfolded = options->max_unfolded;
-    if (status == GORDIAN_OK)
-        status = new_module(treo, text, NULL, &module);
-    if (status == GORDIAN_OK)
-        status = tokens_read(&module->tokens, text, &treo->memory, fault, error);
-    if (status == GORDIAN_OK && options->data)
-        status = data_list(&treo->circuit->data, options->data, error);
-    if (status == GORDIAN_OK && options->define)
-        status = read_defines(treo, options->define);
-    return status;
+    TRY(new_module(treo, text, NULL, &module));
+    TRY(tokens_read(&module->tokens, text, &treo->memory, fault, error));
+    if (options->data)
+        TRY(data_list(&treo->circuit->data, options->data, error));
+    if (options->define)
+        TRY(read_defines(treo, options->define));
+    return GORDIAN_OK;
 }
 
 gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circuit **out)

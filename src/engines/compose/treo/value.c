@@ -130,9 +130,7 @@ gordian_status value_key(struct treo *treo, const struct place *place, const str
     memcpy(key, variable->name, used + 1);
     for (const struct expr *index = variable->indices; index; index = index->next) {
         int64_t number;
-        gordian_status status = value_number(treo, place, index, &number);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(value_number(treo, place, index, &number));
         if (++indices > TREO_INDEX_MAX)
             return treo_complain(treo, place->module, index->token, "more than %u indices",
                                  TREO_INDEX_MAX);
@@ -145,9 +143,7 @@ static gordian_status variable_value(struct treo *treo, const struct place *plac
                                      const struct expr *expr, struct value *value)
 {
     char key[TREO_NAME_MAX + TREO_INDEX_MAX * 24];
-    gordian_status status = value_key(treo, place, expr, key, sizeof key);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(value_key(treo, place, expr, key, sizeof key));
     const struct value *bound = scope_find(place->scope, key);
     if (!bound)
         bound = scope_find(treo->defines, key);
@@ -155,8 +151,9 @@ static gordian_status variable_value(struct treo *treo, const struct place *plac
         *value = *bound;
         return GORDIAN_OK;
     }
-    status = expr->indices ? GORDIAN_STATUS_END
-                           : component_find(treo, place->module, expr->token, key, value);
+    gordian_status status = expr->indices
+                                ? GORDIAN_STATUS_END
+                                : component_find(treo, place->module, expr->token, key, value);
     if (status == GORDIAN_STATUS_END)
         return treo_complain(treo, place->module, expr->token, "'%s' has no value here", key);
     return status;
@@ -495,12 +492,11 @@ gordian_status value_number(struct treo *treo, const struct place *place, const 
 {
     struct value value;
     *number = 0;
-    gordian_status status = value_of(treo, place, expr, &value);
-    if (status == GORDIAN_OK && value.kind != VALUE_NUMBER)
-        status = treo_complain(treo, place->module, expr->token, "expected a number");
-    if (status == GORDIAN_OK)
-        *number = value.number;
-    return status;
+    TRY(value_of(treo, place, expr, &value));
+    if (value.kind != VALUE_NUMBER)
+        TRY(treo_complain(treo, place->module, expr->token, "expected a number"));
+    *number = value.number;
+    return GORDIAN_OK;
 }
 
 gordian_status value_truth(struct treo *treo, const struct place *place, const struct expr *expr,
@@ -563,9 +559,7 @@ gordian_status value_expand(struct treo *treo, const struct place *place,
     struct expansion expansion = {
         .treo = treo, .place = place, .variable = variable, .each = each, .context = context};
     uint64_t count;
-    gordian_status status = value_expand_count(treo, place, variable, &count);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(value_expand_count(treo, place, variable, &count));
     memcpy(expansion.key, variable->name, strlen(variable->name) + 1);
     return expand_index(&expansion, variable->indices, strlen(variable->name));
 }

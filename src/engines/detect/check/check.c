@@ -85,14 +85,10 @@ static gordian_status judge_with(gordian_snapshot *snapshot, const char *name, u
     struct check_result result = {0};
     gordian_model model = check_model(snapshot);
     const struct engine *chosen;
-    gordian_status status = engine_choose(&check_family, name, NULL, &chosen, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(engine_choose(&check_family, name, NULL, &chosen, error));
     const struct check_engine *engine = (const struct check_engine *)chosen;
-    status = engine_any(name) ? judge_auto(snapshot, model, threads, &result, &engine, error)
-                              : engine->judge(snapshot, model, threads, &result, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(engine_any(name) ? judge_auto(snapshot, model, threads, &result, &engine, error)
+                         : engine->judge(snapshot, model, threads, &result, error));
     check_result_free(&snapshot->result, &snapshot->memory);
     snapshot->result = result;
     snapshot->result.report.model = model;
@@ -176,9 +172,7 @@ gordian_status gordian_snapshot_edges(gordian_snapshot *snapshot, const gordian_
         return fail(error, GORDIAN_STATUS_INPUT,
                     "this is not a part of the snapshot's last report");
     if (result->parts[index].cycle) {
-        gordian_status status = cycle_edges(snapshot, &result->parts[index], error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(cycle_edges(snapshot, &result->parts[index], error));
         *edges = result->edges;
         *count = 2 * result->parts[index].process_count;
         return GORDIAN_OK;

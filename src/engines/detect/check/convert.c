@@ -74,11 +74,9 @@ static gordian_status pack_snapshot(const gordian_source *source, const gordian_
 {
     gordian_snapshot *snapshot;
     gordian_names *names;
-    gordian_status status = gordian_snapshot_read(&snapshot, &names, source, allocator, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_snapshot_read(&snapshot, &names, source, allocator, error));
     const struct snapshot_naming naming = {process_name, resource_name, names};
-    status = snapshot_pack(snapshot, &naming, writer, memory, error);
+    gordian_status status = snapshot_pack(snapshot, &naming, writer, memory, error);
     if (status == GORDIAN_OK) /* it is written, with names that may be damaged */
         status = gordian_names_check(names, error);
     gordian_names_close(names);

@@ -267,11 +267,9 @@ gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model,
                           struct check_result *result, gordian_error *error)
 {
     struct gpu *gpu;
-    gordian_status status = snapshot->device ? cuda_ahead_get(snapshot->device, &gpu, error)
-                                             : gpu_open_default(&gpu, &snapshot->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = check_cuda_on(gpu, snapshot, model, result, NULL, error);
+    TRY(snapshot->device ? cuda_ahead_get(snapshot->device, &gpu, error)
+                         : gpu_open_default(&gpu, &snapshot->memory, error));
+    gordian_status status = check_cuda_on(gpu, snapshot, model, result, NULL, error);
     if (!snapshot->device)
         gpu_close(gpu);
     return status;

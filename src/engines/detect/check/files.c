@@ -49,9 +49,7 @@ static gordian_status read_files(gordian_judged *judged, const char *const *file
 static gordian_status judge_here(gordian_judged *judged, const char *const *files, size_t count,
                                  const gordian_check_options *options, gordian_error *error)
 {
-    gordian_status status = read_files(judged, files, count, options, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(read_files(judged, files, count, options, error));
     judged->processes = gordian_snapshot_processes(judged->snapshot);
     judged->resources = gordian_snapshot_resources(judged->snapshot);
     return gordian_snapshot_check_for(judged->snapshot, options, &judged->report, error);
@@ -75,13 +73,12 @@ gordian_status gordian_check_files(gordian_judged *judged, const char *const *fi
     const gordian_check_options wanted = options ? *options : (gordian_check_options){0};
     const struct check_engine *engine;
     *judged = (gordian_judged){.file = count};
-    gordian_status status = find_engine(wanted.engine, &engine, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(find_engine(wanted.engine, &engine, error));
     if (count == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no file to judge");
-    status = engine->judge_files ? engine->judge_files(files, count, &wanted, judged, error)
-                                 : judge_here(judged, files, count, &wanted, error);
+    gordian_status status = engine->judge_files
+                                ? engine->judge_files(files, count, &wanted, judged, error)
+                                : judge_here(judged, files, count, &wanted, error);
     if (status != GORDIAN_OK)
         gordian_judged_close(judged);
     return status;

@@ -302,9 +302,7 @@ static gordian_status first_wait(gordian_snapshot *snapshot, uint32_t process, u
 {
     bool new = snapshot->wait[process] == NONE;
     uint64_t before = new ? 0 : snapshot_first_wait(snapshot, process);
-    gordian_status status = check_wait(snapshot, process, resource, before, units, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_wait(snapshot, process, resource, before, units, error));
     if (before + units > 1 && !need_wait_units(snapshot))
         return fail_memory(error);
     snapshot->wait[process] = resource;
@@ -320,18 +318,14 @@ static gordian_status further_wait(gordian_snapshot *snapshot, uint32_t process,
     struct snapshot_edges *waits = &snapshot->waits;
     struct snapshot_edge *edge = find_wait(snapshot, process, resource);
     uint64_t before = edge ? edge->units : 0;
-    gordian_status status = check_wait(snapshot, process, resource, before, units, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_wait(snapshot, process, resource, before, units, error));
     if (edge) {
         edge->units += units;
     } else {
         if (!hash_reserve(&snapshot->wait_table, &snapshot->memory, waits->count + 1,
                           waits->count + 1, put_waits, waits))
             return fail_memory(error);
-        status = push_edge(snapshot, waits, process, resource, units, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(push_edge(snapshot, waits, process, resource, units, error));
         hash_put(&snapshot->wait_table, hash_wait(process, resource), waits->count - 1);
     }
     snapshot->wide |= before + units > 1;
@@ -359,14 +353,13 @@ gordian_status gordian_snapshot_wait(gordian_snapshot *snapshot, uint32_t proces
 static gordian_status take_nodes(gordian_snapshot *snapshot, const struct rag *graph,
                                  gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t p = 0; p < graph->process_limit && status == GORDIAN_OK; p++)
-        status = gordian_snapshot_add_process(snapshot, NULL, error);
-    for (uint32_t q = 0; q < graph->resource_limit && status == GORDIAN_OK; q++) {
+    for (uint32_t p = 0; p < graph->process_limit; p++)
+        TRY(gordian_snapshot_add_process(snapshot, NULL, error));
+    for (uint32_t q = 0; q < graph->resource_limit; q++) {
         uint64_t units = rag_is_resource(graph, q) ? rag_total_units(graph, q) : 0;
-        status = add_resource(snapshot, units, NULL, error);
+        TRY(add_resource(snapshot, units, NULL, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status take_edges(gordian_snapshot *snapshot, const struct rag *graph,
@@ -403,10 +396,8 @@ gordian_status system_snapshot(gordian_snapshot **out, const gordian_system *sys
                                gordian_error *error)
 {
     const struct rag *graph = system_graph(system);
-    gordian_status status = gordian_snapshot_open(out, &graph->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = take_nodes(*out, graph, error);
+    TRY(gordian_snapshot_open(out, &graph->memory, error));
+    gordian_status status = take_nodes(*out, graph, error);
     if (status == GORDIAN_OK)
         status = take_edges(*out, graph, error);
     if (status != GORDIAN_OK) {

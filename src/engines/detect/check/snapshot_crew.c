@@ -383,9 +383,7 @@ static gordian_status open_crew(struct crew *crew, const struct snapshot_crew *w
     crew->piece_bytes = wanted->piece;
     crew->line_room = (wanted->piece + LINE_REST) / LINE_LEAST + 2;
     crew->piece_count = (crew->file->end - crew->file->start + wanted->piece - 1) / wanted->piece;
-    gordian_status status = team_open(&crew->team, wanted->threads, memory, NULL);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(team_open(&crew->team, wanted->threads, memory, NULL));
     crew->threads = team_size(crew->team);
     crew->pieces = memory_zeroed(memory, crew->threads * sizeof *crew->pieces);
     bool opened = crew->pieces != NULL;

@@ -20,22 +20,20 @@ static gordian_status fail_sense(gordian_error *error)
 static gordian_status add_resources(gordian_snapshot *snapshot, const uint8_t *totals,
                                     uint64_t count, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = gordian_snapshot_add_resource(snapshot, packed_get64(totals + 8 * i), NULL, error);
-    return status;
+    for (uint64_t i = 0; i < count; i++)
+        TRY(gordian_snapshot_add_resource(snapshot, packed_get64(totals + 8 * i), NULL, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status add_edges(gordian_snapshot *snapshot, const uint8_t *edges, uint64_t count,
                                 bool hold, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         struct image_edge edge = packed_image_edge(edges, i);
-        status = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(
-            snapshot, edge.process, edge.resource, edge.units, error);
+        TRY((hold ? gordian_snapshot_hold : gordian_snapshot_wait)(
+            snapshot, edge.process, edge.resource, edge.units, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* Some bytes of one of the first three sections. */
@@ -50,10 +48,9 @@ static gordian_status add_listed(gordian_snapshot *snapshot, enum image_part par
 static gordian_status add_processes(gordian_snapshot *snapshot, uint64_t count,
                                     gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint64_t p = 0; p < count && status == GORDIAN_OK; p++)
-        status = gordian_snapshot_add_process(snapshot, NULL, error);
-    return status;
+    for (uint64_t p = 0; p < count; p++)
+        TRY(gordian_snapshot_add_process(snapshot, NULL, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status take_section(gordian_snapshot *snapshot, struct packed_file *file,
@@ -135,9 +132,7 @@ static gordian_status load_piece(struct loading *loading, enum image_part part, 
     uint64_t left = packed_file_layout(loading->file)->sections[part].bytes - begin;
     size_t bytes = (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES);
     uint32_t *to = (holds ? snapshot->holder : snapshot->wait) + begin / sizeof *to;
-    gordian_status status = packed_file_read(loading->file, part, number * PIECE, to, bytes, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(packed_file_read(loading->file, part, number * PIECE, to, bytes, error));
     to_own_order(to, bytes / sizeof *to);
     return image_array_fits(to, bytes / sizeof *to,
                             holds ? snapshot->process_count : snapshot->resource_count)
@@ -223,19 +218,16 @@ static gordian_status unpack_stream(gordian_snapshot *snapshot, gordian_names *n
     struct packed_image *image = &names->image;
     if (!packed_image_load(image, unpack, &names->memory))
         return unpack_fail(unpack, error);
-    gordian_status status = take_image(snapshot, image, error);
-    if (status == GORDIAN_OK)
-        packed_image_keep_names(image);
-    return status;
+    TRY(take_image(snapshot, image, error));
+    packed_image_keep_names(image);
+    return GORDIAN_OK;
 }
 
 static gordian_status unpack_file(gordian_snapshot *snapshot, gordian_names *names,
                                   const struct source_file *source,
                                   const gordian_check_options *options, gordian_error *error)
 {
-    gordian_status status = packed_file_open(&names->file, source, &names->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(packed_file_open(&names->file, source, &names->memory, error));
     const struct image_layout *layout = packed_file_layout(names->file);
     if (!snapshot->device &&
         cuda_ahead_pays(options->engine, layout->processes + layout->resources))
@@ -252,10 +244,9 @@ gordian_status snapshot_unpack(gordian_snapshot *snapshot, gordian_names *names,
     if (!source_is_file(&unpack->inner, &source))
         return unpack_stream(snapshot, names, unpack, error);
     source.start -= unpack->at; /* what has been read of it */
-    gordian_status status = unpack_file(snapshot, names, &source, options, error);
-    if (status == GORDIAN_OK)
-        lseek(source.fd, (off_t)source.end, SEEK_SET);
-    return status;
+    TRY(unpack_file(snapshot, names, &source, options, error));
+    lseek(source.fd, (off_t)source.end, SEEK_SET);
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ writing */

@@ -102,9 +102,7 @@ static gordian_status name_process(struct reading *reading, const gordian_word *
     *id = names_find(names, name->text, name->length);
     if (*id != GORDIAN_NONE)
         return GORDIAN_OK;
-    gordian_status status = gordian_snapshot_add_process(reading->snapshot, id, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_snapshot_add_process(reading->snapshot, id, error));
     return names_put(names, *id, name->text, name->length) ? GORDIAN_OK : fail_memory(error);
 }
 
@@ -174,10 +172,10 @@ static gordian_status add_edges(struct reading *reading, gordian_error *error)
                           "'%s' is an event: use gordian detect for traces",
                           trace_show(&trace->verb, shown));
     uint32_t process;
-    gordian_status status = take_process(reading, &process, error);
-    for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++)
-        status = add_edge(reading, process, &trace->items[i], error);
-    return status;
+    TRY(take_process(reading, &process, error));
+    for (size_t i = 0; i < trace->item_count; i++)
+        TRY(add_edge(reading, process, &trace->items[i], error));
+    return GORDIAN_OK;
 }
 
 /* ---- plain lines: GORDIAN_STATUS_END, something is to be said about it, and nothing was done */
@@ -189,9 +187,7 @@ static gordian_status declare_plain(struct reading *reading, gordian_error *erro
     uint32_t id = trace_ahead_resource(ahead, names);
     if (id != GORDIAN_NONE)
         return GORDIAN_STATUS_END;
-    gordian_status status = gordian_snapshot_add_resource(reading->snapshot, 1, &id, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_snapshot_add_resource(reading->snapshot, 1, &id, error));
     reading->trace.line = reading->trace.inside->reader.line + 1;
     bool put = names_put_query(names, id, &ahead->resources[ahead->line]) &&
                trace_declare(&reading->trace, id);
@@ -205,9 +201,7 @@ static gordian_status meet_process(struct reading *reading, uint32_t *id, gordia
     *id = trace_ahead_process(ahead, names);
     if (*id != GORDIAN_NONE)
         return GORDIAN_OK;
-    gordian_status status = gordian_snapshot_add_process(reading->snapshot, id, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_snapshot_add_process(reading->snapshot, id, error));
     return names_put_query(names, *id, &ahead->processes[ahead->line]) ? GORDIAN_OK
                                                                        : fail_memory(error);
 }
@@ -220,11 +214,9 @@ static gordian_status add_plain(struct reading *reading, gordian_op op, gordian_
     bool hold = op == GORDIAN_OP_HOLD;
     if (resource == GORDIAN_NONE || (!hold && op != GORDIAN_OP_WAIT))
         return GORDIAN_STATUS_END;
-    gordian_status status = meet_process(reading, &process, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(reading->snapshot, process,
-                                                                    resource, 1, error);
+    TRY(meet_process(reading, &process, error));
+    gordian_status status = (hold ? gordian_snapshot_hold : gordian_snapshot_wait)(
+        reading->snapshot, process, resource, 1, error);
     return status == GORDIAN_STATUS_INPUT ? GORDIAN_STATUS_END : status;
 }
 
@@ -237,20 +229,17 @@ static gordian_status read_plain(struct reading *reading, gordian_error *error)
                          &reading->names->resources, &fresh);
     if (!plain)
         return GORDIAN_STATUS_END;
-    gordian_status status = plain->shape == TRACE_DECLARE ? declare_plain(reading, error)
-                                                          : add_plain(reading, plain->op, error);
-    if (status == GORDIAN_OK)
-        trace_ahead_pass(&reading->trace, plain, &line, &column);
-    return status;
+    TRY(plain->shape == TRACE_DECLARE ? declare_plain(reading, error)
+                                      : add_plain(reading, plain->op, error));
+    trace_ahead_pass(&reading->trace, plain, &line, &column);
+    return GORDIAN_OK;
 }
 
 /* ---- all lines */
 
 static gordian_status read_line(struct reading *reading, gordian_error *error)
 {
-    gordian_status status = gordian_trace_next(&reading->trace, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_trace_next(&reading->trace, error));
     switch (reading->trace.kind) {
     case GORDIAN_LINE_EVENT:
         return add_edges(reading, error);

@@ -398,9 +398,7 @@ static gordian_status cuda_matrix_get(const void *engine, gordian_matrix which, 
                                       uint32_t column, uint64_t *value, gordian_error *error)
 {
     const struct cuda_engine *e = engine;
-    gordian_status status = check_row(e, which, row, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_row(e, which, row, error));
     uint32_t columns = columns_of(e, which);
     if (column >= columns)
         return fail(error, GORDIAN_STATUS_INPUT, "the matrix has %u columns: no column %u", columns,
@@ -412,12 +410,10 @@ static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, 
                                       const uint64_t **words, size_t *count, gordian_error *error)
 {
     const struct cuda_engine *e = engine;
-    gordian_status status = check_row(e, which, row, error);
-    if (status == GORDIAN_OK)
-        status = e->method->matrix_row(e->state, which, row, words, error);
-    if (status == GORDIAN_OK)
-        *count = bits_words(columns_of(e, which));
-    return status;
+    TRY(check_row(e, which, row, error));
+    TRY(e->method->matrix_row(e->state, which, row, words, error));
+    *count = bits_words(columns_of(e, which));
+    return GORDIAN_OK;
 }
 
 #define CUDA_ENGINE(engine_name, what, opener)                                                     \

@@ -216,9 +216,7 @@ static gordian_status multiply_block(struct hop *hop, const struct block *block,
                                                 .out_stride = block_stride,
                                                 .rows = block->size,
                                                 .columns = slots};
-    gordian_status status = hop_transpose(hop->gpu, &transpose, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(hop_transpose(hop->gpu, &transpose, error));
     struct bool_product_arguments product = {.left = left,
                                              .right = hop->panel,
                                              .out = out,
@@ -260,9 +258,7 @@ static gordian_status extend_held(struct hop *hop, uint32_t slots, uint32_t proc
                                                 .out_stride = hop->slot_stride,
                                                 .rows = slots,
                                                 .columns = processes};
-    gordian_status status = hop_transpose(hop->gpu, &transpose, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(hop_transpose(hop->gpu, &transpose, error));
     struct bool_product_arguments product = {.left = hop->paths,
                                              .right = hop->held_turned,
                                              .out = hop->held,

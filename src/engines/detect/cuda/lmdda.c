@@ -84,11 +84,10 @@ static gordian_status choose_room(struct cuda_lmdda *l, uint32_t process_limit,
 {
     struct cuda_room had = {l->parts.process_room, l->parts.resource_room}, chosen;
     struct cuda_room needed = {process_limit, resource_limit};
-    gordian_status status = cuda_choose_room(l->gpu, had, needed, bytes_for, l, &chosen, error);
-    if (status == GORDIAN_OK)
-        *larger = (struct lmdda_parts){.process_room = chosen.processes,
-                                       .resource_room = chosen.resources};
-    return status;
+    TRY(cuda_choose_room(l->gpu, had, needed, bytes_for, l, &chosen, error));
+    *larger =
+        (struct lmdda_parts){.process_room = chosen.processes, .resource_room = chosen.resources};
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -134,17 +133,15 @@ static gordian_status feed_device(struct cuda_lmdda *l, bool *again, gordian_err
 gordian_status cuda_lmdda_launch(struct cuda_lmdda *l, const struct gpu_launch *launch,
                                  gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     bool again = true;
-    while (again && status == GORDIAN_OK) {
+    while (again) {
         again = false;
-        status = gpu_launch(l->gpu, launch, error);
-        if (status == GORDIAN_OK)
-            status = gpu_wait(l->gpu, error);
-        if (status == GORDIAN_OK && l->rows->feed)
-            status = feed_device(l, &again, error);
+        TRY(gpu_launch(l->gpu, launch, error));
+        TRY(gpu_wait(l->gpu, error));
+        if (l->rows->feed)
+            TRY(feed_device(l, &again, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static struct gpu_launch join_launch(const struct cuda_lmdda *l)
@@ -306,16 +303,14 @@ static bool cuda_lmdda_grant(void *state, uint32_t process, uint32_t resource, u
 
 static gordian_status join_rows(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
 {
-    gordian_status status = count_command(l, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(count_command(l, error));
     l->join = (struct lmdda_join_arguments){.state = l->parts.device,
                                             .process = process,
                                             .wanted = l->rag->wait[process],
                                             .rows = l->rag->resource_limit,
                                             .words = cuda_lmdda_words(l)};
     struct gpu_launch launch = join_launch(l);
-    status = gpu_launch(l->gpu, &launch, error);
+    gordian_status status = gpu_launch(l->gpu, &launch, error);
     l->joining = status == GORDIAN_OK && l->rows->feed;
     return status;
 }
@@ -422,12 +417,9 @@ static bool cuda_lmdda_drain(void *state)
 static gordian_status read_device(struct cuda_lmdda *l, void *to, gpu_address from, size_t bytes,
                                   gordian_error *error)
 {
-    gordian_status status = bring_up(l, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(l->gpu, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(l->gpu, to, from, bytes, error);
-    return status;
+    TRY(bring_up(l, error));
+    TRY(gpu_wait(l->gpu, error));
+    return gpu_read(l->gpu, to, from, bytes, error);
 }
 
 gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error)
@@ -436,10 +428,8 @@ gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error
     uint32_t rows = l->rag->resource_limit;
     if (rows == 0)
         return GORDIAN_OK;
-    gordian_status status = bring_up(l, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = l->rows->find_ends(l, error);
+    TRY(bring_up(l, error));
+    gordian_status status = l->rows->find_ends(l, error);
     return status != GORDIAN_OK ? status
                                 : read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
 }
@@ -563,10 +553,8 @@ static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit
                                     uint32_t resource_limit, gordian_error *error)
 {
     struct lmdda_parts larger;
-    gordian_status status = choose_room(l, process_limit, resource_limit, &larger, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = make_host_parts(l, &larger, error);
+    TRY(choose_room(l, process_limit, resource_limit, &larger, error));
+    gordian_status status = make_host_parts(l, &larger, error);
     if (status == GORDIAN_OK)
         status = make_device_parts(l, &larger, error);
     if (status != GORDIAN_OK) {

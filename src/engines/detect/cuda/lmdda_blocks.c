@@ -33,18 +33,12 @@ static gordian_status block_rows_open(struct cuda_lmdda *l, struct lmdda_parts *
                                       gordian_error *error)
 {
     uint64_t row = hop_stride(parts->process_room) * WORD_BYTES;
-    gordian_status status = blocks_open(&parts->blocks.pool, l->gpu, error);
-    if (status == GORDIAN_OK)
-        status = make_matrices(parts, error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(l->gpu, &parts->blocks.barrier, BARRIER_BYTES, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(l->gpu, parts->blocks.barrier, BARRIER_BYTES, error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(l->gpu, &parts->blocks.changed, 3 * WORD_BYTES, error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(l->gpu, &parts->blocks.row, row, error);
-    return status;
+    TRY(blocks_open(&parts->blocks.pool, l->gpu, error));
+    TRY(make_matrices(parts, error));
+    TRY(gpu_alloc(l->gpu, &parts->blocks.barrier, BARRIER_BYTES, error));
+    TRY(gpu_zero(l->gpu, parts->blocks.barrier, BARRIER_BYTES, error));
+    TRY(gpu_alloc(l->gpu, &parts->blocks.changed, 3 * WORD_BYTES, error));
+    return gpu_alloc(l->gpu, &parts->blocks.row, row, error);
 }
 
 static void block_rows_close(struct cuda_lmdda *l, struct lmdda_parts *parts)

@@ -72,11 +72,10 @@ static gordian_status choose_room(struct cuda_osdda *o, uint32_t process_limit,
 {
     struct cuda_room had = {o->parts.process_room, o->parts.resource_room}, chosen;
     struct cuda_room needed = {process_limit, resource_limit};
-    gordian_status status = cuda_choose_room(o->gpu, had, needed, bytes_for, o, &chosen, error);
-    if (status == GORDIAN_OK)
-        *larger = (struct osdda_parts){.process_room = chosen.processes,
-                                       .resource_room = chosen.resources};
-    return status;
+    TRY(cuda_choose_room(o->gpu, had, needed, bytes_for, o, &chosen, error));
+    *larger =
+        (struct osdda_parts){.process_room = chosen.processes, .resource_room = chosen.resources};
+    return GORDIAN_OK;
 }
 
 /* The host's side: what is as long as a vector or a row. */
@@ -390,9 +389,7 @@ static gordian_status cuda_osdda_deadlocked(void *state, uint64_t *set, gordian_
 static gordian_status cuda_osdda_what_if_all(void *state, uint32_t *ends, gordian_error *error)
 {
     struct cuda_osdda *o = state;
-    gordian_status status = drain_queue(o, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(drain_queue(o, error));
     return gpu_read(o->gpu, ends, o->parts.vectors.sink_of, o->rag->resource_limit * sizeof *ends,
                     error);
 }
@@ -402,9 +399,7 @@ static gordian_status read_one_bit(struct cuda_osdda *o, gpu_address vector, uin
                                    size_t words, gordian_error *error)
 {
     uint32_t bit;
-    gordian_status status = gpu_read(o->gpu, &bit, vector + row * sizeof bit, sizeof bit, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_read(o->gpu, &bit, vector + row * sizeof bit, sizeof bit, error));
     memset(o->row, 0, words * sizeof *o->row);
     if (bit != OSDDA_NONE)
         bits_set(o->row, bit);
@@ -418,9 +413,7 @@ static gordian_status cuda_osdda_matrix_row(void *state, gordian_matrix which, u
     const struct osdda_parts *parts = &o->parts;
     size_t across_processes = bits_words(o->rag->process_limit);
     size_t across_resources = bits_words(o->rag->resource_limit);
-    gordian_status status = drain_queue(o, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(drain_queue(o, error));
     *words = o->row;
     switch (which) {
     case GORDIAN_MATRIX_AG:
@@ -441,10 +434,9 @@ static gordian_status cuda_osdda_matrix_get(void *state, gordian_matrix which, u
                                             uint32_t column, uint64_t *value, gordian_error *error)
 {
     const uint64_t *words = NULL;
-    gordian_status status = cuda_osdda_matrix_row(state, which, row, &words, error);
-    if (status == GORDIAN_OK)
-        *value = bits_test(words, column);
-    return status;
+    TRY(cuda_osdda_matrix_row(state, which, row, &words, error));
+    *value = bits_test(words, column);
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the rest */

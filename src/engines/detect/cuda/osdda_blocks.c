@@ -22,17 +22,12 @@ static gordian_status block_rows_open(struct gpu *gpu, struct osdda_parts *parts
                                       gordian_error *error)
 {
     uint32_t resources = parts->resource_room;
-    gordian_status status = blocks_open(&parts->blocks.pool, gpu, error);
-    if (status == GORDIAN_OK)
-        status = blocks_matrix(&parts->blocks.pool, &parts->blocks.rr, resources, resources, error);
-    if (status == GORDIAN_OK)
-        status = blocks_matrix(&parts->blocks.pool, &parts->blocks.rp, resources,
-                               parts->process_room, error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(gpu, &parts->blocks.step, STEP_BYTES, error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(gpu, &parts->blocks.row, row_bytes(parts), error);
-    return status;
+    TRY(blocks_open(&parts->blocks.pool, gpu, error));
+    TRY(blocks_matrix(&parts->blocks.pool, &parts->blocks.rr, resources, resources, error));
+    TRY(blocks_matrix(&parts->blocks.pool, &parts->blocks.rp, resources, parts->process_room,
+                      error));
+    TRY(gpu_alloc(gpu, &parts->blocks.step, STEP_BYTES, error));
+    return gpu_alloc(gpu, &parts->blocks.row, row_bytes(parts), error);
 }
 
 static void block_rows_close(struct gpu *gpu, struct osdda_parts *parts)

@@ -226,10 +226,9 @@ static gordian_status take_memory(struct gpu_chains *chains, gpu_address *out, u
     if (most && chains->held + bytes > most)
         return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
                     (unsigned long long)most);
-    gordian_status status = gpu_alloc(chains->gpu, out, bytes, error);
-    if (status == GORDIAN_OK)
-        chains->held += bytes;
-    return status;
+    TRY(gpu_alloc(chains->gpu, out, bytes, error));
+    chains->held += bytes;
+    return GORDIAN_OK;
 }
 
 static gordian_status make_memory(struct gpu_chains *chains, gordian_error *error)
@@ -330,11 +329,8 @@ gordian_status gpu_chains_advance(struct gpu_chains *chains, uint64_t steps, gor
                                 .shared = chains->shared ? warps * arguments->stride : 0,
                                 .arguments = arguments,
                                 .arguments_size = sizeof *arguments};
-    gordian_status status = gpu_launch(chains->gpu, &launch, error);
-    if (status == GORDIAN_OK)
-        status =
-            gpu_read(chains->gpu, chains->copy, chains->heads, count * sizeof *chains->copy, error);
-    return status;
+    TRY(gpu_launch(chains->gpu, &launch, error));
+    return gpu_read(chains->gpu, chains->copy, chains->heads, count * sizeof *chains->copy, error);
 }
 
 const struct chains_head *gpu_chains_heads(const struct gpu_chains *chains)

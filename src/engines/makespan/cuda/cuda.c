@@ -233,14 +233,12 @@ gordian_status makespan_cuda_on(struct gpu *gpu, const struct makespan_model *mo
 {
     struct gpu_info info;
     *result = (struct makespan_result){.memory = model->memory};
-    gordian_status status = anneal_check_options(options, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(anneal_check_options(options, error));
     gpu_get_info(gpu, &info);
     struct makespan_job job = {.gpu = gpu, .model = model, .result = result};
     gordian_makespan_options own = own_options(options, info.emulated, &job.own);
     job.options = &own;
-    status = run_job(&job, error);
+    gordian_status status = run_job(&job, error);
     if (status != GORDIAN_OK)
         makespan_result_free(result);
     return status;

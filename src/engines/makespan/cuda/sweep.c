@@ -37,9 +37,7 @@ static gordian_status take_memory(struct sweep *sweep, gpu_address *out, uint64_
     if (most && sweep->held + bytes > most)
         return fail(error, GORDIAN_STATUS_MEMORY, "more than the %llu bytes allowed",
                     (unsigned long long)most);
-    gordian_status status = gpu_alloc(sweep->gpu, out, bytes, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_alloc(sweep->gpu, out, bytes, error));
     sweep->held += bytes;
     sweep->lists[sweep->list_count++] = *out;
     return GORDIAN_OK;
@@ -99,10 +97,9 @@ static gordian_status send_whole(struct sweep *sweep, gordian_error *error)
         {&sweep->last_first, tables->last_first, (works + 1) * size},
         {&sweep->last_count, tables->last_count, works * width * size},
     };
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists && status == GORDIAN_OK; i++)
-        status = send_bytes(sweep, lists[i].to, lists[i].from, lists[i].bytes, error);
-    return status;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        TRY(send_bytes(sweep, lists[i].to, lists[i].from, lists[i].bytes, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status send_system(struct sweep *sweep, gordian_error *error)

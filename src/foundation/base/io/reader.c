@@ -104,9 +104,7 @@ static gordian_status find_line(struct reader *reader, char **newline, gordian_e
             reader->end++;
             break;
         }
-        gordian_status status = refill_buffer(reader, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(refill_buffer(reader, error));
     }
     if (*newline - (reader->buffer + reader->start) > (ptrdiff_t)READER_LINE_MAX)
         return fail_at(error, GORDIAN_STATUS_INPUT, reader->line + 1, READER_LINE_MAX + 1,
@@ -160,9 +158,7 @@ static gordian_status split_words(struct reader *reader, const char *line, const
 static gordian_status take_alone(struct reader *reader, gordian_error *error)
 {
     char *newline;
-    gordian_status status = find_line(reader, &newline, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(find_line(reader, &newline, error));
     const char *line = reader->buffer + reader->start;
     reader->start = (size_t)(newline + 1 - reader->buffer);
     reader->line++;
@@ -312,11 +308,9 @@ bool reader_look(struct reader *reader)
 
 gordian_status reader_next(struct reader *reader, gordian_error *error)
 {
-    do {
-        gordian_status status = (reader_look(reader) ? take_ahead : take_alone)(reader, error);
-        if (status != GORDIAN_OK)
-            return status;
-    } while (reader->word_count == 0);
+    do
+        TRY((reader_look(reader) ? take_ahead : take_alone)(reader, error));
+    while (reader->word_count == 0);
     return GORDIAN_OK;
 }
 

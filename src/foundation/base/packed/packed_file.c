@@ -55,16 +55,15 @@ gordian_status packed_file_read(struct packed_file *file, enum image_part part, 
     uint64_t begin = section->at + first * IMAGE_CHUNK;
     uint8_t padding[8];
     size_t padded = (size_t)(image_padded(bytes) - bytes); /* none but at the section's end */
-    gordian_status status = read_at(file, begin, to, bytes, error);
-    if (status == GORDIAN_OK)
-        status = read_at(file, begin + bytes, padding, padded, error);
-    for (size_t at = 0; at < bytes && status == GORDIAN_OK; at += IMAGE_CHUNK, sums += 4) {
+    TRY(read_at(file, begin, to, bytes, error));
+    TRY(read_at(file, begin + bytes, padding, padded, error));
+    for (size_t at = 0; at < bytes; at += IMAGE_CHUNK, sums += 4) {
         bool last = bytes - at <= IMAGE_CHUNK;
         uint32_t sum = crc32c(0, (const uint8_t *)to + at, last ? bytes - at : IMAGE_CHUNK);
         if (crc32c(sum, padding, last ? padded : 0) != packed_get32(sums))
-            status = fail(error, GORDIAN_STATUS_INPUT, PACKED_DAMAGED);
+            return fail(error, GORDIAN_STATUS_INPUT, PACKED_DAMAGED);
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -82,9 +81,7 @@ static gordian_status open_layout(struct packed_file *file, uint64_t size, gordi
 {
     uint8_t head[IMAGE_HEAD];
     const struct image_layout *layout = &file->layout;
-    gordian_status status = read_at(file, 0, head, sizeof head, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(read_at(file, 0, head, sizeof head, error));
     if (!image_read_head(&file->layout, head))
         return fail(error, GORDIAN_STATUS_INPUT, PACKED_BAD_HEAD);
     if (size < layout->size)
@@ -96,10 +93,10 @@ static gordian_status open_layout(struct packed_file *file, uint64_t size, gordi
     file->sums = memory_alloc(&file->memory, bytes);
     if (!file->sums)
         return fail_memory(error);
-    status = read_at(file, layout->sums, file->sums, bytes, error);
-    if (status == GORDIAN_OK && !image_sums_right(layout, file->sums))
-        status = fail(error, GORDIAN_STATUS_INPUT, PACKED_DAMAGED);
-    return status;
+    TRY(read_at(file, layout->sums, file->sums, bytes, error));
+    if (!image_sums_right(layout, file->sums))
+        return fail(error, GORDIAN_STATUS_INPUT, PACKED_DAMAGED);
+    return GORDIAN_OK;
 }
 
 gordian_status packed_file_open(struct packed_file **out, const struct source_file *source,

@@ -118,9 +118,7 @@ gordian_status gpu_array_create(struct gpu_array **out, struct gpu *gpu,
         most = most > options->capacity ? most : options->capacity;
         most += most == 0;
     }
-    gordian_status status = check_options(options, page, most, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_options(options, page, most, error));
     struct gpu_array *array = memory_zeroed(&gpu->memory, sizeof *array);
     if (!array)
         return fail_memory(error);
@@ -131,7 +129,7 @@ gordian_status gpu_array_create(struct gpu_array **out, struct gpu *gpu,
     array->most = most;
     while (UINT64_C(1) << array->shift < page)
         array->shift++;
-    status = open_array(array, options, error);
+    gordian_status status = open_array(array, options, error);
     if (status == GORDIAN_OK)
         status = gpu_wait(gpu, error); /* a service would not */
     if (status != GORDIAN_OK) {
@@ -189,9 +187,7 @@ gordian_status gpu_array_settle(struct gpu_array *array, struct gpu_array_count 
                                 gordian_error *error)
 {
     struct array_state state;
-    gordian_status status = array_settle(array, &state, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(array_settle(array, &state, error));
     *count = (struct gpu_array_count){.size = state.size, .refused = array->refused};
     array->refused = 0;
     return GORDIAN_OK;
@@ -266,9 +262,7 @@ gordian_status gpu_array_capacity(struct gpu_array *array, uint64_t *elements, g
 
 static gordian_status shrink_flat(struct gpu_array *array, uint64_t size, gordian_error *error)
 {
-    gordian_status status = array_write_control(array, size, size, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(array_write_control(array, size, size, error));
     array->capacity = size;
     gpu_range_shrink(array->range, size * array->element);
     return GORDIAN_OK;
@@ -317,15 +311,13 @@ static gordian_status release_pages(struct gpu_array *array, const struct array_
 gordian_status gpu_array_shrink(struct gpu_array *array, gordian_error *error)
 {
     struct array_state state;
-    gordian_status status = array_settle(array, &state, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(array_settle(array, &state, error));
     if (array->mode == GPU_ARRAY_FLAT)
         return shrink_flat(array, state.size, error);
-    status = release_pages(array, &state, array_pages(array, state.size), error);
-    if (status == GORDIAN_OK && array->own_pool)
-        status = pool_trim(array->pool, error);
-    return status;
+    TRY(release_pages(array, &state, array_pages(array, state.size), error));
+    if (array->own_pool)
+        TRY(pool_trim(array->pool, error));
+    return GORDIAN_OK;
 }
 
 /* Chunks of a shared pool go back to it if they can be read; if not, with the pool. */

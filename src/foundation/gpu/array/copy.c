@@ -220,13 +220,11 @@ gordian_status gpu_array_piece(struct gpu_array *array, uint64_t first, gpu_addr
 {
     struct array_state state;
     struct extent extent;
-    gordian_status status = array_settle(array, &state, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(array_settle(array, &state, error));
     uint64_t run = first < state.size ? state.size - first : 0;
     if (array->mode == GPU_ARRAY_CHUNKED && run > array_elements(array, PAGES_SEEN))
         run = array_elements(array, PAGES_SEEN);
-    status = open_extent(&extent, array, first, run, error);
+    gordian_status status = open_extent(&extent, array, first, run, error);
     if (status == GORDIAN_OK) {
         *at = run ? find_run(&extent, first, &run) : 0;
         *count = run;

@@ -110,12 +110,10 @@ gordian_status gpu_pool_reserve(struct gpu_pool *pool, uint64_t chunks, gordian_
     if (chunks > pool->most)
         return fail(error, GORDIAN_STATUS_MEMORY,
                     "a pool of %" PRIu64 " chunks cannot have %" PRIu64, pool->most, chunks);
-    gordian_status status = gpu_range_grow(pool->range, chunks * pool->chunk_bytes, error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(pool->gpu, MEMBER(pool, chunks), &chunks, sizeof chunks, error);
-    if (status == GORDIAN_OK)
-        pool->chunks = chunks;
-    return status;
+    TRY(gpu_range_grow(pool->range, chunks * pool->chunk_bytes, error));
+    TRY(gpu_write(pool->gpu, MEMBER(pool, chunks), &chunks, sizeof chunks, error));
+    pool->chunks = chunks;
+    return GORDIAN_OK;
 }
 
 gordian_status gpu_pool_count(struct gpu_pool *pool, uint64_t *chunks, uint64_t *taken,
@@ -155,16 +153,15 @@ gordian_status pool_take(struct gpu_pool *pool, gpu_address entries, uint64_t co
 {
     const gordian_allocator *memory = &pool->gpu->memory;
     uint64_t next;
-    gordian_status status = read_next(pool, &next, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(read_next(pool, &next, error));
     if (count > pool->chunks - next)
         return fail(error, GORDIAN_STATUS_MEMORY, "%" PRIu64 " chunks needed, %" PRIu64 " free",
                     count, (pool->chunks - next));
     uint64_t *words = memory_alloc(memory, count * sizeof *words);
     uint32_t *order = memory_alloc(memory, count * sizeof *order);
-    status = words && order ? write_taken(pool, next, entries, count, words, order, error)
-                            : fail_memory(error);
+    gordian_status status = words && order
+                                ? write_taken(pool, next, entries, count, words, order, error)
+                                : fail_memory(error);
     memory_free(memory, words);
     memory_free(memory, order);
     return status;
@@ -189,17 +186,11 @@ static gordian_status give_chunks(struct gpu_pool *pool, uint64_t next, uint32_t
 {
     struct gpu *gpu = pool->gpu;
     uint64_t after = next - count;
-    gordian_status status = gpu_read(gpu, order, pool->order, next * sizeof *order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_read(gpu, order, pool->order, next * sizeof *order, error));
     put_behind(order, next, given, moved);
-    status = gpu_write(gpu, pool->order, order, next * sizeof *order, error);
-    if (status == GORDIAN_OK)
-        status =
-            gpu_zero(gpu, pool->owners + after * sizeof(uint64_t), count * sizeof(uint64_t), error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(gpu, MEMBER(pool, next), &after, sizeof after, error);
-    return status;
+    TRY(gpu_write(gpu, pool->order, order, next * sizeof *order, error));
+    TRY(gpu_zero(gpu, pool->owners + after * sizeof(uint64_t), count * sizeof(uint64_t), error));
+    return gpu_write(gpu, MEMBER(pool, next), &after, sizeof after, error);
 }
 
 gordian_status pool_give(struct gpu_pool *pool, const uint64_t *chunks, uint64_t count,
@@ -244,13 +235,11 @@ static gordian_status trim_chunks(struct gpu_pool *pool, uint64_t next, uint32_t
 {
     struct gpu *gpu = pool->gpu;
     uint64_t chunks = 0;
-    gordian_status status = gpu_read(gpu, order, pool->order, next * sizeof *order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_read(gpu, order, pool->order, next * sizeof *order, error));
     for (uint64_t i = 0; i < next; i++)
         chunks = order[i] >= chunks ? order[i] + UINT64_C(1) : chunks;
     order_free(order, next, chunks, pool->chunks, taken);
-    status = gpu_write(gpu, pool->order, order, pool->chunks * sizeof *order, error);
+    gordian_status status = gpu_write(gpu, pool->order, order, pool->chunks * sizeof *order, error);
     if (status == GORDIAN_OK)
         status = gpu_write(gpu, MEMBER(pool, chunks), &chunks, sizeof chunks, error);
     if (status != GORDIAN_OK)

@@ -64,9 +64,7 @@ gordian_status gordian_array_create(gordian_array **out, gordian_gpu *gpu,
                                     const gordian_array_options *options, gordian_error *error)
 {
     *out = NULL;
-    gordian_status status = check_kind(options, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_kind(options, error));
     gordian_array *array = memory_zeroed(&gpu->memory, sizeof *array);
     if (!array)
         return fail_memory(error);
@@ -80,7 +78,7 @@ gordian_status gordian_array_create(gordian_array **out, gordian_gpu *gpu,
     };
     array->memory = gpu->memory;
     array->watch = options->watch;
-    status = gpu_array_create(&array->array, gpu->gpu, &inside, error);
+    gordian_status status = gpu_array_create(&array->array, gpu->gpu, &inside, error);
     if (status != GORDIAN_OK) {
         memory_free(&gpu->memory, array);
         return status;
@@ -112,11 +110,10 @@ static gordian_status start_watch(gordian_array *array, gordian_error *error)
 {
     if (array->watch == 0)
         return GORDIAN_OK;
-    gordian_status status = array->watched ? watch_resume(array->array, error)
-                                           : gpu_array_watch(array->array, array->watch, error);
-    if (status == GORDIAN_OK)
-        array->watched = true;
-    return status;
+    TRY(array->watched ? watch_resume(array->array, error)
+                       : gpu_array_watch(array->array, array->watch, error));
+    array->watched = true;
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_array_begin_layout(gordian_array *array, uint32_t layout,
@@ -157,12 +154,10 @@ gordian_status gordian_array_end(gordian_array *array, gordian_array_count *coun
 gordian_status gordian_array_size(gordian_array *array, uint64_t *size, gordian_error *error)
 {
     struct array_state state;
-    gordian_status status = check_idle(array, error);
-    if (status == GORDIAN_OK)
-        status = array_settle(array->array, &state, error);
-    if (status == GORDIAN_OK)
-        *size = state.size;
-    return status;
+    TRY(check_idle(array, error));
+    TRY(array_settle(array->array, &state, error));
+    *size = state.size;
+    return GORDIAN_OK;
 }
 
 gordian_status gordian_array_reserve(gordian_array *array, uint64_t capacity, gordian_error *error)

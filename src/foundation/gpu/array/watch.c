@@ -131,12 +131,10 @@ gordian_status gpu_array_watch(struct gpu_array *array, uint64_t ahead, gordian_
         return fail(error, GORDIAN_STATUS_INPUT, "only flat arrays are watched");
     if (watch_runs(array))
         return fail(error, GORDIAN_STATUS_INPUT, "the array is watched already");
-    gordian_status status = open_watch(array, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(open_watch(array, error));
     array->watch->ahead = ahead;
     array->watch->wanted = true;
-    status = watch_resume(array, error);
+    gordian_status status = watch_resume(array, error);
     if (status != GORDIAN_OK)
         array->watch->wanted = false;
     return status;

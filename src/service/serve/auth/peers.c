@@ -77,9 +77,7 @@ static gordian_status parse_ids(const char *list, bool group, uint32_t **ids, si
                         group ? "groups" : "users");
         if (!memory_grow(&memory, ids, &room, *count + 1, sizeof **ids))
             return fail_memory(error);
-        gordian_status status = parse_id(list, length, group, &(*ids)[*count], error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(parse_id(list, length, group, &(*ids)[*count], error));
         ++*count;
         list = comma ? comma + 1 : NULL;
     }

@@ -82,9 +82,7 @@ static gordian_status want_client_certificates(SSL_CTX *context, const char *pat
 static gordian_status fill_context(const struct tls *tls, SSL_CTX *context, gordian_error *error)
 {
     static const unsigned char name[] = "gordian";
-    gordian_status status = check_key_file(tls->key, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_key_file(tls->key, error));
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                      SSL_OP_CIPHER_SERVER_PREFERENCE);

@@ -151,9 +151,7 @@ static gordian_status find_past(void *context, struct output *out, gordian_error
 {
     struct job *job = context;
     struct service *service;
-    gordian_status status = past_go(job->desk->past, job->ask.at, &service, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(past_go(job->desk->past, job->ask.at, &service, error));
     struct served *served = service_find(service, job->system, strlen(job->system));
     if (!served)
         return fail(error, GORDIAN_STATUS_INPUT, "there was no system '%.100s' then", job->system);

@@ -395,9 +395,7 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
         served->unresolved = true;
         return fail_memory(error);
     }
-    gordian_status status = end_one(served, process, weigh, victim, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(end_one(served, process, weigh, victim, error));
     struct leaving leaving = {.edges = victim->frees, .count = victim->frees_count};
     const struct served_process *record = &served->processes[victim->process];
     uint64_t before = served_wait_cost(record);

@@ -63,10 +63,9 @@ static gordian_status open_system(struct served *served, gordian_error *error)
     gordian_options_init(&options);
     options.engine = served->config.engine;
     options.allocator = &served->memory;
-    gordian_status status = gordian_open(&served->system, &options, error);
-    if (status == GORDIAN_OK)
-        served->system->keeps_drops = true;
-    return status;
+    TRY(gordian_open(&served->system, &options, error));
+    served->system->keeps_drops = true;
+    return GORDIAN_OK;
 }
 
 static gordian_status keep_units(struct served *served, uint32_t resource, const char *name,
@@ -108,9 +107,7 @@ static gordian_status feed_system(struct served *served, const gordian_event *ev
     gordian_result result = {.outcome = GORDIAN_OUTCOME_REFUSED,
                              .refusal = GORDIAN_REFUSAL_NO_UNITS};
     if (!is_odd(event)) {
-        gordian_status status = gordian_feed(served->system, event, &result, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(gordian_feed(served->system, event, &result, error));
     } else if (!event->wants && event->units > 0 && event->resource == GORDIAN_NONE) {
         result.refusal = GORDIAN_REFUSAL_UNKNOWN_RESOURCE;
     }
@@ -253,14 +250,13 @@ static gordian_status feed_bank(struct served *served, const gordian_event *even
                                 struct served_result *result, gordian_error *error)
 {
     const gordian_answer *said = &served->answer;
-    gordian_status status = call_bank(served, event, error);
-    if (status == GORDIAN_OK)
-        *result = (struct served_result){
-            .outcome = (uint8_t)said->verdict,
-            .reason = (uint8_t)(said->reason | (said->waits ? WIRE_WAITS : 0)),
-            .served = said->incomplete ? 1 : (uint32_t)said->served_count,
-        };
-    return status;
+    TRY(call_bank(served, event, error));
+    *result = (struct served_result){
+        .outcome = (uint8_t)said->verdict,
+        .reason = (uint8_t)(said->reason | (said->waits ? WIRE_WAITS : 0)),
+        .served = said->incomplete ? 1 : (uint32_t)said->served_count,
+    };
+    return GORDIAN_OK;
 }
 
 static gordian_status ask_bank(struct served *served, const gordian_event *request,
@@ -270,10 +266,9 @@ static gordian_status ask_bank(struct served *served, const gordian_event *reque
     gordian_bank_request_item item = {.process = request->process};
     item.count = served_wants(request, &one, &item.wants);
     gordian_verdict verdict;
-    gordian_status status = gordian_bank_what_if(served->bank, &item, 1, &verdict, error);
-    if (status == GORDIAN_OK)
-        *outcome = (uint8_t)verdict;
-    return status;
+    TRY(gordian_bank_what_if(served->bank, &item, 1, &verdict, error));
+    *outcome = (uint8_t)verdict;
+    return GORDIAN_OK;
 }
 
 static const char *verdict_text(uint8_t outcome)

@@ -112,9 +112,7 @@ gordian_status served_config_parse(struct served_config *config, const char *tex
         while (at < length && text[at] != ' ' && text[at] != '\t')
             at++;
         gordian_word word = {text + start, (uint32_t)(at - start), (uint32_t)start + 1};
-        gordian_status status = word.length ? set_option(&next, &word, error) : GORDIAN_OK;
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(word.length ? set_option(&next, &word, error) : GORDIAN_OK);
         at++;
     }
     *config = next;
@@ -301,9 +299,7 @@ static gordian_status restore_wants(struct served *served, uint32_t process, gor
     struct served_process *record = &served->processes[process];
     const gordian_edge *edges = NULL;
     size_t count = 0;
-    gordian_status status = served_edges(served, SERVED_WANTED, process, &edges, &count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(served_edges(served, SERVED_WANTED, process, &edges, &count, error));
     if (count > 1 && !memory_grow32(&served->memory, &record->wants, &record->want_room,
                                     (uint32_t)count, sizeof *record->wants))
         return fail_memory(error);
@@ -464,9 +460,7 @@ gordian_status served_remove_resource(struct served *served, uint32_t resource,
     if (!name)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no resource %u", resource);
     size_t length = strlen(name);
-    gordian_status status = engine_remove_resource(served, resource, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(engine_remove_resource(served, resource, error));
     served->resource_count--;
     served->name_bytes -= length;
     tags_drop(&served->tags, TAGS_RESOURCE, resource);
@@ -483,9 +477,7 @@ gordian_status served_remove_process(struct served *served, uint32_t process, go
     size_t length = strlen(name);
     if (served->operations->forgets)
         return fail(error, GORDIAN_STATUS_INPUT, "a process of a bank goes with its exit");
-    gordian_status status = gordian_remove_process(served->system, process, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_remove_process(served->system, process, error));
     forget_record(served, process);
     served->process_count--;
     served->name_bytes -= length;
@@ -507,9 +499,7 @@ gordian_status served_label(struct served *served, enum tags_of of, uint32_t id,
                             gordian_error *error)
 {
     uint64_t before = tags_cost(&served->tags, of, id);
-    gordian_status status = tags_change(&served->tags, of, id, texts, count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(tags_change(&served->tags, of, id, texts, count, error));
     served_charge(served, payer, before, tags_cost(&served->tags, of, id));
     note_other(served);
     return GORDIAN_OK;

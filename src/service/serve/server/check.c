@@ -72,13 +72,11 @@ static gordian_status check_address(const struct server *server, const char *tex
 static gordian_status check_listen(const struct server *server, gordian_error *error)
 {
     char one[300];
-    gordian_status status = GORDIAN_OK;
-    for (const char *at = server->options.listen; at && *at && status == GORDIAN_OK;) {
-        status = server_next_address(&at, one, sizeof one, error);
-        if (status == GORDIAN_OK)
-            status = check_address(server, one, error);
+    for (const char *at = server->options.listen; at && *at;) {
+        TRY(server_next_address(&at, one, sizeof one, error));
+        TRY(check_address(server, one, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status check_http(const struct server *server, gordian_error *error)

@@ -400,11 +400,9 @@ static gordian_status post_tls(const struct hook_target *target, int fd, const c
 static gordian_status post_to_url(struct hook_target *target, const char *body, size_t length,
                                   gordian_error *error)
 {
-    gordian_status status = connect_to(target, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = target->tls ? post_tls(target, target->fd, body, length, error)
-                         : post_over(target, target->fd, NULL, body, length, error);
+    TRY(connect_to(target, error));
+    gordian_status status = target->tls ? post_tls(target, target->fd, body, length, error)
+                                        : post_over(target, target->fd, NULL, body, length, error);
     close_connection(target);
     return status;
 }

@@ -103,14 +103,12 @@ static gordian_status open_parts(struct http_server *http, struct server *server
 static gordian_status adopt_sockets(struct http_server *http, struct server *server, const int *fds,
                                     size_t count, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
-        status = auth_check_socket(server->auth, fds[i], server->tls != NULL,
-                                   server->options.insecure, error);
-        if (status == GORDIAN_OK)
-            status = httpd_adopt(http->api.httpd, fds[i], error);
+    for (size_t i = 0; i < count; i++) {
+        TRY(auth_check_socket(server->auth, fds[i], server->tls != NULL, server->options.insecure,
+                              error));
+        TRY(httpd_adopt(http->api.httpd, fds[i], error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status start_listening(struct http_server *http, struct server *server,
@@ -120,14 +118,12 @@ static gordian_status start_listening(struct http_server *http, struct server *s
     char host[256];
     if (!httpd_host(address, host, sizeof host))
         return fail(error, GORDIAN_STATUS_INPUT, "'%s' is not ADDRESS:PORT", address);
-    gordian_status status = auth_check_address(server->auth, host, tls, insecure, error);
+    TRY(auth_check_address(server->auth, host, tls, insecure, error));
     uint16_t port = 0;
-    if (status == GORDIAN_OK)
-        status = httpd_listen(http->api.httpd, address, &port, error);
-    if (status == GORDIAN_OK)
-        server_log(server, 6, "page, API and metrics on http%s://%s%s%s:%u/", tls ? "s" : "",
-                   strchr(host, ':') ? "[" : "", host, strchr(host, ':') ? "]" : "", port);
-    return status;
+    TRY(httpd_listen(http->api.httpd, address, &port, error));
+    server_log(server, 6, "page, API and metrics on http%s://%s%s%s:%u/", tls ? "s" : "",
+               strchr(host, ':') ? "[" : "", host, strchr(host, ':') ? "]" : "", port);
+    return GORDIAN_OK;
 }
 
 gordian_status http_open(struct http_server **out, struct server *server, const char *address,

@@ -450,13 +450,9 @@ static void remove_socket(const char *path, uint64_t inode)
 static gordian_status listen_unix(struct server *server, const char *path, gordian_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    gordian_status status = server_check_path(path, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(server_check_path(path, error));
     strcpy(address.sun_path, path);
-    status = clear_path(path, &address, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(clear_path(path, &address, error));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     mode_t before = umask(0177); /* nobody else before the mode is set */
     int failed = fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address);
@@ -470,7 +466,7 @@ static gordian_status listen_unix(struct server *server, const char *path, gordi
                     why == ENOENT ? "make its folder first, or name another place with --socket"
                                   : "name another place with --socket");
     }
-    status = set_modes(server, path, error);
+    gordian_status status = set_modes(server, path, error);
     if (status != GORDIAN_OK) {
         close(fd);
         unlink(path);
@@ -653,16 +649,15 @@ static gordian_status open_listeners(struct server *server, gordian_error *error
 static gordian_status open_security(struct server *server, gordian_error *error)
 {
     const struct server_options *options = &server->options;
-    gordian_status status = auth_open(&server->auth, options->token_file, error);
-    if (status == GORDIAN_OK)
-        status = auth_peers_open(&server->peers, options->socket_group, options->allow_uid,
-                                 options->allow_group, error);
-    if (status == GORDIAN_OK && options->tls_cert)
-        status = tls_open(&server->tls, options->tls_cert, options->tls_key, options->tls_clients,
-                          error);
-    if (status == GORDIAN_OK && !options->hook && options->on_deadlock)
-        status = hook_open(&server->hook, options->on_deadlock, options->on_deadlock_secret, error);
-    return status;
+    TRY(auth_open(&server->auth, options->token_file, error));
+    TRY(auth_peers_open(&server->peers, options->socket_group, options->allow_uid,
+                        options->allow_group, error));
+    if (options->tls_cert)
+        TRY(tls_open(&server->tls, options->tls_cert, options->tls_key, options->tls_clients,
+                     error));
+    if (!options->hook && options->on_deadlock)
+        TRY(hook_open(&server->hook, options->on_deadlock, options->on_deadlock_secret, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status open_base(struct server *server, gordian_error *error)

@@ -8,6 +8,8 @@
  */
 #include "service/serve/server/parts.h"
 
+#include "foundation/base/error.h"
+
 #include <string.h>
 
 #define DEADLOCK_TEXT 300 /* bytes of the names in a line of the log, at most */
@@ -112,10 +114,9 @@ static gordian_status see_open(void *context, const struct incident *incident)
                                    .at = incident->at,
                                    .ended = service_now(server->service),
                                    .how = "unknown"};
-    gordian_status status = store_incident(server->store, &ended);
-    if (status == GORDIAN_OK)
-        tell_deadlock(server, &ended);
-    return status;
+    TRY(store_incident(server->store, &ended));
+    tell_deadlock(server, &ended);
+    return GORDIAN_OK;
 }
 
 static gordian_status tell_again(void *context, const struct incident *incident)

@@ -1,6 +1,8 @@
 /* `gordian serve --verify`: what a start would find, without one. */
 #include "service/serve/server/server.h"
 
+#include "foundation/base/error.h"
+
 static gordian_status load_section(void *context, const char *name, const void *bytes,
                                    size_t length, gordian_error *error)
 {
@@ -21,10 +23,8 @@ gordian_status server_verify(const char *folder, struct server_verdict *verdict,
     struct service *service;
     service_options_init(&options);
     *verdict = (struct server_verdict){0};
-    gordian_status status = service_new(&service, &options, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = store_verify(folder, &loader, service, &verdict->store, error);
+    TRY(service_new(&service, &options, error));
+    gordian_status status = store_verify(folder, &loader, service, &verdict->store, error);
     verdict->systems = service->system_count;
     verdict->sessions = service->session_count;
     for (uint32_t i = 0; i < service->system_limit; i++) {

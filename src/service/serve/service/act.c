@@ -38,9 +38,7 @@ gordian_status service_act(struct service *service, struct served *served,
                                   .how = action->op == GORDIAN_OP_EXIT ? "ended" : "cancelled"};
     gordian_event event = {
         .op = action->op, .process = action->process, .resource = GORDIAN_NONE, .to = GORDIAN_NONE};
-    gordian_status status = apply_event(service, &events, &event, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(apply_event(service, &events, &event, error));
     uint8_t outcome = service->work->results[0].outcome;
     enum served_effect effect = (enum served_effect)served->operations->effects[outcome & 15];
     *result = served_outcome_text(served, outcome);
@@ -76,8 +74,7 @@ gordian_status service_label(struct service *service, struct served *served,
     service_begin(service);
     if (!service_may_change(service, &why))
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%s", why);
-    gordian_status status = apply_label(service, served, GORDIAN_NONE, label, error);
-    if (status == GORDIAN_OK)
-        keep_label(service, served, label, who);
-    return status;
+    TRY(apply_label(service, served, GORDIAN_NONE, label, error));
+    keep_label(service, served, label, who);
+    return GORDIAN_OK;
 }

@@ -135,11 +135,9 @@ static gordian_status open_served(struct service *service, const struct wire_ope
                                   gordian_error *error)
 {
     struct meter *meter = NULL;
-    gordian_status status = service_new_meter(service, &meter, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = open_any(service, open, config, meter ? meter_allocator(meter) : &service->memory,
-                      served, error);
+    TRY(service_new_meter(service, &meter, error));
+    gordian_status status = open_any(
+        service, open, config, meter ? meter_allocator(meter) : &service->memory, served, error);
     if (status != GORDIAN_OK)
         meter_free(meter);
     else
@@ -177,16 +175,12 @@ gordian_status service_put_system(struct service *service, uint32_t slot,
 {
     struct served_config config;
     struct served *served;
-    gordian_status status = parse_config(open, &config, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(parse_config(open, &config, error));
     if (!reserve_system(service, slot))
         return fail_memory(error);
     if (service->systems[slot])
         return fail(error, GORDIAN_STATUS_INPUT, "there is a system at place %u already", slot);
-    status = open_served(service, open, &config, &served, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(open_served(service, open, &config, &served, error));
     served->opened = service->work->now;
     service_add_system(service, slot, served);
     return GORDIAN_OK;
@@ -217,9 +211,7 @@ static gordian_status open_new(struct service *service, uint32_t session,
     size_t size = wire_put_open(NULL, 0, open);
     if (!record_begin(service, RECORD_OPEN, *slot, session, size))
         return fail_memory(error);
-    status = service_put_system(service, *slot, open, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(service_put_system(service, *slot, open, error));
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_open(record->data + record->used, size, open));
     record_append(service);
@@ -234,9 +226,7 @@ gordian_status apply_open(struct service *service, uint32_t session, const struc
     struct served_config config;
     if (!known)
         return open_new(service, session, open, slot, error);
-    gordian_status status = parse_config(open, &config, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(parse_config(open, &config, error));
     char text[SERVED_CONFIG_TEXT_MAX];
     if (!served_config_equal(&config, &known->config))
         return FAIL_WITH(service, WIRE_OTHER_SYSTEM, error, "system '%s' exists, as %s %s",
@@ -316,9 +306,7 @@ static gordian_status declare_process(struct service *service, struct served *se
         return status;
     if (!session_reserve(service, session))
         return fail_memory(error);
-    status = served_declare_process(served, name, length, declaration->claims, claims, id, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(served_declare_process(served, name, length, declaration->claims, claims, id, error));
     *changed = is_new || served->operations->forgets || served->processes[*id].owner == NOBODY;
     session_own(service, session, served, *id);
     return GORDIAN_OK;
@@ -438,15 +426,11 @@ gordian_status apply_declaration(struct service *service, struct served *served,
                                  gordian_error *error)
 {
     size_t size = wire_put_declare(NULL, 0, declaration, 1);
-    gordian_status status = check_memory(service, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_memory(service, error));
     if (!record_begin(service, RECORD_DECLARE, served->slot, session, size))
         return fail_memory(error);
     bool changed = false;
-    status = declare_one(service, served, session, declaration, &changed, id, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(declare_one(service, served, session, declaration, &changed, id, error));
     tell_served(service, served);
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_declare(record->data + record->used, size, declaration, 1));
@@ -490,9 +474,7 @@ static gordian_status remove_resource(struct service *service, struct served *se
     size_t length = name ? strlen(name) : 0;
     uint64_t labels = tags_cost(&served->tags, TAGS_RESOURCE, id);
     uint32_t payer = quota_adder(service, served, id);
-    gordian_status status = served_remove_resource(served, id, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(served_remove_resource(served, id, error));
     served_charge(served, payer, labels, 0);
     quota_removed(service, served, id, length);
     return GORDIAN_OK;
@@ -515,14 +497,10 @@ gordian_status apply_removal(struct service *service, struct served *served, uin
                              uint32_t id, gordian_error *error)
 {
     size_t size = wire_put_remove(NULL, 0, what, &id, 1);
-    gordian_status status = check_removable(service, served, what, id, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_removable(service, served, what, id, error));
     if (!record_begin(service, RECORD_REMOVE, served->slot, NOBODY, size))
         return fail_memory(error);
-    status = remove_one(service, served, what, id, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(remove_one(service, served, what, id, error));
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_remove(record->data + record->used, size, what, &id, 1));
     record_append(service);
@@ -650,16 +628,12 @@ gordian_status apply_label(struct service *service, struct served *served, uint3
         return FAIL_WITH(service, WIRE_BAD_VALUE, error, "there is no %s %u",
                          label->what == WIRE_PROCESS ? "process" : "resource", label->id);
     uint32_t payer = label_payer(service, served, label);
-    gordian_status status = quota_check(service, payer != NOBODY ? payer : session,
-                                        tags_more_cost(label->texts, label->count), error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(quota_check(service, payer != NOBODY ? payer : session,
+                    tags_more_cost(label->texts, label->count), error));
     if (!record_begin(service, RECORD_LABEL, served->slot, NOBODY, size))
         return fail_memory(error);
-    status = served_label(served, label->what == WIRE_PROCESS ? TAGS_PROCESS : TAGS_RESOURCE,
-                          label->id, label->texts, label->count, payer, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(served_label(served, label->what == WIRE_PROCESS ? TAGS_PROCESS : TAGS_RESOURCE, label->id,
+                     label->texts, label->count, payer, error));
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_label(record->data + record->used, size, label));
     record_append(service);

@@ -294,9 +294,7 @@ static gordian_status gather_side(struct served *served, enum served_side side, 
                                   gordian_error *error)
 {
     const gordian_edge *edges;
-    gordian_status status = served_edges(served, side, process, &edges, count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(served_edges(served, side, process, &edges, count, error));
     size_t kept = 0;
     for (size_t i = 0; i < *count && kept < room; i++)
         if (side == SERVED_WANTED || !served_is_await(served, edges[i].resource))

@@ -569,18 +569,17 @@ static gordian_status load_one(struct service *service, struct served *served, s
     open->members = memory_alloc(&served->memory, (count + 1) * sizeof *open->members);
     if (!open->members)
         return fail_memory(error);
-    gordian_status status = load_members(served, place, in, count, error);
-    if (status == GORDIAN_OK && is_cycle(served, open))
+    TRY(load_members(served, place, in, count, error));
+    if (is_cycle(served, open))
         drop_members(service, served, open);
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status incidents_load(struct service *service, struct served *served, struct bytes_in *in,
                               gordian_error *error)
 {
     uint64_t count = bytes_take_count(in);
-    gordian_status status = GORDIAN_OK;
-    for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = load_one(service, served, in, error);
-    return status;
+    for (uint64_t i = 0; i < count; i++)
+        TRY(load_one(service, served, in, error));
+    return GORDIAN_OK;
 }

@@ -101,9 +101,7 @@ static gordian_status claims_of(struct service_work *work, const struct served *
         if (*count >= UINT16_MAX)
             return trace_fail(trace, &item->name, error, "too many claims");
         work->wants[*count].resource = resource;
-        gordian_status status = trace_claim(trace, item, &work->wants[*count].units, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(trace_claim(trace, item, &work->wants[*count].units, error));
         ++*count;
     }
     return GORDIAN_OK;
@@ -282,19 +280,17 @@ static gordian_status bring_awaited(struct client *client, struct served *served
 {
     struct service_work *work = client->service->work;
     const gordian_trace *trace = &work->trace;
-    gordian_status status = GORDIAN_OK;
-    for (size_t i = 0; i < trace->item_count && status == GORDIAN_OK; i++) {
+    for (size_t i = 0; i < trace->item_count; i++) {
         uint32_t *id = &work->wants[i].resource;
         *id = find_process(served, &trace->items[i].name); /* it may be named twice */
         if (*id != NOBODY)
             continue;
         const gordian_word *name = &trace->items[i].name;
-        status = quota_check(client->service, client->session,
-                             served_new_process_cost(served, name->length, 0), error);
-        if (status == GORDIAN_OK)
-            status = add_process(client, served, NOBODY, name, id, error);
+        TRY(quota_check(client->service, client->session,
+                        served_new_process_cost(served, name->length, 0), error));
+        TRY(add_process(client, served, NOBODY, name, id, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* A process that a trace need not declare. */
@@ -448,14 +444,12 @@ static gordian_status take_words(struct client *client, const char *text, size_t
             return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "hello token=... comes first");
         return take_trace(client, number, error);
     }
-    gordian_status status = reader_next(&service->work->trace.inside->reader, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(reader_next(&service->work->trace.inside->reader, error));
     if (verb_take(client))
         return GORDIAN_OK;
     /* not a word of ours: the trace's own message, with what may have been meant */
     set_line(client, text, length, blank);
-    status = gordian_trace_next(&service->work->trace, error);
+    gordian_status status = gordian_trace_next(&service->work->trace, error);
     if (status == GORDIAN_OK)
         return fail(error, GORDIAN_STATUS_INPUT, "not understood; try help");
     size_t used = strlen(error->message);

@@ -95,10 +95,8 @@ static gordian_status begin_anew(struct past *past, uint64_t at, gordian_error *
     struct service_options options;
     service_options_init(&options);
     forget_moment(past);
-    gordian_status status = service_new(&past->service, &options, error);
-    if (status == GORDIAN_OK)
-        status = store_load_past(&past->source, at, 0, &loader, past, error);
-    return status;
+    TRY(service_new(&past->service, &options, error));
+    return store_load_past(&past->source, at, 0, &loader, past, error);
 }
 
 gordian_status past_go(struct past *past, uint64_t at, struct service **service,

@@ -123,10 +123,9 @@ static gordian_status replay_open(struct service *service, const struct record *
     bool known = record->session == NOBODY || is_session(service, record->session);
     if (!known || !wire_get_open(&record->frame, &open))
         return record_damaged(record, error);
-    gordian_status status = service_put_system(service, record->slot, &open, error);
-    if (status == GORDIAN_OK)
-        quota_opened(service, record->session, service->systems[record->slot]);
-    return status;
+    TRY(service_put_system(service, record->slot, &open, error));
+    quota_opened(service, record->session, service->systems[record->slot]);
+    return GORDIAN_OK;
 }
 
 static gordian_status replay_record(struct service *service, const struct record *record,
@@ -307,9 +306,7 @@ static gordian_status load_session(struct service *service, struct bytes_in *in,
     if (in->bad || slot >= service->session_limit || service->sessions[slot].in_use)
         return bad_snapshot(error);
     memcpy(hello.session, id, WIRE_SESSION_SIZE);
-    gordian_status status = session_put(service, slot, &hello, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(session_put(service, slot, &hello, error));
     service->sessions[slot].last = last;
     service->sessions[slot].opened = opened;
     return GORDIAN_OK;
@@ -349,16 +346,16 @@ static gordian_status load_service(struct service *service, struct bytes_in *in,
     uint32_t limit = (uint32_t)bytes_take_upto(in, UINT32_MAX - 1);
     if (in->bad || limit > 64u << 20 || service->session_limit > 0)
         return bad_snapshot(error);
-    gordian_status status = load_slots(service, in, limit, version, error);
-    if (status == GORDIAN_OK && version >= 4)
+    TRY(load_slots(service, in, limit, version, error));
+    if (version >= 4)
         service->fence = bytes_take_u64(in);
-    if (status == GORDIAN_OK && (in->bad || bytes_left(in) > 0))
+    if (in->bad || bytes_left(in) > 0)
         return bad_snapshot(error);
     /* what a new service starts with is replaced by what was saved */
-    for (uint32_t i = 0; i < service->system_limit && status == GORDIAN_OK; i++)
+    for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i])
             service_drop_system(service, service->systems[i]);
-    return status;
+    return GORDIAN_OK;
 }
 
 /* The image has whose each process is; here are the lists of each session. */
@@ -455,11 +452,9 @@ static gordian_status load_system(struct service *service, const uint8_t *bytes,
     if (service->systems[slot])
         return bad_snapshot(error);
     struct meter *meter = NULL;
-    gordian_status status = service_new_meter(service, &meter, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = image_load(&served, in.at + head, bytes_left(&in) - head,
-                        meter ? meter_allocator(meter) : &service->memory, error);
+    TRY(service_new_meter(service, &meter, error));
+    gordian_status status = image_load(&served, in.at + head, bytes_left(&in) - head,
+                                       meter ? meter_allocator(meter) : &service->memory, error);
     if (status != GORDIAN_OK) {
         meter_free(meter);
         return status;

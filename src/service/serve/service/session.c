@@ -160,9 +160,7 @@ static gordian_status record_hello(struct service *service, uint32_t slot,
     size_t size = wire_put_hello(NULL, 0, hello);
     if (!record_begin(service, RECORD_SESSION, slot, NOBODY, size))
         return fail_memory(error);
-    gordian_status status = session_put(service, slot, hello, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(session_put(service, slot, hello, error));
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_hello(record->data + record->used, size, hello));
     record_append(service);

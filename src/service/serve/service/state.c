@@ -107,25 +107,25 @@ static gordian_status find_holds(const struct state *state, uint32_t process,
                                  const gordian_edge **edges, size_t *count)
 {
     struct served *served = state->served;
-    gordian_status status = served_edges(served, SERVED_HELD, process, edges, count, state->error);
-    if (status == GORDIAN_OK && *count > 1)
+    TRY(served_edges(served, SERVED_HELD, process, edges, count, state->error));
+    if (*count > 1)
         qsort(served->edges, *count, sizeof *served->edges, by_resource);
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status write_holds(const struct state *state, uint32_t process, const char *name)
 {
     const gordian_edge *edges;
     size_t count;
-    gordian_status status = find_holds(state, process, &edges, &count);
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+    TRY(find_holds(state, process, &edges, &count));
+    for (size_t i = 0; i < count; i++) {
         if (served_is_await(state->served, edges[i].resource))
             continue;
         output_format(state->out, "%s %s", state->served->bank ? "request" : "hold", name);
         write_want(state, edges[i].resource, edges[i].units);
         output_char(state->out, '\n');
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status write_processes(const struct state *state)
@@ -224,17 +224,16 @@ static int by_arrival(const void *left, const void *right)
 
 static gordian_status find_places(const struct state *state, uint32_t *places)
 {
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t q = 0; q < served_resource_limit(state->served) && status == GORDIAN_OK; q++) {
+    for (uint32_t q = 0; q < served_resource_limit(state->served); q++) {
         const gordian_edge *edges = NULL;
         size_t count = 0;
         if (is_resource(state, q))
-            status = served_edges(state->served, SERVED_WAITERS, q, &edges, &count, state->error);
-        for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
+            TRY(served_edges(state->served, SERVED_WAITERS, q, &edges, &count, state->error));
+        for (size_t i = 0; i < count; i++)
             if (places[edges[i].process] < i)
                 places[edges[i].process] = (uint32_t)i;
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status write_waits(const struct state *state)
@@ -272,12 +271,12 @@ static gordian_status json_edges(const struct state *state, struct json *json, u
 {
     const gordian_edge *edges;
     size_t count;
-    gordian_status status = side == SERVED_HELD ? find_holds(state, process, &edges, &count)
-                                                : served_edges(state->served, side, process, &edges,
-                                                               &count, state->error);
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
+    TRY(side == SERVED_HELD
+            ? find_holds(state, process, &edges, &count)
+            : served_edges(state->served, side, process, &edges, &count, state->error));
+    for (size_t i = 0; i < count; i++)
         service_graph_edge(json, state->served, &edges[i]);
-    return status;
+    return GORDIAN_OK;
 }
 
 gordian_status state_json(const struct service *service, struct served *served, const char *label,

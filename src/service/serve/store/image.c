@@ -111,10 +111,8 @@ static gordian_status open_served(struct served **out, struct bytes_in *in,
     if (in->bad || kind < SERVED_DETECT)
         return not_an_image(error, "its name");
     served_config_init(&config, (enum served_kind)kind);
-    gordian_status status = served_config_parse(&config, text, text_length, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = served_open(out, name, name_length, &config, allocator, error);
+    TRY(served_config_parse(&config, text, text_length, error));
+    gordian_status status = served_open(out, name, name_length, &config, allocator, error);
     if (status != GORDIAN_STATUS_UNAVAILABLE)
         return status;
     struct served_config other = config;
@@ -146,29 +144,26 @@ static gordian_status take_wants(struct served *served, struct served_process *p
 static gordian_status load_process(struct served *served, uint32_t id, struct bytes_in *in,
                                    gordian_error *error)
 {
-    gordian_status status = served_reserve(served, id, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(served_reserve(served, id, error));
     struct served_process *process = &served->processes[id];
     process->since = bytes_take_u64(in);
     process->owner = take_id(in);
-    status = take_wants(served, process, in, error);
-    if (status == GORDIAN_OK && (process->want_count > 0) != served_is_waiting(served, id))
-        status = not_an_image(error, "who waits");
-    return status;
+    TRY(take_wants(served, process, in, error));
+    if ((process->want_count > 0) != served_is_waiting(served, id))
+        TRY(not_an_image(error, "who waits"));
+    return GORDIAN_OK;
 }
 
 static gordian_status load_processes(struct served *served, struct bytes_in *in,
                                      gordian_error *error)
 {
     uint32_t limit = served_process_limit(served);
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t p = 0; p < limit && status == GORDIAN_OK; p++)
+    for (uint32_t p = 0; p < limit; p++)
         if (in_use(served, p))
-            status = load_process(served, p, in, error);
-    if (status == GORDIAN_OK && (in->bad || bytes_left(in) > 0))
-        status = not_an_image(error, "its end");
-    return status;
+            TRY(load_process(served, p, in, error));
+    if (in->bad || bytes_left(in) > 0)
+        TRY(not_an_image(error, "its end"));
+    return GORDIAN_OK;
 }
 
 static gordian_status load_all(struct served *served, struct bytes_in *in, gordian_error *error)

@@ -37,10 +37,9 @@ static gordian_status make_db(struct incidents_db **out, const gordian_allocator
 gordian_status incidents_share(struct incidents_db **out, struct sqlite3 *db,
                                const gordian_allocator *allocator, gordian_error *error)
 {
-    gordian_status status = make_db(out, allocator, error);
-    if (status == GORDIAN_OK)
-        (*out)->db = db;
-    return status;
+    TRY(make_db(out, allocator, error));
+    (*out)->db = db;
+    return GORDIAN_OK;
 }
 
 gordian_status incidents_adopt(struct incidents_db **out, struct sqlite3 *db,
@@ -145,11 +144,9 @@ static gordian_status open_folder(struct incidents_db **out, const char *folder,
         return fail(error,
                     errno == ENOENT || errno == ENOTDIR ? GORDIAN_STATUS_INPUT : GORDIAN_STATUS_IO,
                     "%.200s: %s; --data names the folder of the service", path, strerror(errno));
-    gordian_status status = make_db(out, allocator, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(make_db(out, allocator, error));
     (*out)->owned = true;
-    status = open_path(*out, path, live, error);
+    gordian_status status = open_path(*out, path, live, error);
     if (status != GORDIAN_OK) {
         incidents_close(*out);
         *out = NULL;
@@ -325,9 +322,7 @@ gordian_status incidents_query(struct incidents_db *db, const struct incidents_f
              filter->with_replay ? "replay" : "NULL", labelled ? LABELS : "NULL",
              filter->label ? " AND instr(" LABELS ", json_quote(?11)) > 0" : "",
              filter->open ? STANDS : "", filter->oldest_first ? "" : " DESC");
-    gordian_status status = prepare_statement(db, sql, &statement, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(prepare_statement(db, sql, &statement, error));
     bind_subject(statement, filter);
     sqlite3_bind_int64(statement, 5, bounded_text(filter->from));
     sqlite3_bind_int(statement, 6, filter->ended);
@@ -346,15 +341,13 @@ gordian_status incidents_get(struct incidents_db *db, uint64_t id,
 {
     sqlite3_stmt *statement;
     uint64_t count;
-    gordian_status status = prepare_statement(
-        db,
-        is_labelled(db) ? "SELECT " COLUMNS ", replay, " LABELS " FROM incident WHERE id = ?1"
-                        : "SELECT " COLUMNS ", replay FROM incident WHERE id = ?1",
-        &statement, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(prepare_statement(db,
+                          is_labelled(db)
+                              ? "SELECT " COLUMNS ", replay, " LABELS " FROM incident WHERE id = ?1"
+                              : "SELECT " COLUMNS ", replay FROM incident WHERE id = ?1",
+                          &statement, error));
     sqlite3_bind_int64(statement, 1, bounded_text(id));
-    status = run_statement(db, statement, each, context, true, &count, error);
+    gordian_status status = run_statement(db, statement, each, context, true, &count, error);
     return status == GORDIAN_OK && count == 0 ? GORDIAN_STATUS_END : status;
 }
 
@@ -503,10 +496,8 @@ gordian_status actions_query(struct incidents_db *db, const struct incidents_fil
     if (!history_ask(db->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'action'", &there) &&
         there == 0)
         return GORDIAN_OK; /* its service was older than actions are */
-    gordian_status status = prepare_statement(
-        db, filter->oldest_first ? ACTIONS "LIMIT ?6" : ACTIONS "DESC LIMIT ?6", &statement, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(prepare_statement(db, filter->oldest_first ? ACTIONS "LIMIT ?6" : ACTIONS "DESC LIMIT ?6",
+                          &statement, error));
     bind_subject(statement, filter);
     sqlite3_bind_int64(statement, 5, filter->before ? bounded_text(filter->before) : INT64_MAX);
     sqlite3_bind_int64(statement, 6, filter->limit ? (sqlite3_int64)filter->limit : -1);

@@ -123,9 +123,7 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
 /* Nor must it know less. */
 static gordian_status match_history(struct store *store, bool never_was, gordian_error *error)
 {
-    gordian_status status = take_history_back(store, never_was, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(take_history_back(store, never_was, error));
     int code = recovery_apply(&store->recovery, &store->history);
     return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
 }
@@ -153,12 +151,10 @@ static gordian_status open_journal(struct store *store, const struct folder_past
                                    struct store_found *found, gordian_error *error)
 {
     struct recovery *recovery = &store->recovery;
-    gordian_status status = check_files(store, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_files(store, error));
     recovery_judge_loss(recovery, past);
     judge_end(store, past, found);
-    status = judge_loss(store, found, error);
+    gordian_status status = judge_loss(store, found, error);
     if (status != GORDIAN_OK)
         return status;
     bool repaired = recovery->damaged;

@@ -106,9 +106,7 @@ gordian_status marker_note(struct marker *marker, uint64_t newest, bool sync, go
 {
     if (marker->fd < 0 || (marker->newest == newest && !sync))
         return GORDIAN_OK;
-    gordian_status status = marker->mapped ? marker_check(marker, error) : GORDIAN_OK;
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(marker->mapped ? marker_check(marker, error) : GORDIAN_OK);
     marker->newest = newest;
     return write_marker(marker, marker->fd, sync) ? GORDIAN_OK : fail_disk(error, errno);
 }

@@ -1,15 +1,15 @@
 /* Nobody keeps anything: every record counts as committed at once, incidents live in memory. */
 #include "service/serve/store/parts.h"
 
+#include "foundation/base/error.h"
+
 static gordian_status open_memory(struct store *store, struct store_found *found,
                                   gordian_error *error)
 {
     bool damaged;
     (void)found;
-    gordian_status status = history_open(&store->history, NULL, true, &damaged, error);
-    if (status == GORDIAN_OK)
-        status = incidents_share(&store->reader, store->history.db, &store->memory, error);
-    return status;
+    TRY(history_open(&store->history, NULL, true, &damaged, error));
+    return incidents_share(&store->reader, store->history.db, &store->memory, error);
 }
 
 static gordian_status load_nothing(struct store *store, const struct store_loader *loader,

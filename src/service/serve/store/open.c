@@ -128,10 +128,8 @@ gordian_status store_open(struct store **out, const struct store_options *option
     found = found ? found : &ignored;
     *found = (struct store_found){0};
     *out = NULL;
-    gordian_status status = make_store(&store, options, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = open_bell(store, error);
+    TRY(make_store(&store, options, error));
+    gordian_status status = open_bell(store, error);
     if (status == GORDIAN_OK)
         status = store->keeper->open(store, found, error);
     if (status == GORDIAN_OK)

@@ -38,11 +38,10 @@ static gordian_status move_aside(const struct folder *folder, const char *from,
                                  gordian_error *error)
 {
     char name[JOURNAL_NAME];
-    gordian_status status = new_name(folder, from, name, sizeof name, error);
-    if (status == GORDIAN_OK && renameat(folder->fd, from, folder->fd, name) != 0 &&
-        errno != ENOENT)
-        status = fail_disk(error, errno);
-    return status;
+    TRY(new_name(folder, from, name, sizeof name, error));
+    if (renameat(folder->fd, from, folder->fd, name) != 0 && errno != ENOENT)
+        return fail_disk(error, errno);
+    return GORDIAN_OK;
 }
 
 /* ---- the journal */
@@ -51,14 +50,13 @@ static gordian_status move_numbered(const struct folder *folder, const char *pre
                                     const struct numbers *list, uint64_t after,
                                     gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     char name[JOURNAL_NAME];
     /* The last one first: what is left, if this is interrupted, is damaged as it was. */
-    for (size_t i = list->count; i > 0 && list->items[i - 1] > after && status == GORDIAN_OK; i--) {
+    for (size_t i = list->count; i > 0 && list->items[i - 1] > after; i--) {
         file_name(name, sizeof name, prefix, list->items[i - 1]);
-        status = move_aside(folder, name, error);
+        TRY(move_aside(folder, name, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 /* Keeps all of a file under another name, then cuts it off. */

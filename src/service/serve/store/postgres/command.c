@@ -50,9 +50,7 @@ static gordian_status ask_leader(struct pg *pg, char from[STORE_ADDRESS], char t
     bool made = false;
     if (!pg_connect(pg))
         return ask_failed(pg, error);
-    gordian_status status = schema_open(pg, &made, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(schema_open(pg, &made, error));
     if (!see_leader(pg, from, &epoch))
         return ask_failed(pg, error);
     if (!*from)

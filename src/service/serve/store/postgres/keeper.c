@@ -213,10 +213,8 @@ static gordian_status load_past(const struct store_options *options, uint64_t at
                                 gordian_error *error)
 {
     struct store *store;
-    gordian_status status = open_past(&store, options, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = pg_load_past(store, at, after, loader, context, error);
+    TRY(open_past(&store, options, error));
+    gordian_status status = pg_load_past(store, at, after, loader, context, error);
     close_past(store);
     return status;
 }
@@ -226,10 +224,8 @@ static gordian_status past_begins(const struct store_options *options, uint64_t 
 {
     struct store *store;
     bool whole;
-    gordian_status status = open_past(&store, options, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = pg_past_begins(store->pg, at, &whole, error);
+    TRY(open_past(&store, options, error));
+    gordian_status status = pg_past_begins(store->pg, at, &whole, error);
     close_past(store);
     return status;
 }

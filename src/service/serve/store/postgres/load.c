@@ -272,12 +272,11 @@ gordian_status pg_load(struct store *store, const struct store_loader *loader, v
     bytes_init(&store->recovery.image, &pg->memory);
     if (follows && !pg_do(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
         return load_failed(pg, error);
-    gordian_status status = read_all(store, loader, context, error);
-    if (status == GORDIAN_OK)
-        store_believe_clock(store);
-    if (follows && !pg_do(pg, "COMMIT") && status == GORDIAN_OK)
-        status = load_failed(pg, error);
-    return status;
+    TRY(read_all(store, loader, context, error));
+    store_believe_clock(store);
+    if (follows && !pg_do(pg, "COMMIT"))
+        TRY(load_failed(pg, error));
+    return GORDIAN_OK;
 }
 
 /* ---- for those who only want to read them */
@@ -298,13 +297,10 @@ gordian_status pg_read_incidents(struct store *store, bool replays, gordian_erro
 {
     if (!pg_do(store->pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
         return load_failed(store->pg, error);
-    gordian_status status = read_incidents(
-        store, replays ? EVERY_INCIDENT("replay") : EVERY_INCIDENT("NULL"), 0, error);
-    if (status == GORDIAN_OK)
-        status = read_incidents(store, every_action, INCIDENT_ACTION, error);
-    if (status == GORDIAN_OK)
-        status = read_incidents(store, every_label, INCIDENT_LABELS, error);
-    return status;
+    TRY(read_incidents(store, replays ? EVERY_INCIDENT("replay") : EVERY_INCIDENT("NULL"), 0,
+                       error));
+    TRY(read_incidents(store, every_action, INCIDENT_ACTION, error));
+    return read_incidents(store, every_label, INCIDENT_LABELS, error);
 }
 
 /* ---- the past */
