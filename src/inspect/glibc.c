@@ -96,6 +96,7 @@ static void say_owner(const struct case_at *at, uint32_t tid)
     const char *state = target->core ? NULL : proc_stat(tid, text);
     bool here = !target->core && target->pid == target->seen_pid;
     bool ended = here && (!state || *state == 'Z' || *state == 'X');
+    at->waiter->unseen = !ended;
     at->waiter->unknown =
         ended ? sight_format(at->sight,
                              "waits for a lock that is shared between processes, and whose owner, "

@@ -54,10 +54,14 @@ stop
 says_owner()
 {
     "$gordian" inspect --stop-ms 10000 "$process" >output 2>stderr
+    code=$?
     grep -q "$1" output
 }
 start "$sound" other-holds
 wait_for 'the owner that lives' says_owner 'is not inspected: inspect its process as well'
+is $code 5 'the owner that lives: exit status'
+has "$("$gordian" inspect --json "$process" 2>stderr | tail -n 1)" '"unseen_threads":1}' \
+    'the owner that lives, as JSON'
 kill -9 "$(cat "/proc/$process/task/$process/children")"
 wait_for 'the owner that has ended' says_owner 'has ended: another process may still unlock it'
 never_says 'inspect its process' 'an owner that has ended'
