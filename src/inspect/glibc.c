@@ -234,7 +234,8 @@ static bool explain_rwlock(const struct case_at *at, bool writes)
     if (rwlock.writer && !sight_is_held(at->sight, lock))
         name_owner(at, lock, rwlock.writer, rwlock.shared, "writer read from the rwlock");
     if (!rwlock.writer && known->units)
-        at->waiter->unknown = "the rwlock is held for reading, and does not say by whom";
+        at->waiter->unknown =
+            "waits for a rwlock that is held for reading, and does not say by whom";
     return true;
 }
 

@@ -67,6 +67,12 @@ wait_for 'the owner that has ended' says_owner 'has ended: another process may s
 never_says 'inspect its process' 'an owner that has ended'
 stop
 
+# A rwlock that is held for reading.
+start "$hang" abba-read-read idle
+wait_for 'a rwlock that is held for reading' says_owner \
+    'unknown: thread [0-9]* waits for a rwlock that is held for reading'
+stop
+
 # Queues that are full, and a pool without a free worker, have lost no wakeup.
 if [ -x /usr/bin/python3 ]; then
     for name in full-queues starved-pool; do
