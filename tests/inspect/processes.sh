@@ -57,7 +57,7 @@ look_at_hang()
     # Without the others nothing can be said of it.
     if [ -n "$children" ]; then
         alone=$("$gordian" inspect "$process" 2>&1)
-        is $? 0 "$name: alone"
+        is $? 5 "$name: alone"
         has "$alone" 'inspect' "$name: what would help"
     fi
 }

@@ -54,13 +54,29 @@ stop
 says_owner()
 {
     "$gordian" inspect --stop-ms 10000 "$process" >output 2>stderr
+    code=$?
     grep -q "$1" output
 }
 start "$sound" other-holds
 wait_for 'the owner that lives' says_owner 'is not inspected: inspect its process as well'
+is "$code" 5 'the owner that lives: exit status'
+has "$("$gordian" inspect --json "$process" 2>stderr | tail -n 1)" '"unseen_threads":1}' \
+    'the owner that lives, as JSON'
 kill -9 "$(cat "/proc/$process/task/$process/children")"
 wait_for 'the owner that has ended' says_owner 'has ended: another process may still unlock it'
 never_says 'inspect its process' 'an owner that has ended'
+stop
+
+# A rwlock that is held for reading.
+start "$hang" abba-read-read idle
+wait_for 'a rwlock that is held for reading' says_owner \
+    'unknown: thread [0-9]* waits for a rwlock that is held for reading'
+stop
+
+# Stacks are searched for holders up to so many threads.
+start "$hang" behind-read-4200 idle
+wait_for 'too many threads' says_owner 'was not looked for: the process has too many threads'
+is "$code" 5 'too many threads: exit status'
 stop
 
 # Queues that are full, and a pool without a free worker, have lost no wakeup.

@@ -153,12 +153,29 @@ static void show_crowds(struct cli *cli, const struct sight *sight)
     }
 }
 
+/* Are its locks those of another run-time system, which were not looked at? */
+static bool is_foreign(const struct sight *sight, const struct sight_thread *thread)
+{
+    return sight->targets[thread->process]->runtime != TARGET_PLAIN;
+}
+
+/* Threads whose locks, or the process that could end their wait, were not looked at. */
+static size_t count_unseen(const struct sight *sight)
+{
+    size_t unseen = 0;
+    for (size_t i = 0; i < sight->thread_count; i++) {
+        const struct sight_thread *thread = &sight->threads[i];
+        unseen += is_foreign(sight, thread) || (thread->unseen && thread->is.steady);
+    }
+    return unseen;
+}
+
 /* What cannot be known, each sentence once. */
 static void show_unknown(struct cli *cli, const struct sight *sight)
 {
     for (size_t i = 0; i < sight->thread_count; i++) {
         const struct sight_thread *thread = &sight->threads[i];
-        bool first = thread->unknown && thread->is.steady;
+        bool first = thread->unknown && (thread->is.steady || is_foreign(sight, thread));
         for (size_t k = 0; k < i && first; k++)
             first = !sight->threads[k].unknown ||
                     strcmp(sight->threads[k].unknown, thread->unknown) != 0;
@@ -179,7 +196,7 @@ static size_t count_stopped(const struct sight *sight)
 /* Was there something that could not be read, and that might be part of a deadlock? */
 static bool is_incomplete(const struct inspect_settings *settings, const struct sight *sight)
 {
-    bool missed = settings->unread > 0 || count_stopped(sight) > 0;
+    bool missed = settings->unread > 0 || count_stopped(sight) > 0 || count_unseen(sight) > 0;
     for (size_t i = 0; i < sight->target_count; i++)
         missed = missed || sight->targets[i]->truncated;
     return missed;
@@ -208,6 +225,7 @@ static void write_incomplete(struct cli *cli, const struct inspect_settings *set
         json_key_text(&json, "reason", settings->why);
     json_key_u64(&json, "stopped_threads", count_stopped(sight));
     json_key_u64(&json, "truncated_cores", cut);
+    json_key_u64(&json, "unseen_threads", count_unseen(sight));
     json_end(&json);
 }
 

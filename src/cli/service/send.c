@@ -317,6 +317,11 @@ static int run_send(struct send *send, const char *path)
         return send->refused_status == GORDIAN_STATUS_INPUT ? EXIT_MISUSE : EXIT_BROKEN;
     if (status == GORDIAN_OK && !send->cli->out.failure)
         status = finish_send(send, &error);
+    if (status == GORDIAN_OK && send_refused_all(send)) {
+        fail(&error, send->refused_status, "all events were refused (%llu): nothing is known",
+             (unsigned long long)send->events);
+        return cli_fail(send->cli, send->input.name, &error);
+    }
     if (status != GORDIAN_OK)
         return cli_fail(send->cli, error.line ? send->input.name : NULL, &error);
     const uint64_t *results = send->results;

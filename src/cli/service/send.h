@@ -77,6 +77,12 @@ struct send {
     gordian_error failure; /* of a callback */
 };
 
+/* Nothing is known of a trace whose events were all refused: it is bad input. */
+static inline bool send_refused_all(const struct send *send)
+{
+    return send->events > 0 && send->results[SEND_REFUSED] == send->events;
+}
+
 /* ---- send.c */
 
 /* The line whose text has been put behind send->texts, without counting it yet. */

@@ -274,7 +274,9 @@ static void summary_text(struct send *send)
     const uint64_t *results = send->results;
     uint64_t unsafe = results[SEND_UNSAFE], deadlocks = results[SEND_DEADLOCK];
     struct output *out = out_of(send);
-    if (send->avoids)
+    if (send_refused_all(send))
+        style_text(&send->drawing.style, out, COLOR_BAD, "nothing judged");
+    else if (send->avoids)
         write_count(send, unsafe, "unsafe request", "unsafe requests",
                     unsafe ? COLOR_BAD : COLOR_GOOD);
     else if (deadlocks)

@@ -62,6 +62,7 @@ static void say_outsider(const struct wait_at *at, uint32_t pid, const char *wha
     if (pid == (uint32_t)getpid())
         return;
     process_name(pid, name, sizeof name);
+    at->waiter->unseen = true;
     at->waiter->unknown =
         sight_format(at->sight,
                      "waits for process %u (%s), which %s and is not inspected: inspect it, too, "

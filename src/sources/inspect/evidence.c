@@ -244,14 +244,35 @@ static void find_holders(struct sight *sight, uint32_t lock, uint32_t threads)
     }
 }
 
+/* Whoever waits for it may be part of a deadlock that is not found. Signals have no holder. */
+static void skip_search(struct sight *sight, uint32_t lock)
+{
+    uint32_t kind = sight->locks[lock].kind;
+    if (kind != INCIDENT_RWLOCK && kind != INCIDENT_SPIN && kind != INCIDENT_RUST &&
+        kind != INCIDENT_ONCE && kind != INCIDENT_GUARD)
+        return;
+    for (size_t i = 0; i < sight->thread_count; i++) {
+        struct sight_thread *thread = &sight->threads[i];
+        if (thread->wait == SIGHT_NONE || sight->edges[thread->wait].lock != lock)
+            continue;
+        thread->unseen = true;
+        thread->unknown = "waits for a lock whose holder was not looked for: the process has too "
+                          "many threads to search their stacks";
+    }
+}
+
 static void finish_evidence(struct sight *sight)
 {
     size_t waited = sight->lock_count;
     for (uint32_t i = 0; i < waited && !sight->failed; i++) {
         uint32_t process = sight->locks[i].process;
         uint32_t threads = sight->first_thread[process + 1] - sight->first_thread[process];
-        if (!sight_is_held(sight, i) && threads <= THREADS_MOST)
+        if (sight_is_held(sight, i))
+            continue;
+        if (threads <= THREADS_MOST)
             find_holders(sight, i, threads);
+        else
+            skip_search(sight, i);
     }
 }
 

@@ -96,6 +96,7 @@ static void say_owner(const struct case_at *at, uint32_t tid)
     const char *state = target->core ? NULL : proc_stat(tid, text);
     bool here = !target->core && target->pid == target->seen_pid;
     bool ended = here && (!state || *state == 'Z' || *state == 'X');
+    at->waiter->unseen = !ended;
     at->waiter->unknown =
         ended ? sight_format(at->sight,
                              "waits for a lock that is shared between processes, and whose owner, "
@@ -233,7 +234,8 @@ static bool explain_rwlock(const struct case_at *at, bool writes)
     if (rwlock.writer && !sight_is_held(at->sight, lock))
         name_owner(at, lock, rwlock.writer, rwlock.shared, "writer read from the rwlock");
     if (!rwlock.writer && known->units)
-        at->waiter->unknown = "the rwlock is held for reading, and does not say by whom";
+        at->waiter->unknown =
+            "waits for a rwlock that is held for reading, and does not say by whom";
     return true;
 }
 

@@ -41,11 +41,13 @@ static const char *runtime_of(struct sight *sight, struct target *target)
 {
     if (target->core)
         return NULL;
-    if (has_library(target, "libjvm.so"))
+    if (has_library(target, "libjvm.so")) {
+        target->runtime = TARGET_JAVA;
         return sight_format(sight,
                             "belongs to a Java virtual machine, whose locks are its own: "
                             "'jstack %u' names their deadlocks",
                             target->seen_pid);
+    }
     if (has_go_mark(sight, target)) {
         target->runtime = TARGET_GO;
         return sight_format(sight,

@@ -45,6 +45,7 @@ struct sight_thread {
     uint32_t wait;       /* edge, or SIGHT_NONE */
     const char *doing;   /* for people, if it waits for no lock; NULL: say it by the call */
     const char *unknown; /* what cannot be known about its wait, and what would help; NULL */
+    bool unseen;         /* because the process that could end it was not looked at */
     struct sight_stack stack;
     bool spins;           /* does not sleep, but waits all the same */
     bool wants_registers; /* an expert could say more if it had them: see inspect.c */

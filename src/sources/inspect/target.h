@@ -62,6 +62,7 @@ struct target_asked {
 enum target_runtime {
     TARGET_PLAIN,
     TARGET_GO,
+    TARGET_JAVA,
 };
 
 struct target {
