@@ -7,7 +7,7 @@
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 #include "foundation/base/memory.h"
-#include "foundation/base/size.h"
+#include "foundation/base/io/size.h"
 #include "service/serve/server/log.h"
 #include "service/serve/server/server.h"
 
