@@ -4,7 +4,7 @@
 #include "engines/detect/cuda/cuda.h"
 #include "engines/detect/system.h"
 #include "foundation/base/bits.h"
-#include "lab/bench/long_chain.h"
+#include "lab/bench/detect/long_chain.h"
 
 /* ------------------------------------------------------------------ arguments */
 

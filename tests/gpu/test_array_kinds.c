@@ -1,15 +1,16 @@
 /*
- * The other layouts of a growable array (lab/published/array.h): LFVector's doubling buckets and
- * sub-arrays, one a block. What they keep of numbers of which each is there once, with any grid and
- * with too little memory; several vectors that share a heap; and the cells of the paper's figure.
+ * The other layouts of a growable array (lab/published/array/array.h): LFVector's doubling buckets
+ * and sub-arrays, one a block. What they keep of numbers of which each is there once, with any grid
+ * and with too little memory; several vectors that share a heap; and the cells of the paper's
+ * figure.
  *
  *     test_array_kinds --device 0 [--verbose] [--watched]
  */
 #include "device.h"
 #include "foundation/base/random.h"
 #include "kernels/array_kinds_selftest.h"
-#include "lab/published/array.h"
-#include "lab/published/array_figure.h"
+#include "lab/published/array/array.h"
+#include "lab/published/array/figure.h"
 #include "lab/published/kernels/array_filter.h"
 #include "lab/published/kernels/array_kinds.h"
 #include "lab/published/published.h"

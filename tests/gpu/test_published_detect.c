@@ -1,6 +1,6 @@
 /*
- * The papers' detection methods on the GPU (lab/published/detect.h) against the engines `reduce`,
- * the oracle, and `matrix`: every answer, and every matrix element by element.
+ * The papers' detection methods on the GPU (lab/published/detect/detect.h) against the engines
+ * `reduce`, the oracle, and `matrix`: every answer, and every matrix element by element.
  *
  *     test_published_detect [--device N] [--watched] [SEED]        GORDIAN_TEST_SCALE=PERCENT
  *
@@ -9,7 +9,7 @@
  */
 #include "device.h"
 #include "foundation/base/random.h"
-#include "lab/published/detect.h"
+#include "lab/published/detect/detect.h"
 #include "must.h"
 
 #define HELD_ROOM 16

@@ -2,9 +2,9 @@
 #include "../alloc/failing.h"
 #include "device.h"
 #include "foundation/base/random.h"
-#include "lab/bench/avoid.h"
-#include "lab/published/measure_pba.h"
-#include "lab/published/pba.h"
+#include "lab/bench/avoid/avoid.h"
+#include "lab/published/avoid/measure_pba.h"
+#include "lab/published/avoid/pba.h"
 
 #include <string.h>
 

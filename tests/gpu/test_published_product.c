@@ -4,8 +4,8 @@
 #include "compose/agree.h"
 #include "device.h"
 #include "engines/compose/graph/explicit.h"
-#include "lab/published/measure_product.h"
-#include "lab/published/product_circuit.h"
+#include "lab/published/compose/circuit.h"
+#include "lab/published/compose/measure_product.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The integer program: its text, and what packaged solvers make of it: the exact values. Skipped as
  * far as there is no solver here. */
-#include "lab/published/makespan_lp.h"
+#include "lab/published/makespan/lp.h"
 #include "world.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Figure 7 of the paper: eight curves, two a start, that rise, and what they say at a time. */
-#include "lab/published/makespan.h"
+#include "lab/published/makespan/makespan.h"
 #include "world.h"
 
 static void check_curve(const struct published_fig7 *figure, uint32_t number)

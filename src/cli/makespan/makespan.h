@@ -3,7 +3,7 @@
 #define GORDIAN_CLI_MAKESPAN_MAKESPAN_H
 
 #include "cli/cli.h"
-#include "lab/published/makespan_lp.h"
+#include "lab/published/makespan/lp.h"
 #include "output/show/style.h"
 
 #include <gordian/ptx.h>

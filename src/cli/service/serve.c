@@ -6,8 +6,8 @@
 #include "cli/hide.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
-#include "foundation/base/memory.h"
 #include "foundation/base/io/size.h"
+#include "foundation/base/memory.h"
 #include "service/serve/server/log.h"
 #include "service/serve/server/server.h"
 

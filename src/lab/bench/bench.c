@@ -6,7 +6,7 @@
 #include "foundation/base/json/json_write.h"
 #include "foundation/base/machine.h"
 #include "foundation/base/nearest.h"
-#include "lab/bench/harness.h"
+#include "lab/bench/harness/harness.h"
 
 #include <stdio.h>
 #include <string.h>

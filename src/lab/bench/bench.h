@@ -1,30 +1,12 @@
 /* `gordian bench`: measures, compares with baselines in the same run, reproduces the papers'
- * tables. The harness that a bench is written with is in harness.h. */
+ * tables. Families of benches have a folder each; all are written with harness/harness.h. */
 #ifndef GORDIAN_LAB_BENCH_BENCH_H
 #define GORDIAN_LAB_BENCH_BENCH_H
 
-#include "foundation/base/io/output.h"
-
-#include <gordian/gordian.h>
-
-struct bench_options {
-    const char *name;   /* of one bench; NULL: all of them */
-    bool json;          /* one object a row instead of the table */
-    bool quick;         /* smaller sizes and fewer repetitions: under a minute */
-    const char *engine; /* only the rows of this engine; NULL or "auto": all */
-    const char *svg;    /* write the curves to this file; NULL: nowhere */
-    uint64_t seed;
-    uint32_t soak;     /* `serve`: instead of measuring, so many seconds at 80 % of the top rate */
-    const char *store; /* `serve`: on PostgreSQL, by this connection string, instead */
-    /* Told what is being measured now, for a progress line; NULL: nobody. */
-    void (*progress)(void *context, const char *text);
-    void *progress_context;
-};
+#include "lab/bench/harness/harness.h"
 
 /* Every option at its default: all benches, text, seed 1. */
 void bench_options_init(struct bench_options *options);
-
-struct bench;
 
 struct bench_info {
     const char *name;

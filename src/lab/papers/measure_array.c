@@ -1,7 +1,7 @@
 /* The growable array: of random numbers in [0, 99] those below 90 are kept. */
 #include "foundation/base/error.h"
 #include "lab/papers/measures.h"
-#include "lab/published/array_figure.h"
+#include "lab/published/array/figure.h"
 
 struct array_cell {
     struct papers_run *run;

@@ -1,8 +1,8 @@
 /* Avoidance: the request that takes as many rounds as there are processes. */
 #include "engines/avoid/cuda/cuda.h"
-#include "lab/bench/avoid.h"
+#include "lab/bench/avoid/avoid.h"
 #include "lab/papers/measures.h"
-#include "lab/published/measure_pba.h"
+#include "lab/published/avoid/measure_pba.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Composition: products of two automata of four states, as often as the point says. */
 #include "engines/compose/cuda/cuda.h"
 #include "foundation/base/error.h"
-#include "lab/bench/compose.h"
+#include "lab/bench/compose/compose.h"
 #include "lab/papers/measures.h"
-#include "lab/published/measure_product.h"
+#include "lab/published/compose/measure_product.h"
 
 #define PAIRS_STATES      16  /* of the product */
 #define PAIRS_TRANSITIONS 240 /* without the idle ones */

@@ -1,5 +1,5 @@
 /* Detection: the papers' experiments, played by an engine of ours or by a published method. */
-#include "lab/bench/detect_published.h"
+#include "lab/bench/detect/published.h"
 #include "lab/papers/measures.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Makespans: the longest schedule that was found after so many milliseconds. */
 #include "foundation/base/error.h"
 #include "lab/papers/measures.h"
-#include "lab/published/makespan.h"
+#include "lab/published/makespan/makespan.h"
 
 #define CASE_WARPS  16
 #define CASE_KERNEL "LLLLLCCCCCCCCCLLCCCCCCCCC"

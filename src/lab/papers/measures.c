@@ -1,8 +1,8 @@
 #include "lab/papers/measures.h"
 
 #include "foundation/base/error.h"
-#include "lab/bench/detect_published.h"
-#include "lab/published/array_figure.h"
+#include "lab/bench/detect/published.h"
+#include "lab/published/array/figure.h"
 #include "lab/published/published.h"
 
 #include <stdio.h>

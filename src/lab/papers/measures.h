@@ -9,9 +9,9 @@
 #define GORDIAN_LAB_PAPERS_MEASURES_H
 
 #include "foundation/gpu/gpu.h"
-#include "lab/bench/harness.h"
+#include "lab/bench/harness/harness.h"
 #include "lab/papers/results.h"
-#include "lab/published/makespan.h"
+#include "lab/published/makespan/makespan.h"
 
 enum papers_side {
     PAPERS_SIDE_PUBLISHED_CPU,

@@ -1,5 +1,5 @@
 /* Items as pictures: the numbers, and the speed-ups in a panel below. */
-#include "lab/bench/plot.h"
+#include "lab/bench/harness/plot.h"
 #include "lab/papers/print.h"
 
 #include <errno.h>

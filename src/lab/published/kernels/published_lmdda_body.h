@@ -1,7 +1,7 @@
 /*
  * GPU-LMDDA: the thesis's algorithms 13 to 21. Included by a file for each form of the matrices
- * (published_form.h). The host launches them in the order of algorithm 12 (lab/published/lmdda.c),
- * less the kernel of its line 10, which the thesis does not have.
+ * (published_form.h). The host launches them in the order of algorithm 12
+ * (lab/published/detect/lmdda.c), less the kernel of its line 10, which the thesis does not have.
  *
  * <<<1,1>>> means a grid of one thread; <<<N,IPR>>> a block for every resource, a thread for every
  * cell of its row. Blocks end at 1024 threads: where a row is longer its threads take several

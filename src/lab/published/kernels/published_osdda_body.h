@@ -1,7 +1,7 @@
 /*
  * GPU-OSDDA: the thesis's algorithms 5 to 11, which are the article's 2 to 8. Included by a file
  * for each form of the matrices (published_form.h). The host launches them in the order of
- * algorithm 4 (lab/published/osdda.c).
+ * algorithm 4 (lab/published/detect/osdda.c).
  *
  * <<<1,1>>> means a grid of one thread; <<<N,IPR>>> a block for every resource, a thread for every
  * cell of its row. Blocks end at 1024 threads: where a row is longer its threads take several cells

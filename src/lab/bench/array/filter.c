@@ -1,0 +1,285 @@
+/* The paper's experiment: the elements below 90 of a random array in [0, 99], in every way there
+ * is. Each way's elements are added up and hashed after every run. */
+#include "lab/bench/array/array.h"
+
+#include "foundation/base/error.h"
+#include "lab/bench/kernels/array_records.h"
+#include "lab/published/kernels/array_filter.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ------------------------------------------------------------------ filtering once */
+
+static const char *const way_names[] = {"chunked",      "chunked-marks", "flat",
+                                        "flat-watched", "plain",         "atomic"};
+
+/* Arguments of whichever kernel it is. */
+union arguments {
+    struct array_filter_arguments filter;
+    struct array_records_arguments records;
+    struct array_atomic_arguments atomic;
+};
+
+/* The array that a way fills; NULL: plain memory. */
+static struct gpu_array *array_of(const struct array_side *side)
+{
+    if (side->way == ARRAY_WAY_CHUNKED || side->way == ARRAY_WAY_MARKS)
+        return side->world->chunked;
+    return side->way == ARRAY_WAY_FLAT || side->way == ARRAY_WAY_WATCHED ? side->world->flat : NULL;
+}
+
+static gordian_status fill_launch(const struct array_side *side, union arguments *arguments,
+                                  struct gpu_launch *launch)
+{
+    const struct array_world *world = side->world;
+    struct gpu_array *array = array_of(side);
+    struct garray out = array ? gpu_array_view(array) : (struct garray){0};
+    const bool resumes = side->way == ARRAY_WAY_MARKS || side->way == ARRAY_WAY_WATCHED;
+    *launch = (struct gpu_launch){.threads = ARRAY_FILTER_THREADS, .arguments = arguments};
+    uint64_t tile = ARRAY_FILTER_TILE;
+    if (side->way == ARRAY_WAY_ATOMIC) {
+        tile = ARRAY_TASK_THREADS;
+        launch->threads = ARRAY_TASK_THREADS;
+        launch->kernel = "array_atomic";
+        launch->arguments_size = sizeof arguments->atomic;
+        arguments->atomic = (struct array_atomic_arguments){
+            world->task.numbers, world->plain, world->stored, world->task.count, ARRAY_BELOW};
+    } else if (world->task.element == sizeof(uint32_t)) {
+        launch->kernel = array ? "array_filter" : "array_filter_plain";
+        launch->arguments_size = sizeof arguments->filter;
+        arguments->filter = (struct array_filter_arguments){
+            world->task.numbers,        world->task.count, ARRAY_BELOW,  out,
+            resumes ? world->marks : 0, world->plain,      world->stored};
+    } else {
+        tile = ARRAY_TASK_THREADS;
+        launch->threads = ARRAY_TASK_THREADS;
+        launch->kernel = array ? "array_records" : "array_records_plain";
+        launch->arguments_size = sizeof arguments->records;
+        arguments->records = (struct array_records_arguments){
+            world->task.numbers, world->task.count,   out,        world->plain,
+            world->stored,       world->task.element, ARRAY_BELOW};
+    }
+    launch->blocks = side->blocks;
+    if (side->blocks)
+        return GORDIAN_OK;
+    return array_task_blocks(world->array->gpu, launch->kernel, launch->threads,
+                             (world->task.count + tile - 1) / tile, &launch->blocks,
+                             world->array->bench->error);
+}
+
+/* Empty, without a page where it is to grow. */
+static gordian_status empty(const struct array_side *side, gordian_error *error)
+{
+    const struct array_world *world = side->world;
+    struct gpu *gpu = world->array->gpu;
+    struct gpu_array *array = array_of(side);
+    gordian_status status = array ? gpu_array_clear(array, error)
+                                  : gpu_zero(gpu, world->stored, sizeof(uint64_t), error);
+    if (status == GORDIAN_OK && array && side->way != ARRAY_WAY_FLAT)
+        status = gpu_array_shrink(array, error);
+    if (status == GORDIAN_OK)
+        status = gpu_zero(gpu, world->marks, world->marks_bytes, error);
+    return status == GORDIAN_OK ? gpu_wait(gpu, error) : status;
+}
+
+/* How many elements there are, of the array or of plain memory. */
+static gordian_status count_kept(const struct array_side *side, uint64_t *size,
+                                 gordian_error *error)
+{
+    const struct array_world *world = side->world;
+    struct gpu_array *array = array_of(side);
+    struct gpu_array_count count = {0};
+    gordian_status status =
+        array ? gpu_array_settle(array, &count, error)
+              : gpu_read(world->array->gpu, &count.size, world->stored, sizeof *size, error);
+    *size = count.size;
+    if (status == GORDIAN_OK && count.refused)
+        return fail(error, GORDIAN_STATUS_INPUT, "array: %s refused %" PRIu64 " elements",
+                    way_names[side->way], count.refused);
+    return status;
+}
+
+#define WATCH_BYTES (UINT64_C(256) << 20)
+
+/* The host's thread maps a piece ahead before the kernel starts, and more while it runs; whatever
+ * it came too late for takes further launches. */
+static gordian_status run_watched(struct array_side *side, double *ns, gordian_error *error)
+{
+    struct array_world *world = side->world;
+    union arguments arguments;
+    struct gpu_launch launch;
+    uint64_t ahead = (world->array->info.emulated ? 4096 : WATCH_BYTES) / world->task.element;
+    gordian_status status = gpu_array_watch(world->flat, ahead, error);
+    if (status == GORDIAN_OK)
+        status = fill_launch(side, &arguments, &launch);
+    uint64_t start = clock_ns();
+    if (status == GORDIAN_OK)
+        status = gpu_array_run(&world->flat, 1, &launch, &side->launches, error);
+    *ns = (double)(clock_ns() - start);
+    gpu_array_unwatch(world->flat);
+    return status;
+}
+
+static gordian_status run_once(struct array_side *side, double *ns, gordian_error *error)
+{
+    union arguments arguments;
+    struct gpu_launch launch;
+    uint64_t size = 0;
+    gordian_status status = fill_launch(side, &arguments, &launch);
+    if (status != GORDIAN_OK || !side->host)
+        return status == GORDIAN_OK
+                   ? array_task_time(side->world->array->gpu, &launch, 1, ns, error)
+                   : status;
+    uint64_t start = clock_ns();
+    status = gpu_launch(side->world->array->gpu, &launch, error);
+    if (status == GORDIAN_OK)
+        status = count_kept(side, &size, error);
+    *ns = (double)(clock_ns() - start);
+    return status;
+}
+
+gordian_status array_filter_run(void *context, double *ns, gordian_error *error)
+{
+    struct array_side *side = context;
+    uint64_t size = 0;
+    TRY(empty(side, error));
+    TRY(side->way == ARRAY_WAY_WATCHED ? run_watched(side, ns, error) : run_once(side, ns, error));
+    TRY(count_kept(side, &size, error));
+    return array_task_check(&side->world->task, way_names[side->way], array_of(side),
+                            side->world->plain, size, error);
+}
+
+/* ------------------------------------------------------------------ rows */
+
+#define PLOT "Keep the numbers below 90 (us)"
+
+static struct bench_row way_row(const struct array_world *world, const char *name,
+                                const struct bench_side *side)
+{
+    struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, name);
+    array_fill(world->array, &row, side, array_world_bytes(world));
+    row.plot = PLOT;
+    row.x = (double)world->task.count;
+    snprintf(row.series, sizeof row.series, "%s", name);
+    return row;
+}
+
+/* How many times as long as into memory that is there. */
+static gordian_status over_plain_row(const struct array_world *world, const char *name,
+                                     const struct bench_side *side, const struct bench_side *plain,
+                                     double bar)
+{
+    struct bench_row row =
+        bench_row("us", "array/filter-%" PRIu64 "/%s-over-plain", world->task.count, name);
+    array_fill(world->array, &row, side, 0);
+    array_cost(world->array, &row, "plain", plain, bar);
+    return bench_add(world->array->bench, &row);
+}
+
+/* The four that are timed on the device, in turn. */
+static gordian_status device_rows(struct array_world *world, bool judged)
+{
+    const struct array_bench *array = world->array;
+    static const enum array_way ways[] = {ARRAY_WAY_PLAIN, ARRAY_WAY_ATOMIC, ARRAY_WAY_CHUNKED,
+                                          ARRAY_WAY_FLAT};
+    struct array_side contexts[4];
+    struct bench_side sides[4];
+    struct bench_effort effort = array_effort(array, 1);
+    for (unsigned i = 0; i < 4; i++) {
+        contexts[i] = (struct array_side){.world = world, .way = ways[i]};
+        sides[i] = (struct bench_side){&contexts[i], array_filter_run, 0, 0};
+    }
+    TRY(bench_measure(array->bench, sides, 4, &effort));
+    for (unsigned i = 0; i < 4; i++) {
+        struct bench_row row = way_row(world, way_names[ways[i]], &sides[i]);
+        if (ways[i] != ARRAY_WAY_ATOMIC)
+            array_compare(&row, "atomic", &sides[1]);
+        if (ways[i] == ARRAY_WAY_CHUNKED && judged && array->bars) {
+            row.bar_kind = BAR_VALUE_AT_MOST;
+            row.bar = 400;
+        }
+        TRY(bench_add(array->bench, &row));
+    }
+    for (unsigned i = 2; i < 4; i++)
+        TRY(over_plain_row(world, way_names[ways[i]], &sides[i], &sides[0], judged ? 1.15 : 0));
+    return GORDIAN_OK;
+}
+
+static gordian_status one_row(struct array_side *context, const char *name, const char *note)
+{
+    const struct array_bench *array = context->world->array;
+    struct bench_side side = {context, array_filter_run, 0, 0};
+    struct bench_effort effort = array_effort(array, 0.5);
+    TRY(bench_measure(array->bench, &side, 1, &effort));
+    struct bench_row row = way_row(context->world, name, &side);
+    snprintf(row.note, sizeof row.note, "%s", note);
+    if (context->way == ARRAY_WAY_WATCHED)
+        snprintf(row.note, sizeof row.note, "%s; launches: %u", note, context->launches);
+    return bench_add(array->bench, &row);
+}
+
+/* Those with marks, and those timed by the host. */
+static gordian_status other_rows(struct array_world *world)
+{
+    struct array_side marks = {.world = world, .way = ARRAY_WAY_MARKS};
+    struct array_side host = {.world = world, .way = ARRAY_WAY_CHUNKED, .host = true};
+    struct array_side watched = {.world = world, .way = ARRAY_WAY_WATCHED};
+    TRY(one_row(&marks, "chunked-marks", "able to go on where memory ends"));
+    TRY(one_row(&host, "chunked-host",
+                "the host's time: from the launch until it knows how many there are"));
+    TRY(array_world_flat(world, true));
+    return one_row(&watched, "flat-watched",
+                   "the host's time until all is there, 256 MiB mapped before");
+}
+
+static gordian_status size_rows(const struct array_bench *array, uint64_t count)
+{
+    struct array_world world;
+    bench_progress(array->bench, "keeping %" PRIu64 " numbers below 90", count);
+    gordian_status status = array_world_open(&world, array, count, sizeof(uint32_t));
+    if (status == GORDIAN_OK)
+        status = array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD);
+    if (status == GORDIAN_OK)
+        status = array_world_flat(&world, false);
+    if (status == GORDIAN_OK)
+        status = device_rows(&world, count == 100000000);
+    if (status == GORDIAN_OK)
+        status = array_paper_rows(array, &world);
+    if (status == GORDIAN_OK)
+        status = array_kinds_rows(&world);
+    if (status == GORDIAN_OK)
+        status = array_instead_rows(&world);
+    if (status == GORDIAN_OK)
+        status = other_rows(&world);
+    array_world_close(&world);
+    return status;
+}
+
+/* Numbers, what is kept of them three times over, twice as much in buckets, the chunks ahead. */
+static bool has_memory(const struct array_bench *array, uint64_t count)
+{
+    struct gpu_info now;
+    gpu_get_info(array->gpu, &now);
+    return now.memory_free / 24 > count + (UINT64_C(64) << 20);
+}
+
+gordian_status array_filter_rows(const struct array_bench *array)
+{
+    static const struct {
+        uint64_t count;
+        bool tiny, quick;
+    } sizes[] = {{1000, true, false},      {10000, true, false},     {1000, false, true},
+                 {10000, false, false},    {100000, false, false},   {1000000, false, true},
+                 {10000000, false, false}, {100000000, false, true}, {1000000000, false, false}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (!array_takes(array, sizes[i].tiny, sizes[i].quick))
+            continue;
+        char id[64];
+        snprintf(id, sizeof id, "array/filter-%" PRIu64, sizes[i].count);
+        TRY(sizes[i].tiny || has_memory(array, sizes[i].count)
+                ? size_rows(array, sizes[i].count)
+                : bench_skip(array->bench, id, "too little device memory is free"));
+    }
+    return GORDIAN_OK;
+}

@@ -1,0 +1,104 @@
+/* The other layouts of a growable array beside our pages: LFVector's doubling buckets, and
+ * sub-arrays, one a block. */
+#include "lab/bench/array/array.h"
+
+#include "lab/bench/kernels/array_read.h"
+#include "lab/published/array/kinds.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const struct {
+    const char *name, *note;
+} ways[] = {
+    [ARRAY_KINDS_LFVECTOR] = {"lfvector", "doubling buckets as published, one atomic an element"},
+    [ARRAY_KINDS_LFVECTOR_TILES] = {"lfvector-tiles", "doubling buckets, one atomic a tile"},
+    [ARRAY_KINDS_SUBARRAYS] = {"subarrays", "one a block, no atomic but for memory; its index"},
+};
+
+struct filtering {
+    const struct array_world *world;
+    struct published_array *array;
+    enum array_kinds_way way;
+};
+
+static gordian_status run_filtering(void *context, double *ns, gordian_error *error)
+{
+    struct filtering *filtering = context;
+    return array_kinds_filter(&filtering->world->task, filtering->array, filtering->way, 0,
+                              filtering->world->plain, ns, error);
+}
+
+/* ------------------------------------------------------------------ filtering */
+
+static gordian_status filter_row(struct array_world *world, struct filtering *filtering)
+{
+    const struct array_bench *array = world->array;
+    struct array_side chunked = {.world = world, .way = ARRAY_WAY_CHUNKED};
+    struct bench_side sides[] = {{filtering, run_filtering, 0, 0},
+                                 {&chunked, array_filter_run, 0, 0}};
+    struct bench_effort effort = array_effort(array, 0.5);
+    TRY(bench_measure(array->bench, sides, 2, &effort));
+    struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count,
+                                     ways[filtering->way].name);
+    array_fill(array, &row, &sides[0], 0);
+    array_compare(&row, "chunked", &sides[1]);
+    row.plot = "Keep the numbers below 90 (us)";
+    row.x = (double)world->task.count;
+    snprintf(row.series, sizeof row.series, "%s", ways[filtering->way].name);
+    snprintf(row.note, sizeof row.note, "%s", ways[filtering->way].note);
+    return bench_add(array->bench, &row);
+}
+
+gordian_status array_kinds_rows(struct array_world *world)
+{
+    gordian_status status = GORDIAN_OK;
+    for (unsigned way = 0; way < sizeof ways / sizeof *ways && status == GORDIAN_OK; way++) {
+        struct filtering filtering = {.world = world, .way = way};
+        status = array_kinds_open(&filtering.array, &world->task, way, world->array->bench->error);
+        if (status == GORDIAN_OK)
+            status = filter_row(world, &filtering);
+        published_array_destroy(filtering.array);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static gordian_status read_rows(struct array_world *world, const struct filtering *filtering)
+{
+    bool subarrays = filtering->way == ARRAY_KINDS_SUBARRAYS;
+    struct array_read_kinds_arguments arguments = {
+        .buckets = published_array_lfvector(filtering->array),
+        .blocks = published_array_subarrays(filtering->array),
+        .count = world->task.expected.count,
+        .sum = world->task.answer};
+    struct array_reading reading = {.world = world,
+                                    .kernel =
+                                        subarrays ? "array_read_subarrays" : "array_read_lfvector",
+                                    .arguments = &arguments,
+                                    .arguments_size = sizeof arguments};
+    gordian_status status = array_read_row(&reading, ways[filtering->way].name, false, 0);
+    reading.kernel = subarrays ? "array_read_subarrays_random" : "array_read_lfvector_random";
+    return status != GORDIAN_OK ? status
+                                : array_read_row(&reading, ways[filtering->way].name, true, 0);
+}
+
+/* Filled once: plain memory has the same in the same order, from the check. */
+gordian_status array_kinds_read_rows(struct array_world *world)
+{
+    static const enum array_kinds_way read[] = {ARRAY_KINDS_LFVECTOR, ARRAY_KINDS_SUBARRAYS};
+    gordian_error *error = world->array->bench->error;
+    gordian_status status = GORDIAN_OK;
+    for (unsigned i = 0; i < 2 && status == GORDIAN_OK; i++) {
+        struct filtering filtering = {.world = world, .way = read[i]};
+        double ns;
+        status = array_kinds_open(&filtering.array, &world->task, read[i], error);
+        if (status == GORDIAN_OK)
+            status = run_filtering(&filtering, &ns, error);
+        if (status == GORDIAN_OK)
+            status = read_rows(world, &filtering);
+        published_array_destroy(filtering.array);
+    }
+    return status;
+}

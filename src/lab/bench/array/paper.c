@@ -1,0 +1,70 @@
+/* The paper's two methods, where they work: the first with at most a thousand elements, the second
+ * with one block and up to a million. */
+#include "lab/bench/array/array.h"
+
+#include "lab/published/array/paper.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct paper {
+    struct array_world *world;
+    struct array_paper_method method;
+    uint64_t lost; /* elements that there was no memory for, at worst */
+};
+
+static gordian_status run_paper(void *context, double *ns, gordian_error *error)
+{
+    struct paper *paper = context;
+    uint64_t lost = 0;
+    gordian_status status = array_paper_run(&paper->method, ns, &lost, error);
+    paper->lost = lost > paper->lost ? lost : paper->lost;
+    return status;
+}
+
+static gordian_status method_row(const struct array_bench *array, struct paper *paper,
+                                 const char *name, const char *note)
+{
+    struct array_side chunked = {.world = paper->world, .way = ARRAY_WAY_CHUNKED};
+    struct bench_side sides[] = {{paper, run_paper, 0, 0}, {&chunked, array_filter_run, 0, 0}};
+    struct bench_effort effort = array_effort(array, 0.5);
+    TRY(bench_measure(array->bench, sides, 2, &effort));
+    struct bench_row row =
+        bench_row("us", "array/filter-%" PRIu64 "/%s", paper->world->task.count, name);
+    if (paper->lost) {
+        char why[80];
+        snprintf(why, sizeof why, "it ran out of memory for %" PRIu64 " of %" PRIu64 " elements",
+                 paper->lost, paper->world->task.expected.count);
+        return bench_skip(array->bench, row.id, why);
+    }
+    array_fill(array, &row, &sides[0], 0);
+    array_compare(&row, "chunked", &sides[1]);
+    row.plot = "Keep the numbers below 90 (us)";
+    row.x = (double)paper->world->task.count;
+    snprintf(row.series, sizeof row.series, "%s", name);
+    snprintf(row.note, sizeof row.note, "%s", note);
+    return bench_add(array->bench, &row);
+}
+
+static gordian_status method_rows(const struct array_bench *array, struct array_world *world,
+                                  bool waits, const char *name, const char *note)
+{
+    struct paper paper = {.world = world};
+    gordian_status status =
+        array_paper_open(&paper.method, &world->task, waits, array->bench->error);
+    if (status == GORDIAN_OK)
+        status = method_row(array, &paper, name, note);
+    array_paper_close(&paper.method);
+    return status;
+}
+
+gordian_status array_paper_rows(const struct array_bench *array, struct array_world *world)
+{
+    gordian_status status = GORDIAN_OK;
+    if (world->task.count <= 1000)
+        status = method_rows(array, world, false, "paper-1", "every thread allocates; one block");
+    if (status == GORDIAN_OK && world->task.count <= 1000000)
+        status =
+            method_rows(array, world, true, "paper-2", "one allocates, the others wait; one block");
+    return status;
+}

@@ -1,0 +1,164 @@
+/* Ranks: `gordian-mpi compose` under mpirun, on this machine. */
+#define _GNU_SOURCE
+#include "foundation/base/error.h"
+#include "foundation/base/io/temporary.h"
+#include "lab/bench/compose/compose.h"
+#include "lab/bench/harness/child.h"
+#include "sources/gen/gen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct ranks {
+    char program[PATH_MAX];
+    char file[512];
+    char count[12];
+    const char *kind; /* of circuits, and how many parts */
+    uint32_t size;
+    uint64_t states; /* that must come out */
+};
+
+/* The value of a key in the last object. */
+static double value_of(const char *text, const char *key)
+{
+    const char *found = NULL;
+    for (const char *at = text; (at = strstr(at, key)); at += strlen(key))
+        found = at;
+    return found ? strtod(found + strlen(key), NULL) : 0;
+}
+
+static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
+{
+    const struct ranks *ranks = context;
+    char text[4096];
+    /* A deadlock is told by the status, too. */
+    const char *const words[] = {
+        "sh",
+        "-c",
+        "mpirun -n $0 \"$1\" compose --json --deadlocks \"$2\" || [ $? = 1 ]",
+        ranks->count,
+        ranks->program,
+        ranks->file,
+        NULL};
+    if (!child_run("/", words, text, sizeof text))
+        return fail(error, GORDIAN_STATUS_INPUT, "gordian-mpi failed on %s ranks: %.150s",
+                    ranks->count, text);
+    *ns = value_of(text, "\"seconds\":") * 1e9;
+    if (value_of(text, "\"states\":") != (double)ranks->states || *ns <= 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "%s ranks find other states: %.150s", ranks->count,
+                    text);
+    return GORDIAN_OK;
+}
+
+static gordian_status write_circuit(struct ranks *ranks, gordian_error *error)
+{
+    struct gen_options options;
+    struct output out;
+    int fd;
+    gordian_status status =
+        temporary_file("gordian-mpi", ".treo", ranks->file, sizeof ranks->file, &fd, error);
+    if (status != GORDIAN_OK)
+        return status;
+    char kind[32];
+    snprintf(kind, sizeof kind, "circuit-%s", ranks->kind);
+    gen_options_init(&options);
+    options.kind = kind;
+    options.processes = ranks->size;
+    status = output_open(&out, fd) ? gen_write(&options, &out, error) : fail_memory(error);
+    if (!output_close(&out) && status == GORDIAN_OK)
+        status = fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", ranks->file,
+                      strerror(out.failure));
+    close(fd);
+    return status;
+}
+
+static gordian_status add_rows(const struct compose_bench *compose, struct ranks ranks[],
+                               struct bench_side sides[], size_t count)
+{
+    const char *kind = ranks[0].kind;
+    uint32_t size = ranks[0].size;
+    for (size_t i = 0; i < count; i++) {
+        unsigned number = 1u << i;
+        struct bench_row row = bench_row("ms", "compose/ranks/%s-%u-%u/mpi", kind, size, number);
+        row.value = sides[i].median / 1e6;
+        row.p99 = sides[i].p99 / 1e6;
+        row.plot = "MPI ranks on one machine: reachable states (ms)";
+        row.x = number;
+        snprintf(row.series, sizeof row.series, "mpi, %s of %u", kind, size);
+        if (i > 0) {
+            row.baseline = "1 rank";
+            row.baseline_value = sides[0].median / 1e6;
+        }
+        if (number == 2 && compose->cores >= 2) {
+            row.bar_kind = BAR_AT_LEAST;
+            row.bar = 1.7;
+        }
+        if (number == 16 && !compose->bench->options->quick) {
+            row.bar_kind = BAR_AT_LEAST;
+            row.bar = 8;
+        }
+        snprintf(row.note, sizeof row.note, "%.3g million states/s",
+                 (double)ranks[i].states / sides[i].median * 1e3);
+        TRY(bench_add(compose->bench, &row));
+    }
+    return GORDIAN_OK;
+}
+
+#define RANKS_MOST 5 /* 1, 2, 4, 8, 16 */
+
+/* As many ranks as there are cores, by powers of two, in turn. */
+static gordian_status measure(const struct compose_bench *compose, const struct ranks *first)
+{
+    struct bench *bench = compose->bench;
+    struct ranks ranks[RANKS_MOST] = {0};
+    struct bench_side sides[RANKS_MOST];
+    size_t count = 2;
+    struct bench_effort effort = {0, bench->options->quick ? 1 : 3, 9,
+                                  bench->options->quick ? 2 : 10};
+    while (count < RANKS_MOST && compose->cores >= 1u << count)
+        count++;
+    for (size_t i = 0; i < count; i++) {
+        ranks[i] = *first;
+        snprintf(ranks[i].count, sizeof ranks[i].count, "%u", 1u << i);
+        sides[i] = (struct bench_side){&ranks[i], run_ranks, 0, 0};
+    }
+    bench_progress(bench, "compose: %s of %u on MPI ranks", first->kind, first->size);
+    gordian_status status = bench_measure(bench, sides, count, &effort);
+    return status == GORDIAN_OK ? add_rows(compose, ranks, sides, count) : status;
+}
+
+static gordian_status circuit_rows(const struct compose_bench *compose, struct ranks *ranks)
+{
+    gordian_status status = write_circuit(ranks, compose->bench->error);
+    if (status == GORDIAN_OK)
+        status = measure(compose, ranks);
+    unlink(ranks->file);
+    return status;
+}
+
+gordian_status compose_mpi_rows(const struct compose_bench *compose)
+{
+    struct bench *bench = compose->bench;
+    bool quick = bench->options->quick;
+    struct ranks chain = {.kind = "chain", .size = quick ? 22 : 28};
+    struct ranks dining = {.kind = "dining", .size = quick ? 9 : 14, .states = 1};
+    const char *only = bench->options->engine;
+    if (only && strcmp(only, "auto") != 0 && strcmp(only, "cpu") != 0)
+        return GORDIAN_OK;
+    if (!child_beside("gordian-mpi", chain.program, sizeof chain.program))
+        return bench_skip(bench, "compose/*/mpi", "gordian-mpi was not built beside gordian");
+    if (!child_mpirun())
+        return bench_skip(bench, "compose/*/mpi", "there is no mpirun");
+    memcpy(dining.program, chain.program, sizeof dining.program);
+    chain.states = UINT64_C(1) << chain.size;
+    for (uint32_t i = 0; i < dining.size; i++)
+        dining.states *= 3;
+    dining.states--;
+    gordian_status status = circuit_rows(compose, &chain);
+    return status == GORDIAN_OK ? circuit_rows(compose, &dining) : status;
+}

@@ -1,0 +1,77 @@
+/*
+ * The published product divided over the ranks of an MPI job:
+ *
+ *     mpirun -n RANKS published_ranks FIFOS [--device]
+ *
+ * Every rank makes its rows of the product of so many FIFO1s from the automata, on one core or
+ * (--device) on a GPU, the ranks of a machine taking turns among its devices. Nothing is sent but
+ * the number of transitions each has found, and in the end how it went. Rank 0 prints
+ * {"ranks":..,"transitions":..,"seconds":..}; the exit status is 0, 1 if it cannot be done, 2 if it
+ * was not said what to do.
+ */
+#include "foundation/base/clock.h"
+#include "lab/published/compose/measure_product.h"
+
+#include <inttypes.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static gordian_status open_device(struct gpu **gpu, int rank, gordian_error *error)
+{
+    char why[200] = "";
+    unsigned count = gpu_count(why, sizeof why);
+    if (count == 0)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no GPU: %s", why);
+    gordian_status status = gpu_open(gpu, (unsigned)rank % count, NULL, error);
+    return status == GORDIAN_OK ? gpu_add_kernels(*gpu, &published_kernels, error) : status;
+}
+
+/* What all ranks have found, on rank 0; false: one of them failed. */
+static bool add_up(uint64_t mine, bool good, uint64_t *all)
+{
+    int each = good, everybody = 0;
+    MPI_Reduce(&mine, all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Allreduce(&each, &everybody, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    return everybody != 0;
+}
+
+static int make_product(uint32_t fifos, bool on_device)
+{
+    gordian_error error = {0};
+    struct gpu *gpu = NULL;
+    struct measure_time time;
+    uint64_t mine = 0, all = 0;
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    gordian_status status = on_device ? open_device(&gpu, rank, &error) : GORDIAN_OK;
+    MPI_Barrier(MPI_COMM_WORLD); /* so that all start at once: for the clock's sake alone */
+    uint64_t start = clock_ns();
+    if (status == GORDIAN_OK)
+        status = measure_product_part(gpu, fifos, (uint32_t)rank, (uint32_t)ranks, NULL, &mine,
+                                      &time, &error);
+    bool good = add_up(mine, status == GORDIAN_OK, &all);
+    double seconds = (double)(clock_ns() - start) / 1e9;
+    gpu_close(gpu);
+    if (status != GORDIAN_OK)
+        fprintf(stderr, "rank %d: %s\n", rank, error.message);
+    else if (good && rank == 0)
+        printf("{\"ranks\":%d,\"transitions\":%" PRIu64 ",\"seconds\":%.9g}\n", ranks, all,
+               seconds);
+    return good ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    int code = 2;
+    MPI_Init(&argc, &argv);
+    bool on_device = argc == 3 && strcmp(argv[2], "--device") == 0;
+    if (argc == 2 || on_device)
+        code = make_product((uint32_t)strtoul(argv[1], NULL, 10), on_device);
+    else
+        fprintf(stderr, "published_ranks: how many FIFO1s?\n");
+    MPI_Finalize();
+    return code;
+}

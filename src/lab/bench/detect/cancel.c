@@ -1,0 +1,149 @@
+/* A wait given up in the middle of a chain of N processes, again and again, against following the
+ * chain pointer by pointer: somebody somewhere cancels, asks again for the same, then the last
+ * request closes the chain to a ring and is cancelled. Four events a round, each round at another
+ * place. */
+#include "lab/bench/detect/chase.h"
+#include "lab/bench/detect/detect.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/random.h"
+
+#include <stdio.h>
+
+#define ROUNDS       64u
+#define ROUND_EVENTS 4u
+#define LIST_EVENTS  (ROUNDS * ROUND_EVENTS)
+
+struct breaks {
+    const struct gen_trace *trace;
+    gordian_system *system;
+    struct chase chase;
+    gordian_event events[LIST_EVENTS];
+    uint8_t outcomes[LIST_EVENTS];
+    gordian_result results[LIST_EVENTS];
+};
+
+/* What each of a round's events must come to. */
+static const gordian_outcome expected[ROUND_EVENTS] = {
+    GORDIAN_OUTCOME_CANCELLED, GORDIAN_OUTCOME_BLOCKED, GORDIAN_OUTCOME_DEADLOCK,
+    GORDIAN_OUTCOME_CANCELLED};
+
+static gordian_status check_outcome(const char *who, size_t at, unsigned outcome,
+                                    gordian_error *error)
+{
+    if (outcome == expected[at % ROUND_EVENTS])
+        return GORDIAN_OK;
+    return fail(error, GORDIAN_STATUS_INPUT, "cancel: %s says %s where %s is right", who,
+                gordian_outcome_text(outcome), gordian_outcome_text(expected[at % ROUND_EVENTS]));
+}
+
+static gordian_status run_sparse(void *context, double *ns, gordian_error *error)
+{
+    struct breaks *breaks = context;
+    gordian_status status = GORDIAN_OK;
+    uint64_t start = work_ns();
+    for (size_t i = 0; i < LIST_EVENTS && status == GORDIAN_OK; i++)
+        status = gordian_feed(breaks->system, &breaks->events[i], &breaks->results[i], error);
+    *ns = (double)(work_ns() - start) / ROUNDS;
+    for (size_t i = 0; i < LIST_EVENTS && status == GORDIAN_OK; i++)
+        status = check_outcome("sparse", i, breaks->results[i].outcome, error);
+    return status;
+}
+
+static gordian_status run_chase(void *context, double *ns, gordian_error *error)
+{
+    struct breaks *breaks = context;
+    gordian_status status = GORDIAN_OK;
+    uint64_t start = work_ns();
+    chase_feed(&breaks->chase, breaks->events, LIST_EVENTS, breaks->outcomes);
+    *ns = (double)(work_ns() - start) / ROUNDS;
+    for (size_t i = 0; i < LIST_EVENTS && status == GORDIAN_OK; i++)
+        status = check_outcome("chase", i, breaks->outcomes[i], error);
+    return status;
+}
+
+/* The events that block somebody are the trace's second half; its last closes the ring. */
+static void make_rounds(struct breaks *breaks)
+{
+    const struct gen_trace *trace = breaks->trace;
+    const gordian_event *last = &trace->events[trace->event_count - 1];
+    struct random random;
+    random_seed(&random, 1);
+    for (size_t i = 0; i < LIST_EVENTS; i += ROUND_EVENTS) {
+        uint64_t place = trace->event_count / 2 + random_below(&random, trace->event_count / 2 - 1);
+        gordian_event *events = &breaks->events[i];
+        events[0] = events[1] = trace->events[place];
+        events[2] = events[3] = *last;
+        events[0].op = events[3].op = GORDIAN_OP_CANCEL;
+    }
+}
+
+static gordian_status open_breaks(struct bench *bench, struct breaks *breaks)
+{
+    const struct gen_trace *trace = breaks->trace;
+    uint64_t sum = 0;
+    if (!chase_open(&breaks->chase, &bench->memory, trace->processes, trace->resources))
+        return fail_memory(bench->error);
+    chase_place(&breaks->chase, trace->events, trace->event_count - 1);
+    gordian_status status = detect_open(&breaks->system, "sparse", trace, bench->error);
+    return status != GORDIAN_OK ? status
+                                : detect_feed(breaks->system, trace->events, trace->event_count - 1,
+                                              &sum, bench->error);
+}
+
+static void close_breaks(struct bench *bench, struct breaks *breaks)
+{
+    gordian_close(breaks->system);
+    chase_close(&breaks->chase, &bench->memory);
+    memory_free(&bench->memory, breaks);
+}
+
+static gordian_status cancel_row(struct bench *bench, const struct gen_trace *trace)
+{
+    struct breaks *breaks = memory_zeroed(&bench->memory, sizeof *breaks);
+    if (!breaks)
+        return fail_memory(bench->error);
+    breaks->trace = trace;
+    gordian_status status = open_breaks(bench, breaks);
+    struct bench_side sides[2] = {{breaks, run_sparse, 0, 0}, {breaks, run_chase, 0, 0}};
+    struct bench_effort effort = {3, 15, 400, bench->options->quick ? 0.4 : 3};
+    if (status == GORDIAN_OK) {
+        make_rounds(breaks);
+        status = bench_measure(bench, sides, 2, &effort);
+    }
+    close_breaks(bench, breaks);
+    if (status != GORDIAN_OK)
+        return status;
+    struct bench_row row = bench_row("us", "detect/single/cancel-%u/sparse", trace->processes);
+    row.value = sides[0].median / 1000;
+    row.p99 = sides[0].p99 / 1000;
+    row.baseline = "chase";
+    row.baseline_value = sides[1].median / 1000;
+    row.plot = "A wait given up in the middle of a chain, and what follows";
+    snprintf(row.series, sizeof row.series, "sparse");
+    snprintf(row.baseline_series, sizeof row.baseline_series, "chase");
+    row.x = trace->processes;
+    return bench_add(bench, &row);
+}
+
+gordian_status detect_cancels(struct bench *bench)
+{
+    static const uint32_t sizes[] = {1024, 8192, 65536};
+    gordian_status status = GORDIAN_OK;
+    if (!bench_wants(bench, "sparse"))
+        return status;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++) {
+        struct gen_options options;
+        struct gen_trace trace;
+        gen_options_init(&options);
+        options.kind = "chain";
+        options.processes = sizes[i];
+        bench_progress(bench, "a wait given up in the middle of a chain of %u", sizes[i]);
+        status = gen_events(&options, &trace, bench->error);
+        if (status != GORDIAN_OK)
+            break;
+        status = cancel_row(bench, &trace);
+        gen_trace_free(&trace);
+    }
+    return status;
+}

@@ -1,0 +1,27 @@
+/* `chase`: the plainest thing that answers the same question for single-unit systems. Two compact
+ * arrays and a loop that follows them; no names, no queues, no counts, no witness, no checks. Who
+ * gets what is released must be said by the caller (`to`). */
+#ifndef GORDIAN_LAB_BENCH_DETECT_CHASE_H
+#define GORDIAN_LAB_BENCH_DETECT_CHASE_H
+
+#include "foundation/base/memory.h"
+
+struct chase {
+    uint32_t *wait;   /* by process: the resource it waits for, or GORDIAN_NONE */
+    uint32_t *holder; /* by resource: the process that holds it, or GORDIAN_NONE */
+};
+
+bool chase_open(struct chase *chase, const gordian_allocator *memory, uint32_t processes,
+                uint32_t resources);
+void chase_close(struct chase *chase, const gordian_allocator *memory);
+/* Back to nobody holding or waiting. */
+void chase_clear(struct chase *chase, uint32_t processes, uint32_t resources);
+
+/* Takes requests, releases and cancels; outcomes as gordian_outcome. */
+void chase_feed(struct chase *chase, const gordian_event *events, size_t count, uint8_t *outcomes);
+/* The same without looking for a deadlock: to set a state up. */
+void chase_place(struct chase *chase, const gordian_event *events, size_t count);
+/* How many processes lie between a blocked one and the end of its chain. */
+uint32_t chase_length(const struct chase *chase, uint32_t process);
+
+#endif

@@ -1,0 +1,203 @@
+/* The cuda engine on multi-unit systems: all of reachability made anew after a release, on the
+ * longest chain there is, and lists of 2M events. */
+#include "lab/bench/detect/cuda.h"
+
+#include "engines/detect/cuda/cuda.h"
+#include "engines/detect/cuda/lmdda.h"
+#include "engines/detect/system.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+
+#include <stdio.h>
+
+#define UNITS    2   /* of the first resource: what makes it multi-unit */
+#define RELEASES 200 /* by the engines of the CPU, at most */
+
+struct reach {
+    void *state; /* of cuda_lmdda */
+    bool whole;  /* what counts: with transfers and waiting, or on the device alone */
+};
+
+static gordian_status run_reach(void *context, double *ns, gordian_error *error)
+{
+    const struct reach *reach = context;
+    double on_device = 0;
+    uint64_t start = clock_ns();
+    gordian_status status = cuda_lmdda_recompute(reach->state, &on_device, error);
+    *ns = reach->whole ? (double)(clock_ns() - start) : on_device * 1e3;
+    return status;
+}
+
+/* Row q of RP has everybody from q on. */
+static gordian_status check_reach(void *state, uint32_t length, gordian_error *error)
+{
+    for (uint32_t i = 0; i <= 4; i++) {
+        const uint32_t row = (uint32_t)((uint64_t)(length - 1) * i / 4);
+        const uint64_t *words = NULL;
+        TRY(cuda_lmdda.matrix_row(state, GORDIAN_MATRIX_RP, row, &words, error));
+        for (uint32_t p = 0; p < length; p++)
+            if (bits_test(words, p) != (p >= row))
+                return fail(error, GORDIAN_STATUS_INPUT, "cuda: RP[%u][%u] of a chain is wrong",
+                            row, p);
+    }
+    return GORDIAN_OK;
+}
+
+/* Releases at the end of the chain, one after the other. */
+struct run_off {
+    struct long_chain *chain;
+    uint32_t next;
+};
+
+static gordian_status run_release(void *context, double *ns, gordian_error *error)
+{
+    struct run_off *off = context;
+    return long_chain_release(off->chain, off->next--, ns, error);
+}
+
+static gordian_status measure_releases(const struct cuda_bench *cuda, struct long_chain *chain,
+                                       unsigned most, struct bench_side *side)
+{
+    struct run_off off = {chain, chain->length - 1};
+    *side = (struct bench_side){&off, run_release, 0, 0};
+    if (most > chain->length / 2)
+        most = chain->length / 2;
+    struct bench_effort effort = {0, 1, most, 1};
+    return bench_measure(cuda->bench, side, 1, &effort);
+}
+
+static gordian_status add_matrix(const struct cuda_bench *cuda, uint32_t size)
+{
+    struct long_chain chain;
+    struct bench_side side = {0};
+    double built;
+    gordian_error *error = cuda->bench->error;
+    TRY(long_chain_open(&chain, "matrix", size, UNITS, error));
+    gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
+    if (status == GORDIAN_OK)
+        status = measure_releases(cuda, &chain, 10, &side);
+    long_chain_close(&chain);
+    struct bench_row row = bench_row("us", "detect/cuda/multi/reach-%u/matrix", size);
+    cuda_fill(&row, &side, 1e3);
+    row.plot = "Reachability after a release (us)";
+    row.x = size;
+    snprintf(row.series, sizeof row.series, "matrix");
+    return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
+}
+
+/* On the device alone, with everything around it, and without its matrix units. */
+static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *gpu,
+                                    const struct long_chain *chain, struct bench_side sides[3])
+{
+    gordian_error *error = cuda->bench->error;
+    const uint32_t length = chain->length;
+    void *state = NULL;
+    gordian_status status =
+        cuda_lmdda.open(&state, gpu, &chain->system->graph, length, length, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct reach alone = {state, false}, whole = {state, true};
+    struct bench_effort effort = cuda_effort(cuda, 2);
+    struct hop_options options;
+    hop_options_init(&options, &cuda->info);
+    sides[0] = (struct bench_side){&alone, run_reach, 0, 0};
+    sides[1] = (struct bench_side){&whole, run_reach, 0, 0};
+    sides[2] = sides[0];
+    status = bench_measure(cuda->bench, sides, 2, &effort);
+    if (status == GORDIAN_OK)
+        status = check_reach(state, length, error);
+    options.tensor = false;
+    if (status == GORDIAN_OK)
+        status = cuda_lmdda_tune(state, &options, error);
+    if (status == GORDIAN_OK)
+        status = bench_measure(cuda->bench, &sides[2], 1, &effort);
+    cuda_lmdda.close(state);
+    return status;
+}
+
+static gordian_status add_reach(const struct cuda_bench *cuda, uint32_t size,
+                                const struct bench_side *sides, double bar)
+{
+    struct bench_row row = bench_row("us", "detect/cuda/multi/reach-%u", size);
+    struct bench_row whole = bench_row("us", "detect/cuda/multi/reach-%u-waited", size);
+    struct bench_row words = bench_row("us", "detect/cuda/multi/reach-%u-words", size);
+    cuda_fill(&row, &sides[0], 1e3);
+    cuda_fill(&whole, &sides[1], 1e3);
+    cuda_fill(&words, &sides[2], 1e3);
+    cuda_compare(&row, "sparse", &sides[3], 1e3);
+    row.plot = words.plot = "Reachability after a release (us)";
+    row.x = words.x = size;
+    snprintf(words.series, sizeof words.series, "cuda, words");
+    snprintf(row.note, sizeof row.note,
+             "all of RP made anew, on the device; sparse: the release, which needs none of it");
+    snprintf(whole.note, sizeof whole.note, "the same with launches, transfers and waiting");
+    snprintf(words.note, sizeof words.note, "the same without the matrix units");
+    gordian_status status = cuda_add(cuda, &row, bar);
+    if (status == GORDIAN_OK)
+        status = cuda_add(cuda, &whole, 0);
+    return status == GORDIAN_OK ? cuda_add(cuda, &words, 0) : status;
+}
+
+static gordian_status reach_rows(const struct cuda_bench *cuda, struct gpu *gpu, uint32_t size,
+                                 bool matrix, double bar)
+{
+    struct long_chain chain;
+    struct bench_side sides[4] = {0};
+    double built;
+    gordian_error *error = cuda->bench->error;
+    bench_progress(cuda->bench, "reachability after a release, %u x %u, cuda", size, size);
+    TRY(long_chain_open(&chain, "sparse", size, UNITS, error));
+    gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
+    if (status == GORDIAN_OK)
+        status = measure_reach(cuda, gpu, &chain, sides);
+    if (status == GORDIAN_OK)
+        status = measure_releases(cuda, &chain, RELEASES, &sides[3]);
+    long_chain_close(&chain);
+    if (status == GORDIAN_OK)
+        status = add_reach(cuda, size, sides, bar);
+    return status == GORDIAN_OK && matrix ? add_matrix(cuda, size) : status;
+}
+
+static gordian_status all_reach_rows(const struct cuda_bench *cuda)
+{
+    static const struct {
+        uint32_t size;
+        enum cuda_scale scale;
+        bool matrix;
+        double bar; /* us */
+    } sizes[] = {
+        {130, CUDA_EMULATED, true, 0},  {1024, CUDA_QUICK, true, 60},
+        {2048, CUDA_FULL, true, 0},     {4096, CUDA_QUICK, false, 0},
+        {8192, CUDA_FULL, false, 0},    {16384, CUDA_FULL, false, 30000},
+        {65536, CUDA_FULL, false, 2e6},
+    };
+    struct gpu *gpu;
+    gordian_status status = gpu_open_default(&gpu, &cuda->bench->memory, cuda->bench->error);
+    if (status != GORDIAN_OK)
+        return status;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
+            status = reach_rows(cuda, gpu, sizes[i].size, sizes[i].matrix, sizes[i].bar);
+    gpu_close(gpu);
+    return status;
+}
+
+static gordian_status all_list_rows(const struct cuda_bench *cuda)
+{
+    static const struct {
+        uint32_t size;
+        enum cuda_scale scale;
+    } sizes[] = {{24, CUDA_EMULATED}, {64, CUDA_FULL},  {128, CUDA_FULL},
+                 {256, CUDA_FULL},    {512, CUDA_FULL}, {1024, CUDA_QUICK}};
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
+            status = cuda_list_rows(cuda, "multi/events", sizes[i].size, UNITS, true, 0);
+    return status;
+}
+
+gordian_status cuda_multi_rows(const struct cuda_bench *cuda)
+{
+    gordian_status status = all_reach_rows(cuda);
+    return status == GORDIAN_OK ? all_list_rows(cuda) : status;
+}

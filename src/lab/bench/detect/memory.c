@@ -1,0 +1,125 @@
+/* What `sparse` takes: every byte that it has from its allocator once a system is loaded, against
+ * 64 bytes a process or resource and 16 an edge. */
+#include "lab/bench/detect/detect.h"
+
+#include "foundation/base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct memory_load {
+    const char *name, *kind;
+    uint32_t processes, resources;
+    bool named, reserved, bar;
+};
+
+/* A loaded system, and the edges it ends up with. */
+struct loaded {
+    const struct memory_load *load;
+    gordian_system *system;
+    uint64_t edges;
+};
+
+static gordian_status begin(void *context, uint32_t processes, uint32_t resources,
+                            const uint64_t *units, uint64_t units_each, gordian_error *error)
+{
+    struct loaded *loaded = context;
+    gordian_status status = GORDIAN_OK;
+    char name[16];
+    uint32_t id;
+    if (loaded->load->reserved)
+        status = gordian_reserve(loaded->system, processes, resources, error);
+    for (uint32_t q = 0; q < resources && status == GORDIAN_OK; q++) {
+        snprintf(name, sizeof name, "q%u", q);
+        status = gordian_add_resource(loaded->system, loaded->load->named ? name : NULL,
+                                      units ? units[q] : units_each, &id, error);
+    }
+    for (uint32_t p = 0; p < processes && status == GORDIAN_OK; p++) {
+        snprintf(name, sizeof name, "p%u", p);
+        status = gordian_add_process(loaded->system, loaded->load->named ? name : NULL, &id, error);
+    }
+    return status;
+}
+
+static gordian_status feed(void *context, const gordian_event *event, gordian_error *error)
+{
+    struct loaded *loaded = context;
+    gordian_result result;
+    return gordian_feed(loaded->system, event, &result, error);
+}
+
+static void count_edges(struct loaded *loaded)
+{
+    const uint32_t limit = gordian_process_limit(loaded->system);
+    gordian_edge edge;
+    for (uint32_t p = 0; p < limit; p++)
+        loaded->edges += gordian_holdings(loaded->system, p, &edge, 1) +
+                         gordian_pending(loaded->system, p, &edge, 1);
+}
+
+static gordian_status fill(struct bench *bench, struct loaded *loaded)
+{
+    struct gen_options options;
+    gen_options_init(&options);
+    options.kind = loaded->load->kind;
+    options.seed = bench->options->seed;
+    options.processes = loaded->load->processes;
+    options.resources = loaded->load->resources;
+    options.contention = 80;
+    if (loaded->load->kind[0] != 'f')
+        options.events = 10 * (uint64_t)options.processes;
+    struct gen_sink sink = {loaded, begin, feed};
+    gordian_status status = gen_stream(&options, &sink, bench->error);
+    count_edges(loaded);
+    return status;
+}
+
+static gordian_status memory_row(struct bench *bench, const struct memory_load *load)
+{
+    struct bench_memory counter = {0};
+    gordian_allocator allocator = bench_counting(&counter);
+    gordian_options options;
+    gordian_options_init(&options);
+    options.engine = "sparse";
+    options.allocator = &allocator;
+    struct loaded loaded = {.load = load};
+    bench_progress(bench, "memory, %s", load->name);
+    gordian_status status = gordian_open(&loaded.system, &options, bench->error);
+    if (status == GORDIAN_OK)
+        status = fill(bench, &loaded);
+    double bytes = (double)counter.live;
+    double nodes = (double)load->processes + load->resources;
+    gordian_close(loaded.system);
+    if (status == GORDIAN_OK && counter.live)
+        status = fail(bench->error, GORDIAN_STATUS_INPUT,
+                      "memory: %zu bytes are left after closing", counter.live);
+    if (status != GORDIAN_OK)
+        return status;
+    struct bench_row row = bench_row("B", "detect/memory/%s/sparse", load->name);
+    row.value = bytes / nodes;
+    row.baseline = "budget";
+    row.baseline_value = (64 * nodes + 16 * (double)loaded.edges) / nodes;
+    row.bar_kind = load->bar ? BAR_AT_LEAST : BAR_NONE;
+    row.bar = 1;
+    snprintf(row.note, sizeof row.note,
+             "bytes a process or resource, edges included: %.0f of them, %llu edges, %.0f bytes",
+             nodes, (unsigned long long)loaded.edges, bytes);
+    return bench_add(bench, &row);
+}
+
+gordian_status detect_memory(struct bench *bench)
+{
+    static const struct memory_load loads[] = {
+        {"single", "forest", 200000, 200000, false, true, true},
+        {"single-unreserved", "forest", 200000, 200000, false, false, false},
+        {"single-named", "forest", 200000, 200000, true, true, false},
+        {"multi", "multi", 100000, 100000, false, true, true},
+        {"multi-named", "multi", 100000, 100000, true, true, false},
+        {"general", "general", 2000, 2000, false, true, true},
+    };
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
+        if (status == GORDIAN_OK && bench_wants(bench, "sparse"))
+            status = memory_row(bench, &loads[i]);
+    return status;
+}

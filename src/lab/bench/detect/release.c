@@ -1,0 +1,197 @@
+/* Multi-unit: a release that hands a unit over, where the matrix engine must work reachability
+ * out anew. One state with most processes waiting, then a list of such releases; both engines
+ * start from the same state, take the same releases, and must serve the same processes. */
+#include "lab/bench/detect/detect.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/random.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SIZE      1024u
+#define UNITS     4u
+#define WAITING   90 /* percent of the processes */
+#define HELD_ROOM 64
+#define PASSES    20 /* of sparse, for one of matrix */
+
+struct releases {
+    struct gen_trace state; /* the requests that lead to it */
+    size_t state_room;
+    gordian_event *list; /* the releases */
+    uint32_t *served;    /* by each: exactly one */
+    size_t count;
+};
+
+static gordian_status push(struct bench *bench, struct releases *releases, uint32_t process,
+                           uint32_t resource)
+{
+    struct gen_trace *state = &releases->state;
+    if (!memory_grow(&bench->memory, &state->events, &releases->state_room, state->event_count + 1,
+                     sizeof *state->events))
+        return fail_memory(bench->error);
+    state->events[state->event_count++] = (gordian_event){.op = GORDIAN_OP_REQUEST,
+                                                          .process = process,
+                                                          .resource = resource,
+                                                          .to = GORDIAN_NONE,
+                                                          .units = 1};
+    return GORDIAN_OK;
+}
+
+/* Every unit of every resource to somebody, then waits that close no deadlock. */
+static gordian_status make_state(struct bench *bench, struct releases *releases,
+                                 struct random *random, gordian_system *system)
+{
+    gordian_status status = GORDIAN_OK;
+    gordian_outcome outcome;
+    for (uint32_t i = 0; i < SIZE * UNITS && status == GORDIAN_OK; i++) {
+        uint32_t process = (uint32_t)random_below(random, SIZE);
+        status = push(bench, releases, process, i / UNITS);
+        if (status == GORDIAN_OK)
+            status = gordian_request(system, process, i / UNITS, 1, &outcome, bench->error);
+    }
+    for (uint32_t p = 0; p < SIZE && status == GORDIAN_OK; p++) {
+        if (!random_chance(random, WAITING))
+            continue;
+        uint32_t resource = (uint32_t)random_below(random, SIZE);
+        status = gordian_request(system, p, resource, 1, &outcome, bench->error);
+        if (status == GORDIAN_OK && outcome == GORDIAN_OUTCOME_BLOCKED)
+            status = push(bench, releases, p, resource);
+        else if (status == GORDIAN_OK)
+            status = gordian_cancel(system, p, &outcome, bench->error);
+    }
+    return status;
+}
+
+/* Something `process` holds that somebody waits for, or GORDIAN_NONE. */
+static uint32_t wanted_holding(const gordian_system *system, uint32_t process)
+{
+    gordian_edge held[HELD_ROOM], waiter;
+    size_t count = gordian_holdings(system, process, held, HELD_ROOM);
+    for (size_t i = 0; i < count && i < HELD_ROOM; i++)
+        if (gordian_waiters(system, held[i].resource, &waiter, 1))
+            return held[i].resource;
+    return GORDIAN_NONE;
+}
+
+/* Draws releases, each by a running process and serving one that waits. */
+static gordian_status make_list(struct bench *bench, struct releases *releases,
+                                struct random *random, gordian_system *system)
+{
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < releases->count && status == GORDIAN_OK;) {
+        uint32_t process = (uint32_t)random_below(random, SIZE);
+        uint32_t resource =
+            gordian_is_waiting(system, process) ? GORDIAN_NONE : wanted_holding(system, process);
+        if (resource == GORDIAN_NONE)
+            continue;
+        gordian_event event = {.op = GORDIAN_OP_RELEASE,
+                               .process = process,
+                               .resource = resource,
+                               .to = GORDIAN_NONE,
+                               .units = 1};
+        gordian_result result;
+        status = gordian_feed(system, &event, &result, bench->error);
+        size_t served;
+        releases->list[i] = event;
+        if (status == GORDIAN_OK)
+            releases->served[i++] = gordian_served(system, &served)[0];
+    }
+    return status;
+}
+
+static gordian_status make(struct bench *bench, struct releases *releases)
+{
+    struct random random;
+    gordian_system *system;
+    random_seed(&random, bench->options->seed);
+    releases->list = memory_alloc(&bench->memory, releases->count * sizeof *releases->list);
+    releases->served = memory_alloc(&bench->memory, releases->count * sizeof *releases->served);
+    releases->state.units = memory_alloc(&bench->memory, SIZE * sizeof *releases->state.units);
+    if (!releases->list || !releases->served || !releases->state.units)
+        return fail_memory(bench->error);
+    releases->state.processes = releases->state.resources = SIZE;
+    for (uint32_t q = 0; q < SIZE; q++)
+        releases->state.units[q] = UNITS;
+    gordian_status status = detect_open(&system, "sparse", &releases->state, bench->error);
+    if (status == GORDIAN_OK)
+        status = make_state(bench, releases, &random, system);
+    if (status == GORDIAN_OK)
+        status = make_list(bench, releases, &random, system);
+    gordian_close(system);
+    return status;
+}
+
+/* One pass of the list through an engine: nanoseconds of each release into samples. The clock
+ * of the thread would cost more than a release by sparse, so only matrix gets it. */
+static gordian_status pass(const struct releases *releases, const char *engine, double *samples,
+                           gordian_error *error)
+{
+    gordian_system *system;
+    uint64_t (*const now)(void) = strcmp(engine, "matrix") == 0 ? work_ns : clock_ns;
+    uint64_t sum = 0;
+    gordian_status status = detect_open(&system, engine, &releases->state, error);
+    if (status == GORDIAN_OK)
+        status =
+            detect_feed(system, releases->state.events, releases->state.event_count, &sum, error);
+    for (size_t i = 0; i < releases->count && status == GORDIAN_OK; i++) {
+        gordian_result result;
+        uint64_t start = now();
+        status = gordian_feed(system, &releases->list[i], &result, error);
+        samples[i] = (double)(now() - start);
+        size_t count;
+        const uint32_t *served = gordian_served(system, &count);
+        if (status == GORDIAN_OK && (count != 1 || served[0] != releases->served[i]))
+            status = fail(error, GORDIAN_STATUS_INPUT, "%s: release %zu serves somebody else",
+                          engine, i);
+    }
+    gordian_close(system);
+    return status;
+}
+
+/* Passes of sparse around the one of matrix, after one that warms up. */
+static gordian_status measure(struct bench *bench, const struct releases *releases, double *samples,
+                              double *matrix_samples)
+{
+    const size_t count = releases->count;
+    gordian_status status = pass(releases, "sparse", samples, bench->error);
+    for (unsigned i = 0; i < PASSES && status == GORDIAN_OK; i++) {
+        if (i == PASSES / 2)
+            status = pass(releases, "matrix", matrix_samples, bench->error);
+        if (status == GORDIAN_OK)
+            status = pass(releases, "sparse", &samples[i * count], bench->error);
+    }
+    if (status != GORDIAN_OK)
+        return status;
+    struct bench_row row = bench_row("us", "detect/multi/release-%u/sparse", SIZE);
+    row.value = bench_median(samples, PASSES * count) / 1000;
+    row.p99 = bench_p99(samples, PASSES * count) / 1000;
+    row.baseline = "matrix";
+    row.baseline_value = bench_median(matrix_samples, count) / 1000;
+    row.bar_kind = BAR_AT_LEAST;
+    row.bar = 1000;
+    snprintf(
+        row.note, sizeof row.note,
+        "%zu releases of resources with %u units, %zu processes wait at first; the papers give "
+        "whole runs only",
+        count, UNITS, releases->state.event_count - (size_t)SIZE * UNITS);
+    return bench_add(bench, &row);
+}
+
+gordian_status detect_releases(struct bench *bench)
+{
+    if (!bench_wants(bench, "sparse"))
+        return GORDIAN_OK;
+    struct releases releases = {.count = bench->options->quick ? 40 : 200};
+    bench_progress(bench, "multi-unit releases, %u x %u", SIZE, SIZE);
+    double *samples = memory_alloc(&bench->memory, (PASSES + 1) * releases.count * sizeof *samples);
+    gordian_status status = samples ? make(bench, &releases) : fail_memory(bench->error);
+    if (status == GORDIAN_OK)
+        status = measure(bench, &releases, samples, &samples[PASSES * releases.count]);
+    memory_free(&bench->memory, samples);
+    memory_free(&bench->memory, releases.list);
+    memory_free(&bench->memory, releases.served);
+    memory_free(&bench->memory, releases.state.units);
+    memory_free(&bench->memory, releases.state.events);
+    return status;
+}

@@ -1,0 +1,264 @@
+/* `check` with one thread and with all cores: the judgement alone, and the command from a text file
+ * and from a packed one to its answer; and from the packed one on a GPU. Wall-clock time. */
+#include "lab/bench/harness/harness.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/io/temporary.h"
+#include "foundation/base/machine.h"
+#include "foundation/base/random.h"
+#include "foundation/gpu/gpu.h"
+#include "sources/gen/gen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ the judgement alone */
+
+struct judging {
+    gordian_snapshot *snapshot;
+    unsigned threads;
+    size_t *dead; /* both sides find as many */
+};
+
+static gordian_status run_judgement(void *context, double *ns, gordian_error *error)
+{
+    struct judging *judging = context;
+    gordian_report report = {0};
+    uint32_t id;
+    /* A newcomer that does nothing: no answer can be left over from the last time. */
+    gordian_status status = gordian_snapshot_add_process(judging->snapshot, &id, error);
+    uint64_t start = clock_ns();
+    if (status == GORDIAN_OK)
+        status = gordian_snapshot_check_for(judging->snapshot,
+                                            &(gordian_check_options){"sparse", judging->threads},
+                                            &report, error);
+    *ns = (double)(clock_ns() - start);
+    if (status == GORDIAN_OK && *judging->dead != SIZE_MAX &&
+        *judging->dead != report.deadlocked_count)
+        status = fail(error, GORDIAN_STATUS_INPUT, "check: %zu dead, then %zu", *judging->dead,
+                      report.deadlocked_count);
+    *judging->dead = report.deadlocked_count;
+    return status;
+}
+
+/* How many waits of how many units, of resources with how many. */
+struct load {
+    const char *name;
+    uint32_t units, waits;
+};
+
+/* As many processes as resources; each holds some and most wait for others, at random. */
+static gordian_status build_load(gordian_snapshot *snapshot, const struct load *load, uint32_t size,
+                                 uint64_t seed, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    struct random random;
+    random_seed(&random, seed);
+    for (uint32_t i = 0; i < size && status == GORDIAN_OK; i++) {
+        status = gordian_snapshot_add_process(snapshot, NULL, error);
+        if (status == GORDIAN_OK)
+            status = gordian_snapshot_add_resource(snapshot, load->units, NULL, error);
+    }
+    for (uint32_t q = 0; q < size && status == GORDIAN_OK; q++)
+        for (uint32_t u = 0; u < load->units && status == GORDIAN_OK; u++)
+            status =
+                gordian_snapshot_hold(snapshot, (uint32_t)random_below(&random, size), q, 1, error);
+    for (uint32_t p = 0; p < size && status == GORDIAN_OK; p++)
+        for (uint32_t w = random_chance(&random, 30) ? load->waits : 0;
+             w < load->waits && status == GORDIAN_OK; w++)
+            status =
+                gordian_snapshot_wait(snapshot, p, (uint32_t)random_below(&random, size), 1, error);
+    return status;
+}
+
+static struct bench_row row_of(const struct bench_side sides[2], const char *what, uint32_t size)
+{
+    struct bench_row row = bench_row("ms", "check/%s-%u", what, size);
+    row.value = sides[0].median / 1e6;
+    row.p99 = sides[0].p99 / 1e6;
+    row.baseline = "one thread";
+    row.baseline_value = sides[1].median / 1e6;
+    return row;
+}
+
+static gordian_status judge_row(struct bench *bench, const struct load *load, uint32_t size)
+{
+    size_t dead = SIZE_MAX;
+    gordian_snapshot *snapshot;
+    bench_progress(bench, "judging, %s, %u processes", load->name, size);
+    gordian_status status = gordian_snapshot_open(&snapshot, NULL, bench->error);
+    if (status == GORDIAN_OK)
+        status = build_load(snapshot, load, size, bench->options->seed, bench->error);
+    struct judging many = {snapshot, 0, &dead}, one = {snapshot, 1, &dead};
+    struct bench_side sides[2] = {{&many, run_judgement, 0, 0}, {&one, run_judgement, 0, 0}};
+    struct bench_effort effort = {1, 3, 15, bench->options->quick ? 2 : 10};
+    if (status == GORDIAN_OK)
+        status = bench_measure(bench, sides, 2, &effort);
+    if (status == GORDIAN_OK) {
+        struct bench_row row = row_of(sides, load->name, size);
+        snprintf(row.note, sizeof row.note, "the judgement alone, by all cores; %zu are dead",
+                 dead);
+        status = bench_add(bench, &row);
+    }
+    gordian_snapshot_close(snapshot);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the command */
+
+struct command {
+    char path[4096];
+    const char *engine, *threads;
+};
+
+static void become_command(const struct command *command)
+{
+    const char *words[] = {"gordian",        "check",         "--quiet",
+                           "--engine",       command->engine, "--threads",
+                           command->threads, command->path,   NULL};
+    int nowhere = open("/dev/null", O_WRONLY);
+    if (nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0)
+        execv("/proc/self/exe", (char *const *)(uintptr_t)words);
+    _exit(127);
+}
+
+/* From its start to its end, which is behind the report. */
+static gordian_status run_command(void *context, double *ns, gordian_error *error)
+{
+    const struct command *command = context;
+    int status;
+    uint64_t start = clock_ns();
+    pid_t child = fork();
+    if (child == 0)
+        become_command(command);
+    while (child > 0 && waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            child = -1;
+    *ns = (double)(clock_ns() - start);
+    if (child < 0)
+        return fail(error, GORDIAN_STATUS_IO, "cannot run gordian: %s", strerror(errno));
+    if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) /* 1: deadlocks were found */
+        return fail(error, GORDIAN_STATUS_INPUT, "gordian check failed");
+    return GORDIAN_OK;
+}
+
+static bool write_bytes(void *context, const char *bytes, size_t size)
+{
+    struct output *out = context;
+    output_bytes(out, bytes, size);
+    return !out->failure;
+}
+
+static gordian_status write_file(struct command *command, const struct gen_options *options,
+                                 bool packed, gordian_error *error)
+{
+    struct output out;
+    int fd;
+    gordian_status status =
+        temporary_file("gordian-check", "", command->path, sizeof command->path, &fd, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = output_open(&out, fd) ? GORDIAN_OK : fail_memory(error);
+    const gordian_writer writer = {write_bytes, NULL, &out};
+    if (status == GORDIAN_OK)
+        status = packed ? gen_pack(options, &writer, error) : gen_write(options, &out, error);
+    if (!output_close(&out) && status == GORDIAN_OK)
+        status = fail(error, GORDIAN_STATUS_IO, "%s: %s", command->path, strerror(out.failure));
+    close(fd);
+    return status;
+}
+
+static struct gen_options chains_of(const struct bench *bench, uint32_t size)
+{
+    struct gen_options options;
+    gen_options_init(&options);
+    options.kind = "chains";
+    options.seed = bench->options->seed;
+    options.processes = options.resources = size;
+    options.length = 100;
+    options.cycles = 10;
+    options.snapshot = true;
+    return options;
+}
+
+#define TEXT_SIZE 10000000
+
+/* With 16 cores the text of that size is to take an eighth of the time. */
+static gordian_status command_row(struct bench *bench, uint32_t size, bool packed)
+{
+    struct command many = {.engine = "sparse", .threads = "0"};
+    struct gen_options options = chains_of(bench, size);
+    struct machine machine;
+    bench_progress(bench, "check, %s, %u processes", packed ? "packed" : "text", size);
+    machine_describe(&machine);
+    gordian_status status = write_file(&many, &options, packed, bench->error);
+    struct command one = many;
+    one.threads = "1";
+    struct bench_side sides[2] = {{&many, run_command, 0, 0}, {&one, run_command, 0, 0}};
+    struct bench_effort effort = {1, 3, 9, bench->options->quick ? 3 : 40};
+    if (status == GORDIAN_OK)
+        status = bench_measure(bench, sides, 2, &effort);
+    if (status == GORDIAN_OK) {
+        struct bench_row row = row_of(sides, packed ? "packed" : "text", size);
+        row.bar_kind =
+            !packed && machine.cores >= 16 && size == TEXT_SIZE ? BAR_AT_LEAST : BAR_NONE;
+        row.bar = 8;
+        snprintf(row.note, sizeof row.note, "from the file to the answer, by all cores");
+        status = bench_add(bench, &row);
+    }
+    if (many.path[0])
+        unlink(many.path);
+    return status;
+}
+
+/* ------------------------------------------------------------------ a GPU */
+
+#define GPU_SIZE 100000000 /* processes, and as many resources: to be judged within a second */
+
+static gordian_status gpu_row(struct bench *bench, uint32_t size)
+{
+    char why[256];
+    struct command gpu = {.engine = "cuda", .threads = "0"};
+    if (gpu_count(why, sizeof why) == 0)
+        return bench_skip(bench, "check/packed-gpu", why);
+    struct gen_options options = chains_of(bench, size);
+    bench_progress(bench, "check, packed, on a GPU, %u processes", size);
+    gordian_status status = write_file(&gpu, &options, true, bench->error);
+    struct command cpu = gpu;
+    cpu.engine = "sparse";
+    struct bench_side sides[2] = {{&gpu, run_command, 0, 0}, {&cpu, run_command, 0, 0}};
+    struct bench_effort effort = {1, 3, 9, bench->options->quick ? 5 : 60};
+    if (status == GORDIAN_OK)
+        status = bench_measure(bench, sides, 2, &effort);
+    if (status == GORDIAN_OK) {
+        struct bench_row row = row_of(sides, "packed-gpu", size);
+        row.baseline = "all cores";
+        row.bar_kind = size == GPU_SIZE ? BAR_VALUE_AT_MOST : BAR_NONE;
+        row.bar = 1000;
+        snprintf(row.note, sizeof row.note,
+                 "from the start of the command to its end, the device opened and closed");
+        status = bench_add(bench, &row);
+    }
+    if (gpu.path[0])
+        unlink(gpu.path);
+    return status;
+}
+
+gordian_status bench_check(struct bench *bench)
+{
+    static const struct load loads[] = {{"single", 1, 1}, {"multi", 3, 1}, {"general", 3, 2}};
+    const bool quick = bench->options->quick;
+    gordian_status status = GORDIAN_OK;
+    for (unsigned i = 0; i < 3 && status == GORDIAN_OK; i++)
+        status = judge_row(bench, &loads[i], quick ? 1000000 : i ? 3000000 : 10000000);
+    if (status == GORDIAN_OK)
+        status = command_row(bench, quick ? 1000000 : TEXT_SIZE, false);
+    if (status == GORDIAN_OK)
+        status = command_row(bench, quick ? 1000000 : 10000000, true);
+    return status == GORDIAN_OK ? gpu_row(bench, quick ? 10000000 : GPU_SIZE) : status;
+}

@@ -1,0 +1,162 @@
+/*
+ * The paper's figure 7: estimates of the case study over time, for chains with different starts. As
+ * there, eight chains run one after another, two a start, each with its own clock; what many at a
+ * time would have found is the best of them. The paper's Java took minutes to 160, where it is
+ * exact; with four schedulers, where 184 is exact, the published search stops short of it.
+ */
+#include "engines/makespan/anneal.h"
+#include "foundation/base/error.h"
+#include "lab/bench/makespan/makespan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CHAINS 8u
+#define TIMES  9u
+
+/* Milliseconds of a chain's work. */
+static const double times[TIMES] = {1, 3, 10, 30, 100, 300, 1000, 3000, 10000};
+
+static const char *const starts[ORDER_TEMPLATES] = {"round-robin", "fixed-priority", "most-pending",
+                                                    "random"};
+
+/* The best of one start, or of all, at each time. */
+struct curve {
+    uint32_t best[TIMES];
+    uint64_t steps;
+    double seconds;
+};
+
+static void reach(struct curve *curve, double ms, uint32_t best)
+{
+    for (size_t i = 0; i < TIMES; i++)
+        if (ms <= times[i] && best > curve->best[i])
+            curve->best[i] = best;
+}
+
+/* Runs a chain to its end, with its own clock, or until the last time of the picture. */
+static void follow(struct anneal_chain *chain, struct curve *curve, struct curve *all)
+{
+    uint64_t begin = work_ns();
+    double ms = 0;
+    anneal_chain_begin(chain);
+    reach(curve, 0, chain->best);
+    reach(all, 0, chain->best);
+    while (!anneal_chain_over(chain) && ms < times[TIMES - 1]) {
+        bool better = anneal_chain_run(chain, 2000);
+        ms = (double)(work_ns() - begin) / 1e6;
+        if (better) {
+            reach(curve, ms, chain->best);
+            reach(all, ms, chain->best);
+        }
+    }
+    curve->steps += chain->step;
+    curve->seconds += ms / 1e3;
+}
+
+struct figure {
+    struct bench *bench;
+    struct makespan_model *model;
+    char name[16];
+    const char *plot;
+    bool published;
+    uint32_t exact; /* no estimate may exceed it */
+};
+
+/* `id` is how rows name the curve, `series` how the picture does. */
+static gordian_status add_curve(const struct figure *figure, const struct curve *curve,
+                                const char *id, const char *series)
+{
+    const size_t count = figure->bench->options->quick ? TIMES - 2 : TIMES;
+    for (size_t i = 0; i < count; i++) {
+        struct bench_row row =
+            bench_row("cycles", "makespan/found-%s-%gms/%s", figure->name, times[i], id);
+        row.value = curve->best[i];
+        row.baseline = "exact";
+        row.baseline_value = figure->exact;
+        row.ratio = row.value / figure->exact;
+        row.plot = figure->plot;
+        row.x = times[i];
+        snprintf(row.series, sizeof row.series, "%s", series);
+        snprintf(row.baseline_series, sizeof row.baseline_series, "exact");
+        if (curve->best[i] > figure->exact)
+            return fail(figure->bench->error, GORDIAN_STATUS_INPUT,
+                        "%s: %u cycles found where %u are exact", row.id, curve->best[i],
+                        figure->exact);
+        if (i + 1 == count && curve->seconds > 0)
+            snprintf(row.note, sizeof row.note, "%.2f M evaluations/s",
+                     (double)curve->steps / curve->seconds / 1e6);
+        TRY(bench_add(figure->bench, &row));
+    }
+    return GORDIAN_OK;
+}
+
+/* All chains of one kind; with the published one a curve a start, as in the figure. */
+static gordian_status run_chains(const struct figure *figure, struct evaluator *evaluator,
+                                 uint8_t *room)
+{
+    size_t work = figure->model->work;
+    struct curve curves[ORDER_TEMPLATES] = {{{0}, 0, 0}}, all = {{0}, 0, 0};
+    gordian_makespan_options options;
+    gordian_makespan_options_init(&options);
+    options.seed = figure->bench->options->seed;
+    options.published = figure->published;
+    options.evaluations = figure->bench->options->quick ? 100000 : 2000000;
+    for (uint64_t number = 0; number < CHAINS; number++) {
+        struct anneal_chain chain = {.model = figure->model,
+                                     .options = &options,
+                                     .evaluator = evaluator,
+                                     .number = number,
+                                     .best_order = room,
+                                     .candidate = room + work,
+                                     .order = room + 2 * work};
+        bench_progress(figure->bench, "makespan: %s warps, %s chain %u", figure->name,
+                       figure->published ? "published" : "our", (unsigned)number + 1);
+        follow(&chain, &curves[number % ORDER_TEMPLATES], &all);
+    }
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < ORDER_TEMPLATES; i++) {
+        all.steps += curves[i].steps;
+        all.seconds += curves[i].seconds;
+        char id[40], series[32];
+        snprintf(id, sizeof id, "published-%s", starts[i]);
+        snprintf(series, sizeof series, "published, %s", starts[i]);
+        if (figure->published && status == GORDIAN_OK)
+            status = add_curve(figure, &curves[i], id, series);
+    }
+    if (status == GORDIAN_OK && !figure->published)
+        status = add_curve(figure, &all, "anneal", "ours, best of 8");
+    return status;
+}
+
+static gordian_status draw_figure(struct bench *bench, uint32_t schedulers, uint32_t exact,
+                                  const char *plot)
+{
+    struct figure figure = {.bench = bench, .plot = plot, .exact = exact};
+    struct evaluator *evaluator = NULL;
+    makespan_case_name(figure.name, 16, schedulers);
+    gordian_status status = makespan_case(&figure.model, 16, schedulers, bench->error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint8_t *room = memory_alloc(&bench->memory, 3 * (size_t)figure.model->work);
+    status = room ? evaluator_open(&evaluator, figure.model, &bench->memory, bench->error)
+                  : fail_memory(bench->error);
+    for (int published = 1; published >= 0 && status == GORDIAN_OK; published--) {
+        figure.published = published;
+        status = run_chains(&figure, evaluator, room);
+    }
+    evaluator_close(evaluator);
+    memory_free(&bench->memory, room);
+    model_close(figure.model);
+    return status;
+}
+
+gordian_status makespan_curve_rows(struct bench *bench)
+{
+    gordian_status status =
+        draw_figure(bench, 0, 160, "worst case found (cycles) after so many ms, 16 warps");
+    if (status == GORDIAN_OK)
+        status = draw_figure(bench, 4, 184,
+                             "worst case found (cycles) after so many ms, 16 warps, 4 schedulers");
+    return status;
+}

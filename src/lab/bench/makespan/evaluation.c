@@ -1,0 +1,203 @@
+/*
+ * What an evaluation costs: the makespan of a schedule that differs from the current one by a move
+ * of the annealer. From scratch, in the plain way and in the fast one, of a finished order, so that
+ * nothing but the evaluation counts; and incrementally. Moves are those that chains draw, from
+ * where chains are after a while; all must agree on every one.
+ */
+#include "engines/makespan/anneal.h"
+#include "foundation/base/error.h"
+#include "lab/bench/makespan/makespan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STATES  8u   /* chains that the moves are taken from */
+#define MOVES   256u /* of each */
+#define WARMING 3000u
+
+struct sample {
+    struct chain_move moves[MOVES];
+    uint8_t *windows;    /* MOVES orders: what the moves put into their windows */
+    uint8_t *candidates; /* MOVES orders, whole */
+    uint8_t *order;      /* the current one */
+    uint32_t plain[MOVES];
+};
+
+struct evaluation {
+    const struct makespan_model *model;
+    struct evaluator *evaluators[STATES];
+    struct sample samples[STATES];
+    uint32_t expected; /* sum of all values */
+};
+
+static void forget(struct evaluation *e, const gordian_allocator *memory)
+{
+    for (size_t i = 0; i < STATES; i++) {
+        evaluator_close(e->evaluators[i]);
+        memory_free(memory, e->samples[i].windows);
+        memory_free(memory, e->samples[i].candidates);
+        memory_free(memory, e->samples[i].order);
+    }
+}
+
+/* Draws moves from where the chain is now. */
+static gordian_status draw_moves(struct evaluation *e, struct sample *sample,
+                                 struct anneal_chain *chain)
+{
+    const struct makespan_model *model = e->model;
+    size_t work = model->work;
+    memcpy(sample->order, evaluator_order(chain->evaluator), work);
+    for (size_t m = 0; m < MOVES; m++) {
+        struct chain_move *move = &sample->moves[m];
+        uint8_t *window = sample->windows + m * work, *whole = sample->candidates + m * work;
+        chain_draw(&chain->random, false, model->warps, model->work, sample->order, move);
+        chain_apply(move, sample->order + move->first, window);
+        memcpy(whole, sample->order, work);
+        memcpy(whole + move->first, window, move->last - move->first);
+        TRY(schedule_build(model, whole, NULL, &sample->plain[m]));
+        e->expected += sample->plain[m];
+    }
+    return GORDIAN_OK;
+}
+
+/* Lets chain `number` run for a while, and draws moves there. */
+static gordian_status prepare(struct evaluation *e, size_t number, const gordian_allocator *memory,
+                              gordian_error *error)
+{
+    struct sample *sample = &e->samples[number];
+    size_t work = e->model->work;
+    gordian_makespan_options options;
+    gordian_makespan_options_init(&options);
+    options.evaluations = 10 * WARMING;
+    sample->windows = memory_alloc(memory, MOVES * work);
+    sample->candidates = memory_alloc(memory, MOVES * work);
+    sample->order = memory_alloc(memory, work);
+    uint8_t *room = memory_alloc(memory, 3 * work);
+    if (!sample->windows || !sample->candidates || !sample->order || !room) {
+        memory_free(memory, room);
+        return fail_memory(error);
+    }
+    gordian_status status = evaluator_open(&e->evaluators[number], e->model, memory, error);
+    if (status == GORDIAN_OK) {
+        struct anneal_chain chain = {.model = e->model,
+                                     .options = &options,
+                                     .evaluator = e->evaluators[number],
+                                     .number = number,
+                                     .best_order = room,
+                                     .candidate = room + work,
+                                     .order = room + 2 * work};
+        anneal_chain_begin(&chain);
+        while (chain.step < WARMING)
+            anneal_chain_run(&chain, WARMING - chain.step);
+        status = draw_moves(e, sample, &chain);
+    }
+    memory_free(memory, room);
+    return status;
+}
+
+static gordian_status run_incremental(void *context, double *ns, gordian_error *error)
+{
+    struct evaluation *e = context;
+    uint32_t sum = 0;
+    uint64_t begin = work_ns();
+    for (size_t s = 0; s < STATES; s++) {
+        const struct sample *sample = &e->samples[s];
+        for (size_t m = 0; m < MOVES; m++)
+            sum += evaluator_try(e->evaluators[s], sample->moves[m].first, sample->moves[m].last,
+                                 sample->windows + m * e->model->work);
+    }
+    *ns = (double)(work_ns() - begin) / (STATES * MOVES);
+    return sum == e->expected
+               ? GORDIAN_OK
+               : fail(error, GORDIAN_STATUS_INPUT, "incremental evaluation is wrong");
+}
+
+static gordian_status run_scratch(void *context, double *ns, gordian_error *error)
+{
+    struct evaluation *e = context;
+    uint32_t sum = 0;
+    uint64_t begin = work_ns();
+    for (size_t s = 0; s < STATES; s++)
+        for (size_t m = 0; m < MOVES; m++)
+            sum += evaluator_scratch(e->evaluators[s],
+                                     e->samples[s].candidates + m * e->model->work, NULL);
+    *ns = (double)(work_ns() - begin) / (STATES * MOVES);
+    return sum == e->expected
+               ? GORDIAN_OK
+               : fail(error, GORDIAN_STATUS_INPUT, "evaluation from scratch is wrong");
+}
+
+static gordian_status run_plain(void *context, double *ns, gordian_error *error)
+{
+    struct evaluation *e = context;
+    uint32_t sum = 0, value = 0;
+    gordian_status status = GORDIAN_OK;
+    uint64_t begin = work_ns();
+    for (size_t s = 0; s < STATES; s++)
+        for (size_t m = 0; m < MOVES && status == GORDIAN_OK; m++) {
+            status = schedule_build(e->model, e->samples[s].candidates + m * e->model->work, NULL,
+                                    &value);
+            sum += value;
+        }
+    *ns = (double)(work_ns() - begin) / (STATES * MOVES);
+    if (status != GORDIAN_OK)
+        return fail_memory(error);
+    return sum == e->expected ? GORDIAN_OK
+                              : fail(error, GORDIAN_STATUS_INPUT, "the plain evaluation is wrong");
+}
+
+/* Beside the incremental evaluation stands the faster of the two from scratch. */
+static gordian_status add_rows(struct bench *bench, struct evaluation *e, const char *name,
+                               bool bar)
+{
+    struct bench_side sides[] = {
+        {e, run_incremental, 0, 0}, {e, run_scratch, 0, 0}, {e, run_plain, 0, 0}};
+    const struct bench_effort effort = {2, 20, 400, bench->options->quick ? 0.5 : 3};
+    TRY(bench_measure(bench, sides, 3, &effort));
+    bool plain = sides[2].median < sides[1].median;
+    struct bench_row row = bench_row("ns", "makespan/evaluation-%s/incremental", name);
+    row.value = sides[0].median;
+    row.p99 = sides[0].p99;
+    row.baseline = plain ? "scratch, plain" : "scratch";
+    row.baseline_value = sides[plain ? 2 : 1].median;
+    row.bar_kind = bar ? BAR_AT_LEAST : BAR_NONE;
+    row.bar = 3;
+    snprintf(row.note, sizeof row.note,
+             "%.2f M evaluations/s on one core; from scratch: %.0f ns, in the plain way %.0f ns",
+             1e3 / sides[0].median, sides[1].median, sides[2].median);
+    return bench_add(bench, &row);
+}
+
+static gordian_status measure(struct bench *bench, uint32_t warps, uint32_t schedulers)
+{
+    struct makespan_model *model;
+    struct evaluation *e = memory_zeroed(&bench->memory, sizeof *e);
+    char name[16];
+    if (!e)
+        return fail_memory(bench->error);
+    makespan_case_name(name, warps, schedulers);
+    bench_progress(bench, "makespan: evaluations, %s warps", name);
+    gordian_status status = makespan_case(&model, warps, schedulers, bench->error);
+    if (status != GORDIAN_OK) {
+        memory_free(&bench->memory, e);
+        return status;
+    }
+    e->model = model;
+    for (size_t i = 0; i < STATES && status == GORDIAN_OK; i++)
+        status = prepare(e, i, &bench->memory, bench->error);
+    if (status == GORDIAN_OK)
+        status = add_rows(bench, e, name, warps == 16);
+    forget(e, &bench->memory);
+    memory_free(&bench->memory, e);
+    model_close(model);
+    return status;
+}
+
+gordian_status makespan_evaluation_rows(struct bench *bench)
+{
+    TRY(measure(bench, 16, 0));
+    TRY(measure(bench, 16, 4));
+    if (!bench->options->quick)
+        TRY(measure(bench, 32, 0));
+    return GORDIAN_OK;
+}

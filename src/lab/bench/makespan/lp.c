@@ -1,0 +1,87 @@
+/* The integer program through a packaged solver, beside our proof: the case study with the warps
+ * that the paper could do, four of them. Its 58 hours were for these. */
+#include "lab/published/makespan/lp.h"
+#include "foundation/base/error.h"
+#include "lab/bench/makespan/makespan.h"
+
+#include <stdio.h>
+
+#define MOST_WARPS 4u
+
+/* Cycles, with four schedulers and without: the same for so few warps. */
+static const uint32_t exact_values[MOST_WARPS] = {25, 31, 37, 45};
+
+static gordian_status open_lp_case(gordian_makespan **makespan, uint32_t warps,
+                                   gordian_error *error)
+{
+    static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 4}};
+    const gordian_makespan_problem problem = {.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
+                                              .length = 25,
+                                              .warps = warps,
+                                              .units = units,
+                                              .unit_count = 2};
+    return gordian_makespan_open(makespan, &problem, NULL, error);
+}
+
+static gordian_status add_row(struct bench *bench, uint32_t warps,
+                              const gordian_makespan_answer *ours,
+                              const struct published_lp_answer *lp)
+{
+    struct bench_row row = bench_row("s", "makespan/lp-%u/exact", warps);
+    row.value = ours->seconds;
+    row.baseline = lp->solver;
+    row.baseline_value = lp->seconds;
+    if (lp->optimal)
+        snprintf(row.note, sizeof row.note, "%u cycles; %s: the same", ours->lower, lp->solver);
+    else if (lp->found)
+        snprintf(row.note, sizeof row.note, "%u cycles; %s: %u to %u when its time was up",
+                 ours->lower, lp->solver, lp->found, lp->bound);
+    else
+        snprintf(row.note, sizeof row.note, "%u cycles; %s: at most %u when its time was up",
+                 ours->lower, lp->solver, lp->bound);
+    return bench_add(bench, &row);
+}
+
+/* Neither may contradict what is known. */
+static bool agrees(uint32_t value, const gordian_makespan_answer *ours,
+                   const struct published_lp_answer *lp)
+{
+    return ours->exact && ours->lower == value && lp->found <= value &&
+           (lp->bound == 0 || lp->bound >= value) && (!lp->optimal || lp->found == value);
+}
+
+static gordian_status compare_lp(struct bench *bench, uint32_t warps, double limit)
+{
+    gordian_makespan *makespan;
+    gordian_makespan_answer ours;
+    struct published_lp_answer lp;
+    gordian_makespan_options options;
+    gordian_makespan_options_init(&options);
+    options.engine = "exact";
+    options.seed = bench->options->seed;
+    bench_progress(bench, "makespan: integer program, %u warps", warps);
+    TRY(open_lp_case(&makespan, warps, bench->error));
+    gordian_status status = gordian_makespan_solve(makespan, &options, &ours, bench->error);
+    if (status == GORDIAN_OK)
+        status = published_lp_solve(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp,
+                                    bench->error);
+    if (status == GORDIAN_OK && !agrees(exact_values[warps - 1], &ours, &lp))
+        status = fail(bench->error, GORDIAN_STATUS_INPUT,
+                      "%u warps: %u cycles, %s %u to %u, where %u are exact", warps, ours.lower,
+                      lp.solver, lp.found, lp.bound, exact_values[warps - 1]);
+    if (status == GORDIAN_OK)
+        status = add_row(bench, warps, &ours, &lp);
+    gordian_makespan_close(makespan);
+    return status;
+}
+
+gordian_status makespan_lp_rows(struct bench *bench)
+{
+    bool quick = bench->options->quick;
+    gordian_status status = GORDIAN_OK;
+    if (!published_lp_available(NULL))
+        return bench_skip(bench, "makespan/lp-*/exact", "no solver: cbc, highs or glpsol");
+    for (uint32_t warps = 1; warps <= (quick ? 2 : MOST_WARPS) && status == GORDIAN_OK; warps++)
+        status = compare_lp(bench, warps, quick ? 5 : 120);
+    return status;
+}

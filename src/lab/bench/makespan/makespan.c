@@ -1,0 +1,55 @@
+/* Worst-case makespans: evaluating schedules, the paper's figure 7, proofs, certified intervals. */
+#include "lab/bench/makespan/makespan.h"
+
+#include "lab/bench/makespan/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+gordian_status makespan_case(struct makespan_model **model, uint32_t warps, uint32_t schedulers,
+                             gordian_error *error)
+{
+    static const gordian_unit units[] = {{.letter = 'L', .units = 1}, {.letter = 'C', .units = 4}};
+    const gordian_makespan_problem problem = {.kernel = "LLLLLCCCCCCCCCLLCCCCCCCCC",
+                                              .length = 25,
+                                              .warps = warps,
+                                              .schedulers = schedulers,
+                                              .units = units,
+                                              .unit_count = 2};
+    return model_open(model, &problem, NULL, error);
+}
+
+const char *makespan_case_name(char buffer[16], uint32_t warps, uint32_t schedulers)
+{
+    if (schedulers)
+        snprintf(buffer, 16, "%u-%u", warps, schedulers);
+    else
+        snprintf(buffer, 16, "%u", warps);
+    return buffer;
+}
+
+static gordian_status device_rows(struct bench *bench)
+{
+    const char *why = NULL;
+    if (!engine_usable(&makespan_cuda.about, NULL, &why))
+        return bench_skip(bench, "makespan/*/cuda", why);
+    return makespan_cuda_rows(bench);
+}
+
+gordian_status bench_makespan(struct bench *bench)
+{
+    gordian_status status = GORDIAN_OK;
+    if (bench_wants(bench, "anneal"))
+        status = makespan_evaluation_rows(bench);
+    if (status == GORDIAN_OK && bench_wants(bench, "anneal"))
+        status = makespan_curve_rows(bench);
+    if (status == GORDIAN_OK && bench_wants(bench, "exact"))
+        status = makespan_exact_rows(bench);
+    if (status == GORDIAN_OK && bench_wants(bench, "exact") && bench_wants(bench, "anneal"))
+        status = makespan_lp_rows(bench); /* no engine of ours: with all of them */
+    if (status == GORDIAN_OK && bench_wants(bench, "relax"))
+        status = makespan_relax_rows(bench);
+    if (status == GORDIAN_OK && bench_wants(bench, "cuda"))
+        status = device_rows(bench);
+    return status;
+}

@@ -1,0 +1,234 @@
+/* A hot row: hundreds of transactions want the same one. At every hand-over one wait ends and the
+ * others wait for somebody else; then the one that has finished comes again. Beside it the
+ * depth-first search over waits under a mutex (shared.h). */
+#include "lab/bench/shared/shared.h"
+
+#include "foundation/base/error.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct hot {
+    uint32_t waiters; /* who wait or hold: each has a row of its own, too */
+    uint64_t turns;   /* hand-overs in all */
+    bool ours;
+};
+
+/* ------------------------------------------------------------------ one thread for all */
+
+/* Everybody comes to the hot row (0) with its own in hand; then, turn by turn, the holder leaves it
+ * and queues up again. *sum is made of who held it when. */
+static gordian_status drive_ours(const struct hot *hot, double *ns, uint64_t *sum,
+                                 gordian_error *error)
+{
+    gordian_system *system = NULL;
+    gordian_outcome outcome = 0;
+    gordian_status status =
+        shared_system(&system, true, hot->waiters, hot->waiters + 1, NULL, error);
+    for (uint32_t p = 0; p < hot->waiters && status == GORDIAN_OK; p++) {
+        status = gordian_request(system, p, p + 1, 1, &outcome, error);
+        if (status == GORDIAN_OK)
+            status = gordian_request(system, p, 0, 1, &outcome, error);
+    }
+    uint64_t start = work_ns();
+    for (uint64_t turn = 0; turn < hot->turns && status == GORDIAN_OK; turn++) {
+        uint32_t holder = (uint32_t)(turn % hot->waiters); /* first come, first served */
+        status = gordian_release(system, holder, 0, 1, &outcome, error);
+        *sum += outcome * turn;
+        if (status == GORDIAN_OK)
+            status = gordian_request(system, holder, 0, 1, &outcome, error);
+        *sum += outcome * turn;
+    }
+    *ns = (double)(work_ns() - start) / (double)hot->turns;
+    gordian_close(system);
+    return status;
+}
+
+static gordian_status drive_theirs(const struct hot *hot, double *ns, uint64_t *sum,
+                                   gordian_error *error)
+{
+    struct waits *waits = waits_open(hot->waiters, hot->waiters + 1);
+    if (!waits)
+        return fail_memory(error);
+    for (uint32_t p = 0; p < hot->waiters; p++) {
+        waits_request(waits, p, p + 1);
+        waits_request(waits, p, 0);
+    }
+    uint64_t start = work_ns(), wrong = 0;
+    for (uint64_t turn = 0; turn < hot->turns; turn++) {
+        uint32_t holder = (uint32_t)(turn % hot->waiters);
+        wrong += waits_release(waits, holder, 0) != (turn + 1) % hot->waiters;
+        *sum += GORDIAN_OUTCOME_RELEASED * turn;
+        *sum += waits_request(waits, holder, 0) * turn;
+    }
+    *ns = (double)(work_ns() - start) / (double)hot->turns;
+    waits_close(waits);
+    return wrong ? fail(error, GORDIAN_STATUS_INPUT, "the baseline serves out of order")
+                 : GORDIAN_OK;
+}
+
+static gordian_status drive(void *context, double *ns, gordian_error *error)
+{
+    const struct hot *hot = context;
+    uint64_t sum = 0, expected = 0;
+    gordian_status status =
+        hot->ours ? drive_ours(hot, ns, &sum, error) : drive_theirs(hot, ns, &sum, error);
+    for (uint64_t turn = 0; turn < hot->turns; turn++)
+        expected += (GORDIAN_OUTCOME_RELEASED + GORDIAN_OUTCOME_BLOCKED) * turn;
+    if (status == GORDIAN_OK && sum != expected)
+        status = fail(error, GORDIAN_STATUS_INPUT, "hot row: wrong answers");
+    return status;
+}
+
+/* ------------------------------------------------------------------ a thread for each */
+
+struct crowd {
+    const struct hot *hot;
+    gordian_system *system;
+    struct waits *waits;
+    pthread_barrier_t start;
+    uint64_t visits; /* changed by whoever holds the hot row */
+};
+
+struct member {
+    pthread_t thread;
+    struct crowd *crowd;
+    uint32_t process;
+    uint64_t began, ended, failures;
+};
+
+/* Long enough for others to come: a transaction that works on the row. */
+static void stay_a_while(struct crowd *crowd)
+{
+    crowd->visits++;
+    sched_yield();
+}
+
+static bool visit_ours(struct member *member)
+{
+    gordian_system *system = member->crowd->system;
+    gordian_outcome outcome = 0;
+    bool fine = gordian_request(system, member->process, member->process + 1, 1, &outcome, NULL) ==
+                    GORDIAN_OK &&
+                gordian_request(system, member->process, 0, 1, &outcome, NULL) == GORDIAN_OK;
+    if (outcome == GORDIAN_OUTCOME_BLOCKED)
+        fine &= gordian_await_grant(system, member->process, UINT64_MAX, NULL) == GORDIAN_OK;
+    stay_a_while(member->crowd);
+    fine &= gordian_release(system, member->process, 0, 1, &outcome, NULL) == GORDIAN_OK;
+    return fine && gordian_release(system, member->process, member->process + 1, 1, &outcome,
+                                   NULL) == GORDIAN_OK;
+}
+
+static bool visit_theirs(struct member *member)
+{
+    struct waits *waits = member->crowd->waits;
+    waits_request(waits, member->process, member->process + 1);
+    if (waits_request(waits, member->process, 0) != GORDIAN_OUTCOME_GRANTED)
+        waits_await(waits, member->process);
+    stay_a_while(member->crowd);
+    waits_release(waits, member->process, 0);
+    return waits_release(waits, member->process, member->process + 1) == GORDIAN_NONE;
+}
+
+static void *be_member(void *context)
+{
+    struct member *member = context;
+    const struct hot *hot = member->crowd->hot;
+    pthread_barrier_wait(&member->crowd->start);
+    member->began = clock_ns();
+    for (uint64_t i = 0; i < hot->turns / hot->waiters; i++)
+        member->failures += !(hot->ours ? visit_ours(member) : visit_theirs(member));
+    member->ended = clock_ns();
+    return NULL;
+}
+
+static gordian_status time_members(const struct crowd *crowd, const struct member *members,
+                                   double *ns, gordian_error *error)
+{
+    const struct hot *hot = crowd->hot;
+    uint64_t began = UINT64_MAX, ended = 0, failures = 0;
+    uint64_t wanted = hot->turns / hot->waiters * hot->waiters;
+    for (uint32_t i = 0; i < hot->waiters; i++) {
+        began = members[i].began < began ? members[i].began : began;
+        ended = members[i].ended > ended ? members[i].ended : ended;
+        failures += members[i].failures;
+    }
+    *ns = (double)(ended - began) / (double)wanted;
+    return failures || crowd->visits != wanted
+               ? fail(error, GORDIAN_STATUS_INPUT, "hot row: it was not locked")
+               : GORDIAN_OK;
+}
+
+static gordian_status run_members(struct crowd *crowd, double *ns, gordian_error *error)
+{
+    const uint32_t count = crowd->hot->waiters;
+    struct member *members = calloc(count, sizeof *members);
+    if (!members)
+        return fail_memory(error);
+    pthread_barrier_init(&crowd->start, NULL, count);
+    for (uint32_t i = 0; i < count; i++) {
+        members[i] = (struct member){.crowd = crowd, .process = i};
+        if (pthread_create(&members[i].thread, NULL, be_member, &members[i]) != 0)
+            abort(); /* those that have begun wait for it */
+    }
+    for (uint32_t i = 0; i < count; i++)
+        pthread_join(members[i].thread, NULL);
+    pthread_barrier_destroy(&crowd->start);
+    gordian_status status = time_members(crowd, members, ns, error);
+    free(members);
+    return status;
+}
+
+static gordian_status run_crowd(void *context, double *ns, gordian_error *error)
+{
+    const struct hot *hot = context;
+    struct crowd crowd = {.hot = hot};
+    gordian_status status = GORDIAN_OK;
+    if (hot->ours)
+        status = shared_system(&crowd.system, true, hot->waiters, hot->waiters + 1, NULL, error);
+    else if (!(crowd.waits = waits_open(hot->waiters, hot->waiters + 1)))
+        status = fail_memory(error);
+    if (status == GORDIAN_OK)
+        status = run_members(&crowd, ns, error);
+    gordian_close(crowd.system);
+    waits_close(crowd.waits);
+    return status;
+}
+
+/* ------------------------------------------------------------------ rows */
+
+static gordian_status hot_row(struct bench *bench, uint32_t waiters, bool threads)
+{
+    const bool quick = bench->options->quick;
+    uint64_t turns = threads ? 20000 : 200000;
+    struct hot ours = {waiters, quick ? turns / 4 : turns, true};
+    struct hot theirs = {waiters, threads ? ours.turns : ours.turns / 10, false};
+    struct bench_side sides[] = {{.context = &ours, .run = threads ? run_crowd : drive},
+                                 {.context = &theirs, .run = threads ? run_crowd : drive}};
+    struct bench_effort effort = {1, 3, 20, quick ? 1 : 6};
+    bench_progress(bench, "a hot row, %u%s", waiters, threads ? " threads" : "");
+    TRY(bench_measure(bench, sides, 2, &effort));
+    struct bench_row row =
+        bench_row("ns", "shared/hot-row/%u%s", waiters, threads ? "-threads" : "");
+    row.value = sides[0].median;
+    row.p99 = sides[0].p99;
+    row.baseline = "depth-first";
+    row.baseline_value = sides[1].median;
+    snprintf(row.note, sizeof row.note,
+             threads ? "a hand-over, %u threads that sleep until served"
+                     : "a hand-over, %u waiting, one thread for all",
+             waiters);
+    return bench_add(bench, &row);
+}
+
+gordian_status shared_hot_rows(struct bench *bench)
+{
+    static const uint32_t sizes[] = {16, 128, 512, 2048};
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++)
+        status = hot_row(bench, sizes[i], false);
+    if (status == GORDIAN_OK)
+        status = hot_row(bench, 16, true);
+    return status == GORDIAN_OK ? hot_row(bench, 256, true) : status;
+}

@@ -1,0 +1,174 @@
+/* `gordian inspect`: how long it takes until the deadlock of a program that hangs is named, and for
+ * how long the program is held up, beside gdb, which prints every thread's stack and leaves the
+ * rest to its reader. */
+#define _GNU_SOURCE
+#include "lab/bench/harness/harness.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/modules.h"
+#include "lab/bench/harness/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SAMPLES_MOST 41
+
+/* The program that hangs; see hung.c. */
+struct target {
+    pid_t pid;
+    FILE *orders, *answers;
+};
+
+/* One who looks at it. */
+struct looker {
+    struct target *target;
+    const char *const *words;
+    int status;         /* its exit status */
+    const char *answer; /* what must be in what it prints */
+    double pauses[SAMPLES_MOST + 1];
+    size_t pause_count;
+};
+
+/* ------------------------------------------------------------------ the program that hangs */
+
+static _Noreturn void become_target(const char *program, unsigned threads, int in, int out)
+{
+    char count[12];
+    snprintf(count, sizeof count, "%u", threads);
+    if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
+        execl(program, program, count, (char *)NULL);
+    _exit(127);
+}
+
+static void close_target(struct target *target)
+{
+    if (target->orders)
+        fclose(target->orders); /* it ends with that */
+    if (target->answers)
+        fclose(target->answers);
+    if (target->pid > 0)
+        waitpid(target->pid, NULL, 0);
+    *target = (struct target){0};
+}
+
+static gordian_status open_target(struct target *target, const char *program, unsigned threads,
+                                  gordian_error *error)
+{
+    int in[2], out[2];
+    char text[16] = "";
+    *target = (struct target){0};
+    if (pipe2(in, O_CLOEXEC) != 0)
+        return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
+    if (pipe2(out, O_CLOEXEC) != 0) {
+        close(in[0]);
+        close(in[1]);
+        return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
+    }
+    target->pid = fork();
+    if (target->pid == 0)
+        become_target(program, threads, in[0], out[1]);
+    close(in[0]);
+    close(out[1]);
+    target->orders = fdopen(in[1], "w");
+    target->answers = fdopen(out[0], "r");
+    if (target->pid < 0 || !target->orders || !target->answers ||
+        !fgets(text, sizeof text, target->answers) || strcmp(text, "ready\n") != 0) {
+        close_target(target);
+        return fail(error, GORDIAN_STATUS_IO, "the program that hangs does not start");
+    }
+    return GORDIAN_OK;
+}
+
+/* The longest pause since the last time, in nanoseconds; below 0: it is gone. */
+static double take_pause(struct target *target)
+{
+    char text[32] = "";
+    bool told = fputc('\n', target->orders) != EOF && fflush(target->orders) == 0 &&
+                fgets(text, sizeof text, target->answers);
+    return told ? strtod(text, NULL) : -1;
+}
+
+/* ------------------------------------------------------------------ looking at it */
+
+static gordian_status look_at(void *context, double *ns, gordian_error *error)
+{
+    static char text[1 << 20];
+    struct looker *looker = context;
+    take_pause(looker->target);
+    uint64_t start = clock_ns();
+    int status = child_status("/", looker->words, text, sizeof text);
+    *ns = (double)(clock_ns() - start);
+    double pause = take_pause(looker->target);
+    if (status != looker->status || !strstr(text, looker->answer) || pause < 0)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%s of a program that hangs: exit status %d: %.200s", looker->words[0], status,
+                    text);
+    if (looker->pause_count <= SAMPLES_MOST)
+        looker->pauses[looker->pause_count++] = pause;
+    return GORDIAN_OK;
+}
+
+static gordian_status add_row(struct bench *bench, unsigned threads, const char *what, double ours,
+                              double theirs, const char *note)
+{
+    struct bench_row row = bench_row("ms", "inspect/threads-%u/%s", threads, what);
+    row.value = ours / 1e6;
+    row.baseline = theirs > 0 ? "gdb" : NULL;
+    row.baseline_value = theirs / 1e6;
+    snprintf(row.note, sizeof row.note, "%s", note);
+    return bench_add(bench, &row);
+}
+
+static gordian_status measure(struct bench *bench, const char *gordian, const char *program,
+                              unsigned threads, bool gdb)
+{
+    char pid[12];
+    struct target target;
+    const char *const ours[] = {gordian, "inspect", pid, NULL};
+    const char *const theirs[] = {"gdb", "-nx", "-batch", "-p", pid, "-ex", "thread apply all bt",
+                                  NULL};
+    struct looker lookers[2] = {{&target, ours, 1, "deadlock, proved", {0}, 0},
+                                {&target, theirs, 0, "take_both", {0}, 0}};
+    struct bench_side sides[2] = {{.context = &lookers[0], .run = look_at},
+                                  {.context = &lookers[1], .run = look_at}};
+    struct bench_effort effort = {1, 3, SAMPLES_MOST, bench->options->quick ? 2 : 15};
+    bench_progress(bench, "inspect: %u threads", threads);
+    gordian_status status = open_target(&target, program, threads, bench->error);
+    if (status != GORDIAN_OK)
+        return status;
+    snprintf(pid, sizeof pid, "%d", (int)target.pid);
+    status = bench_measure(bench, sides, gdb ? 2 : 1, &effort);
+    close_target(&target);
+    if (status == GORDIAN_OK)
+        status = add_row(bench, threads, "answer", sides[0].median, gdb ? sides[1].median : 0,
+                         "to the deadlock's name; gdb: to every thread's stack");
+    double pauses[2] = {0};
+    for (int i = 0; i < 1 + gdb && status == GORDIAN_OK; i++)
+        pauses[i] = bench_median(lookers[i].pauses, lookers[i].pause_count);
+    if (status == GORDIAN_OK)
+        status = add_row(bench, threads, "pause", pauses[0], pauses[1],
+                         "the longest of a thread that looks at the clock every 0.1 ms");
+    return status;
+}
+
+gordian_status bench_inspect(struct bench *bench)
+{
+    static const unsigned sizes[] = {3, 100, 1000};
+    char gordian[PATH_MAX], program[PATH_MAX];
+    bool gdb = child_in_path("gdb");
+    gordian_status status = GORDIAN_OK;
+    if (!beside_self(gordian, sizeof gordian) ||
+        !child_beside("src/lab/bench/hung", program, sizeof program))
+        return bench_skip(bench, "inspect/", "the program that hangs was not built beside gordian");
+    if (!gdb && bench_skip(bench, "inspect/*/gdb", "gdb is not installed") != GORDIAN_OK)
+        return GORDIAN_STATUS_IO;
+    for (size_t i = 0; i < (bench->options->quick ? 2 : 3) && status == GORDIAN_OK; i++)
+        status = measure(bench, gordian, program, sizes[i], gdb);
+    return status;
+}

@@ -1,0 +1,187 @@
+/* `gordian run` and MPI: what 8 bytes to and fro between two ranks cost with the layer that watches
+ * them, beside the same program alone. Both programs are there all the time, and play small batches
+ * in turn: what else happens on the machine meets both alike, and the medians leave it out. */
+#define _GNU_SOURCE
+#include "lab/bench/harness/harness.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/io/temporary.h"
+#include "foundation/base/modules.h"
+#include "lab/bench/harness/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RATIO_MOST 1.2
+#define RANKS      2
+#define ROUNDS     1000 /* of a batch */
+
+struct job {
+    const char *gordian, *program;
+    bool watched;
+    char folder[4000]; /* of the pipes */
+    int orders[RANKS]; /* one for each rank; -1 */
+    FILE *out;
+    pid_t child; /* 0: none */
+};
+
+/* Root, in a container, with more ranks than cores: fine for a measurement. */
+static void set_environment(void)
+{
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    setenv("HWLOC_COMPONENTS", "-gl", 0);
+}
+
+static _Noreturn void become(const struct job *job, int out)
+{
+    const char *words[10] = {NULL};
+    size_t count = 0;
+    dup2(out, STDOUT_FILENO);
+    set_environment();
+    if (job->watched) {
+        words[count++] = job->gordian;
+        words[count++] = "run";
+        words[count++] = "--quiet";
+    }
+    words[count++] = "mpirun";
+    words[count++] = "-n";
+    words[count++] = "2";
+    words[count++] = job->program;
+    words[count++] = job->folder;
+    execvp(words[0], (char *const *)(uintptr_t)words);
+    _exit(127);
+}
+
+/* ------------------------------------------------------------------ the program */
+
+static void order_path(const struct job *job, int rank, char *path, size_t size)
+{
+    snprintf(path, size, "%s/%d", job->folder, rank);
+}
+
+static bool make_pipes(struct job *job)
+{
+    char path[sizeof job->folder + 8];
+    for (int rank = 0; rank < RANKS; rank++) {
+        order_path(job, rank, path, sizeof path);
+        if (mkfifo(path, 0600) != 0)
+            return false;
+        /* For reading, too: so that it opens before anybody reads. */
+        job->orders[rank] = open(path, O_RDWR | O_CLOEXEC);
+        if (job->orders[rank] < 0)
+            return false;
+    }
+    return true;
+}
+
+static gordian_status start_job(struct job *job, gordian_error *error)
+{
+    int pipes[2];
+    TRY(temporary_folder("gm", job->folder, sizeof job->folder, error));
+    if (!make_pipes(job) || pipe2(pipes, O_CLOEXEC) != 0)
+        return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
+    job->child = fork();
+    if (job->child == 0)
+        become(job, pipes[1]);
+    close(pipes[1]);
+    job->out = fdopen(pipes[0], "r");
+    if (!job->out)
+        close(pipes[0]);
+    if (job->child < 0 || !job->out)
+        return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
+    return GORDIAN_OK;
+}
+
+/* The ranks end with their pipes. */
+static void end_job(struct job *job)
+{
+    for (int rank = 0; rank < RANKS; rank++)
+        if (job->orders[rank] >= 0)
+            close(job->orders[rank]);
+    if (job->child > 0)
+        waitpid(job->child, NULL, 0);
+    if (job->out)
+        fclose(job->out);
+    temporary_remove(job->folder);
+}
+
+/* A batch; the program's own figure: nanoseconds a round. */
+static gordian_status run_job(void *context, double *ns, gordian_error *error)
+{
+    const struct job *job = context;
+    const int rounds = ROUNDS;
+    char text[64] = "";
+    bool told = true;
+    for (int rank = 0; rank < RANKS && told; rank++)
+        told = write(job->orders[rank], &rounds, sizeof rounds) == (ssize_t)sizeof rounds;
+    told = told && fgets(text, sizeof text, job->out);
+    *ns = told ? strtod(text, NULL) : 0;
+    if (*ns <= 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "the ping-pong failed %s",
+                    job->watched ? "under gordian run" : "alone");
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ the measurement */
+
+static bool find_program(char *gordian, char *program, size_t size)
+{
+    return beside_self(gordian, size) && child_beside("src/lab/bench/ping_pong", program, size);
+}
+
+static gordian_status add_row(struct bench *bench, const char *name, const struct bench_side *side,
+                              const struct bench_side *native)
+{
+    struct bench_row row = bench_row("ns", "mpi/ping-pong/%s", name);
+    row.value = side->median;
+    row.p99 = side->p99;
+    row.baseline = side == native ? NULL : "native";
+    row.baseline_value = native->median;
+    row.ratio = side->median / native->median;
+    if (side != native) {
+        row.bar_kind = BAR_AT_MOST;
+        row.bar = RATIO_MOST;
+    }
+    return bench_add(bench, &row);
+}
+
+static gordian_status measure_jobs(struct bench *bench, struct job *native, struct job *watched)
+{
+    /* What is played again at the end is written down first: the warm-up is longer than that. */
+    struct bench_effort effort = {16, 25, 2001, bench->options->quick ? 4 : 20};
+    struct bench_side sides[] = {{.context = native, .run = run_job},
+                                 {.context = watched, .run = run_job}};
+    gordian_status status = start_job(native, bench->error);
+    if (status == GORDIAN_OK)
+        status = start_job(watched, bench->error);
+    if (status == GORDIAN_OK)
+        status = bench_measure(bench, sides, 2, &effort);
+    if (status == GORDIAN_OK)
+        status = add_row(bench, "native", &sides[0], &sides[0]);
+    return status == GORDIAN_OK ? add_row(bench, "run", &sides[1], &sides[0]) : status;
+}
+
+gordian_status bench_of_messages(struct bench *bench)
+{
+    char gordian[PATH_MAX], program[PATH_MAX + 32];
+    if (!find_program(gordian, program, sizeof gordian))
+        return bench_skip(bench, "mpi/", "built without an MPI");
+    struct job native = {.gordian = gordian, .program = program, .orders = {-1, -1}};
+    struct job watched = native;
+    watched.watched = true;
+    bench_progress(bench, "mpi: 8 bytes to and fro");
+    gordian_status status = measure_jobs(bench, &native, &watched);
+    end_job(&native);
+    end_job(&watched);
+    return status;
+}

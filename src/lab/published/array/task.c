@@ -1,0 +1,150 @@
+/* What is filtered, and whether the answer is right. */
+#include "lab/published/array/task.h"
+
+#include <inttypes.h>
+
+#define HOST_MOST 10000000 /* words that the host looks at too */
+#define PAUSE_NS  30000    /* longer than the host takes to get a launch ready */
+
+/* ---- time */
+
+gordian_status array_task_time(struct gpu *gpu, const struct gpu_launch *launches, unsigned count,
+                               double *ns, gordian_error *error)
+{
+    struct gpu_info info;
+    gpu_get_info(gpu, &info);
+    struct array_pause_arguments pause = {info.emulated ? 0 : PAUSE_NS};
+    struct gpu_launch before = {.kernel = "array_pause",
+                                .blocks = 1,
+                                .threads = 1,
+                                .arguments = &pause,
+                                .arguments_size = sizeof pause};
+    double us = 0;
+    gordian_status status = gpu_wait(gpu, error);
+    if (status == GORDIAN_OK)
+        status = gpu_launch(gpu, &before, error);
+    if (status == GORDIAN_OK)
+        status = gpu_timer_start(gpu, error);
+    for (unsigned i = 0; i < count && status == GORDIAN_OK; i++)
+        status = gpu_launch(gpu, &launches[i], error);
+    if (status == GORDIAN_OK)
+        status = gpu_timer_stop(gpu, &us, error);
+    *ns = us * 1e3;
+    return status;
+}
+
+gordian_status array_task_blocks(struct gpu *gpu, const char *kernel, unsigned threads,
+                                 uint64_t tiles, unsigned *blocks, gordian_error *error)
+{
+    TRY(gpu_resident_blocks(gpu, kernel, threads, 0, blocks, error));
+    if (*blocks > tiles)
+        *blocks = tiles ? (unsigned)tiles : 1;
+    return GORDIAN_OK;
+}
+
+/* ---- answers */
+
+static gordian_status launch_over_all(const struct array_task *task, const char *kernel,
+                                      const void *arguments, size_t size, gordian_error *error)
+{
+    uint64_t blocks = (task->count + ARRAY_TASK_THREADS - 1) / ARRAY_TASK_THREADS;
+    uint64_t most = (uint64_t)task->info.multiprocessors * 8;
+    return gpu_launch(task->gpu,
+                      &(struct gpu_launch){.kernel = kernel,
+                                           .blocks = (unsigned)(blocks < most ? blocks : most),
+                                           .threads = ARRAY_TASK_THREADS,
+                                           .arguments = arguments,
+                                           .arguments_size = size},
+                      error);
+}
+
+static gordian_status add_up(const struct array_task *task, const struct gpu_array *array,
+                             gpu_address plain, uint64_t count, struct array_task_answer *answer,
+                             gordian_error *error)
+{
+    struct array_answer_arguments arguments = {.plain = plain,
+                                               .count = count,
+                                               .answer = task->answer,
+                                               .words = task->element / 4,
+                                               .below = ARRAY_BELOW};
+    if (array)
+        arguments.from = gpu_array_view(array);
+    gordian_status status = gpu_zero(task->gpu, task->answer, sizeof *answer, error);
+    if (status == GORDIAN_OK)
+        status = launch_over_all(task, "array_answer", &arguments, sizeof arguments, error);
+    return status == GORDIAN_OK ? gpu_read(task->gpu, answer, task->answer, sizeof *answer, error)
+                                : status;
+}
+
+gordian_status array_task_check_answer(const struct array_task *task, const char *who,
+                                       const struct array_task_answer *answer, gordian_error *error)
+{
+    const struct array_task_answer *expected = &task->expected;
+    if (answer->count == expected->count && answer->sum == expected->sum &&
+        answer->hash == expected->hash)
+        return GORDIAN_OK;
+    return fail(error, GORDIAN_STATUS_INPUT,
+                "array: of %" PRIu64 " elements %s keeps %" PRIu64 ", sum %" PRIu64
+                ", hash %" PRIx64 "; it should be %" PRIu64 ", sum %" PRIu64 ", hash %" PRIx64,
+                task->count, who, answer->count, answer->sum, answer->hash, expected->count,
+                expected->sum, expected->hash);
+}
+
+gordian_status array_task_check(const struct array_task *task, const char *who,
+                                const struct gpu_array *array, gpu_address plain, uint64_t size,
+                                gordian_error *error)
+{
+    struct array_task_answer answer = {.count = size};
+    gordian_status status = GORDIAN_OK;
+    if (size <= task->expected.count) /* more than there is memory for cannot be looked at */
+        status = add_up(task, array, array ? 0 : plain, size, &answer, error);
+    return status == GORDIAN_OK ? array_task_check_answer(task, who, &answer, error) : status;
+}
+
+/* The same worked out here, from the numbers themselves. */
+static struct array_task_answer answer_here(const struct array_task *task)
+{
+    struct array_task_answer answer = {0};
+    for (uint64_t i = 0; i < task->count; i++) {
+        uint32_t number = array_task_word(task->seed, i, 0);
+        uint64_t hash = 0;
+        if (number >= ARRAY_BELOW)
+            continue;
+        for (uint32_t w = 0; w < task->element / 4; w++)
+            hash = array_task_hash(hash, array_task_word(task->seed, i, w));
+        answer.count++;
+        answer.sum += number;
+        answer.hash += hash;
+    }
+    return answer;
+}
+
+/* ---- opening */
+
+gordian_status array_task_open(struct array_task *task, struct gpu *gpu, uint64_t count,
+                               uint32_t element, uint64_t seed, gordian_error *error)
+{
+    *task = (struct array_task){.gpu = gpu, .seed = seed, .count = count, .element = element};
+    gpu_get_info(gpu, &task->info);
+    struct array_numbers_arguments arguments = {.count = count, .seed = seed, .words = element / 4};
+    gordian_status status = gpu_alloc(gpu, &task->numbers, count * element + 16, error);
+    if (status == GORDIAN_OK)
+        status = gpu_alloc(gpu, &task->answer, sizeof task->expected, error);
+    arguments.to = task->numbers;
+    if (status == GORDIAN_OK)
+        status = launch_over_all(task, "array_numbers", &arguments, sizeof arguments, error);
+    if (status == GORDIAN_OK)
+        status = add_up(task, NULL, task->numbers, count, &task->expected, error);
+    if (status == GORDIAN_OK && count * (element / 4) <= HOST_MOST) {
+        struct array_task_answer here = answer_here(task);
+        status = array_task_check_answer(task, "the host", &here, error);
+    }
+    return status;
+}
+
+void array_task_close(struct array_task *task)
+{
+    gpu_free(task->gpu, task->numbers);
+    gpu_free(task->gpu, task->answer);
+    task->numbers = task->answer = 0;
+}

@@ -1,0 +1,384 @@
+#define _GNU_SOURCE
+#include "lab/published/makespan/lp.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/temporary.h"
+#include "foundation/base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MOST_WORDS 12u
+
+/* A solver, and how it tells what it found. */
+struct solver {
+    const char *name;
+    /* Words of its command line; PROGRAM, ANSWER and SECONDS stand for themselves. Those from
+     * `limit` on, two of them, are left out where there is no limit. */
+    const char *words[MOST_WORDS];
+    size_t limit;
+    const char *optimal; /* its log or answer has this when there is none better */
+    const char *bound;   /* the last number after this in its log bounds the rest; two ways */
+    const char *other_bound;
+};
+
+static const struct solver solvers[] = {
+    {"cbc",
+     {"cbc", "PROGRAM", "-timeMode", "elapsed", "-sec", "SECONDS", "-solve", "-solution", "ANSWER"},
+     4,
+     "Result - Optimal solution found",
+     "Upper bound:",
+     "Lower bound:"},
+    {"highs",
+     {"highs", "--time_limit", "SECONDS", "--solution_file", "ANSWER", "PROGRAM"},
+     1,
+     "Status            Optimal",
+     "Dual bound",
+     NULL},
+    {"glpsol",
+     {"glpsol", "--tmlim", "SECONDS", "--lp", "PROGRAM", "-o", "ANSWER"},
+     1,
+     "INTEGER OPTIMAL",
+     "<=",
+     ">="},
+};
+
+#define SOLVERS (sizeof solvers / sizeof *solvers)
+
+/* One question: a folder of its own for the files. */
+struct question {
+    const gordian_makespan *makespan;
+    gordian_makespan_goal goal;
+    const struct solver *solver;
+    double seconds;
+    char folder[4000], program[4020], answer[4020], log[4020];
+    gordian_allocator memory;
+};
+
+const char *published_lp_solver(size_t index)
+{
+    return index < SOLVERS ? solvers[index].name : NULL;
+}
+
+/* ------------------------------------------------------------------ finding one */
+
+static bool in_path(const char *name)
+{
+    const char *folders = getenv("PATH");
+    char path[4096];
+    while (folders && *folders) {
+        size_t length = strcspn(folders, ":");
+        snprintf(path, sizeof path, "%.*s/%s", (int)length, folders, name);
+        if (access(path, X_OK) == 0)
+            return true;
+        folders += length + (folders[length] == ':');
+    }
+    return false;
+}
+
+/* NULL: there is none of the name here. */
+static const struct solver *find_solver(const char *name)
+{
+    bool any = !name || strcmp(name, "auto") == 0;
+    for (size_t i = 0; i < SOLVERS; i++)
+        if ((any || strcmp(name, solvers[i].name) == 0) && in_path(solvers[i].name))
+            return &solvers[i];
+    return NULL;
+}
+
+bool published_lp_available(const char *solver)
+{
+    return find_solver(solver) != NULL;
+}
+
+/* ------------------------------------------------------------------ running it */
+
+static gordian_status write_program(const struct question *question, gordian_error *error)
+{
+    int fd = open(question->program, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", question->program,
+                    strerror(errno));
+    gordian_writer writer = gordian_writer_fd(&fd);
+    TRY(gordian_makespan_lp(question->makespan, question->goal, &writer, error));
+    if (close(fd) != 0)
+        return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", question->program,
+                    strerror(errno));
+    return GORDIAN_OK;
+}
+
+/* The command line for this question. */
+static void fill_words(const struct question *question, char *seconds, const char **words)
+{
+    const struct solver *solver = question->solver;
+    size_t count = 0;
+    for (size_t i = 0; i < MOST_WORDS && solver->words[i]; i++) {
+        const char *word = solver->words[i];
+        if (question->seconds <= 0 && (i == solver->limit || i == solver->limit + 1))
+            continue;
+        words[count++] = strcmp(word, "PROGRAM") == 0   ? question->program
+                         : strcmp(word, "ANSWER") == 0  ? question->answer
+                         : strcmp(word, "SECONDS") == 0 ? seconds
+                                                        : word;
+    }
+    words[count] = NULL;
+}
+
+/* False: it did not run, or not to its end. */
+static bool run_solver(const struct question *question)
+{
+    const char *words[MOST_WORDS + 1];
+    char seconds[24];
+    int status = -1;
+    snprintf(seconds, sizeof seconds, "%.0f", ceil(question->seconds));
+    fill_words(question, seconds, words);
+    pid_t child = fork();
+    if (child == 0) {
+        int log = open(question->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        int none = open("/dev/null", O_RDONLY);
+        if (words[0] && log >= 0 && none >= 0 && dup2(none, STDIN_FILENO) >= 0 &&
+            dup2(log, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0)
+            execvp(words[0], (char *const *)(uintptr_t)words);
+        _exit(127);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* ------------------------------------------------------------------ what it says */
+
+/* A whole file with a NUL; NULL: there is none, or no memory. */
+static char *read_text(const struct question *question, const char *path)
+{
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    char *text = NULL;
+    if (fstat(fd, &about) == 0 && about.st_size >= 0)
+        text = memory_alloc(&question->memory, (size_t)about.st_size + 1);
+    size_t used = 0;
+    while (text && used < (size_t)about.st_size) {
+        ssize_t count = read(fd, text + used, (size_t)about.st_size - used);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            break;
+        used += (size_t)count;
+    }
+    close(fd);
+    if (text)
+        text[used] = '\0';
+    return text;
+}
+
+/* The last number after a mark; minus signs do not count (a solver may maximise by minimising). */
+static double last_after(const char *text, const char *mark)
+{
+    double value = 0;
+    for (const char *at = text; mark && (at = strstr(at, mark)) != NULL;) {
+        char *end;
+        at += strlen(mark);
+        double number = strtod(at, &end);
+        if (end != at && isfinite(number))
+            value = fabs(number);
+    }
+    return value;
+}
+
+/* Rounded to whole cycles, towards what can be: solvers are off by rounding. */
+static uint32_t whole_cycles(double bound, gordian_makespan_goal goal)
+{
+    if (!(bound >= 1) || bound > 1e9)
+        return 0;
+    return (uint32_t)(goal == GORDIAN_MAKESPAN_GOAL_WORST ? floor(bound + 1e-5)
+                                                          : ceil(bound - 1e-5));
+}
+
+/* ------------------------------------------------------------------ its schedule */
+
+struct grid {
+    uint32_t warps, length;
+    uint32_t *cycles; /* by warp and instruction; 0: not told */
+    uint32_t end;     /* the makespan it claims; 0: none */
+};
+
+/* The variable that a word is. */
+struct variable {
+    uint32_t warp, instruction, cycle; /* from 1; warp 0: it is none of these */
+    bool makespan;
+};
+
+static struct variable read_variable(const char *word, const struct grid *grid)
+{
+    struct variable found = {.makespan = strcmp(word, "makespan") == 0};
+    uint32_t warp, i, cycle;
+    int used = 0;
+    if (sscanf(word, "y%u_%u_%u%n", &warp, &i, &cycle, &used) == 3 && word[used] == '\0' &&
+        warp >= 1 && warp <= grid->warps && i >= 1 && i <= grid->length)
+        found = (struct variable){.warp = warp, .instruction = i, .cycle = cycle};
+    return found;
+}
+
+/* The first cycle by whose end an instruction has been run is the one it runs in. */
+static void take_value(struct grid *grid, const struct variable *variable, double value)
+{
+    if (variable->makespan && value >= 1 && value < 1e9)
+        grid->end = (uint32_t)(value + 0.5);
+    if (variable->warp == 0 || value < 0.5)
+        return;
+    size_t at = (size_t)(variable->warp - 1) * grid->length + variable->instruction - 1;
+    if (grid->cycles[at] == 0 || variable->cycle < grid->cycles[at])
+        grid->cycles[at] = variable->cycle;
+}
+
+/* The answer is words in all formats: a variable's name, maybe a '*', its value. */
+static void read_grid(struct grid *grid, char *text)
+{
+    struct variable variable = {0};
+    char *rest;
+    for (char *word = strtok_r(text, " \t\r\n", &rest); word;
+         word = strtok_r(NULL, " \t\r\n", &rest)) {
+        char *end;
+        if (strcmp(word, "*") == 0)
+            continue;
+        double value = strtod(word, &end);
+        if (*end == '\0')
+            take_value(grid, &variable, value);
+        variable = read_variable(word, grid);
+    }
+    /* Whose y are all 0 runs after the last of them, as late as can be; which no schedule but one
+     * that is as long as the program allows has. */
+    for (size_t n = 0; n < (size_t)grid->warps * grid->length; n++) {
+        uint32_t later = grid->length - 1 - (uint32_t)(n % grid->length);
+        if (grid->cycles[n] == 0)
+            grid->cycles[n] = grid->end > later ? grid->end - later : 1;
+    }
+}
+
+/* Is it a work-conserving schedule? */
+static gordian_status check_grid(const struct question *question, const struct grid *grid,
+                                 gordian_error *error)
+{
+    size_t count = (size_t)grid->warps * grid->length;
+    uint32_t *witness = memory_alloc(&question->memory, count * sizeof *witness);
+    if (!witness)
+        return fail_memory(error);
+    for (size_t n = 0; n < count; n++)
+        witness[n] = (uint32_t)(n / grid->length) + 1;
+    gordian_status status =
+        gordian_makespan_check(question->makespan, witness, grid->cycles, count, error);
+    memory_free(&question->memory, witness);
+    return status;
+}
+
+static uint32_t last_cycle(const struct grid *grid)
+{
+    uint32_t last = 0;
+    for (size_t n = 0; n < (size_t)grid->warps * grid->length; n++)
+        last = grid->cycles[n] > last ? grid->cycles[n] : last;
+    return last;
+}
+
+/* Before its time was up it may have found none: what it writes then is none either. */
+static gordian_status take_schedule(const struct question *question, char *text,
+                                    struct published_lp_answer *answer, gordian_error *error)
+{
+    struct grid grid = {.warps = gordian_makespan_warps(question->makespan),
+                        .length = gordian_makespan_length(question->makespan)};
+    grid.cycles =
+        memory_zeroed(&question->memory, (size_t)grid.warps * grid.length * sizeof *grid.cycles);
+    if (!grid.cycles)
+        return fail_memory(error);
+    read_grid(&grid, text);
+    gordian_error why = {0};
+    gordian_status status = check_grid(question, &grid, &why);
+    if (status == GORDIAN_OK)
+        answer->found = last_cycle(&grid);
+    else if (status == GORDIAN_STATUS_INPUT && !answer->optimal)
+        status = GORDIAN_OK;
+    else
+        fail(error, status, "%s: what it found is no schedule: %s", question->solver->name,
+             why.message);
+    memory_free(&question->memory, grid.cycles);
+    return status;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static gordian_status read_answer(const struct question *question,
+                                  struct published_lp_answer *answer, gordian_error *error)
+{
+    const struct solver *solver = question->solver;
+    char *log = read_text(question, question->log), *text = read_text(question, question->answer);
+    gordian_status status;
+    if (log && text) {
+        answer->optimal = strstr(log, solver->optimal) || strstr(text, solver->optimal);
+        double bound = last_after(log, solver->bound);
+        bound = bound > 0 ? bound : last_after(log, solver->other_bound);
+        answer->bound = whole_cycles(bound, question->goal);
+        status = take_schedule(question, text, answer, error);
+        if (status == GORDIAN_OK && answer->optimal)
+            answer->bound = answer->found;
+    } else {
+        status = fail(error, GORDIAN_STATUS_UNAVAILABLE, "'%s' did not answer", solver->name);
+    }
+    memory_free(&question->memory, log);
+    memory_free(&question->memory, text);
+    return status;
+}
+
+static gordian_status ask_solver(struct question *question, struct published_lp_answer *answer,
+                                 gordian_error *error)
+{
+    TRY(write_program(question, error));
+    uint64_t begin = clock_ns();
+    bool ran = run_solver(question);
+    answer->seconds = (double)(clock_ns() - begin) / 1e9;
+    if (!ran)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "'%s' failed", question->solver->name);
+    return read_answer(question, answer, error);
+}
+
+static gordian_status make_folder(struct question *question, gordian_error *error)
+{
+    gordian_status status =
+        temporary_folder("gordian", question->folder, sizeof question->folder, error);
+    if (status != GORDIAN_OK)
+        return status;
+    snprintf(question->program, sizeof question->program, "%s/program.lp", question->folder);
+    snprintf(question->answer, sizeof question->answer, "%s/answer", question->folder);
+    snprintf(question->log, sizeof question->log, "%s/log", question->folder);
+    return GORDIAN_OK;
+}
+
+gordian_status published_lp_solve(const gordian_makespan *makespan, gordian_makespan_goal goal,
+                                  const char *solver, double seconds,
+                                  struct published_lp_answer *answer, gordian_error *error)
+{
+    struct question question = {.makespan = makespan,
+                                .goal = goal,
+                                .solver = find_solver(solver),
+                                .seconds = seconds,
+                                .memory = memory_allocator(NULL)};
+    *answer = (struct published_lp_answer){0};
+    if (!question.solver)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                    solver && strcmp(solver, "auto") != 0 ? "the solver '%.40s' is not here"
+                                                          : "no solver is here (%.40s)",
+                    solver && strcmp(solver, "auto") != 0 ? solver : "cbc, highs or glpsol");
+    answer->solver = question.solver->name;
+    TRY(make_folder(&question, error));
+    gordian_status status = ask_solver(&question, answer, error);
+    temporary_remove(question.folder);
+    return status;
+}
