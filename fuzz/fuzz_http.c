@@ -2,7 +2,7 @@
  * and reads the same when it comes in pieces. */
 #include "fuzz.h"
 
-#include "service/serve/http/parse.h"
+#include "foundation/http/request.h"
 
 #include <string.h>
 

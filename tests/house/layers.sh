@@ -37,7 +37,7 @@ check 'an arrow sideways is seen' \
 check 'a command past the public headers is seen' \
     planted src/cli/gen.c '#include "engines/detect/engine.h"' 'cli uses engines/detect through'
 check 'a cycle of folders within a folder is seen' \
-    planted src/service/serve/served/served.h '#include "service/serve/service/service.h"' 'in a cycle of folders'
+    planted src/service/serve/system/system.h '#include "service/serve/core/service.h"' 'in a cycle of folders'
 check 'a cycle of a folder and one within it is seen' \
     planted src/output/report/symbol/symbol.h '#include "output/report/report.h"' 'in a cycle of folders'
 

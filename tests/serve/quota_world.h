@@ -2,7 +2,7 @@
 #ifndef GORDIAN_TESTS_QUOTA_WORLD_H
 #define GORDIAN_TESTS_QUOTA_WORLD_H
 
-#include "service/serve/service/parts.h"
+#include "service/serve/core/service_internal.h"
 #include "service_world.h"
 
 #define MIB (1u << 20)

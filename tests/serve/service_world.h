@@ -12,7 +12,7 @@
 #define GORDIAN_TESTS_SERVICE_WORLD_H
 
 #include "foundation/base/memory.h"
-#include "service/serve/service/service.h"
+#include "service/serve/core/service.h"
 #include "service/wire/wire.h"
 #include "test.h"
 

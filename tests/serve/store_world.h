@@ -235,7 +235,7 @@ static inline sqlite3 *world_sqlite(const struct world *world, int flags)
 {
     char path[sizeof world->folder + 40];
     sqlite3 *db;
-    world_path(world, STORE_FILE, path, sizeof path);
+    world_path(world, HISTORY_FILE, path, sizeof path);
     REQUIRE(sqlite3_open_v2(path, &db, flags, NULL) == SQLITE_OK);
     sqlite3_busy_timeout(db, 10000);
     return db;

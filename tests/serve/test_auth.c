@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "service/serve/auth/auth.h"
-#include "service/serve/server/parts.h"
+#include "service/serve/server/server_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

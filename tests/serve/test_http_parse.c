@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "foundation/base/random.h"
-#include "service/serve/http/parse.h"
+#include "foundation/http/request.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Over HTTP nobody sees what is not kept yet: a power cut could still undo it. */
 #include "api_world.h"
 #include "scratch.h"
-#include "service/serve/http/follow.h"
+#include "service/serve/http/feed_subscribers.h"
 #include "service/serve/http/sse.h"
 #include "test.h"
 

@@ -3,8 +3,8 @@
  * any more. With GORDIAN_TEST_POSTGRES: the same there. */
 #include "store_world.h"
 
-#include "service/serve/service/past.h"
-#include "service/serve/service/state.h"
+#include "service/serve/core/point_in_time.h"
+#include "service/serve/core/state.h"
 #include "service/wire/wire.h"
 
 #include <stdarg.h>

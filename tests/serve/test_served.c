@@ -1,7 +1,7 @@
 /* A served system: the ring of recent changes, read forwards and backwards, is the truth; what is
  * waited for is what the records say; configurations as text. */
 #include "foundation/base/random.h"
-#include "service/serve/served/served.h"
+#include "service/serve/system/system.h"
 #include "service/wire/wire.h"
 #include "test.h"
 

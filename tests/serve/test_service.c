@@ -3,7 +3,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "service_world.h"
 
-#include "service/serve/service/parts.h"
+#include "service/serve/core/service_internal.h"
 
 /* ------------------------------------------------------------------ lines */
 

@@ -165,14 +165,14 @@ static void test_log_is_bounded(enum store_durability durability)
     }
     WORLD_WAIT(store, store_committed(store) == last);
     /* 60 MB were written; of these a few times what makes a checkpoint due may be in the log. */
-    off_t log = world_size(&world, STORE_FILE "-wal");
+    off_t log = world_size(&world, HISTORY_FILE "-wal");
     CHECK_MSG(log < 50 << 20, "%lld bytes", (long long)log);
     struct store_figures figures;
     WORLD_WAIT(store, (store_incident(store, &(struct incident){.id = 1, .system = "s"}),
                        store_append(store, 1, "x", 1), store_seal(store),
                        store_figures(store, &figures), figures.wal_bytes < 16 << 20));
     store_close(store);
-    CHECK(world_size(&world, STORE_FILE "-wal") == 0);
+    CHECK(world_size(&world, HISTORY_FILE "-wal") == 0);
     world_remove(&world);
 }
 

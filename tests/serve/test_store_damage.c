@@ -331,7 +331,7 @@ static void test_damaged_log(void)
         world_make(&world);
         world.options.keep_incidents_ms = 0;
         world_die(&world, add_incidents);
-        world_path(&world, STORE_FILE "-wal", log, sizeof log);
+        world_path(&world, HISTORY_FILE "-wal", log, sizeof log);
         off_t size = file_size(log);
         REQUIRE(size > 10000);
         if (round == 0)
@@ -672,10 +672,10 @@ static void test_killed_repair(void (*damage)(const struct world *world), uint64
         make_closed(&world, false);
         damage(&world);
         world_die(&world, repair_and_die);
-        bool ready = is_there(&world, STORE_FILE ".repaired");
+        bool ready = is_there(&world, HISTORY_FILE ".repaired");
         gordian_status status = world_open(&world, &store, NULL, &error);
         CHECK_MSG(!ready || status == GORDIAN_OK, "%s", error.message);
-        CHECK(!is_there(&world, STORE_FILE ".repaired"));
+        CHECK(!is_there(&world, HISTORY_FILE ".repaired"));
         if (status == GORDIAN_OK) {
             repaired++;
             CHECK_MSG(world.number == left, "%llu records", (unsigned long long)world.number);
@@ -708,7 +708,7 @@ static void test_damaged_anywhere(void)
         world_make(&world);
         make_closed(&world, round % 2);
         if (round % 4 == 0)
-            world_path(&world, STORE_FILE, path, sizeof path);
+            world_path(&world, HISTORY_FILE, path, sizeof path);
         else
             world_last_file(&world, round % 4 == 3 ? "snapshot" : "journal", path, sizeof path);
         uint64_t size = (uint64_t)file_size(path), part = size < 4096 ? size : 4096;
@@ -749,12 +749,12 @@ static void test_versions(void)
     CHECK(incidents_open(&db, world.folder, NULL, &error) == GORDIAN_STATUS_INPUT && !db);
     /* The layout of the versions before, which kept everything in this file. */
     world_change(&world, "PRAGMA user_version = 1");
-    CHECK(is_refused(&world, "version 1,") && is_refused(&world, STORE_FILE));
+    CHECK(is_refused(&world, "version 1,") && is_refused(&world, HISTORY_FILE));
     world_change(&world, "PRAGMA user_version = 2; PRAGMA application_id = 5");
     CHECK(is_refused(&world, "not one of gordian serve"));
     CHECK(incidents_open(&db, world.folder, NULL, &error) == GORDIAN_STATUS_INPUT && !db);
     /* Not a database: refused, and moved aside when asked to. */
-    world_path(&world, STORE_FILE, path, sizeof path);
+    world_path(&world, HISTORY_FILE, path, sizeof path);
     FILE *file = fopen(path, "w");
     REQUIRE(file != NULL);
     for (unsigned i = 0; i < 1000; i++)

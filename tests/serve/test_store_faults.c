@@ -410,13 +410,13 @@ static void test_long_reader(enum store_durability durability)
     CHECK(store_healthy(store, NULL));
     CHECK_MSG(checkpoints <= 2 * (seconds + 2), "%u in %llu s", checkpoints,
               (unsigned long long)seconds);
-    CHECK(world_size(&world, STORE_FILE "-wal") > 80000000);
+    CHECK(world_size(&world, HISTORY_FILE "-wal") > 80000000);
     REQUIRE(!sqlite3_exec(db, "COMMIT", NULL, NULL, NULL));
     WORLD_WAIT(store, (keep_incident(store, 1, "x"), store_figures(store, &figures),
                        figures.wal_bytes < 1 << 20));
     /* What is kept of the file is not more than is useful. */
     WORLD_WAIT(store,
-               (keep_incident(store, 1, "x"), world_size(&world, STORE_FILE "-wal") <= 64 << 20));
+               (keep_incident(store, 1, "x"), world_size(&world, HISTORY_FILE "-wal") <= 64 << 20));
     sqlite3_close(db);
     store_close(store);
     world_remove(&world);
@@ -433,7 +433,7 @@ static void test_removed(bool database)
     world_make(&world);
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
     if (database)
-        world_path(&world, STORE_FILE, path, sizeof path);
+        world_path(&world, HISTORY_FILE, path, sizeof path);
     else
         world_last_file(&world, "journal", path, sizeof path);
     REQUIRE(unlink(path) == 0);
@@ -466,7 +466,7 @@ static void test_folders(void)
     CHECK(store_open(&store, &world.options, NULL, &error) == GORDIAN_STATUS_IO && !store);
     CHECK_MSG(strstr(error.message, "/proc/gordian"), "%s", error.message);
     char file[600];
-    world_path(&world, STORE_FILE, file, sizeof file);
+    world_path(&world, HISTORY_FILE, file, sizeof file);
     world.options.folder = file; /* not a folder */
     CHECK(store_open(&store, &world.options, NULL, &error) == GORDIAN_STATUS_IO && !store);
     world.options.folder = world.folder;

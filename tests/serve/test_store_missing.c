@@ -3,7 +3,7 @@
  */
 #include "foundation/base/machine.h"
 #include "server_world.h"
-#include "service/serve/store/marker.h"
+#include "service/serve/store/manifest.h"
 #include "service/wire/wire.h"
 #include "store_world.h"
 
@@ -63,7 +63,7 @@ static void only_where_nothing_is(void)
     make_file(&world, ".hidden");
     make_file(&world, "notes.txt");
     refused_with(&world, GORDIAN_STATUS_INPUT, "--new");
-    CHECK(world_size(&world, STORE_FILE) == 0);
+    CHECK(world_size(&world, HISTORY_FILE) == 0);
     world.options.fresh = true;
     fill_store(&world, &found);
     CHECK(found.made);
@@ -85,9 +85,9 @@ static void history_is_missed(void)
     world_make(&world);
     fill_store(&world, &found);
     CHECK(found.made);
-    remove_file(&world, STORE_FILE);
-    refused_with(&world, GORDIAN_STATUS_INPUT, STORE_FILE " is missing");
-    CHECK(world_size(&world, STORE_FILE) == 0);
+    remove_file(&world, HISTORY_FILE);
+    refused_with(&world, GORDIAN_STATUS_INPUT, HISTORY_FILE " is missing");
+    CHECK(world_size(&world, HISTORY_FILE) == 0);
     world.options.repair = true;
     REQUIRE(open_store(&world, &store, &found) == GORDIAN_OK);
     CHECK(!found.made && found.cut && strstr(found.note, "missing") && world.number == 10);
@@ -425,7 +425,7 @@ static void rows_have_sums(void)
     store_close(store);
     unsigned was = read_incidents(&world);
     CHECK_MSG(was % 100 > 0 && was < 100, "%u", was);
-    world_path(&world, STORE_FILE, path, sizeof path);
+    world_path(&world, HISTORY_FILE, path, sizeof path);
     FILE *file = fopen(path, "r+b");
     REQUIRE(file && fseek(file, 0, SEEK_END) == 0);
     size_t size = (size_t)ftell(file), changed = 0;

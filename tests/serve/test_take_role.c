@@ -1,8 +1,8 @@
 /* Servers on PostgreSQL (GORDIAN_TEST_POSTGRES) that come to lead. */
 #include "server_world.h"
-#include "service/serve/server/parts.h"
-#include "service/serve/store/parts.h"
+#include "service/serve/server/server_internal.h"
 #include "service/serve/store/postgres/postgres.h"
+#include "service/serve/store/store_internal.h"
 
 #include <poll.h>
 

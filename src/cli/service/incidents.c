@@ -3,12 +3,12 @@
 #define _GNU_SOURCE /* timegm */
 #include "cli/commands.h"
 #include "cli/hide.h"
-#include "cli/service/told.h"
+#include "cli/service/service_json.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 #include "output/show/draw.h"
-#include "service/serve/service/past.h"
-#include "service/serve/service/state.h"
+#include "service/serve/core/point_in_time.h"
+#include "service/serve/core/state.h"
 #include "service/serve/store/incidents_db.h"
 #include "service/serve/store/store.h"
 

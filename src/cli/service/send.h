@@ -6,7 +6,7 @@
 
 #include "cli/input.h"
 #include "cli/service/reach.h"
-#include "cli/service/told.h"
+#include "cli/service/service_json.h"
 #include "foundation/base/fifo.h"
 #include "output/show/draw.h"
 

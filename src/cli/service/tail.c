@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/service/reach.h"
-#include "cli/service/told.h"
+#include "cli/service/service_json.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 #include "foundation/base/memory.h"

@@ -3,7 +3,7 @@
  *
  *     client.c   opening, closing, options
  *     servers.c  where to connect: of several servers, the one that leads
- *     link.c     the connection: connecting, greeting, reading, writing, connecting again
+ *     connection.c     the connection: connecting, greeting, reading, writing, connecting again
  *     channel.h  its bytes, as they are or through TLS (secure.h)
  *     answers.c  what the service says, frame by frame
  *     events.c   queueing events; requests that wait for their grant
@@ -165,7 +165,7 @@ void servers_rotate(gordian_client *client);
  */
 bool servers_follow(gordian_client *client, const char *leader);
 
-/* ---- link.c */
+/* ---- connection.c */
 
 /* Starts connecting; what becomes of it shows in `state`. */
 void link_start(gordian_client *client);

@@ -2,7 +2,7 @@
 #include "service/client/secure.h"
 
 #include "foundation/base/error.h"
-#include "service/client/secure_inside.h"
+#include "service/client/secure_internal.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,9 +2,9 @@
  * TLS for a client's connections: 1.2 at least, the service's certificate and name always checked.
  *
  *     secure.c        OpenSSL: what is trusted, and the bytes of a connection
- *     secure_words.c  why a connection failed, and what to do about it
+ *     secure_errors.c  why a connection failed, and what to do about it
  *     secure_none.c   instead of both, in a library built without OpenSSL
- *     secure_door.h   the same from a module, for who must not need OpenSSL
+ *     secure_interface.h   the same from a module, for who must not need OpenSSL
  *
  * OpenSSL never touches the socket's writing side: what it wants to send is put into a queue, from
  * where it is sent without SIGPIPE. So bytes that were taken stay taken, and there is no call that

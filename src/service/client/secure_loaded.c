@@ -1,7 +1,7 @@
 /* TLS for those that must not need OpenSSL themselves: the functions of secure.h, from a module. */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
-#include "service/client/secure_door.h"
+#include "service/client/secure_interface.h"
 
 #include <limits.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "service/client/secure_door.h"
+#include "service/client/secure_interface.h"
 
 /* The module's one symbol, SECURE_TABLE. */
 extern const struct secure_door gordian_tls_door;

@@ -2,7 +2,7 @@
 #include "service/wire/wire.h"
 
 #include "foundation/base/io/reader.h"
-#include "service/wire/pen.h"
+#include "service/wire/encoder.h"
 
 #define WANT_SIZE 12
 

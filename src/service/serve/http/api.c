@@ -5,10 +5,10 @@
 #include "foundation/base/io/reader.h"
 #include "foundation/base/memory.h"
 #include "service/serve/auth/tls.h"
-#include "service/serve/http/follow.h"
+#include "service/serve/core/metrics.h"
+#include "service/serve/http/feed_subscribers.h"
 #include "service/serve/http/page.h"
 #include "service/serve/http/sse.h"
-#include "service/serve/service/metrics.h"
 
 #include <arpa/inet.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
  *     GET  /api/v1/systems/NAME/blockers[?limit=N&label=][?under=P]
  *     GET  /api/v1/systems/NAME/labels         which there are, and how many have each
  *     POST /api/v1/systems/NAME/label          {"process":P,"labels":["KEY:VALUE","KEY:"]}
- *     GET  /api/v1/systems/NAME/feed[?from=N]  server-sent events: see follow.h
+ *     GET  /api/v1/systems/NAME/feed[?from=N]  server-sent events: see feed_subscribers.h
  *     GET  /api/v1/systems/NAME/chain?process=P
  *     POST /api/v1/systems/NAME/what-if        {"process":P,"wants":[{"resource":Q,"units":N}]}
  *     POST /api/v1/systems/NAME/end            {"process":P,"reason":TEXT}: P exits
@@ -31,10 +31,10 @@
 #define GORDIAN_SERVICE_SERVE_HTTP_API_H
 
 #include "service/serve/auth/auth.h"
+#include "service/serve/core/service.h"
 #include "service/serve/http/blockers.h"
 #include "service/serve/http/http.h"
 #include "service/serve/http/metrics_rates.h"
-#include "service/serve/service/service.h"
 #include "service/serve/store/store.h"
 
 #define API_COOKIE      "gordian_session"
@@ -57,7 +57,7 @@ struct api {
     struct tls *tls; /* NULL: none */
     struct httpd *httpd;
     struct sse *sse;
-    struct followers *followers; /* see follow.h */
+    struct followers *followers; /* see feed_subscribers.h */
     struct rates rates;
     struct blockers blockers;
     const char *address;               /* of this server, for other servers' clients; NULL: none */

@@ -7,7 +7,7 @@
 #ifndef GORDIAN_SERVICE_SERVE_HTTP_BLOCKERS_H
 #define GORDIAN_SERVICE_SERVE_HTTP_BLOCKERS_H
 
-#include "service/serve/service/service.h"
+#include "service/serve/core/service.h"
 
 #define BLOCKERS_SLICE 8192 /* processes looked at at once */
 #define BLOCKERS_TOP   100

@@ -7,7 +7,7 @@
 #define GORDIAN_SERVICE_SERVE_HTTP_GRAPH_COPY_H
 
 #include "foundation/base/bytes.h"
-#include "service/serve/service/nodes.h"
+#include "service/serve/core/nodes.h"
 
 struct graph_copy {
     struct bytes bytes; /* all processes, then all resources, then all edges */

@@ -1,5 +1,5 @@
 /* Listeners, connections, requests. */
-#include "service/serve/http/inside.h"
+#include "service/serve/http/http_internal.h"
 
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"

@@ -14,7 +14,7 @@
 #define GORDIAN_SERVICE_SERVE_HTTP_HTTP_H
 
 #include "foundation/base/io/output.h"
-#include "service/serve/http/parse.h"
+#include "foundation/http/request.h"
 
 #include <gordian/gordian.h>
 

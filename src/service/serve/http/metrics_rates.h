@@ -9,7 +9,7 @@
 #ifndef GORDIAN_SERVICE_SERVE_HTTP_METRICS_RATES_H
 #define GORDIAN_SERVICE_SERVE_HTTP_METRICS_RATES_H
 
-#include "service/serve/service/service.h"
+#include "service/serve/core/service.h"
 
 #define RATES_SECONDS 600
 #define RATES_MINUTES 4320  /* three days of them */

@@ -1,6 +1,6 @@
 /* `/metrics`: the text format of Prometheus, version 0.0.4. A family has one HELP and one TYPE line
  * and then all its samples, so each function here writes whole families. */
-#include "service/serve/service/metrics.h"
+#include "service/serve/core/metrics.h"
 
 #include "service/serve/auth/tls.h"
 #include "service/serve/http/api.h"

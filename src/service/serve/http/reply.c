@@ -1,5 +1,5 @@
 /* Answers: a status line, headers, a body; or a stream. */
-#include "service/serve/http/inside.h"
+#include "service/serve/http/http_internal.h"
 
 #include "foundation/base/json/json_write.h"
 #include "foundation/base/memory.h"

@@ -4,7 +4,7 @@
  */
 #include "foundation/base/error.h"
 #include "service/serve/http/http.h"
-#include "service/serve/server/parts.h"
+#include "service/serve/server/server_internal.h"
 
 #include <errno.h>
 #include <netdb.h>

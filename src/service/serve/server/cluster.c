@@ -7,7 +7,7 @@
  */
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
-#include "service/serve/server/parts.h"
+#include "service/serve/server/server_internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "service/serve/http/api.h"
-#include "service/serve/http/follow.h"
+#include "service/serve/http/feed_subscribers.h"
 #include "service/serve/http/sse.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
-#include "service/serve/server/parts.h"
+#include "service/serve/server/server_internal.h"
 
 #include <errno.h>
 #include <event2/event.h>

@@ -6,7 +6,7 @@
 #include "foundation/base/memory.h"
 #include "foundation/base/threads/priority.h"
 #include "service/serve/server/log.h"
-#include "service/serve/server/parts.h"
+#include "service/serve/server/server_internal.h"
 
 #include <errno.h>
 #include <event2/event.h>

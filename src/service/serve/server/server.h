@@ -3,7 +3,7 @@
  *
  *     server/    here: sockets, the loop, signals, clusters, whom to tell of deadlocks (hook.h)
  *     service/   what clients can do: systems, sessions, leases, quotas, incidents; no sockets
- *     served/    one named system of it
+ *     system/    one named system of it
  *     store/     what is kept: a journal, snapshots, incidents; on disk or in PostgreSQL
  *     http/      JSON, metrics, the page (web/), streams of events
  *     auth/      tokens, TLS
@@ -24,9 +24,9 @@
 
 #include "service/serve/auth/auth.h"
 #include "service/serve/auth/tls.h"
+#include "service/serve/core/service.h"
 #include "service/serve/server/hook.h"
 #include "service/serve/server/systemd.h"
-#include "service/serve/service/service.h"
 #include "service/serve/store/store.h"
 
 struct event;

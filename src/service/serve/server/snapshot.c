@@ -12,7 +12,7 @@
  */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
-#include "service/serve/server/parts.h"
+#include "service/serve/server/server_internal.h"
 #include "service/wire/wire.h"
 
 #include <errno.h>

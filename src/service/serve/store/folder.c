@@ -1,6 +1,6 @@
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
-#include "service/serve/store/parts.h"
+#include "service/serve/store/store_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +124,7 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
     if (stat(path, &there) == 0 && !S_ISDIR(there.st_mode))
         return fail(error, GORDIAN_STATUS_IO, "%.200s is not a folder", path);
     folder->path = join_path(path, "", memory);
-    folder->file = join_path(path, STORE_FILE, memory);
+    folder->file = join_path(path, HISTORY_FILE, memory);
     if (!folder->path || !folder->file)
         return fail_memory(error); /* the caller closes it */
     folder->path[strlen(path)] = '\0';
@@ -145,13 +145,13 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
 /* Names that say nothing about whether there is a database. */
 static bool is_nothing(const char *name)
 {
-    static const char *const names[] = {"lock",           "lost+found",   "journal-spare",
-                                        "journal.new",    "snapshot.new", MARKER_FILE ".new",
-                                        STORE_FILE ".new"};
+    static const char *const names[] = {
+        "lock",         "lost+found",       "journal-spare",    "journal.new",
+        "snapshot.new", MARKER_FILE ".new", HISTORY_FILE ".new"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return name[0] == '.' || strncmp(name, STORE_FILE, strlen(STORE_FILE)) == 0 ||
+    return name[0] == '.' || strncmp(name, HISTORY_FILE, strlen(HISTORY_FILE)) == 0 ||
            strcmp(name, MARKER_FILE) == 0 || strstr(name, ".damaged-");
 }
 
@@ -164,9 +164,9 @@ gordian_status folder_list(int folder, const struct marker *marker,
     if (!list)
         return fail_disk(error, errno);
     *contents = (struct folder_contents){.newest = newest == 0};
-    contents->database = fstatat(folder, STORE_FILE, &there, AT_SYMLINK_NOFOLLOW) == 0;
+    contents->database = fstatat(folder, HISTORY_FILE, &there, AT_SYMLINK_NOFOLLOW) == 0;
     contents->blank =
-        contents->database && there.st_size == 0 && !file_exists(folder, STORE_FILE "-wal");
+        contents->database && there.st_size == 0 && !file_exists(folder, HISTORY_FILE "-wal");
     for (const struct dirent *entry; (entry = readdir(list));)
         if (file_number(entry->d_name, "journal", &number)) {
             contents->journal = true;
@@ -194,7 +194,7 @@ void folder_find_missing(const struct folder_contents *contents, const struct ma
 {
     missing[0] = '\0';
     if (!contents->database)
-        snprintf(missing, size, STORE_FILE);
+        snprintf(missing, size, HISTORY_FILE);
     else if (!contents->newest)
         file_name(missing, size, "journal", marker->newest);
     else if (!contents->journal && marker->fd < 0)
@@ -249,9 +249,9 @@ gordian_status folder_check(struct folder *folder, const struct store_options *o
         return status;
     folder->blank = found->made || !contents.database;
     /* SQLite would let others read it. */
-    int fd = openat(folder->fd, STORE_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = openat(folder->fd, HISTORY_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
-        return fail_file(folder, "/" STORE_FILE, error);
+        return fail_file(folder, "/" HISTORY_FILE, error);
     close(fd);
     return GORDIAN_OK;
 }
@@ -286,7 +286,7 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
         return fail_file(folder, "/lock", error);
     struct stat there;
     if (stat(folder->file, &there) != 0)
-        return fail_file(folder, "/" STORE_FILE, error);
+        return fail_file(folder, "/" HISTORY_FILE, error);
     folder->inode = there.st_ino;
     gordian_status status = marker_note(&folder->marker, newest, true, error);
     return status == GORDIAN_OK ? sync_folder(folder, error) : status;

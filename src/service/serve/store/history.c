@@ -3,7 +3,6 @@
 #include "foundation/base/crc.h"
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
-#include "service/serve/store/store.h"
 
 #include <stdio.h>
 
@@ -119,7 +118,7 @@ static int make_schema(struct history *history)
     if (!code)
         code = run_sql(history, schema);
     snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-             HISTORY_APPLICATION, STORE_SCHEMA);
+             HISTORY_APPLICATION, HISTORY_SCHEMA);
     if (!code)
         code = run_sql(history, mark);
     if (!code)
@@ -186,11 +185,11 @@ static gordian_status check_schema(struct history *history, bool make, int *code
     }
     if (!*code && application != HISTORY_APPLICATION)
         return fail(error, GORDIAN_STATUS_INPUT, "a database, but not one of gordian serve");
-    if (!*code && version != STORE_SCHEMA)
+    if (!*code && version != HISTORY_SCHEMA)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "made by another version of gordian serve: it has version %lld, this program "
                     "reads %d; use the program that made it, or another folder",
-                    (long long)version, STORE_SCHEMA);
+                    (long long)version, HISTORY_SCHEMA);
     if (!*code)
         *code = history_check_parts(history->db, damaged, error);
     if (!*code && !*damaged)

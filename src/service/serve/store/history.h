@@ -12,7 +12,7 @@
 #ifndef GORDIAN_SERVICE_SERVE_STORE_HISTORY_H
 #define GORDIAN_SERVICE_SERVE_STORE_HISTORY_H
 
-#include "service/serve/store/incidents_db.h"
+#include "service/serve/store/incident.h"
 #include "service/serve/store/journal.h"
 
 #include <sqlite3.h>

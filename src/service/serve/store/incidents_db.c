@@ -3,7 +3,6 @@
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "service/serve/store/history.h"
-#include "service/serve/store/store.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -124,11 +123,11 @@ static gordian_status open_path(struct incidents_db *db, const char *path, bool 
                     "%.200s: %s", path, db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(code));
     if (application != HISTORY_APPLICATION)
         return fail(error, GORDIAN_STATUS_INPUT, "%.200s: not a database of gordian serve", path);
-    if (version != STORE_SCHEMA)
+    if (version != HISTORY_SCHEMA)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%.200s: made by another version of gordian serve: it has version %lld, this "
                     "program reads %d",
-                    path, (long long)version, STORE_SCHEMA);
+                    path, (long long)version, HISTORY_SCHEMA);
     return GORDIAN_OK;
 }
 
@@ -138,7 +137,7 @@ static gordian_status open_folder(struct incidents_db **out, const char *folder,
     char path[4096];
     struct stat there;
     *out = NULL;
-    if ((size_t)snprintf(path, sizeof path, "%s/" STORE_FILE, folder) >= sizeof path)
+    if ((size_t)snprintf(path, sizeof path, "%s/" HISTORY_FILE, folder) >= sizeof path)
         return fail(error, GORDIAN_STATUS_INPUT, "the name of the folder is too long");
     if (stat(path, &there) != 0)
         return fail(error,
@@ -553,10 +552,10 @@ static gordian_status check_sums(struct incidents_db *db, gordian_error *error)
                     " WHERE sum <> row_sum(" HISTORY_SUMMED ")",
                     &wrong))
         return fail(error, GORDIAN_STATUS_INPUT,
-                    STORE_FILE ": the checksums cannot be read: %.200s", sqlite3_errmsg(db->db));
+                    HISTORY_FILE ": the checksums cannot be read: %.200s", sqlite3_errmsg(db->db));
     return wrong == 0 ? GORDIAN_OK
                       : fail(error, GORDIAN_STATUS_INPUT,
-                             STORE_FILE " is damaged: the checksums of %lld incidents are wrong",
+                             HISTORY_FILE " is damaged: the checksums of %lld incidents are wrong",
                              (long long)wrong);
 }
 
@@ -565,7 +564,7 @@ static gordian_status check_parts(struct incidents_db *db, gordian_error *error)
     gordian_error trouble = {0};
     bool damaged;
     int code = history_check_parts(db->db, &damaged, &trouble);
-    return code || damaged ? fail(error, GORDIAN_STATUS_INPUT, STORE_FILE " is damaged: %.200s",
+    return code || damaged ? fail(error, GORDIAN_STATUS_INPUT, HISTORY_FILE " is damaged: %.200s",
                                   code ? sqlite3_errmsg(db->db) : trouble.message)
                            : GORDIAN_OK;
 }
@@ -580,7 +579,7 @@ gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64
         return status;
     const char *said = sqlite3_step(statement) == SQLITE_ROW ? text_of(statement, 0) : NULL;
     if (!said || strcmp(said, "ok") != 0)
-        status = fail(error, GORDIAN_STATUS_INPUT, STORE_FILE " is damaged: %.200s",
+        status = fail(error, GORDIAN_STATUS_INPUT, HISTORY_FILE " is damaged: %.200s",
                       said ? said : sqlite3_errmsg(db->db));
     sqlite3_finalize(statement);
     if (status == GORDIAN_OK)
@@ -593,7 +592,7 @@ gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64
         code = history_ask(db->db, "SELECT frame FROM applied", &number);
     *applied = (uint64_t)number;
     if (status == GORDIAN_OK && code)
-        return fail(error, GORDIAN_STATUS_INPUT, STORE_FILE " is damaged: %.200s",
+        return fail(error, GORDIAN_STATUS_INPUT, HISTORY_FILE " is damaged: %.200s",
                     sqlite3_errmsg(db->db));
     return status;
 }

@@ -1,7 +1,7 @@
 /* Opening and closing, whoever keeps it; the thread. */
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
-#include "service/serve/store/parts.h"
+#include "service/serve/store/store_internal.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void end_thread(struct store *store)
     store_seal(store);
     store_lock(store);
     store->stopping = true;
-    store->keeper->wake(store);
+    store->backend->wake(store);
     store_unlock(store);
     pthread_join(store->thread, NULL);
     store->running = false;
@@ -88,10 +88,10 @@ static gordian_status make_store(struct store **out, const struct store_options 
         store->options.retry_ms = 250;
     if (store->options.note_ms == 0)
         store->options.note_ms = 1000;
-    store->keeper = options->postgres ? &keeper_postgres
-                    : options->folder ? &keeper_files
-                                      : &keeper_memory;
-    store->kept = store->keeper != &keeper_memory;
+    store->backend = options->postgres ? &backend_postgres
+                     : options->folder ? &backend_files
+                                       : &backend_memory;
+    store->kept = store->backend != &backend_memory;
     store->wall_at = store_wall_ms();
     store->steady_at = steady_ms();
     store->keep_ms = options->keep_incidents_ms;
@@ -131,7 +131,7 @@ gordian_status store_open(struct store **out, const struct store_options *option
     TRY(make_store(&store, options, error));
     gordian_status status = open_bell(store, error);
     if (status == GORDIAN_OK)
-        status = store->keeper->open(store, found, error);
+        status = store->backend->open(store, found, error);
     if (status == GORDIAN_OK)
         status =
             questions_open(&store->questions, store->options.folder,
@@ -150,7 +150,7 @@ gordian_status store_open(struct store **out, const struct store_options *option
 gordian_status store_load(struct store *store, const struct store_loader *loader, void *context,
                           gordian_error *error)
 {
-    return store->keeper->load(store, loader, context, error);
+    return store->backend->load(store, loader, context, error);
 }
 
 void store_close(struct store *store)
@@ -163,7 +163,7 @@ void store_close(struct store *store)
     questions_close(store->workers);
     incidents_close(store->reader);
     history_close(&store->history); /* the last one: empties the log into the database */
-    store->keeper->close(store);
+    store->backend->close(store);
     store_snapshot_drop(store);
     store_free_jobs(store, store->job);
     store_free_jobs(store, store->jobs_done);

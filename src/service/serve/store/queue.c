@@ -1,6 +1,6 @@
 /* Batches on their way to whatever keeps them, and back. */
 #include "foundation/base/error.h"
-#include "service/serve/store/parts.h"
+#include "service/serve/store/store_internal.h"
 
 #include <stdio.h>
 #include <sys/eventfd.h>

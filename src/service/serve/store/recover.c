@@ -1,7 +1,7 @@
 /* Reading snapshot and journal back: are they whole? What the service needs of them. */
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
-#include "service/serve/store/parts.h"
+#include "service/serve/store/store_internal.h"
 #include "service/wire/wire.h"
 
 #include <errno.h>
@@ -192,7 +192,7 @@ void recovery_tell_loss(const struct recovery *recovery, char *text, size_t size
 {
     snprintf(text, size,
              "acknowledged records are lost: the journal ends with record %llu in batch %llu, "
-             "but " STORE_FILE " has noted batch %llu",
+             "but " HISTORY_FILE " has noted batch %llu",
              (unsigned long long)recovery->last, (unsigned long long)recovery->frame,
              (unsigned long long)recovery->applied);
 }

@@ -5,7 +5,7 @@
  */
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
-#include "service/serve/store/parts.h"
+#include "service/serve/store/store_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define READY STORE_FILE ".repaired"
+#define READY HISTORY_FILE ".repaired"
 
 /* "journal-00000000000000000001.damaged-20261115T091500", with a number behind it if that is taken.
  */
@@ -107,11 +107,11 @@ gordian_status repair_finish(const struct folder *folder, gordian_error *error)
 {
     if (!file_exists(folder->fd, READY))
         return GORDIAN_OK;
-    gordian_status status = move_aside(folder, STORE_FILE "-wal", error);
+    gordian_status status = move_aside(folder, HISTORY_FILE "-wal", error);
     if (status == GORDIAN_OK)
-        status = move_aside(folder, STORE_FILE, error);
-    unlinkat(folder->fd, STORE_FILE "-shm", 0);
-    if (status == GORDIAN_OK && !file_rename(folder->fd, READY, STORE_FILE))
+        status = move_aside(folder, HISTORY_FILE, error);
+    unlinkat(folder->fd, HISTORY_FILE "-shm", 0);
+    if (status == GORDIAN_OK && !file_rename(folder->fd, READY, HISTORY_FILE))
         status = fail_disk(error, errno);
     return status;
 }
@@ -141,12 +141,12 @@ static gordian_status build_history(const struct folder *folder, const char *pat
 
 gordian_status repair_history(const struct folder *folder, gordian_error *error)
 {
-    static const char fresh[] = STORE_FILE ".new";
+    static const char fresh[] = HISTORY_FILE ".new";
     char path[4096];
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder->path, fresh) >= sizeof path)
         return fail(error, GORDIAN_STATUS_INPUT, "the name of the folder is too long");
     unlinkat(folder->fd, fresh, 0); /* of a repair that did not end */
-    unlinkat(folder->fd, STORE_FILE ".new-wal", 0);
+    unlinkat(folder->fd, HISTORY_FILE ".new-wal", 0);
     gordian_status status = build_history(folder, path, error);
     if (status == GORDIAN_OK && !file_rename(folder->fd, fresh, READY))
         status = fail_disk(error, errno);

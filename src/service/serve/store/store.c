@@ -3,7 +3,7 @@
 
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
-#include "service/serve/store/parts.h"
+#include "service/serve/store/store_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_
 /* Under the mutex. The loop may commit at once if nobody else is at the disk. */
 static bool may_commit(const struct store *store, const struct batch *batch)
 {
-    return store->keeper->at_once && store->options.durability == STORE_BATCH && !store->busy &&
+    return store->backend->at_once && store->options.durability == STORE_BATCH && !store->busy &&
            !store->syncing && !store->queue && !store->failed && !store->sync_failed &&
            batch->body.used + batch->incidents.used <= STORE_INLINE_MAX;
 }
@@ -140,7 +140,7 @@ static void enqueue_batch(struct store *store, struct batch *batch)
     /* While something waits the thread is at it, or knows when it will be; several commits may be
      * under way at a database. */
     if (first || store->pg || store->queue_bytes >= STORE_BEHIND_MAX)
-        store->keeper->wake(store);
+        store->backend->wake(store);
 }
 
 /* Under the mutex: is it healthy, as far as the loop has heard? */
@@ -371,8 +371,8 @@ gordian_status store_follow(struct store *store, const struct store_loader *load
                             bool *more, gordian_error *error)
 {
     *more = false;
-    return store->keeper->follow ? store->keeper->follow(store, loader, context, more, error)
-                                 : GORDIAN_OK;
+    return store->backend->follow ? store->backend->follow(store, loader, context, more, error)
+                                  : GORDIAN_OK;
 }
 
 void store_hand_over(struct store *store)
@@ -380,7 +380,7 @@ void store_hand_over(struct store *store)
     store_lock(store);
     store->handing_over = store->pg != NULL && store->role == STORE_LEADS;
     show_health(store);
-    store->keeper->wake(store);
+    store->backend->wake(store);
     store_unlock(store);
 }
 
@@ -443,7 +443,7 @@ void store_snapshot_end(struct store *store)
     if (taken) {
         job->journal_bytes = store->journal_bytes;
         store->job = job;
-        store->keeper->wake(store);
+        store->backend->wake(store);
     }
     store_unlock(store);
     if (taken)
@@ -495,7 +495,7 @@ void store_keep_incidents(struct store *store, uint64_t keep_ms)
     store_lock(store);
     store->keep_ms = keep_ms;
     store->trim_at = 0;
-    store->keeper->wake(store);
+    store->backend->wake(store);
     store_unlock(store);
 }
 

@@ -34,13 +34,11 @@
 #define GORDIAN_SERVICE_SERVE_STORE_STORE_H
 
 #include "service/serve/store/incidents_db.h"
-#include "service/serve/store/questions.h"
+#include "service/serve/store/queries.h"
 
 #include <gordian/gordian.h>
 
-#define STORE_FILE       "gordian.db" /* in the folder: the history of incidents */
-#define STORE_SCHEMA     2            /* user_version of the file */
-#define STORE_RECORD_MAX (16u << 20)  /* bytes of one record */
+#define STORE_RECORD_MAX (16u << 20) /* bytes of one record */
 
 enum store_durability {
     STORE_NONE,

@@ -2,7 +2,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "service/serve/store/files.h"
-#include "service/serve/store/parts.h"
+#include "service/serve/store/store_internal.h"
 
 #include <fcntl.h>
 #include <stdio.h>

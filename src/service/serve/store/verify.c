@@ -1,7 +1,7 @@
 /* Is a folder that nobody works in whole? Nothing in it is changed. */
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
-#include "service/serve/store/parts.h"
+#include "service/serve/store/store_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

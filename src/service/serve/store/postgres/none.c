@@ -1,6 +1,6 @@
 /* Built without libpq. */
 #include "foundation/base/error.h"
-#include "service/serve/store/parts.h"
+#include "service/serve/store/store_internal.h"
 
 static gordian_status open_none(struct store *store, struct store_found *found,
                                 gordian_error *error)
@@ -45,5 +45,5 @@ static void close_none(struct store *store)
     (void)store;
 }
 
-const struct store_keeper keeper_postgres = {
+const struct store_backend backend_postgres = {
     .open = open_none, .past = past_none, .begins = begins_none, .close = close_none};

@@ -1,14 +1,14 @@
 /*
- * PostgreSQL as the store's keeper: who leads is decided there, and everything is kept there.
+ * PostgreSQL as the store's backend: who leads is decided there, and everything is kept there.
  *
- *     link.c     the connection: opening it, asking something and waiting for the answer
- *     schema.c   our tables
- *     rows.c     batches as rows of the journal and back; incidents
- *     load.c     reading everything at the start
- *     follow.c   standing by: the journal as it grows, and the lead when it is free
- *     lead.c     leading: commits, several under way; beats, snapshots, what is deleted
- *     command.c  asking whoever leads to hand over
- *     keeper.c   all of it as a keeper; the thread
+ *     connection.c  the connection: opening it, asking something and waiting for the answer
+ *     schema.c      our tables
+ *     rows.c        batches as rows of the journal and back; incidents
+ *     load.c        reading everything at the start
+ *     standby.c     standing by: the journal as it grows, and the lead when it is free
+ *     leader.c      leading: commits, several under way; beats, snapshots, what is deleted
+ *     command.c     asking whoever leads to hand over
+ *     backend.c     all of it as a backend; the thread
  *
  * One connection. Standing by it asks ten times a second, and whenever it is notified, what is new
  * and whether the lock is free; no question stays open, for that would keep the database from
@@ -27,7 +27,7 @@
 #ifndef GORDIAN_SERVICE_SERVE_STORE_POSTGRES_POSTGRES_H
 #define GORDIAN_SERVICE_SERVE_STORE_POSTGRES_POSTGRES_H
 
-#include "service/serve/store/parts.h"
+#include "service/serve/store/store_internal.h"
 
 #include <libpq-fe.h>
 
@@ -88,7 +88,7 @@ struct pg {
     uint64_t pause_ms;   /* before the next attempt to connect */
     uint32_t lock;       /* the second key of the lock */
     int backend;         /* process of the connection that has led */
-    bool prepared;       /* the statements of lead.c */
+    bool prepared;       /* the statements of leader.c */
     uint64_t epoch;      /* that it leads with; 0: it never has */
     uint64_t batch;      /* number of the last row read, or sent */
     uint64_t rest_until; /* steady ms: after a hand-over, others go first; 0: they have */
@@ -110,7 +110,7 @@ struct pg {
     unsigned followed_count;
 };
 
-/* ---- link.c */
+/* ---- connection.c */
 
 /* Is it a connection string? What libpq says about it would quote it. */
 gordian_status pg_check(const char *conninfo, gordian_error *error);
@@ -166,7 +166,7 @@ gordian_status pg_load_past(struct store *store, uint64_t at, uint64_t after,
 /* *whole: the journal is all there. */
 gordian_status pg_past_begins(struct pg *pg, uint64_t *at, bool *whole, gordian_error *error);
 
-/* ---- follow.c */
+/* ---- standby.c */
 
 /* One turn of standing by. */
 void pg_follow_turn(struct store *store);
@@ -178,7 +178,7 @@ void pg_show_leader(struct store *store, const char *address);
 gordian_status pg_follow(struct store *store, const struct store_loader *loader, void *context,
                          bool *more, gordian_error *error);
 
-/* ---- lead.c */
+/* ---- leader.c */
 
 /* What was sent at this moment, by boot_ns in ms, and renews the lease was confirmed. */
 void pg_renewed(struct store *store, uint64_t sent);

@@ -1,0 +1,35 @@
+/* What the service tells in JSON, made fit for showing: its members, and deadlocks to be drawn. */
+#ifndef GORDIAN_CLI_SERVICE_SERVICE_JSON_H
+#define GORDIAN_CLI_SERVICE_SERVICE_JSON_H
+
+#include "foundation/base/names/interner.h"
+#include "output/show/graph.h"
+
+#include <jansson.h>
+
+/* Anything but JSON is NULL, and NULL has no members. */
+json_t *told_read(const char *text, size_t length);
+/* A member that is a string or a number; "" or 0 if there is none. */
+const char *told_text(const json_t *object, const char *key);
+uint64_t told_number(const json_t *object, const char *key);
+
+struct told_witness {
+    struct names processes, resources; /* names of this witness only */
+    uint32_t process_count, resource_count;
+    gordian_edge *edges;
+    size_t edge_room;
+    bool *waits; /* by process */
+    size_t waits_room;
+    size_t members; /* processes that wait in it */
+    gordian_witness witness;
+    struct labels labels;
+};
+
+void told_witness_init(struct told_witness *told);
+void told_witness_free(struct told_witness *told);
+/* From the value of "witness"; false: out of memory, or it is none. */
+bool told_witness_read(struct told_witness *told, const json_t *value);
+/* The process of this name, or GORDIAN_NONE. */
+uint32_t told_witness_find(const struct told_witness *told, const char *name);
+
+#endif

@@ -1,0 +1,641 @@
+/* Commands: checked, applied, and written into the journal. */
+#include "foundation/base/clock.h"
+#include "output/show/graph.h"
+#include "service/serve/core/service_internal.h"
+
+#include <string.h>
+
+#define NOBODY     GORDIAN_NONE
+#define SLICE_LOOK 16 /* declarations or removals between two looks at the clock */
+
+/* ------------------------------------------------------------------ records */
+
+bool record_begin(struct service *service, enum record_kind kind, uint32_t slot, uint32_t session,
+                  size_t more)
+{
+    struct bytes *record = &service->work->record;
+    if (service->unkept)
+        return false;
+    record->used = 0;
+    record->failed = false;
+    if (!bytes_room(record, RECORD_HEAD + more))
+        return false;
+    record->data[0] = (uint8_t)kind;
+    wire_store32(record->data + 1, slot);
+    wire_store32(record->data + 5, session);
+    record->used = RECORD_HEAD;
+    service->work->record_at = service->work->now;
+    return true;
+}
+
+void record_append(struct service *service)
+{
+    const struct service_journal *journal = &service->options.journal;
+    const struct bytes *record = &service->work->record;
+    if (service->replaying || !journal->append)
+        return;
+    service->unkept = journal->append(journal->context, service->work->record_at, record->data,
+                                      record->used) == 0;
+}
+
+void record_take_body(struct service *service, size_t frame_size)
+{
+    struct bytes *record = &service->work->record;
+    uint8_t *at = record->data + record->used;
+    memmove(at, at + WIRE_HEAD_SIZE, frame_size - WIRE_HEAD_SIZE);
+    record->used += frame_size - WIRE_HEAD_SIZE;
+}
+
+/* ------------------------------------------------------------------ quotas */
+
+/* What the limits allow may change from one start to the next; what was applied once is applied
+ * again whatever they are now. */
+static gordian_status check_names(struct service *service, const struct served *served,
+                                  uint32_t session, gordian_error *error)
+{
+    const struct service_limits *limits = &service->options.limits;
+    if (service->replaying)
+        return GORDIAN_OK;
+    if ((uint64_t)served->process_count + served->resource_count >= limits->names)
+        return FAIL_WITH(service, WIRE_QUOTA, error, "system '%s' has %u names: that is the limit",
+                         served->name, limits->names);
+    if (session != NOBODY && service->sessions[session].processes >= limits->session_names)
+        return FAIL_WITH(service, WIRE_QUOTA, error, "a session may have %u processes",
+                         limits->session_names);
+    return holder_check(service, session, 1, 0, error);
+}
+
+static gordian_status check_resources(struct service *service, const struct served *served,
+                                      uint32_t session, gordian_error *error)
+{
+    uint32_t limit = service->options.limits.session_resources;
+    if (!service->replaying && session != NOBODY && service->sessions[session].resources >= limit)
+        return FAIL_WITH(service, WIRE_QUOTA, error, "a session may add %u resources", limit);
+    gordian_status status = holder_check(service, session, 1, 0, error);
+    return status == GORDIAN_OK ? check_names(service, served, NOBODY, error) : status;
+}
+
+static gordian_status check_memory(struct service *service, gordian_error *error)
+{
+    uint64_t limit = service->options.limits.memory;
+    if (service->replaying || limit == 0 || service_memory_used(service) < limit)
+        return GORDIAN_OK;
+    service->work->retry_ms = 1000;
+    return FAIL_WITH(service, WIRE_QUOTA, error, "the service's memory is used up");
+}
+
+/* ------------------------------------------------------------------ systems */
+
+static gordian_status parse_config(const struct wire_open *open, struct served_config *config,
+                                   gordian_error *error)
+{
+    if (open->kind != SERVED_DETECT && open->kind != SERVED_AVOID)
+        return fail(error, GORDIAN_STATUS_INPUT, "a system is of the kind detect or avoid");
+    served_config_init(config, (enum served_kind)open->kind);
+    return served_config_parse(config, open->options.text, open->options.length, error);
+}
+
+static uint32_t free_slot(const struct service *service)
+{
+    uint32_t slot = 0;
+    while (slot < service->system_limit && service->systems[slot])
+        slot++;
+    return slot;
+}
+
+static bool reserve_system(struct service *service, uint32_t slot)
+{
+    if (!memory_grow32(&service->memory, &service->systems, &service->system_room, slot + 1,
+                       sizeof *service->systems))
+        return false;
+    for (; service->system_limit <= slot; service->system_limit++)
+        service->systems[service->system_limit] = NULL;
+    return true;
+}
+
+/* The engine there was may not be here any more: then another goes on. */
+static gordian_status open_any(struct service *service, const struct wire_open *open,
+                               const struct served_config *config, const gordian_allocator *memory,
+                               struct served **served, gordian_error *error)
+{
+    gordian_status status =
+        served_open(served, open->name.text, open->name.length, config, memory, error);
+    if (status != GORDIAN_STATUS_UNAVAILABLE || !service->replaying)
+        return status;
+    struct served_config other = *config;
+    strcpy(other.engine, "auto");
+    status = served_open(served, open->name.text, open->name.length, &other, memory, error);
+    if (status == GORDIAN_OK)
+        (*served)->config = *config;
+    return status;
+}
+
+static gordian_status open_served(struct service *service, const struct wire_open *open,
+                                  const struct served_config *config, struct served **served,
+                                  gordian_error *error)
+{
+    struct meter *meter = NULL;
+    TRY(service_new_meter(service, &meter, error));
+    gordian_status status = open_any(
+        service, open, config, meter ? meter_allocator(meter) : &service->memory, served, error);
+    if (status != GORDIAN_OK)
+        meter_free(meter);
+    else
+        (*served)->meter = meter;
+    return status;
+}
+
+gordian_status service_new_meter(struct service *service, struct meter **meter,
+                                 gordian_error *error)
+{
+    *meter = service->meter ? meter_new(service->meter) : NULL;
+    return service->meter && !*meter ? fail_memory(error) : GORDIAN_OK;
+}
+
+void service_close_served(struct served *served)
+{
+    struct meter *meter = served ? served->meter : NULL;
+    served_close(served);
+    meter_free(meter);
+}
+
+void service_add_system(struct service *service, uint32_t slot, struct served *served)
+{
+    served->slot = slot;
+    served->accounts = &service->accounts;
+    service->systems[slot] = served;
+    service->system_count++;
+    for (struct service_watcher *w = service->watchers; w; w = w->next)
+        if (w->systems)
+            w->systems(w->context);
+}
+
+gordian_status service_put_system(struct service *service, uint32_t slot,
+                                  const struct wire_open *open, gordian_error *error)
+{
+    struct served_config config;
+    struct served *served;
+    TRY(parse_config(open, &config, error));
+    if (!reserve_system(service, slot))
+        return fail_memory(error);
+    if (service->systems[slot])
+        return fail(error, GORDIAN_STATUS_INPUT, "there is a system at place %u already", slot);
+    TRY(open_served(service, open, &config, &served, error));
+    served->opened = service->work->now;
+    service_add_system(service, slot, served);
+    return GORDIAN_OK;
+}
+
+bool service_reserve_system(struct service *service, uint32_t slot)
+{
+    return reserve_system(service, slot);
+}
+
+static gordian_status open_new(struct service *service, uint32_t session,
+                               const struct wire_open *open, uint32_t *slot, gordian_error *error)
+{
+    uint32_t own = service->options.limits.session_systems;
+    if (session != NOBODY && service->sessions[session].systems >= own)
+        return FAIL_WITH(service, WIRE_QUOTA, error, "a session may open %u systems", own);
+    if (service->system_count >= service->options.limits.systems)
+        return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u systems: that is the limit",
+                         service->system_count);
+    gordian_status status = holder_check(service, session, 0, 1, error);
+    if (status == GORDIAN_OK)
+        status = check_memory(service, error);
+    if (status == GORDIAN_OK)
+        status = quota_check(service, session, served_system_cost(), error);
+    if (status != GORDIAN_OK)
+        return status;
+    *slot = free_slot(service);
+    size_t size = wire_put_open(NULL, 0, open);
+    if (!record_begin(service, RECORD_OPEN, *slot, session, size))
+        return fail_memory(error);
+    TRY(service_put_system(service, *slot, open, error));
+    struct bytes *record = &service->work->record;
+    record_take_body(service, wire_put_open(record->data + record->used, size, open));
+    record_append(service);
+    quota_opened(service, session, service->systems[*slot]);
+    return GORDIAN_OK;
+}
+
+gordian_status apply_open(struct service *service, uint32_t session, const struct wire_open *open,
+                          uint32_t *slot, gordian_error *error)
+{
+    const struct served *known = service_find(service, open->name.text, open->name.length);
+    struct served_config config;
+    if (!known)
+        return open_new(service, session, open, slot, error);
+    TRY(parse_config(open, &config, error));
+    char text[SERVED_CONFIG_TEXT_MAX];
+    if (!served_config_equal(&config, &known->config))
+        return FAIL_WITH(service, WIRE_OTHER_SYSTEM, error, "system '%s' exists, as %s %s",
+                         known->name, known->operations->kind,
+                         served_config_text(&known->config, text));
+    *slot = known->slot;
+    return GORDIAN_OK;
+}
+
+void service_drop_system(struct service *service, struct served *served)
+{
+    uint32_t slot = served->slot;
+    incidents_close_all(service, served);
+    for (uint32_t p = 0; p < served->process_room; p++)
+        if (served->processes[p].owner != NOBODY)
+            session_disown(service, served, p);
+    quota_closed(service, served);
+    for (struct client *client = service->clients; client; client = client->next)
+        if (client->system == slot)
+            client->system = NOBODY;
+    service->systems[slot] = NULL;
+    service->system_count--;
+    service_close_served(served);
+    for (struct service_watcher *w = service->watchers; w; w = w->next)
+        if (w->systems)
+            w->systems(w->context);
+}
+
+gordian_status apply_close(struct service *service, struct served *served, gordian_error *error)
+{
+    if (strcmp(served->name, DEFAULT_SYSTEM) == 0)
+        return FAIL_WITH(service, WIRE_IN_USE, error, "system '" DEFAULT_SYSTEM "' stays");
+    if (!record_begin(service, RECORD_CLOSE, served->slot, NOBODY, 0))
+        return fail_memory(error);
+    service_drop_system(service, served);
+    record_append(service);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ declarations */
+
+static gordian_status declare_resource(struct service *service, struct served *served,
+                                       uint32_t session, const struct wire_declaration *declaration,
+                                       bool *changed, uint32_t *id, gordian_error *error)
+{
+    const char *name = declaration->name.text;
+    size_t length = declaration->name.length;
+    bool is_new = served_find_resource(served, name, length) == NOBODY;
+    gordian_status status = is_new ? check_resources(service, served, session, error) : GORDIAN_OK;
+    if (status == GORDIAN_OK && is_new)
+        status = quota_check(service, session, served_resource_cost(served, length), error);
+    if (status == GORDIAN_OK && is_new && !served_reserve_adder(served))
+        status = fail_memory(error);
+    if (status == GORDIAN_OK)
+        status = served_declare_resource(served, name, length, declaration->units, id, error);
+    if (status == GORDIAN_OK && is_new)
+        quota_added(service, session, served, *id, length);
+    *changed = is_new || served->operations->forgets;
+    return status;
+}
+
+static gordian_status declare_process(struct service *service, struct served *served,
+                                      uint32_t session, const struct wire_declaration *declaration,
+                                      bool *changed, uint32_t *id, gordian_error *error)
+{
+    const char *name = declaration->name.text;
+    size_t length = declaration->name.length, claims = declaration->claim_count;
+    uint32_t known = served_find_process(served, name, length), payer = session;
+    bool is_new = known == NOBODY;
+    gordian_status status = is_new ? check_names(service, served, session, error) : GORDIAN_OK;
+    if (!is_new && served->processes[known].owner != NOBODY)
+        payer = served->processes[known].owner;
+    if (status == GORDIAN_OK && (is_new || claims > 0))
+        status =
+            quota_check(service, payer, served_new_process_cost(served, length, claims), error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!session_reserve(service, session))
+        return fail_memory(error);
+    TRY(served_declare_process(served, name, length, declaration->claims, claims, id, error));
+    *changed = is_new || served->operations->forgets || served->processes[*id].owner == NOBODY;
+    session_own(service, session, served, *id);
+    return GORDIAN_OK;
+}
+
+static gordian_status declare_one(struct service *service, struct served *served, uint32_t session,
+                                  const struct wire_declaration *declaration, bool *changed,
+                                  uint32_t *id, gordian_error *error)
+{
+    /* It becomes whose who sends its events; whoever names it must have room for it. */
+    if (declaration->what == WIRE_OTHER) {
+        gordian_status room = quota_check(
+            service, session, served_new_process_cost(served, declaration->name.length, 0), error);
+        if (room != GORDIAN_OK)
+            return room;
+        session = NOBODY;
+    }
+    quota_enter(service, served);
+    gordian_status status =
+        (declaration->what == WIRE_RESOURCE ? declare_resource : declare_process)(
+            service, served, session, declaration, changed, id, error);
+    return quota_leave(service, served, status, error);
+}
+
+/* Those whom a bank's declarations have served are told, and are not in any answer. */
+static void tell_served(struct service *service, struct served *served)
+{
+    size_t count;
+    const uint32_t *list = served_served(served, &count);
+    if (count > 0)
+        fence_next(service);
+    notify_granted(service, served, list, count, NULL);
+    served->served_count = 0;
+}
+
+/* Room for all that is left of the frame. */
+static gordian_status reserve_declare(struct service *service, const struct apply_declare *declare,
+                                      gordian_error *error)
+{
+    const struct wire_list *list = &declare->list;
+    struct service_work *work = service->work;
+    slice_begin(service);
+    if (list->left > WIRE_FRAME_MAX / 12)
+        return FAIL_WITH(service, WIRE_MALFORMED, error, "a frame cannot hold that many");
+    if (!memory_grow(&service->memory, &work->ids, &work->id_room, declare->count + list->left,
+                     sizeof *work->ids) ||
+        !record_begin(service, RECORD_DECLARE, declare->served->slot, declare->session,
+                      4 + (size_t)(list->end - list->at)))
+        return fail_memory(error);
+    work->record.used += 4; /* how many they are */
+    return GORDIAN_OK;
+}
+
+/* The next one of the list; true: it changed something, and belongs into the record. */
+static bool take_declaration(struct service *service, struct apply_declare *declare,
+                             const struct wire_declaration *declaration, gordian_error *error)
+{
+    bool changed = false;
+    uint32_t id = NOBODY;
+    if (declare_one(service, declare->served, declare->session, declaration, &changed, &id,
+                    error)) {
+        id = NOBODY;
+        changed = false;
+    }
+    declare->accepted |= id != NOBODY;
+    tell_served(service, declare->served);
+    service->work->ids[declare->count++] = id;
+    return changed;
+}
+
+/* The slices before were applied: that is to be answered. There is room for the ids since then. */
+static gordian_status refuse_rest(struct service *service, struct apply_declare *declare)
+{
+    for (; declare->list.left > 0; declare->list.left--)
+        service->work->ids[declare->count++] = NOBODY;
+    return GORDIAN_OK;
+}
+
+gordian_status apply_declare(struct service *service, struct apply_declare *declare,
+                             gordian_error *error)
+{
+    struct service_work *work = service->work;
+    struct wire_list *list = &declare->list;
+    struct wire_declaration declaration;
+    uint32_t kept = 0;
+    gordian_status status = check_memory(service, error);
+    if (status == GORDIAN_OK)
+        status = reserve_declare(service, declare, error);
+    if (status != GORDIAN_OK && declare->count > 0)
+        return refuse_rest(service, declare);
+    if (status != GORDIAN_OK)
+        return status;
+    const unsigned char *start = list->at;
+    while (!declare->yields && wire_next_declaration(list, &declaration, work->wants, WANTS)) {
+        if (take_declaration(service, declare, &declaration, error)) {
+            bytes_put(&work->record, start, (size_t)(list->at - start));
+            kept++;
+        }
+        start = list->at;
+        declare->yields = declare->sliced && list->left > 0 && declare->count % SLICE_LOOK == 0 &&
+                          slice_is_over(work, clock_ns());
+    }
+    wire_store32(work->record.data + RECORD_HEAD, kept);
+    if (kept > 0)
+        record_append(service);
+    if (declare->yields)
+        return GORDIAN_OK;
+    if (list->left > 0)
+        return FAIL_WITH(service, WIRE_MALFORMED, error, "declaration %zu is malformed",
+                         declare->count + 1);
+    /* A quota is no fault of the names: that is to be told, if it can be. */
+    return !declare->accepted && work->code == WIRE_QUOTA ? GORDIAN_STATUS_INPUT : GORDIAN_OK;
+}
+
+gordian_status apply_declaration(struct service *service, struct served *served, uint32_t session,
+                                 const struct wire_declaration *declaration, uint32_t *id,
+                                 gordian_error *error)
+{
+    size_t size = wire_put_declare(NULL, 0, declaration, 1);
+    TRY(check_memory(service, error));
+    if (!record_begin(service, RECORD_DECLARE, served->slot, session, size))
+        return fail_memory(error);
+    bool changed = false;
+    TRY(declare_one(service, served, session, declaration, &changed, id, error));
+    tell_served(service, served);
+    struct bytes *record = &service->work->record;
+    record_take_body(service, wire_put_declare(record->data + record->used, size, declaration, 1));
+    if (changed)
+        record_append(service);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ removal, weights, labels */
+
+static gordian_status check_removable(struct service *service, struct served *served, uint8_t what,
+                                      uint32_t id, gordian_error *error)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    bool process = what == WIRE_PROCESS;
+    const char *name = process ? served_process_name(served, id, buffer)
+                               : served_resource_name(served, id, buffer);
+    if (!name)
+        return FAIL_WITH(service, WIRE_BAD_VALUE, error, "there is no %s %u",
+                         process ? "process" : "resource", id);
+    const gordian_edge *edges;
+    size_t first = 0, second = 0;
+    gordian_status status =
+        served_edges(served, process ? SERVED_HELD : SERVED_HOLDERS, id, &edges, &first, error);
+    if (status == GORDIAN_OK)
+        status = served_edges(served, process ? SERVED_WANTED : SERVED_WAITERS, id, &edges, &second,
+                              error);
+    if (status == GORDIAN_OK && first + second > 0)
+        return FAIL_WITH(service, WIRE_IN_USE, error,
+                         process ? "'%.60s' holds or waits for something"
+                                 : "'%.60s' is held or waited for",
+                         name);
+    return status;
+}
+
+static gordian_status remove_resource(struct service *service, struct served *served, uint32_t id,
+                                      gordian_error *error)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    const char *name = served_resource_name(served, id, buffer);
+    size_t length = name ? strlen(name) : 0;
+    uint64_t labels = tags_cost(&served->tags, TAGS_RESOURCE, id);
+    uint32_t payer = quota_adder(service, served, id);
+    TRY(served_remove_resource(served, id, error));
+    served_charge(served, payer, labels, 0);
+    quota_removed(service, served, id, length);
+    return GORDIAN_OK;
+}
+
+/* Nobody holds or waits: it can only fail where a bank's resource is still claimed. */
+static gordian_status remove_one(struct service *service, struct served *served, uint8_t what,
+                                 uint32_t id, gordian_error *error)
+{
+    if (what == WIRE_RESOURCE)
+        return remove_resource(service, served, id, error);
+    if (served->operations->forgets)
+        return FAIL_WITH(service, WIRE_BAD_VALUE, error,
+                         "a process of a system that avoids goes with its exit");
+    session_disown(service, served, id);
+    return served_remove_process(served, id, error);
+}
+
+gordian_status apply_removal(struct service *service, struct served *served, uint8_t what,
+                             uint32_t id, gordian_error *error)
+{
+    size_t size = wire_put_remove(NULL, 0, what, &id, 1);
+    TRY(check_removable(service, served, what, id, error));
+    if (!record_begin(service, RECORD_REMOVE, served->slot, NOBODY, size))
+        return fail_memory(error);
+    TRY(remove_one(service, served, what, id, error));
+    struct bytes *record = &service->work->record;
+    record_take_body(service, wire_put_remove(record->data + record->used, size, what, &id, 1));
+    record_append(service);
+    return GORDIAN_OK;
+}
+
+static gordian_status check_next(struct service *service, const struct apply_remove *remove,
+                                 uint32_t id, gordian_error *error)
+{
+    gordian_status status =
+        client_may_remove(remove->client, remove->served, remove->what, id, error);
+    return status == GORDIAN_OK ? check_removable(service, remove->served, remove->what, id, error)
+                                : status;
+}
+
+static bool removal_yields(struct service *service, const struct apply_remove *remove)
+{
+    uint32_t left = remove->list.left;
+    return left > 0 && left % SLICE_LOOK == 0 && slice_is_over(service->work, clock_ns());
+}
+
+/* Before the first one is removed: so a frame that names one in use removes none. */
+static gordian_status check_all(struct service *service, struct apply_remove *remove,
+                                gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    uint32_t id;
+    while (status == GORDIAN_OK && !remove->yields && wire_next_id(&remove->list, &id)) {
+        status = check_next(service, remove, id, error);
+        remove->yields = removal_yields(service, remove);
+    }
+    if (status == GORDIAN_OK && !remove->yields) {
+        remove->checked = true;
+        remove->list = remove->all;
+    }
+    return status;
+}
+
+/* One that was checked in an earlier slice may be in use since then, or another's. */
+static gordian_status remove_next(struct service *service, const struct apply_remove *remove,
+                                  uint32_t id, gordian_error *error)
+{
+    gordian_status status = remove->resumed ? check_next(service, remove, id, error) : GORDIAN_OK;
+    return status == GORDIAN_OK ? remove_one(service, remove->served, remove->what, id, error)
+                                : status;
+}
+
+/* The record has what was removed, also if it fails at the next one. */
+static gordian_status remove_all(struct service *service, struct apply_remove *remove,
+                                 gordian_error *error)
+{
+    struct bytes *record = &service->work->record;
+    gordian_status status = GORDIAN_OK;
+    uint32_t done = 0, id;
+    if (!record_begin(service, RECORD_REMOVE, remove->served->slot, NOBODY,
+                      5 + 4 * (size_t)remove->list.left))
+        return fail_memory(error);
+    record->data[RECORD_HEAD] = remove->what;
+    record->used += 5; /* with how many they are */
+    while (!remove->yields && wire_next_id(&remove->list, &id)) {
+        status = remove_next(service, remove, id, error);
+        if (status != GORDIAN_OK)
+            break;
+        bytes_put(record, remove->list.at - 4, 4);
+        done++;
+        remove->yields = removal_yields(service, remove);
+    }
+    wire_store32(record->data + RECORD_HEAD + 1, done);
+    if (done > 0)
+        record_append(service);
+    return status;
+}
+
+gordian_status apply_remove(struct service *service, struct apply_remove *remove,
+                            gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    slice_begin(service);
+    if (!remove->checked)
+        status = check_all(service, remove, error);
+    return status == GORDIAN_OK && !remove->yields ? remove_all(service, remove, error) : status;
+}
+
+gordian_status apply_weigh(struct service *service, struct served *served,
+                           const struct wire_weigh *weigh, gordian_error *error)
+{
+    size_t size = wire_put_weigh(NULL, 0, weigh);
+    char buffer[GORDIAN_NAME_MAX + 1];
+    if (!served_process_name(served, weigh->process, buffer))
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", weigh->process);
+    if (!record_begin(service, RECORD_WEIGH, served->slot, NOBODY, size))
+        return fail_memory(error);
+    gordian_status status =
+        served_weigh(served, weigh->process, weigh->priority, weigh->cost, error);
+    if (status != GORDIAN_OK)
+        return status;
+    struct bytes *record = &service->work->record;
+    record_take_body(service, wire_put_weigh(record->data + record->used, size, weigh));
+    record_append(service);
+    return GORDIAN_OK;
+}
+
+/* Whose quotas the labels count for. */
+static uint32_t label_payer(const struct service *service, const struct served *served,
+                            const struct wire_label *label)
+{
+    return label->what == WIRE_PROCESS ? served->processes[label->id].owner
+                                       : quota_adder(service, served, label->id);
+}
+
+static bool is_there(const struct served *served, const struct wire_label *label)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    if (label->what == WIRE_PROCESS)
+        return served_process_name(served, label->id, buffer) != NULL;
+    return !served_is_await(served, label->id) &&
+           served_resource_name(served, label->id, buffer) != NULL;
+}
+
+gordian_status apply_label(struct service *service, struct served *served, uint32_t session,
+                           const struct wire_label *label, gordian_error *error)
+{
+    size_t size = wire_put_label(NULL, 0, label);
+    if (!is_there(served, label))
+        return FAIL_WITH(service, WIRE_BAD_VALUE, error, "there is no %s %u",
+                         label->what == WIRE_PROCESS ? "process" : "resource", label->id);
+    uint32_t payer = label_payer(service, served, label);
+    TRY(quota_check(service, payer != NOBODY ? payer : session,
+                    tags_more_cost(label->texts, label->count), error));
+    if (!record_begin(service, RECORD_LABEL, served->slot, NOBODY, size))
+        return fail_memory(error);
+    TRY(served_label(served, label->what == WIRE_PROCESS ? TAGS_PROCESS : TAGS_RESOURCE, label->id,
+                     label->texts, label->count, payer, error));
+    struct bytes *record = &service->work->record;
+    record_take_body(service, wire_put_label(record->data + record->used, size, label));
+    record_append(service);
+    return GORDIAN_OK;
+}

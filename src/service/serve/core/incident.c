@@ -1,0 +1,585 @@
+/*
+ * Incidents: what stays to be told of a deadlock.
+ *
+ * An incident begins with the request that closes a deadlock. Its members are the processes of the
+ * witness that are not members of another one. It ends when none of them is deadlocked any more,
+ * which can only come about by somebody giving up: a cancel, an exit, recovery, a lost session; not
+ * always of a member, where a witness leads through the members of several incidents.
+ *
+ * In a system of one-unit resources an incident is a cycle. The engine knows who closed it, and
+ * says whose cancel or exit has opened it again; its members need not be listed, and a cycle of
+ * half a million processes begins and ends as quickly as one of two. Who is on it is looked at some
+ * at a time, for those who ask and for those who want to be told.
+ *
+ * Requests that come to wait behind a deadlock do not begin another one; they are counted. Where
+ * units are counted, some of them may be deadlocked without it, too: when the last incident has
+ * ended and somebody can still never run again, the next one begins there and then.
+ * Ids are handed out in the order of the journal, so a replay gives every incident its own again.
+ */
+#include "engines/detect/system.h"
+#include "service/serve/core/service_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NOBODY GORDIAN_NONE
+/* Names written out for one incident. */
+#define NAMES_MAX  2000
+#define LABELS_MAX 64 /* likewise */
+/* Of those on a cycle so many are looked at in a turn of the loop. */
+#define WALK_SOME 4096
+
+/* ------------------------------------------------------------------ texts */
+
+/* An array on its own, ended by NUL. */
+static void text_begin(struct json *json, struct output *text)
+{
+    text_clear(text);
+    *json = (struct json){.out = text};
+}
+
+static const char *text_end(struct output *text)
+{
+    output_char(text, '\0');
+    return text->failure ? NULL : text->buffer;
+}
+
+static const char *names_text_of(struct served *served, const uint32_t *members, size_t count,
+                                 struct output *text)
+{
+    struct json json;
+    char buffer[GORDIAN_NAME_MAX + 1];
+    text_begin(&json, text);
+    json_open(&json, NULL, '[');
+    for (size_t i = 0; i < count && i < NAMES_MAX; i++) {
+        const char *name =
+            members[i] == NOBODY ? NULL : served_process_name(served, members[i], buffer);
+        if (name)
+            json_text(&json, name);
+    }
+    json_shut(&json);
+    return text_end(text);
+}
+
+static const char *witness_text(struct served *served, const gordian_witness *witness,
+                                struct output *text)
+{
+    struct labels labels = labels_of_system(served->system);
+    gordian_witness brief = *witness;
+    struct json json;
+    if (brief.count > 2 * NAMES_MAX)
+        brief.count = 2 * NAMES_MAX;
+    text_begin(&json, text);
+    json_witness(&json, NULL, &labels, &brief);
+    return text_end(text);
+}
+
+static void add_labels(struct json *json, struct served *served, enum tags_of of, uint32_t id,
+                       uint32_t told[LABELS_MAX], size_t *count)
+{
+    for (uint32_t i = 0; i < tags_count(&served->tags, of, id); i++) {
+        const char *text = tags_text(&served->tags, of, id, i);
+        uint32_t number = tags_find(&served->tags, text);
+        size_t at = 0;
+        while (at < *count && told[at] != number)
+            at++;
+        if (at < *count || at == LABELS_MAX)
+            continue;
+        told[(*count)++] = number;
+        json_text(json, text);
+    }
+}
+
+/* Of everybody and everything in it, each once; NULL: there are none. */
+static const char *labels_text(struct served *served, const gordian_witness *witness,
+                               struct output *text)
+{
+    uint32_t told[LABELS_MAX];
+    size_t count = 0;
+    struct json json;
+    if (served->tags.limit == 0)
+        return NULL;
+    text_begin(&json, text);
+    json_open(&json, NULL, '[');
+    for (size_t i = 0; i < witness->count && i < 2 * NAMES_MAX; i++) {
+        add_labels(&json, served, TAGS_PROCESS, witness->edges[i].process, told, &count);
+        add_labels(&json, served, TAGS_RESOURCE, witness->edges[i].resource, told, &count);
+    }
+    json_shut(&json);
+    return count ? text_end(text) : NULL;
+}
+
+/* ------------------------------------------------------------------ places */
+
+/* Its place is free from here on; whoever still names it has another serial number. */
+static void free_place(struct service *service, struct served *served, uint32_t place)
+{
+    struct open_incident *open = &served->incidents[place];
+    served->cycles -= open->cycle;
+    service->work->walking -= open->walked != NOBODY;
+    memory_free_all(&served->memory, open->members, open->concerned);
+    *open = (struct open_incident){.serial = open->serial + 1, .requester = served->incident_free};
+    served->incident_free = place;
+    served->incident_count--;
+}
+
+/* NOBODY: no memory. */
+static uint32_t take_place(struct served *served)
+{
+    uint32_t place = served->incident_free;
+    if (place != NOBODY) {
+        served->incident_free = served->incidents[place].requester;
+        return place;
+    }
+    place = served->incident_limit;
+    if (!memory_grow32(&served->memory, &served->incidents, &served->incident_room, place + 1,
+                       sizeof *served->incidents))
+        return NOBODY;
+    served->incidents[place] = (struct open_incident){0};
+    served->incident_limit++;
+    return place;
+}
+
+/* One that stands, the same as long as it does. */
+static struct open_incident *some_incident(struct served *served)
+{
+    while (served->some_place >= served->incident_limit ||
+           served->incidents[served->some_place].id == 0)
+        served->some_place = (served->some_place + 1) % served->incident_limit;
+    return &served->incidents[served->some_place];
+}
+
+/* ------------------------------------------------------------------ members */
+
+static void join_incident(struct served *served, uint32_t place, uint32_t process)
+{
+    served->processes[process].incident = place;
+    served->processes[process].serial = served->incidents[place].serial;
+}
+
+static bool is_member(const struct served *served, uint32_t place, uint32_t process)
+{
+    return process != NOBODY && served_incident(served, process) == place;
+}
+
+/* Lists everybody who waits in the witness as a member, each once. False: no memory. */
+static bool list_members(struct served *served, uint32_t place, const gordian_witness *witness)
+{
+    struct open_incident *open = &served->incidents[place];
+    open->members = memory_alloc(&served->memory, (witness->count + 1) * sizeof(uint32_t));
+    if (!open->members)
+        return false;
+    for (size_t i = 0; i < witness->count; i++) {
+        uint32_t process = witness->edges[i].process;
+        if (!witness->edges[i].waits || served_incident(served, process) != NOBODY)
+            continue;
+        join_incident(served, place, process);
+        open->members[open->member_count++] = process;
+    }
+    return true;
+}
+
+/* The first of them, for texts: of a cycle, as the witness has them. */
+static size_t first_members(const struct open_incident *open, const gordian_witness *witness,
+                            uint32_t few[NAMES_MAX])
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < open->member_count && count < NAMES_MAX; i++)
+        few[count++] = open->members[i];
+    for (size_t i = 0; open->cycle && i < witness->count && count < NAMES_MAX; i++)
+        if (witness->edges[i].waits)
+            few[count++] = witness->edges[i].process;
+    return count;
+}
+
+/* ------------------------------------------------------------------ who is on a cycle */
+
+static void note_concerned(struct service *service, struct served *served,
+                           struct open_incident *open, uint32_t owner)
+{
+    if (owner == NOBODY || service->sessions[owner].met == open->id ||
+        !memory_grow32(&served->memory, &open->concerned, &open->concerned_room,
+                       open->concerned_count + 1, sizeof *open->concerned))
+        return;
+    service->sessions[owner].met = open->id;
+    open->concerned[open->concerned_count++] = owner;
+}
+
+/* Looks at some more of those on a cycle, which may be half of all there are. */
+static void walk_some(struct service *service, struct served *served, uint32_t place)
+{
+    struct open_incident *open = &served->incidents[place];
+    served->marked++;
+    for (unsigned i = 0; i < WALK_SOME && open->walked != NOBODY; i++) {
+        uint32_t at = open->walked;
+        join_incident(served, place, at);
+        note_concerned(service, served, open, served->processes[at].owner);
+        at = system_next_ahead(served->system, at);
+        open->walked = at == open->requester ? NOBODY : at;
+    }
+    if (!open->cycle) /* it has been listed meanwhile */
+        open->walked = NOBODY;
+}
+
+static void begin_cycle(struct service *service, struct served *served, uint32_t place)
+{
+    struct open_incident *open = &served->incidents[place];
+    open->cycle = true;
+    served->cycles++;
+    open->walked = open->requester;
+    walk_some(service, served, place);
+    service->work->walking += open->walked != NOBODY;
+}
+
+/* ------------------------------------------------------------------ the beginning */
+
+/* Of the incidents of one second only so many are kept with what led to them. */
+static bool keep_replay(struct service *service)
+{
+    struct service_work *work = service->work;
+    uint64_t second = work->now / 1000;
+    if (second != work->replay_second) {
+        work->replay_second = second;
+        work->replays = 0;
+    }
+    return work->replays++ < service->options.limits.incidents_second;
+}
+
+/* Marks the sessions that it concerns: `leaver` has just left. */
+static void mark_concerned(struct service *service, const struct served *served,
+                           const struct open_incident *open, uint32_t leaver)
+{
+    notify_begin(service);
+    notify_mark_owners(service, served, &leaver, 1);
+    notify_mark_owners(service, served, open->members, open->member_count);
+    notify_mark_sessions(service, open->concerned, open->concerned_count);
+}
+
+/* Its labels are kept beside it. */
+static void keep_incident(struct service *service, const struct incident *incident)
+{
+    const struct service_journal *journal = &service->options.journal;
+    const struct incident beside = {.id = incident->id | INCIDENT_LABELS,
+                                    .system = incident->system,
+                                    .processes = incident->labels};
+    if (journal->incident)
+        journal->incident(journal->context, incident);
+    if (journal->incident && incident->labels)
+        journal->incident(journal->context, &beside);
+}
+
+static void tell_begin(struct service *service, struct served *served,
+                       const struct open_incident *open, const gordian_witness *witness,
+                       enum notify_who who)
+{
+    struct service_work *work = service->work;
+    char requester[GORDIAN_NAME_MAX + 1];
+    uint32_t few[NAMES_MAX];
+    size_t count = first_members(open, witness, few);
+    struct incident incident = {
+        .id = open->id,
+        .system = served->name,
+        .at = open->at,
+        .requester = served_process_name(served, open->requester, requester),
+        .witness = witness_text(served, witness, &work->text),
+        .processes = names_text_of(served, few, count, &work->more),
+    };
+    incident.labels = labels_text(served, witness, &work->labels);
+    if (who != NOTIFY_MEMBERS && keep_replay(service)) {
+        text_clear(&work->replay);
+        incident_replay(service, served, few, count, &work->replay);
+        incident.replay = text_end(&work->replay);
+    }
+    if (who != NOTIFY_MEMBERS)
+        keep_incident(service, &incident);
+    mark_concerned(service, served, open, NOBODY);
+    notify_incident(service, served, &incident, who);
+}
+
+/* The one at this place begins: it has a requester. False: no memory. */
+static bool fill_place(struct service *service, struct served *served, uint32_t place,
+                       const gordian_witness *witness)
+{
+    struct open_incident *open = &served->incidents[place];
+    served->incident_count++;
+    open->walked = NOBODY;
+    if (system_closed_by(served->system, open->requester) == open->requester) {
+        begin_cycle(service, served, place);
+        return true;
+    }
+    bool listed = list_members(served, place, witness);
+    if (!listed)
+        free_place(service, served, place);
+    return listed;
+}
+
+void incident_begin(struct service *service, struct served *served, uint32_t requester,
+                    uint8_t outcome)
+{
+    gordian_witness witness;
+    if (outcome == GORDIAN_OUTCOME_DOOMED && served->incident_count > 0) {
+        some_incident(served)->doomed++;
+        return;
+    }
+    if (!served_list_cycles(served) || served_incident(served, requester) != NOBODY)
+        return; /* it awaits more, and was deadlocked before */
+    uint64_t id = service->next_incident++;
+    served->counters.incidents++;
+    if (system_explain_some(served->system, requester, (size_t)2 * NAMES_MAX, &witness, NULL))
+        return;
+    uint32_t place = take_place(served);
+    if (place == NOBODY)
+        return;
+    struct open_incident *open = &served->incidents[place];
+    open->id = id;
+    open->at = service->work->now;
+    open->requester = requester;
+    if (!fill_place(service, served, place, &witness) || service->replaying)
+        return;
+    open->untold = open->walked != NOBODY;
+    tell_begin(service, served, open, &witness, open->untold ? NOTIFY_OTHERS : NOTIFY_ALL);
+}
+
+/* All on the cycle are known now: they are told. */
+static void end_walk(struct service *service, struct served *served, struct open_incident *open)
+{
+    gordian_witness witness;
+    service->work->walking--;
+    if (!open->untold)
+        return;
+    open->untold = false;
+    mark_concerned(service, served, open, NOBODY);
+    if (notify_has_members(service, served) &&
+        system_explain_some(served->system, open->requester, (size_t)2 * NAMES_MAX, &witness,
+                            NULL) == GORDIAN_OK)
+        tell_begin(service, served, open, &witness, NOTIFY_MEMBERS);
+}
+
+bool incidents_walk(struct service *service)
+{
+    for (uint32_t i = 0; i < service->system_limit && service->work->walking > 0; i++) {
+        struct served *served = service->systems[i];
+        for (uint32_t j = 0; served && j < served->incident_limit; j++) {
+            struct open_incident *open = &served->incidents[j];
+            if (open->id == 0 || open->walked == NOBODY)
+                continue;
+            walk_some(service, served, j);
+            if (open->walked == NOBODY)
+                end_walk(service, served, open);
+            return service->work->walking > 0;
+        }
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------ the end */
+
+/* Who has left is told, too. Of a cycle that ends before all on it were looked at the rest need not
+ * know. */
+static void tell_end(struct service *service, struct served *served,
+                     const struct open_incident *open, const char *how, const char *victim,
+                     uint32_t leaver)
+{
+    const struct service_journal *journal = &service->options.journal;
+    char requester[GORDIAN_NAME_MAX + 1];
+    struct incident incident = {
+        .id = open->id,
+        .system = served->name,
+        .at = open->at,
+        .ended = service->work->now,
+        .how = how,
+        .requester = served_process_name(served, open->requester, requester),
+        .victim = victim,
+    };
+    if (journal->incident)
+        journal->incident(journal->context, &incident);
+    mark_concerned(service, served, open, leaver);
+    notify_incident(service, served, &incident, NOTIFY_ALL);
+}
+
+static void end_incident(struct service *service, struct served *served, uint32_t place,
+                         const char *how, bool victim, uint32_t leaver)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    if (!service->replaying)
+        tell_end(service, served, &served->incidents[place], how,
+                 victim ? served_process_name(served, leaver, buffer) : NULL, leaver);
+    free_place(service, served, place);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Is any of its members among the deadlocked, ascending? */
+static bool still_stands(const struct served *served, uint32_t place, const uint32_t *dead,
+                         size_t count)
+{
+    const struct open_incident *open = &served->incidents[place];
+    for (uint32_t i = 0; i < open->member_count; i++)
+        if (count > 0 && is_member(served, place, open->members[i]) &&
+            bsearch(&open->members[i], dead, count, sizeof *dead, compare_ids))
+            return true;
+    return false;
+}
+
+/* Somebody has given up in a system whose units are counted: that may end any of the incidents. */
+static void settle_incidents(struct service *service, struct served *served, const char *how,
+                             bool victim, uint32_t leaver)
+{
+    const uint32_t *dead;
+    size_t count;
+    if (gordian_deadlocked(served->system, &dead, &count, NULL))
+        return; /* no memory: the next one to leave settles it */
+    for (uint32_t i = served->incident_limit; i-- > 0;)
+        if (served->incidents[i].id && !still_stands(served, i, dead, count))
+            end_incident(service, served, i, how, victim, leaver);
+    /* recovery goes on until nobody is left */
+    if (served->incident_count == 0 && count > 0 && !victim)
+        incident_begin(service, served, dead[0], GORDIAN_OUTCOME_DEADLOCK);
+}
+
+void incident_left(struct service *service, struct served *served, uint32_t process,
+                   const char *how, bool victim)
+{
+    uint32_t place = served->left;
+    served->left = NOBODY;
+    if (place == NOBODY)
+        return;
+    struct open_incident *open = &served->incidents[place];
+    for (uint32_t i = 0; i < open->member_count; i++)
+        if (open->members[i] == process)
+            open->members[i] = NOBODY;
+    served->processes[process].incident = NOBODY;
+    if (gordian_system_model(served->system) == GORDIAN_MODEL_SINGLE_UNIT)
+        end_incident(service, served, place, how, victim, process); /* a cycle, and it is broken */
+    else
+        settle_incidents(service, served, how, victim, process);
+}
+
+void incidents_close_all(struct service *service, struct served *served)
+{
+    for (uint32_t i = served->incident_limit; i-- > 0;)
+        if (served->incidents[i].id)
+            end_incident(service, served, i, "closed", false, NOBODY);
+}
+
+/* ------------------------------------------------------------------ snapshots */
+
+static uint32_t cycle_length(const struct served *served, uint32_t requester)
+{
+    uint32_t count = 0, at = requester;
+    do {
+        at = system_next_ahead(served->system, at);
+        count++;
+    } while (at != requester);
+    return count;
+}
+
+static void save_members(const struct served *served, uint32_t place, struct bytes *bytes)
+{
+    const struct open_incident *open = &served->incidents[place];
+    uint32_t at = open->requester, length = open->cycle ? cycle_length(served, at) : 0;
+    uint32_t count = length;
+    for (uint32_t i = 0; i < open->member_count; i++)
+        count += is_member(served, place, open->members[i]);
+    bytes_u64(bytes, count);
+    for (uint32_t i = 0; i < length; i++, at = system_next_ahead(served->system, at))
+        bytes_u64(bytes, at);
+    for (uint32_t i = 0; i < open->member_count; i++)
+        if (is_member(served, place, open->members[i]))
+            bytes_u64(bytes, open->members[i]);
+}
+
+void incidents_save(const struct served *served, struct bytes *bytes)
+{
+    bytes_u64(bytes, served->incident_count);
+    for (uint32_t i = 0; i < served->incident_limit; i++) {
+        const struct open_incident *open = &served->incidents[i];
+        if (open->id == 0)
+            continue;
+        bytes_u64(bytes, open->id);
+        bytes_u64(bytes, open->at);
+        bytes_u64(bytes, open->requester);
+        bytes_u64(bytes, open->doomed);
+        save_members(served, i, bytes);
+    }
+}
+
+static gordian_status load_members(struct served *served, uint32_t place, struct bytes_in *in,
+                                   uint64_t count, gordian_error *error)
+{
+    struct open_incident *open = &served->incidents[place];
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t process = bytes_take_u64(in);
+        if (in->bad || process >= served->process_room ||
+            served_incident(served, (uint32_t)process) != NOBODY)
+            return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: members of an incident");
+        join_incident(served, place, (uint32_t)process);
+        open->members[i] = (uint32_t)process;
+        open->member_count = (uint32_t)i + 1;
+    }
+    return GORDIAN_OK;
+}
+
+/* Are its members the cycle of its requester, and does the engine know that? */
+static bool is_cycle(const struct served *served, const struct open_incident *open)
+{
+    uint32_t at = open->requester;
+    if (open->member_count == 0 || system_closed_by(served->system, at) == NOBODY)
+        return false;
+    for (uint32_t i = 0; i < open->member_count; i++) {
+        if ((i > 0 && at == open->requester) || open->members[i] != at)
+            return false;
+        at = system_next_ahead(served->system, at);
+    }
+    return at == open->requester;
+}
+
+/* It need not be listed, then. */
+static void drop_members(struct service *service, struct served *served, struct open_incident *open)
+{
+    for (uint32_t i = 0; i < open->member_count; i++)
+        note_concerned(service, served, open, served->processes[open->members[i]].owner);
+    memory_free(&served->memory, open->members);
+    open->members = NULL;
+    open->member_count = 0;
+    open->cycle = true;
+    served->cycles++;
+}
+
+static gordian_status load_one(struct service *service, struct served *served, struct bytes_in *in,
+                               gordian_error *error)
+{
+    struct open_incident next = {
+        .id = bytes_take_u64(in), .at = bytes_take_u64(in), .walked = NOBODY};
+    next.requester = (uint32_t)bytes_take_upto(in, UINT32_MAX);
+    next.doomed = (uint32_t)bytes_take_upto(in, UINT32_MAX);
+    uint64_t count = bytes_take_count(in);
+    if (in->bad || next.id == 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: incidents");
+    uint32_t place = take_place(served);
+    if (place == NOBODY)
+        return fail_memory(error);
+    struct open_incident *open = &served->incidents[place];
+    *open = next;
+    served->incident_count++;
+    open->members = memory_alloc(&served->memory, (count + 1) * sizeof *open->members);
+    if (!open->members)
+        return fail_memory(error);
+    TRY(load_members(served, place, in, count, error));
+    if (is_cycle(served, open))
+        drop_members(service, served, open);
+    return GORDIAN_OK;
+}
+
+gordian_status incidents_load(struct service *service, struct served *served, struct bytes_in *in,
+                              gordian_error *error)
+{
+    uint64_t count = bytes_take_count(in);
+    for (uint64_t i = 0; i < count; i++)
+        TRY(load_one(service, served, in, error));
+    return GORDIAN_OK;
+}

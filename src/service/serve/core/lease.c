@@ -1,0 +1,108 @@
+/*
+ * Leases: their clock, and whose is over.
+ *
+ * Whoever is silent for longer than its lease loses its session. Silent means that nothing has
+ * *arrived*, so what waits to be read counts before anybody is judged; and time in which the
+ * service could not have listened is nobody's silence. The clock of leases therefore stands still
+ * while the service does: a process that was stopped, a machine that was paused, a turn of the loop
+ * that took long. It ticks in steps of at most STALL_MS. While the journal cannot be written it
+ * stands still, too: nothing is answered then, and nothing could be given to anybody else.
+ */
+#include "service/serve/core/service_internal.h"
+
+/* Looked at less often than that, the service has stood still: it ticks every TICK_MS. */
+#define STALL_MS (2 * TICK_MS)
+/* So long somebody who has come in time may take to be heard; no flood can make that longer. */
+#define DOOR_MS 1000
+
+/* ------------------------------------------------------------------ the clock */
+
+void lease_set_time(struct service *service)
+{
+    service->work->steady = service_steady(service);
+}
+
+void lease_see_time(struct service *service)
+{
+    struct service_work *work = service->work;
+    struct service_counters *counters = &service->counters;
+    uint64_t steady = service_steady(service), gap = steady - work->steady;
+    work->steady = steady;
+    if (service_is_cut_off(service)) {
+        gap = 0;
+    } else if (gap > STALL_MS) {
+        counters->stalls++;
+        counters->stalled_ms += gap - TICK_MS;
+        gap = TICK_MS;
+    }
+    work->lease += gap;
+}
+
+void session_touch(struct service *service, struct session *session)
+{
+    struct service_work *work = service->work;
+    if (session->lease_ms == 0) {
+        session->deadline = UINT64_MAX;
+        return;
+    }
+    session->deadline = work->lease + session->lease_ms;
+    if (session->deadline < work->deadline)
+        work->deadline = session->deadline;
+}
+
+/* ------------------------------------------------------------------ whose is over */
+
+static void end_lease(struct service *service, uint32_t slot)
+{
+    struct client *client = service->sessions[slot].client;
+    session_lost(service, slot);
+    if (!client)
+        return;
+    client_error(client, WIRE_NO_SESSION, 0, 0, "silent for longer than the lease");
+    client->closing = true;
+    client_wake(client);
+}
+
+static bool is_over(const struct service *service, const struct session *session)
+{
+    return session->in_use && !session->ending && session->deadline <= service->work->lease;
+}
+
+/* Does somebody wait to be heard who may be one of those that are not connected, and came in time?
+ */
+static bool is_unheard(const struct service *service)
+{
+    const struct service_options *options = &service->options;
+    const struct service_work *work = service->work;
+    uint64_t late = DOOR_MS; /* the latest of them */
+    for (uint32_t i = 0; i < service->session_limit; i++) {
+        const struct session *session = &service->sessions[i];
+        if (!session->client && is_over(service, session) && work->lease - session->deadline < late)
+            late = work->lease - session->deadline;
+    }
+    return late < DOOR_MS && options->unheard &&
+           options->unheard(options->unheard_context, work->steady - late);
+}
+
+/* May it have said something that was not read yet? */
+static bool may_have_spoken(const struct service *service, const struct session *session,
+                            bool unheard)
+{
+    const struct client *client = session->client;
+    return client ? client->has_more && client->has_more(client)
+                  : unheard && service->work->lease - session->deadline < DOOR_MS;
+}
+
+void lease_judge(struct service *service)
+{
+    struct service_work *work = service->work;
+    bool unheard = is_unheard(service);
+    work->deadline = UINT64_MAX;
+    for (uint32_t i = 0; i < service->session_limit; i++) {
+        const struct session *session = &service->sessions[i];
+        if (is_over(service, session) && !may_have_spoken(service, session, unheard))
+            end_lease(service, i);
+        else if (session->in_use && !session->ending && session->deadline < work->deadline)
+            work->deadline = session->deadline;
+    }
+}

@@ -1,0 +1,569 @@
+/*
+ * The form of lines: a line of a trace is an event, answered by a line of JSON as `gordian detect
+ * --json` and `gordian avoid --json` print it; a declaration is answered only if it is refused.
+ * What else can be said is in core/line_verbs.c.
+ *
+ * A process comes into being with its first event that is not refused, as in a trace.
+ */
+#include "output/show/graph.h"
+#include "service/serve/core/service_internal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NOBODY GORDIAN_NONE
+/* Names nobody, but is not NONE: a hand-over to a process that does not exist. */
+#define STRANGER (GORDIAN_NONE - 1)
+#define LINE_MAX WIRE_FRAME_MAX
+
+/* ------------------------------------------------------------------ the reader */
+
+static ptrdiff_t read_line(void *context, char *buffer, size_t size)
+{
+    struct line_source *line = context;
+    size_t count = line->left < size ? line->left : size;
+    memcpy(buffer, line->text, count);
+    for (size_t i = 0; i < count && line->blank > 0; i++, line->blank--)
+        buffer[i] = ' ';
+    line->text += count;
+    line->left -= count;
+    return (ptrdiff_t)count;
+}
+
+gordian_status lines_open(struct service *service, gordian_error *error)
+{
+    const gordian_source source = {read_line, &service->work->line};
+    return trace_open_text(&service->work->trace, &source, &service->memory, error);
+}
+
+void lines_close(struct service *service)
+{
+    gordian_trace_close(&service->work->trace);
+}
+
+/* Sets the reader to one line, its newline included. */
+static void set_line(struct client *client, const char *text, size_t length, size_t blank)
+{
+    struct service_work *work = client->service->work;
+    work->line = (struct line_source){text, length, blank};
+    reader_restart(&work->trace.inside->reader, client->lines - 1);
+}
+
+/* ------------------------------------------------------------------ names */
+
+static uint32_t find_process(const struct served *served, const gordian_word *name)
+{
+    return served_find_process(served, name->text, name->length);
+}
+
+static uint32_t find_resource(const struct served *served, const gordian_word *name)
+{
+    return served_find_resource(served, name->text, name->length);
+}
+
+static struct wire_text text_of(const gordian_word *word)
+{
+    return (struct wire_text){word->text, word->length};
+}
+
+/* The wants of a line into work->wants; false: too many. */
+static bool gather_wants(struct service_work *work, const struct served *served)
+{
+    const gordian_trace *trace = &work->trace;
+    if (trace->item_count >= UINT16_MAX)
+        return false;
+    bool await = trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_AWAIT;
+    for (size_t i = 0; i < trace->item_count; i++)
+        work->wants[i] =
+            (gordian_want){await ? 1 : trace->items[i].units,
+                           (await ? find_process : find_resource)(served, &trace->items[i].name)};
+    return true;
+}
+
+/* ------------------------------------------------------------------ declarations */
+
+static gordian_status claims_of(struct service_work *work, const struct served *served,
+                                size_t *count, gordian_error *error)
+{
+    const gordian_trace *trace = &work->trace;
+    *count = 0;
+    for (size_t i = 0; i < trace->item_count; i++) {
+        const gordian_trace_item *item = &trace->items[i];
+        uint32_t resource = find_resource(served, &item->name);
+        char shown[TRACE_SHOWN_MAX];
+        bool weight = word_is(&item->name, "priority") || word_is(&item->name, "cost");
+        if (resource == NOBODY && weight)
+            continue;
+        if (resource == NOBODY)
+            return trace_fail(trace, &item->name, error, "resource '%s' was never declared",
+                              trace_show(&item->name, shown));
+        if (*count >= UINT16_MAX)
+            return trace_fail(trace, &item->name, error, "too many claims");
+        work->wants[*count].resource = resource;
+        TRY(trace_claim(trace, item, &work->wants[*count].units, error));
+        ++*count;
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status declare_process(struct client *client, struct served *served,
+                                      gordian_error *error)
+{
+    struct service_work *work = client->service->work;
+    struct wire_declaration declaration = {.what = WIRE_PROCESS,
+                                           .name = text_of(&work->trace.name)};
+    struct trace_attributes attributes = {0};
+    uint32_t id;
+    gordian_status status = work->trace.avoidance
+                                ? claims_of(work, served, &declaration.claim_count, error)
+                                : trace_attributes(&work->trace, &attributes, error);
+    declaration.claims = work->wants;
+    if (status == GORDIAN_OK)
+        status =
+            apply_declaration(client->service, served, client->session, &declaration, &id, error);
+    if (status != GORDIAN_OK || !(attributes.has_priority || attributes.has_cost))
+        return status;
+    struct wire_weigh weigh = {
+        .process = id,
+        .priority =
+            attributes.has_priority ? attributes.priority : gordian_priority(served->system, id),
+        .cost = attributes.has_cost ? attributes.cost : gordian_cost(served->system, id),
+    };
+    return apply_weigh(client->service, served, &weigh, error);
+}
+
+static gordian_status declare_resource(struct client *client, struct served *served,
+                                       gordian_error *error)
+{
+    const gordian_trace *trace = &client->service->work->trace;
+    const struct wire_declaration declaration = {
+        .what = WIRE_RESOURCE, .name = text_of(&trace->name), .units = trace->units};
+    uint32_t id;
+    return apply_declaration(client->service, served, client->session, &declaration, &id, error);
+}
+
+/* ------------------------------------------------------------------ events */
+
+/* An answer under way. */
+struct answer {
+    struct json json;
+    struct client *client;
+    char process[GORDIAN_NAME_MAX + 1];
+    bool begun;
+};
+
+static void begin_answer(struct answer *answer, struct output *out, const struct served *served,
+                         gordian_op op, const struct served_result *result, const uint32_t *granted)
+{
+    json_begin(&answer->json, out);
+    line_event_begin(&answer->json, served, op, answer->process, result, granted);
+    if (answer->client->fences && answer->client->form == CLIENT_LINES &&
+        strcmp(served_outcome_text(served, result->outcome), "granted") == 0)
+        json_key_u64(&answer->json, "fence", answer->client->service->fence);
+    answer->begun = true;
+}
+
+/* The deadlock is told as it was before anybody was ended to resolve it. The answer is kept aside
+ * until it is whole: its client may have asked for notices of deadlocks, and gets this one's now.
+ */
+static void answer_stuck(struct apply_events *events, const gordian_event *event,
+                         const struct served_result *result)
+{
+    struct answer *answer = events->context;
+    struct output *aside = &answer->client->service->work->stuck;
+    text_clear(aside);
+    begin_answer(answer, aside, events->served, event->op, result, NULL);
+    line_stuck(&answer->json, events->served, event, result->outcome);
+    events->victims = &answer->json;
+}
+
+static const gordian_word *unknown_resource(const struct service_work *work,
+                                            const struct served *served)
+{
+    const gordian_trace *trace = &work->trace;
+    for (size_t i = 0; i < trace->item_count; i++)
+        if (find_resource(served, &trace->items[i].name) == NOBODY)
+            return &trace->items[i].name;
+    return &trace->name;
+}
+
+/* Of an await the one it was, or the others if nobody else is unknown; of an act whom it is for. */
+static const gordian_word *unknown_process(const struct service_work *work,
+                                           const struct served *served)
+{
+    const gordian_trace *trace = &work->trace;
+    if (find_process(served, &trace->name) != NOBODY)
+        for (size_t i = 0; trace->op == GORDIAN_OP_AWAIT && i < trace->item_count; i++)
+            if (find_process(served, &trace->items[i].name) == NOBODY)
+                return &trace->items[i].name;
+    return &trace->name;
+}
+
+/* Why an event was refused: the system knows the names of ids only, the line also others. */
+static const char *refusal_text(const struct service_work *work, const struct served *served,
+                                const gordian_event *event, uint8_t reason, char *buffer,
+                                size_t size)
+{
+    char shown[TRACE_SHOWN_MAX];
+    bool detect = !work->trace.avoidance;
+    if (reason == WIRE_ENGINE_CANNOT) {
+        snprintf(buffer, size, "the engine '%s' cannot represent this", served_engine_name(served));
+        return buffer;
+    }
+    if (reason == WIRE_OVER_MEMORY)
+        return "this client has all the memory it may have: it can release, cancel, exit or forget";
+    if (reason == WIRE_OTHERS)
+        return "the process is another session's, which this token does not permit to end";
+    /* GORDIAN_REASON_UNKNOWN_PROCESS and _RESOURCE are the same numbers */
+    if (reason == GORDIAN_REFUSAL_UNKNOWN_PROCESS) {
+        snprintf(buffer, size,
+                 detect ? "process '%s' was never seen" : "process '%s' was never declared",
+                 trace_show(unknown_process(work, served), shown));
+    } else if (reason == GORDIAN_REFUSAL_UNKNOWN_RESOURCE) {
+        snprintf(buffer, size, "resource '%s' was never declared",
+                 trace_show(unknown_resource(work, served), shown));
+    } else if (detect && reason == GORDIAN_REFUSAL_BAD_HAND_OVER && event->to == STRANGER) {
+        snprintf(buffer, size, "process '%s' was never seen", trace_show(&work->trace.to, shown));
+    } else if (detect) {
+        return gordian_refusal_text(served->system, event, (gordian_refusal)reason, buffer, size);
+    } else {
+        snprintf(buffer, size, "process '%s': %s", trace_show(&work->trace.name, shown),
+                 gordian_reason_text((gordian_reason)reason));
+    }
+    return buffer;
+}
+
+/* The line as an event; unknown names become NONE. */
+static gordian_status make_event(struct service_work *work, const struct served *served,
+                                 gordian_event *event, gordian_error *error)
+{
+    const gordian_trace *trace = &work->trace;
+    if (!gather_wants(work, served))
+        return trace_fail(trace, &trace->verb, error, "more than 65534 names in one line");
+    *event = (gordian_event){
+        .op = trace->op,
+        .process = find_process(served, &trace->name),
+        .resource = NOBODY,
+        .to = NOBODY,
+    };
+    if (trace->to.text) {
+        event->to = find_process(served, &trace->to);
+        if (event->to == NOBODY)
+            event->to = STRANGER;
+    }
+    if (trace->op == GORDIAN_OP_AWAIT) {
+        event->units = trace->units;
+        event->wants = work->wants;
+        event->want_count = trace->item_count;
+    } else if (trace->item_count == 1) {
+        event->resource = work->wants[0].resource;
+        event->units = work->wants[0].units;
+    } else if (trace->item_count > 1) {
+        event->wants = work->wants;
+        event->want_count = trace->item_count;
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status add_process(struct client *client, struct served *served, uint32_t session,
+                                  const gordian_word *name, uint32_t *id, gordian_error *error)
+{
+    const struct wire_declaration declaration = {.what = WIRE_PROCESS, .name = text_of(name)};
+    return apply_declaration(client->service, served, session, &declaration, id, error);
+}
+
+/* Those whose acts are awaited come into being by that. They are not the client's who names them,
+ * and do not end with it: they become whose who sends their events. It must have room for them. */
+static gordian_status bring_awaited(struct client *client, struct served *served,
+                                    gordian_error *error)
+{
+    struct service_work *work = client->service->work;
+    const gordian_trace *trace = &work->trace;
+    for (size_t i = 0; i < trace->item_count; i++) {
+        uint32_t *id = &work->wants[i].resource;
+        *id = find_process(served, &trace->items[i].name); /* it may be named twice */
+        if (*id != NOBODY)
+            continue;
+        const gordian_word *name = &trace->items[i].name;
+        TRY(quota_check(client->service, client->session,
+                        served_new_process_cost(served, name->length, 0), error));
+        TRY(add_process(client, served, NOBODY, name, id, error));
+    }
+    return GORDIAN_OK;
+}
+
+/* A process that a trace need not declare. */
+static gordian_status bring_into_being(struct client *client, struct served *served,
+                                       gordian_event *event, bool *created, gordian_error *error)
+{
+    const gordian_trace *trace = &client->service->work->trace;
+    gordian_status status =
+        event->op == GORDIAN_OP_AWAIT ? bring_awaited(client, served, error) : GORDIAN_OK;
+    if (status != GORDIAN_OK)
+        return status;
+    event->process = find_process(served, &trace->name); /* it may await itself */
+    *created = !trace->avoidance && event->process == NOBODY &&
+               (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
+                event->op == GORDIAN_OP_WAIT || event->op == GORDIAN_OP_AWAIT);
+    return *created
+               ? add_process(client, served, client->session, &trace->name, &event->process, error)
+               : GORDIAN_OK;
+}
+
+static void end_answer(struct answer *answer, struct served *served, const gordian_event *event)
+{
+    const struct service_work *work = answer->client->service->work;
+    const struct wire_result *result = &work->results[0];
+    struct served_result told = {result->outcome, result->reason, result->served};
+    char message[400];
+    if (!answer->begun)
+        begin_answer(answer, &answer->client->out, served, event->op, &told, work->served);
+    if (result->outcome < WIRE_NOT_TAKEN)
+        line_reasons(&answer->json, served);
+    if (result->outcome == GORDIAN_OUTCOME_REFUSED) /* GORDIAN_VERDICT_REFUSED is the same number */
+        json_key_text(&answer->json, "message",
+                      refusal_text(work, served, event, result->reason, message, sizeof message));
+    json_end(&answer->json);
+    if (answer->json.out != &work->stuck)
+        return;
+    if (work->stuck.failure) { /* an answer is missing: what comes next would be taken for it */
+        answer->client->out.failure = work->stuck.failure;
+        answer->client->closing = true;
+    } else {
+        client_put(answer->client, work->stuck.buffer, work->stuck.used);
+    }
+}
+
+static gordian_status take_event(struct client *client, struct served *served, uint64_t number,
+                                 gordian_error *error)
+{
+    struct service *service = client->service;
+    struct service_work *work = service->work;
+    const gordian_trace *trace = &work->trace;
+    gordian_event event;
+    bool created = false;
+    struct answer answer = {.client = client};
+    struct apply_events events = {.served = served,
+                                  .session = client->session,
+                                  .client = client,
+                                  .first = number,
+                                  .stuck = answer_stuck,
+                                  .context = &answer};
+    memcpy(answer.process, trace->name.text, trace->name.length);
+    gordian_status status = make_event(work, served, &event, error);
+    bool known = number && number <= service->sessions[client->session].last;
+    if (status == GORDIAN_OK && !known)
+        status = bring_into_being(client, served, &event, &created, error);
+    if (status != GORDIAN_OK)
+        return status;
+    created &= !known;
+    served->answer.detail = GORDIAN_DETAIL_REASONS;
+    status = apply_event(service, &events, &event, error);
+    served->answer.detail = GORDIAN_DETAIL_VERDICT;
+    work->process = event.process;
+    if (status == GORDIAN_OK)
+        end_answer(&answer, served, &event);
+    if (created && (status || work->results[0].outcome == GORDIAN_OUTCOME_REFUSED))
+        apply_removal(service, served, WIRE_PROCESS, event.process, NULL);
+    return status;
+}
+
+/* ------------------------------------------------------------------ lines */
+
+/* A trace's verb: then the trace's grammar says what is wrong. */
+static bool is_trace_verb(const char *text, size_t length)
+{
+    static const char *const verbs[] = {"request", "release",  "hold",    "wait",  "exit",
+                                        "cancel",  "resource", "process", "await", "act"};
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strlen(verbs[i]) == length && memcmp(verbs[i], text, length) == 0)
+            return true;
+    return false;
+}
+
+static gordian_status take_trace(struct client *client, uint64_t number, gordian_error *error)
+{
+    struct service *service = client->service;
+    struct service_work *work = service->work;
+    struct served *served = service_system(service, client->system);
+    const char *why;
+    if (!served)
+        return FAIL_WITH(service, WIRE_NO_SYSTEM, error, "no system is in use");
+    work->trace.avoidance = served->bank != NULL;
+    work->trace.acts = served->system != NULL;
+    gordian_status status = gordian_trace_next(&work->trace, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!client_may_write(client))
+        return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "this token permits to look only");
+    if (!service_may_change(service, &why)) {
+        work->retry_ms = 1000;
+        return FAIL_WITH(service, WIRE_NOT_KEPT, error, "%s", why);
+    }
+    if (!session_of(client, error))
+        return error->status;
+    switch (work->trace.kind) {
+    case GORDIAN_LINE_EVENT:
+        client_spend(client, 1);
+        return take_event(client, served, number, error);
+    case GORDIAN_LINE_RESOURCE:
+        return declare_resource(client, served, error);
+    case GORDIAN_LINE_PROCESS:
+        return declare_process(client, served, error);
+    }
+    return GORDIAN_OK;
+}
+
+/* "@N ": the number of the event on this line. Returns how many bytes that is. */
+static size_t take_number(const char *text, size_t length, uint64_t *number)
+{
+    size_t end = 1;
+    const char *why;
+    while (end < length && isdigit((unsigned char)text[end]))
+        end++;
+    if (end == length || (text[end] != ' ' && text[end] != '\t') ||
+        !parse_u64(text + 1, end - 1, number, &why))
+        return 0;
+    return end;
+}
+
+/* A line whose first `blank` bytes are its number. */
+static gordian_status take_words(struct client *client, const char *text, size_t length,
+                                 size_t blank, uint64_t number, gordian_error *error)
+{
+    struct service *service = client->service;
+    size_t at, end;
+    for (at = blank; at < length && (text[at] == ' ' || text[at] == '\t'); at++)
+        ;
+    for (end = at; end < length && !memchr(" \t\r\n#", text[end], 5); end++)
+        ;
+    set_line(client, text, length, blank);
+    if (is_trace_verb(text + at, end - at)) {
+        if (client->rights == SERVICE_NOTHING)
+            return FAIL_WITH(service, WIRE_NOT_ALLOWED, error, "hello token=... comes first");
+        return take_trace(client, number, error);
+    }
+    TRY(reader_next(&service->work->trace.inside->reader, error));
+    if (verb_take(client))
+        return GORDIAN_OK;
+    /* not a word of ours: the trace's own message, with what may have been meant */
+    set_line(client, text, length, blank);
+    gordian_status status = gordian_trace_next(&service->work->trace, error);
+    if (status == GORDIAN_OK)
+        return fail(error, GORDIAN_STATUS_INPUT, "not understood; try help");
+    size_t used = strlen(error->message);
+    snprintf(error->message + used, sizeof error->message - used, "; 'help' tells the other words");
+    return status;
+}
+
+static gordian_status take_line(struct client *client, const char *text, size_t length,
+                                gordian_error *error)
+{
+    uint64_t number = 0;
+    size_t blank = 0;
+    if (length > 0 && text[0] == '@') {
+        blank = take_number(text, length, &number);
+        if (blank == 0 || number == 0)
+            return fail_at(error, GORDIAN_STATUS_INPUT, client->lines, 2,
+                           "expected the number of an event after '@', from 1 on");
+    }
+    return take_words(client, text, length, blank, number, error);
+}
+
+/* What was written behind client->answer_at becomes the JSON of an ANSWER. */
+static void frame_answer(struct client *client)
+{
+    const struct service_work *work = client->service->work;
+    size_t written = client->out.used - client->answer_at;
+    struct wire_answer answer = {.process = GORDIAN_NONE};
+    if (work->result_count) {
+        answer.outcome = work->results[0].outcome;
+        answer.reason = work->results[0].reason;
+        answer.process = work->process;
+        answer.ids = work->served;
+        answer.served.left = work->results[0].served;
+    }
+    size_t fence = client->fences && work->fence ? WIRE_HEAD_SIZE + 8 : 0;
+    size_t head = wire_put_answer(NULL, 0, &answer);
+    if (!client_room(client, fence + head))
+        return;
+    unsigned char *frame = (unsigned char *)client->out.buffer + client->answer_at;
+    memmove(frame + fence + head, frame, written);
+    if (fence)
+        wire_put_u64(frame, fence, WIRE_FENCE, work->fence);
+    wire_put_answer(frame + fence, head, &answer);
+    client->out.used -= written > 0; /* its newline */
+    wire_store32(frame + fence, (uint32_t)(client->out.used - client->answer_at - fence - 4));
+}
+
+/* Its answer is being looked for. */
+static bool take_again(struct client *client)
+{
+    struct service_work *work = client->service->work;
+    bool later = work->later;
+    work->later = false;
+    client->lines -= later;
+    return later;
+}
+
+bool lines_take_frame(struct client *client, const struct wire_frame *frame)
+{
+    struct wire_line line;
+    gordian_error error = {0};
+    if (!wire_get_line(frame, &line)) {
+        client_error(client, WIRE_MALFORMED, 0, 0, "a malformed LINE");
+        return true;
+    }
+    if (!client_may_spend(client))
+        return false;
+    client->service->work->result_count = 0;
+    client->service->work->fence = 0;
+    client->answer_at = client->out.used;
+    client->erred = false;
+    client->lines++;
+    gordian_status status =
+        take_words(client, line.text.text, line.text.length, 0, line.number, &error);
+    if (take_again(client))
+        return false;
+    if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
+        client_fail(client, &error);
+    else if (!client->erred)
+        frame_answer(client);
+    return true;
+}
+
+size_t lines_take(struct client *client, const unsigned char *bytes, size_t count, size_t budget,
+                  size_t *wanted)
+{
+    size_t used = 0;
+    *wanted = 0;
+    while (used < budget && !client->closing) {
+        const char *line = (const char *)bytes + used;
+        const char *newline = used < count ? memchr(line, '\n', count - used) : NULL;
+        if (!newline && count - used <= LINE_MAX) {
+            *wanted = count - used + 1;
+            return used;
+        }
+        client->lines++;
+        if (!newline || (size_t)(newline - line) > LINE_MAX) {
+            client_error(client, WIRE_TOO_LARGE, 0, 1, "a line above 1 MiB");
+            return count;
+        }
+        if (!client_may_spend(client)) {
+            client->lines--;
+            return used;
+        }
+        gordian_error error = {0};
+        gordian_status status = take_line(client, line, (size_t)(newline - line) + 1, &error);
+        if (take_again(client))
+            return used;
+        client->service->counters.lines++;
+        if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
+            client_fail(client, &error);
+        used += (size_t)(newline - line) + 1;
+        if (used < count && client_had_enough(client))
+            break;
+    }
+    return client->closing ? count : used;
+}

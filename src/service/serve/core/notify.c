@@ -1,0 +1,397 @@
+/* Telling clients: answers, errors, and what others' events mean to them. */
+#include "output/show/graph.h"
+#include "service/serve/core/service_internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NOBODY GORDIAN_NONE
+
+/* ------------------------------------------------------------------ a client's buffer */
+
+unsigned char *client_room(struct client *client, size_t size)
+{
+    struct output *out = &client->out;
+    gordian_allocator memory = memory_allocator(NULL); /* as all that is put into an output */
+    if (out->failure)
+        return NULL;
+    if (out->room - out->used < size &&
+        (size > SIZE_MAX - out->used ||
+         !memory_grow(&memory, &out->buffer, &out->room, out->used + size, 1))) {
+        out->failure = ENOMEM;
+        client->closing = true;
+        return NULL;
+    }
+    out->used += size;
+    return (unsigned char *)out->buffer + out->used - size;
+}
+
+void client_put(struct client *client, const void *bytes, size_t size)
+{
+    unsigned char *to = client_room(client, size);
+    if (to)
+        memcpy(to, bytes, size);
+}
+
+void client_sure(struct client *client, size_t start, uint64_t number)
+{
+    struct service_work *work = client->service->work;
+    if (work->unmarked != start)
+        return;
+    work->unmarked = client->out.used;
+    if (client->mark < number)
+        client->mark = number;
+}
+
+/* Whoever gets more notices than it reads is cut off; its own commands it cannot send that fast,
+ * as nothing is read from it while its answers wait. */
+static bool may_tell(struct client *client)
+{
+    if (client->closing)
+        return false;
+    if (client->out.used + client->frame.notices.used <= quota_notices(client))
+        return true;
+    client_error(client, WIRE_TOO_SLOW, 0, 0, "more was to be told than was read");
+    client->service->counters.cut_off++;
+    client_wake(client);
+    return false;
+}
+
+void client_wake(struct client *client)
+{
+    struct service *service = client->service;
+    /* The record of what is being done comes next. */
+    client->mark = service_last(service) + 1;
+    client->answer_at = client->out.used;
+    if (client->wake)
+        client->wake(client);
+}
+
+/* ------------------------------------------------------------------ errors */
+
+static bool is_fatal(unsigned code)
+{
+    switch (code) {
+    case WIRE_MALFORMED:
+    case WIRE_BAD_VERSION:
+    case WIRE_NOT_ALLOWED:
+    case WIRE_TAKEN_OVER:
+    case WIRE_TOO_SLOW:
+    case WIRE_STOPPING:
+    case WIRE_TOO_LARGE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void line_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
+                       const char *text)
+{
+    struct json json;
+    json_begin(&json, &client->out);
+    json_key_text(&json, "error", text);
+    json_key_u64(&json, "code", code);
+    if (client->lines) {
+        json_key_u64(&json, "line", client->lines);
+        json_key_u64(&json, "column", column);
+    }
+    if (retry_ms)
+        json_key_u64(&json, "retry_ms", retry_ms);
+    json_end(&json);
+}
+
+void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint64_t column,
+                  const char *text)
+{
+    if (code == WIRE_NOT_KEPT && client->service->standing_by[0])
+        code = WIRE_NOT_LEADER;
+    bool fatal = is_fatal(code) || client->closing;
+    size_t start = client->out.used;
+    client->service->counters.errors++;
+    client->erred = true;
+    if (client->form == CLIENT_BINARY) {
+        struct wire_error error = {.code = (uint16_t)code,
+                                   .fatal = fatal,
+                                   .retry_ms = retry_ms,
+                                   .text = {text, strlen(text)}};
+        size_t size = wire_put_error(NULL, 0, &error);
+        unsigned char *to = client_room(client, size);
+        if (to)
+            wire_put_error(to, size, &error);
+        client->closing |= fatal;
+    } else {
+        line_error(client, code, retry_ms, column, text);
+        /* A person's mistake in a line does not end the conversation. */
+        client->closing |= fatal && code != WIRE_MALFORMED;
+    }
+    if (code == WIRE_NOT_KEPT ||
+        code == WIRE_NOT_LEADER) /* that the journal cannot be written need not wait until it can */
+        client_sure(client, start, 0);
+}
+
+void client_fail(struct client *client, const gordian_error *error)
+{
+    struct service_work *work = client->service->work;
+    unsigned code = work->code;
+    uint32_t retry_ms = work->retry_ms;
+    if (code == 0)
+        switch (error->status) {
+        case GORDIAN_STATUS_UNAVAILABLE:
+            code = WIRE_NOT_AVAILABLE;
+            break;
+        case GORDIAN_STATUS_MEMORY:
+            code = WIRE_NO_MEMORY;
+            retry_ms = 1000;
+            break;
+        case GORDIAN_STATUS_IO:
+            code = WIRE_NOT_KEPT;
+            retry_ms = 1000;
+            break;
+        default:
+            code = WIRE_BAD_VALUE;
+            break;
+        }
+    work->code = 0;
+    work->retry_ms = 0;
+    client_error(client, code, retry_ms, error->column ? error->column : 1, error->message);
+}
+
+/* ------------------------------------------------------------------ grants */
+
+static struct client *owner_of(const struct service *service, const struct served *served,
+                               uint32_t process)
+{
+    uint32_t owner = served->processes[process].owner;
+    struct client *client = owner == NOBODY ? NULL : service->sessions[owner].client;
+    return client && client->system == served->slot ? client : NULL;
+}
+
+#define GRANTED_LOOK 4096 /* items of what happened last that are looked at for it */
+
+/* What it has got, and by which event: from what that changed. */
+static void write_granted(struct json *json, const struct served *served, uint32_t process)
+{
+    const struct recent *recent = &served->recent;
+    char buffer[GORDIAN_NAME_MAX + 1];
+    uint64_t first = recent_first(recent), end = recent->written, at = end;
+    bool found = false;
+    if (end - first > GRANTED_LOOK)
+        first = end - GRANTED_LOOK;
+    while (at > first && !(found && recent_at(recent, at - 1)->kind == RECENT_EVENT)) {
+        const struct recent_item *item = recent_at(recent, --at);
+        found |= item->kind == RECENT_ADD_HOLD && item->process == process;
+    }
+    if (!found || at == first)
+        return;
+    json_key_u64(json, "seq", recent_at(recent, at - 1)->seq);
+    json_open(json, "wants", '[');
+    for (; at < end && recent_at(recent, at)->kind != RECENT_EVENT; at++) {
+        const struct recent_item *item = recent_at(recent, at);
+        if (item->kind != RECENT_ADD_HOLD || item->process != process)
+            continue;
+        json_open(json, NULL, '{');
+        json_key_text(json, "resource", served_resource_label(served, item->resource, buffer));
+        json_key_u64(json, "units", item->units);
+        json_shut(json);
+    }
+    json_shut(json);
+}
+
+static void tell_granted(struct client *client, const struct served *served, uint32_t process)
+{
+    uint64_t fence = client->service->fence;
+    frame_swap_output(client);
+    if (client->form == CLIENT_BINARY) {
+        fence_put(client, fence);
+        unsigned char *to = client_room(client, WIRE_HEAD_SIZE + 4);
+        if (to)
+            wire_put_u32(to, WIRE_HEAD_SIZE + 4, WIRE_GRANTED, process);
+    } else {
+        char buffer[GORDIAN_NAME_MAX + 1];
+        struct json json;
+        json_begin(&json, &client->out);
+        json_key_text(&json, "granted", served_process_name(served, process, buffer));
+        write_granted(&json, served, process);
+        if (client->fences)
+            json_key_u64(&json, "fence", fence);
+        json_end(&json);
+    }
+    frame_swap_output(client);
+    client_wake(client);
+}
+
+void notify_granted(struct service *service, struct served *served, const uint32_t *processes,
+                    size_t count, const struct client *except)
+{
+    if (service->replaying)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        struct client *client = owner_of(service, served, processes[i]);
+        if (client && client != except && client->subscriptions & WIRE_MY_GRANTS &&
+            may_tell(client))
+            tell_granted(client, served, processes[i]);
+    }
+}
+
+/* ------------------------------------------------------------------ incidents, events */
+
+/* JSON, in the client's form. */
+static void tell_text(struct client *client, uint8_t kind, const struct output *text)
+{
+    frame_swap_output(client);
+    if (client->form == CLIENT_BINARY) {
+        size_t size = WIRE_HEAD_SIZE + text->used - 1; /* without the newline */
+        unsigned char *to = client_room(client, size);
+        if (to)
+            wire_put_frame(to, size, kind, text->buffer, text->used - 1);
+    } else {
+        client_put(client, text->buffer, text->used);
+    }
+    frame_swap_output(client);
+    client_wake(client);
+}
+
+void notify_begin(struct service *service)
+{
+    service->work->notices++;
+}
+
+/* Looked at once, however many clients there are. */
+void notify_mark_owners(struct service *service, const struct served *served,
+                        const uint32_t *processes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t owner = processes[i] == NOBODY ? NOBODY : served->processes[processes[i]].owner;
+        if (owner != NOBODY)
+            service->sessions[owner].concerned = service->work->notices;
+    }
+}
+
+void notify_mark_sessions(struct service *service, const uint32_t *sessions, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        service->sessions[sessions[i]].concerned = service->work->notices;
+}
+
+static bool concerns_client(const struct service *service, const struct served *served,
+                            const struct client *client, enum notify_who who)
+{
+    if (client->system != served->slot)
+        return false;
+    if (client->subscriptions & WIRE_DEADLOCKS)
+        return who & NOTIFY_OTHERS;
+    return who & NOTIFY_MEMBERS && client->subscriptions & WIRE_MY_DEADLOCKS &&
+           client->session != NOBODY &&
+           service->sessions[client->session].concerned == service->work->notices;
+}
+
+bool notify_has_members(const struct service *service, const struct served *served)
+{
+    for (const struct client *client = service->clients; client; client = client->next)
+        if (concerns_client(service, served, client, NOTIFY_MEMBERS))
+            return true;
+    return false;
+}
+
+void notify_incident(struct service *service, struct served *served,
+                     const struct incident *incident, enum notify_who who)
+{
+    struct output *text = &service->work->third;
+    text_clear(text);
+    for (struct client *client = service->clients; client; client = client->next) {
+        if (!concerns_client(service, served, client, who))
+            continue;
+        if (text->used == 0) {
+            struct incident brief = *incident;
+            struct json json;
+            brief.replay = NULL;
+            json_begin(&json, text);
+            json_open(&json, "incident", '{');
+            incident_json(&json, &brief);
+            json_end(&json);
+        }
+        if (!text->failure && may_tell(client))
+            tell_text(client, WIRE_INCIDENT, text);
+    }
+    for (struct service_watcher *w = service->watchers; w && who & NOTIFY_OTHERS; w = w->next)
+        if (w->incident)
+            w->incident(w->context, incident);
+}
+
+bool notify_wanted(const struct service *service, const struct served *served)
+{
+    if (service->work->everything == 0)
+        return false;
+    for (const struct client *client = service->clients; client; client = client->next)
+        if (client->system == served->slot && client->subscriptions & WIRE_EVERYTHING)
+            return true;
+    return false;
+}
+
+/* What it is about: resources and units, or of an await processes and how many of them. */
+static void write_wants(struct json *json, const struct served *served, const gordian_event *event)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    gordian_want one;
+    const gordian_want *wants;
+    bool await = event->op == GORDIAN_OP_AWAIT;
+    size_t count = await ? event->want_count : served_wants(event, &one, &wants);
+    if (await)
+        wants = event->wants;
+    if (await && event->units)
+        json_key_u64(json, "needs", event->units);
+    json_open(json, "wants", '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(json, NULL, '{');
+        if (await) {
+            json_key_text(json, "process", served_process_label(served, wants[i].resource, buffer));
+        } else {
+            json_key_text(json, "resource",
+                          served_resource_label(served, wants[i].resource, buffer));
+            json_key_u64(json, "units", wants[i].units);
+        }
+        json_shut(json);
+    }
+    json_shut(json);
+    if (event->to != NOBODY)
+        json_key_text(json, "to", served_process_label(served, event->to, buffer));
+}
+
+static void write_event(struct served *served, const gordian_event *event, uint64_t seq,
+                        const struct served_result *result, const uint32_t *granted,
+                        struct output *text)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    struct json json;
+    const char *name = served_process_name(served, event->process, buffer);
+    text->used = 0;
+    json_begin(&json, text);
+    json_open(&json, "event", '{');
+    json_key_text(&json, "system", served->name);
+    json_key_u64(&json, "seq", seq);
+    json_key_text(&json, "op", gordian_op_text(event->op));
+    json_key_text(&json, "process", name ? name : "");
+    write_wants(&json, served, event);
+    json_key_text(&json, "result", served_outcome_text(served, result->outcome));
+    if (result->served)
+        served_processes_json(&json, "granted_to", served, granted, result->served);
+    json_end(&json);
+}
+
+void notify_event(struct service *service, struct served *served, const gordian_event *event,
+                  uint64_t seq, const struct served_result *result, const uint32_t *granted,
+                  const struct client *except)
+{
+    struct output *text = &service->work->third;
+    text_clear(text);
+    for (struct client *client = service->clients; client; client = client->next) {
+        if (client == except || client->system != served->slot ||
+            !(client->subscriptions & WIRE_EVERYTHING))
+            continue;
+        if (text->used == 0)
+            write_event(served, event, seq, result, granted, text);
+        if (!text->failure && may_tell(client))
+            tell_text(client, WIRE_EVENT, text);
+    }
+}

@@ -1,0 +1,136 @@
+#include "service/serve/core/point_in_time.h"
+
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <string.h>
+
+struct past {
+    gordian_allocator memory;
+    struct store_options source;
+    char *texts[3]; /* of it */
+    const atomic_bool *stop;
+    struct service *service; /* NULL: of no moment */
+    uint64_t at;             /* ... of this one */
+    uint64_t last;           /* record; 0: none */
+};
+
+static gordian_status take_section(void *context, const char *name, const void *bytes,
+                                   size_t length, gordian_error *error)
+{
+    struct past *past = context;
+    return service_load_section(past->service, name, bytes, length, error);
+}
+
+static gordian_status take_record(void *context, uint64_t number, uint64_t at, const void *bytes,
+                                  size_t length, gordian_error *error)
+{
+    struct past *past = context;
+    if (past->stop && atomic_load_explicit(past->stop, memory_order_relaxed))
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the service stops");
+    past->last = number;
+    return service_replay(past->service, number, at, bytes, length, error);
+}
+
+static const struct store_loader loader = {take_section, take_record};
+
+static const char *copy_text(struct past *past, int index, const char *text)
+{
+    size_t size = text ? strlen(text) + 1 : 0;
+    past->texts[index] = text ? memory_alloc(&past->memory, size) : NULL;
+    if (past->texts[index])
+        memcpy(past->texts[index], text, size);
+    return past->texts[index];
+}
+
+gordian_status past_open(struct past **out, const struct store_options *source,
+                         const atomic_bool *stop, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct past *past = memory_zeroed(&memory, sizeof *past);
+    *out = NULL;
+    if (!past)
+        return fail_memory(error);
+    past->memory = memory;
+    past->stop = stop;
+    store_options_init(&past->source);
+    past->source.folder = copy_text(past, 0, source->folder);
+    past->source.postgres = copy_text(past, 1, source->postgres);
+    past->source.schema = copy_text(past, 2, source->schema);
+    if ((source->folder && !past->texts[0]) || (source->postgres && !past->texts[1]) ||
+        (source->schema && !past->texts[2])) {
+        past_close(past);
+        return fail_memory(error);
+    }
+    *out = past;
+    return GORDIAN_OK;
+}
+
+static void forget_moment(struct past *past)
+{
+    service_free(past->service);
+    past->service = NULL;
+    past->at = past->last = 0;
+}
+
+void past_close(struct past *past)
+{
+    if (!past)
+        return;
+    gordian_allocator memory = past->memory;
+    forget_moment(past);
+    if (past->texts[1])
+        memset(past->texts[1], 0, strlen(past->texts[1])); /* there may be a password in it */
+    memory_free_all(&memory, past->texts[0], past->texts[1], past->texts[2], past);
+}
+
+const struct store_options *past_source(const struct past *past)
+{
+    return &past->source;
+}
+
+static gordian_status begin_anew(struct past *past, uint64_t at, gordian_error *error)
+{
+    struct service_options options;
+    service_options_init(&options);
+    forget_moment(past);
+    TRY(service_new(&past->service, &options, error));
+    return store_load_past(&past->source, at, 0, &loader, past, error);
+}
+
+gordian_status past_go(struct past *past, uint64_t at, struct service **service,
+                       gordian_error *error)
+{
+    gordian_status status = GORDIAN_STATUS_END;
+    *service = NULL;
+    if (past->service && past->last && at == past->at)
+        status = GORDIAN_OK;
+    else if (past->service && past->last && at > past->at)
+        status = store_load_past(&past->source, at, past->last, &loader, past, error);
+    if (status == GORDIAN_STATUS_END) /* also where a part in between is gone */
+        status = begin_anew(past, at, error);
+    if (status != GORDIAN_OK) {
+        forget_moment(past);
+        return status;
+    }
+    past->at = at;
+    *service = past->service;
+    return GORDIAN_OK;
+}
+
+uint64_t *past_dead(struct served *served, size_t *words)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    const uint32_t *dead = NULL;
+    size_t count = 0;
+    *words = bits_words(served_process_limit(served)) + 1;
+    uint64_t *set = memory_zeroed(&memory, *words * sizeof *set);
+    if (set && served->system && gordian_deadlocked(served->system, &dead, &count, NULL)) {
+        memory_free(&memory, set);
+        return NULL;
+    }
+    for (size_t i = 0; set && i < count; i++)
+        bits_set(set, dead[i]);
+    return set;
+}

@@ -1,0 +1,522 @@
+/* After a restart: records applied again, and the parts of a snapshot that are the service's own.
+ */
+#include "service/serve/core/service_internal.h"
+#include "service/serve/system/serialize.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NOBODY          GORDIAN_NONE
+#define SERVICE_SECTION "service"
+#define SYSTEM_SECTION  "system " /* and its slot */
+/* 1: without the owners of resources and systems; 2: of tokens; 3: without fences; 4: without
+ * labels */
+#define SERVICE_VERSION 5
+
+/* ------------------------------------------------------------------ records */
+
+struct record {
+    enum record_kind kind;
+    uint32_t slot, session;
+    struct wire_frame frame;
+    uint64_t number;
+};
+
+static gordian_status record_damaged(const struct record *record, gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_INPUT, "record %llu of the journal makes no sense here",
+                (unsigned long long)record->number);
+}
+
+static bool is_session(const struct service *service, uint32_t slot)
+{
+    return slot < service->session_limit && service->sessions[slot].in_use;
+}
+
+static gordian_status replay_session(struct service *service, const struct record *record,
+                                     gordian_error *error)
+{
+    struct wire_hello hello;
+    if (!wire_get_hello(&record->frame, &hello))
+        return record_damaged(record, error);
+    return session_put(service, record->slot, &hello, error);
+}
+
+static gordian_status replay_events(struct service *service, const struct record *record,
+                                    struct served *served, gordian_error *error)
+{
+    struct wire_events body;
+    if (!wire_get_events(&record->frame, &body))
+        return record_damaged(record, error);
+    struct apply_events events = {
+        .served = served, .session = record->session, .first = body.first, .list = body.list};
+    uint32_t count = body.list.left;
+    gordian_status status = apply_events(service, &events, error);
+    if (status != GORDIAN_OK)
+        return status == GORDIAN_STATUS_MEMORY ? status : record_damaged(record, error);
+    const struct service_work *work = service->work;
+    if (work->result_count != count)
+        return record_damaged(record, error);
+    for (size_t i = 0; i < work->result_count; i++)
+        if (work->results[i].outcome >= WIRE_NOT_TAKEN)
+            return work->results[i].outcome == WIRE_NOT_TAKEN ? fail_memory(error)
+                                                              : record_damaged(record, error);
+    return GORDIAN_OK;
+}
+
+static gordian_status replay_declare(struct service *service, const struct record *record,
+                                     struct served *served, gordian_error *error)
+{
+    struct apply_declare declare = {.served = served, .session = record->session};
+    if (!wire_get_declare(&record->frame, &declare.list))
+        return record_damaged(record, error);
+    gordian_status status = apply_declare(service, &declare, error);
+    if (status != GORDIAN_OK)
+        return status == GORDIAN_STATUS_MEMORY ? status : record_damaged(record, error);
+    for (size_t i = 0; i < declare.count; i++)
+        if (service->work->ids[i] == NOBODY)
+            return record_damaged(record, error);
+    return GORDIAN_OK;
+}
+
+static gordian_status replay_remove(struct service *service, const struct record *record,
+                                    struct served *served, gordian_error *error)
+{
+    struct wire_list list;
+    uint8_t what;
+    uint32_t id;
+    if (!wire_get_remove(&record->frame, &what, &list))
+        return record_damaged(record, error);
+    while (wire_next_id(&list, &id)) {
+        gordian_status status = apply_removal(service, served, what, id, error);
+        if (status != GORDIAN_OK)
+            return status == GORDIAN_STATUS_MEMORY ? status : record_damaged(record, error);
+    }
+    return GORDIAN_OK;
+}
+
+static gordian_status replay_weigh(struct service *service, const struct record *record,
+                                   struct served *served, gordian_error *error)
+{
+    struct wire_weigh weigh;
+    if (!wire_get_weigh(&record->frame, &weigh) ||
+        apply_weigh(service, served, &weigh, error) == GORDIAN_STATUS_INPUT)
+        return record_damaged(record, error);
+    return GORDIAN_OK;
+}
+
+static gordian_status replay_label(struct service *service, const struct record *record,
+                                   struct served *served, gordian_error *error)
+{
+    struct wire_text texts[WIRE_LABELS_MAX];
+    struct wire_label label;
+    if (!wire_get_label(&record->frame, &label, texts))
+        return record_damaged(record, error);
+    gordian_status status = apply_label(service, served, NOBODY, &label, error);
+    return status == GORDIAN_STATUS_INPUT ? record_damaged(record, error) : status;
+}
+
+static gordian_status replay_open(struct service *service, const struct record *record,
+                                  gordian_error *error)
+{
+    struct wire_open open;
+    bool known = record->session == NOBODY || is_session(service, record->session);
+    if (!known || !wire_get_open(&record->frame, &open))
+        return record_damaged(record, error);
+    TRY(service_put_system(service, record->slot, &open, error));
+    quota_opened(service, record->session, service->systems[record->slot]);
+    return GORDIAN_OK;
+}
+
+static gordian_status replay_record(struct service *service, const struct record *record,
+                                    gordian_error *error)
+{
+    struct served *served = service_system(service, record->slot);
+    switch (record->kind) {
+    case RECORD_OPEN:
+        return replay_open(service, record, error);
+    case RECORD_SESSION:
+        return replay_session(service, record, error);
+    case RECORD_END:
+        if (!is_session(service, record->slot))
+            return record_damaged(record, error);
+        session_forget(service, record->slot);
+        return GORDIAN_OK;
+    default:
+        break;
+    }
+    if (!served || (record->session != NOBODY && !is_session(service, record->session)))
+        return record_damaged(record, error);
+    switch (record->kind) {
+    case RECORD_CLOSE:
+        service_drop_system(service, served);
+        return GORDIAN_OK;
+    case RECORD_DECLARE:
+        return replay_declare(service, record, served, error);
+    case RECORD_EVENTS:
+        return replay_events(service, record, served, error);
+    case RECORD_REMOVE:
+        return replay_remove(service, record, served, error);
+    case RECORD_WEIGH:
+        return replay_weigh(service, record, served, error);
+    case RECORD_LABEL:
+        return replay_label(service, record, served, error);
+    default:
+        return record_damaged(record, error);
+    }
+}
+
+gordian_status service_replay(struct service *service, uint64_t number, uint64_t at,
+                              const void *bytes, size_t length, gordian_error *error)
+{
+    const unsigned char *data = bytes;
+    struct record record = {.number = number};
+    if (length < RECORD_HEAD)
+        return record_damaged(&record, error);
+    record.kind = (enum record_kind)data[0];
+    record.slot = wire_load32(data + 1);
+    record.session = wire_load32(data + 5);
+    record.frame = (struct wire_frame){.body = data + RECORD_HEAD, .size = length - RECORD_HEAD};
+    service->replaying = true;
+    service->work->now = at;
+    gordian_status status = replay_record(service, &record, error);
+    service->replaying = false;
+    service->work->code = 0;
+    return status;
+}
+
+/* ------------------------------------------------------------------ snapshots */
+
+static void save_session(const struct service *service, uint32_t slot, struct bytes *bytes)
+{
+    const struct session *session = &service->sessions[slot];
+    bytes_u64(bytes, slot);
+    bytes_put(bytes, session->id, sizeof session->id);
+    bytes_u64(bytes, session->last);
+    bytes_u64(bytes, session->lease_ms);
+    bytes_u64(bytes, session->keep);
+    bytes_u64(bytes, session->opened);
+    bytes_text(bytes, session->name, strlen(session->name));
+    const char *holder = holder_name(service, session->holder);
+    bytes_text(bytes, holder, strlen(holder));
+}
+
+/* Everything but the images of the systems, which come behind it. */
+static void save_service(const struct service *service, struct bytes *bytes)
+{
+    bytes_u64(bytes, SERVICE_VERSION);
+    bytes_u64(bytes, service->next_incident);
+    bytes_u64(bytes, service->session_limit);
+    /* free slots in the order in which they will be used again */
+    bytes_u64(bytes, service->session_limit - service->session_count);
+    for (uint32_t i = service->free_session; i != NOBODY; i = service->sessions[i].next)
+        bytes_u64(bytes, i);
+    bytes_u64(bytes, service->session_count);
+    for (uint32_t i = 0; i < service->session_limit; i++)
+        if (service->sessions[i].in_use)
+            save_session(service, i, bytes);
+    bytes_u64(bytes, service->fence);
+}
+
+static void put_owner(struct bytes *bytes, uint32_t session)
+{
+    bytes_u64(bytes, (uint32_t)(session + 1)); /* NOBODY is 0 */
+}
+
+/* Who has opened it, and who has added each resource, if the session is still there. */
+static void save_owners(const struct service *service, const struct served *served,
+                        struct bytes *bytes)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    put_owner(bytes, quota_opener(service, served));
+    for (uint32_t q = 0; q < served_resource_limit(served); q++)
+        if (served_resource_name(served, q, buffer))
+            put_owner(bytes, quota_adder(service, served, q));
+}
+
+/* Before the image of a system, with its length: its slot, its open incidents, its owners, its
+ * labels. */
+static void save_head(const struct service *service, const struct served *served,
+                      struct bytes *bytes)
+{
+    struct bytes head;
+    bytes_init(&head, &bytes->memory);
+    bytes_u64(&head, served->slot);
+    incidents_save(served, &head);
+    save_owners(service, served, &head);
+    tags_save(&served->tags, &head);
+    bytes_text(bytes, (const char *)head.data, head.used);
+    bytes->failed |= head.failed;
+    bytes_free(&head);
+}
+
+static gordian_status put_section(struct bytes *bytes, const char *name,
+                                  gordian_status (*put)(void *, const char *, const void *, size_t,
+                                                        gordian_error *),
+                                  void *context, gordian_error *error)
+{
+    if (bytes->failed)
+        return fail_memory(error);
+    return put(context, name, bytes->data, bytes->used, error);
+}
+
+gordian_status service_save(struct service *service,
+                            gordian_status (*put)(void *context, const char *name,
+                                                  const void *bytes, size_t length,
+                                                  gordian_error *error),
+                            void *context, gordian_error *error)
+{
+    struct bytes bytes;
+    bytes_init(&bytes, &service->memory);
+    save_service(service, &bytes);
+    gordian_status status = put_section(&bytes, SERVICE_SECTION, put, context, error);
+    for (uint32_t i = 0; i < service->system_limit && status == GORDIAN_OK; i++) {
+        char name[32];
+        if (!service->systems[i])
+            continue;
+        snprintf(name, sizeof name, SYSTEM_SECTION "%u", i);
+        bytes.used = 0;
+        save_head(service, service->systems[i], &bytes);
+        status = image_save(service->systems[i], &bytes, error);
+        if (status == GORDIAN_OK)
+            status = put_section(&bytes, name, put, context, error);
+    }
+    bytes_free(&bytes);
+    return status;
+}
+
+static gordian_status bad_snapshot(gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_INPUT, "the snapshot of the service is damaged");
+}
+
+static gordian_status load_session(struct service *service, struct bytes_in *in, uint64_t version,
+                                   gordian_error *error)
+{
+    struct wire_hello hello = {0};
+    uint32_t slot = (uint32_t)bytes_take_upto(in, UINT32_MAX - 1);
+    const uint8_t *id = bytes_take(in, WIRE_SESSION_SIZE);
+    uint64_t last = bytes_take_u64(in);
+    hello.lease_ms = (uint32_t)bytes_take_upto(in, UINT32_MAX);
+    hello.flags = (uint8_t)bytes_take_upto(in, 1);
+    uint64_t opened = bytes_take_u64(in);
+    hello.name.text = bytes_take_text(in, &hello.name.length);
+    if (version >= 3)
+        hello.token.text = bytes_take_text(in, &hello.token.length);
+    if (in->bad || slot >= service->session_limit || service->sessions[slot].in_use)
+        return bad_snapshot(error);
+    memcpy(hello.session, id, WIRE_SESSION_SIZE);
+    TRY(session_put(service, slot, &hello, error));
+    service->sessions[slot].last = last;
+    service->sessions[slot].opened = opened;
+    return GORDIAN_OK;
+}
+
+/* The free slots in their order; all others will be taken by a session. */
+static gordian_status load_slots(struct service *service, struct bytes_in *in, uint32_t limit,
+                                 uint64_t version, gordian_error *error)
+{
+    uint64_t count = bytes_take_count(in);
+    gordian_status status = session_reserve_slots(service, limit, error);
+    if (status != GORDIAN_OK)
+        return status;
+    uint32_t *order = memory_alloc(&service->memory, (count + 1) * sizeof *order);
+    if (!order)
+        return fail_memory(error);
+    for (uint64_t i = 0; i < count; i++)
+        order[i] = (uint32_t)bytes_take_upto(in, limit ? limit - 1 : 0);
+    uint64_t sessions = bytes_take_count(in);
+    if (in->bad || count + sessions != limit)
+        status = bad_snapshot(error);
+    for (uint64_t i = 0; i < sessions && status == GORDIAN_OK; i++)
+        status = load_session(service, in, version, error);
+    if (status == GORDIAN_OK && !session_order_free(service, order, (uint32_t)count))
+        status = bad_snapshot(error);
+    memory_free(&service->memory, order);
+    return status;
+}
+
+static gordian_status load_service(struct service *service, struct bytes_in *in,
+                                   gordian_error *error)
+{
+    uint64_t version = bytes_take_u64(in);
+    if (version < 1 || version > SERVICE_VERSION)
+        return fail(error, GORDIAN_STATUS_INPUT, "the snapshot is of another version");
+    service->next_incident = bytes_take_u64(in);
+    uint32_t limit = (uint32_t)bytes_take_upto(in, UINT32_MAX - 1);
+    if (in->bad || limit > 64u << 20 || service->session_limit > 0)
+        return bad_snapshot(error);
+    TRY(load_slots(service, in, limit, version, error));
+    if (version >= 4)
+        service->fence = bytes_take_u64(in);
+    if (in->bad || bytes_left(in) > 0)
+        return bad_snapshot(error);
+    /* what a new service starts with is replaced by what was saved */
+    for (uint32_t i = 0; i < service->system_limit; i++)
+        if (service->systems[i])
+            service_drop_system(service, service->systems[i]);
+    return GORDIAN_OK;
+}
+
+/* The image has whose each process is; here are the lists of each session. */
+static gordian_status own_processes(struct service *service, struct served *served,
+                                    gordian_error *error)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    for (uint32_t p = 0; p < served_process_limit(served); p++) {
+        struct served_process *record = &served->processes[p];
+        uint32_t owner = record->owner;
+        if (owner == NOBODY)
+            continue;
+        if (!is_session(service, owner) || !served_process_name(served, p, buffer))
+            return bad_snapshot(error);
+        if (!session_reserve(service, owner))
+            return fail_memory(error);
+        record->owner = NOBODY;
+        session_own(service, owner, served, p);
+    }
+    return GORDIAN_OK;
+}
+
+static bool take_owner(const struct service *service, struct bytes_in *in, uint32_t *session)
+{
+    *session = (uint32_t)bytes_take_upto(in, UINT32_MAX) - 1;
+    return !in->bad && (*session == NOBODY || is_session(service, *session));
+}
+
+/* So that quotas are used up as they were. */
+static gordian_status load_owners(struct service *service, struct served *served,
+                                  struct bytes_in *in, gordian_error *error)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    uint32_t session;
+    if (bytes_left(in) == 0)
+        return GORDIAN_OK; /* of version 1: nobody knows */
+    if (!take_owner(service, in, &session))
+        return bad_snapshot(error);
+    if (!served_reserve_adder(served))
+        return fail_memory(error);
+    quota_opened(service, session, served);
+    for (uint32_t q = 0; q < served_resource_limit(served); q++) {
+        const char *name = served_resource_name(served, q, buffer);
+        if (!name)
+            continue;
+        if (!take_owner(service, in, &session))
+            return bad_snapshot(error);
+        quota_added(service, session, served, q, strlen(name));
+    }
+    return GORDIAN_OK;
+}
+
+struct labelled {
+    struct service *service;
+    struct served *served;
+};
+
+static gordian_status load_label(void *context, enum tags_of of, uint32_t id,
+                                 const struct wire_text *texts, size_t count, gordian_error *error)
+{
+    const struct labelled *to = context;
+    char buffer[GORDIAN_NAME_MAX + 1];
+    bool process = of == TAGS_PROCESS;
+    if (process ? !served_process_name(to->served, id, buffer)
+                : !served_resource_name(to->served, id, buffer))
+        return bad_snapshot(error);
+    uint32_t payer =
+        process ? to->served->processes[id].owner : quota_adder(to->service, to->served, id);
+    return served_label(to->served, of, id, texts, count, payer, error);
+}
+
+static gordian_status load_labels(struct service *service, struct served *served,
+                                  struct bytes_in *in, gordian_error *error)
+{
+    if (bytes_left(in) == 0)
+        return GORDIAN_OK; /* of version 4 */
+    return tags_load(in, load_label, &(struct labelled){service, served}, error);
+}
+
+static gordian_status load_system(struct service *service, const uint8_t *bytes, size_t length,
+                                  gordian_error *error)
+{
+    struct bytes_in in = {.at = bytes, .end = bytes + length};
+    struct served *served;
+    uint64_t head = bytes_take_count(&in);
+    if (in.bad || head > bytes_left(&in))
+        return bad_snapshot(error);
+    struct bytes_in first = {.at = in.at, .end = in.at + head};
+    uint32_t slot = (uint32_t)bytes_take_upto(&first, 1u << 20);
+    if (first.bad)
+        return bad_snapshot(error);
+    if (!service_reserve_system(service, slot))
+        return fail_memory(error);
+    if (service->systems[slot])
+        return bad_snapshot(error);
+    struct meter *meter = NULL;
+    TRY(service_new_meter(service, &meter, error));
+    gordian_status status = image_load(&served, in.at + head, bytes_left(&in) - head,
+                                       meter ? meter_allocator(meter) : &service->memory, error);
+    if (status != GORDIAN_OK) {
+        meter_free(meter);
+        return status;
+    }
+    served->meter = meter;
+    service_add_system(service, slot, served);
+    status = served_restored(served, error);
+    if (status == GORDIAN_OK)
+        status = own_processes(service, served, error);
+    if (status == GORDIAN_OK)
+        status = incidents_load(service, served, &first, error);
+    if (status == GORDIAN_OK)
+        status = load_owners(service, served, &first, error);
+    if (status == GORDIAN_OK)
+        status = load_labels(service, served, &first, error);
+    if (status == GORDIAN_OK && (first.bad || bytes_left(&first) > 0))
+        status = bad_snapshot(error);
+    return status;
+}
+
+gordian_status service_load_section(struct service *service, const char *name, const void *bytes,
+                                    size_t length, gordian_error *error)
+{
+    if (strncmp(name, SYSTEM_SECTION, strlen(SYSTEM_SECTION)) == 0)
+        return load_system(service, bytes, length, error);
+    if (strcmp(name, SERVICE_SECTION) != 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "a snapshot's section '%.40s' that is not known",
+                    name);
+    struct bytes_in in = {.at = bytes, .end = (const uint8_t *)bytes + length};
+    return load_service(service, &in, error);
+}
+
+void service_resume(struct service *service)
+{
+    lease_set_time(service); /* reading the journal is no stall */
+    service_begin(service);
+    quota_set_limit(service);
+    for (uint32_t i = 0; i < service->session_limit; i++) {
+        struct session *session = &service->sessions[i];
+        if (!session->in_use)
+            continue;
+        if (session->lease_ms == 0)
+            session_lost(service, i); /* its connection is gone */
+        else
+            session_touch(service, session);
+    }
+    service->started = service->work->now;
+}
+
+void service_skip_incidents(struct service *service, uint64_t last)
+{
+    if (service->next_incident <= last)
+        service->next_incident = last + 1;
+}
+
+bool service_is_open(const struct service *service, uint64_t incident)
+{
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        const struct served *served = service->systems[i];
+        for (uint32_t j = 0; served && j < served->incident_limit; j++)
+            if (served->incidents[j].id == incident)
+                return true;
+    }
+    return false;
+}

@@ -1,0 +1,618 @@
+/* The service itself: opening and closing, clients coming and going, time. */
+#include "service/serve/core/service.h"
+
+#include "foundation/base/clock.h"
+#include "service/serve/core/service_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define NOBODY      GORDIAN_NONE
+#define QUESTION_MS 2  /* to look again whether it has been answered */
+#define KEPT_MS     10 /* ... whether the journal takes records again */
+
+/* ------------------------------------------------------------------ options */
+
+void service_options_init(struct service_options *options)
+{
+    *options = (struct service_options){
+        .limits =
+            {
+                .systems = 64,
+                .sessions = 65536,
+                .clients = 10000,
+                .names = 16000000,
+                .session_names = 4000000,
+                .session_resources = 4000000,
+                .session_systems = 16,
+                .session_memory = 1u << 30,
+                .lease_max_ms = 24u * 3600 * 1000,
+                .incidents_second = 10,
+            },
+    };
+}
+
+/* ------------------------------------------------------------------ time */
+
+static uint64_t real_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+uint64_t service_now(const struct service *service)
+{
+    const struct service_options *options = &service->options;
+    return options->clock ? options->clock(options->clock_context) : real_clock();
+}
+
+uint64_t service_steady(const struct service *service)
+{
+    const struct service_options *options = &service->options;
+    return options->steady ? options->steady(options->clock_context) : clock_ns() / 1000000;
+}
+
+void service_begin(struct service *service)
+{
+    service->work->now = service_now(service);
+    lease_see_time(service);
+    service->work->code = 0;
+    service->work->retry_ms = 0;
+    quota_begin(service);
+}
+
+/* ------------------------------------------------------------------ the journal */
+
+bool service_may_change(struct service *service, const char **why)
+{
+    const struct service_journal *journal = &service->options.journal;
+    *why = service->standing_by;
+    if (service->standing_by[0])
+        return false;
+    if (service->unkept)
+        record_append(service);
+    if (service->unkept) {
+        *why = "no memory for the journal";
+        return false;
+    }
+    return !journal->healthy || journal->healthy(journal->context, why);
+}
+
+bool service_is_cut_off(const struct service *service)
+{
+    const struct service_journal *journal = &service->options.journal;
+    const char *why;
+    return service->standing_by[0] || service->unkept ||
+           (journal->healthy && !journal->healthy(journal->context, &why)) ||
+           (journal->sure && !journal->sure(journal->context));
+}
+
+void service_stand_by(struct service *service, const char *leader)
+{
+    service->standing_by[0] = '\0';
+    if (leader)
+        snprintf(service->standing_by, sizeof service->standing_by,
+                 "this server stands by; " WIRE_LEADER_IS "%s", *leader ? leader : "unknown");
+}
+
+uint64_t service_last(const struct service *service)
+{
+    const struct service_journal *journal = &service->options.journal;
+    uint64_t last = journal->last ? journal->last(journal->context) : 0;
+    return last + service->unkept;
+}
+
+/* ------------------------------------------------------------------ opening, closing */
+
+static gordian_status open_work(struct service *service, gordian_error *error)
+{
+    struct service_work *work = memory_zeroed(&service->memory, sizeof *work);
+    if (!work)
+        return fail_memory(error);
+    service->work = work;
+    bytes_init(&work->record, &service->memory);
+    work->wants = memory_alloc(&service->memory, WANTS * sizeof *work->wants);
+    if (!work->wants)
+        return fail_memory(error);
+    work->text.fd = work->more.fd = work->third.fd = work->stuck.fd = work->replay.fd = -1;
+    work->labels.fd = -1;
+    work->deadline = UINT64_MAX;
+    lease_set_time(service);
+    service_begin(service);
+    return lines_open(service, error);
+}
+
+static gordian_status open_default(struct service *service, gordian_error *error)
+{
+    const struct wire_open open = {.name = {DEFAULT_SYSTEM, strlen(DEFAULT_SYSTEM)},
+                                   .kind = SERVED_DETECT,
+                                   .options = {"", 0}};
+    return service_put_system(service, 0, &open, error);
+}
+
+static struct service *allocate_service(const struct service_options *options)
+{
+    gordian_allocator memory = memory_allocator(options->allocator);
+    struct service *service = memory_zeroed(&memory, sizeof *service);
+    if (!service)
+        return NULL;
+    service->memory = memory;
+    service->options = *options;
+    service->free_session = NOBODY;
+    service->next_incident = 1;
+    if (options->allocator)
+        return service;
+    service->meter = meter_new(NULL);
+    if (!service->meter) {
+        memory_free(&memory, service);
+        return NULL;
+    }
+    service->memory = *meter_allocator(service->meter);
+    return service;
+}
+
+gordian_status service_new(struct service **out, const struct service_options *options,
+                           gordian_error *error)
+{
+    *out = NULL;
+    struct service *service = allocate_service(options);
+    if (!service)
+        return fail_memory(error);
+    gordian_status status = open_work(service, error);
+    if (status == GORDIAN_OK)
+        status = open_default(service, error);
+    if (status != GORDIAN_OK) {
+        service_free(service);
+        return status;
+    }
+    service->started = service->work->now;
+    *out = service;
+    return GORDIAN_OK;
+}
+
+static void close_work(struct service *service)
+{
+    struct service_work *work = service->work;
+    if (!work)
+        return;
+    lines_close(service);
+    bytes_free(&work->record);
+    output_close(&work->text);
+    output_close(&work->more);
+    output_close(&work->third);
+    output_close(&work->labels);
+    output_close(&work->stuck);
+    output_close(&work->replay);
+    memory_free(&service->memory, work->wants);
+    memory_free(&service->memory, work->results);
+    memory_free(&service->memory, work->served);
+    memory_free(&service->memory, work->ids);
+    memory_free(&service->memory, work);
+}
+
+void service_free(struct service *service)
+{
+    if (!service)
+        return;
+    while (service->clients)
+        service_detach(service->clients);
+    for (uint32_t i = 0; i < service->system_limit; i++)
+        service_close_served(service->systems[i]);
+    memory_free(&service->memory, service->systems);
+    memory_free(&service->memory, service->holders);
+    sessions_free(service);
+    close_work(service);
+    gordian_allocator memory = memory_allocator(service->options.allocator);
+    meter_free(service->meter);
+    memory_free(&memory, service);
+}
+
+/* ------------------------------------------------------------------ clients */
+
+gordian_status service_attach(struct service *service, struct client *client,
+                              enum service_rights rights, gordian_error *error)
+{
+    if (service->client_count >= service->options.limits.clients) {
+        service->counters.refused++;
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "there are %u clients already",
+                    service->client_count);
+    }
+    client->service = service;
+    client->rights = rights;
+    client->subscriptions = WIRE_MY_GRANTS;
+    client->system = NOBODY;
+    client->session = NOBODY;
+    client->holder = NOBODY;
+    client->out.fd = -1;
+    const struct served *served = service_find(service, DEFAULT_SYSTEM, strlen(DEFAULT_SYSTEM));
+    if (served)
+        client->system = served->slot;
+    client->prev = NULL;
+    client->next = service->clients;
+    if (client->next)
+        client->next->prev = client;
+    service->clients = client;
+    service->client_count++;
+    service->counters.connections++;
+    client->refilled = service_steady(service);
+    client->allowance = (int64_t)service->options.limits.events_a_second * 1000;
+    return GORDIAN_OK;
+}
+
+/* The lease of its session begins, or the session is over. */
+static void leave_session(struct client *client)
+{
+    struct service *service = client->service;
+    if (client->session == NOBODY)
+        return;
+    struct session *session = &service->sessions[client->session];
+    session->client = NULL;
+    if (session->lease_ms == 0) {
+        session_lost(service, client->session);
+    } else {
+        lease_see_time(service);
+        session_touch(service, session);
+    }
+    client->session = NOBODY;
+}
+
+void client_drop_question(struct client *client)
+{
+    question_forget(client->question);
+    client->question = NULL;
+}
+
+void service_detach(struct client *client)
+{
+    struct service *service = client->service;
+    client_subscribe(client, 0);
+    leave_session(client);
+    *(client->prev ? &client->prev->next : &service->clients) = client->next;
+    if (client->next)
+        client->next->prev = client->prev;
+    service->client_count--;
+    frame_free(client);
+    client_drop_question(client);
+    gordian_allocator memory = memory_allocator(NULL);
+    memory_free(&memory, client->out.buffer);
+    client->out = (struct output){.fd = -1};
+}
+
+bool client_subscribe(struct client *client, uint8_t mask)
+{
+    struct service *service = client->service;
+    uint32_t *everything = &service->work->everything;
+    /* Who asks here would wait for ever: the leader alone tells. */
+    if (service->standing_by[0] && mask & (uint8_t)~WIRE_MY_GRANTS) {
+        client_error(client, WIRE_NOT_LEADER, 1000, 1, service->standing_by);
+        return false;
+    }
+    *everything -= (client->subscriptions & WIRE_EVERYTHING) != 0;
+    *everything += (mask & WIRE_EVERYTHING) != 0;
+    client->subscriptions = mask;
+    return true;
+}
+
+/* Connects a client with a session, which may have been another connection's. */
+static void join_session(struct client *client, uint32_t slot)
+{
+    struct service *service = client->service;
+    struct session *session = &service->sessions[slot];
+    struct client *other = session->client;
+    if (client->session != NOBODY && client->session != slot)
+        leave_session(client);
+    if (other && other != client) {
+        other->session = NOBODY;
+        client_error(other, WIRE_TAKEN_OVER, 0, 0, "the session goes on in another connection");
+        client_wake(other);
+    }
+    session->client = client;
+    client->session = slot;
+    session_touch(service, session);
+}
+
+/* What the token permits, and what there is for it. */
+static void show_token(struct client *client, struct wire_text token)
+{
+    struct service *service = client->service;
+    const struct service_options *options = &service->options;
+    struct service_grant grant = {.holder = "", .systems = ""};
+    options->authorise(options->authorise_context, token.text, token.length, &grant);
+    client->rights = grant.rights;
+    if (grant.rights == SERVICE_NOTHING)
+        return;
+    client->holder = holder_find(service, grant.holder, strlen(grant.holder));
+    if (client->holder != NOBODY)
+        holder_set(service, client->holder, &grant);
+    const struct served *served = service_system(service, client->system);
+    if (served && !service_is_permitted(service, client->holder, served->name))
+        client->system = NOBODY;
+}
+
+static bool authorise_client(struct client *client, struct wire_text token)
+{
+    const struct service_options *options = &client->service->options;
+    if (client->rights == SERVICE_NOTHING && options->authorise)
+        show_token(client, token);
+    else if (client->rights == SERVICE_NOTHING)
+        client->rights = SERVICE_WRITE;
+    if (client->rights != SERVICE_NOTHING)
+        return true;
+    client->guessed = token.length > 0;
+    client_error(client, WIRE_NOT_ALLOWED, 0, 1,
+                 token.length ? "the token is wrong" : "a token is needed");
+    return false;
+}
+
+bool client_hello(struct client *client, const struct wire_hello *hello)
+{
+    struct service *service = client->service;
+    gordian_error error = {0};
+    const char *why;
+    if (!authorise_client(client, hello->token))
+        return false;
+    if (!client_may_write(client))
+        return client->rights & SERVICE_READ; /* it only looks: it has no session */
+    struct wire_hello mine = *hello;
+    const char *holder = holder_name(service, client->holder);
+    mine.token = (struct wire_text){holder, strlen(holder)}; /* whose it is: the token is secret */
+    static const uint8_t zeros[WIRE_SESSION_SIZE];
+    if (client->session != NOBODY && memcmp(hello->session, zeros, sizeof zeros) == 0)
+        memcpy(mine.session, service->sessions[client->session].id, sizeof mine.session);
+    uint32_t slot = session_same(service, &mine);             /* which needs no journal */
+    bool changes = slot == NOBODY || service->standing_by[0]; /* a session is with the leader */
+    if (changes && !service_may_change(service, &why)) {
+        client_error(client, WIRE_NOT_KEPT, 1000, 1, why);
+        return false;
+    }
+    if (slot == NOBODY && session_hello(service, &mine, &slot, &error)) {
+        client_fail(client, &error);
+        return false;
+    }
+    join_session(client, slot);
+    return true;
+}
+
+void client_welcomed(struct client *client, size_t start)
+{
+    const struct service *service = client->service;
+    if (client->session != NOBODY && service_is_cut_off(service))
+        client_sure(client, start, service->sessions[client->session].record);
+}
+
+bool client_may_write(const struct client *client)
+{
+    return client->rights & SERVICE_SEND;
+}
+
+gordian_status client_may_open(const struct client *client, const struct wire_open *open,
+                               gordian_error *error)
+{
+    char name[GORDIAN_NAME_MAX + 1] = "";
+    if (open->name.length <= GORDIAN_NAME_MAX)
+        memcpy(name, open->name.text, open->name.length);
+    if (!service_is_permitted(client->service, client->holder, name))
+        return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
+                         "this token is for other systems");
+    if (client->rights & SERVICE_ADMINISTER ||
+        service_find(client->service, open->name.text, open->name.length))
+        return GORDIAN_OK; /* or it only uses what is there */
+    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
+                     "this token does not permit to open systems");
+}
+
+bool client_may_end(const struct client *client, const struct served *served, uint32_t process)
+{
+    uint32_t owner = process < served->process_room ? served->processes[process].owner : NOBODY;
+    return client->rights & SERVICE_END_OTHERS || owner == NOBODY || owner == client->session;
+}
+
+gordian_status client_may_remove(const struct client *client, const struct served *served,
+                                 uint8_t what, uint32_t id, gordian_error *error)
+{
+    if (what != WIRE_PROCESS || client_may_end(client, served, id))
+        return GORDIAN_OK;
+    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
+                     "this token does not permit to end what is another session's");
+}
+
+gordian_status client_may_label(const struct client *client, const struct served *served,
+                                const struct wire_label *label, gordian_error *error)
+{
+    if (label->what != WIRE_PROCESS || client_may_end(client, served, label->id))
+        return GORDIAN_OK;
+    return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error,
+                     "this token does not permit to label what is another session's");
+}
+
+/* ------------------------------------------------------------------ quotas */
+
+/* A bucket of `rate` events a second, in thousandths. */
+static void refill_bucket(int64_t *allowance, uint64_t *refilled, uint64_t now, uint64_t rate)
+{
+    uint64_t past = now - *refilled;
+    if (past == 0)
+        return;
+    *refilled = now;
+    if (past > 1000)
+        past = 1000;
+    *allowance += (int64_t)(past * rate);
+    if (*allowance > (int64_t)rate * 1000) /* at most what one second brings */
+        *allowance = (int64_t)rate * 1000;
+}
+
+static struct holder *limited_holder(const struct client *client)
+{
+    const struct service *service = client->service;
+    struct holder *holder =
+        client->holder < service->holder_count ? &service->holders[client->holder] : NULL;
+    return holder && holder->max_events > 0 ? holder : NULL;
+}
+
+bool client_may_spend(struct client *client)
+{
+    struct service *service = client->service;
+    uint64_t rate = service->options.limits.events_a_second, now = service->work->steady;
+    struct holder *holder = limited_holder(client);
+    if (rate > 0)
+        refill_bucket(&client->allowance, &client->refilled, now, rate);
+    if (holder)
+        refill_bucket(&holder->allowance, &holder->refilled, now, holder->max_events);
+    if ((rate == 0 || client->allowance > 0) && (!holder || holder->allowance > 0))
+        return true;
+    service->counters.throttled++;
+    return false;
+}
+
+void client_spend(struct client *client, uint64_t events)
+{
+    struct holder *holder = limited_holder(client);
+    if (client->service->options.limits.events_a_second > 0)
+        client->allowance -= (int64_t)events * 1000;
+    if (holder)
+        holder->allowance -= (int64_t)events * 1000;
+}
+
+static uint32_t bucket_pause(int64_t allowance, uint64_t rate)
+{
+    if (rate == 0 || allowance > 0)
+        return 0;
+    uint64_t ms = (uint64_t)-allowance / rate + 1;
+    return ms < 60000 ? (uint32_t)ms : 60000;
+}
+
+uint32_t service_pause_ms(const struct client *client)
+{
+    const struct holder *holder = limited_holder(client);
+    uint32_t ms = bucket_pause(client->allowance, client->service->options.limits.events_a_second);
+    uint32_t shared = holder ? bucket_pause(holder->allowance, holder->max_events) : 0;
+    if (client->frame.begun) /* the quota has counted all of it */
+        return client->frame.waits ? KEPT_MS : 0;
+    if (ms == 0 && shared == 0)
+        return client->question ? QUESTION_MS : 0;
+    return ms > shared ? ms : shared;
+}
+
+/* ------------------------------------------------------------------ taking */
+
+static size_t begin_form(struct client *client, const unsigned char *bytes, size_t count,
+                         size_t *wanted)
+{
+    *wanted = 1;
+    if (count == 0)
+        return 0;
+    if (bytes[0] != 0) {
+        client->form = CLIENT_LINES;
+        return 0;
+    }
+    *wanted = WIRE_START_SIZE;
+    if (count < WIRE_START_SIZE && memcmp(bytes, WIRE_START, count < 4 ? count : 4) == 0)
+        return 0;
+    client->form = CLIENT_BINARY;
+    if (memcmp(bytes, WIRE_START, 4) != 0)
+        client_error(client, WIRE_MALFORMED, 0, 0, "this is not the protocol of gordian serve");
+    else if (memcmp(bytes, WIRE_START, WIRE_START_SIZE) != 0)
+        client_error(client, WIRE_BAD_VERSION, 0, 0, "the protocol's version here is 1");
+    return count < WIRE_START_SIZE ? count : WIRE_START_SIZE;
+}
+
+bool client_had_enough(const struct client *client)
+{
+    return client->out.used > TAKE_ANSWERS_MAX ||
+           clock_ns() - client->service->work->began > TAKE_NS_MAX;
+}
+
+size_t service_take(struct client *client, const void *bytes, size_t count, size_t budget,
+                    size_t *wanted)
+{
+    struct service *service = client->service;
+    const unsigned char *at = bytes;
+    size_t used = 0;
+    *wanted = 1;
+    service->work->unmarked = client->out.used;
+    service_begin(service);
+    service->work->began = clock_ns();
+    if (client->form == CLIENT_UNKNOWN)
+        used = begin_form(client, at, count, wanted);
+    if (client->form != CLIENT_UNKNOWN && !client->closing)
+        used += (client->form == CLIENT_BINARY ? binary_take : lines_take)(
+            client, at + used, count - used, budget, wanted);
+    if (client->session != NOBODY && used > 0)
+        session_touch(service, &service->sessions[client->session]);
+    if (client->out.used != service->work->unmarked)
+        client->mark = service_last(service);
+    return used;
+}
+
+void service_heard(struct client *client)
+{
+    struct service *service = client->service;
+    if (client->session == NOBODY)
+        return;
+    lease_see_time(service);
+    session_touch(service, &service->sessions[client->session]);
+}
+
+void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text)
+{
+    client->closing = true; /* and so the error is fatal, whatever it is */
+    if (client->form !=
+        CLIENT_UNKNOWN) /* whose form is not known would take it for something else */
+        client_error(client, code, retry_ms, 0, text);
+    client->mark = service_last(client->service);
+}
+
+/* ------------------------------------------------------------------ time goes by */
+
+uint32_t service_tick(struct service *service)
+{
+    const char *why;
+    service_begin(service);
+    service_may_change(service, &why); /* tries what could not be appended */
+    if (service->work->deadline <= service->work->lease)
+        lease_judge(service);
+    bool more = incidents_walk(service);
+    if (service->work->ending > 0 && session_drop_some(service))
+        more |= service_may_change(service, &why);
+    return more ? 0 : TICK_MS;
+}
+
+bool service_is_busy(const struct service *service)
+{
+    return service->work->ending > 0 || service->work->walking > 0 || service->unkept;
+}
+
+/* ------------------------------------------------------------------ looking */
+
+struct served *service_find(const struct service *service, const char *name, size_t length)
+{
+    for (uint32_t i = 0; i < service->system_limit; i++) {
+        struct served *served = service->systems[i];
+        if (served && strlen(served->name) == length && memcmp(served->name, name, length) == 0)
+            return served;
+    }
+    return NULL;
+}
+
+void service_watch(struct service *service, struct service_watcher *watcher)
+{
+    watcher->next = service->watchers;
+    service->watchers = watcher;
+}
+
+void service_unwatch(struct service *service, struct service_watcher *watcher)
+{
+    struct service_watcher **link = &service->watchers;
+    while (*link && *link != watcher)
+        link = &(*link)->next;
+    if (*link)
+        *link = watcher->next;
+}
+
+void service_set_limits(struct service *service, const struct service_limits *limits)
+{
+    service->options.limits = *limits;
+    quota_set_limit(service);
+}

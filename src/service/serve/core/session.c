@@ -1,0 +1,394 @@
+/* Sessions: their table, what they own, and how they end. */
+#include "service/serve/core/service_internal.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#define NOBODY GORDIAN_NONE
+/* What a record can name; how many there may be is a matter of the limits. */
+#define SLOT_MAX (1u << 26)
+/* Processes of lost sessions that are dropped in one go: a fraction of a millisecond. */
+#define DROP_SOME 512
+
+/* ------------------------------------------------------------------ the table */
+
+static uint32_t hash_of(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE])
+{
+    return wire_load32(id) & (service->session_hash_size - 1); /* ids are random */
+}
+
+static uint32_t session_find(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE])
+{
+    if (service->session_hash_size == 0)
+        return NOBODY;
+    uint32_t slot = service->session_hash[hash_of(service, id)];
+    while (slot != NOBODY && memcmp(service->sessions[slot].id, id, WIRE_SESSION_SIZE) != 0)
+        slot = service->sessions[slot].next;
+    return slot;
+}
+
+static void hash_add(struct service *service, uint32_t slot)
+{
+    uint32_t *first = &service->session_hash[hash_of(service, service->sessions[slot].id)];
+    service->sessions[slot].next = *first;
+    *first = slot;
+}
+
+static void hash_remove(struct service *service, uint32_t slot)
+{
+    uint32_t *link = &service->session_hash[hash_of(service, service->sessions[slot].id)];
+    while (*link != slot)
+        link = &service->sessions[*link].next;
+    *link = service->sessions[slot].next;
+}
+
+static bool hash_reserve(struct service *service, uint32_t sessions)
+{
+    uint32_t size = service->session_hash_size ? service->session_hash_size : 64;
+    while (size < sessions)
+        size *= 2;
+    if (size == service->session_hash_size)
+        return true;
+    uint32_t *hash = memory_alloc(&service->memory, size * sizeof *hash);
+    if (!hash)
+        return false;
+    for (uint32_t i = 0; i < size; i++)
+        hash[i] = NOBODY;
+    memory_free(&service->memory, service->session_hash);
+    service->session_hash = hash;
+    service->session_hash_size = size;
+    for (uint32_t i = 0; i < service->session_limit; i++)
+        if (service->sessions[i].in_use)
+            hash_add(service, i);
+    return true;
+}
+
+/* Makes slots up to this one exist; those in between are free. */
+static bool reserve_slot(struct service *service, uint32_t slot)
+{
+    if (!memory_grow32(&service->memory, &service->sessions, &service->session_room, slot + 1,
+                       sizeof *service->sessions) ||
+        !memory_grow32(&service->memory, &service->accounts, &service->account_room, slot + 1,
+                       sizeof *service->accounts) ||
+        !hash_reserve(service, slot + 1))
+        return false;
+    uint32_t first = service->session_limit;
+    for (uint32_t i = slot + 1; i-- > first;) { /* the lowest comes first, and is taken first */
+        service->sessions[i] = (struct session){.next = service->free_session, .holder = NOBODY};
+        service->free_session = i;
+    }
+    service->session_limit = slot >= first ? slot + 1 : first;
+    return true;
+}
+
+static void take_slot(struct service *service, uint32_t slot)
+{
+    uint32_t *link = &service->free_session;
+    while (*link != slot)
+        link = &service->sessions[*link].next;
+    *link = service->sessions[slot].next;
+    service->sessions[slot] = (struct session){.in_use = true, .holder = NOBODY};
+    service->session_count++;
+    quota_session(service, slot);
+}
+
+gordian_status session_reserve_slots(struct service *service, uint32_t count, gordian_error *error)
+{
+    return count == 0 || reserve_slot(service, count - 1) ? GORDIAN_OK : fail_memory(error);
+}
+
+bool session_order_free(struct service *service, const uint32_t *order, uint32_t count)
+{
+    /* Each once, and all of them: the chain through `next` must be made anew without a cycle. */
+    uint32_t free_count = 0;
+    for (uint32_t i = 0; i < service->session_limit; i++) {
+        free_count += !service->sessions[i].in_use;
+        if (!service->sessions[i].in_use)
+            service->sessions[i].next = i; /* not in the new chain yet */
+    }
+    if (free_count != count)
+        return false;
+    uint32_t next = NOBODY;
+    for (uint32_t i = count; i-- > 0;) {
+        struct session *session = &service->sessions[order[i]];
+        if (session->in_use || session->next != order[i])
+            return false;
+        session->next = next;
+        next = order[i];
+    }
+    service->free_session = next;
+    return true;
+}
+
+void sessions_free(struct service *service)
+{
+    for (uint32_t i = 0; i < service->session_limit; i++)
+        memory_free(&service->memory, service->sessions[i].shares);
+    memory_free(&service->memory, service->sessions);
+    memory_free(&service->memory, service->accounts);
+    memory_free(&service->memory, service->session_hash);
+}
+
+/* ------------------------------------------------------------------ hello */
+
+gordian_status session_put(struct service *service, uint32_t slot, const struct wire_hello *hello,
+                           gordian_error *error)
+{
+    if (slot > SLOT_MAX)
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no session %u", slot);
+    if (!reserve_slot(service, slot))
+        return fail_memory(error);
+    struct session *session = &service->sessions[slot];
+    if (!session->in_use) {
+        take_slot(service, slot);
+        memcpy(session->id, hello->session, sizeof session->id);
+        session->opened = service->work->now;
+        hash_add(service, slot);
+    }
+    holder_take(service, slot, holder_find(service, hello->token.text, hello->token.length));
+    session->lease_ms = hello->lease_ms;
+    session->keep = hello->flags & WIRE_KEEP;
+    size_t length = hello->name.length < SESSION_NAME_MAX ? hello->name.length : SESSION_NAME_MAX;
+    memcpy(session->name, hello->name.text, length);
+    session->name[length] = '\0';
+    return GORDIAN_OK;
+}
+
+static gordian_status record_hello(struct service *service, uint32_t slot,
+                                   const struct wire_hello *hello, gordian_error *error)
+{
+    size_t size = wire_put_hello(NULL, 0, hello);
+    if (!record_begin(service, RECORD_SESSION, slot, NOBODY, size))
+        return fail_memory(error);
+    TRY(session_put(service, slot, hello, error));
+    struct bytes *record = &service->work->record;
+    record_take_body(service, wire_put_hello(record->data + record->used, size, hello));
+    record_append(service);
+    return GORDIAN_OK;
+}
+
+static uint32_t granted_lease(const struct service *service, const struct wire_hello *hello)
+{
+    uint32_t most = service->options.limits.lease_max_ms;
+    return hello->lease_ms < most ? hello->lease_ms : most;
+}
+
+static bool is_holder(const struct service *service, const struct session *session,
+                      struct wire_text name)
+{
+    const char *holder = holder_name(service, session->holder);
+    return strlen(holder) == name.length && memcmp(holder, name.text, name.length) == 0;
+}
+
+uint32_t session_same(const struct service *service, const struct wire_hello *hello)
+{
+    uint32_t slot = session_find(service, hello->session);
+    if (slot == NOBODY)
+        return NOBODY;
+    const struct session *session = &service->sessions[slot];
+    size_t length = hello->name.length < SESSION_NAME_MAX ? hello->name.length : SESSION_NAME_MAX;
+    bool same = !session->ending && session->lease_ms == granted_lease(service, hello) &&
+                session->keep == ((hello->flags & WIRE_KEEP) != 0) &&
+                is_holder(service, session, hello->token) && strlen(session->name) == length &&
+                memcmp(session->name, hello->name.text, length) == 0;
+    return same ? slot : NOBODY;
+}
+
+/* Nobody can guess a session's id. */
+static bool new_id(struct service *service, uint8_t id[WIRE_SESSION_SIZE])
+{
+    static const uint8_t zeros[WIRE_SESSION_SIZE];
+    do {
+        if (getrandom(id, WIRE_SESSION_SIZE, 0) != WIRE_SESSION_SIZE)
+            return false;
+    } while (memcmp(id, zeros, sizeof zeros) == 0 || session_find(service, id) != NOBODY);
+    return true;
+}
+
+gordian_status session_hello(struct service *service, const struct wire_hello *hello,
+                             uint32_t *slot, gordian_error *error)
+{
+    static const uint8_t zeros[WIRE_SESSION_SIZE];
+    const struct service_limits *limits = &service->options.limits;
+    struct wire_hello next = *hello;
+    next.lease_ms = granted_lease(service, hello);
+    if (memcmp(hello->session, zeros, sizeof zeros) != 0) {
+        *slot = session_find(service, hello->session);
+        if (*slot == NOBODY || service->sessions[*slot].ending)
+            return FAIL_WITH(service, WIRE_NO_SESSION, error,
+                             "there is no such session: it has ended, or never was");
+        return record_hello(service, *slot, &next, error);
+    }
+    if (service->session_count >= limits->sessions)
+        return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u sessions already",
+                         service->session_count);
+    if (!new_id(service, next.session))
+        return FAIL_WITH(service, WIRE_NO_MEMORY, error, "no random numbers to be had");
+    *slot = service->free_session != NOBODY ? service->free_session : service->session_limit;
+    return record_hello(service, *slot, &next, error);
+}
+
+struct session *session_of(struct client *client, gordian_error *error)
+{
+    struct service *service = client->service;
+    if (client->session != NOBODY)
+        return &service->sessions[client->session];
+    const char *holder = holder_name(service, client->holder);
+    const struct wire_hello hello = {.token = {holder, strlen(holder)},
+                                     .name = {client->label, strlen(client->label)}};
+    uint32_t slot;
+    if (session_hello(service, &hello, &slot, error))
+        return NULL;
+    client->session = slot;
+    service->sessions[slot].client = client;
+    session_touch(service, &service->sessions[slot]);
+    return &service->sessions[slot];
+}
+
+/* ------------------------------------------------------------------ what it owns */
+
+static struct session_share *share_of(struct session *session, uint32_t system)
+{
+    for (uint32_t i = 0; i < session->share_count; i++)
+        if (session->shares[i].system == system)
+            return &session->shares[i];
+    return NULL;
+}
+
+bool session_reserve(struct service *service, uint32_t slot)
+{
+    if (slot == NOBODY)
+        return true;
+    struct session *session = &service->sessions[slot];
+    return memory_grow32(&service->memory, &session->shares, &session->share_room,
+                         session->share_count + 1, sizeof *session->shares);
+}
+
+void session_own(struct service *service, uint32_t slot, struct served *served, uint32_t process)
+{
+    if (slot == NOBODY || served->processes[process].owner != NOBODY)
+        return;
+    struct session *session = &service->sessions[slot];
+    struct session_share *share = share_of(session, served->slot);
+    if (!share) {
+        share = &session->shares[session->share_count++];
+        *share = (struct session_share){served->slot, NOBODY};
+    }
+    served_set_owner(served, process, slot, &share->head);
+    session->processes++;
+    holder_count(service, slot, 1, 0);
+    quota_own(service, slot, served, process);
+}
+
+void session_disown(struct service *service, struct served *served, uint32_t process)
+{
+    uint32_t owner = served->processes[process].owner;
+    if (owner == NOBODY)
+        return;
+    struct session *session = &service->sessions[owner];
+    struct session_share *share = share_of(session, served->slot);
+    quota_disown(service, owner, served, process);
+    served_drop_owner(served, process, &share->head);
+    session->processes--;
+    holder_count(service, owner, -1, 0);
+    if (share->head == NOBODY)
+        *share = session->shares[--session->share_count];
+}
+
+/* ------------------------------------------------------------------ the end */
+
+void session_lost(struct service *service, uint32_t slot)
+{
+    struct session *session = &service->sessions[slot];
+    if (session->client) {
+        session->client->session = NOBODY;
+        session->client = NULL;
+    }
+    if (session->ending)
+        return;
+    session->ending = true;
+    service->work->ending++;
+    service->counters.leases_ended += session->lease_ms > 0;
+}
+
+/* All of a session's processes in one system stay, without an owner. */
+static void keep_all(struct service *service, struct served *served, uint32_t head)
+{
+    while (head != NOBODY) {
+        uint32_t next = served->processes[head].next;
+        session_disown(service, served, head);
+        head = next;
+    }
+}
+
+void session_forget(struct service *service, uint32_t slot)
+{
+    struct session *session = &service->sessions[slot];
+    while (session->share_count > 0) {
+        struct session_share share = session->shares[0];
+        keep_all(service, service->systems[share.system], share.head);
+    }
+    holder_take(service, slot, NOBODY);
+    service->work->ending -= session->ending;
+    hash_remove(service, slot);
+    memory_free(&service->memory, session->shares);
+    *session = (struct session){.next = service->free_session, .holder = NOBODY};
+    service->free_session = slot;
+    service->session_count--;
+}
+
+static bool end_session(struct service *service, uint32_t slot)
+{
+    if (!record_begin(service, RECORD_END, slot, NOBODY, 0))
+        return false;
+    session_forget(service, slot);
+    record_append(service);
+    return true;
+}
+
+/* Ends one process of a lost session, and forgets it. */
+static bool drop_process(struct service *service, struct served *served, uint32_t process)
+{
+    struct apply_events events = {.served = served, .session = NOBODY, .how = "lost"};
+    gordian_event event = {
+        .op = GORDIAN_OP_EXIT, .process = process, .resource = NOBODY, .to = NOBODY};
+    if (apply_event(service, &events, &event, NULL) ||
+        service->work->results[0].outcome == WIRE_NOT_TAKEN)
+        return false;
+    served->counters.lost++;
+    return served->operations->forgets ||
+           apply_removal(service, served, WIRE_PROCESS, process, NULL) == 0;
+}
+
+/* False: not now. */
+static bool drop_from(struct service *service, uint32_t slot, uint32_t *budget)
+{
+    const struct session *session = &service->sessions[slot];
+    for (uint32_t i = session->share_count; i-- > 0;) {
+        struct session_share share = session->shares[i];
+        struct served *served = service->systems[share.system];
+        if (session->keep || served->config.on_loss == SERVED_KEEP)
+            continue;
+        for (uint32_t p = share.head; p != NOBODY;) {
+            uint32_t next = served->processes[p].next;
+            if (*budget == 0 || !drop_process(service, served, p))
+                return false;
+            --*budget;
+            p = next;
+        }
+    }
+    return end_session(service, slot);
+}
+
+bool session_drop_some(struct service *service)
+{
+    const char *why;
+    uint32_t budget = DROP_SOME;
+    for (uint32_t i = 0; i < service->session_limit && service->work->ending > 0; i++) {
+        if (!service->sessions[i].in_use || !service->sessions[i].ending)
+            continue;
+        if (!service_may_change(service, &why) || !drop_from(service, i, &budget))
+            break;
+    }
+    return service->work->ending > 0;
+}

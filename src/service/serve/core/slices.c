@@ -1,0 +1,179 @@
+/*
+ * A frame of events, declarations or removals that takes long is applied in slices: the loop does
+ * everything else in between.
+ *
+ * A slice is a command of its own for the journal: its record has what it applied, and the
+ * session's last number counts its events. So a client that is lost between two slices, or a
+ * service that is killed, leaves a prefix of the frame behind; whoever sends numbered events again
+ * goes on from there. The frame has one answer, behind the last slice, which waits for the last
+ * record.
+ *
+ * What others do in between is not shown to the client before that answer: a notice that a request
+ * was granted must not overtake the result that it waits. The notices are collected and follow the
+ * answer.
+ *
+ * Fencing tokens of a frame follow one another without a gap, and a later grant has a greater one.
+ * With events of others in between that cannot hold: the rest of the frame is then answered
+ * WIRE_NOT_TAKEN, if the client wants these tokens, and is to be sent again. The tokens follow the
+ * time, so such a frame keeps the time at which it began.
+ */
+#include "foundation/base/clock.h"
+#include "service/serve/core/service_internal.h"
+
+/* Deadlocks that begin or end in a slice: each costs the store some 10 us later on, in the loop as
+ * well. */
+#define SLICE_INCIDENTS 256
+
+#define SWAP(type, a, b)                                                                           \
+    do {                                                                                           \
+        type swapped = (a);                                                                        \
+        (a) = (b);                                                                                 \
+        (b) = swapped;                                                                             \
+    } while (0)
+
+/* The results of the frame change places with those of whatever the service works on. */
+static void swap_results(struct client_frame *frame, struct service_work *work)
+{
+    SWAP(struct wire_result *, frame->results, work->results);
+    SWAP(size_t, frame->result_room, work->result_room);
+    SWAP(size_t, frame->result_count, work->result_count);
+    SWAP(uint32_t *, frame->served, work->served);
+    SWAP(size_t, frame->served_room, work->served_room);
+    SWAP(size_t, frame->served_count, work->served_count);
+    SWAP(uint64_t, frame->fence, work->fence);
+    SWAP(uint32_t *, frame->ids, work->ids);
+    SWAP(size_t, frame->id_room, work->id_room);
+}
+
+/* ------------------------------------------------------------------ how long a slice is */
+
+void slice_begin(struct service *service)
+{
+    service->work->slice = 0;
+    service->work->closer = 0;
+}
+
+/* Others may have had the processor meanwhile: beyond TAKE_NS_MAX by the clock it goes on for as
+ * much processor time. */
+bool slice_is_over(struct service_work *work, uint64_t now)
+{
+    if (work->closer >= SLICE_INCIDENTS)
+        return true;
+    if (now - work->began < TAKE_NS_MAX)
+        return false;
+    uint64_t worked = work_ns();
+    if (work->slice == 0)
+        work->slice = worked;
+    return worked - work->slice > TAKE_NS_MAX;
+}
+
+/* ------------------------------------------------------------------ between two slices */
+
+static void yield_frame(struct client *client, const struct wire_list *rest,
+                        const struct wire_list *list)
+{
+    struct client_frame *frame = &client->frame;
+    if (!frame->begun) {
+        frame->notices = (struct output){.fd = -1};
+        frame->now = client->service->work->now;
+    }
+    frame->begun = true;
+    frame->at = (size_t)(rest->at - list->at);
+    frame->left = rest->left;
+    frame->newest = client->service->fence;
+    swap_results(frame, client->service->work);
+}
+
+void frame_yield_events(struct client *client, const struct apply_events *events,
+                        const struct wire_list *list)
+{
+    yield_frame(client, &events->list, list);
+    client->frame.first = events->first;
+}
+
+void frame_yield_declare(struct client *client, const struct apply_declare *declare,
+                         const struct wire_list *list)
+{
+    yield_frame(client, &declare->list, list);
+    client->frame.id_count = declare->count;
+    client->frame.accepted = declare->accepted;
+}
+
+void frame_yield_remove(struct client *client, const struct apply_remove *remove)
+{
+    yield_frame(client, &remove->list, &remove->all);
+    client->frame.checked = remove->checked;
+}
+
+static bool resume_frame(struct client *client, struct wire_list *list)
+{
+    struct service *service = client->service;
+    struct client_frame *frame = &client->frame;
+    const char *why;
+    frame->waits = !service_may_change(service, &why);
+    if (frame->waits)
+        return false;
+    swap_results(frame, service->work);
+    list->at += frame->at;
+    list->left = frame->left;
+    return true;
+}
+
+bool frame_resume_events(struct client *client, struct apply_events *events, bool *cut)
+{
+    struct service *service = client->service;
+    const struct client_frame *frame = &client->frame;
+    if (!resume_frame(client, &events->list))
+        return false;
+    events->first = frame->first;
+    events->resumed = true;
+    *cut = !events->served || (client->fences && service->fence != frame->newest);
+    if (client->fences)
+        service->work->now = frame->now;
+    return true;
+}
+
+bool frame_resume_remove(struct client *client, struct apply_remove *remove)
+{
+    if (!resume_frame(client, &remove->list))
+        return false;
+    remove->checked = client->frame.checked;
+    remove->resumed = true;
+    return true;
+}
+
+bool frame_resume_declare(struct client *client, struct apply_declare *declare)
+{
+    if (!resume_frame(client, &declare->list))
+        return false;
+    declare->count = client->frame.id_count;
+    declare->accepted = client->frame.accepted;
+    return true;
+}
+
+void frame_swap_output(struct client *client)
+{
+    if (client->frame.begun)
+        SWAP(struct output, client->out, client->frame.notices);
+}
+
+void frame_free(struct client *client)
+{
+    struct client_frame *frame = &client->frame;
+    gordian_allocator memory = memory_allocator(NULL); /* as all that is put into an output */
+    memory_free(&client->service->memory, frame->results);
+    memory_free(&client->service->memory, frame->served);
+    memory_free(&client->service->memory, frame->ids);
+    memory_free(&memory, frame->notices.buffer);
+    *frame = (struct client_frame){0};
+}
+
+void frame_end(struct client *client)
+{
+    const struct output *notices = &client->frame.notices;
+    if (!client->frame.begun)
+        return;
+    if (notices->used > 0 && !notices->failure)
+        client_put(client, notices->buffer, notices->used);
+    frame_free(client);
+}

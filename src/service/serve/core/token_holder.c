@@ -1,0 +1,151 @@
+/*
+ * Holders of tokens. Whoever can connect can connect often: what a token is limited to is counted
+ * over all its sessions. The journal has whose each session is, so that it stays so after a start.
+ *
+ * Names and systems are counted as they come and go. Memory changes with every event: it is summed
+ * up now and then, and in between only what was allowed is added, so that the sum is never too
+ * small.
+ */
+#include "service/serve/core/service_internal.h"
+
+#include <string.h>
+
+#define NOBODY GORDIAN_NONE
+/* The sum of the memory is that old at most; and before it refuses, */
+#define SUM_MS   1000
+#define AGAIN_MS 20
+
+/* ------------------------------------------------------------------ who they are */
+
+static bool is_named(const struct holder *holder, const char *name, size_t length)
+{
+    return strlen(holder->name) == length && memcmp(holder->name, name, length) == 0;
+}
+
+uint32_t holder_find(struct service *service, const char *name, size_t length)
+{
+    if (length == 0 || length > SERVICE_HOLDER_MAX)
+        return NOBODY;
+    for (uint32_t i = 0; i < service->holder_count; i++)
+        if (is_named(&service->holders[i], name, length))
+            return i;
+    if (!memory_grow32(&service->memory, &service->holders, &service->holder_room,
+                       service->holder_count + 1, sizeof *service->holders))
+        return NOBODY;
+    struct holder *holder = &service->holders[service->holder_count];
+    *holder = (struct holder){.refilled = service->work->steady};
+    memcpy(holder->name, name, length);
+    return service->holder_count++;
+}
+
+const char *holder_name(const struct service *service, uint32_t holder)
+{
+    return holder < service->holder_count ? service->holders[holder].name : "";
+}
+
+void holder_set(struct service *service, uint32_t place, const struct service_grant *grant)
+{
+    struct holder *holder = &service->holders[place];
+    size_t length = strlen(grant->systems);
+    if (length > SERVICE_SYSTEMS_MAX)
+        length = SERVICE_SYSTEMS_MAX;
+    memcpy(holder->systems, grant->systems, length);
+    holder->systems[length] = '\0';
+    holder->max_systems = grant->max_systems;
+    holder->max_names = grant->max_names;
+    holder->max_memory = grant->max_memory;
+    if (holder->max_events != grant->max_events)
+        holder->allowance = (int64_t)grant->max_events * 1000;
+    holder->max_events = grant->max_events;
+}
+
+bool service_is_permitted(const struct service *service, uint32_t holder, const char *system)
+{
+    const struct service_options *options = &service->options;
+    return holder >= service->holder_count || !options->fits ||
+           options->fits(service->holders[holder].systems, system);
+}
+
+struct served *client_find_system(const struct client *client, const char *name, size_t length)
+{
+    struct served *served = service_find(client->service, name, length);
+    return served && service_is_permitted(client->service, client->holder, served->name) ? served
+                                                                                         : NULL;
+}
+
+/* ------------------------------------------------------------------ what they have */
+
+static struct holder *holder_of(const struct service *service, uint32_t session)
+{
+    uint32_t place = session == NOBODY ? NOBODY : service->sessions[session].holder;
+    return place < service->holder_count ? &service->holders[place] : NULL;
+}
+
+void holder_count(struct service *service, uint32_t session, int names, int systems)
+{
+    struct holder *holder = holder_of(service, session);
+    if (!holder)
+        return;
+    holder->name_count += (uint64_t)(int64_t)names;
+    holder->system_count += (uint64_t)(int64_t)systems;
+}
+
+void holder_take(struct service *service, uint32_t slot, uint32_t place)
+{
+    struct session *session = &service->sessions[slot];
+    int names = (int)(session->processes + session->resources), systems = (int)session->systems;
+    if (session->holder == place)
+        return;
+    holder_count(service, slot, -names, -systems);
+    session->holder = place;
+    holder_count(service, slot, names, systems);
+}
+
+gordian_status holder_check(struct service *service, uint32_t session, int names, int systems,
+                            gordian_error *error)
+{
+    const struct holder *holder = holder_of(service, session);
+    if (!holder || service->replaying)
+        return GORDIAN_OK;
+    if (names > 0 && holder->max_names > 0 && holder->name_count >= holder->max_names)
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "all clients with token '%s' may have %llu "
+                         "names together",
+                         holder->name, (unsigned long long)holder->max_names);
+    if (systems > 0 && holder->max_systems > 0 && holder->system_count >= holder->max_systems)
+        return FAIL_WITH(service, WIRE_QUOTA, error,
+                         "all clients with token '%s' may open %llu "
+                         "systems together",
+                         holder->name, (unsigned long long)holder->max_systems);
+    return GORDIAN_OK;
+}
+
+static void sum_memory(struct service *service, struct holder *holder)
+{
+    uint32_t place = (uint32_t)(holder - service->holders);
+    holder->memory = 0;
+    holder->memory_at = service->work->steady;
+    for (uint32_t i = 0; i < service->session_limit; i++)
+        if (service->sessions[i].in_use && service->sessions[i].holder == place)
+            holder->memory += session_memory(service, i);
+}
+
+bool holder_is_limited(const struct service *service, uint32_t session)
+{
+    const struct holder *holder = holder_of(service, session);
+    return holder && holder->max_memory > 0 && !service->replaying;
+}
+
+bool holder_permits(struct service *service, uint32_t session, uint64_t bytes)
+{
+    struct holder *holder = holder_of(service, session);
+    if (!holder_is_limited(service, session))
+        return true;
+    uint64_t age = service->work->steady - holder->memory_at, sum = holder->memory + bytes;
+    if (holder->memory_at == 0 || age >= SUM_MS || (sum > holder->max_memory && age >= AGAIN_MS))
+        sum_memory(service, holder);
+    if (holder->memory + bytes > holder->max_memory)
+        return false;
+    holder->memory += bytes;
+    return true;
+}

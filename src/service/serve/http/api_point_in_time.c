@@ -1,0 +1,298 @@
+/*
+ * The past, and the other servers: what must be read from the store. A thread does it
+ * (questions_run of the store's workers), one after the other, with a service of its own for the
+ * moment asked for last: whoever moves on from there needs only the records in between.
+ */
+#include "service/serve/http/api.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "service/serve/core/point_in_time.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ASKED_MAX 8 /* under way */
+
+/* Shared with the thread; whoever is last frees it. */
+struct past_desk {
+    struct past *past; /* the thread's */
+    atomic_bool stop;
+    atomic_uint users;
+};
+
+struct job {
+    struct past_desk *desk;
+    struct graph_ask ask;
+    char system[GORDIAN_NAME_MAX + 1], around[GORDIAN_NAME_MAX + 1], only[16];
+    char label[GORDIAN_NAME_MAX + 1];
+    uint64_t now;
+    uint64_t opened, fence; /* past: the first system; cluster: of the newest event */
+    bool leads, shared;
+    char leader[STORE_ADDRESS], address[STORE_ADDRESS];
+};
+
+static void leave_desk(struct past_desk *desk)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!desk || atomic_fetch_sub(&desk->users, 1) > 1)
+        return;
+    past_close(desk->past);
+    memory_free(&memory, desk);
+}
+
+void api_past_close(struct api *api)
+{
+    if (api->past)
+        atomic_store(&api->past->stop, true);
+    leave_desk(api->past);
+    api->past = NULL;
+}
+
+static gordian_status open_desk(struct api *api, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct store_options source;
+    if (api->past)
+        return GORDIAN_OK;
+    if (!store_past_source(api->store, &source))
+        return fail(error, GORDIAN_STATUS_END,
+                    "this service keeps nothing: the past needs --data or --store");
+    struct past_desk *desk = memory_zeroed(&memory, sizeof *desk);
+    if (!desk)
+        return fail_memory(error);
+    atomic_init(&desk->users, 1);
+    gordian_status status = past_open(&desk->past, &source, &desk->stop, error);
+    if (status == GORDIAN_OK)
+        api->past = desk;
+    else
+        leave_desk(desk);
+    return status;
+}
+
+static void drop_job(void *context)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct job *job = context;
+    leave_desk(job->desk);
+    memory_free(&memory, job);
+}
+
+static struct job *new_job(struct api *api)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct job *job = memory_zeroed(&memory, sizeof *job);
+    if (!job)
+        return NULL;
+    job->desk = api->past;
+    job->now = service_now(api->service);
+    atomic_fetch_add(&job->desk->users, 1);
+    return job;
+}
+
+static int run_job(struct api_call *call, struct job *job,
+                   gordian_status (*work)(void *, struct output *, gordian_error *))
+{
+    const struct question_work what = {work, drop_job, job};
+    struct api_later *later = api_later_new(call, 410, NULL);
+    if (!later) {
+        drop_job(job);
+        return api_fail(call, 503, "out of memory");
+    }
+    struct question *question =
+        questions_run(store_workers(call->api->store), &what, ASKED_MAX, api_later_answer, later);
+    if (!question)
+        drop_job(job);
+    return api_later_begin(call, later, question);
+}
+
+/* A job for the thread; NULL: *status. */
+static struct job *begin_job(struct api_call *call, int *status)
+{
+    gordian_error error = {0};
+    gordian_status opened = open_desk(call->api, &error);
+    struct job *job = opened == GORDIAN_OK ? new_job(call->api) : NULL;
+    if (opened == GORDIAN_STATUS_END)
+        *status = api_fail(call, 410, "%.200s", error.message);
+    else if (!job)
+        *status = api_fail(call, 503, "out of memory");
+    return job;
+}
+
+/* ------------------------------------------------------------------ a graph of the past */
+
+static gordian_status write_past(struct job *job, struct service *service, struct served *served,
+                                 struct output *out, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct graph_ask ask = job->ask;
+    char message[GRAPH_MESSAGE] = "";
+    uint32_t looked = 0;
+    struct json json;
+    uint64_t *dead = past_dead(served, &ask.dead_words);
+    if (!dead)
+        return fail_memory(error);
+    ask.service = service;
+    ask.system = served;
+    ask.dead = dead;
+    ask.looked = &looked;
+    json_begin(&json, out);
+    int status = graph_write(&ask, &json, message);
+    json_key_u64(&json, "at", job->ask.at);
+    json_end(&json);
+    memory_free(&memory, dead);
+    if (status == 200)
+        return GORDIAN_OK;
+    return fail(error, status == 503 ? GORDIAN_STATUS_MEMORY : GORDIAN_STATUS_INPUT, "%.200s",
+                message);
+}
+
+static gordian_status find_past(void *context, struct output *out, gordian_error *error)
+{
+    struct job *job = context;
+    struct service *service;
+    TRY(past_go(job->desk->past, job->ask.at, &service, error));
+    struct served *served = service_find(service, job->system, strlen(job->system));
+    if (!served)
+        return fail(error, GORDIAN_STATUS_INPUT, "there was no system '%.100s' then", job->system);
+    return write_past(job, service, served, out, error);
+}
+
+static const char *keep_text(char *to, size_t size, const char *text)
+{
+    snprintf(to, size, "%s", text ? text : "");
+    return to;
+}
+
+int api_past_graph(struct api_call *call, const struct graph_ask *ask)
+{
+    int status = 503;
+    struct job *job = begin_job(call, &status);
+    if (!job)
+        return status;
+    job->ask = *ask;
+    job->ask.around = keep_text(job->around, sizeof job->around, ask->around);
+    job->ask.only = keep_text(job->only, sizeof job->only, ask->only);
+    job->ask.label = keep_text(job->label, sizeof job->label, ask->label);
+    keep_text(job->system, sizeof job->system, call->system->name);
+    return run_job(call, job, find_past);
+}
+
+/* ------------------------------------------------------------------ how far back */
+
+static gordian_status find_begin(void *context, struct output *out, gordian_error *error)
+{
+    const struct job *job = context;
+    struct json json;
+    uint64_t at;
+    gordian_status status = store_past_begins(past_source(job->desk->past), &at, error);
+    json_begin(&json, out);
+    json_key_u64(&json, "from", at ? at : job->opened);
+    json_key_u64(&json, "until", job->now);
+    json_end(&json);
+    return status;
+}
+
+int api_past(struct api_call *call)
+{
+    const struct service *service = call->api->service;
+    int status = 503;
+    struct job *job = begin_job(call, &status);
+    if (!job)
+        return status;
+    job->opened = job->now;
+    for (uint32_t i = 0; i < service->system_limit; i++)
+        if (service->systems[i] && service->systems[i]->opened < job->opened)
+            job->opened = service->systems[i]->opened;
+    return run_job(call, job, find_begin);
+}
+
+/* ------------------------------------------------------------------ who leads */
+
+static void write_server(void *context, const char *address, bool leads, uint64_t since)
+{
+    struct json *json = context;
+    json_open(json, NULL, '{');
+    json_key_text(json, "address", address);
+    json_key_bool(json, "leads", leads);
+    json_key_u64(json, "since", since);
+    json_shut(json);
+}
+
+static void write_cluster(struct json *json, const struct job *job)
+{
+    json_key_bool(json, "shared", job->shared);
+    json_key_bool(json, "leads", job->leads);
+    json_key_text(json, "address", job->address);
+    json_key_text(json, "leader", job->leader);
+    json_key_u64(json, "fence", job->fence);
+}
+
+/* Those that this server knows of when the database does not answer: the leader and itself. */
+static void write_known(struct json *json, const struct job *job)
+{
+    const char *known[] = {job->leads ? job->address : job->leader, job->address};
+    for (size_t i = job->leads ? 1 : 0; i < 2; i++) {
+        if (!known[i][0])
+            continue;
+        json_open(json, NULL, '{');
+        json_key_text(json, "address", known[i]);
+        json_key_bool(json, "leads", job->leads || i == 0);
+        json_key_null(json, "since");
+        json_shut(json);
+    }
+}
+
+/* A new connection may be refused while those that stand work: what is known is answered. */
+static gordian_status find_servers(void *context, struct output *out, gordian_error *error)
+{
+    const struct job *job = context;
+    struct json json;
+    uint64_t epoch = 0;
+    json_begin(&json, out);
+    write_cluster(&json, job);
+    json_open(&json, "servers", '[');
+    gordian_status status =
+        store_servers(past_source(job->desk->past), &epoch, write_server, &json, error);
+    bool partial = status == GORDIAN_STATUS_IO;
+    if (partial)
+        write_known(&json, job);
+    json_shut(&json);
+    if (partial) {
+        json_key_null(&json, "epoch");
+        json_key_text(&json, "error", error->message);
+    } else {
+        json_key_u64(&json, "epoch", epoch);
+    }
+    json_end(&json);
+    return partial ? GORDIAN_OK : status;
+}
+
+static void tell_role(struct job *job, const struct api *api)
+{
+    job->shared = store_is_shared(api->store);
+    job->leads = store_leads_surely(api->store);
+    job->fence = api->service->fence;
+    bool doubtful = !job->leads && store_role(api->store) == STORE_LEADS;
+    keep_text(job->leader, sizeof job->leader, doubtful ? "" : store_leader(api->store));
+    keep_text(job->address, sizeof job->address, api->address);
+}
+
+int api_cluster(struct api_call *call)
+{
+    int status = 503;
+    struct job alone = {0};
+    struct json json;
+    tell_role(&alone, call->api);
+    if (!alone.shared) {
+        json_begin(&json, &call->out);
+        write_cluster(&json, &alone);
+        json_end(&json);
+        return 200;
+    }
+    struct job *job = begin_job(call, &status);
+    if (!job)
+        return status;
+    tell_role(job, call->api);
+    return run_job(call, job, find_servers);
+}

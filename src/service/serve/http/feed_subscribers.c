@@ -1,0 +1,302 @@
+#include "service/serve/http/feed_subscribers.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/io/reader.h"
+#include "foundation/base/memory.h"
+#include "service/serve/http/api.h"
+
+#include <string.h>
+
+#define FOLLOWERS_MAX 16
+#define ITEMS         4096         /* of the ring, told in one turn at most, to all together */
+#define FULL          (256u << 10) /* unread bytes: no more for now */
+
+struct follower {
+    struct follower *next;
+    struct followers *of;
+    struct http_connection *connection; /* NULL: gone */
+    const struct served *served;
+    uint64_t opened;
+    uint64_t cursor; /* the item of the ring that comes next */
+    uint64_t seq;    /* told up to here */
+    bool gap;        /* what comes next is not in the ring any more */
+};
+
+/* How far a system's ring is kept. */
+struct kept {
+    const struct served *served;
+    uint64_t opened, written;        /* kept */
+    uint64_t marked, marked_written; /* when this record is, so many items are */
+    bool pending;
+};
+
+struct followers {
+    gordian_allocator memory;
+    struct api *api;
+    struct follower *list;
+    unsigned count, generation;
+    struct kept *kept; /* by slot */
+    size_t room;
+};
+
+/* ------------------------------------------------------------------ what is kept */
+
+static struct kept *kept_of(struct followers *followers, const struct served *served)
+{
+    const struct api *api = followers->api;
+    if (!memory_grow_zeroed(&followers->memory, &followers->kept, &followers->room,
+                            (size_t)served->slot + 1, sizeof *followers->kept))
+        return NULL;
+    struct kept *kept = &followers->kept[served->slot];
+    if (kept->served != served || kept->opened != served->opened)
+        *kept = (struct kept){.served = served, .opened = served->opened};
+    if (kept->pending && store_committed(api->store) >= kept->marked) {
+        kept->written = kept->marked_written;
+        kept->pending = false;
+    }
+    if (!api->service->unkept && store_committed(api->store) >= store_last(api->store)) {
+        kept->written = served->recent.written;
+        kept->pending = false;
+    } else if (!kept->pending) {
+        kept->pending = true;
+        kept->marked = store_last(api->store);
+        kept->marked_written = served->recent.written;
+    }
+    return kept;
+}
+
+/* ------------------------------------------------------------------ telling */
+
+static void write_effect(struct json *json, const struct served *served,
+                         const struct recent_item *item)
+{
+    static const char *const signs[] = {[RECENT_ADD_WAIT] = "+w",
+                                        [RECENT_DROP_WAIT] = "-w",
+                                        [RECENT_ADD_HOLD] = "+h",
+                                        [RECENT_DROP_HOLD] = "-h"};
+    char label[GORDIAN_NAME_MAX + 1];
+    json_open(json, NULL, '[');
+    json_text(json, signs[item->kind]);
+    json_text(json, served_process_label(served, item->process, label));
+    if (item->await)
+        json_text(json, "");
+    else
+        json_text(json, served_resource_label(served, item->resource, label));
+    json_u64(json, item->units);
+    json_shut(json);
+}
+
+/* The event at `at` and what it changed; where the next one begins. */
+static uint64_t write_event(struct output *out, const struct served *served, uint64_t at,
+                            uint64_t end)
+{
+    const struct recent *recent = &served->recent;
+    const struct recent_item *event = recent_at(recent, at);
+    char label[GORDIAN_NAME_MAX + 1];
+    struct json json;
+    output_format(out, "id: %llu\nevent: event\ndata: ", (unsigned long long)event->seq);
+    json_begin(&json, out);
+    json_key_u64(&json, "seq", event->seq);
+    json_key_u64(&json, "at", event->at);
+    json_key_text(&json, "op", gordian_op_text((gordian_op)event->op));
+    json_key_text(&json, "process", served_process_label(served, event->process, label));
+    json_key_text(&json, "result", served_outcome_text(served, event->result));
+    json_open(&json, "effects", '[');
+    for (at++; at < end && recent_is_change(recent_at(recent, at)); at++)
+        write_effect(&json, served, recent_at(recent, at));
+    json_shut(&json);
+    json_end(&json);
+    output_char(out, '\n');
+    return at;
+}
+
+static void write_seq(struct output *out, const char *name, uint64_t from, uint64_t seq)
+{
+    struct json json;
+    output_format(out, "id: %llu\nevent: %s\ndata: ", (unsigned long long)seq, name);
+    json_begin(&json, out);
+    if (from != seq)
+        json_key_u64(&json, "from", from);
+    json_key_u64(&json, "seq", seq);
+    json_end(&json);
+    output_char(out, '\n');
+}
+
+/* Behind the ring: what was in between is gone. */
+static void tell_gap(struct follower *follower, struct output *out)
+{
+    const struct recent *recent = &follower->served->recent;
+    uint64_t at = recent_first(recent);
+    while (at < recent->written && recent_at(recent, at)->kind != RECENT_EVENT)
+        at++;
+    uint64_t seq = at < recent->written ? recent_at(recent, at)->seq - 1 : follower->served->seq;
+    if (seq > follower->seq)
+        write_seq(out, "gap", follower->seq, seq);
+    follower->seq = seq > follower->seq ? seq : follower->seq;
+    follower->cursor = at;
+    follower->gap = false;
+}
+
+/* Some of what is kept; how many items that were. */
+static uint64_t tell_one(struct follower *follower, uint64_t kept, uint64_t most)
+{
+    const struct served *served = follower->served;
+    const struct recent *recent = &served->recent;
+    struct output out;
+    uint64_t start;
+    output_open(&out, -1);
+    if (follower->gap || follower->cursor < recent_first(recent))
+        tell_gap(follower, &out);
+    start = follower->cursor;
+    while (follower->cursor < kept && follower->cursor - start < most && out.used < FULL / 2) {
+        const struct recent_item *item = recent_at(recent, follower->cursor);
+        if (item->kind == RECENT_EVENT && item->seq > follower->seq) {
+            follower->seq = item->seq;
+            follower->cursor = write_event(&out, served, follower->cursor, kept);
+            continue;
+        }
+        if (item->kind == RECENT_OTHER)
+            write_seq(&out, "other", follower->seq, follower->seq);
+        follower->cursor++;
+    }
+    if (!out.failure && out.used > 0)
+        http_stream_write(follower->connection, out.buffer, out.used);
+    output_close(&out);
+    return follower->cursor - start;
+}
+
+static bool is_there(const struct followers *followers, const struct follower *follower)
+{
+    const struct service *service = followers->api->service;
+    for (uint32_t i = 0; i < service->system_limit; i++)
+        if (service->systems[i] == follower->served &&
+            service->systems[i]->opened == follower->opened)
+            return true;
+    return false;
+}
+
+static void remove_follower(struct followers *followers, struct follower **link)
+{
+    struct follower *follower = *link;
+    *link = follower->next;
+    followers->count--;
+    memory_free(&followers->memory, follower);
+}
+
+void followers_tell(struct followers *followers)
+{
+    uint64_t left = ITEMS;
+    if (!followers || !followers->list)
+        return;
+    bool stale = followers->generation != auth_generation(followers->api->auth);
+    followers->generation = auth_generation(followers->api->auth);
+    for (struct follower **link = &followers->list; *link;) {
+        struct follower *follower = *link;
+        if (follower->connection && (stale || !is_there(followers, follower))) {
+            http_stream_end(follower->connection);
+            follower->connection = NULL;
+        }
+        if (!follower->connection) {
+            remove_follower(followers, link);
+            continue;
+        }
+        const struct kept *kept = kept_of(followers, follower->served);
+        if (kept && left > 0 && http_stream_pending(follower->connection) < FULL)
+            left -= tell_one(follower, kept->written, left);
+        link = &follower->next;
+    }
+}
+
+/* ------------------------------------------------------------------ coming and going */
+
+static void on_gone(void *context)
+{
+    struct follower *follower = context;
+    follower->connection = NULL;
+}
+
+static bool read_number(const char *text, uint64_t *number)
+{
+    const char *why;
+    return parse_u64(text, strlen(text), number, &why);
+}
+
+/* Behind the event of this number and what it changed. *gap: the one behind it is not in the ring.
+ * From the end: who comes back has seen nearly all. */
+static uint64_t find_cursor(const struct served *served, uint64_t seq, bool *gap)
+{
+    const struct recent *recent = &served->recent;
+    uint64_t first = recent_first(recent), next = recent->written;
+    *gap = false;
+    if (seq >= served->seq)
+        return next;
+    *gap = true;
+    for (uint64_t at = next; at-- > first;) {
+        const struct recent_item *item = recent_at(recent, at);
+        if (item->kind != RECENT_EVENT)
+            continue;
+        *gap = item->seq > seq + 1;
+        if (item->seq <= seq)
+            break;
+        next = at;
+    }
+    return next;
+}
+
+int api_feed(struct api_call *call)
+{
+    struct followers *followers = call->api->followers;
+    const char *from = call->request->last_event_id ? call->request->last_event_id
+                                                    : http_query(call->request, "from");
+    uint64_t seq = call->system->seq;
+    if (from && *from && !read_number(from, &seq))
+        return api_fail(call, 400, "'from' is not the number of an event");
+    if (call->request->method == HTTP_HEAD)
+        return 200;
+    if (followers->count >= FOLLOWERS_MAX)
+        return api_fail(call, 503, "there are %d feeds already", FOLLOWERS_MAX);
+    struct follower *follower = memory_zeroed(&followers->memory, sizeof *follower);
+    if (!follower)
+        return api_fail(call, 503, "out of memory");
+    *follower = (struct follower){.of = followers,
+                                  .connection = call->connection,
+                                  .served = call->system,
+                                  .opened = call->system->opened,
+                                  .seq = seq < call->system->seq ? seq : call->system->seq};
+    follower->cursor = find_cursor(call->system, follower->seq, &follower->gap);
+    if (!http_stream_begin(call->connection, "text/event-stream", on_gone, follower)) {
+        memory_free(&followers->memory, follower);
+        return API_LATER;
+    }
+    follower->next = followers->list;
+    followers->list = follower;
+    followers->count++;
+    return API_LATER;
+}
+
+gordian_status followers_open(struct followers **out, struct api *api, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct followers *followers = memory_zeroed(&memory, sizeof *followers);
+    *out = followers;
+    if (!followers)
+        return fail_memory(error);
+    followers->memory = memory;
+    followers->api = api;
+    followers->generation = auth_generation(api->auth);
+    return GORDIAN_OK;
+}
+
+void followers_close(struct followers *followers)
+{
+    if (!followers)
+        return;
+    while (followers->list) {
+        if (followers->list->connection)
+            http_stream_end(followers->list->connection);
+        remove_follower(followers, &followers->list);
+    }
+    gordian_allocator memory = followers->memory;
+    memory_free(&memory, followers->kept);
+    memory_free(&memory, followers);
+}

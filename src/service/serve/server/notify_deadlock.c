@@ -1,0 +1,165 @@
+/*
+ * Who is told of deadlocks beside the clients: the log, and --on-deadlock.
+ *
+ * With each deadlock the store keeps that its beginning, or its end, is to be told, and later that
+ * it was. So whoever leads next, or is started next, tells what a service that was killed had not
+ * told; and once more what that one had not got to write down. Nobody is left out; who receives
+ * them drops doubles by the incident's number.
+ */
+#include "service/serve/server/server_internal.h"
+
+#include "foundation/base/error.h"
+
+#include <string.h>
+
+#define DEADLOCK_TEXT 300 /* bytes of the names in a line of the log, at most */
+#define STANDING      10  /* lines about deadlocks that stand already, at most */
+
+/* ------------------------------------------------------------------ the log */
+
+/* As JSON: names can have anything in them that a terminal would obey. */
+static void log_deadlock(const struct server *server, const char *what,
+                         const struct incident *incident)
+{
+    struct incident brief = *incident;
+    struct output text;
+    struct json json;
+    if (!output_open(&text, -1))
+        return;
+    brief.witness = brief.replay = NULL;
+    if (brief.processes && strlen(brief.processes) > DEADLOCK_TEXT)
+        brief.processes = NULL; /* the history has them all */
+    json_begin(&json, &text);
+    incident_json(&json, &brief);
+    json_end(&json);
+    if (!text.failure && text.used > 1)
+        server_log(server, 6, "%s %.*s", what, (int)text.used - 1, text.buffer);
+    output_close(&text);
+}
+
+/* ------------------------------------------------------------------ as they come */
+
+/* Without memory it stays as it was: what was told is told again by the next one. */
+static void keep_notice(const struct server *server, uint64_t id, bool ended, bool told)
+{
+    const struct incident notice = {
+        .id = INCIDENT_NOTICE | id, .system = "", .at = told, .ended = ended};
+    store_incident(server->store, &notice);
+}
+
+static void tell_deadlock(void *context, const struct incident *incident)
+{
+    struct server *server = context;
+    if (server_may_log_deadlock(server))
+        log_deadlock(server, incident->ended ? "a deadlock has ended:" : "a deadlock:", incident);
+    if (!server->hook)
+        return;
+    keep_notice(server, incident->id, incident->ended > 0, false);
+    hook_tell(server->hook, incident, store_last(server->store) + 1); /* its record comes next */
+}
+
+void server_watch(struct server *server)
+{
+    server->watcher = (struct service_watcher){.context = server, .incident = tell_deadlock};
+    service_watch(server->service, &server->watcher);
+}
+
+void server_keep_told(struct server *server)
+{
+    uint64_t id;
+    bool ended;
+    while (server->hook && server->leads && !server->lost &&
+           hook_take_done(server->hook, &id, &ended))
+        keep_notice(server, id, ended, true);
+}
+
+void server_watch_hook(struct server *server)
+{
+    struct hook_figures now;
+    if (!server->hook || !server->tick)
+        return;
+    server_keep_told(server);
+    hook_figures(server->hook, &now);
+    server->service->counters.hooks_told = now.told;
+    server->service->counters.hooks_failed = now.failed;
+    server->service->counters.hooks_dropped = now.dropped;
+    if (now.failed != server->told.failed || now.dropped != server->told.dropped)
+        server_log_rarely(server, RARE_HOOK, 4, "--on-deadlock: %s; %llu not told so far",
+                          now.trouble[0] ? now.trouble : "too many at once",
+                          (unsigned long long)now.dropped);
+    server->told = now;
+}
+
+/* ------------------------------------------------------------------ those of before */
+
+struct before {
+    struct server *server;
+    uint64_t standing, told;
+    bool ended; /* the notice at hand */
+    gordian_error *error;
+};
+
+/* What the history takes for open and is not (a journal was repaired) ends now. */
+static gordian_status see_open(void *context, const struct incident *incident)
+{
+    struct before *before = context;
+    struct server *server = before->server;
+    if (service_is_open(server->service, incident->id)) {
+        if (before->standing++ < STANDING)
+            log_deadlock(server, "a deadlock stands:", incident);
+        return GORDIAN_OK;
+    }
+    const struct incident ended = {.id = incident->id,
+                                   .system = incident->system,
+                                   .at = incident->at,
+                                   .ended = service_now(server->service),
+                                   .how = "unknown"};
+    TRY(store_incident(server->store, &ended));
+    tell_deadlock(server, &ended);
+    return GORDIAN_OK;
+}
+
+static gordian_status tell_again(void *context, const struct incident *incident)
+{
+    struct before *before = context;
+    struct incident then = *incident;
+    if (!before->ended) {
+        then.ended = 0;
+        then.how = then.victim = NULL;
+    }
+    before->told++;
+    hook_tell(before->server->hook, &then, 0);
+    return GORDIAN_OK;
+}
+
+static gordian_status see_notice(void *context, uint64_t id, bool ended)
+{
+    struct before *before = context;
+    struct server *server = before->server;
+    before->ended = ended;
+    gordian_status status =
+        incidents_get(store_incidents(server->store), id, tell_again, before, before->error);
+    if (status != GORDIAN_STATUS_END)
+        return status;
+    keep_notice(server, id, ended, true); /* it is not kept any more */
+    return GORDIAN_OK;
+}
+
+gordian_status server_tell_before(struct server *server, gordian_error *error)
+{
+    struct incidents_db *history = store_incidents(server->store);
+    const struct incidents_filter open = {.open = true};
+    struct before before = {.server = server, .error = error};
+    gordian_status status = GORDIAN_OK;
+    if (server->hook)
+        status = notices_query(history, see_notice, &before, error);
+    if (before.told > 0)
+        server_log(server, 6, "--on-deadlock: %llu of before are told now",
+                   (unsigned long long)before.told);
+    if (status == GORDIAN_OK)
+        status = incidents_query(history, &open, see_open, &before, error);
+    if (before.standing > STANDING)
+        server_log(server, 6, "... and %llu more deadlocks stand",
+                   (unsigned long long)(before.standing - STANDING));
+    return status;
+}

@@ -1,0 +1,284 @@
+/* A folder as the backend: opening and closing it; the history, the journal, what is damaged. */
+#include "foundation/base/error.h"
+#include "service/serve/store/files.h"
+#include "service/serve/store/store_internal.h"
+
+#include <stdio.h>
+
+static gordian_status refuse_folder(const struct store *store, const char *name, const char *what,
+                                    gordian_error *error)
+{
+    return fail(error, GORDIAN_STATUS_INPUT,
+                "%.120s/%.40s is damaged: %.120s. Restore a backup, or start once with --repair: "
+                "it moves what is damaged aside and goes on from the last good record",
+                store->folder.path, name, what);
+}
+
+/* ---- the history */
+
+static gordian_status open_history(struct store *store, struct store_found *found,
+                                   gordian_error *error)
+{
+    gordian_error trouble = {0};
+    bool damaged;
+    gordian_status status =
+        history_open(&store->history, store->folder.file, store->folder.blank, &damaged, &trouble);
+    if (damaged && !store->options.repair)
+        return refuse_folder(store, HISTORY_FILE, trouble.message, error);
+    if (damaged) {
+        store_note(found,
+                   "repaired: " HISTORY_FILE ", %.100s; as it was: " HISTORY_FILE ".damaged-*",
+                   trouble.message);
+        found->cut = true;
+        status = repair_history(&store->folder, &trouble);
+        if (status == GORDIAN_OK)
+            status = history_open(&store->history, store->folder.file, false, &damaged, &trouble);
+    }
+    if (status != GORDIAN_OK)
+        return fail(error, status, "%.200s: %.190s", store->folder.file, trouble.message);
+    /* A long log makes every start slow, and a service that is killed again and again would never
+     * get to it. If it cannot be emptied now, it will be later. */
+    sqlite3_wal_checkpoint_v2(store->history.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    return GORDIAN_OK;
+}
+
+/* ---- the journal */
+
+static gordian_status check_files(struct store *store, gordian_error *error)
+{
+    gordian_error trouble = {0};
+    recovery_free(&store->recovery, &store->memory);
+    gordian_status status =
+        recovery_check(&store->recovery, store->folder.fd, store->history.applied,
+                       store->options.repair_from, &store->memory, &trouble);
+    return status == GORDIAN_OK ? status
+                                : fail(error, status, "%.200s, reading the journal: %.190s",
+                                       store->folder.path, trouble.message);
+}
+
+/* What the end of the journal's last file means. After a power cut the last moment may be missing,
+ * and what is left may have holes; with `full` at most the one frame that had not been
+ * acknowledged. A file that was closed ends as it should. */
+static void judge_end(struct store *store, const struct folder_past *past,
+                      struct store_found *found)
+{
+    struct recovery *recovery = &store->recovery;
+    if (recovery->damaged || recovery->end == JOURNAL_ENDS)
+        return;
+    if (recovery->end == JOURNAL_TORN && past->killed) {
+        found->cut = true;
+        if (!recovery->lost)
+            store_note(found,
+                       "the last batch was unfinished, as a kill leaves it, and is left out");
+    } else if (past_has_power_cut(past)) {
+        found->cut = true;
+        store_note(found,
+                   "the power was cut: %llu bytes that had not all reached the disk are left out",
+                   (unsigned long long)(recovery->file->bytes.used - recovery->file->at));
+    } else {
+        recovery->damaged = true;
+        snprintf(recovery->what, sizeof recovery->what,
+                 "what follows record %llu fails its "
+                 "checksum%s",
+                 (unsigned long long)recovery->last,
+                 recovery->end == JOURNAL_BROKEN ? ", in the middle of the file" : "");
+    }
+}
+
+/* The history must not know more than the journal. After a power cut what it knows has never been;
+ * otherwise it happened, and its incidents stay. */
+static gordian_status take_history_back(struct store *store, bool never_was, gordian_error *error)
+{
+    const struct recovery *recovery = &store->recovery;
+    int code = recovery->applied > recovery->frame
+                   ? history_go_back(&store->history, recovery->frame, never_was)
+                   : SQLITE_OK;
+    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+}
+
+static gordian_status repair_files(struct store *store, struct store_found *found,
+                                   gordian_error *error)
+{
+    char what[sizeof store->recovery.what];
+    memcpy(what, store->recovery.what, sizeof what);
+    /* The file that it names may be moved aside now. */
+    gordian_status status = marker_note(&store->folder.marker, 0, true, error);
+    /* Before the journal is cut: a repair that is killed in between is not taken for a loss. */
+    if (status == GORDIAN_OK)
+        status = take_history_back(store, false, error);
+    if (status == GORDIAN_OK)
+        status = repair_journal(&store->folder, &store->recovery, error);
+    store->options.repair_from = 0; /* it is left out now */
+    if (status == GORDIAN_OK)
+        status = check_files(store, error);
+    if (status == GORDIAN_OK && store->recovery.damaged)
+        status = refuse_folder(store, "the journal", store->recovery.what, error);
+    if (status != GORDIAN_OK)
+        return status;
+    found->cut = true;
+    store_note(found, "repaired: %s; it goes on from record %llu; as it was: journal-*.damaged-*",
+               what, (unsigned long long)store->recovery.last);
+    return GORDIAN_OK;
+}
+
+/* Nor must it know less. */
+static gordian_status match_history(struct store *store, bool never_was, gordian_error *error)
+{
+    TRY(take_history_back(store, never_was, error));
+    int code = recovery_apply(&store->recovery, &store->history);
+    return code ? history_explain(&store->history, code, error) : GORDIAN_OK;
+}
+
+/* A journal that is whole and still too short is not damaged, but what was acknowledged is gone. */
+static gordian_status judge_loss(struct store *store, struct store_found *found,
+                                 gordian_error *error)
+{
+    const struct recovery *recovery = &store->recovery;
+    char loss[200];
+    if (!recovery->lost || recovery->damaged)
+        return GORDIAN_OK;
+    recovery_tell_loss(recovery, loss, sizeof loss);
+    if (!store->options.accept_loss && !store->options.repair)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "%.100s: %.180s. Restore a backup, or start once with --accept-loss: it goes "
+                    "on from that record",
+                    store->folder.path, loss);
+    found->cut = true;
+    store_note(found, "%s; it goes on from there", loss);
+    return GORDIAN_OK;
+}
+
+static gordian_status open_journal(struct store *store, const struct folder_past *past,
+                                   struct store_found *found, gordian_error *error)
+{
+    struct recovery *recovery = &store->recovery;
+    TRY(check_files(store, error));
+    recovery_judge_loss(recovery, past);
+    judge_end(store, past, found);
+    gordian_status status = judge_loss(store, found, error);
+    if (status != GORDIAN_OK)
+        return status;
+    bool repaired = recovery->damaged;
+    if (repaired && store->options.repair) {
+        status = repair_files(store, found, error);
+    } else if (repaired) {
+        char name[JOURNAL_NAME] = "snapshot-*";
+        if (recovery->file)
+            file_name(name, sizeof name, "journal", recovery->file->first);
+        return refuse_folder(store, name, recovery->what, error);
+    } else if (recovery->bad_snapshot) {
+        found->cut = true;
+        store_note(found,
+                   "the newest snapshot is damaged: went back to the one before, nothing is lost");
+    }
+    if (status == GORDIAN_OK)
+        status = match_history(store, past_has_power_cut(past) && !repaired, error);
+    if (status != GORDIAN_OK)
+        return status;
+    store->journal.folder = store->folder.fd;
+    store->journal.next = recovery->last + 1;
+    store->journal.frame = recovery->frame;
+    return recovery->file ? journal_resume(&store->journal, recovery->file, error)
+                          : journal_roll(&store->journal, error);
+}
+
+/* ---- the backend */
+
+#define DAY_MS UINT64_C(86400000)
+
+void store_believe_clock(struct store *store)
+{
+    int64_t newest = 0;
+    uint64_t keep = store->options.keep_incidents_ms, ahead = keep / 2 < DAY_MS ? keep / 2 : DAY_MS;
+    if (!keep ||
+        history_ask(store->history.db,
+                    "SELECT max((SELECT coalesce(max(at), 0) FROM incident),"
+                    " (SELECT coalesce(max(ended), 0) FROM incident))",
+                    &newest) ||
+        newest <= 0)
+        return;
+    if (store->wall_at > (uint64_t)newest + ahead)
+        store->wall_at = (uint64_t)newest + ahead;
+}
+
+static gordian_status start_work(struct store *store, struct store_found *found,
+                                 gordian_error *error)
+{
+    const struct recovery *recovery = &store->recovery;
+    store->last = recovery->last;
+    store->newest = recovery->snapshot;
+    store->older = recovery->older;
+    store->journal_bytes = recovery->bytes;
+    store->snapshot_size = recovery->image.used;
+    store->trimming = true;
+    store_believe_clock(store);
+    atomic_store(&store->committed, recovery->last);
+    found->snapshot = recovery->snapshot;
+    found->last = recovery->last;
+    return store_start_thread(store, store_thread, error);
+}
+
+static gordian_status open_files(struct store *store, struct store_found *found,
+                                 gordian_error *error)
+{
+    struct folder_past past = {0};
+    gordian_status status =
+        folder_open(&store->folder, store->options.folder, &past, &store->memory, error);
+    if (status == GORDIAN_OK)
+        status = repair_finish(&store->folder, error);
+    if (status == GORDIAN_OK)
+        status = folder_check(&store->folder, &store->options, found, error);
+    /* Before anything is read: whoever wrote here until now acknowledges nothing from here on, so
+     * that what is read is all there is. */
+    if (status == GORDIAN_OK)
+        status = marker_claim(&store->folder.marker, error);
+    if (status == GORDIAN_OK)
+        status = open_history(store, found, error);
+    if (status == GORDIAN_OK)
+        status = open_journal(store, &past, found, error);
+    if (status == GORDIAN_OK)
+        status =
+            folder_begin(&store->folder, store->options.durability, store->journal.first, error);
+    if (status == GORDIAN_OK)
+        status = incidents_join(&store->reader, store->options.folder, &store->memory, error);
+    store->options.folder = store->folder.path; /* the caller's text may go */
+    return status == GORDIAN_OK ? start_work(store, found, error) : status;
+}
+
+static gordian_status load_files(struct store *store, const struct store_loader *loader,
+                                 void *context, gordian_error *error)
+{
+    store_lock(store);
+    store_take_files(store);
+    store_unlock(store);
+    store->loading = true;
+    gordian_status status = recovery_load(&store->recovery, loader, context, error);
+    recovery_free(&store->recovery, &store->memory);
+    store->loading = false;
+    store_lock(store);
+    store_give_files(store);
+    store_unlock(store);
+    return status;
+}
+
+static void wake_files(struct store *store)
+{
+    pthread_cond_signal(&store->wake);
+}
+
+static void close_files(struct store *store)
+{
+    journal_close(&store->journal);
+    recovery_free(&store->recovery, &store->memory);
+    folder_close(&store->folder, !store->doubtful, &store->memory);
+}
+
+const struct store_backend backend_files = {
+    .at_once = true,
+    .open = open_files,
+    .load = load_files,
+    .past = past_of_files,
+    .begins = past_begins_in_files,
+    .wake = wake_files,
+    .close = close_files,
+};

@@ -1,0 +1,441 @@
+/* Events of a served system: fed to its engine one by one, and what each changed written down. */
+#include "engines/detect/ahead.h"
+#include "foundation/base/error.h"
+#include "service/serve/system/system.h"
+#include "service/wire/wire.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ what was changed */
+
+static inline void note_event(struct served *served, const gordian_event *event, uint64_t now,
+                              uint8_t outcome)
+{
+    recent_put(&served->recent, (struct recent_item){
+                                    .kind = RECENT_EVENT,
+                                    .op = (uint8_t)event->op,
+                                    .result = outcome,
+                                    .process = event->process,
+                                    .at = now,
+                                    .seq = served->seq,
+                                });
+}
+
+static inline void note_wants(struct served *served, enum recent_kind kind,
+                              const gordian_event *event)
+{
+    if (!event->wants) {
+        recent_change(&served->recent, kind, event->process, event->resource, event->units);
+        return;
+    }
+    for (size_t i = 0; i < event->want_count; i++)
+        recent_change(&served->recent, kind, event->process, event->wants[i].resource,
+                      event->wants[i].units);
+}
+
+/* What a process waits for, as its record has it. */
+static inline void note_waits(struct served *served, enum recent_kind kind, uint32_t process)
+{
+    const struct served_process *record = &served->processes[process];
+    if (record->want_count == 1) {
+        recent_change(&served->recent, kind, process, record->want.resource, record->want.units);
+        return;
+    }
+    for (uint32_t i = 0; i < record->want_count; i++)
+        recent_change(&served->recent, kind, process, record->wants[i].resource,
+                      record->wants[i].units);
+}
+
+/* ------------------------------------------------------------------ who waits */
+
+/* Room for the wants of a request that may have to wait. */
+static inline bool reserve_wants(struct served *served, const gordian_event *event)
+{
+    if (event->op == GORDIAN_OP_AWAIT)
+        return served_reserve_await(served, event->process);
+    if (!event->wants || event->process >= served->process_room)
+        return true;
+    struct served_process *record = &served->processes[event->process];
+    return event->want_count <= record->want_room ||
+           memory_grow32(&served->memory, &record->wants, &record->want_room,
+                         (uint32_t)event->want_count, sizeof *record->wants);
+}
+
+static inline void begin_wait(struct served *served, const gordian_event *event, uint64_t now)
+{
+    struct served_process *record = &served->processes[event->process];
+    if (event->op == GORDIAN_OP_AWAIT) {
+        served_begin_await(served, event->process, now);
+        return;
+    }
+    record->since = now ? now : 1;
+    if (!event->wants) {
+        record->want = (gordian_want){event->units, event->resource};
+        record->want_count = 1;
+    } else if (event->want_count == 1) {
+        record->want = event->wants[0];
+        record->want_count = 1;
+    } else {
+        memcpy(record->wants, event->wants, event->want_count * sizeof *event->wants);
+        record->want_count = (uint32_t)event->want_count;
+    }
+    served->waiting++;
+    note_wants(served, RECENT_ADD_WAIT, event);
+}
+
+static inline void end_wait(struct served *served, uint32_t process)
+{
+    struct served_process *record = &served->processes[process];
+    if (record->awaits)
+        served_drop_awaits(served, process);
+    else
+        note_waits(served, RECENT_DROP_WAIT, process);
+    record->since = 0;
+    record->want_count = 0;
+    record->acts = 0;
+    record->awaits = false;
+    served->waiting--;
+}
+
+bool served_reserve_served(struct served *served)
+{
+    size_t wanted = served->served_count + served->waiting;
+    return wanted <= served->served_room ||
+           memory_grow(&served->memory, &served->served_list, &served->served_room, wanted,
+                       sizeof *served->served_list);
+}
+
+/* Are there holds that take memory of their own? */
+static inline bool counts_holds(const struct served *served)
+{
+    return served->system && gordian_system_model(served->system) != GORDIAN_MODEL_SINGLE_UNIT;
+}
+
+/* A request of this process has been granted. */
+static inline void count_grant(struct served *served, uint32_t process, const gordian_want *wants,
+                               size_t count)
+{
+    if (counts_holds(served))
+        served_count_granted(served, process, wants, count);
+}
+
+void served_note_served(struct served *served, const uint32_t *processes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t process = processes[i];
+        struct served_process *record = &served->processes[process];
+        uint64_t before = served_wait_cost(record);
+        if (!record->awaits) { /* what was awaited is nothing to have */
+            count_grant(served, process, record->want_count == 1 ? &record->want : record->wants,
+                        record->want_count);
+            note_waits(served, RECENT_ADD_HOLD, process);
+        }
+        end_wait(served, process);
+        record->incident = GORDIAN_NONE; /* it runs, though the deadlock it was part of may stand */
+        served_charge(served, record->owner, before, served_wait_cost(record));
+        served->served_list[served->served_count++] = process;
+    }
+    served->counters.served += count;
+}
+
+const uint32_t *served_served(const struct served *served, size_t *count)
+{
+    *count = served->served_count;
+    return served->served_list;
+}
+
+/* What an exit gives back: the process's edges, taken before it. */
+struct leaving {
+    const gordian_edge *edges;
+    size_t count;
+    size_t name_length;
+};
+
+static gordian_status look_at_leaving(struct served *served, uint32_t process,
+                                      struct leaving *leaving, gordian_error *error)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    const char *name =
+        served->operations->forgets ? served_process_name(served, process, buffer) : NULL;
+    leaving->name_length = name ? strlen(name) : 0;
+    gordian_status status =
+        served_edges(served, SERVED_HELD, process, &leaving->edges, &leaving->count, error);
+    if (status == GORDIAN_OK) /* acts for others are noted apart */
+        leaving->count = served_without_awaits(served, served->edges, leaving->count);
+    return status;
+}
+
+static void note_leaving(struct served *served, uint32_t process, const struct leaving *leaving)
+{
+    if (served->processes[process].since)
+        end_wait(served, process);
+    served->processes[process].held = 0;
+    for (size_t i = 0; i < leaving->count; i++)
+        recent_change(&served->recent, RECENT_DROP_HOLD, process, leaving->edges[i].resource,
+                      leaving->edges[i].units);
+    if (served->operations->forgets) {
+        served->process_count--;
+        served->name_bytes -= leaving->name_length;
+        tags_drop(&served->tags, TAGS_PROCESS, process);
+    }
+}
+
+/* Which incident a process has left that has just given up. Who is on a cycle the engine knows. */
+static void note_left(struct served *served, uint32_t process)
+{
+    served->left = GORDIAN_NONE;
+    if (served->incident_count == 0) /* as it always is in a bank */
+        return;
+    uint32_t closing = system_opened(served->system);
+    uint32_t place = served_incident(served, closing != GORDIAN_NONE ? closing : process);
+    if (place != GORDIAN_NONE && (closing != GORDIAN_NONE || !served->incidents[place].cycle))
+        served->left = place;
+}
+
+/* ------------------------------------------------------------------ one event */
+
+size_t served_wants(const gordian_event *event, gordian_want *one, const gordian_want **wants)
+{
+    *one = (gordian_want){event->units, event->resource};
+    *wants = event->wants ? event->wants : one;
+    if (event->wants)
+        return event->want_count;
+    return event->resource == GORDIAN_NONE && event->units == 0 ? 0 : 1;
+}
+
+/* Writes down what an event that was answered so has changed. */
+static inline void note_effect(struct served *served, const gordian_event *event, uint64_t now,
+                               const struct served_result *result, const struct leaving *leaving)
+{
+    gordian_want one;
+    const gordian_want *wants;
+    size_t count;
+    switch ((enum served_effect)served->operations->effects[result->outcome]) {
+    case EFFECT_NONE:
+        break;
+    case EFFECT_GRANTS:
+        note_wants(served, RECENT_ADD_HOLD, event);
+        count = served_wants(event, &one, &wants);
+        count_grant(served, event->process, wants, count);
+        break;
+    case EFFECT_MAY_WAIT:
+        if (result->reason & WIRE_WAITS)
+            begin_wait(served, event, now);
+        break;
+    case EFFECT_WAITS:
+        begin_wait(served, event, now);
+        break;
+    case EFFECT_RELEASES:
+        if (event->op == GORDIAN_OP_ACT)
+            break;
+        note_wants(served, RECENT_DROP_HOLD, event);
+        if (counts_holds(served))
+            served_count_released(served, event->process, event->resource);
+        break;
+    case EFFECT_CANCELS:
+        end_wait(served, event->process);
+        break;
+    case EFFECT_LEAVES:
+        note_leaving(served, event->process, leaving);
+        break;
+    }
+}
+
+/* Whoever runs can end, and would give back all it has: whether it has more or less of it changes
+ * nothing for those who wait. (An act is told apart: one that waits may act.) */
+static bool is_calm(const struct served *served, const gordian_event *event,
+                    const struct served_result *result)
+{
+    bool granted = event->op == GORDIAN_OP_REQUEST && result->outcome == GORDIAN_OUTCOME_GRANTED;
+    bool released = event->op == GORDIAN_OP_RELEASE && result->outcome == GORDIAN_OUTCOME_RELEASED;
+    return (granted || released) && result->served == 0 && event->to == GORDIAN_NONE &&
+           event->process < served->process_room && !served->processes[event->process].since;
+}
+
+static gordian_status take_event(struct served *served, const gordian_event *event, uint64_t now,
+                                 struct served_result *result, gordian_error *error)
+{
+    struct leaving leaving = {0};
+    if (!served_reserve_served(served) || !reserve_wants(served, event) ||
+        !served_list_cycles(served))
+        return fail_memory(error);
+    if (event->op == GORDIAN_OP_EXIT && look_at_leaving(served, event->process, &leaving, error))
+        return fail_memory(error);
+    gordian_status status = served->operations->feed(served, event, result, error);
+    if (status == GORDIAN_STATUS_MEMORY)
+        return status;
+    if (status != GORDIAN_OK) /* GORDIAN_VERDICT_REFUSED is the same number */
+        *result = (struct served_result){GORDIAN_OUTCOME_REFUSED, WIRE_ENGINE_CANNOT, 0};
+    served->seq++;
+    note_event(served, event, now, result->outcome);
+    served_note_drops(served);
+    note_effect(served, event, now, result, &leaving);
+    served->calm += is_calm(served, event, result);
+    /* Before those whom that lets run are noted: they are members until then. */
+    if (result->outcome == GORDIAN_OUTCOME_CANCELLED || result->outcome == GORDIAN_OUTCOME_EXITED)
+        note_left(served, event->process);
+    if (result->served) {
+        size_t listed = served->served_count;
+        served->operations->note_served(served);
+        result->served = (uint32_t)(served->served_count - listed);
+    }
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ cycles */
+
+/* Lists who is on a cycle; false: no memory. */
+static bool list_cycle(struct served *served, uint32_t place)
+{
+    struct open_incident *open = &served->incidents[place];
+    uint32_t room = 0, count = 0, at = open->requester;
+    uint32_t *members = NULL;
+    do {
+        if (!memory_grow32(&served->memory, &members, &room, count + 2, sizeof *members)) {
+            memory_free(&served->memory, members);
+            return false;
+        }
+        members[count++] = at; /* and there is room for one more, behind them */
+        served->processes[at].incident = place;
+        served->processes[at].serial = open->serial;
+        at = system_next_ahead(served->system, at);
+    } while (at != open->requester);
+    open->members = members;
+    open->member_count = count;
+    return true;
+}
+
+/* In a system that is not single-unit any more, the engine does not know who is on a cycle. */
+bool served_list_cycles(struct served *served)
+{
+    if (served->cycles == 0 || gordian_system_model(served->system) == GORDIAN_MODEL_SINGLE_UNIT)
+        return true;
+    for (uint32_t i = 0; i < served->incident_limit; i++) {
+        struct open_incident *open = &served->incidents[i];
+        if (!open->cycle)
+            continue;
+        if (!list_cycle(served, i))
+            return false;
+        open->cycle = false;
+        served->cycles--;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ feeding */
+
+/* Must the caller look at the system before the next event? */
+static inline bool must_stop(const struct served *served, const struct served_result *result)
+{
+    if (served_is_stuck(served, result->outcome))
+        return true;
+    return served->incident_count > 0 && /* so it is one that detects */
+           (result->outcome == GORDIAN_OUTCOME_CANCELLED ||
+            result->outcome == GORDIAN_OUTCOME_EXITED) &&
+           served->left != GORDIAN_NONE;
+}
+
+/* What the process of an event takes, as far as the event changes it; it need not exist. */
+static inline uint64_t cost_of(const struct served *served, const gordian_event *event)
+{
+    if (served->system)
+        return event->process < served->process_room
+                   ? served_wait_cost(&served->processes[event->process])
+                   : 0;
+    return event->op == GORDIAN_OP_EXIT ? served_process_cost(served, event->process)
+                                        : served_changing_cost(served, event->process);
+}
+
+gordian_status served_feed(struct served *served, const gordian_event *events, size_t count,
+                           uint64_t now, struct served_result *results, size_t *done,
+                           gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    size_t taken = 0;
+    served->served_count = 0;
+    recent_grow(&served->recent, &served->memory);
+    while (taken < count) {
+        const gordian_event *event = &events[taken];
+        struct served_result *result = &results[taken];
+        uint64_t before = cost_of(served, event);
+        status = take_event(served, event, now, result, error);
+        if (event->process < served->process_room) /* also if it failed: room was made */
+            served_charge(served, served->processes[event->process].owner, before,
+                          cost_of(served, event));
+        if (status != GORDIAN_OK)
+            break;
+        served->counters.outcomes[result->outcome & 15]++;
+        taken++;
+        if (must_stop(served, result))
+            break;
+    }
+    *done = taken;
+    return status;
+}
+
+/* Whoever is deadlocked waits for the one whose event it was, unless there was a deadlock before.
+ */
+static gordian_status end_one(struct served *served, uint32_t process, bool weigh,
+                              gordian_victim *victim, gordian_error *error)
+{
+    gordian_policy policy = served->config.recover;
+    gordian_status status =
+        served->unresolved
+            ? gordian_recover_one(served->system, policy, victim, error)
+            : system_recover_near(served->system, policy, process, weigh, victim, error);
+    if (status != GORDIAN_OK)
+        served->unresolved = status != GORDIAN_STATUS_END;
+    return status;
+}
+
+gordian_status served_recover(struct served *served, uint32_t process, uint64_t now, bool weigh,
+                              gordian_victim *victim, gordian_error *error)
+{
+    if (!served_reserve_served(served)) {
+        served->unresolved = true;
+        return fail_memory(error);
+    }
+    TRY(end_one(served, process, weigh, victim, error));
+    struct leaving leaving = {.edges = victim->frees, .count = victim->frees_count};
+    const struct served_process *record = &served->processes[victim->process];
+    uint64_t before = served_wait_cost(record);
+    gordian_event event = {.op = GORDIAN_OP_EXIT, .process = victim->process, .to = GORDIAN_NONE};
+    served->counters.recovered++;
+    recent_grow(&served->recent, &served->memory);
+    note_event(served, &event, now, GORDIAN_OUTCOME_EXITED);
+    served_note_drops(served);
+    note_leaving(served, victim->process, &leaving);
+    served_charge(served, record->owner, before, served_wait_cost(record));
+    note_left(served, victim->process);
+    served_note_served(served, victim->served, victim->served_count);
+    return GORDIAN_OK;
+}
+
+bool served_is_deadlocked(struct served *served, uint32_t process)
+{
+    bool dead = false;
+    return served->system && !system_is_dead(served->system, process, &dead, NULL) && dead;
+}
+
+gordian_status served_explain(struct served *served, uint32_t process, uint32_t limit,
+                              gordian_witness *witness, gordian_error *error)
+{
+    return ahead_explain(served->system, process, limit, witness, error);
+}
+
+gordian_status served_ask(struct served *served, const gordian_event *request, uint8_t *outcome,
+                          gordian_error *error)
+{
+    if (request->op != GORDIAN_OP_REQUEST && request->op != GORDIAN_OP_WAIT)
+        return fail(error, GORDIAN_STATUS_INPUT, "only a request can be asked about");
+    return served->operations->ask(served, request, outcome, error);
+}
+
+const char *served_outcome_text(const struct served *served, uint8_t outcome)
+{
+    if (outcome == WIRE_DUPLICATE)
+        return "duplicate";
+    if (outcome == WIRE_NOT_TAKEN)
+        return "not taken";
+    return served->operations->outcome_text(outcome);
+}

@@ -1,0 +1,201 @@
+/*
+ * The image of a served system:
+ *
+ *     version, name, configuration as text, opened, seq, counters
+ *     counts: processes, resources, waiting, bytes of names
+ *     the system (engines/detect/image.c) or the bank (engines/avoid/image.c)
+ *     by process id, if in use: since, owner + 1, wants
+ *
+ * Not part of it: the lists of the owners' processes and the open incidents, which the service
+ * saves beside it (core/replay.c), and what happened last (system/recent.h): replays begin anew.
+ */
+#include "service/serve/system/serialize.h"
+
+#include "engines/avoid/image.h"
+#include "engines/detect/image.h"
+#include "foundation/base/error.h"
+#include "service/serve/system/system.h"
+
+#define IMAGE_VERSION  1
+#define OUTCOMES       (sizeof((struct served_counters *)0)->outcomes / sizeof(uint64_t))
+#define NONE_OR_ID(id) ((uint64_t)(uint32_t)((id) + 1)) /* GORDIAN_NONE is 0 */
+
+/* ---- saving */
+
+static bool in_use(const struct served *served, uint32_t process)
+{
+    char buffer[GORDIAN_NAME_MAX + 1];
+    return served_process_name(served, process, buffer) != NULL;
+}
+
+static void save_counters(const struct served_counters *counters, struct bytes *bytes)
+{
+    for (size_t i = 0; i < OUTCOMES; i++)
+        bytes_u64(bytes, counters->outcomes[i]);
+    bytes_u64(bytes, counters->served);
+    bytes_u64(bytes, counters->incidents);
+    bytes_u64(bytes, counters->recovered);
+    bytes_u64(bytes, counters->lost);
+}
+
+static void save_process(const struct served_process *process, struct bytes *bytes)
+{
+    bytes_u64(bytes, process->since);
+    bytes_u64(bytes, NONE_OR_ID(process->owner));
+    const gordian_want *wants = process->want_count == 1 ? &process->want : process->wants;
+    bytes_u64(bytes, process->want_count);
+    for (uint32_t i = 0; i < process->want_count; i++) {
+        bytes_u64(bytes, wants[i].resource);
+        bytes_u64(bytes, wants[i].units);
+    }
+}
+
+gordian_status image_save(const struct served *served, struct bytes *bytes, gordian_error *error)
+{
+    char text[SERVED_CONFIG_TEXT_MAX];
+    bytes_u64(bytes, IMAGE_VERSION);
+    bytes_text(bytes, served->name, strlen(served->name));
+    bytes_u64(bytes, served->config.kind);
+    served_config_text(&served->config, text);
+    bytes_text(bytes, text, strlen(text));
+    bytes_u64(bytes, served->opened);
+    bytes_u64(bytes, served->seq);
+    save_counters(&served->counters, bytes);
+    bytes_u64(bytes, served->process_count);
+    bytes_u64(bytes, served->resource_count);
+    bytes_u64(bytes, served->waiting);
+    bytes_u64(bytes, served->name_bytes);
+    if (served->config.kind == SERVED_DETECT)
+        system_image_save(served->system, bytes);
+    else
+        bank_image_save(served->bank, bytes);
+    for (uint32_t p = 0; p < served_process_limit(served); p++)
+        if (in_use(served, p))
+            save_process(&served->processes[p], bytes);
+    return bytes->failed ? fail_memory(error) : GORDIAN_OK;
+}
+
+/* ---- loading */
+
+static gordian_status not_an_image(gordian_error *error, const char *what)
+{
+    return fail(error, GORDIAN_STATUS_INPUT, "not the image of a served system: %s", what);
+}
+
+static uint32_t take_id(struct bytes_in *in)
+{
+    return (uint32_t)bytes_take_upto(in, UINT32_MAX) - 1;
+}
+
+static void take_counters(struct bytes_in *in, struct served_counters *counters)
+{
+    for (size_t i = 0; i < OUTCOMES; i++)
+        counters->outcomes[i] = bytes_take_u64(in);
+    counters->served = bytes_take_u64(in);
+    counters->incidents = bytes_take_u64(in);
+    counters->recovered = bytes_take_u64(in);
+    counters->lost = bytes_take_u64(in);
+}
+
+/* Opens it with its configuration; with the best engine there is if that one is not here now, which
+ * gives the same answers. The configuration keeps the name: with the next start it is tried again.
+ */
+static gordian_status open_served(struct served **out, struct bytes_in *in,
+                                  const gordian_allocator *allocator, gordian_error *error)
+{
+    struct served_config config;
+    size_t name_length, text_length;
+    const char *name = bytes_take_text(in, &name_length);
+    uint64_t kind = bytes_take_upto(in, SERVED_AVOID);
+    const char *text = bytes_take_text(in, &text_length);
+    if (in->bad || kind < SERVED_DETECT)
+        return not_an_image(error, "its name");
+    served_config_init(&config, (enum served_kind)kind);
+    TRY(served_config_parse(&config, text, text_length, error));
+    gordian_status status = served_open(out, name, name_length, &config, allocator, error);
+    if (status != GORDIAN_STATUS_UNAVAILABLE)
+        return status;
+    struct served_config other = config;
+    memcpy(other.engine, "auto", sizeof "auto");
+    status = served_open(out, name, name_length, &other, allocator, error);
+    if (status == GORDIAN_OK)
+        (*out)->config = config;
+    return status;
+}
+
+static gordian_status take_wants(struct served *served, struct served_process *process,
+                                 struct bytes_in *in, gordian_error *error)
+{
+    size_t room = process->want_room, count = (size_t)bytes_take_count(in);
+    if (count > 1 &&
+        !memory_grow(&served->memory, &process->wants, &room, count, sizeof *process->wants))
+        return fail_memory(error);
+    process->want_room = (uint32_t)room;
+    process->want_count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        gordian_want *want = count == 1 ? &process->want : &process->wants[i];
+        want->resource = (uint32_t)bytes_take_upto(in, UINT32_MAX);
+        want->units = bytes_take_u64(in);
+        in->bad |= want->resource >= served_resource_limit(served);
+    }
+    return in->bad ? not_an_image(error, "what a process waits for") : GORDIAN_OK;
+}
+
+static gordian_status load_process(struct served *served, uint32_t id, struct bytes_in *in,
+                                   gordian_error *error)
+{
+    TRY(served_reserve(served, id, error));
+    struct served_process *process = &served->processes[id];
+    process->since = bytes_take_u64(in);
+    process->owner = take_id(in);
+    TRY(take_wants(served, process, in, error));
+    if ((process->want_count > 0) != served_is_waiting(served, id))
+        TRY(not_an_image(error, "who waits"));
+    return GORDIAN_OK;
+}
+
+static gordian_status load_processes(struct served *served, struct bytes_in *in,
+                                     gordian_error *error)
+{
+    uint32_t limit = served_process_limit(served);
+    for (uint32_t p = 0; p < limit; p++)
+        if (in_use(served, p))
+            TRY(load_process(served, p, in, error));
+    if (in->bad || bytes_left(in) > 0)
+        TRY(not_an_image(error, "its end"));
+    return GORDIAN_OK;
+}
+
+static gordian_status load_all(struct served *served, struct bytes_in *in, gordian_error *error)
+{
+    served->opened = bytes_take_u64(in);
+    served->seq = bytes_take_u64(in);
+    take_counters(in, &served->counters);
+    served->process_count = (uint32_t)bytes_take_upto(in, UINT32_MAX);
+    served->resource_count = (uint32_t)bytes_take_upto(in, UINT32_MAX);
+    served->waiting = (uint32_t)bytes_take_upto(in, UINT32_MAX);
+    served->name_bytes = bytes_take_u64(in);
+    if (in->bad)
+        return not_an_image(error, "its counters");
+    gordian_status status = served->config.kind == SERVED_DETECT
+                                ? system_image_load(served->system, in, error)
+                                : bank_image_load(served->bank, in, error);
+    return status != GORDIAN_OK ? status : load_processes(served, in, error);
+}
+
+gordian_status image_load(struct served **out, const void *image, size_t length,
+                          const gordian_allocator *allocator, gordian_error *error)
+{
+    struct bytes_in in = {.at = image, .end = (const uint8_t *)image + length};
+    *out = NULL;
+    if (bytes_take_u64(&in) != IMAGE_VERSION)
+        return not_an_image(error, "its beginning");
+    gordian_status status = open_served(out, &in, allocator, error);
+    if (status == GORDIAN_OK)
+        status = load_all(*out, &in, error);
+    if (status != GORDIAN_OK) {
+        served_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
