@@ -2,6 +2,7 @@
 
 #include "sources/run/draft.h"
 #include "sources/run/guard.h"
+#include "sources/run/hash.h"
 #include "sources/run/launch.h"
 #include "sources/run/locks.h"
 #include "sources/run/maps.h"

@@ -35,14 +35,6 @@ bool finding_tell(struct thread *t, struct notice *notice);
 /* It was nothing after all. */
 void finding_forget(struct notice *notice);
 
-/* Spreads what a signature is made of over all its bits. */
-static inline uint64_t stir_hash(uint64_t value)
-{
-    value ^= value >> 31;
-    value *= 0x9e3779b97f4a7c15u;
-    return value ^ (value >> 29);
-}
-
 /* A notice of this kind and signature: new, with the next number, or known, which is counted. */
 void fold_add(struct notice *notice, uint32_t kind, uint64_t signature);
 /* The table as it is: `room` entries at most, the count returned. */

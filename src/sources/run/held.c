@@ -5,6 +5,7 @@
 #include "sources/run/guard.h"
 #include "sources/run/jump.h"
 #include "sources/run/locks.h"
+#include "sources/run/message.h"
 #include "sources/run/order.h"
 #include "sources/run/sys.h"
 #include "sources/run/waiters.h"
@@ -136,9 +137,7 @@ void held_drop(struct thread *t, uint32_t i)
     t->inside++;
     finish_drop(&drop);
     undo_pop(&undo);
-    if (t->inside == 0 &&
-        unlikely(atomic_load_explicit(&watch.status_wanted, memory_order_relaxed)))
-        status_pending();
+    inside_left(t);
 }
 
 /* Semaphores that have been posted where none could be moved (semaphore.c). */

@@ -2,6 +2,7 @@
 
 #include "sources/run/arena.h"
 #include "sources/run/guard.h"
+#include "sources/run/message.h"
 #include "sources/run/order.h"
 #include "sources/run/sys.h"
 

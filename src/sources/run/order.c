@@ -5,6 +5,8 @@
 #include "sources/run/export.h"
 #include "sources/run/finding.h"
 #include "sources/run/guard.h"
+#include "sources/run/hash.h"
+#include "sources/run/message.h"
 #include "sources/run/order_graph.h"
 #include "sources/run/real.h"
 

@@ -2,7 +2,7 @@
 
 #include "sources/run/arena.h"
 #include "sources/run/chain.h"
-#include "sources/run/finding.h"
+#include "sources/run/hash.h"
 #include "sources/run/maps.h"
 #include "sources/run/order_parts.h"
 #include "sources/run/rwlock.h"

@@ -6,7 +6,7 @@
 #include "sources/run/judge.h"
 #include "sources/run/locks.h"
 #include "sources/run/mailbox.h"
-#include "sources/run/maps.h"
+#include "sources/run/message.h"
 #include "sources/run/mutex.h"
 #include "sources/run/order.h"
 #include "sources/run/real.h"
@@ -19,7 +19,6 @@
 #include "sources/run/summary.h"
 #include "sources/run/sys.h"
 #include "sources/run/table.h"
-#include "sources/run/text.h"
 #include "sources/run/timers.h"
 
 #include <string.h>
@@ -29,11 +28,6 @@
 #include <sys/auxv.h>
 bool word_has_atomics;
 #endif
-
-static char always_single_not;
-static struct incident_tally no_tally;
-
-struct watch watch = {.single = &always_single_not, .tally = &no_tally};
 
 extern char __libc_single_threaded __attribute__((weak));
 
@@ -87,31 +81,6 @@ static bool layout_known(void)
 {
     uint32_t tid = (uint32_t)sys_call(SYS_gettid);
     return mutex_layout(tid) && rwlock_layout(tid);
-}
-
-/* ------------------------------------------------------------------ notices */
-
-static void write_notice(const char *before, const char *text)
-{
-    if (watch.quiet)
-        return;
-    char buffer[300];
-    struct text line;
-    text_open(&line, buffer, sizeof buffer);
-    text_add(&line, before);
-    text_add(&line, text);
-    text_add(&line, "\n");
-    sys_write(2, buffer, line.used);
-}
-
-static void say_not_watching(const char *why)
-{
-    write_notice("gordian: not watching: ", why);
-}
-
-void watch_note(const char *text)
-{
-    write_notice("gordian: ", text);
 }
 
 /* ------------------------------------------------------------------ setting up */
@@ -225,10 +194,8 @@ bool watch_start(void)
     pages_settle(!why);
     if (why) {
         atomic_store(&watch.state, WATCH_OFF);
-        if (*why) {
-            __atomic_fetch_add(&watch.tally->off, 1, __ATOMIC_RELAXED);
-            say_not_watching(why);
-        }
+        if (*why)
+            watch_refuse(why);
     } else {
         __atomic_fetch_add(&watch.tally->processes, 1, __ATOMIC_RELAXED);
         atomic_store(&watch.state, WATCH_ON);
@@ -250,15 +217,4 @@ static __attribute__((destructor(101))) void destructor(void)
 {
     if (atomic_load(&watch.state) == WATCH_ON)
         summary_tell();
-}
-
-void watch_off(const char *why)
-{
-    uint32_t on = WATCH_ON;
-    if (!atomic_compare_exchange_strong(&watch.state, &on, WATCH_OFF))
-        return;
-    __atomic_fetch_add(&watch.tally->off, 1, __ATOMIC_RELAXED);
-    int saved = errno;
-    say_not_watching(why);
-    errno = saved;
 }

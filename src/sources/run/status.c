@@ -98,7 +98,7 @@ static void answer_status(uint32_t pid, int fd)
 static _Atomic uint32_t asker_pid;
 static _Atomic int asker_fd;
 
-void status_pending(void)
+static void answer_pending(void)
 {
     int saved = errno;
     if (atomic_exchange(&watch.status_wanted, false))
@@ -115,7 +115,7 @@ static void status_handler(int number, siginfo_t *info, void *context)
     atomic_store(&asker_fd, info->si_code == SI_QUEUE ? info->si_value.sival_int : -1);
     atomic_store(&watch.status_wanted, true);
     if (!self || !self->inside)
-        status_pending();
+        answer_pending();
     errno = saved;
 }
 
@@ -130,6 +130,7 @@ void status_start(void)
         watch.status_signal = 0;
         return;
     }
+    watch.answer_status = answer_pending;
     /* The handler comes before the mapping that says it is there: until then the signal kills. */
     memset(&action, 0, sizeof action);
     action.sa_sigaction = status_handler;

@@ -5,6 +5,7 @@
 #include "sources/run/judge.h"
 #include "sources/run/locks.h"
 #include "sources/run/maps.h"
+#include "sources/run/message.h"
 #include "sources/run/order.h"
 #include "sources/run/shield.h"
 #include "sources/run/start.h"
@@ -18,8 +19,6 @@
 
 #define HANDLES     (1u << 17)
 #define HANDLE_RUNS 16u /* places where one may be */
-
-__thread struct thread *self __attribute__((tls_model("initial-exec")));
 
 /* This thread is past its last destructor, or in the middle of registering: it passes through. */
 static __thread bool aside __attribute__((tls_model("initial-exec")));

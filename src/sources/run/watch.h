@@ -187,10 +187,11 @@ struct watch {
     char *single;            /* libc's __libc_single_threaded; never NULL */
     _Atomic uint32_t order_epoch;
     _Atomic bool status_wanted; /* somebody asked while the thread that got the signal was inside */
-    _Atomic bool handlers_post; /* a signal handler posted some semaphore, nobody knows which */
-    _Atomic bool memory_lent;   /* another process runs in this memory, or did */
-    _Atomic bool at_death;      /* a thread gets a signal when the parent ends */
-    _Atomic bool strays;        /* somebody gave back what another had taken */
+    void (*answer_status)(void); /* set before that */
+    _Atomic bool handlers_post;  /* a signal handler posted some semaphore, nobody knows which */
+    _Atomic bool memory_lent;    /* another process runs in this memory, or did */
+    _Atomic bool at_death;       /* a thread gets a signal when the parent ends */
+    _Atomic bool strays;         /* somebody gave back what another had taken */
 
     struct thread *threads;
     uint32_t thread_room;
@@ -229,21 +230,19 @@ static inline __attribute__((always_inline)) struct thread *thread_enter(void)
     return likely(plain) ? t : thread_enter_slow();
 }
 
-/* Somebody asked for a status meanwhile. */
-void status_pending(void);
+/* This thread is not inside any more, unless it still is further out. */
+static inline void inside_left(const struct thread *t)
+{
+    if (t->inside == 0 &&
+        unlikely(atomic_load_explicit(&watch.status_wanted, memory_order_relaxed)))
+        watch.answer_status();
+}
 
 /* The other end of t->inside++. */
 static inline void inside_leave(struct thread *t)
 {
-    if (--t->inside == 0 &&
-        unlikely(atomic_load_explicit(&watch.status_wanted, memory_order_relaxed)))
-        status_pending();
+    t->inside--;
+    inside_left(t);
 }
-
-/* Switches the watcher off for good, with one message. The program goes on. */
-void watch_off(const char *why);
-
-/* A notice of the library itself, on stderr, unless GORDIAN_QUIET. */
-void watch_note(const char *text);
 
 #endif
