@@ -9,7 +9,14 @@
 #ifndef GORDIAN_SOURCES_RUN_SANDBOX_H
 #define GORDIAN_SOURCES_RUN_SANDBOX_H
 
+#include <stdbool.h>
+
 /* At the start: is there a filter that nobody has tried? */
 void sandbox_start(void);
+
+/* The process is about to install a filter, if `comes`: true, and everything is ready for it. */
+bool sandbox_comes(bool comes);
+/* Passes on the answer of the call that was to install it. */
+long sandbox_came(bool first, long result);
 
 #endif

@@ -142,6 +142,16 @@ struct thread {
     struct held first[HELD_FIRST];
 };
 
+static inline __attribute__((always_inline)) bool is_waiting(const struct thread *t)
+{
+    return atomic_load_explicit(&t->generation, memory_order_relaxed) & 1;
+}
+
+static inline bool thread_is_live(const struct thread *t)
+{
+    return atomic_load_explicit(&t->state, memory_order_acquire) == THREAD_LIVE;
+}
+
 /* How many locks the thread holds. */
 static inline uint32_t holds_of(const struct thread *t)
 {
@@ -215,20 +225,9 @@ struct watch {
 extern struct watch watch;
 #pragma GCC visibility pop
 extern __thread struct thread *self __attribute__((tls_model("initial-exec")));
-
-/* The same as thread_enter, as a call: for functions that may be left by a jump (a cancellation),
- * where the compiler fears for inlined variables. */
-struct thread *thread_enter_slow(void);
-
-/* The record of this thread, made if it has none yet; NULL: not watched, pass through. Also NULL
- * while this thread is inside. Afterwards `real` is filled. */
-static inline __attribute__((always_inline)) struct thread *thread_enter(void)
-{
-    struct thread *t = self;
-    bool plain =
-        t && !t->inside && !(atomic_load_explicit(&t->generation, memory_order_relaxed) & 1);
-    return likely(plain) ? t : thread_enter_slow();
-}
+/* This thread passes through: it is past its last destructor, or in the middle of registering, or
+ * the library's own. */
+extern __thread bool self_aside __attribute__((tls_model("initial-exec")));
 
 /* This thread is not inside any more, unless it still is further out. */
 static inline void inside_left(const struct thread *t)
