@@ -1,6 +1,5 @@
 #include "sources/run/arena.h"
 
-#include "sources/run/sandbox.h"
 #include "sources/run/sys.h"
 
 #include <stdint.h>
@@ -39,10 +38,32 @@ size_t pages_most(void)
     return most;
 }
 
+#define RESERVE ((size_t)1 << 30) /* addresses only */
+
+static char *reserve;
+static size_t reserve_room;
+static _Atomic size_t reserve_used;
+
+void pages_reserve(void)
+{
+    for (size_t room = RESERVE < most ? RESERVE : most; !reserve && room > 1 << 20; room >>= 2) {
+        reserve = pages_map(room);
+        reserve_room = room;
+    }
+}
+
+/* Room for what would have been mapped; NULL: there is none left. */
+static void *take_reserved(size_t size)
+{
+    size = (size + 4095) & ~(size_t)4095;
+    size_t used = atomic_fetch_add(&reserve_used, size);
+    return used + size <= reserve_room ? reserve + used : NULL;
+}
+
 void *pages_map(size_t size)
 {
     if (unlikely(watch.sandboxed))
-        return sandbox_pages(size);
+        return take_reserved(size);
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages == MAP_FAILED)
@@ -72,7 +93,7 @@ bool pages_grow(void *list, size_t *room, size_t wanted, size_t size)
     if (more == *room)
         return true;
     if (unlikely(watch.sandboxed)) {
-        grown = sandbox_pages(more * size);
+        grown = take_reserved(more * size);
         if (grown)
             memcpy(grown, old, *room * size);
     } else {
@@ -94,7 +115,7 @@ static bool open_spare(struct arena *arena)
 {
     arena->base = atomic_exchange(&spare, NULL);
     if (!arena->base)
-        arena->base = sandbox_pages(SPARE_ROOM);
+        arena->base = take_reserved(SPARE_ROOM);
     arena->room = SPARE_ROOM;
     arena->used = 0;
     return arena->base;

@@ -15,6 +15,8 @@ size_t pages_most(void);
 /* Before the watcher is set up, and after: if that failed, the program gets everything back. */
 void pages_begin(void);
 void pages_settle(bool keep);
+/* The last moment at which pages can be had: those of later calls are taken from a reserve. */
+void pages_reserve(void);
 
 /* A stretch of memory used from one end to the other and given back as a whole. */
 struct arena {

@@ -1,8 +1,10 @@
 /* pthread_barrier_*. */
+#include "sources/run/enter.h"
 #include "sources/run/export.h"
 #include "sources/run/judge.h"
-#include "sources/run/locks.h"
+#include "sources/run/lock_life.h"
 #include "sources/run/real.h"
+#include "sources/run/wait.h"
 
 WRAPPER(int, pthread_barrier_wait, (pthread_barrier_t * barrier))
 {

@@ -1,11 +1,13 @@
 /* mtx_ and cnd_: libc's own call its mutexes and conditions directly, past pthread_'s names. A
  * mtx_t is a pthread_mutex_t, a cnd_t a pthread_cond_t; only the answers differ. */
 #include "sources/run/condition.h"
+#include "sources/run/enter.h"
 #include "sources/run/export.h"
 #include "sources/run/judge.h"
-#include "sources/run/locks.h"
+#include "sources/run/lock_life.h"
 #include "sources/run/mutex.h"
 #include "sources/run/real.h"
+#include "sources/run/wait.h"
 
 static int c11_answer(int result)
 {

@@ -1,12 +1,15 @@
 /* pthread_cond_*. */
 #include "sources/run/condition.h"
 
-#include "sources/run/chain.h"
+#include "sources/run/enter.h"
 #include "sources/run/export.h"
+#include "sources/run/handler_acts.h"
+#include "sources/run/held.h"
 #include "sources/run/judge.h"
-#include "sources/run/jump.h"
-#include "sources/run/locks.h"
+#include "sources/run/lock_life.h"
+#include "sources/run/observed_wait.h"
 #include "sources/run/real.h"
+#include "sources/run/wait.h"
 #include "sources/run/waiters.h"
 
 #include <string.h>

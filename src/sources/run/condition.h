@@ -2,7 +2,7 @@
 #ifndef GORDIAN_SOURCES_RUN_CONDITION_H
 #define GORDIAN_SOURCES_RUN_CONDITION_H
 
-#include "sources/run/held.h"
+#include "sources/run/walk.h"
 
 #include <pthread.h>
 
@@ -21,10 +21,5 @@ int condition_wait(const struct condition_wait *call, struct site site);
 
 /* This thread is about to signal one. */
 void condition_signalled(const void *condition);
-
-static inline bool condition_is_shared(const pthread_cond_t *condition)
-{
-    return condition->__data.__wrefs & 1;
-}
 
 #endif

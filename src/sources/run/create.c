@@ -1,13 +1,15 @@
 /* pthread_create and the ways to join. */
-#include "sources/run/chain.h"
+#include "sources/run/enter.h"
 #include "sources/run/export.h"
 #include "sources/run/guard.h"
 #include "sources/run/judge.h"
 #include "sources/run/leave.h"
+#include "sources/run/observed_wait.h"
 #include "sources/run/order.h"
 #include "sources/run/real.h"
 #include "sources/run/sys.h"
 #include "sources/run/table.h"
+#include "sources/run/wait.h"
 
 #include <sched.h>
 #include <stdarg.h>

@@ -1,13 +1,17 @@
 #include "sources/run/doubt.h"
 
-#include "sources/run/jump.h"
+#include "sources/run/handler_acts.h"
+#include "sources/run/lock_copy.h"
+#include "sources/run/lock_layout.h"
+#include "sources/run/locks.h"
 #include "sources/run/maps.h"
-#include "sources/run/mutex.h"
+#include "sources/run/owner.h"
 #include "sources/run/sys.h"
+#include "sources/run/table.h"
 #include "sources/run/text.h"
+#include "sources/run/timers.h"
 
 #include <signal.h>
-#include <sys/prctl.h>
 
 /* ------------------------------------------------------------------ signal handlers */
 
@@ -91,58 +95,6 @@ static void note_handlers(struct policy_facts *facts)
     facts->handlers = open;
     facts->ends_calls = open & ~caught.restarts;
     facts->scheduled = caught.scheduled;
-}
-
-/* ------------------------------------------------------------------ timers */
-
-static bool is_armed(const uint64_t setting[4])
-{
-    return setting[2] || setting[3]; /* behind the interval: the time that is left */
-}
-
-/* Timers of timer_create(), by their numbers in /proc/self/timers. */
-static enum policy_timers created_timers(void)
-{
-    char text[4096];
-    long length = read_small("/proc/self/timers", text, sizeof text);
-    if (length < 0 || length >= (long)sizeof text - 1)
-        return POLICY_TIMERS_UNKNOWN;
-    text[length] = '\0';
-    for (const char *at = text; *at; at++) {
-        uint64_t setting[4] = {0};
-        long number = 0;
-        if (at[0] != 'I' || at[1] != 'D' || at[2] != ':')
-            continue;
-        for (at += 3; *at == ' '; at++)
-            ;
-        for (; *at >= '0' && *at <= '9'; at++)
-            number = number * 10 + (*at - '0');
-        if (sys_call(SYS_timer_gettime, number, setting) == 0 && is_armed(setting))
-            return POLICY_TIMERS_ARMED;
-    }
-    return POLICY_TIMERS_NONE;
-}
-
-bool doubt_at_death(void)
-{
-    int signal = 0;
-    /* The program that the command has started ends with it, but did not ask for that. */
-    return sys_call(SYS_prctl, PR_GET_PDEATHSIG, &signal) == 0 && signal &&
-           (uint64_t)sys_call(SYS_getppid) != watch.tally->command;
-}
-
-enum policy_timers doubt_timers(void)
-{
-    if (watch.sandboxed) /* as of the moment when the kernel could be asked last */
-        return watch.timers ? POLICY_TIMERS_ARMED : POLICY_TIMERS_NONE;
-    for (int which = 0; which < 3; which++) { /* ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF */
-        uint64_t setting[4] = {0};
-        if (sys_call(SYS_getitimer, which, setting) != 0)
-            return POLICY_TIMERS_UNKNOWN;
-        if (is_armed(setting))
-            return POLICY_TIMERS_ARMED;
-    }
-    return created_timers();
 }
 
 /* ------------------------------------------------------------------ who could end what */
@@ -258,7 +210,7 @@ static struct policy_facts part_facts(struct view *view, const gordian_part *par
         .locked = waits.locks,
         .parks = only_parks(&waits),
         .handler_acted = waits.handled || atomic_load(&gordian_run_acted),
-        .timers = doubt_timers(),
+        .timers = timers_armed(),
         .lent = atomic_load(&watch.memory_lent),
     };
     note_handlers(&facts);
@@ -284,7 +236,7 @@ struct policy doubt_gone(struct view *view, const struct look *look)
         .waits = POLICY_FIRM,
         .locked = true,
         .handler_acted = atomic_load(&gordian_run_acted),
-        .timers = doubt_timers(),
+        .timers = timers_armed(),
         .lent = atomic_load(&watch.memory_lent),
         .others_share = maps_shared(look->lock),
         .others_run = somebody_goes_on(view),

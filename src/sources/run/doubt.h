@@ -10,10 +10,4 @@
 struct policy doubt_part(struct view *view, const gordian_part *part);
 struct policy doubt_gone(struct view *view, const struct look *look);
 
-/* Does this thread get a signal when its process's parent ends? */
-bool doubt_at_death(void);
-
-/* Is a timer armed? */
-enum policy_timers doubt_timers(void);
-
 #endif

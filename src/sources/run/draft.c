@@ -2,12 +2,13 @@
 
 #include "foundation/base/clock.h"
 #include "foundation/base/memory.h"
-#include "sources/run/condition.h"
+#include "sources/run/held.h"
+#include "sources/run/lock_copy.h"
+#include "sources/run/lock_layout.h"
 #include "sources/run/locks.h"
 #include "sources/run/maps.h"
-#include "sources/run/mutex.h"
-#include "sources/run/rwlock.h"
 #include "sources/run/sys.h"
+#include "sources/run/table.h"
 #include "sources/run/text.h"
 
 #include <elf.h>

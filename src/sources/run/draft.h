@@ -3,7 +3,7 @@
 #define GORDIAN_SOURCES_RUN_DRAFT_H
 
 #include "sources/run/arena.h"
-#include "sources/run/chain.h"
+#include "sources/run/observed_wait.h"
 
 /* Arrays that grow in the arena. When there is no more room `failed` is set and everything else is
  * a no-op, so callers check once, at the end. */

@@ -3,7 +3,7 @@
 #include "sources/run/draft.h"
 
 #include "sources/run/mailbox.h"
-#include "sources/run/sandbox.h"
+#include "sources/run/maps.h"
 #include "sources/run/sys.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static void put_maps(struct draft *draft, struct sink *sink)
     uint64_t before = sink->at = (sink->at + 7) & ~(uint64_t)7;
     if (watch.sandboxed) {
         size_t size;
-        const char *maps = sandbox_maps(&size);
+        const char *maps = maps_kept(&size);
         put_bytes(sink, maps, size);
     } else if (fd >= 0) {
         long length;

@@ -3,6 +3,7 @@
  *
  * A process after vfork shares its parent's memory: here nothing is written but the tally and the
  * stack. */
+#include "sources/run/enter.h"
 #include "sources/run/export.h"
 #include "sources/run/real.h"
 #include "sources/run/settings.h"

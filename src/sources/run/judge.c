@@ -1,10 +1,14 @@
 /* From a suspicion to a verdict. */
 #include "sources/run/judge.h"
 
+#include "sources/run/activity.h"
+#include "sources/run/chain.h"
+#include "sources/run/deadlock_incident.h"
 #include "sources/run/doubt.h"
 #include "sources/run/finding.h"
 #include "sources/run/guard.h"
-#include "sources/run/mutex.h"
+#include "sources/run/held.h"
+#include "sources/run/lock_layout.h"
 #include "sources/run/stall.h"
 #include "sources/run/sys.h"
 #include "sources/run/view.h"
@@ -20,7 +24,7 @@ void judge_fork(void)
 {
     atomic_store(&guard.word, 0);
     atomic_store(&watch.at_death, false); /* the kernel's word is for the parent alone */
-    finding_fork();
+    notice_fork();
 }
 
 /* ------------------------------------------------------------------ the verdict */
@@ -310,7 +314,7 @@ static enum verdict find_notice(struct thread *by, struct thread *t, struct thre
 /* Cancelled after all: its wait is over before it began. */
 static void forget_notice(void *notice)
 {
-    finding_forget(notice);
+    notice_forget(notice);
     if (self)
         atomic_store(&self->looking, LOOKING_DONE);
 }

@@ -3,31 +3,9 @@
  * frames a jump leaves, and calls the undo of those (shield.h); here it is only noted that the
  * thread jumps, so that the undo of a wait can tell a jump from a cancellation. Other jumps, for
  * errors or within a handler, leave no wait. */
-#include "sources/run/jump.h"
-
 #include "sources/run/export.h"
-#include "sources/run/held.h"
 #include "sources/run/real.h"
-
-EXPORTED _Atomic uint32_t gordian_run_acted;
-
-void jump_note(const struct thread *t)
-{
-    if (t->jumping)
-        atomic_store_explicit(&gordian_run_acted, 1, memory_order_relaxed);
-}
-
-void unlock_note(const struct thread *t)
-{
-    if (is_waiting(t))
-        atomic_store_explicit(&gordian_run_acted, 1, memory_order_relaxed);
-}
-
-void unlock_passes(void)
-{
-    if (self)
-        unlock_note(self);
-}
+#include "sources/run/watch.h"
 
 #define JUMP_WRAPPER(name, version)                                                                \
     WRAPPER(void, name, (struct __jmp_buf_tag * state, int value))                                 \

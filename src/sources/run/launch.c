@@ -5,7 +5,7 @@
 
 #include "sources/run/arena.h"
 #include "sources/run/mailbox.h"
-#include "sources/run/maps.h"
+#include "sources/run/plain.h"
 #include "sources/run/settings.h"
 #include "sources/run/shield.h"
 #include "sources/run/sys.h"

@@ -2,15 +2,10 @@
 #ifndef GORDIAN_SOURCES_RUN_LAUNCH_H
 #define GORDIAN_SOURCES_RUN_LAUNCH_H
 
-#include "sources/run/finding.h"
+#include "sources/run/notice.h"
 
 /* Hands the incident over and waits for the answer, a bounded time; closes the file. Where there is
  * no reporter, or it fails, the library reports by itself. */
 enum incident_answer launch_report(struct notice *notice);
-
-/* The report of last resort, from the written incident: numbers only. */
-void plain_report(int fd);
-/* The same of what is in the mailbox. */
-void plain_report_mailbox(void);
 
 #endif

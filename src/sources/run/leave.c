@@ -1,9 +1,15 @@
 #include "sources/run/leave.h"
 
+#include "sources/run/enter.h"
 #include "sources/run/export.h"
+#include "sources/run/judge.h"
+#include "sources/run/locks.h"
+#include "sources/run/order.h"
 #include "sources/run/real.h"
 #include "sources/run/table.h"
+#include "sources/run/wait.h"
 
+#include <errno.h>
 #include <limits.h>
 
 typedef void (*destructor)(void *value);
@@ -92,10 +98,32 @@ static void run_destructors(void)
             pthread_setspecific(key, NULL);
 }
 
+/* The calling thread ends. `last`: nothing of the program runs in it any more; else what it holds
+ * may still be given back, unseen. */
+static void end_thread(struct thread *t, bool last)
+{
+    int saved = errno;
+    struct shield shield;
+    shield_raise(&shield);
+    self_aside = true;
+    t->inside++;
+    self = NULL;
+    wait_end(t); /* one that it left by a jump */
+    if (t->used && last)
+        orphans_add(t, false);
+    t->ending = true;
+    if (last)
+        judge_end(t);
+    order_forget(t->stack_low, t->stack_high - t->stack_low);
+    table_remove(t);
+    shield_lower(&shield);
+    errno = saved;
+}
+
 /* Cancelled in one of them: libc runs those that are left, unwatched. */
 static void leave_early(void *record)
 {
-    table_leave(record, false);
+    end_thread(record, false);
 }
 
 void thread_leave(void *record)
@@ -108,7 +136,7 @@ void thread_leave(void *record)
         real.call_tls_dtors();
     run_destructors();
     pthread_cleanup_pop(0);
-    table_leave(t, real.call_tls_dtors != NULL);
+    end_thread(t, real.call_tls_dtors != NULL);
 }
 
 /* ------------------------------------------------------------------ the first thread */

@@ -2,7 +2,7 @@
 
 #include "sources/run/arena.h"
 #include "sources/run/guard.h"
-#include "sources/run/order.h"
+#include "sources/run/message.h"
 #include "sources/run/sys.h"
 
 #include <string.h>
@@ -203,19 +203,12 @@ static void orphans_forget(uintptr_t low, size_t size)
             orphans[i].lock = 0;
 }
 
-void lock_born(struct thread *t, const void *lock, uint32_t kind, uint32_t units, uint32_t flags,
-               struct site site)
+void locks_enter(const struct thread *t, uintptr_t lock, uint32_t kind, uint32_t units,
+                 uint32_t flags, struct site site)
 {
-    uintptr_t address = (uintptr_t)lock;
-    struct shield shield;
-    work_begin(t, &shield);
-    uint32_t i =
-        held_find(t, address); /* initialised while held: that is how some survive a fork */
-    if (i != UINT32_MAX)
-        held_drop(t, i);
     guard_lock(&guard);
-    orphans_forget(address, 1);
-    struct lock_info *info = need_entry(address);
+    orphans_forget(lock, 1);
+    struct lock_info *info = need_entry(lock);
     if (info) {
         info->kind = kind;
         info->units = units;
@@ -224,22 +217,16 @@ void lock_born(struct thread *t, const void *lock, uint32_t kind, uint32_t units
         info->frames = walk(t, info->frame, watch.sites, site);
     }
     guard_unlock(&guard);
-    order_forget(address, 1);
-    work_end(t, &shield);
 }
 
-void lock_gone(struct thread *t, const void *lock, size_t size)
+void locks_remove(uintptr_t lock, size_t size)
 {
-    struct shield shield;
-    work_begin(t, &shield);
     guard_lock(&guard);
-    uint32_t *link = find_lock((uintptr_t)lock);
+    uint32_t *link = find_lock(lock);
     if (*link)
         remove_entry(link);
-    orphans_forget((uintptr_t)lock, size);
+    orphans_forget(lock, size);
     guard_unlock(&guard);
-    order_forget((uintptr_t)lock, size);
-    work_end(t, &shield);
 }
 
 void lock_mark(uintptr_t lock, uint32_t kind, uint32_t flags)

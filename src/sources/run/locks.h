@@ -4,7 +4,7 @@
 #ifndef GORDIAN_SOURCES_RUN_LOCKS_H
 #define GORDIAN_SOURCES_RUN_LOCKS_H
 
-#include "sources/run/held.h"
+#include "sources/run/walk.h"
 
 enum lock_flags {
     LOCK_KNOWN = 1 << 0,   /* its initialisation was seen: `frame`, `units` */
@@ -25,11 +25,11 @@ struct lock_info {
     char name[64];
 };
 
-/* The lock comes into being (again): whatever was known of that address is forgotten. */
-void lock_born(struct thread *t, const void *lock, uint32_t kind, uint32_t units, uint32_t flags,
-               struct site site);
-/* The memory from `lock` on is no lock any more. */
-void lock_gone(struct thread *t, const void *lock, size_t size);
+/* An entry for a lock that is initialised; what was known of that address is forgotten. */
+void locks_enter(const struct thread *t, uintptr_t lock, uint32_t kind, uint32_t units,
+                 uint32_t flags, struct site site);
+/* Forgets a lock, and what ended threads held in its memory. */
+void locks_remove(uintptr_t lock, size_t size);
 /* Sets flags; makes an entry if there is none. */
 void lock_mark(uintptr_t lock, uint32_t kind, uint32_t flags);
 uint32_t lock_flags(uintptr_t lock);

@@ -1,5 +1,6 @@
 #include "sources/run/maps.h"
 
+#include "sources/run/arena.h"
 #include "sources/run/shield.h"
 #include "sources/run/sys.h"
 
@@ -98,6 +99,30 @@ bool maps_shared(uintptr_t address)
 {
     struct region region;
     return !maps_find(address, &region) || region.shared;
+}
+
+#define KEPT_MOST ((size_t)1 << 20)
+
+static char *kept;
+static size_t kept_size;
+
+void maps_keep(void)
+{
+    int fd = sys_open("/proc/self/maps", O_RDONLY);
+    long length = 1;
+    kept = fd >= 0 ? pages_map(KEPT_MOST) : NULL;
+    for (kept_size = 0; kept && length > 0 && kept_size < KEPT_MOST; kept_size += (size_t)length) {
+        length = sys_read(fd, kept + kept_size, KEPT_MOST - kept_size);
+        length = length > 0 ? length : 0;
+    }
+    if (fd >= 0)
+        sys_close(fd);
+}
+
+const char *maps_kept(size_t *size)
+{
+    *size = kept_size;
+    return kept;
 }
 
 static bool read_line(const char *path, const char *word, unsigned base, uint64_t *value)

@@ -19,6 +19,10 @@ bool maps_find(uintptr_t address, struct region *region);
 /* May other processes have this memory, too? True where it cannot be told. */
 bool maps_shared(uintptr_t address);
 
+/* Keeps a copy of the file, for when it cannot be read any more. */
+void maps_keep(void);
+const char *maps_kept(size_t *size);
+
 /* The number behind a word at the start of a line of a file ("SigCgt:"), in base 16 or 10; false:
  * no such line. */
 bool read_line_hex(const char *path, const char *word, uint64_t *value);

@@ -2,12 +2,14 @@
  * is libc's. */
 #include "sources/run/mutex.h"
 
+#include "sources/run/enter.h"
 #include "sources/run/export.h"
+#include "sources/run/handler_acts.h"
 #include "sources/run/judge.h"
-#include "sources/run/jump.h"
-#include "sources/run/locks.h"
+#include "sources/run/lock_life.h"
 #include "sources/run/real.h"
 #include "sources/run/sys.h"
+#include "sources/run/wait.h"
 
 #include <errno.h>
 
@@ -155,7 +157,7 @@ __attribute__((noinline)) int mutex_unlock_slow(pthread_mutex_t *mutex)
         return real.pthread_mutex_unlock(mutex);
     }
     if (is_others(t, mutex))
-        held_stray(t, (uintptr_t)mutex); /* before its owner goes on */
+        lock_stray(t, (uintptr_t)mutex); /* before its owner goes on */
     int result = real.pthread_mutex_unlock(mutex);
     if (result == 0)
         unhold_lock(t, mutex);

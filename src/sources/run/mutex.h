@@ -1,38 +1,12 @@
-/* What a mutex of this libc says about itself. The layout is part of libc's interface (static
- * initialisers are compiled into programs); start.c still checks it once. */
+/* Taking and giving back a mutex, shared by pthread_mutex_ and mtx_. */
 #ifndef GORDIAN_SOURCES_RUN_MUTEX_H
 #define GORDIAN_SOURCES_RUN_MUTEX_H
 
 #include "sources/run/held.h"
+#include "sources/run/lock_layout.h"
 #include "sources/run/word.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
-
-/* Bits of __kind. The lowest two are the type: normal, recursive, errorcheck, adaptive. */
-enum {
-    KIND_TYPE = 3,
-    KIND_ROBUST = 16,
-    KIND_INHERIT = 32,
-    KIND_PROTECT = 64,
-    KIND_SHARED = 128,
-    KIND_NOT_ELIDED = 512, /* libc must not run it as a transaction */
-};
-
-static inline uint32_t mutex_kind(const pthread_mutex_t *mutex)
-{
-    return (uint32_t)__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);
-}
-
-/* The tid of who has it, or 0: nobody, or about to change hands, or it needs nobody to come free.
- */
-static inline uint32_t mutex_owner(const pthread_mutex_t *mutex)
-{
-    uint32_t word = (uint32_t)__atomic_load_n(&mutex->__data.__lock, __ATOMIC_ACQUIRE);
-    if (mutex_kind(mutex) & (KIND_ROBUST | KIND_INHERIT))
-        return word & FUTEX_OWNER_DIED ? 0 : word & FUTEX_TID_MASK;
-    return word ? (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) : 0;
-}
 
 /* Takes and gives back a mutex of the plain kind exactly as libc does. False, GIVE_NOT: somebody is
  * in the way, or it is of another kind, and nothing has changed. */

@@ -1,4 +1,5 @@
 /* Annotations: see include/gordian/run.h. */
+#include "sources/run/enter.h"
 #include "sources/run/export.h"
 #include "sources/run/locks.h"
 

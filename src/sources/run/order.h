@@ -2,7 +2,7 @@
 #ifndef GORDIAN_SOURCES_RUN_ORDER_H
 #define GORDIAN_SOURCES_RUN_ORDER_H
 
-#include "sources/run/held.h"
+#include "sources/run/watch.h"
 
 /* The hold at `place` was taken while holding those below it. Cheap when this thread has done the
  * same before. */
@@ -30,7 +30,14 @@ static inline void order_frame(struct thread *t, uintptr_t frame)
         order_unwind(t, frame);
 }
 
-bool order_start(void);
+/* Called where a thread does what it has not done before: order_look's rare case. */
+typedef void order_learner(struct thread *t, uint32_t place);
+bool order_start(order_learner *learner);
+/* Around the work of a learner, and of whatever else reads the graph (order_graph.h). */
+void order_enter(struct thread *t);
+void order_leave(struct thread *t);
+/* There is no memory for more orders. */
+void order_give_up(void);
 void order_fork(void);
 /* As locks_stop and locks_go_on. */
 bool order_stop(void);

@@ -1,11 +1,11 @@
 #include "sources/run/order_inside.h"
 
 #include "sources/run/arena.h"
-#include "sources/run/chain.h"
-#include "sources/run/finding.h"
+#include "sources/run/hash.h"
+#include "sources/run/lock_layout.h"
+#include "sources/run/locks.h"
 #include "sources/run/maps.h"
 #include "sources/run/order_parts.h"
-#include "sources/run/rwlock.h"
 #include "sources/run/sys.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* The report of last resort: who waits for what, by numbers, with module and offset for each place.
  * Everything is read back from the incident, so it says what the reporter would have been told. */
+#include "sources/run/plain.h"
+
 #include "sources/run/arena.h"
-#include "sources/run/launch.h"
 #include "sources/run/mailbox.h"
 #include "sources/run/maps.h"
 #include "sources/run/sys.h"

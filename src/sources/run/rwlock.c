@@ -1,12 +1,14 @@
 /* pthread_rwlock_*. */
-#include "sources/run/rwlock.h"
-
+#include "sources/run/enter.h"
 #include "sources/run/export.h"
+#include "sources/run/handler_acts.h"
+#include "sources/run/held.h"
 #include "sources/run/judge.h"
-#include "sources/run/jump.h"
-#include "sources/run/locks.h"
+#include "sources/run/lock_layout.h"
+#include "sources/run/lock_life.h"
 #include "sources/run/real.h"
 #include "sources/run/sys.h"
+#include "sources/run/wait.h"
 
 #include <errno.h>
 
@@ -158,7 +160,7 @@ WRAPPER(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock))
     if (unlikely(!t))
         unlock_passes();
     else if (!unhold_lock(t, lock))
-        held_stray(t, (uintptr_t)lock);
+        lock_stray(t, (uintptr_t)lock);
     return real.pthread_rwlock_unlock(lock);
 }
 EXPORT2(pthread_rwlock_unlock, V_2_34, V_OLDEST);

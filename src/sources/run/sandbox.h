@@ -9,18 +9,14 @@
 #ifndef GORDIAN_SOURCES_RUN_SANDBOX_H
 #define GORDIAN_SOURCES_RUN_SANDBOX_H
 
-#include "sources/run/chain.h"
+#include <stdbool.h>
 
 /* At the start: is there a filter that nobody has tried? */
 void sandbox_start(void);
 
-/* Room for what would have been mapped; NULL: there is none left. */
-void *sandbox_pages(size_t size);
-
-/* A lock as its holder's record has it, without touching its memory, which may be gone. */
-bool sandbox_lock_copy(uintptr_t lock, uint32_t kind, union lock_copy *copy);
-
-/* What /proc/self/maps said before. */
-const char *sandbox_maps(size_t *size);
+/* The process is about to install a filter, if `comes`: true, and everything is ready for it. */
+bool sandbox_comes(bool comes);
+/* Passes on the answer of the call that was to install it. */
+long sandbox_came(bool first, long result);
 
 #endif

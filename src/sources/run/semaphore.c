@@ -1,11 +1,14 @@
 /* sem_*. A semaphore has no owner. While units are given back by threads that took them it is
  * a lock with several units; the first post by a thread that holds none makes it a signal, for
  * good, and nobody can say any more who would post it. Before any post it may be either. */
+#include "sources/run/enter.h"
 #include "sources/run/export.h"
 #include "sources/run/guard.h"
+#include "sources/run/held.h"
 #include "sources/run/judge.h"
-#include "sources/run/locks.h"
+#include "sources/run/lock_life.h"
 #include "sources/run/real.h"
+#include "sources/run/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>

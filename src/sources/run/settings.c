@@ -2,7 +2,6 @@
 
 #include "sources/run/arena.h"
 #include "sources/run/maps.h"
-#include "sources/run/start.h"
 #include "sources/run/sys.h"
 
 #include <errno.h>

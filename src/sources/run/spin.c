@@ -1,10 +1,13 @@
 /* pthread_spin_*. A spin lock has no owner of its own: who has it is known from the holds. */
+#include "sources/run/enter.h"
 #include "sources/run/export.h"
+#include "sources/run/handler_acts.h"
+#include "sources/run/held.h"
 #include "sources/run/judge.h"
-#include "sources/run/jump.h"
-#include "sources/run/locks.h"
+#include "sources/run/lock_life.h"
 #include "sources/run/real.h"
 #include "sources/run/sys.h"
+#include "sources/run/wait.h"
 
 #include <errno.h>
 
@@ -81,7 +84,7 @@ WRAPPER(int, pthread_spin_unlock, (pthread_spinlock_t * lock))
     if (unlikely(!t))
         unlock_passes();
     else if (!unhold_lock(t, (void *)lock))
-        held_stray(t, (uintptr_t)lock);
+        lock_stray(t, (uintptr_t)lock);
     return real.pthread_spin_unlock(lock);
 }
 EXPORT2(pthread_spin_unlock, V_2_34, V_OLDEST);

@@ -7,6 +7,7 @@
 #include "sources/run/real.h"
 #include "sources/run/survey.h"
 #include "sources/run/sys.h"
+#include "sources/run/table.h"
 #include "sources/run/text.h"
 
 static _Atomic uint32_t watching;
@@ -94,7 +95,7 @@ static void take_name(void)
 
 static void *stall_watcher(void *unused)
 {
-    thread_stay_aside();
+    self_aside = true;
     take_name();
     atomic_store(&watch.helper_tid, sys_gettid());
     uint64_t pause = watch.stall_ns / 8;

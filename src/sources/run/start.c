@@ -2,15 +2,14 @@
 
 #include "foundation/base/clock.h"
 #include "sources/run/arena.h"
-#include "sources/run/export.h"
+#include "sources/run/inversion.h"
 #include "sources/run/judge.h"
+#include "sources/run/lock_layout.h"
 #include "sources/run/locks.h"
 #include "sources/run/mailbox.h"
-#include "sources/run/maps.h"
-#include "sources/run/mutex.h"
+#include "sources/run/message.h"
 #include "sources/run/order.h"
 #include "sources/run/real.h"
-#include "sources/run/rwlock.h"
 #include "sources/run/sandbox.h"
 #include "sources/run/settings.h"
 #include "sources/run/shield.h"
@@ -19,21 +18,12 @@
 #include "sources/run/summary.h"
 #include "sources/run/sys.h"
 #include "sources/run/table.h"
-#include "sources/run/text.h"
 #include "sources/run/timers.h"
+#include "sources/run/word.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#if defined(__aarch64__)
-#include <sys/auxv.h>
-bool word_has_atomics;
-#endif
-
-static char always_single_not;
-static struct incident_tally no_tally;
-
-struct watch watch = {.single = &always_single_not, .tally = &no_tally};
 
 extern char __libc_single_threaded __attribute__((weak));
 
@@ -54,64 +44,6 @@ static const char *sanitizer_inside(void)
     if (__msan_init)
         return "the program is built with MemorySanitizer, which cannot be watched";
     return NULL;
-}
-
-static bool mutex_layout(uint32_t tid)
-{
-    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    if (real.pthread_mutex_lock(&mutex) != 0)
-        return false;
-    bool known = mutex.__data.__lock == 1 && mutex.__data.__owner == (int)tid &&
-                 mutex.__data.__nusers == 1 && mutex.__data.__kind == 0;
-    real.pthread_mutex_unlock(&mutex);
-    return known && mutex.__data.__lock == 0 && mutex.__data.__owner == 0 &&
-           mutex.__data.__nusers == 0;
-}
-
-static bool rwlock_layout(uint32_t tid)
-{
-    pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-    if (real.pthread_rwlock_wrlock(&lock) != 0)
-        return false;
-    bool known = rwlock_writer(&lock) == tid;
-    real.pthread_rwlock_unlock(&lock);
-    known = known && rwlock_writer(&lock) == 0 && rwlock_readers(&lock) == 0;
-    real.pthread_rwlock_rdlock(&lock);
-    known = known && rwlock_readers(&lock) == 1;
-    real.pthread_rwlock_unlock(&lock);
-    return known;
-}
-
-/* Whether this libc's locks look as we read them. */
-static bool layout_known(void)
-{
-    uint32_t tid = (uint32_t)sys_call(SYS_gettid);
-    return mutex_layout(tid) && rwlock_layout(tid);
-}
-
-/* ------------------------------------------------------------------ notices */
-
-static void write_notice(const char *before, const char *text)
-{
-    if (watch.quiet)
-        return;
-    char buffer[300];
-    struct text line;
-    text_open(&line, buffer, sizeof buffer);
-    text_add(&line, before);
-    text_add(&line, text);
-    text_add(&line, "\n");
-    sys_write(2, buffer, line.used);
-}
-
-static void say_not_watching(const char *why)
-{
-    write_notice("gordian: not watching: ", why);
-}
-
-void watch_note(const char *text)
-{
-    write_notice("gordian: ", text);
 }
 
 /* ------------------------------------------------------------------ setting up */
@@ -189,17 +121,15 @@ static const char *set_up(void)
     const char *why = sanitizer_inside();
     if (why)
         return why;
-    if (!layout_known())
+    if (!lock_layout_is_known((uint32_t)sys_call(SYS_gettid)))
         return "the locks of this C library have a layout unknown to this version";
     if (pages_most() < LEAST_ADDRESSES / 16)
         return "the program may have so little memory that all of it should be its own";
-    if (!table_start() || !locks_start() || !order_start())
+    if (!table_start() || !locks_start() || !order_start(inversion_look))
         return "out of memory";
     if (pthread_atfork(before_fork, in_parent, in_child) != 0)
         return "out of memory";
-#if defined(__aarch64__)
-    word_has_atomics = getauxval(AT_HWCAP) & HWCAP_ATOMICS;
-#endif
+    word_start();
     if (&__libc_single_threaded)
         watch.single = &__libc_single_threaded;
     return NULL;
@@ -225,10 +155,8 @@ bool watch_start(void)
     pages_settle(!why);
     if (why) {
         atomic_store(&watch.state, WATCH_OFF);
-        if (*why) {
-            __atomic_fetch_add(&watch.tally->off, 1, __ATOMIC_RELAXED);
-            say_not_watching(why);
-        }
+        if (*why)
+            watch_refuse(why);
     } else {
         __atomic_fetch_add(&watch.tally->processes, 1, __ATOMIC_RELAXED);
         atomic_store(&watch.state, WATCH_ON);
@@ -240,25 +168,8 @@ bool watch_start(void)
     return !why;
 }
 
-static __attribute__((constructor(101))) void constructor(void)
-{
-    if (watch_start())
-        thread_enter();
-}
-
 static __attribute__((destructor(101))) void destructor(void)
 {
     if (atomic_load(&watch.state) == WATCH_ON)
         summary_tell();
-}
-
-void watch_off(const char *why)
-{
-    uint32_t on = WATCH_ON;
-    if (!atomic_compare_exchange_strong(&watch.state, &on, WATCH_OFF))
-        return;
-    __atomic_fetch_add(&watch.tally->off, 1, __ATOMIC_RELAXED);
-    int saved = errno;
-    say_not_watching(why);
-    errno = saved;
 }

@@ -2,11 +2,9 @@
  * thread is inside, the request is kept until it comes out. */
 #include "sources/run/status.h"
 
-#include "sources/run/export.h"
 #include "sources/run/guard.h"
 #include "sources/run/launch.h"
 #include "sources/run/real.h"
-#include "sources/run/settings.h"
 #include "sources/run/survey.h"
 #include "sources/run/sys.h"
 #include "sources/run/text.h"
@@ -98,7 +96,7 @@ static void answer_status(uint32_t pid, int fd)
 static _Atomic uint32_t asker_pid;
 static _Atomic int asker_fd;
 
-void status_pending(void)
+static void answer_pending(void)
 {
     int saved = errno;
     if (atomic_exchange(&watch.status_wanted, false))
@@ -115,7 +113,7 @@ static void status_handler(int number, siginfo_t *info, void *context)
     atomic_store(&asker_fd, info->si_code == SI_QUEUE ? info->si_value.sival_int : -1);
     atomic_store(&watch.status_wanted, true);
     if (!self || !self->inside)
-        status_pending();
+        answer_pending();
     errno = saved;
 }
 
@@ -130,6 +128,7 @@ void status_start(void)
         watch.status_signal = 0;
         return;
     }
+    watch.answer_status = answer_pending;
     /* The handler comes before the mapping that says it is there: until then the signal kills. */
     memset(&action, 0, sizeof action);
     action.sa_sigaction = status_handler;
@@ -148,8 +147,7 @@ void status_start(void)
         sys_close(fd);
 }
 
-/* The program wants the signal for itself: it gets it, and nobody asks us any more. */
-static void give_up(int number)
+void status_yield(int number)
 {
     if (number != watch.status_signal || number <= 0)
         return;
@@ -166,62 +164,5 @@ void status_give_up(void)
     if (number <= 0)
         return;
     real.sigaction(number, &usual, NULL);
-    give_up(number);
+    status_yield(number);
 }
-
-/* What the program is told about a signal that is ours: the default action, as it was. */
-static void hide_handler(int number, struct sigaction *old)
-{
-    if (number == watch.status_signal && number > 0 && old) {
-        memset(old, 0, sizeof *old);
-        old->sa_handler = SIG_DFL;
-    }
-}
-
-/* Once the kernel cannot be asked any more, who has handlers is known from here. */
-static void note_handler(int number, sighandler_t handler)
-{
-    if (handler != SIG_DFL && handler != SIG_IGN && number > 0 && number <= 64)
-        atomic_fetch_or(&watch.caught, (uint64_t)1 << (number - 1));
-}
-
-WRAPPER(int, sigaction, (int number, const struct sigaction *action, struct sigaction *old))
-{
-    thread_enter();
-    int result = real.sigaction(number, action, old);
-    if (result == 0)
-        hide_handler(number, old);
-    if (result == 0 && action) {
-        give_up(number);
-        note_handler(number, action->sa_handler);
-    }
-    return result;
-}
-EXPORT(sigaction, V_OLDEST);
-
-/* The program has set a handler; what it is told was there before. */
-static sighandler_t handler_set(int number, sighandler_t action, sighandler_t old)
-{
-    if (old == SIG_ERR)
-        return old;
-    note_handler(number, action);
-    if (number != watch.status_signal || number <= 0)
-        return old;
-    give_up(number);
-    return SIG_DFL;
-}
-
-/* All that libc has for it: programs that ask for strict standards get signal() as __sysv_signal().
- */
-#define SIGNAL_WRAPPER(name)                                                                       \
-    WRAPPER(sighandler_t, name, (int number, sighandler_t action))                                 \
-    {                                                                                              \
-        thread_enter();                                                                            \
-        return handler_set(number, action, real.name(number, action));                             \
-    }                                                                                              \
-    EXPORT(name, V_OLDEST)
-
-SIGNAL_WRAPPER(signal);
-SIGNAL_WRAPPER(__sysv_signal);
-SIGNAL_WRAPPER(sysv_signal);
-SIGNAL_WRAPPER(sigset);

@@ -6,5 +6,7 @@
 void status_start(void);
 /* Gives the signal back: nobody is answered any more. */
 void status_give_up(void);
+/* The program takes this signal for itself: it gets it, and no request comes by it any more. */
+void status_yield(int number);
 
 #endif

@@ -1,6 +1,7 @@
 #include "sources/run/survey.h"
 
 #include "sources/run/maps.h"
+#include "sources/run/table.h"
 #include "sources/run/text.h"
 
 #include <string.h>

@@ -55,6 +55,9 @@ uint64_t sys_now(void);
 /* The clock on the wall. */
 uint64_t sys_wall(void);
 
+/* From now on, in a sandbox, time is what the processor counts. */
+void sys_note_clock(void);
+
 /* A moment of the same clock, that many nanoseconds from now. */
 static inline struct timespec sys_soon(uint64_t nanoseconds)
 {

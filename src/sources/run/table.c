@@ -2,13 +2,12 @@
 
 #include "sources/run/arena.h"
 #include "sources/run/guard.h"
-#include "sources/run/judge.h"
 #include "sources/run/locks.h"
 #include "sources/run/maps.h"
-#include "sources/run/order.h"
+#include "sources/run/message.h"
 #include "sources/run/shield.h"
-#include "sources/run/start.h"
 #include "sources/run/sys.h"
+#include "sources/run/wait.h"
 #include "sources/run/waiters.h"
 
 #include <pthread.h>
@@ -18,11 +17,6 @@
 
 #define HANDLES     (1u << 17)
 #define HANDLE_RUNS 16u /* places where one may be */
-
-__thread struct thread *self __attribute__((tls_model("initial-exec")));
-
-/* This thread is past its last destructor, or in the middle of registering: it passes through. */
-static __thread bool aside __attribute__((tls_model("initial-exec")));
 
 static struct guard table_guard;
 static uint32_t first_free; /* index + 1 */
@@ -230,87 +224,17 @@ void table_adopt(struct thread *t)
     shield_lower(&shield);
 }
 
-/* A wait slot is filled already. Mostly a signal handler runs on top of that wait. But it may have
- * been left in a way that libc does not tell (an undo): then the frame that waited is gone. */
-static struct thread *find_interrupted(struct thread *t)
-{
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-#if defined(__x86_64__)
-    uintptr_t waited = t->wait.registers[7];
-#else
-    uintptr_t waited = t->wait.registers[31];
-#endif
-    bool both = here >= t->stack_low && here < t->stack_high && waited >= t->stack_low &&
-                waited < t->stack_high;
-    if (!both || here < waited)
-        return NULL;
-    t->jumping = true; /* by setcontext(), or without libc */
-    wait_left(t);
-    return t;
-}
-
-static struct thread *enrol_thread(void)
-{
-    int saved = errno;
-    struct shield shield;
-    shield_raise(&shield);
-    aside = true;
-    struct thread *t = table_reserve();
-    if (t) {
-        table_adopt(t);
-        t->unseen = !t->is_main;
-        atomic_fetch_add(&watch.unseen, t->unseen);
-        if (t->unseen)
-            order_found();
-    }
-    aside = false;
-    shield_lower(&shield);
-    errno = saved;
-    return t;
-}
-
-struct thread *thread_enter_slow(void)
-{
-    struct thread *t = self;
-    if (t)
-        return is_waiting(t) ? find_interrupted(t) : t->inside ? NULL : t;
-    uint32_t state = atomic_load_explicit(&watch.state, memory_order_acquire);
-    if (unlikely(state != WATCH_ON) && !watch_start())
-        return NULL;
-    return aside ? NULL : enrol_thread();
-}
-
-void thread_stay_aside(void)
-{
-    aside = true;
-}
-
 /* ------------------------------------------------------------------ ending */
 
-void table_leave(struct thread *t, bool last)
+void table_remove(struct thread *t)
 {
-    int saved = errno;
-    struct shield shield;
-    shield_raise(&shield);
-    aside = true;
-    t->inside++;
-    self = NULL;
-    wait_end(t); /* one that it left by a jump */
-    if (t->used && last)
-        orphans_add(t, false);
-    t->ending = true;
-    if (last)
-        judge_end(t);
     if (t->tid < TID_LIMIT && atomic_load(&watch.by_tid[t->tid]) == t->index + 1)
         atomic_store(&watch.by_tid[t->tid], 0);
     t->used = 0;
-    order_forget(t->stack_low, t->stack_high - t->stack_low);
     atomic_fetch_sub(&watch.live, 1);
     if (t->is_main)
         atomic_fetch_add(&watch.helpers, 1); /* the kernel lists the first thread to the end */
     table_release(t);
-    shield_lower(&shield);
-    errno = saved;
 }
 
 void table_fork(void)

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_SOURCES_RUN_TABLE_H
 #define GORDIAN_SOURCES_RUN_TABLE_H
 
-#include "sources/run/held.h"
+#include "sources/run/watch.h"
 
 #define TID_LIMIT (1u << 22) /* Linux numbers its threads below this */
 
@@ -18,14 +18,10 @@ void table_release(struct thread *t);
 /* The calling thread takes its record into use. */
 void table_adopt(struct thread *t);
 
-/* The calling thread ends. `last`: nothing of the program runs in it any more; else what it holds
- * may still be given back, unseen. */
-void table_leave(struct thread *t, bool last);
+/* The calling thread ends: its record is free. */
+void table_remove(struct thread *t);
 /* Frees the records of threads that have ended without telling (`unseen`). */
 void table_reap(void);
-
-/* The calling thread is our own: it is never watched. */
-void thread_stay_aside(void);
 
 /* The thread of this process with that number, or one that had it before a fork; NULL: none known.
  */
@@ -34,11 +30,6 @@ static inline struct thread *table_by_tid(uint32_t tid)
     uint32_t index =
         tid < TID_LIMIT ? atomic_load_explicit(&watch.by_tid[tid], memory_order_acquire) : 0;
     return index ? &watch.threads[index - 1] : NULL;
-}
-
-static inline bool thread_is_live(const struct thread *t)
-{
-    return atomic_load_explicit(&t->state, memory_order_acquire) == THREAD_LIVE;
 }
 
 struct thread *table_by_handle(uintptr_t handle);

@@ -1,49 +1,67 @@
-/* Interval timers. Whether one is armed only the process itself can ask; while it sleeps, the
- * command outside reads here whether one ever was (sources/inspect/facts.c). Timers of
- * timer_create() are listed by the kernel. */
 #include "sources/run/timers.h"
 
-#include "sources/run/doubt.h"
 #include "sources/run/export.h"
-#include "sources/run/real.h"
-#include "sources/run/watch.h"
+#include "sources/run/maps.h"
+#include "sources/run/sys.h"
 
-#include <sys/time.h>
-#include <unistd.h>
+#include <sys/prctl.h>
 
 EXPORTED _Atomic uint32_t gordian_run_timers;
 
+static bool is_armed(const uint64_t setting[4])
+{
+    return setting[2] || setting[3]; /* behind the interval: the time that is left */
+}
+
+/* Timers of timer_create(), by their numbers in /proc/self/timers. */
+static enum policy_timers created_timers(void)
+{
+    char text[4096];
+    long length = read_small("/proc/self/timers", text, sizeof text);
+    if (length < 0 || length >= (long)sizeof text - 1)
+        return POLICY_TIMERS_UNKNOWN;
+    text[length] = '\0';
+    for (const char *at = text; *at; at++) {
+        uint64_t setting[4] = {0};
+        long number = 0;
+        if (at[0] != 'I' || at[1] != 'D' || at[2] != ':')
+            continue;
+        for (at += 3; *at == ' '; at++)
+            ;
+        for (; *at >= '0' && *at <= '9'; at++)
+            number = number * 10 + (*at - '0');
+        if (sys_call(SYS_timer_gettime, number, setting) == 0 && is_armed(setting))
+            return POLICY_TIMERS_ARMED;
+    }
+    return POLICY_TIMERS_NONE;
+}
+
+/* Does this thread get a signal when its process's parent ends? */
+static bool is_signalled_at_death(void)
+{
+    int signal = 0;
+    /* The program that the command has started ends with it, but did not ask for that. */
+    return sys_call(SYS_prctl, PR_GET_PDEATHSIG, &signal) == 0 && signal &&
+           (uint64_t)sys_call(SYS_getppid) != watch.tally->command;
+}
+
+enum policy_timers timers_armed(void)
+{
+    if (watch.sandboxed) /* as of the moment when the kernel could be asked last */
+        return watch.timers ? POLICY_TIMERS_ARMED : POLICY_TIMERS_NONE;
+    for (int which = 0; which < 3; which++) { /* ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF */
+        uint64_t setting[4] = {0};
+        if (sys_call(SYS_getitimer, which, setting) != 0)
+            return POLICY_TIMERS_UNKNOWN;
+        if (is_armed(setting))
+            return POLICY_TIMERS_ARMED;
+    }
+    return created_timers();
+}
+
 void timers_start(void)
 {
-    bool armed = doubt_timers() != POLICY_TIMERS_NONE; /* exec() leaves them armed */
+    bool armed = timers_armed() != POLICY_TIMERS_NONE; /* exec() leaves them armed */
     atomic_store(&gordian_run_timers, armed ? TIMERS_ARMED : TIMERS_RECORDED);
-    atomic_store(&watch.at_death, doubt_at_death());
+    atomic_store(&watch.at_death, is_signalled_at_death());
 }
-
-static void note_armed(void)
-{
-    thread_enter();
-    atomic_store_explicit(&gordian_run_timers, TIMERS_ARMED, memory_order_relaxed);
-}
-
-WRAPPER(unsigned, alarm, (unsigned seconds))
-{
-    note_armed();
-    return real.alarm(seconds);
-}
-EXPORT(alarm, V_OLDEST);
-
-WRAPPER(useconds_t, ualarm, (useconds_t first, useconds_t interval))
-{
-    note_armed();
-    return real.ualarm(first, interval);
-}
-EXPORT(ualarm, V_OLDEST);
-
-WRAPPER(int, setitimer,
-        (__itimer_which_t which, const struct itimerval *value, struct itimerval *old))
-{
-    note_armed();
-    return real.setitimer(which, value, old);
-}
-EXPORT(setitimer, V_OLDEST);

@@ -1,5 +1,10 @@
+/* Timers. Whether an interval timer is armed only the process itself can ask; while it sleeps, the
+ * command outside reads here whether one ever was (sources/inspect/facts.c). Timers of
+ * timer_create() are listed by the kernel. */
 #ifndef GORDIAN_SOURCES_RUN_TIMERS_H
 #define GORDIAN_SOURCES_RUN_TIMERS_H
+
+#include "sources/run/policy.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -14,6 +19,10 @@ enum {
 /* Read from outside, by this name. */
 extern _Atomic uint32_t gordian_run_timers;
 
+/* Is one armed? */
+enum policy_timers timers_armed(void);
+
+/* Asks for those that were armed before, and for a signal at the end of the parent. */
 void timers_start(void);
 
 #endif

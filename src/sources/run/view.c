@@ -15,9 +15,12 @@
 #include "sources/run/view.h"
 
 #include "foundation/base/memory.h"
-#include "sources/run/condition.h"
-#include "sources/run/mutex.h"
-#include "sources/run/rwlock.h"
+#include "sources/run/activity.h"
+#include "sources/run/lock_copy.h"
+#include "sources/run/lock_layout.h"
+#include "sources/run/locks.h"
+#include "sources/run/owner.h"
+#include "sources/run/table.h"
 
 #include <string.h>
 

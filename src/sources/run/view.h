@@ -3,7 +3,7 @@
 #define GORDIAN_SOURCES_RUN_VIEW_H
 
 #include "sources/run/arena.h"
-#include "sources/run/chain.h"
+#include "sources/run/observed_wait.h"
 
 /* What a resource of the snapshot stands for. */
 struct resource {

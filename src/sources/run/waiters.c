@@ -1,6 +1,6 @@
 #include "sources/run/waiters.h"
 
-#include "sources/run/chain.h"
+#include "sources/run/observed_wait.h"
 
 #include <string.h>
 
@@ -44,19 +44,6 @@ void waiters_fork(void)
 {
     memset(buckets, 0, sizeof buckets);
     atomic_store(&watch.waiting, 0);
-}
-
-/* Threads that end without telling count only once it is known that they have not. */
-bool waiters_some_run(const struct thread *ending)
-{
-    uint32_t idle = ending ? 1 : 0;
-    if (atomic_load(&watch.starting))
-        return true;
-    if (atomic_load(&watch.live) > atomic_load(&watch.waiting) + idle + atomic_load(&watch.unseen))
-        return true;
-    if (atomic_load(&watch.unseen))
-        table_reap();
-    return atomic_load(&watch.live) > atomic_load(&watch.waiting) + idle;
 }
 
 static bool waits_for(struct thread *t, uintptr_t lock, const struct thread *except)

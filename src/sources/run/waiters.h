@@ -14,8 +14,4 @@ void waiters_fork(void);
 /* Somebody but `except` who waits for this lock; NULL: nobody. */
 struct thread *waiters_find(uintptr_t lock, const struct thread *except);
 
-/* Does somebody run who is known, that is, wait for nothing or for a time only? Never true without
- * there being one; where it says no, one may just be on its way. */
-bool waiters_some_run(const struct thread *ending);
-
 #endif

@@ -142,6 +142,16 @@ struct thread {
     struct held first[HELD_FIRST];
 };
 
+static inline __attribute__((always_inline)) bool is_waiting(const struct thread *t)
+{
+    return atomic_load_explicit(&t->generation, memory_order_relaxed) & 1;
+}
+
+static inline bool thread_is_live(const struct thread *t)
+{
+    return atomic_load_explicit(&t->state, memory_order_acquire) == THREAD_LIVE;
+}
+
 /* How many locks the thread holds. */
 static inline uint32_t holds_of(const struct thread *t)
 {
@@ -187,10 +197,11 @@ struct watch {
     char *single;            /* libc's __libc_single_threaded; never NULL */
     _Atomic uint32_t order_epoch;
     _Atomic bool status_wanted; /* somebody asked while the thread that got the signal was inside */
-    _Atomic bool handlers_post; /* a signal handler posted some semaphore, nobody knows which */
-    _Atomic bool memory_lent;   /* another process runs in this memory, or did */
-    _Atomic bool at_death;      /* a thread gets a signal when the parent ends */
-    _Atomic bool strays;        /* somebody gave back what another had taken */
+    void (*answer_status)(void); /* set before that */
+    _Atomic bool handlers_post;  /* a signal handler posted some semaphore, nobody knows which */
+    _Atomic bool memory_lent;    /* another process runs in this memory, or did */
+    _Atomic bool at_death;       /* a thread gets a signal when the parent ends */
+    _Atomic bool strays;         /* somebody gave back what another had taken */
 
     struct thread *threads;
     uint32_t thread_room;
@@ -214,36 +225,23 @@ struct watch {
 extern struct watch watch;
 #pragma GCC visibility pop
 extern __thread struct thread *self __attribute__((tls_model("initial-exec")));
+/* This thread passes through: it is past its last destructor, or in the middle of registering, or
+ * the library's own. */
+extern __thread bool self_aside __attribute__((tls_model("initial-exec")));
 
-/* The same as thread_enter, as a call: for functions that may be left by a jump (a cancellation),
- * where the compiler fears for inlined variables. */
-struct thread *thread_enter_slow(void);
-
-/* The record of this thread, made if it has none yet; NULL: not watched, pass through. Also NULL
- * while this thread is inside. Afterwards `real` is filled. */
-static inline __attribute__((always_inline)) struct thread *thread_enter(void)
+/* This thread is not inside any more, unless it still is further out. */
+static inline void inside_left(const struct thread *t)
 {
-    struct thread *t = self;
-    bool plain =
-        t && !t->inside && !(atomic_load_explicit(&t->generation, memory_order_relaxed) & 1);
-    return likely(plain) ? t : thread_enter_slow();
+    if (t->inside == 0 &&
+        unlikely(atomic_load_explicit(&watch.status_wanted, memory_order_relaxed)))
+        watch.answer_status();
 }
-
-/* Somebody asked for a status meanwhile. */
-void status_pending(void);
 
 /* The other end of t->inside++. */
 static inline void inside_leave(struct thread *t)
 {
-    if (--t->inside == 0 &&
-        unlikely(atomic_load_explicit(&watch.status_wanted, memory_order_relaxed)))
-        status_pending();
+    t->inside--;
+    inside_left(t);
 }
-
-/* Switches the watcher off for good, with one message. The program goes on. */
-void watch_off(const char *why);
-
-/* A notice of the library itself, on stderr, unless GORDIAN_QUIET. */
-void watch_note(const char *text);
 
 #endif

@@ -7,6 +7,9 @@
 
 #include <stdbool.h>
 
+/* Looks at the processor. */
+void word_start(void);
+
 #if defined(__aarch64__)
 /* Does this processor have the atomic instructions of ARMv8.1? Set at the start. */
 extern bool word_has_atomics __attribute__((visibility("hidden")));

@@ -1,7 +1,7 @@
 /* Was a signal handler of this program seen to act in a wait: to jump out of it, or to unlock? Such
  * a handler can end waits that never return early (policy.h). */
-#ifndef GORDIAN_SOURCES_RUN_JUMP_H
-#define GORDIAN_SOURCES_RUN_JUMP_H
+#ifndef GORDIAN_SOURCES_RUN_HANDLER_ACTS_H
+#define GORDIAN_SOURCES_RUN_HANDLER_ACTS_H
 
 #include "sources/run/watch.h"
 
