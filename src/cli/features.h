@@ -2,7 +2,7 @@
 #ifndef GORDIAN_CLI_FEATURES_H
 #define GORDIAN_CLI_FEATURES_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 
 #define FEATURES 11u
 

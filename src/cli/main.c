@@ -1,5 +1,5 @@
 /* gordian, and the programs that do some of its commands: what goes for all commands. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 #include <fcntl.h>
 #include <signal.h>

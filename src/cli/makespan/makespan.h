@@ -2,7 +2,7 @@
 #ifndef GORDIAN_CLI_MAKESPAN_MAKESPAN_H
 #define GORDIAN_CLI_MAKESPAN_MAKESPAN_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 #include "lab/published/makespan_lp.h"
 #include "output/show/style.h"
 

@@ -5,12 +5,12 @@
  *
  *     part.c         where the other program is; becoming it
  *     serve.c, watch.c              the commands as `gordian` knows them
- *     table_serve.c, table_watch.c  the tables of commands of those programs
+ *     serve_table.c, watch_table.c  the tables of commands of those programs
  */
 #ifndef GORDIAN_CLI_PARTS_PART_H
 #define GORDIAN_CLI_PARTS_PART_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 
 /* Where the program is: beside this one, in the folder for such programs, or on the PATH. */
 bool part_find(const char *program, char *path, size_t size);

@@ -2,12 +2,12 @@
 /* gordian serve: the service. Options from the command line and from a file, then
  * service/serve/server/server.h.
  */
-#include "cli/commands.h"
-#include "cli/hide.h"
+#include "cli/base/commands.h"
+#include "cli/base/hide_passwords.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
+#include "foundation/base/io/size.h"
 #include "foundation/base/memory.h"
-#include "foundation/base/size.h"
 #include "service/serve/server/log.h"
 #include "service/serve/server/server.h"
 

@@ -3,8 +3,8 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
+#include "foundation/base/io/size.h"
 #include "foundation/base/memory.h"
-#include "foundation/base/size.h"
 
 #include <errno.h>
 #include <fcntl.h>

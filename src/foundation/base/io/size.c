@@ -1,4 +1,4 @@
-#include "foundation/base/size.h"
+#include "foundation/base/io/size.h"
 
 #include "foundation/base/io/reader.h"
 

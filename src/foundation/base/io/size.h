@@ -1,6 +1,6 @@
 /* Sizes as people write them. */
-#ifndef GORDIAN_FOUNDATION_BASE_SIZE_H
-#define GORDIAN_FOUNDATION_BASE_SIZE_H
+#ifndef GORDIAN_FOUNDATION_BASE_IO_SIZE_H
+#define GORDIAN_FOUNDATION_BASE_IO_SIZE_H
 
 #include <stdbool.h>
 #include <stddef.h>
