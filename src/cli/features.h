@@ -4,7 +4,7 @@
 
 #include "cli/base/cli.h"
 
-#define FEATURES 11u
+#define FEATURES 12u
 
 struct feature {
     const char *name;

@@ -9,6 +9,15 @@
 
 #define COMMANDS_MOST 30 /* that a word is compared with */
 
+bool cli_is_mpi(void)
+{
+#ifdef GORDIAN_MPI
+    return true;
+#else
+    return false;
+#endif
+}
+
 static void print_usage(struct output *out)
 {
     output_text(out, "Usage: gordian COMMAND [OPTION]... [ARGUMENT]...\n"

@@ -1,11 +1,12 @@
 /* Commands that are programs of their own, since they need libraries that the others do without:
  * the service SQLite, libevent, jansson and OpenSSL; the watcher of databases their client
- * libraries. `gordian serve` is one command for its user, whichever program does it: this one
+ * libraries; the measurements igraph, and much code that few users need. `gordian serve` is one command for its user, whichever program does it: this one
  * becomes the other.
  *
  *     part.c         where the other program is; becoming it
- *     serve.c, watch.c              the commands as `gordian` knows them
- *     serve_table.c, watch_table.c  the tables of commands of those programs
+ *     lab.c, serve.c, watch.c       the commands as `gordian` knows them
+ *     lab_table.c, serve_table.c, watch_table.c
+ *                                   the tables of commands of those programs
  */
 #ifndef GORDIAN_CLI_PARTS_PART_H
 #define GORDIAN_CLI_PARTS_PART_H

@@ -5,7 +5,6 @@
 #include "lab/bench/harness.h"
 
 #include "foundation/base/error.h"
-#include "foundation/base/modules.h"
 #include "lab/bench/child.h"
 
 #include <errno.h>
@@ -163,8 +162,7 @@ gordian_status bench_inspect(struct bench *bench)
     char gordian[PATH_MAX], program[PATH_MAX];
     bool gdb = child_in_path("gdb");
     gordian_status status = GORDIAN_OK;
-    if (!beside_self(gordian, sizeof gordian) ||
-        !child_beside("bench/hung", program, sizeof program))
+    if (!child_gordian(gordian, sizeof gordian) || !child_beside("hung", program, sizeof program))
         return bench_skip(bench, "inspect/", "the program that hangs was not built beside gordian");
     if (!gdb && bench_skip(bench, "inspect/*/gdb", "gdb is not installed") != GORDIAN_OK)
         return GORDIAN_STATUS_IO;

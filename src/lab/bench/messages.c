@@ -6,7 +6,6 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
-#include "foundation/base/modules.h"
 #include "lab/bench/child.h"
 
 #include <errno.h>
@@ -136,7 +135,7 @@ static gordian_status run_job(void *context, double *ns, gordian_error *error)
 
 static bool find_program(char *gordian, char *program, size_t size)
 {
-    return beside_self(gordian, size) && child_beside("bench/ping_pong", program, size);
+    return child_gordian(gordian, size) && child_beside("ping_pong", program, size);
 }
 
 static gordian_status add_row(struct bench *bench, const char *name, const struct bench_side *side,

@@ -5,7 +5,6 @@
 #include "lab/bench/harness.h"
 
 #include "foundation/base/error.h"
-#include "foundation/base/modules.h"
 #include "lab/bench/child.h"
 
 #include <errno.h>
@@ -138,11 +137,11 @@ static struct job job_for(const struct files *files, enum tool tool, const char 
 
 static bool find_files(struct files *files)
 {
-    if (!child_beside("bench/lock_loop_tsan", files->loop_tsan, sizeof files->loop_tsan))
+    if (!child_beside("lock_loop_tsan", files->loop_tsan, sizeof files->loop_tsan))
         files->loop_tsan[0] = '\0';
     files->helgrind = child_in_path("valgrind");
-    return beside_self(files->gordian, sizeof files->gordian) &&
-           child_beside("bench/lock_loop", files->loop, sizeof files->loop);
+    return child_gordian(files->gordian, sizeof files->gordian) &&
+           child_beside("lock_loop", files->loop, sizeof files->loop);
 }
 
 /* ------------------------------------------------------------------ rows */
