@@ -1,6 +1,6 @@
 /* gordian convert: between text and the packed forms of traces and snapshots. */
-#include "cli/commands.h"
-#include "cli/input.h"
+#include "cli/base/commands.h"
+#include "cli/base/input.h"
 
 static bool write_output(void *context, const char *bytes, size_t size)
 {

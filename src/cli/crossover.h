@@ -2,7 +2,7 @@
 #ifndef GORDIAN_CLI_CROSSOVER_H
 #define GORDIAN_CLI_CROSSOVER_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 
 /* Measures and writes, a family at a time; `json` NULL: as text. Sizes above `most` are left out
  * (0: none is). Returns the exit code. */

@@ -28,15 +28,6 @@
 #define GORDIAN_BUILD_NO_IGRAPH   "unknown"
 #endif
 
-bool cli_is_mpi(void)
-{
-    gordian_engine_info engine;
-    for (size_t i = 0; gordian_engine(i, &engine) == GORDIAN_OK; i++)
-        if (strcmp(engine.name, "mpi") == 0)
-            return true;
-    return false;
-}
-
 /* The layers for MPI are beside the library of `gordian run`, or where they were built. */
 static bool has_layer(const struct features *features, const char *name)
 {
@@ -64,15 +55,13 @@ static void list_layers(struct features *features)
         snprintf(features->layers + length, sizeof features->layers - length, ", for run");
 }
 
-/* What is wrong with a feature that a program of its own has; "": nothing. */
-static const char *no_part(const char *built, const char *program)
+/* What is wrong with a feature of another program; "": nothing. `missing` begins with the program.
+ */
+static const char *no_part(const char *built, const char *missing)
 {
-    char path[4096];
-    if (built[0] || part_find(program, path, sizeof path))
-        return built;
-    return strcmp(program, "gordian-serve") == 0   ? "gordian-serve is not installed"
-           : strcmp(program, "gordian-watch") == 0 ? "gordian-watch is not installed"
-                                                   : "gordian-mpi is not installed";
+    char program[40], path[4096];
+    snprintf(program, sizeof program, "%.*s", (int)strcspn(missing, " "), missing);
+    return built[0] || part_find(program, path, sizeof path) ? built : missing;
 }
 
 static const char *no_stacks(struct features *features)
@@ -105,18 +94,21 @@ void features_list(struct features *features)
                              : no_run,
          features->layers},
         {"stacks", no_stacks(features), "of programs, for run and inspect"},
-        {"serve", no_part(GORDIAN_BUILD_NO_SERVE, "gordian-serve"),
+        {"serve", no_part(GORDIAN_BUILD_NO_SERVE, "gordian-serve is not installed"),
          "the service, and incidents of it"},
-        {"page", no_part(GORDIAN_BUILD_NO_PAGE, "gordian-serve"), "of the service, for browsers"},
-        {"tls", no_part(GORDIAN_BUILD_NO_TLS, "gordian-serve"),
+        {"page", no_part(GORDIAN_BUILD_NO_PAGE, "gordian-serve is not installed"),
+         "of the service, for browsers"},
+        {"tls", no_part(GORDIAN_BUILD_NO_TLS, "gordian-serve is not installed"),
          "tls:// for clients of the service"},
-        {"mpi", cli_is_mpi() ? "" : no_part(GORDIAN_BUILD_NO_MPI, "gordian-mpi"),
+        {"mpi", cli_is_mpi() ? "" : no_part(GORDIAN_BUILD_NO_MPI, "gordian-mpi is not installed"),
          cli_is_mpi() ? "this is gordian-mpi" : "as gordian-mpi"},
-        {"postgres", no_part(GORDIAN_BUILD_NO_POSTGRES, "gordian-watch"),
+        {"postgres", no_part(GORDIAN_BUILD_NO_POSTGRES, "gordian-watch is not installed"),
          "servers for gordian watch"},
-        {"mariadb", no_part(GORDIAN_BUILD_NO_MARIADB, "gordian-watch"),
+        {"mariadb", no_part(GORDIAN_BUILD_NO_MARIADB, "gordian-watch is not installed"),
          "servers for gordian watch, MySQL's, too"},
-        {"igraph", GORDIAN_BUILD_NO_IGRAPH, "a baseline of gordian bench"},
+        {"lab", no_part("", "gordian-lab is not installed"), "bench and papers"},
+        {"igraph", no_part(GORDIAN_BUILD_NO_IGRAPH, "gordian-lab is not installed"),
+         "a baseline of gordian bench"},
     };
     memcpy(features->list, list, sizeof list);
 }

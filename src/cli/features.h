@@ -2,9 +2,9 @@
 #ifndef GORDIAN_CLI_FEATURES_H
 #define GORDIAN_CLI_FEATURES_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 
-#define FEATURES 11u
+#define FEATURES 12u
 
 struct feature {
     const char *name;

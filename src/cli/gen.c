@@ -2,7 +2,7 @@
  * src/sources/gen). */
 #include "sources/gen/gen.h"
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "foundation/base/io/temporary.h"
 
 #include <errno.h>

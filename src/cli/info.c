@@ -1,5 +1,5 @@
 /* gordian info: this program and what is in it, this machine, its GPUs, which engines run here. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "cli/crossover.h"
 #include "cli/features.h"
 #include "foundation/base/machine.h"

@@ -1,5 +1,5 @@
 /* gordian, and the programs that do some of its commands: what goes for all commands. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -8,6 +8,15 @@
 #include <unistd.h>
 
 #define COMMANDS_MOST 30 /* that a word is compared with */
+
+bool cli_is_mpi(void)
+{
+#ifdef GORDIAN_MPI
+    return true;
+#else
+    return false;
+#endif
+}
 
 static void print_usage(struct output *out)
 {

@@ -1,5 +1,5 @@
 /* gordian: every command there is. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 const struct command *const cli_commands[] = {
     &command_run,

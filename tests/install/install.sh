@@ -42,12 +42,12 @@ same()
 
 # The library of `gordian run`, where there is one.
 run_library=
-if [ -e "$build/src/run/libgordian-run.so" ]; then
+if [ -e "$build/src/sources/run/libgordian-run.so" ]; then
     run_library=$lib/gordian/libgordian-run.so
 fi
 # Its doors to MPI, and a layer for each MPI that was there.
 mpi_libraries=
-for library in "$build"/src/mpi/libgordian-mpi*.so; do
+for library in "$build"/src/sources/mpi/libgordian-mpi*.so; do
     test ! -e "$library" || mpi_libraries="$mpi_libraries $lib/gordian/${library##*/}"
 done
 # The command over MPI, where there is one.
@@ -58,7 +58,7 @@ fi
 
 # The programs that do some of the commands, and what is loaded when it is wanted.
 parts=
-for part in "$build"/gordian-serve "$build"/gordian-watch; do
+for part in "$build"/gordian-lab "$build"/gordian-serve "$build"/gordian-watch; do
     test ! -e "$part" || parts="$parts $root$prefix/$libexecdir/gordian/${part##*/}"
 done
 for module in "$build"/src/libgordian-stacks.so "$build"/src/libgordian-tls.so; do
@@ -383,6 +383,9 @@ check_program()
         */gordian-watch)
             "$root$prefix/bin/gordian" watch --help | grep -q -e --once || fault "gordian watch"
             ;;
+        */gordian-lab)
+            "$root$prefix/bin/gordian" bench --list | grep -q '^detect ' || fault "gordian bench"
+            ;;
         */libgordian-stacks.so)
             grep -q '^  stacks *available' "$work/info" || fault "$(grep '^  stacks' "$work/info")"
             ;;
@@ -394,7 +397,7 @@ check_program()
         for file in "$root$prefix/bin/gordian" "$lib/libgordian.so" "$run_library"; do
             test -e "$file" || continue
             readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
-                grep -v -e '^libc\.' -e '^libm\.' -e '^ld-linux' -e '^libdl\.' -e '^libpthread\.' -e '^libigraph\.' &&
+                grep -v -e '^libc\.' -e '^libm\.' -e '^ld-linux' -e '^libdl\.' -e '^libpthread\.' &&
                 fault "${file##*/} needs more than the C library"
         done
     fi

@@ -1,6 +1,6 @@
 /* The integer program: its text, and what packaged solvers make of it: the exact values. Skipped as
  * far as there is no solver here. */
-#include "lab/published/makespan/lp.h"
+#include "engines/solver/lp_solver.h"
 #include "world.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@ static gordian_makespan *open_row(const struct row *row)
 static void check_value(const struct row *row, const gordian_makespan *makespan, const char *solver,
                         gordian_makespan_goal goal, uint32_t value)
 {
-    struct published_lp_answer answer;
+    struct lp_solver_answer answer;
     gordian_error error = {0};
-    gordian_status status = published_lp_solve(makespan, goal, solver, 0, &answer, &error);
+    gordian_status status = lp_solver_run(makespan, goal, solver, 0, &answer, &error);
     CHECK_MSG(status == GORDIAN_OK, "row %u, %s: %s", row->id, solver, error.message);
     CHECK_MSG(status || (answer.optimal && answer.found == value && answer.bound == value),
               "row %u, %s: %u, %u, not %u", row->id, solver, answer.found, answer.bound, value);
@@ -130,9 +130,9 @@ static void test_text(void)
     REQUIRE(gordian_makespan_open(&makespan, &problem, NULL, NULL) == GORDIAN_OK);
     CHECK(gordian_makespan_lp(makespan, GORDIAN_MAKESPAN_GOAL_WORST, &writer, &error) ==
           GORDIAN_STATUS_INPUT);
-    struct published_lp_answer answer;
-    CHECK(published_lp_solve(makespan, GORDIAN_MAKESPAN_GOAL_WORST, "no-such-solver", 0, &answer,
-                             &error) == GORDIAN_STATUS_UNAVAILABLE);
+    struct lp_solver_answer answer;
+    CHECK(lp_solver_run(makespan, GORDIAN_MAKESPAN_GOAL_WORST, "no-such-solver", 0, &answer,
+                        &error) == GORDIAN_STATUS_UNAVAILABLE);
     gordian_makespan_close(makespan);
 }
 
@@ -140,11 +140,11 @@ int main(int argc, char **argv)
 {
     REQUIRE(argc == 2);
     test_text();
-    for (size_t i = 0; published_lp_solver(i); i++) {
-        if (!published_lp_available(published_lp_solver(i)))
+    for (size_t i = 0; lp_solver_name(i); i++) {
+        if (!lp_solver_available(lp_solver_name(i)))
             continue;
-        test_rows(argv[1], published_lp_solver(i));
-        test_random(published_lp_solver(i));
+        test_rows(argv[1], lp_solver_name(i));
+        test_random(lp_solver_name(i));
     }
     return test_done();
 }

@@ -172,11 +172,13 @@ import gordian
 with gordian.System() as system:
     fork = system.add_resource("fork")
 '
+check 'the measurements install' add gordian-lab
+check 'they are there' sh -c "chroot '$root' gordian papers 3.3 | grep -q thesis"
 check 'the one for MPI installs' add gordian-mpi
 check 'nothing is missing any more' sh -c "chroot '$root' gordian --version | grep '^with: ' | grep -q 'run.*stacks serve page tls'"
 
 # ---- and gone
-check 'all of it goes' inside apt-get -q purge -y gordian libgordian0 libgordian-dev gordian-serve gordian-watch gordian-mpi \
+check 'all of it goes' inside apt-get -q purge -y gordian libgordian0 libgordian-dev gordian-serve gordian-watch gordian-lab gordian-mpi \
     python3-gordian
 inside sh -c 'rm -rf /tmp/state /tmp/g.sock'
 check 'nothing of it is left' test -z "$(what_is_there | comm -13 files-before - | grep -i gordian)"

@@ -1,7 +1,7 @@
 /* gordian avoid: replays requests under declared claims and grants only what stays safe. */
 #include "cli/avoid/avoid.h"
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 

@@ -4,7 +4,7 @@
 #ifndef GORDIAN_CLI_AVOID_AVOID_H
 #define GORDIAN_CLI_AVOID_AVOID_H
 
-#include "cli/input.h"
+#include "cli/base/input.h"
 #include "output/show/style.h"
 
 #define AVOID_NO_WORKERS  UINT64_MAX

@@ -2,7 +2,7 @@
  * flight recorder. */
 #include "sources/collectives/collectives.h"
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 #include <dirent.h>
 #include <errno.h>

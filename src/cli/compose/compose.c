@@ -1,7 +1,7 @@
 /* gordian compose: the product of constraint automata, its deadlocks and the shortest way there. */
 #include "cli/compose/compose.h"
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "foundation/base/error.h"
 
 #include <stdio.h>

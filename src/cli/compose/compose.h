@@ -7,7 +7,7 @@
 #ifndef GORDIAN_CLI_COMPOSE_COMPOSE_H
 #define GORDIAN_CLI_COMPOSE_COMPOSE_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 #include "foundation/base/meter.h"
 #include "output/show/style.h"
 

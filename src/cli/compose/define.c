@@ -1,7 +1,7 @@
 /* --define: functions and predicates that a circuit only names. */
 #include "cli/compose/compose.h"
 
-#include "cli/input.h"
+#include "cli/base/input.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/text.h"
 

@@ -1,7 +1,7 @@
 /* The texts that `gordian compose` reads: the file, what it imports, and what is wrong with it. */
 #include "cli/compose/compose.h"
 
-#include "cli/input.h"
+#include "cli/base/input.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 

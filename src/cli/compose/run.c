@@ -1,7 +1,7 @@
 /* Composes a circuit: limits, order, progress, ctrl-C, statistics on the way; then what is
  * done to the product as a graph. */
+#include "cli/base/interrupt.h"
 #include "cli/compose/compose.h"
-#include "cli/interrupt.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"

@@ -1,6 +1,6 @@
 /* gordian check: finds every deadlock in a snapshot of holds and waits. */
-#include "cli/commands.h"
-#include "cli/input.h"
+#include "cli/base/commands.h"
+#include "cli/base/input.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "output/show/draw.h"

@@ -1,7 +1,7 @@
 /* gordian detect: replays a trace and reports every deadlock the moment it forms. */
 #include "cli/detect/detect.h"
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "foundation/base/error.h"
 #include "foundation/base/nearest.h"
 

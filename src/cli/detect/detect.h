@@ -3,9 +3,9 @@
 #ifndef GORDIAN_CLI_DETECT_DETECT_H
 #define GORDIAN_CLI_DETECT_DETECT_H
 
+#include "cli/base/input.h"
 #include "cli/detect/followers.h"
 #include "cli/detect/matrices.h"
-#include "cli/input.h"
 #include "output/show/draw.h"
 #include "output/show/graph.h"
 

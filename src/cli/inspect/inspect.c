@@ -1,7 +1,7 @@
 /* gordian inspect: names the deadlock of a process that hangs already, or of a core. */
 #include "cli/inspect/inspect.h"
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 #include <time.h>
 

@@ -7,7 +7,7 @@
 #ifndef GORDIAN_CLI_INSPECT_INSPECT_H
 #define GORDIAN_CLI_INSPECT_INSPECT_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 #include "sources/inspect/inspect.h"
 
 struct inspect_settings {

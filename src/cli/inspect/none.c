@@ -1,5 +1,5 @@
 /* gordian inspect, where it was not built. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 const struct command command_inspect = {
     .name = "inspect",

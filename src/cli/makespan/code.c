@@ -1,6 +1,6 @@
 /* A kernel's code as a string of letters: PTX, a .cu by way of nvcc, or the project's own kernel.
  */
-#include "cli/input.h"
+#include "cli/base/input.h"
 #include "cli/makespan/makespan.h"
 #include "foundation/base/io/reader.h"
 

@@ -46,7 +46,7 @@ void makespan_code_keys(struct makespan *makespan, struct json *json)
     json_shut(json);
 }
 
-static void solver_keys(struct json *json, const struct published_lp_answer *lp)
+static void solver_keys(struct json *json, const struct lp_solver_answer *lp)
 {
     json_open(json, "lp", '{');
     json_key_text(json, "solver", lp->solver);

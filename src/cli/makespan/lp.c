@@ -56,12 +56,12 @@ int makespan_check_solver(struct makespan *makespan)
 {
     const char *wanted = makespan->solver;
     bool known = !wanted || strcmp(wanted, "auto") == 0;
-    for (size_t i = 0; !known && published_lp_solver(i); i++)
-        known = strcmp(wanted, published_lp_solver(i)) == 0;
+    for (size_t i = 0; !known && lp_solver_name(i); i++)
+        known = strcmp(wanted, lp_solver_name(i)) == 0;
     if (!known)
         return cli_misuse(makespan->cli, "--solver: '%.40s' is none of auto, cbc, highs, glpsol",
                           wanted);
-    if (!wanted || published_lp_available(wanted))
+    if (!wanted || lp_solver_available(wanted))
         return EXIT_NOTHING;
     cli_say(makespan->cli, "--solver %s: there is none in the PATH", wanted);
     return EXIT_UNAVAILABLE;
@@ -73,7 +73,7 @@ int makespan_ask_solver(struct makespan *makespan, struct makespan_report *repor
     double seconds = makespan->seconds ? strtod(makespan->seconds, NULL) : 0;
     if (!makespan->solver || makespan->interrupted)
         return EXIT_NOTHING;
-    gordian_status status = published_lp_solve(report->problem, goal_of(makespan), makespan->solver,
-                                               seconds, &report->lp, &error);
+    gordian_status status = lp_solver_run(report->problem, goal_of(makespan), makespan->solver,
+                                          seconds, &report->lp, &error);
     return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
 }

@@ -2,8 +2,8 @@
 #include "cli/makespan/makespan.h"
 #include "foundation/base/error.h"
 
-#include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "cli/base/commands.h"
+#include "cli/base/interrupt.h"
 #include "foundation/base/io/reader.h"
 #include "foundation/base/machine.h"
 

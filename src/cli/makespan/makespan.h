@@ -2,8 +2,8 @@
 #ifndef GORDIAN_CLI_MAKESPAN_MAKESPAN_H
 #define GORDIAN_CLI_MAKESPAN_MAKESPAN_H
 
-#include "cli/cli.h"
-#include "lab/published/makespan/lp.h"
+#include "cli/base/cli.h"
+#include "engines/solver/lp_solver.h"
 #include "output/show/style.h"
 
 #include <gordian/ptx.h>
@@ -119,7 +119,7 @@ struct makespan_report {
     /* Beside a worst case: the shortest schedule that was found, and what none is shorter than. */
     uint32_t shortest, shortest_lower;
     /* What an integer program's solver makes of it; its name NULL: not asked. */
-    struct published_lp_answer lp;
+    struct lp_solver_answer lp;
 };
 
 /* What is assumed of any code, whatever it says; how many lines there are. */

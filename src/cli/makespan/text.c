@@ -223,7 +223,7 @@ static void interval_line(struct makespan *makespan, const struct makespan_repor
 }
 
 /* What the solver says of the same question. */
-static void solver_line(struct makespan *makespan, const struct published_lp_answer *lp)
+static void solver_line(struct makespan *makespan, const struct lp_solver_answer *lp)
 {
     struct output *out = &makespan->cli->out;
     output_format(out, "integer program, %s: ", lp->solver);

@@ -1,5 +1,5 @@
 /* The service and what talks to it, where they are a program of their own. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "cli/parts/part.h"
 
 #define PART    "gordian-serve"

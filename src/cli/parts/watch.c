@@ -1,5 +1,5 @@
 /* The watcher of databases, where it is a program of its own. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "cli/parts/part.h"
 
 #define PART "gordian-watch"

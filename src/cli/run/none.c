@@ -1,5 +1,5 @@
 /* gordian run, where it was built without elfutils. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "cli/run/run.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* gordian run: runs a program and names its deadlocks. */
 #include "cli/run/run.h"
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 const char *const run_deadlock_choices[] = {"report", "abort", "break", NULL};
 const char *const run_likely_choices[] = {"report", "abort", NULL};

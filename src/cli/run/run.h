@@ -22,7 +22,7 @@
 #ifndef GORDIAN_CLI_RUN_RUN_H
 #define GORDIAN_CLI_RUN_RUN_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 
 enum run_exit {
     RUN_HUNG = 87, /* --on-hang: nothing moved for so long */

@@ -4,7 +4,7 @@
 #ifndef GORDIAN_CLI_RUN_SURVIVORS_H
 #define GORDIAN_CLI_RUN_SURVIVORS_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 
 struct survivor {
     uint32_t pid;

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_CLI_RUN_TELL_H
 #define GORDIAN_CLI_RUN_TELL_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 #include "output/report/session.h"
 
 struct products {

@@ -5,7 +5,7 @@
 #ifndef GORDIAN_CLI_RUN_UNBUFFERED_H
 #define GORDIAN_CLI_RUN_UNBUFFERED_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 
 /* Tells of the programs of a session that came to their end and would not have. */
 void unbuffered_tell(struct cli *cli, const char *folder);

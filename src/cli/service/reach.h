@@ -3,7 +3,7 @@
 #ifndef GORDIAN_CLI_SERVICE_REACH_H
 #define GORDIAN_CLI_SERVICE_REACH_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 
 #include <gordian/client.h>
 

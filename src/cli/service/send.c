@@ -1,8 +1,8 @@
 /* gordian send: streams a trace to the service and prints what it answers. */
 #include "cli/service/send.h"
 
-#include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "cli/base/commands.h"
+#include "cli/base/interrupt.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 

@@ -4,7 +4,7 @@
 #ifndef GORDIAN_CLI_SERVICE_SEND_H
 #define GORDIAN_CLI_SERVICE_SEND_H
 
-#include "cli/input.h"
+#include "cli/base/input.h"
 #include "cli/service/reach.h"
 #include "cli/service/service_json.h"
 #include "foundation/base/fifo.h"

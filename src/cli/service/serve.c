@@ -2,8 +2,8 @@
 /* gordian serve: the service. Options from the command line and from a file, then
  * service/serve/server/server.h.
  */
-#include "cli/commands.h"
-#include "cli/hide.h"
+#include "cli/base/commands.h"
+#include "cli/base/hide_passwords.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 #include "foundation/base/io/size.h"

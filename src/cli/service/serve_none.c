@@ -1,5 +1,5 @@
 /* gordian serve and gordian incidents, where they were built without what they need. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 #define MISSING "built without libevent, SQLite, jansson or OpenSSL"
 

@@ -1,7 +1,7 @@
 /* gordian tail: what happens in a running service, as it happens. */
 #define _GNU_SOURCE
-#include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "cli/base/commands.h"
+#include "cli/base/interrupt.h"
 #include "cli/service/reach.h"
 #include "cli/service/service_json.h"
 #include "foundation/base/error.h"

@@ -1,5 +1,5 @@
 /* gordian send and gordian tail, where they were built without a reader of JSON. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 #define MISSING "built without jansson"
 

@@ -1,5 +1,5 @@
 /* gordian watch, where it was not built. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 const struct command command_watch = {
     .name = "watch",

@@ -1,8 +1,8 @@
 /* gordian watch: lock waits of databases, live. */
 #include "cli/watch/watch.h"
-#include "cli/hide.h"
+#include "cli/base/hide_passwords.h"
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 

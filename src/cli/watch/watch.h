@@ -10,7 +10,7 @@
 #ifndef GORDIAN_CLI_WATCH_WATCH_H
 #define GORDIAN_CLI_WATCH_WATCH_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 #include "cli/service/reach.h"
 #include "sources/watch/act.h"
 #include "sources/watch/feed.h"

@@ -62,7 +62,7 @@ gordian_status compose_ranks_rows(const struct compose_bench *compose)
     const char *only = bench->options->engine;
     if (only && strcmp(only, "auto") != 0 && strcmp(only, "cpu") != 0)
         return GORDIAN_OK;
-    if (!child_beside("src/lab/bench/published_ranks", ranks[0].program, sizeof ranks[0].program))
+    if (!child_beside("published_ranks", ranks[0].program, sizeof ranks[0].program))
         return bench_skip(bench, "compose/published/*/ranks", "published_ranks was not built");
     if (!child_mpirun())
         return bench_skip(bench, "compose/published/*/ranks", "there is no mpirun");

@@ -6,10 +6,12 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
+#include "lab/bench/child.h"
 #include "sources/gen/gen.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -191,18 +193,21 @@ static gordian_status run_floor(void *context, double *ns, gordian_error *error)
 static int spawn_command(const struct reading *reading, pid_t *child)
 {
     const char *words[6] = {"gordian"};
+    char gordian[PATH_MAX];
     size_t count = 1;
     posix_spawn_file_actions_t actions;
     for (size_t i = 0; reading->words[i]; i++)
         words[count++] = reading->words[i];
     words[count] = reading->path;
+    if (!child_gordian(gordian, sizeof gordian))
+        return ENOENT;
     int failure = posix_spawn_file_actions_init(&actions);
     if (failure)
         return failure;
     failure = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     if (!failure)
-        failure = posix_spawn(child, "/proc/self/exe", &actions, NULL,
-                              (char *const *)(uintptr_t)words, environ);
+        failure =
+            posix_spawn(child, gordian, &actions, NULL, (char *const *)(uintptr_t)words, environ);
     posix_spawn_file_actions_destroy(&actions);
     return failure;
 }

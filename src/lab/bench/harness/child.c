@@ -51,8 +51,28 @@ bool child_run(const char *folder, const char *const *words, char *text, size_t 
 
 bool child_beside(const char *name, char *path, size_t size)
 {
+    char folder[PATH_MAX], built[PATH_MAX];
+    const char *const places[] = {name, built, NULL};
+    snprintf(built, sizeof built, "src/lab/bench/%s", name);
+    if (beside_program(folder, sizeof folder) && beside_find(folder, places, X_OK, path, size))
+        return true;
+    if (!child_gordian(folder, sizeof folder))
+        return false;
+    *strrchr(folder, '/') = '\0';
+    return beside_find(folder, places, X_OK, path, size);
+}
+
+bool child_gordian(char *path, size_t size)
+{
     char folder[PATH_MAX];
-    const char *const places[] = {name, NULL};
+    static const char *const places[] = {
+        "gordian",
+#ifdef GORDIAN_PROGRAM /* where it is installed: mostly relative to this program */
+        GORDIAN_PROGRAM,
+#endif
+        "../../bin/gordian",
+        NULL,
+    };
     return beside_program(folder, sizeof folder) && beside_find(folder, places, X_OK, path, size);
 }
 

@@ -11,8 +11,11 @@ int child_status(const char *folder, const char *const *words, char *text, size_
 /* The same; false: it failed. */
 bool child_run(const char *folder, const char *const *words, char *text, size_t size);
 
-/* The path of a program that was built with this one; false: it was not. */
+/* The path of a program that was built with this one, or installed next to `gordian`; false: it is
+ * not there. */
 bool child_beside(const char *name, char *path, size_t size);
+/* The path of `gordian`, of which this program is a part; false: it is not there. */
+bool child_gordian(char *path, size_t size);
 /* Is there a program of this name to be run? */
 bool child_in_path(const char *name);
 /* Is there an mpirun? It is told that this machine's cores are enough for any number of ranks. */

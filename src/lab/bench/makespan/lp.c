@@ -1,6 +1,6 @@
 /* The integer program through a packaged solver, beside our proof: the case study with the warps
  * that the paper could do, four of them. Its 58 hours were for these. */
-#include "lab/published/makespan/lp.h"
+#include "engines/solver/lp_solver.h"
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 
@@ -25,7 +25,7 @@ static gordian_status open_lp_case(gordian_makespan **makespan, uint32_t warps,
 
 static gordian_status add_row(struct bench *bench, uint32_t warps,
                               const gordian_makespan_answer *ours,
-                              const struct published_lp_answer *lp)
+                              const struct lp_solver_answer *lp)
 {
     struct bench_row row = bench_row("s", "makespan/lp-%u/exact", warps);
     row.value = ours->seconds;
@@ -44,7 +44,7 @@ static gordian_status add_row(struct bench *bench, uint32_t warps,
 
 /* Neither may contradict what is known. */
 static bool agrees(uint32_t value, const gordian_makespan_answer *ours,
-                   const struct published_lp_answer *lp)
+                   const struct lp_solver_answer *lp)
 {
     return ours->exact && ours->lower == value && lp->found <= value &&
            (lp->bound == 0 || lp->bound >= value) && (!lp->optimal || lp->found == value);
@@ -54,7 +54,7 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
 {
     gordian_makespan *makespan;
     gordian_makespan_answer ours;
-    struct published_lp_answer lp;
+    struct lp_solver_answer lp;
     gordian_makespan_options options;
     gordian_makespan_options_init(&options);
     options.engine = "exact";
@@ -63,8 +63,8 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
     TRY(open_lp_case(&makespan, warps, bench->error));
     gordian_status status = gordian_makespan_solve(makespan, &options, &ours, bench->error);
     if (status == GORDIAN_OK)
-        status = published_lp_solve(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp,
-                                    bench->error);
+        status =
+            lp_solver_run(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp, bench->error);
     if (status == GORDIAN_OK && !agrees(exact_values[warps - 1], &ours, &lp))
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
                       "%u warps: %u cycles, %s %u to %u, where %u are exact", warps, ours.lower,
@@ -79,7 +79,7 @@ gordian_status makespan_lp_rows(struct bench *bench)
 {
     bool quick = bench->options->quick;
     gordian_status status = GORDIAN_OK;
-    if (!published_lp_available(NULL))
+    if (!lp_solver_available(NULL))
         return bench_skip(bench, "makespan/lp-*/exact", "no solver: cbc, highs or glpsol");
     for (uint32_t warps = 1; warps <= (quick ? 2 : MOST_WARPS) && status == GORDIAN_OK; warps++)
         status = compare_lp(bench, warps, quick ? 5 : 120);

@@ -4,7 +4,7 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
-#include "foundation/base/modules.h"
+#include "lab/bench/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,8 +109,8 @@ gordian_status serve_start_with(struct service_process *process, const char *dur
                                 const char *const *more, gordian_error *error)
 {
     char self[PATH_MAX];
-    if (!beside_self(self, sizeof self))
-        return fail(error, GORDIAN_STATUS_IO, "cannot find myself: %s", strerror(errno));
+    if (!child_gordian(self, sizeof self))
+        return fail(error, GORDIAN_STATUS_IO, "gordian was not found next to this program");
     const char *words[24] = {self,   "serve",  "--socket", process->socket, "--data",
                              "data", "--http", "none",     "--durability",  durability};
     for (size_t i = 0; more && more[i] && i < 12; i++)
@@ -123,8 +123,8 @@ gordian_status serve_start_store(struct service_process *process, const char *st
 {
     char self[PATH_MAX];
     gordian_status status = GORDIAN_OK;
-    if (!beside_self(self, sizeof self))
-        return fail(error, GORDIAN_STATUS_IO, "cannot find myself: %s", strerror(errno));
+    if (!child_gordian(self, sizeof self))
+        return fail(error, GORDIAN_STATUS_IO, "gordian was not found next to this program");
     if (!process->folder[0])
         status = serve_make_folder(process, error);
     if (status != GORDIAN_OK)

@@ -7,7 +7,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
-#include "foundation/base/modules.h"
+#include "lab/bench/child.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -82,8 +82,8 @@ static gordian_status measure_verdict(struct bench *bench, char *gordian, char *
 gordian_status bench_collectives(struct bench *bench)
 {
     char gordian[PATH_MAX], folder[PATH_MAX];
-    if (!beside_self(gordian, sizeof gordian))
-        return bench_skip(bench, "collectives/", "this program does not know where it is");
+    if (!child_gordian(gordian, sizeof gordian))
+        return bench_skip(bench, "collectives/", "gordian was not found next to this program");
     gordian_status status = temporary_folder("gc", folder, sizeof folder, bench->error);
     if (status == GORDIAN_OK)
         status = measure_verdict(bench, gordian, folder);

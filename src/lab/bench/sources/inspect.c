@@ -163,8 +163,7 @@ gordian_status bench_inspect(struct bench *bench)
     char gordian[PATH_MAX], program[PATH_MAX];
     bool gdb = child_in_path("gdb");
     gordian_status status = GORDIAN_OK;
-    if (!beside_self(gordian, sizeof gordian) ||
-        !child_beside("src/lab/bench/hung", program, sizeof program))
+    if (!child_gordian(gordian, sizeof gordian) || !child_beside("hung", program, sizeof program))
         return bench_skip(bench, "inspect/", "the program that hangs was not built beside gordian");
     if (!gdb && bench_skip(bench, "inspect/*/gdb", "gdb is not installed") != GORDIAN_OK)
         return GORDIAN_STATUS_IO;

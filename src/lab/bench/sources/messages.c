@@ -136,7 +136,7 @@ static gordian_status run_job(void *context, double *ns, gordian_error *error)
 
 static bool find_program(char *gordian, char *program, size_t size)
 {
-    return beside_self(gordian, size) && child_beside("src/lab/bench/ping_pong", program, size);
+    return child_gordian(gordian, size) && child_beside("ping_pong", program, size);
 }
 
 static gordian_status add_row(struct bench *bench, const char *name, const struct bench_side *side,

@@ -138,11 +138,11 @@ static struct job job_for(const struct files *files, enum tool tool, const char 
 
 static bool find_files(struct files *files)
 {
-    if (!child_beside("src/lab/bench/lock_loop_tsan", files->loop_tsan, sizeof files->loop_tsan))
+    if (!child_beside("lock_loop_tsan", files->loop_tsan, sizeof files->loop_tsan))
         files->loop_tsan[0] = '\0';
     files->helgrind = child_in_path("valgrind");
-    return beside_self(files->gordian, sizeof files->gordian) &&
-           child_beside("src/lab/bench/lock_loop", files->loop, sizeof files->loop);
+    return child_gordian(files->gordian, sizeof files->gordian) &&
+           child_beside("lock_loop", files->loop, sizeof files->loop);
 }
 
 /* ------------------------------------------------------------------ rows */

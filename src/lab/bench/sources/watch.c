@@ -5,7 +5,7 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
-#include "foundation/base/modules.h"
+#include "lab/bench/child.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -152,8 +152,8 @@ static gordian_status try_load(struct bench *bench, const char *gordian, const c
 gordian_status bench_watch(struct bench *bench)
 {
     char gordian[4096];
-    if (!beside_self(gordian, sizeof gordian))
-        return bench_skip(bench, "watch/pgbench", "this program does not know where it is");
+    if (!child_gordian(gordian, sizeof gordian))
+        return bench_skip(bench, "watch/pgbench", "gordian was not found next to this program");
     TRY(try_load(bench, gordian, "reads", "-S"));
     return try_load(bench, gordian, "writes-that-wait", "");
 }

@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 
 #include "foundation/base/error.h"
 #include "foundation/base/nearest.h"

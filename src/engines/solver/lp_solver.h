@@ -6,12 +6,12 @@
  * What it finds is checked: a schedule it claims must be a work-conserving one, cell by cell. That
  * there is none better is the solver's word.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_MAKESPAN_LP_H
-#define GORDIAN_LAB_PUBLISHED_MAKESPAN_LP_H
+#ifndef GORDIAN_ENGINES_SOLVER_LP_SOLVER_H
+#define GORDIAN_ENGINES_SOLVER_LP_SOLVER_H
 
 #include <gordian/gordian.h>
 
-struct published_lp_answer {
+struct lp_solver_answer {
     const char *solver; /* which one it was */
     uint32_t found;     /* cycles of the schedule it found, checked; 0: none */
     uint32_t bound; /* cycles that none exceeds (worst case) or undercuts (best); 0: none told */
@@ -20,15 +20,15 @@ struct published_lp_answer {
 };
 
 /* The solvers that are known, the one to be preferred first; NULL past the last. */
-const char *published_lp_solver(size_t index);
+const char *lp_solver_name(size_t index);
 /* Is it here? NULL or "auto": is any? */
-bool published_lp_available(const char *solver);
+bool lp_solver_available(const char *solver);
 
 /* `solver` NULL or "auto": the first that is here. `seconds` 0: for as long as it takes.
  * GORDIAN_STATUS_UNAVAILABLE: it is not here, or did not run. GORDIAN_STATUS_INPUT: the program is
  * too large, or what came back is no such schedule. */
-gordian_status published_lp_solve(const gordian_makespan *makespan, gordian_makespan_goal goal,
-                                  const char *solver, double seconds,
-                                  struct published_lp_answer *answer, gordian_error *error);
+gordian_status lp_solver_run(const gordian_makespan *makespan, gordian_makespan_goal goal,
+                             const char *solver, double seconds, struct lp_solver_answer *answer,
+                             gordian_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* gordian-serve: the commands that `gordian` leaves to it. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 const struct command *const cli_commands[] = {
     &command_serve, &command_incidents, &command_send, &command_tail, NULL,

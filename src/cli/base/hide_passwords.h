@@ -1,6 +1,6 @@
 /* Passwords in the addresses of databases. */
-#ifndef GORDIAN_CLI_HIDE_H
-#define GORDIAN_CLI_HIDE_H
+#ifndef GORDIAN_CLI_BASE_HIDE_PASSWORDS_H
+#define GORDIAN_CLI_BASE_HIDE_PASSWORDS_H
 
 /* Hides every password of an argument in place: it is what the process list shows. */
 void hide_password(char *address);

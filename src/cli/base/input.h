@@ -1,8 +1,8 @@
 /* The file a command reads, or stdin, as a source for the library. */
-#ifndef GORDIAN_CLI_INPUT_H
-#define GORDIAN_CLI_INPUT_H
+#ifndef GORDIAN_CLI_BASE_INPUT_H
+#define GORDIAN_CLI_BASE_INPUT_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 
 struct input {
     struct cli *cli;

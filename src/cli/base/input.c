@@ -1,4 +1,4 @@
-#include "cli/input.h"
+#include "cli/base/input.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* gordian-watch: the command that `gordian` leaves to it. */
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 const struct command *const cli_commands[] = {&command_watch, NULL};
 

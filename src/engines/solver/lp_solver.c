@@ -1,5 +1,9 @@
 #define _GNU_SOURCE
+<<<<<<<< HEAD:src/lab/published/makespan/lp.c
 #include "lab/published/makespan/lp.h"
+========
+#include "engines/solver/lp_solver.h"
+>>>>>>>> h-build:src/engines/solver/lp_solver.c
 
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
@@ -63,7 +67,7 @@ struct question {
     gordian_allocator memory;
 };
 
-const char *published_lp_solver(size_t index)
+const char *lp_solver_name(size_t index)
 {
     return index < SOLVERS ? solvers[index].name : NULL;
 }
@@ -94,7 +98,7 @@ static const struct solver *find_solver(const char *name)
     return NULL;
 }
 
-bool published_lp_available(const char *solver)
+bool lp_solver_available(const char *solver)
 {
     return find_solver(solver) != NULL;
 }
@@ -291,7 +295,7 @@ static uint32_t last_cycle(const struct grid *grid)
 
 /* Before its time was up it may have found none: what it writes then is none either. */
 static gordian_status take_schedule(const struct question *question, char *text,
-                                    struct published_lp_answer *answer, gordian_error *error)
+                                    struct lp_solver_answer *answer, gordian_error *error)
 {
     struct grid grid = {.warps = gordian_makespan_warps(question->makespan),
                         .length = gordian_makespan_length(question->makespan)};
@@ -315,8 +319,8 @@ static gordian_status take_schedule(const struct question *question, char *text,
 
 /* ------------------------------------------------------------------ all of it */
 
-static gordian_status read_answer(const struct question *question,
-                                  struct published_lp_answer *answer, gordian_error *error)
+static gordian_status read_answer(const struct question *question, struct lp_solver_answer *answer,
+                                  gordian_error *error)
 {
     const struct solver *solver = question->solver;
     char *log = read_text(question, question->log), *text = read_text(question, question->answer);
@@ -337,7 +341,7 @@ static gordian_status read_answer(const struct question *question,
     return status;
 }
 
-static gordian_status ask_solver(struct question *question, struct published_lp_answer *answer,
+static gordian_status ask_solver(struct question *question, struct lp_solver_answer *answer,
                                  gordian_error *error)
 {
     TRY(write_program(question, error));
@@ -361,16 +365,16 @@ static gordian_status make_folder(struct question *question, gordian_error *erro
     return GORDIAN_OK;
 }
 
-gordian_status published_lp_solve(const gordian_makespan *makespan, gordian_makespan_goal goal,
-                                  const char *solver, double seconds,
-                                  struct published_lp_answer *answer, gordian_error *error)
+gordian_status lp_solver_run(const gordian_makespan *makespan, gordian_makespan_goal goal,
+                             const char *solver, double seconds, struct lp_solver_answer *answer,
+                             gordian_error *error)
 {
     struct question question = {.makespan = makespan,
                                 .goal = goal,
                                 .solver = find_solver(solver),
                                 .seconds = seconds,
                                 .memory = memory_allocator(NULL)};
-    *answer = (struct published_lp_answer){0};
+    *answer = (struct lp_solver_answer){0};
     if (!question.solver)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                     solver && strcmp(solver, "auto") != 0 ? "the solver '%.40s' is not here"

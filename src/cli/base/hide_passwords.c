@@ -1,5 +1,5 @@
 /* Passwords in addresses. Whatever might be one is hidden; hiding too much harms nobody. */
-#include "cli/hide.h"
+#include "cli/base/hide_passwords.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Every command, for the tables of them: table.c, and those of the parts. */
-#ifndef GORDIAN_CLI_COMMANDS_H
-#define GORDIAN_CLI_COMMANDS_H
+#ifndef GORDIAN_CLI_BASE_COMMANDS_H
+#define GORDIAN_CLI_BASE_COMMANDS_H
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 
 extern const struct command command_run;
 extern const struct command command_inspect;

@@ -1,4 +1,4 @@
-#include "cli/options.h"
+#include "cli/base/options.h"
 
 #include "foundation/base/io/output.h"
 #include "foundation/base/io/reader.h"

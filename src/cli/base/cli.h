@@ -6,11 +6,11 @@
  * returns an exit code. To add a command: write its file, name it in
  * commands.h and table.c, list it in meson.build, write its man page.
  */
-#ifndef GORDIAN_CLI_CLI_H
-#define GORDIAN_CLI_CLI_H
+#ifndef GORDIAN_CLI_BASE_CLI_H
+#define GORDIAN_CLI_BASE_CLI_H
 
-#include "cli/options.h"
-#include "cli/progress.h"
+#include "cli/base/options.h"
+#include "cli/base/progress.h"
 #include "foundation/base/io/output.h"
 #include "foundation/base/json/json_write.h"
 #include "output/show/style.h"

@@ -10,8 +10,8 @@
  * ends the options; `-` is an operand; options and operands may be mixed. Names are written
  * out: an abbreviation would change its meaning when an option is added.
  */
-#ifndef GORDIAN_CLI_OPTIONS_H
-#define GORDIAN_CLI_OPTIONS_H
+#ifndef GORDIAN_CLI_BASE_OPTIONS_H
+#define GORDIAN_CLI_BASE_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

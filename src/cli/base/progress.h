@@ -4,8 +4,8 @@
  *     if ((++count & 1023) == 0 && progress_due(&cli->progress))
  *         progress_show(&cli->progress, "%llu events", count);
  */
-#ifndef GORDIAN_CLI_PROGRESS_H
-#define GORDIAN_CLI_PROGRESS_H
+#ifndef GORDIAN_CLI_BASE_PROGRESS_H
+#define GORDIAN_CLI_BASE_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* gordian bench: measures (the benches are in bench/). */
 #include "lab/bench/bench.h"
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 #include <string.h>
 

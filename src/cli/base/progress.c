@@ -1,4 +1,4 @@
-#include "cli/progress.h"
+#include "cli/base/progress.h"
 
 #include "foundation/base/clock.h"
 

@@ -1,7 +1,7 @@
 /* ctrl-C for commands that tell what they have found so far: the first one is only remembered, a
  * second one ends the program as ever. */
-#ifndef GORDIAN_CLI_INTERRUPT_H
-#define GORDIAN_CLI_INTERRUPT_H
+#ifndef GORDIAN_CLI_BASE_INTERRUPT_H
+#define GORDIAN_CLI_BASE_INTERRUPT_H
 
 #include <signal.h>
 #include <stdbool.h>

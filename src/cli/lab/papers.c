@@ -1,7 +1,7 @@
 /* gordian papers: the papers' tables and figures, and ours beside them (src/lab/papers/). */
 #include "lab/papers/print.h"
 
-#include "cli/commands.h"
+#include "cli/base/commands.h"
 
 struct papers_command {
     struct cli *cli;

@@ -1,0 +1,9 @@
+/* gordian-lab: the commands that `gordian` leaves to it. */
+#include "cli/base/commands.h"
+
+const struct command *const cli_commands[] = {&command_bench, &command_papers, NULL};
+
+void cli_write_features(struct output *out)
+{
+    (void)out;
+}
