@@ -1,6 +1,7 @@
 /* Everything that can be measured, at small sizes, on the emulator where a GPU is needed: each
  * checks its answers. What a run records; what it says of an emulated GPU; and that the benches
  * have the papers' numbers, too. */
+#include "lab/bench/bench.h"
 #include "lab/bench/detect/detect.h"
 #include "lab/papers/measures.h"
 #include "test.h"

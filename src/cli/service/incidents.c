@@ -1,9 +1,9 @@
 /* gordian incidents: the history of deadlocks in a service's folder, read from its file, or in its
  * tables in PostgreSQL, whether the service runs or not. */
 #define _GNU_SOURCE /* timegm */
-#include "cli/service/service_json.h"
 #include "cli/base/commands.h"
 #include "cli/base/hide_passwords.h"
+#include "cli/service/service_json.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 #include "output/show/draw.h"

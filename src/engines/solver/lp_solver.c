@@ -1,9 +1,5 @@
 #define _GNU_SOURCE
-<<<<<<<< HEAD:src/lab/published/makespan/lp.c
-#include "lab/published/makespan/lp.h"
-========
 #include "engines/solver/lp_solver.h"
->>>>>>>> h-build:src/engines/solver/lp_solver.c
 
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"

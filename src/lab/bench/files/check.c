@@ -7,7 +7,7 @@
 #include "foundation/base/machine.h"
 #include "foundation/base/random.h"
 #include "foundation/gpu/gpu.h"
-#include "lab/bench/child.h"
+#include "lab/bench/harness/child.h"
 #include "sources/gen/gen.h"
 
 #include <errno.h>

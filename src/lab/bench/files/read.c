@@ -6,7 +6,7 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
-#include "lab/bench/child.h"
+#include "lab/bench/harness/child.h"
 #include "sources/gen/gen.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
-#include "lab/bench/child.h"
+#include "lab/bench/harness/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

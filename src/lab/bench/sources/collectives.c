@@ -7,7 +7,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
-#include "lab/bench/child.h"
+#include "lab/bench/harness/child.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/io/temporary.h"
-#include "lab/bench/child.h"
+#include "lab/bench/harness/child.h"
 
 #include <fcntl.h>
 #include <stdio.h>
