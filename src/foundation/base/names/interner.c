@@ -63,14 +63,6 @@ static uint32_t take_entry(struct names *names, size_t units)
     return place;
 }
 
-static void give_entry(struct names *names, uint32_t place)
-{
-    char *entry = entry_at(names, place);
-    size_t units = entry_units(entry_length(entry));
-    memcpy(entry, &names->free_places[units], sizeof names->free_places[units]);
-    names->free_places[units] = place;
-}
-
 /* ---- the table: its numbers are places less one */
 
 static uint64_t hash_of_number(const void *context, uint32_t number)
@@ -268,7 +260,10 @@ void names_drop(struct names *names, uint32_t id)
     hash_remove(&names->table, slot, hash_of_number, names);
     names->places[id] = NO_ENTRY;
     names->drops++;
-    give_entry(names, place);
+    char *freed = entry_at(names, place);
+    size_t units = entry_units(entry_length(freed));
+    memcpy(freed, &names->free_places[units], sizeof names->free_places[units]);
+    names->free_places[units] = place;
 }
 
 const char *names_text(const struct names *names, uint32_t id)

@@ -146,12 +146,6 @@ static void expect_some(const struct crowd_part *part, const uint64_t *hashes, s
     }
 }
 
-static uint32_t known_answer(const struct crowd_part *part, uint32_t place)
-{
-    uint32_t id = hash_load32(part_entry(part, place));
-    return id == NONE ? place | CROWD_UNNUMBERED : id;
-}
-
 static bool take_some(struct crowd *crowd, struct crowd_part *part, const struct crowd_name *names,
                       size_t count, uint32_t *answers, uint32_t *fresh)
 {
@@ -162,7 +156,8 @@ static bool take_some(struct crowd *crowd, struct crowd_part *part, const struct
     for (size_t i = 0; i < count; i++) {
         uint32_t place = find_place(part, &names[i], hashes[i]);
         if (place) {
-            answers[i] = known_answer(part, place);
+            uint32_t id = hash_load32(part_entry(part, place));
+            answers[i] = id == NONE ? place | CROWD_UNNUMBERED : id;
             continue;
         }
         place = put_entry(part, &names[i], hashes[i], &crowd->memory);

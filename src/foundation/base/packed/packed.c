@@ -115,14 +115,6 @@ static bool pack_word(struct pack *pack, const gordian_word *word)
     return true;
 }
 
-static unsigned verb_number(const gordian_word *word)
-{
-    for (unsigned i = 1; i < VERB_COUNT; i++)
-        if (word_is(word, verbs[i]))
-            return i;
-    return 0;
-}
-
 static void renew_names(struct pack *pack)
 {
     gordian_allocator memory = pack->names.memory;
@@ -147,7 +139,9 @@ static gordian_status close_block(struct pack *pack, gordian_error *error)
 gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t count,
                          gordian_error *error)
 {
-    unsigned verb = verb_number(&words[0]);
+    unsigned verb = VERB_COUNT - 1;
+    while (verb > 0 && !word_is(&words[0], verbs[verb]))
+        verb--;
     size_t first = verb > 0, rest = count - first;
     uint8_t head = (uint8_t)(verb << 4 | (rest < COUNT_MORE ? rest : COUNT_MORE));
     bool packed = true;

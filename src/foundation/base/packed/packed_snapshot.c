@@ -168,14 +168,6 @@ static bool section_right(const struct packed_image *image, const struct image_s
     return true;
 }
 
-static bool image_right(const struct packed_image *image)
-{
-    bool right = image_sums_right(&image->layout, image->bytes.data + image->layout.sums);
-    for (unsigned part = 0; part < IMAGE_PARTS && right; part++)
-        right = section_right(image, &image->layout.sections[part]);
-    return right;
-}
-
 static bool edges_fit(const struct packed_image *image, const uint8_t *edges, uint64_t count)
 {
     bool fit = true;
@@ -234,7 +226,10 @@ bool packed_image_load(struct packed_image *image, struct unpack *unpack,
     if (!take_more(image, unpack, image->layout.size))
         return false;
     find_sections(image, 0);
-    if (!image_right(image))
+    bool right = image_sums_right(&image->layout, image->bytes.data + image->layout.sums);
+    for (unsigned part = 0; part < IMAGE_PARTS && right; part++)
+        right = section_right(image, &image->layout.sections[part]);
+    if (!right)
         unpack_problem(unpack, PACKED_DAMAGED);
     else if (!image_fits(image))
         unpack_problem(unpack, PACKED_SENSELESS);
