@@ -89,8 +89,7 @@ static gordian_status change_claim(struct customers *customers, uint32_t process
     draw_claims(customers, customer);
     gordian_status status = gordian_bank_set_claims(customers->bank, customer->id, customer->claims,
                                                     customer->count, answer, customers->error);
-    if (status == GORDIAN_OK)
-        status = tell_claims(customers, process);
+    THEN(status, tell_claims(customers, process));
     if (answer->verdict != GORDIAN_VERDICT_CHANGED)
         *customer = old;
     return status;
@@ -137,23 +136,6 @@ static gordian_status ask_or_give_back(struct customers *customers, uint32_t pro
                             wants, count);
 }
 
-static gordian_status leave_customer(struct customers *customers, uint32_t process)
-{
-    gordian_status status =
-        gordian_bank_exit(customers->bank, customers->all[process].id, NULL, customers->error);
-    if (status == GORDIAN_OK)
-        status = tell_event(customers, GORDIAN_OP_EXIT, process, NULL, 0);
-    return status != GORDIAN_OK ? status : join_customer(customers, process);
-}
-
-static gordian_status give_up(struct customers *customers, uint32_t process)
-{
-    gordian_status status =
-        gordian_bank_cancel(customers->bank, customers->all[process].id, NULL, customers->error);
-    return status != GORDIAN_OK ? status
-                                : tell_event(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
-}
-
 /* One step, which is one event unless a claim is changed. */
 static gordian_status step_customer(struct customers *customers, uint64_t *events)
 {
@@ -163,10 +145,18 @@ static gordian_status step_customer(struct customers *customers, uint64_t *event
     bool gives_up = random_chance(&customers->random, options->cancels);
     bool changes = random_chance(&customers->random, options->changes);
     bool waits = gordian_bank_is_waiting(customers->bank, customers->all[process].id);
-    if (leaves)
-        return ++*events, leave_customer(customers, process);
-    if (waits && gives_up)
-        return ++*events, give_up(customers, process);
+    const uint32_t id = customers->all[process].id;
+    if (leaves) {
+        ++*events;
+        TRY(gordian_bank_exit(customers->bank, id, NULL, customers->error));
+        TRY(tell_event(customers, GORDIAN_OP_EXIT, process, NULL, 0));
+        return join_customer(customers, process);
+    }
+    if (waits && gives_up) {
+        ++*events;
+        TRY(gordian_bank_cancel(customers->bank, id, NULL, customers->error));
+        return tell_event(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
+    }
     /* Somebody can always go on: that is what the bank is for. */
     while (gordian_bank_is_waiting(customers->bank, customers->all[process].id))
         process = (process + 1) % options->processes;
@@ -216,8 +206,7 @@ gordian_status bank_random(const struct gen_options *options, struct gen_sink *s
                                 : fail_memory(error);
     for (uint32_t r = 0; r < options->resources && status == GORDIAN_OK; r++)
         customers.units[r] = 1 + draw_below(&customers, options->units);
-    if (status == GORDIAN_OK)
-        status = live_customers(&customers);
+    THEN(status, live_customers(&customers));
     gordian_bank_close(customers.bank);
     memory_free(&memory, customers.all);
     memory_free(&memory, customers.units);
@@ -283,8 +272,7 @@ gordian_status bank_rounds(const struct gen_options *options, struct gen_sink *s
                              options->resources, error);
     for (uint32_t p = 0; p < taking && status == GORDIAN_OK; p++)
         status = one_of_each(&rounds, GORDIAN_OP_REQUEST, p);
-    if (status == GORDIAN_OK)
-        status = take_turns(&rounds, options->events - taking);
+    THEN(status, take_turns(&rounds, options->events - taking));
     memory_free(&memory, rounds.wants);
     return status;
 }

@@ -292,11 +292,6 @@ static void put_sizes(struct dump *dump, const char *sizes, const char *types, u
     put_shut(dump, true);
 }
 
-static uint64_t created_at(const struct gen_job *job, uint32_t rank, uint32_t index)
-{
-    return STARTED_AT + (uint64_t)(job->base + index) * 1000000 + rank % 1000 * 100;
-}
-
 /* Which entry of a call it is. The calls of a coalesced group leave a member each, which never
  * changes its state, and the last of them the entry that closes the group. */
 enum part {
@@ -323,7 +318,8 @@ static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum 
 {
     uint8_t state = entry_progress(dump->job, rank, index, part);
     bool started = state != CALL_STATE_NONE && dump->job->timed;
-    uint64_t created = created_at(dump->job, rank, index);
+    uint64_t created =
+        STARTED_AT + (uint64_t)(dump->job->base + index) * 1000000 + rank % 1000 * 100;
     put_key(dump, "state");
     put_text(dump, state == CALL_STATE_DONE ? "completed" : started ? "started" : "scheduled");
     put_pair(dump, "time_created_ns", (int64_t)created);
@@ -408,20 +404,6 @@ static void put_entry(struct dump *dump, uint32_t rank, uint32_t index, enum par
     put_shut(dump, false);
 }
 
-static bool joins_previous(const struct gen_job *job, uint32_t rank, uint32_t index)
-{
-    return index < stage_of(job, rank)->count &&
-           job_call(job, rank, index)->batch != job_index(job, rank, index);
-}
-
-static bool is_coalesced(const struct gen_job *job, uint32_t rank, uint32_t index)
-{
-    const struct call_plan *plan = job_call(job, rank, index);
-    if (call_is_p2p(plan))
-        return job->batches;
-    return job->coalesces && plan->kind == GROUP_DATA && plan->call == CALL_ALL_GATHER;
-}
-
 /* The entries of a call, in their order; how many there are. A coalesced collective has two
  * members. */
 static uint32_t list_parts(const struct gen_job *job, uint32_t rank, uint32_t index,
@@ -430,11 +412,15 @@ static uint32_t list_parts(const struct gen_job *job, uint32_t rank, uint32_t in
     uint32_t count = 0;
     if (job_skips(job, rank, index))
         return 0;
-    bool coalesced = is_coalesced(job, rank, index);
+    const struct call_plan *plan = job_call(job, rank, index);
+    bool coalesced = call_is_p2p(plan) ? job->batches
+                                       : job->coalesces && plan->kind == GROUP_DATA &&
+                                             plan->call == CALL_ALL_GATHER;
     parts[count++] = coalesced ? PART_MEMBER : PART_ALONE;
-    if (coalesced && !call_is_p2p(job_call(job, rank, index)))
+    if (coalesced && !call_is_p2p(plan))
         parts[count++] = PART_MEMBER;
-    if (coalesced && !joins_previous(job, rank, index + 1))
+    if (coalesced && (index + 1 >= stage_of(job, rank)->count ||
+                      job_call(job, rank, index + 1)->batch == job_index(job, rank, index + 1)))
         parts[count++] = PART_CLOSING;
     return count;
 }

@@ -228,14 +228,13 @@ static gordian_status life_open(struct life *life)
     gordian_options wanted;
     gordian_options_init(&wanted);
     wanted.engine = "sparse";
-    gordian_status status = gordian_open(&life->system, &wanted, life->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_open(&life->system, &wanted, life->error));
     life->order = memory_alloc(&life->memory, options->processes * sizeof *life->order);
     life->place = memory_alloc(&life->memory, options->processes * sizeof *life->place);
     if (!life->order || !life->place)
         return fail_memory(life->error);
-    status = gordian_reserve(life->system, options->processes, options->resources, life->error);
+    gordian_status status =
+        gordian_reserve(life->system, options->processes, options->resources, life->error);
     uint32_t id;
     for (uint32_t q = 0; q < options->resources && status == GORDIAN_OK; q++)
         status = gordian_add_resource(life->system, NULL, life->units[q], &id, life->error);

@@ -121,10 +121,8 @@ gordian_status gen_pack(const struct gen_options *options, const gordian_writer 
     const struct snapshot_naming naming = {process_name, resource_name, &packed};
     find_prefixes(&packed, options->kind);
     gordian_status status = gordian_snapshot_open(&packed.snapshot, NULL, error);
-    if (status == GORDIAN_OK)
-        status = gen_stream(options, &sink, error);
-    if (status == GORDIAN_OK)
-        status = snapshot_pack(packed.snapshot, &naming, writer, &packed.memory, error);
+    THEN(status, gen_stream(options, &sink, error));
+    THEN(status, snapshot_pack(packed.snapshot, &naming, writer, &packed.memory, error));
     gordian_snapshot_close(packed.snapshot);
     memory_free_all(&packed.memory, packed.ids, packed.numbers);
     return status;

@@ -161,16 +161,14 @@ gordian_status shape_chains(const struct gen_options *options, struct gen_sink *
     struct shape shape = {options, sink, error};
     const uint32_t count = options->processes;
     struct chains chains;
-    gordian_status status = check_chains(options, &chains, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_chains(options, &chains, error));
     struct random random;
     random_seed(&random, options->seed);
     scatter_init(&chains.processes, &random, count);
     scatter_init(&chains.resources, &random, options->resources);
     scatter_init(&chains.lines, &random, count);
 
-    status = begin_shape(&shape);
+    gordian_status status = begin_shape(&shape);
     for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++) {
         uint32_t place = scatter_map(&chains.lines, i);
         status = put_hold(&shape, scatter_map(&chains.processes, place),
