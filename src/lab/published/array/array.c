@@ -1,6 +1,7 @@
 /* LFVector and sub-arrays from the host. */
 #include "lab/published/array/array.h"
 
+#include "foundation/base/error.h"
 #include "foundation/gpu/device.h"
 #include "lab/published/kernels/array_kinds.h"
 
@@ -28,11 +29,6 @@ struct published_array {
 
 /* ---- sizes */
 
-static uint32_t first_shift(enum published_array_kind kind)
-{
-    return kind == PUBLISHED_ARRAY_LFVECTOR ? LFVECTOR_SHIFT : SUBARRAYS_SHIFT;
-}
-
 static uint64_t elements_of(uint32_t buckets, uint32_t shift)
 {
     return ((UINT64_C(1) << buckets) - 1) << shift;
@@ -42,7 +38,8 @@ static uint64_t elements_of(uint32_t buckets, uint32_t shift)
  * empty but for one element. */
 uint64_t published_array_needs(const struct published_array_options *options, uint64_t elements)
 {
-    uint32_t shift = first_shift(options->kind), buckets = 0;
+    uint32_t buckets = 0;
+    uint32_t shift = options->kind == PUBLISHED_ARRAY_LFVECTOR ? LFVECTOR_SHIFT : SUBARRAYS_SHIFT;
     if (options->kind == PUBLISHED_ARRAY_SUBARRAYS)
         return (2 * elements + ((uint64_t)options->blocks << shift)) * options->element;
     while (elements_of(buckets, shift) < elements)
@@ -103,11 +100,9 @@ static gordian_status open_heap(struct published_array *array,
     uint64_t most =
         options->heap_most > options->heap_bytes ? options->heap_most : options->heap_bytes;
     gordian_status status = gpu_range_create(&array->range, gpu, most ? most : 1, error);
-    if (status == GORDIAN_OK)
-        status = gpu_range_grow(array->range, options->heap_bytes, error);
+    THEN(status, gpu_range_grow(array->range, options->heap_bytes, error));
     array->heap_bytes = options->heap_bytes;
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(gpu, &array->heap, sizeof(struct lfvector_heap), error);
+    THEN(status, gpu_alloc(gpu, &array->heap, sizeof(struct lfvector_heap), error));
     if (status == GORDIAN_OK && array->kind == PUBLISHED_ARRAY_LFVECTOR)
         status = gpu_alloc(gpu, &array->tables, (2 * PIECES_MOST + 1) * sizeof(uint64_t), error);
     return status != GORDIAN_OK ? status : write_heap(array, error);
@@ -121,8 +116,7 @@ static gordian_status open_array(struct published_array *array,
     if (status == GORDIAN_OK && array->kind == PUBLISHED_ARRAY_SUBARRAYS)
         status = gpu_alloc(array->gpu, &array->starts,
                            ((size_t)array->blocks + 1) * sizeof(uint64_t), error);
-    if (status == GORDIAN_OK)
-        status = write_control(array, error);
+    THEN(status, write_control(array, error));
     if (status == GORDIAN_OK && !array->heap_of)
         status = open_heap(array, options, error);
     return status != GORDIAN_OK ? status : gpu_wait(array->gpu, error);
@@ -300,8 +294,7 @@ gordian_status published_array_clear(struct published_array *array, gordian_erro
         return gpu_write(array->gpu, array->control + offsetof(struct lfvector_control, count),
                          &none, sizeof none, error);
     gordian_status status = write_control(array, error);
-    if (status == GORDIAN_OK)
-        status = write_heap(array, error);
+    THEN(status, write_heap(array, error));
     return status != GORDIAN_OK ? status : gpu_wait(array->gpu, error);
 }
 
@@ -351,8 +344,7 @@ gordian_status published_array_read(struct published_array *array, void *to, uin
     gpu_address buffer = 0;
     size_t bytes = count * array->element;
     gordian_status status = gpu_alloc(array->gpu, &buffer, bytes, error);
-    if (status == GORDIAN_OK)
-        status = published_array_flatten(array, buffer, first, count, error);
+    THEN(status, published_array_flatten(array, buffer, first, count, error));
     if (status == GORDIAN_OK && bytes)
         status = gpu_read(array->gpu, to, buffer, bytes, error);
     gpu_free(array->gpu, buffer);

@@ -1,6 +1,7 @@
 #include "lab/published/avoid/measure_pba.h"
 
 #include "foundation/base/clock.h"
+#include "foundation/base/error.h"
 #include "lab/published/avoid/pba.h"
 
 struct measure_pba {
@@ -63,11 +64,9 @@ static gordian_status ask_device(struct measure_pba *measure, enum pba_answer *a
     double microseconds = 0;
     gordian_status status = gpu_timer_start(measure->gpu, error);
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = pba_request(measure->pba, PBA_WORST_PROCESS, measure->units, answer, error);
+    THEN(status, pba_request(measure->pba, PBA_WORST_PROCESS, measure->units, answer, error));
     time->wall = (double)(clock_ns() - start);
-    if (status == GORDIAN_OK)
-        status = gpu_timer_stop(measure->gpu, &microseconds, error);
+    THEN(status, gpu_timer_stop(measure->gpu, &microseconds, error));
     time->device = microseconds * 1e3;
     if (status == GORDIAN_OK && *answer == PBA_GRANTED)
         status = pba_release(measure->pba, PBA_WORST_PROCESS, measure->units, error);

@@ -1,5 +1,6 @@
 #include "lab/published/avoid/pba.h"
 
+#include "foundation/base/error.h"
 #include "lab/published/kernels/published_pba.h"
 
 #include <string.h>
@@ -68,11 +69,9 @@ static gordian_status write_state(struct pba *pba, const struct pba_state *state
     if (status == GORDIAN_OK)
         status =
             gpu_write(gpu, pba->on_device.maximum, state->maximum, all * sizeof(uint32_t), error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(gpu, pba->on_device.allocation, state->allocation,
-                           all * sizeof(uint32_t), error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(gpu, pba->on_device.available, state->available, row, error);
+    THEN(status, gpu_write(gpu, pba->on_device.allocation, state->allocation,
+                           all * sizeof(uint32_t), error));
+    THEN(status, gpu_write(gpu, pba->on_device.available, state->available, row, error));
     return status;
 }
 
@@ -90,8 +89,7 @@ gordian_status pba_open(struct pba **out, struct gpu *gpu, const struct pba_stat
                         .on_device.resources = state->resources};
     pba->able = memory_alloc(&memory, state->processes * sizeof *pba->able);
     gordian_status status = pba->able ? alloc_arrays(pba, error) : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = write_state(pba, state, error);
+    THEN(status, write_state(pba, state, error));
     if (status == GORDIAN_OK)
         *out = pba;
     else
@@ -134,8 +132,7 @@ static gordian_status ask_phase(struct pba *pba, const char *kernel, uint32_t pr
 {
     uint32_t answer = 0;
     gordian_status status = launch_phase(pba, kernel, 1, process, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(pba->gpu, &answer, pba->on_device.go_on, sizeof answer, error);
+    THEN(status, gpu_read(pba->gpu, &answer, pba->on_device.go_on, sizeof answer, error));
     *go_on = answer != 0;
     return status;
 }
@@ -165,13 +162,11 @@ static gordian_status find_order(struct pba *pba, bool *safe, gordian_error *err
 {
     uint32_t finished = 0, before = 0;
     gordian_status status = zero_column(pba, pba->on_device.finish, error);
-    if (status == GORDIAN_OK)
-        status = zero_column(pba, pba->on_device.able, error);
+    THEN(status, zero_column(pba, pba->on_device.able, error));
     while (status == GORDIAN_OK) {
         before = finished;
         status = launch_phase(pba, "published_pba_check", pba->processes, 0, error);
-        if (status == GORDIAN_OK)
-            status = scan_round(pba, &finished, error);
+        THEN(status, scan_round(pba, &finished, error));
         pba->effort.rounds++;
         if (status != GORDIAN_OK || finished == pba->processes || finished == before)
             break;
@@ -189,8 +184,7 @@ static gordian_status try_loan(struct pba *pba, uint32_t process, enum pba_answe
 {
     bool safe = false;
     gordian_status status = launch_phase(pba, "published_pba_allocate", 1, process, error);
-    if (status == GORDIAN_OK)
-        status = find_order(pba, &safe, error);
+    THEN(status, find_order(pba, &safe, error));
     *answer = safe ? PBA_GRANTED : PBA_UNSAFE;
     if (status == GORDIAN_OK && !safe)
         status = launch_phase(pba, "published_pba_roll_back", 1, process, error);
@@ -203,8 +197,7 @@ gordian_status pba_request(struct pba *pba, uint32_t process, const uint32_t *un
     bool go_on = false;
     pba->effort = (struct pba_effort){0};
     gordian_status status = write_event(pba, process, units, error);
-    if (status == GORDIAN_OK)
-        status = ask_phase(pba, "published_pba_valid", process, &go_on, error);
+    THEN(status, ask_phase(pba, "published_pba_valid", process, &go_on, error));
     *answer = PBA_TOO_MUCH;
     if (status != GORDIAN_OK || !go_on)
         return status;
@@ -219,8 +212,7 @@ gordian_status pba_release(struct pba *pba, uint32_t process, const uint32_t *un
                            gordian_error *error)
 {
     gordian_status status = write_event(pba, process, units, error);
-    if (status == GORDIAN_OK)
-        status = launch_phase(pba, "published_pba_release", 1, process, error);
+    THEN(status, launch_phase(pba, "published_pba_release", 1, process, error));
     return status == GORDIAN_OK ? gpu_wait(pba->gpu, error) : status;
 }
 

@@ -1,6 +1,8 @@
 /* States for PBA: room for them, and the thesis's worst case. */
 #include "lab/published/avoid/pba.h"
 
+#include "foundation/base/error.h"
+
 #define BESIDE 2u /* processes 0 and 1 are not of the chain */
 
 void pba_state_free(struct pba_state *state, const gordian_allocator *memory)

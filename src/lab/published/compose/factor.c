@@ -1,6 +1,8 @@
 /* Automata as the matrices that products start from. */
 #include "lab/published/compose/product.h"
 
+#include "foundation/base/error.h"
+
 gordian_status product_factor_new(struct product_factor *factor, uint32_t states, uint32_t words,
                                   uint32_t slots, const gordian_allocator *memory,
                                   gordian_error *error)

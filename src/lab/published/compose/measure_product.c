@@ -1,6 +1,7 @@
 #include "lab/published/compose/measure_product.h"
 
 #include "foundation/base/clock.h"
+#include "foundation/base/error.h"
 #include "foundation/base/machine.h"
 #include "lab/published/compose/product.h"
 
@@ -79,8 +80,7 @@ gordian_status measure_product_open(struct measure_product **out, struct gpu *gp
         return fail_memory(error);
     measure->place = place;
     gordian_status status = make_pair(&place, 0, &measure->left, error);
-    if (status == GORDIAN_OK)
-        status = make_pair(&place, PAIR_NAMES, &measure->right, error);
+    THEN(status, make_pair(&place, PAIR_NAMES, &measure->right, error));
     if (status == GORDIAN_OK)
         status =
             product_make(&place, &measure->left, &measure->right, 0, 16, &measure->product, error);
@@ -118,10 +118,8 @@ gordian_status measure_product_run(struct measure_product *measure, unsigned ite
     gordian_status status = watch_start(&watch, place->gpu, error);
     for (unsigned i = 0; i < iterations && status == GORDIAN_OK; i++)
         status = product_fill(place, &measure->left, &measure->right, &measure->product, error);
-    if (status == GORDIAN_OK)
-        status = watch_stop(&watch, time, error);
-    if (status == GORDIAN_OK)
-        status = product_survey(place, &measure->product, &transitions, error);
+    THEN(status, watch_stop(&watch, time, error));
+    THEN(status, product_survey(place, &measure->product, &transitions, error));
     return status == GORDIAN_OK ? check_transitions(PAIR_CELLS, transitions, error) : status;
 }
 
@@ -169,14 +167,10 @@ gordian_status measure_product_tree(struct gpu *gpu, uint32_t fifos,
     uint64_t transitions = 0;
     TRY(open_fifos(&factors, gpu, fifos, 1, &place.memory, error));
     gordian_status status = watch_start(&watch, gpu, error);
-    if (status == GORDIAN_OK)
-        status = product_tree(&place, factors, fifos, 0, 1u << fifos, &product, error);
-    if (status == GORDIAN_OK)
-        status = watch_stop(&watch, time, error);
-    if (status == GORDIAN_OK)
-        status = product_survey(&place, &product, &transitions, error);
-    if (status == GORDIAN_OK)
-        status = check_transitions(UINT64_C(1) << 2 * fifos, transitions, error);
+    THEN(status, product_tree(&place, factors, fifos, 0, 1u << fifos, &product, error));
+    THEN(status, watch_stop(&watch, time, error));
+    THEN(status, product_survey(&place, &product, &transitions, error));
+    THEN(status, check_transitions(UINT64_C(1) << 2 * fifos, transitions, error));
     product_free(&place, &product);
     product_factors_free(factors, fifos, &place.memory);
     return status;
@@ -191,10 +185,8 @@ gordian_status measure_product_part(struct gpu *gpu, uint32_t fifos, uint32_t ra
     struct stopwatch watch;
     TRY(open_fifos(&factors, gpu, fifos, ranks, &place.memory, error));
     gordian_status status = watch_start(&watch, gpu, error);
-    if (status == GORDIAN_OK)
-        status = product_count_part(&place, factors, fifos, rank, ranks, transitions, error);
-    if (status == GORDIAN_OK)
-        status = watch_stop(&watch, time, error);
+    THEN(status, product_count_part(&place, factors, fifos, rank, ranks, transitions, error));
+    THEN(status, watch_stop(&watch, time, error));
     product_factors_free(factors, fifos, &place.memory);
     return status;
 }

@@ -1,5 +1,6 @@
 #include "lab/published/compose/product.h"
 
+#include "foundation/base/error.h"
 #include "lab/published/compose/cpu.h"
 
 #include <string.h>
@@ -169,12 +170,9 @@ static gordian_status survey_device(const struct product_place *place,
                                 .arguments = &arguments,
                                 .arguments_size = sizeof arguments};
     gordian_status status = gpu_alloc(place->gpu, &arguments.out, sizeof *found, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(place->gpu, arguments.out, sizeof *found, error);
-    if (status == GORDIAN_OK)
-        status = gpu_launch(place->gpu, &launch, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(place->gpu, found, arguments.out, sizeof *found, error);
+    THEN(status, gpu_zero(place->gpu, arguments.out, sizeof *found, error));
+    THEN(status, gpu_launch(place->gpu, &launch, error));
+    THEN(status, gpu_read(place->gpu, found, arguments.out, sizeof *found, error));
     gpu_free(place->gpu, arguments.out);
     return status;
 }

@@ -7,6 +7,8 @@
  */
 #include "lab/published/compose/product.h"
 
+#include "foundation/base/error.h"
+
 /* A factor or a product of the tree. */
 struct node {
     uint32_t left, right; /* of a product: what it is made of */
@@ -98,8 +100,7 @@ static gordian_status make_product(struct tree *tree, struct node *node, gordian
     uint64_t transitions;
     gordian_status status = product_make(place, &left->matrix, &right->matrix, node->first,
                                          node->rows, &node->matrix, error);
-    if (status == GORDIAN_OK)
-        status = product_fill(place, &left->matrix, &right->matrix, &node->matrix, error);
+    THEN(status, product_fill(place, &left->matrix, &right->matrix, &node->matrix, error));
     if (status == GORDIAN_OK && node->matrix.slots > 1)
         status = product_survey(place, &node->matrix, &transitions, error);
     product_free(place, &left->matrix);
@@ -127,10 +128,8 @@ gordian_status product_tree(const struct product_place *place, const struct prod
     uint32_t states;
     *product = (struct product_matrix){0};
     gordian_status status = product_states(factors, count, &states, error);
-    if (status == GORDIAN_OK)
-        status = plan_tree(&tree, first, rows, error);
-    if (status == GORDIAN_OK)
-        status = make_all(&tree, error);
+    THEN(status, plan_tree(&tree, first, rows, error));
+    THEN(status, make_all(&tree, error));
     if (status == GORDIAN_OK) {
         *product = tree.nodes[tree.made - 1].matrix;
         tree.nodes[tree.made - 1].matrix.cells = 0;
@@ -163,8 +162,7 @@ gordian_status product_count_part(const struct product_place *place,
         return GORDIAN_OK;
     gordian_status status =
         product_tree(place, factors, count, part.first, part.rows, &product, error);
-    if (status == GORDIAN_OK)
-        status = product_survey(place, &product, transitions, error);
+    THEN(status, product_survey(place, &product, transitions, error));
     product_free(place, &product);
     *transitions -= status == GORDIAN_OK ? part.rows : 0;
     return status;

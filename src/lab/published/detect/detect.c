@@ -1,5 +1,7 @@
 #include "lab/published/detect/detect_internal.h"
 
+#include "foundation/base/error.h"
+
 static const struct {
     const char *name;
     enum form form;

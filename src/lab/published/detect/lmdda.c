@@ -1,6 +1,8 @@
 /* Algorithm 12 of the thesis: which kernels an event of a multi-unit system launches. */
 #include "lab/published/detect/detect_internal.h"
 
+#include "foundation/base/error.h"
+
 static struct published_lmdda_arguments arguments_of(const struct published_detect *d,
                                                      const struct published_event *event)
 {
@@ -50,12 +52,9 @@ static gordian_status lmdda_block(struct published_detect *d, const struct publi
     static const struct step sinks = STEP("lmdda_find_sinks"), blocked = STEP("lmdda_blocked"),
                              check = STEP("lmdda_deadlock_check");
     gordian_status status = gpu_zero(d->gpu, d->sp, d->across_processes * d->cell_bytes, error);
-    if (status == GORDIAN_OK)
-        status = launch_lmdda(d, &sinks, d->processes, d->across_resources, event, error);
-    if (status == GORDIAN_OK)
-        status = launch_lmdda(d, &check, 1, 1, event, error);
-    if (status == GORDIAN_OK)
-        status = published_detect_flag(d, FLAG_DEADLOCK, deadlock, error);
+    THEN(status, launch_lmdda(d, &sinks, d->processes, d->across_resources, event, error));
+    THEN(status, launch_lmdda(d, &check, 1, 1, event, error));
+    THEN(status, published_detect_flag(d, FLAG_DEADLOCK, deadlock, error));
     if (status != GORDIAN_OK || *deadlock)
         return status;
     return launch_lmdda(d, &blocked, d->resources, d->across_processes, event, error);
@@ -68,10 +67,8 @@ static gordian_status hop_once(struct published_detect *d, const struct publishe
     static const struct step hop = STEP("lmdda_hop");
     gordian_status status =
         published_detect_transpose(d, d->rp, d->resource_tiles, d->process_tiles, error);
-    if (status == GORDIAN_OK)
-        status = gpu_copy(d->gpu, d->rp_after, d->rp, reach_bytes(d), error);
-    if (status == GORDIAN_OK)
-        status = launch_lmdda(d, &hop, d->resources, d->processes, event, error);
+    THEN(status, gpu_copy(d->gpu, d->rp_after, d->rp, reach_bytes(d), error));
+    THEN(status, launch_lmdda(d, &hop, d->resources, d->processes, event, error));
     return status == GORDIAN_OK ? gpu_copy(d->gpu, d->rp, d->rp_after, reach_bytes(d), error)
                                 : status;
 }
@@ -97,14 +94,10 @@ static gordian_status lmdda_release(struct published_detect *d, const struct pub
                              type = STEP("lmdda_release_type");
     bool reach = false;
     gordian_status status = launch_lmdda(d, &release, 1, 1, event, error);
-    if (status == GORDIAN_OK)
-        status = published_detect_transpose(d, d->ar, d->process_tiles, d->resource_tiles, error);
-    if (status == GORDIAN_OK)
-        status = launch_lmdda(d, &find_waiting, 1, d->across_processes, event, error);
-    if (status == GORDIAN_OK)
-        status = launch_lmdda(d, &type, 1, 1, event, error);
-    if (status == GORDIAN_OK)
-        status = published_detect_flag(d, FLAG_REACH, &reach, error);
+    THEN(status, published_detect_transpose(d, d->ar, d->process_tiles, d->resource_tiles, error));
+    THEN(status, launch_lmdda(d, &find_waiting, 1, d->across_processes, event, error));
+    THEN(status, launch_lmdda(d, &type, 1, 1, event, error));
+    THEN(status, published_detect_flag(d, FLAG_REACH, &reach, error));
     return status == GORDIAN_OK && reach ? make_reach(d, event, error) : status;
 }
 

@@ -2,6 +2,8 @@
  * system launches. */
 #include "lab/published/detect/detect_internal.h"
 
+#include "foundation/base/error.h"
+
 static struct published_osdda_arguments arguments_of(const struct published_detect *d,
                                                      const struct published_event *event)
 {
@@ -52,8 +54,7 @@ static gordian_status reduce_column(struct published_detect *d, gpu_address matr
                                                     flag_address(d, flag), count};
     const struct grid grid = {1, (count + 63) / 64 * 32}; /* half as many, in whole warps */
     gordian_status status = published_detect_transpose(d, matrix, down, across, error);
-    if (status == GORDIAN_OK)
-        status = published_detect_launch(d, &reduce, grid, &a, sizeof a, error);
+    THEN(status, published_detect_launch(d, &reduce, grid, &a, sizeof a, error));
     return status == GORDIAN_OK ? published_detect_flag(d, flag, any, error) : status;
 }
 
@@ -72,8 +73,7 @@ static gordian_status osdda_block(struct published_detect *d, const struct publi
     static const struct step check = STEP("osdda_deadlock_check"), blocked = STEP("osdda_blocked");
     bool holds = false;
     gordian_status status = launch_single(d, &check, event, error);
-    if (status == GORDIAN_OK)
-        status = published_detect_flag(d, FLAG_DEADLOCK, deadlock, error);
+    THEN(status, published_detect_flag(d, FLAG_DEADLOCK, deadlock, error));
     if (status != GORDIAN_OK || *deadlock)
         return status;
     status = reduce_column(d, d->ag, d->resource_tiles, d->process_tiles, event->process, FLAG_HELD,
@@ -93,9 +93,8 @@ static gordian_status osdda_release(struct published_detect *d, const struct pub
                              reach = STEP("osdda_release_reach");
     bool waited = false;
     gordian_status status = launch_single(d, &release, event, error);
-    if (status == GORDIAN_OK)
-        status = reduce_column(d, d->ar, d->process_tiles, d->resource_tiles, event->resource,
-                               FLAG_WAITING, &waited, error);
+    THEN(status, reduce_column(d, d->ar, d->process_tiles, d->resource_tiles, event->resource,
+                               FLAG_WAITING, &waited, error));
     if (status != GORDIAN_OK)
         return status;
     if (waited != (event->heir != PUBLISHED_NOBODY))
