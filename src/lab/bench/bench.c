@@ -44,11 +44,6 @@ const struct bench_info bench_list[] = {
     {NULL, NULL, NULL},
 };
 
-void bench_options_init(struct bench_options *options)
-{
-    *options = (struct bench_options){.seed = 1};
-}
-
 /* ------------------------------------------------------------------ the machine */
 
 /* When this is, and the command that does the same again. */
@@ -139,8 +134,7 @@ gordian_status bench_run(const struct bench_options *options, struct output *out
                          gordian_error *error)
 {
     gordian_status status = check_name(options->name, error);
-    if (status == GORDIAN_OK)
-        status = check_engine(options->engine, error);
+    THEN(status, check_engine(options->engine, error));
     struct bench bench = {
         .options = options, .out = out, .error = error, .memory = memory_allocator(NULL)};
     for (const struct bench_info *info = bench_list; info->name && status == GORDIAN_OK; info++)

@@ -59,14 +59,6 @@ static struct chart_curve *add_curve(struct chart *chart, const char *name)
 
 /* ------------------------------------------------------------------ values */
 
-static bool is_drawn(const struct papers_item *item, const char *series)
-{
-    for (size_t i = 0; i < item->draw.count; i++)
-        if (strcmp(item->draw.items[i], series) == 0)
-            return true;
-    return item->draw.count == 0;
-}
-
 static struct chart_curve *curve_named(struct chart *chart, const char *name)
 {
     for (size_t i = 0; i < chart->curve_count; i++)
@@ -86,7 +78,7 @@ static gordian_status add_series(struct chart *chart, const struct papers_item *
             curve = add_curve(chart, name);
         if (!curve)
             return fail_memory(error);
-        curve->drawn = is_drawn(item, name);
+        curve->drawn = item->draw.count == 0 || papers_is_listed(&item->draw, name);
         for (size_t i = 0; i < papers_point_count(item); i++)
             curve->y[first + i] = papers_cell_at(item, i, s)->value * papers_unit_ns(item->unit);
     }

@@ -1,5 +1,7 @@
 #include "lab/papers/grid.h"
 
+#include "foundation/base/error.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,15 +41,6 @@ static const char *value_text(char *text, size_t size, double value, const char 
     return text;
 }
 
-/* "317x" */
-static const char *ratio_text(char *text, size_t size, double ratio)
-{
-    char number[32];
-    short_number(number, sizeof number, ratio);
-    snprintf(text, size, "%sx", number);
-    return text;
-}
-
 /* ------------------------------------------------------------------ making */
 
 void grid_free(struct grid *grid)
@@ -77,16 +70,6 @@ static void set_turned(struct grid *grid, bool across, size_t point, size_t curv
     set_cell(grid, across ? curve : point, across ? point : curve, text);
 }
 
-/* As printed, with a mark if it is a slip of its own. */
-static const char *printed_text(char *text, size_t size, const struct papers_item *item,
-                                size_t point, size_t series)
-{
-    const struct papers_slip *slip = papers_slip_at(item, point, series);
-    const bool own = slip && papers_slip_is_own(slip);
-    snprintf(text, size, "%s%s", papers_cell_at(item, point, series)->text, own ? " *" : "");
-    return text;
-}
-
 /* The curves that have something to say, as columns or rows; speed-ups have long names and are
  * rows. */
 static gordian_status fill_grid(struct grid *grid, const struct chart *chart, bool ratios,
@@ -112,11 +95,16 @@ static gordian_status fill_grid(struct grid *grid, const struct chart *chart, bo
         set_turned(grid, across, 0, ++at, curve->name);
         for (size_t i = 0; i < chart->point_count; i++) {
             char text[80] = "-";
-            if (printed && !curve->ours)
-                printed_text(text, sizeof text, item, i, c);
-            else if (!isnan(curve->y[i]) && ratios)
-                ratio_text(text, sizeof text, curve->y[i]);
-            else if (!isnan(curve->y[i]))
+            if (printed && !curve->ours) {
+                /* As printed, with a mark if it is a slip of its own. */
+                const struct papers_slip *slip = papers_slip_at(item, i, c);
+                const bool own = slip && papers_slip_is_own(slip);
+                snprintf(text, sizeof text, "%s%s", papers_cell_at(item, i, c)->text,
+                         own ? " *" : "");
+            } else if (!isnan(curve->y[i]) && ratios) {
+                short_number(text, sizeof text - 1, curve->y[i]);
+                strcat(text, "x");
+            } else if (!isnan(curve->y[i]))
                 value_text(text, sizeof text, curve->y[i], item->unit);
             set_turned(grid, across, i + 1, at, text);
         }

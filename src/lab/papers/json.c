@@ -1,4 +1,5 @@
 /* Items as JSON: one object a line. */
+#include "foundation/base/error.h"
 #include "foundation/base/json/json_write.h"
 #include "lab/papers/print.h"
 
@@ -179,8 +180,7 @@ gordian_status papers_item_json(const struct papers *papers, const struct papers
     } else if (item->kind != PAPERS_KIND_DRAWING) {
         if (item->kind != PAPERS_KIND_SPEEDUPS)
             status = put_values(&json, papers, item, results, run, error);
-        if (status == GORDIAN_OK)
-            status = put_speedups(&json, papers, item, results, error);
+        THEN(status, put_speedups(&json, papers, item, results, error));
     }
     put_slips(&json, item);
     put_texts(&json, "differs", &item->differs);

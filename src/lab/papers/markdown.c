@@ -1,6 +1,8 @@
 /* All items as one document. */
 #include "lab/papers/print.h"
 
+#include "foundation/base/error.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -53,8 +55,7 @@ static gordian_status print_grids(const struct papers *papers, const struct pape
         output_char(out, '\n');
     }
     grid_free(&grid);
-    if (status == GORDIAN_OK)
-        status = grid_of_speedups(&grid, papers, item, results, error);
+    THEN(status, grid_of_speedups(&grid, papers, item, results, error));
     if (status == GORDIAN_OK && grid.rows) {
         output_text(out, "Speed-ups, old time / new time:\n\n");
         grid_print_markdown(&grid, out);

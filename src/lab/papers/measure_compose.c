@@ -87,15 +87,12 @@ static gordian_status time_on_device(struct papers_run *run, const struct papers
     uint64_t states;
     gordian_compose_options_init(&options);
     gordian_status status = papers_run_gpu(run);
-    if (status == GORDIAN_OK)
-        status = bench_paper_circuit(&circuit, error);
+    THEN(status, bench_paper_circuit(&circuit, error));
     if (status != GORDIAN_OK)
         return status;
     status = compose_device_open(&products.device, run->gpu, NULL, circuit, &options, error);
-    if (status == GORDIAN_OK)
-        status = compose_device_explore(products.device, &states, error);
-    if (status == GORDIAN_OK)
-        status = papers_time(run, &side, value);
+    THEN(status, compose_device_explore(products.device, &states, error));
+    THEN(status, papers_time(run, &side, value));
     compose_device_close(products.device);
     gordian_circuit_close(circuit);
     return status;
@@ -131,9 +128,8 @@ static gordian_status time_published(struct papers_run *run, const struct papers
     struct bench_side side = {.context = &products, .run = run_published};
     const bool on_device = papers_side_is_gpu(measure->side);
     gordian_status status = on_device ? papers_run_gpu(run) : GORDIAN_OK;
-    if (status == GORDIAN_OK)
-        status = measure_product_open(&products.product, on_device ? run->gpu : NULL,
-                                      &run->bench.memory, run->bench.error);
+    THEN(status, measure_product_open(&products.product, on_device ? run->gpu : NULL,
+                                      &run->bench.memory, run->bench.error));
     if (status != GORDIAN_OK)
         return status;
     status = papers_time(run, &side, value);

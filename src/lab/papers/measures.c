@@ -278,14 +278,6 @@ bool papers_unmeasured(const struct papers_run *run, const struct papers_measure
     return missing > 0;
 }
 
-static bool names_measure(const struct papers_item *item, const char *measure)
-{
-    for (size_t i = 0; i < item->measures.count; i++)
-        if (strcmp(item->measures.items[i], measure) == 0)
-            return true;
-    return false;
-}
-
 static bool has_point(const struct papers_item *item, const struct results_value *value)
 {
     for (size_t i = 0; i < papers_point_count(item); i++) {
@@ -303,7 +295,7 @@ gordian_status papers_check_results(const struct papers *papers, const struct re
         const struct results_value *value = &results->values[i];
         bool known = value->run < first_run;
         for (size_t k = 0; k < papers->item_count && !known; k++)
-            known = names_measure(&papers->items[k], value->measure) &&
+            known = papers_is_listed(&papers->items[k].measures, value->measure) &&
                     has_point(&papers->items[k], value);
         if (known)
             continue;

@@ -21,6 +21,7 @@
  *     slip [POINT | SERIES |] TEXT
  *     shows, note, differs TEXT
  */
+#include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 #include "lab/papers/data.h"
 #include "lab/papers/papers.h"
@@ -160,8 +161,7 @@ static gordian_status add_row(struct text_reader *reader)
     if (status == GORDIAN_OK && !memory_grow(&reader->papers->memory, &item->rows, &item->row_room,
                                              item->row_count + 1, sizeof *item->rows))
         status = fail_memory(reader->error);
-    if (status == GORDIAN_OK)
-        status = fill_row(reader, &item->rows[item->row_count], &fields);
+    THEN(status, fill_row(reader, &item->rows[item->row_count], &fields));
     item->row_count += status == GORDIAN_OK;
     memory_free(&reader->papers->memory, fields.items);
     return status;
@@ -365,8 +365,7 @@ gordian_status papers_read(struct papers *papers, const char *text, size_t size,
         return status;
     while (status == GORDIAN_OK) {
         status = reader_next(&reader.reader, error);
-        if (status == GORDIAN_OK)
-            status = take_line(&reader);
+        THEN(status, take_line(&reader));
     }
     reader_close(&reader.reader);
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;

@@ -1,6 +1,8 @@
 /* What is said about an item, apart from its numbers. */
 #include "lab/papers/print.h"
 
+#include "foundation/base/error.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* Items as text. */
 #include "lab/papers/print.h"
 
+#include "foundation/base/error.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -81,8 +83,7 @@ static gordian_status print_grids(const struct papers *papers, const struct pape
         grid_print_text(&grid, out);
     }
     grid_free(&grid);
-    if (status == GORDIAN_OK)
-        status = grid_of_speedups(&grid, papers, item, results, error);
+    THEN(status, grid_of_speedups(&grid, papers, item, results, error));
     if (status == GORDIAN_OK && grid.rows) {
         output_text(out, "\nspeed-ups: old time / new time\n");
         grid_print_text(&grid, out);

@@ -2,6 +2,7 @@
  * with one block and up to a million. */
 #include "lab/bench/array/array.h"
 
+#include "foundation/base/error.h"
 #include "lab/published/array/paper.h"
 
 #include <inttypes.h>
@@ -38,11 +39,9 @@ static gordian_status method_row(const struct array_bench *array, struct paper *
         return bench_skip(array->bench, row.id, why);
     }
     array_fill(array, &row, &sides[0], 0);
-    array_compare(&row, "chunked", &sides[1]);
-    row.plot = "Keep the numbers below 90 (us)";
-    row.x = (double)paper->world->task.count;
-    snprintf(row.series, sizeof row.series, "%s", name);
-    snprintf(row.note, sizeof row.note, "%s", note);
+    bench_against(&row, "chunked", &sides[1], 1e3);
+    bench_curve(&row, "Keep the numbers below 90 (us)", name, (double)paper->world->task.count);
+    bench_note(&row, "%s", note);
     return bench_add(array->bench, &row);
 }
 
@@ -52,8 +51,7 @@ static gordian_status method_rows(const struct array_bench *array, struct array_
     struct paper paper = {.world = world};
     gordian_status status =
         array_paper_open(&paper.method, &world->task, waits, array->bench->error);
-    if (status == GORDIAN_OK)
-        status = method_row(array, &paper, name, note);
+    THEN(status, method_row(array, &paper, name, note));
     array_paper_close(&paper.method);
     return status;
 }

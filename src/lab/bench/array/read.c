@@ -19,10 +19,8 @@ gordian_status array_read_run(void *context, double *ns, gordian_error *error)
     gordian_status status =
         array_task_blocks(world->task.gpu, reading->kernel, launch.threads,
                           world->task.expected.count / ARRAY_TASK_THREADS, &launch.blocks, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(world->task.gpu, world->task.answer, sizeof(uint64_t), error);
-    if (status == GORDIAN_OK)
-        status = array_task_time(world->task.gpu, &launch, 1, ns, error);
+    THEN(status, gpu_zero(world->task.gpu, world->task.answer, sizeof(uint64_t), error));
+    THEN(status, array_task_time(world->task.gpu, &launch, 1, ns, error));
     if (status == GORDIAN_OK)
         status =
             gpu_read(world->task.gpu, &reading->sum, world->task.answer, sizeof(uint64_t), error);
@@ -55,9 +53,8 @@ gordian_status array_read_row(struct array_reading *ours, const char *mode, bool
     array_fill(array, &row, &sides[1],
                at_random ? 0 : world->task.expected.count * sizeof(uint32_t));
     array_cost(array, &row, "plain", &sides[0], bar);
-    row.plot = at_random ? "Read all about (us)" : "Read one after the other (us)";
-    row.x = (double)world->task.count;
-    snprintf(row.series, sizeof row.series, "%s", mode);
+    bench_curve(&row, at_random ? "Read all about (us)" : "Read one after the other (us)", mode,
+                (double)world->task.count);
     snprintf(row.baseline_series, sizeof row.baseline_series, "plain");
     return bench_add(array->bench, &row);
 }
@@ -90,8 +87,7 @@ static gordian_status mode_rows(struct array_world *world, struct gpu_array *fro
                                 enum array_way way, const char *mode)
 {
     gordian_status status = fill(world, from, way);
-    if (status == GORDIAN_OK)
-        status = read_row(world, from, mode, false);
+    THEN(status, read_row(world, from, mode, false));
     return status == GORDIAN_OK ? read_row(world, from, mode, true) : status;
 }
 
@@ -111,16 +107,11 @@ gordian_status array_read_rows(const struct array_bench *array)
             continue;
         bench_progress(array->bench, "reading %" PRIu64 " elements", sizes[i].count);
         status = array_world_open(&world, array, sizes[i].count, sizeof(uint32_t));
-        if (status == GORDIAN_OK)
-            status = array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD);
-        if (status == GORDIAN_OK)
-            status = array_world_flat(&world, false);
-        if (status == GORDIAN_OK)
-            status = mode_rows(&world, world.chunked, ARRAY_WAY_CHUNKED, "chunked");
-        if (status == GORDIAN_OK)
-            status = mode_rows(&world, world.flat, ARRAY_WAY_FLAT, "flat");
-        if (status == GORDIAN_OK)
-            status = array_kinds_read_rows(&world);
+        THEN(status, array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD));
+        THEN(status, array_world_flat(&world, false));
+        THEN(status, mode_rows(&world, world.chunked, ARRAY_WAY_CHUNKED, "chunked"));
+        THEN(status, mode_rows(&world, world.flat, ARRAY_WAY_FLAT, "flat"));
+        THEN(status, array_kinds_read_rows(&world));
         array_world_close(&world);
     }
     return status;

@@ -49,8 +49,7 @@ static gordian_status grid_rows(const struct array_bench *array, uint64_t count)
                  {528, false, false}, {1056, false, true}, {2112, false, true}};
     struct array_world world;
     gordian_status status = array_world_open(&world, array, count, sizeof(uint32_t));
-    if (status == GORDIAN_OK)
-        status = array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD);
+    THEN(status, array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD));
     for (size_t i = 0; i < sizeof grids / sizeof *grids && status == GORDIAN_OK; i++) {
         struct bench_side sides[3];
         if (!array_takes(array, grids[i].tiny, grids[i].quick))
@@ -60,9 +59,8 @@ static gordian_status grid_rows(const struct array_bench *array, uint64_t count)
         struct bench_row row =
             bench_row("us", "array/grid-%u-%" PRIu64 "/chunked", grids[i].blocks, count);
         snprintf(row.series, sizeof row.series, "chunked");
-        if (status == GORDIAN_OK)
-            status = add_row(&world, row, &sides[1], &sides[0], "By number of blocks (us)",
-                             grids[i].blocks);
+        THEN(status, add_row(&world, row, &sides[1], &sides[0], "By number of blocks (us)",
+                             grids[i].blocks));
     }
     array_world_close(&world);
     return status;
@@ -78,12 +76,9 @@ static gordian_status element_rows(const struct array_bench *array, uint32_t ele
     struct bench_side sides[3];
     bench_progress(array->bench, "elements of %u bytes", element);
     gordian_status status = array_world_open(&world, array, bytes / element, element);
-    if (status == GORDIAN_OK)
-        status = array_world_chunked(&world, array_chunk_bytes(array, element), ARRAY_AHEAD);
-    if (status == GORDIAN_OK)
-        status = array_world_flat(&world, false);
-    if (status == GORDIAN_OK)
-        status = measure(&world, 0, true, sides);
+    THEN(status, array_world_chunked(&world, array_chunk_bytes(array, element), ARRAY_AHEAD));
+    THEN(status, array_world_flat(&world, false));
+    THEN(status, measure(&world, 0, true, sides));
     for (unsigned i = 1; i < 3 && status == GORDIAN_OK; i++) {
         struct bench_row row = bench_row("us", "array/element-%u/%s", element, names[i]);
         snprintf(row.series, sizeof row.series, "%s", names[i]);
@@ -114,12 +109,10 @@ static gordian_status page_rows(const struct array_bench *array, uint64_t count)
         bench_progress(array->bench, "pages of %" PRIu64 " KiB, %u ahead", pages[i].kilobytes,
                        pages[i].ahead);
         status = array_world_chunked(&world, pages[i].kilobytes << 10, pages[i].ahead);
-        if (status == GORDIAN_OK)
-            status = measure(&world, 0, false, sides);
+        THEN(status, measure(&world, 0, false, sides));
         struct bench_row row = bench_row("us", "array/page-%" PRIu64 "k-ahead-%u/chunked",
                                          pages[i].kilobytes, pages[i].ahead);
-        if (status == GORDIAN_OK)
-            status = add_row(&world, row, &sides[1], &sides[0], NULL, 0);
+        THEN(status, add_row(&world, row, &sides[1], &sides[0], NULL, 0));
     }
     array_world_close(&world);
     return status;

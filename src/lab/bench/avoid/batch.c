@@ -49,14 +49,6 @@ static gordian_status run_batch(void *context, double *ns, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static size_t count_unsafe(const struct batch *batch)
-{
-    size_t unsafe = 0;
-    for (size_t i = 0; i < batch->count; i++)
-        unsafe += !batch->expected[i];
-    return unsafe;
-}
-
 /* Loans to everybody in turn. Every other one is the unit of resource 0 that can be spared, and
  * takes a search as deep as its process is far from the front; the others are at random, and
  * mostly unsafe. */
@@ -89,14 +81,6 @@ static gordian_status make_batch(struct batch *batch, struct avoid_state *state,
     return GORDIAN_OK;
 }
 
-static void free_batch(struct batch *batch, const gordian_allocator *memory)
-{
-    memory_free(memory, batch->changes);
-    memory_free(memory, batch->wants);
-    memory_free(memory, batch->safe);
-    memory_free(memory, batch->expected);
-}
-
 struct batch_size {
     const char *kind;
     enum avoid_shape shape;
@@ -115,8 +99,7 @@ static gordian_status time_batch(const struct avoid_bench *avoid, struct batch *
                                   bench->options->quick ? 0.3 : 2};
     gordian_status status = avoid_side_open(&batch->side, state, engine, bench->error);
     *side = (struct bench_side){batch, run_batch, 0, 0};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, side, 1, &effort);
+    THEN(status, bench_measure(bench, side, 1, &effort));
     avoid_side_close(&batch->side);
     return status;
 }
@@ -127,14 +110,15 @@ static gordian_status add_batch_row(const struct avoid_bench *avoid, const struc
 {
     struct bench_row row = bench_row("us", "avoid/what-if%s-%ux%u-%zu/%s", size->kind,
                                      size->processes, size->resources, size->count, engine);
-    row.value = side->median / 1e3;
-    row.p99 = side->p99 / 1e3;
+    bench_fill(&row, side, 1e3);
     if (dense_ns > 0 && strcmp(engine, "dense") != 0) {
         row.baseline = "dense";
         row.baseline_value = dense_ns / 1e3;
     }
-    snprintf(row.note, sizeof row.note, "%zu requests in one call, %zu of them unsafe", size->count,
-             count_unsafe(batch));
+    size_t unsafe = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        unsafe += !batch->expected[i];
+    bench_note(&row, "%zu requests in one call, %zu of them unsafe", size->count, unsafe);
     return bench_add(avoid->bench, &row);
 }
 
@@ -164,7 +148,7 @@ static gordian_status batch_rows(const struct avoid_bench *avoid, const struct b
         if (status == GORDIAN_OK && wanted)
             status = add_batch_row(avoid, size, &batch, engines[e]->about.name, &side, dense_ns);
     }
-    free_batch(&batch, &bench->memory);
+    memory_free_all(&bench->memory, batch.changes, batch.wants, batch.safe, batch.expected);
     avoid_state_free(&state);
     return status;
 }
@@ -189,8 +173,7 @@ static gordian_status slack_row(const struct avoid_bench *avoid, const char *eng
             wants[k] = (gordian_want){.resource = (i + 7 * k) % resources, .units = 8};
         status = gordian_bank_add_process(bank, NULL, wants, 4, NULL, NULL, bench->error);
         wants[0].units = 3;
-        if (status == GORDIAN_OK)
-            status = gordian_bank_request(bank, i, wants, 1, NULL, bench->error);
+        THEN(status, gordian_bank_request(bank, i, wants, 1, NULL, bench->error));
     }
     uint64_t start = clock_ns();
     for (uint32_t j = 0; j < resources && status == GORDIAN_OK; j++) {
@@ -199,7 +182,7 @@ static gordian_status slack_row(const struct avoid_bench *avoid, const char *eng
     }
     struct bench_row row = bench_row("us", "avoid/slack-%ux%u/%s", processes, resources, engine);
     row.value = (double)(clock_ns() - start) / 1e3 / resources;
-    snprintf(row.note, sizeof row.note, "a resource; %llu units in all", (unsigned long long)slack);
+    bench_note(&row, "a resource; %llu units in all", (unsigned long long)slack);
     gordian_bank_close(bank);
     return status == GORDIAN_OK ? bench_add(bench, &row) : status;
 }

@@ -52,9 +52,8 @@ static gordian_status add_bank(struct load *load, const char *engine)
                                 ? gordian_bank_open(&load->banks[side], &options, error)
                                 : fail_memory(error);
     load->sides++;
-    if (status == GORDIAN_OK)
-        status = gordian_bank_reserve(load->banks[side], load->shape->processes,
-                                      load->shape->resources, error);
+    THEN(status, gordian_bank_reserve(load->banks[side], load->shape->processes,
+                                      load->shape->resources, error));
     for (uint32_t j = 0; j < load->shape->resources && status == GORDIAN_OK; j++)
         status =
             gordian_bank_add_resource(load->banks[side], NULL, load->shape->units, NULL, error);
@@ -211,13 +210,12 @@ static gordian_status add_row(struct load *load, size_t side, bool average)
                              1e3;
         if (strcmp(load->engines[side], "holt") == 0 && !average &&
             strcmp(load->shape->name, "typical") == 0 && !load->avoid->emulated) {
-            row.bar_kind = BAR_AT_LEAST;
-            row.bar = 20;
+            bench_bar(&row, BAR_AT_LEAST, 20);
         }
     }
     if (!average)
-        snprintf(row.note, sizeof row.note, "%zu requests: %zu lent, %zu unsafe; %u claims each",
-                 load->requests, load->lent, load->unsafe, load->shape->claimed);
+        bench_note(&row, "%zu requests: %zu lent, %zu unsafe; %u claims each", load->requests,
+                   load->lent, load->unsafe, load->shape->claimed);
     return bench_add(bench, &row);
 }
 
@@ -242,15 +240,12 @@ static gordian_status load_rows(const struct avoid_bench *avoid, const struct lo
     for (uint32_t i = 0; i < shape->processes && status == GORDIAN_OK; i++)
         status = add_process(&load);
     /* Until as many are done as begin; then what counts. */
-    if (status == GORDIAN_OK)
-        status = run_load(&load, load.room, quick ? 3 : 10);
-    if (status == GORDIAN_OK)
-        status = run_load(&load, load.room, quick ? 2 : 10);
+    THEN(status, run_load(&load, load.room, quick ? 3 : 10));
+    THEN(status, run_load(&load, load.room, quick ? 2 : 10));
     for (size_t s = 0; s < load.sides && status == GORDIAN_OK && load.requests > 0; s++)
         if (avoid_wants(avoid, load.engines[s])) {
             status = add_row(&load, s, true);
-            if (status == GORDIAN_OK)
-                status = add_row(&load, s, false);
+            THEN(status, add_row(&load, s, false));
         }
     close_load(&load);
     return status;

@@ -28,19 +28,14 @@ static gordian_status add_row(const struct avoid_bench *avoid, const struct avoi
 {
     struct bench_row row =
         bench_row("ms", "avoid/published/worst-%ux%u/cuda", size->processes, size->resources);
-    row.value = sides[0].median / 1e6;
-    row.p99 = sides[0].p99 / 1e6;
-    row.baseline = "GPU-PBA";
-    row.baseline_value = sides[1].median / 1e6;
+    bench_fill(&row, &sides[0], 1e6);
+    bench_against(&row, "GPU-PBA", &sides[1], 1e6);
     row.paper_cpu = size->cpu_s * 1e3;
     row.paper_gpu = size->k20c_s * 1e3;
-    if (avoid->bars && size->processes == 8192 && size->resources == 1024) {
-        row.bar_kind = BAR_AT_LEAST;
-        row.bar = BAR_RATIO;
-    }
-    snprintf(row.note, sizeof row.note,
-             "as published: a launch a round, %.3g ms between the device's marks",
-             side->time.device / 1e6);
+    if (avoid->bars && size->processes == 8192 && size->resources == 1024)
+        bench_bar(&row, BAR_AT_LEAST, BAR_RATIO);
+    bench_note(&row, "as published: a launch a round, %.3g ms between the device's marks",
+               side->time.device / 1e6);
     return bench_add(avoid->bench, &row);
 }
 
@@ -69,11 +64,9 @@ static gordian_status add_size(const struct avoid_bench *avoid, struct gpu *gpu,
     TRY(avoid_state_build(&state, AVOID_ALL, size->processes, size->resources, bench->options->seed,
                           bench->error));
     gordian_status status = avoid_side_open(&ours, &state, &avoid_cuda, bench->error);
-    if (status == GORDIAN_OK)
-        status = measure_pba_open(&theirs.measure, gpu, size->processes, size->resources,
-                                  &bench->memory, bench->error);
-    if (status == GORDIAN_OK)
-        status = measure_both(avoid, &ours, &theirs, size);
+    THEN(status, measure_pba_open(&theirs.measure, gpu, size->processes, size->resources,
+                                  &bench->memory, bench->error));
+    THEN(status, measure_both(avoid, &ours, &theirs, size));
     measure_pba_close(theirs.measure);
     avoid_side_close(&ours);
     avoid_state_free(&state);
@@ -101,8 +94,7 @@ gordian_status avoid_published_rows(const struct avoid_bench *avoid)
         return GORDIAN_OK;
     TRY(gpu_open_default(&gpu, &bench->memory, bench->error));
     gordian_status status = gpu_add_kernels(gpu, &published_kernels, bench->error);
-    if (status == GORDIAN_OK)
-        status = add_sizes(avoid, gpu);
+    THEN(status, add_sizes(avoid, gpu));
     gpu_close(gpu);
     return status;
 }

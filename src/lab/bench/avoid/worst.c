@@ -49,14 +49,11 @@ static struct bench_row worst_row(const struct avoid_worst_size *size, const cha
 {
     struct bench_row row =
         bench_row("ms", "avoid/worst%s-%ux%u/%s", kind, size->processes, size->resources, engine);
-    row.value = side->median / 1e6;
-    row.p99 = side->p99 / 1e6;
+    bench_fill(&row, side, 1e6);
     row.paper_cpu = size->cpu_s * 1e3;
     row.paper_gpu = size->k20c_s * 1e3;
     if (!kind[0]) {
-        row.plot = plot_of(size->resources);
-        row.x = size->processes;
-        snprintf(row.series, sizeof row.series, "%s", engine);
+        bench_curve(&row, plot_of(size->resources), engine, size->processes);
     }
     return row;
 }
@@ -97,10 +94,8 @@ static gordian_status add_holt(const struct avoid_bench *avoid, struct avoid_sta
     if (dense_ns > 0) {
         row.baseline = "dense";
         row.baseline_value = dense_ns / 1e6;
-        if (is_bar(size) && !kind[0]) {
-            row.bar_kind = BAR_AT_LEAST;
-            row.bar = BAR_CPU;
-        }
+        if (is_bar(size) && !kind[0])
+            bench_bar(&row, BAR_AT_LEAST, BAR_CPU);
     }
     return bench_add(avoid->bench, &row);
 }
@@ -111,10 +106,8 @@ static gordian_status add_cuda(const struct avoid_bench *avoid, struct avoid_sta
     struct bench_side side;
     TRY(time_engine(avoid, state, size, &avoid_cuda, &side));
     struct bench_row row = worst_row(size, kind, "cuda", &side);
-    if (is_bar(size) && avoid->bars) {
-        row.bar_kind = BAR_VALUE_AT_MOST;
-        row.bar = BAR_GPU_MS;
-    }
+    if (is_bar(size) && avoid->bars)
+        bench_bar(&row, BAR_VALUE_AT_MOST, BAR_GPU_MS);
     return bench_add(avoid->bench, &row);
 }
 
@@ -151,8 +144,7 @@ static gordian_status rows_of_shapes(const struct avoid_bench *avoid, struct avo
 {
     size.cpu_s = size.k20c_s = 0;
     gordian_status status = rows_of_state(avoid, &size, AVOID_LAST, "-last", false);
-    if (status == GORDIAN_OK)
-        status = rows_of_state(avoid, &size, AVOID_MIXED, "-mixed", false);
+    THEN(status, rows_of_state(avoid, &size, AVOID_MIXED, "-mixed", false));
     return status == GORDIAN_OK ? rows_of_state(avoid, &size, AVOID_WIDE, "-wide", true) : status;
 }
 

@@ -45,8 +45,7 @@ gordian_status bench_circuit(gordian_circuit **out, const char *kind, uint32_t s
     options.processes = size;
     options.seed = seed;
     gordian_status status = gen_write(&options, &text, error);
-    if (status == GORDIAN_OK)
-        status = read_text(out, &text, false, data, NULL, error);
+    THEN(status, read_text(out, &text, false, data, NULL, error));
     output_close(&text);
     return status;
 }

@@ -19,14 +19,6 @@ struct gpu_side {
     uint64_t did;                 /* states or transitions of the last run */
 };
 
-static gordian_status check(const char *what, uint64_t expected, uint64_t got, gordian_error *error)
-{
-    if (expected == 0 || expected == got)
-        return GORDIAN_OK;
-    return fail(error, GORDIAN_STATUS_INPUT, "%llu %s, not %llu", (unsigned long long)got, what,
-                (unsigned long long)expected);
-}
-
 static gordian_status run_side(void *context, double *ns, gordian_error *error)
 {
     struct gpu_side *side = context;
@@ -47,9 +39,11 @@ static gordian_status run_side(void *context, double *ns, gordian_error *error)
         break;
     }
     *ns = (double)(clock_ns() - started);
-    if (status == GORDIAN_OK)
-        status = check(side->what == EXPLORE ? "states" : "transitions",
-                       side->what == EXPLORE ? side->states : side->transitions, side->did, error);
+    const bool states = side->what == EXPLORE;
+    const uint64_t expected = states ? side->states : side->transitions;
+    if (status == GORDIAN_OK && expected && expected != side->did)
+        return fail(error, GORDIAN_STATUS_INPUT, "%llu %s, not %llu", (unsigned long long)side->did,
+                    states ? "states" : "transitions", (unsigned long long)expected);
     return status;
 }
 
@@ -72,22 +66,19 @@ static gordian_status measure(const struct gpu_bench *gpu, struct gpu_side *side
     TRY(bench_measure(bench, &measured, 1, &effort));
     struct bench_row row = bench_row("ns", "compose/%s-%u/cuda", id, size);
     double each = side->did ? (double)side->did : 1;
-    row.value = measured.median / each;
-    row.p99 = measured.p99 / each;
-    if (bar > 0 && gpu->bars) {
-        row.bar_kind = BAR_VALUE_AT_MOST;
-        row.bar = bar;
-    }
+    bench_fill(&row, &measured, each);
+    if (bar > 0 && gpu->bars)
+        bench_bar(&row, BAR_VALUE_AT_MOST, bar);
     if (side->what == EXPLORE) {
         row.plot = PLOT_CUDA;
         row.x = size;
         snprintf(row.series, sizeof row.series, "cuda, %.20s", id);
     }
-    snprintf(row.note, sizeof row.note, "%s; %.3g G/s, %.3g in %.3g ms",
-             side->what == EXPLORE ? "a state"
-             : side->what == WRITE ? "a transition, written out"
-                                   : "a transition, counted",
-             each / measured.median, each, measured.median / 1e6);
+    bench_note(&row, "%s; %.3g G/s, %.3g in %.3g ms",
+               side->what == EXPLORE ? "a state"
+               : side->what == WRITE ? "a transition, written out"
+                                     : "a transition, counted",
+               each / measured.median, each, measured.median / 1e6);
     return bench_add(bench, &row);
 }
 
@@ -105,8 +96,7 @@ static gordian_status circuit_row(const struct gpu_bench *gpu, const gordian_cir
         status = compose_device_take_all(side.device, 0, error);
     else if (status == GORDIAN_OK && side.what != EXPLORE)
         status = compose_device_explore(side.device, &states, error);
-    if (status == GORDIAN_OK)
-        status = measure(gpu, &side, id, size, bar);
+    THEN(status, measure(gpu, &side, id, size, bar));
     compose_device_close(side.device);
     return status;
 }
@@ -118,8 +108,7 @@ static gordian_status row(const struct gpu_bench *gpu, const char *kind, uint32_
     gordian_circuit *circuit;
     gordian_status status =
         bench_circuit(&circuit, kind, size, 1, NULL, gpu->compose->bench->error);
-    if (status == GORDIAN_OK)
-        status = circuit_row(gpu, circuit, size, side, id, bar);
+    THEN(status, circuit_row(gpu, circuit, size, side, id, bar));
     gordian_circuit_close(circuit);
     return status;
 }
@@ -158,17 +147,15 @@ static gordian_status product_rows(const struct gpu_bench *gpu)
             (struct gpu_side){.what = WRITE,
                               .transitions = 2 * pell(chain + 1) - (UINT64_C(1) << chain)},
             "write/chain", 1.0 / 5);
-    if (status == GORDIAN_OK)
-        status = row(gpu, "circuit-chain", large,
+    THEN(status, row(gpu, "circuit-chain", large,
                      (struct gpu_side){.what = COUNT,
                                        .transitions = 2 * pell(large + 1) - (UINT64_C(1) << large)},
-                     "count/chain", 0);
-    if (status == GORDIAN_OK)
-        status = row(
-            gpu, "circuit-apart", apart,
-            (struct gpu_side){.what = COUNT_ALL,
-                              .transitions = (UINT64_C(1) << 2 * apart) - (UINT64_C(1) << apart)},
-            "full/apart", 1.0 / 30);
+                     "count/chain", 0));
+    THEN(status,
+         row(gpu, "circuit-apart", apart,
+             (struct gpu_side){.what = COUNT_ALL,
+                               .transitions = (UINT64_C(1) << 2 * apart) - (UINT64_C(1) << apart)},
+             "full/apart", 1.0 / 30));
     if (status == GORDIAN_OK)
         status =
             row(gpu, "circuit-apart", more,
@@ -214,9 +201,9 @@ static gordian_status model_rows(const struct gpu_bench *gpu)
                        compose_model_open(&model, i, which, &status, gpu->compose->bench->error);
          i++) {
         snprintf(id, sizeof id, "models/%s", model.name);
-        if (status == GORDIAN_OK)
-            status = circuit_row(gpu, model.circuit, model.size,
-                                 (struct gpu_side){.what = EXPLORE, .states = model.states}, id, 0);
+        THEN(status,
+             circuit_row(gpu, model.circuit, model.size,
+                         (struct gpu_side){.what = EXPLORE, .states = model.states}, id, 0));
         gordian_circuit_close(model.circuit);
     }
     return status;
@@ -236,12 +223,9 @@ gordian_status compose_gpu_rows(const struct compose_bench *compose)
     snprintf(bench->device, sizeof bench->device, "%.90s%s", info.name,
              info.emulated ? " (its times mean nothing)" : "");
     gordian_status status = chain_rows(&gpu);
-    if (status == GORDIAN_OK)
-        status = product_rows(&gpu);
-    if (status == GORDIAN_OK)
-        status = general_rows(&gpu);
-    if (status == GORDIAN_OK)
-        status = model_rows(&gpu);
+    THEN(status, product_rows(&gpu));
+    THEN(status, general_rows(&gpu));
+    THEN(status, model_rows(&gpu));
     gpu_close(gpu.gpu);
     return status;
 }

@@ -106,13 +106,11 @@ static gordian_status add_model(struct bench *bench, const struct compose_model 
 {
     double count = (double)states;
     struct bench_row row = bench_row("ns", "compose/models/%s-%u/cpu", model->name, model->size);
-    row.value = ours->median / count;
-    row.p99 = ours->p99 / count;
+    bench_fill(&row, ours, count);
     int used = snprintf(row.note, sizeof row.note, "a state of %llu, one thread; %.3g million/s",
                         (unsigned long long)states, count / ours->median * 1e3);
     if (theirs) {
-        row.baseline = "SPIN";
-        row.baseline_value = theirs->median / count;
+        bench_against(&row, "SPIN", theirs, count);
         snprintf(row.note + used, sizeof row.note - (size_t)used, ", SPIN %.3g",
                  count / theirs->median * 1e3);
     } else {
@@ -138,9 +136,8 @@ static gordian_status measure_model(struct bench *bench, const struct compose_mo
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
                       "%s of %u: SPIN finds %llu states, not %llu", model->name, model->size,
                       (unsigned long long)spin.states, (unsigned long long)cpu.result.states);
-    if (status == GORDIAN_OK)
-        status = add_model(bench, model, cpu.result.states, &sides[0], have_spin ? &sides[1] : NULL,
-                           spin.why);
+    THEN(status, add_model(bench, model, cpu.result.states, &sides[0], have_spin ? &sides[1] : NULL,
+                           spin.why));
     if (have_spin)
         spin_close(&spin);
     compose_side_free(&cpu);
@@ -157,8 +154,7 @@ gordian_status compose_models_rows(const struct compose_bench *compose)
     for (size_t i = 0; compose->cpu && status == GORDIAN_OK &&
                        compose_model_open(&model, i, which, &status, bench->error);
          i++) {
-        if (status == GORDIAN_OK)
-            status = measure_model(bench, &model);
+        THEN(status, measure_model(bench, &model));
         gordian_circuit_close(model.circuit);
     }
     return status;

@@ -85,25 +85,18 @@ static gordian_status add_rows(const struct compose_bench *compose, struct ranks
     for (size_t i = 0; i < count; i++) {
         unsigned number = 1u << i;
         struct bench_row row = bench_row("ms", "compose/ranks/%s-%u-%u/mpi", kind, size, number);
-        row.value = sides[i].median / 1e6;
-        row.p99 = sides[i].p99 / 1e6;
+        bench_fill(&row, &sides[i], 1e6);
         row.plot = "MPI ranks on one machine: reachable states (ms)";
         row.x = number;
         snprintf(row.series, sizeof row.series, "mpi, %s of %u", kind, size);
         if (i > 0) {
-            row.baseline = "1 rank";
-            row.baseline_value = sides[0].median / 1e6;
+            bench_against(&row, "1 rank", &sides[0], 1e6);
         }
-        if (number == 2 && compose->cores >= 2) {
-            row.bar_kind = BAR_AT_LEAST;
-            row.bar = 1.7;
-        }
-        if (number == 16 && !compose->bench->options->quick) {
-            row.bar_kind = BAR_AT_LEAST;
-            row.bar = 8;
-        }
-        snprintf(row.note, sizeof row.note, "%.3g million states/s",
-                 (double)ranks[i].states / sides[i].median * 1e3);
+        if (number == 2 && compose->cores >= 2)
+            bench_bar(&row, BAR_AT_LEAST, 1.7);
+        if (number == 16 && !compose->bench->options->quick)
+            bench_bar(&row, BAR_AT_LEAST, 8);
+        bench_note(&row, "%.3g million states/s", (double)ranks[i].states / sides[i].median * 1e3);
         TRY(bench_add(compose->bench, &row));
     }
     return GORDIAN_OK;
@@ -135,8 +128,7 @@ static gordian_status measure(const struct compose_bench *compose, const struct 
 static gordian_status circuit_rows(const struct compose_bench *compose, struct ranks *ranks)
 {
     gordian_status status = write_circuit(ranks, compose->bench->error);
-    if (status == GORDIAN_OK)
-        status = measure(compose, ranks);
+    THEN(status, measure(compose, ranks));
     unlink(ranks->file);
     return status;
 }

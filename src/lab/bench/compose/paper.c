@@ -85,16 +85,13 @@ static gordian_status add_result(struct bench *bench, const struct compose_thesi
                                  const char *who, const struct bench_side *side)
 {
     struct bench_row row = bench_row("ms", "compose/paper/products-%u/%s", paper->iterations, who);
-    row.value = side->median / 1e6;
-    row.p99 = side->p99 / 1e6;
+    bench_fill(&row, side, 1e6);
     row.paper_cpu = paper->e8400;
     row.paper_gpu = paper->gtx570;
-    row.plot = "The thesis's products of two four-state automata (ms)";
-    row.x = paper->iterations;
-    snprintf(row.series, sizeof row.series, "%s", who);
-    snprintf(row.note, sizeof row.note,
-             "256 cells each; the thesis's are the E8400 and the GTX 570; T7100: %.3g ms",
-             paper->t7100);
+    bench_curve(&row, "The thesis's products of two four-state automata (ms)", who,
+                paper->iterations);
+    bench_note(&row, "256 cells each; the thesis's are the E8400 and the GTX 570; T7100: %.3g ms",
+               paper->t7100);
     return bench_add(bench, &row);
 }
 

@@ -60,8 +60,7 @@ static gordian_status compose_once(const struct our_side *side, gordian_error *e
         return status;
     status = side->reachable ? compose_device_explore(device, &states, error)
                              : compose_device_take_all(device, 0, error);
-    if (status == GORDIAN_OK)
-        status = write_rows(side, device, error);
+    THEN(status, write_rows(side, device, error));
     compose_device_close(device);
     return status;
 }
@@ -86,10 +85,8 @@ static gordian_status make_tree(struct published_side *side, gordian_error *erro
     size_t count = side->circuit->factor_count;
     TRY(product_of_circuit(&factors, side->circuit, &place.memory, error));
     gordian_status status = product_states(factors, count, &states, error);
-    if (status == GORDIAN_OK)
-        status = product_tree(&place, factors, count, 0, states, &product, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(side->gpu, error);
+    THEN(status, product_tree(&place, factors, count, 0, states, &product, error));
+    THEN(status, gpu_wait(side->gpu, error));
     product_free(&place, &product);
     product_factors_free(factors, count, &place.memory);
     return status;
@@ -140,10 +137,8 @@ static gordian_status measure_both(const struct published_bench *published, stru
     struct bench_effort effort = effort_for(published, theirs->fifos);
     bench_progress(bench, "%s", row->id);
     gordian_status status = bench_measure(bench, sides, 2, &effort);
-    row->value = sides[0].median / 1e6;
-    row->p99 = sides[0].p99 / 1e6;
-    row->baseline = "as published";
-    row->baseline_value = sides[1].median / 1e6;
+    bench_fill(row, &sides[0], 1e6);
+    bench_against(row, "as published", &sides[1], 1e6);
     return status;
 }
 
@@ -158,8 +153,8 @@ static gordian_status table_row(const struct published_bench *published,
     TRY(measure_both(published, ours, theirs, &row));
     row.paper_cpu = thesis->e8400;
     row.paper_gpu = thesis->gtx570;
-    snprintf(
-        row.note, sizeof row.note,
+    bench_note(
+        &row,
         "256 cells, the factors there already; as published a launch each, %.3g ms between the "
         "device's marks",
         theirs->time.device / 1e6);
@@ -175,12 +170,9 @@ static gordian_status table_rows(const struct published_bench *published)
     gordian_compose_options options;
     gordian_compose_options_init(&options);
     gordian_status status = bench_paper_circuit(&ours.circuit, error);
-    if (status == GORDIAN_OK)
-        status = compose_device_open(&ours.device, ours.gpu, NULL, ours.circuit, &options, error);
-    if (status == GORDIAN_OK)
-        status = compose_device_take_all(ours.device, 0, error);
-    if (status == GORDIAN_OK)
-        status = measure_product_open(&theirs.measure, published->gpu, NULL, error);
+    THEN(status, compose_device_open(&ours.device, ours.gpu, NULL, ours.circuit, &options, error));
+    THEN(status, compose_device_take_all(ours.device, 0, error));
+    THEN(status, measure_product_open(&theirs.measure, published->gpu, NULL, error));
     for (size_t i = 0; i < COMPOSE_THESIS_SIZES && status == GORDIAN_OK; i++)
         if (!quick || i == COMPOSE_THESIS_SIZES - 1)
             status = table_row(published, &compose_thesis[i], &ours, &theirs);
@@ -201,12 +193,11 @@ static gordian_status core_row(struct bench *bench, const struct compose_thesis 
     theirs->iterations = thesis->iterations;
     bench_progress(bench, "%s", row.id);
     TRY(bench_measure(bench, &side, 1, &effort));
-    row.value = side.median / 1e6;
-    row.p99 = side.p99 / 1e6;
+    bench_fill(&row, &side, 1e6);
     row.paper_cpu = thesis->e8400;
     row.paper_gpu = thesis->gtx570;
-    snprintf(
-        row.note, sizeof row.note,
+    bench_note(
+        &row,
         "as published, one core, from matrices that are there; compose/paper/products-%u is ours",
         thesis->iterations);
     return bench_add(bench, &row);
@@ -244,14 +235,12 @@ static gordian_status tree_row(const struct published_bench *published, const ch
         return bench_skip(bench, row.id, bench->error->message);
     if (status != GORDIAN_OK)
         return status;
-    if (apart && size == BAR_FIFOS && published->bars) {
-        row.bar_kind = BAR_AT_LEAST;
-        row.bar = BAR_RATIO;
-    }
-    snprintf(row.note, sizeof row.note,
-             "as published: products of pairs in halving iterations, %.3g cells in the end, each "
-             "thread counting up to its states",
-             (double)(UINT64_C(1) << 2 * size));
+    if (apart && size == BAR_FIFOS && published->bars)
+        bench_bar(&row, BAR_AT_LEAST, BAR_RATIO);
+    bench_note(&row,
+               "as published: products of pairs in halving iterations, %.3g cells in the end, each "
+               "thread counting up to its states",
+               (double)(UINT64_C(1) << 2 * size));
     return bench_add(bench, &row);
 }
 
@@ -278,10 +267,8 @@ static gordian_status device_rows(const struct compose_bench *compose)
     published.emulated = info.emulated;
     published.bars = info.major == 9 && !info.emulated;
     gordian_status status = gpu_add_kernels(published.gpu, &published_kernels, bench->error);
-    if (status == GORDIAN_OK)
-        status = table_rows(&published);
-    if (status == GORDIAN_OK)
-        status = tree_rows(&published);
+    THEN(status, table_rows(&published));
+    THEN(status, tree_rows(&published));
     gpu_close(published.gpu);
     return status;
 }

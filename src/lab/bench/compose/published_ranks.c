@@ -10,6 +10,7 @@
  * was not said what to do.
  */
 #include "foundation/base/clock.h"
+#include "foundation/base/error.h"
 #include "lab/published/compose/measure_product.h"
 
 #include <inttypes.h>
@@ -49,9 +50,8 @@ static int make_product(uint32_t fifos, bool on_device)
     gordian_status status = on_device ? open_device(&gpu, rank, &error) : GORDIAN_OK;
     MPI_Barrier(MPI_COMM_WORLD); /* so that all start at once: for the clock's sake alone */
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = measure_product_part(gpu, fifos, (uint32_t)rank, (uint32_t)ranks, NULL, &mine,
-                                      &time, &error);
+    THEN(status, measure_product_part(gpu, fifos, (uint32_t)rank, (uint32_t)ranks, NULL, &mine,
+                                      &time, &error));
     bool good = add_up(mine, status == GORDIAN_OK, &all);
     double seconds = (double)(clock_ns() - start) / 1e9;
     gpu_close(gpu);

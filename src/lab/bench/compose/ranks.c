@@ -36,14 +36,12 @@ static gordian_status add_rows(const struct compose_bench *compose, const struct
     for (size_t i = 0; i < count; i++) {
         struct bench_row row =
             bench_row("ms", "compose/published/apart-%u-%u/ranks", fifos, 1u << i);
-        row.value = sides[i].median / 1e6;
-        row.p99 = sides[i].p99 / 1e6;
+        bench_fill(&row, &sides[i], 1e6);
         if (i > 0) {
-            row.baseline = "1 rank";
-            row.baseline_value = sides[0].median / 1e6;
+            bench_against(&row, "1 rank", &sides[0], 1e6);
         }
-        snprintf(row.note, sizeof row.note,
-                 "rows of the published product, each rank's its own; only counts are sent");
+        bench_note(&row,
+                   "rows of the published product, each rank's its own; only counts are sent");
         TRY(bench_add(compose->bench, &row));
     }
     return GORDIAN_OK;

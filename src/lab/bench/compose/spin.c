@@ -23,13 +23,6 @@ static bool write_chain(FILE *model, uint32_t size)
                    1u << (size - 1)) > 0;
 }
 
-static bool write_circuit(FILE *model, const gordian_circuit *circuit)
-{
-    int fd = fileno(model);
-    gordian_writer writer = gordian_writer_fd(&fd);
-    return gordian_circuit_write(circuit, GORDIAN_FORMAT_PROMELA, &writer, NULL) == GORDIAN_OK;
-}
-
 /* Of the circuit, or of a chain. */
 static bool write_model(const char *folder, const gordian_circuit *circuit, uint32_t size)
 {
@@ -38,7 +31,11 @@ static bool write_model(const char *folder, const gordian_circuit *circuit, uint
     FILE *model = fopen(path, "we");
     if (!model)
         return false;
-    bool written = circuit ? write_circuit(model, circuit) : write_chain(model, size);
+    int fd = fileno(model);
+    gordian_writer writer = gordian_writer_fd(&fd);
+    bool written = circuit ? gordian_circuit_write(circuit, GORDIAN_FORMAT_PROMELA, &writer,
+                                                   NULL) == GORDIAN_OK
+                           : write_chain(model, size);
     return fclose(model) == 0 && written;
 }
 
@@ -93,12 +90,6 @@ static double number_before(const char *text, const char *phrase)
     return strtod(at, NULL);
 }
 
-static double number_after(const char *text, const char *phrase)
-{
-    const char *at = strstr(text, phrase);
-    return at ? strtod(at + strlen(phrase), NULL) : 0;
-}
-
 gordian_status spin_run(void *context, double *ns, gordian_error *error)
 {
     static const char *const verify[] = {"./pan", "-w22", "-c0",
@@ -109,7 +100,8 @@ gordian_status spin_run(void *context, double *ns, gordian_error *error)
     if (!child_run(spin->folder, verify, report, sizeof report))
         return fail(error, GORDIAN_STATUS_INPUT, "SPIN's verifier failed");
     *ns = (double)(clock_ns() - start);
-    double said = number_after(report, "elapsed time ");
+    const char *elapsed = strstr(report, "elapsed time ");
+    double said = elapsed ? strtod(elapsed + strlen("elapsed time "), NULL) : 0;
     if (said >= 0.05) /* it tells hundredths of a second */
         *ns = said * 1e9;
     spin->states = (uint64_t)number_before(report, "states, stored");

@@ -111,11 +111,9 @@ static gordian_status run_grants(void *context, double *ns, gordian_error *error
     uint64_t start = clock_ns();
     for (uint32_t i = 0; i < GRANTS && status == GORDIAN_OK; i++) {
         status = gordian_request(load->chain.system, id, id, 1, NULL, error);
-        if (status == GORDIAN_OK)
-            status = gordian_release(load->chain.system, id, id, 1, NULL, error);
+        THEN(status, gordian_release(load->chain.system, id, id, 1, NULL, error));
     }
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(&load->chain, error);
+    THEN(status, long_chain_settle(&load->chain, error));
     *ns = (double)(clock_ns() - start) / (2 * GRANTS);
     return status;
 }
@@ -165,8 +163,7 @@ static gordian_status memory_row(const struct occasion *at, struct load *loads, 
         row.baseline = "cuda";
         row.baseline_value = (double)bytes[1] / (1 << 20);
     }
-    snprintf(row.note, sizeof row.note, "device memory; %.2f MiB of it in use",
-             (double)used[0] / (1 << 20));
+    bench_note(&row, "device memory; %.2f MiB of it in use", (double)used[0] / (1 << 20));
     snprintf(row.series, sizeof row.series, "cuda-blocks");
     return cuda_add(at->cuda, &row, 0);
 }
@@ -178,10 +175,10 @@ static gordian_status timed_row(const struct occasion *at, struct load *loads, s
     struct bench_effort effort = cuda_effort(at->cuda, 1);
     TRY(bench_measure(at->cuda->bench, sides, count, &effort));
     struct bench_row row = begin_row(at, "us", timed->id);
-    cuda_fill(&row, &sides[0], 1e3);
+    bench_fill(&row, &sides[0], 1e3);
     if (count > 1)
         cuda_compare(&row, "cuda", &sides[1], 1e3);
-    snprintf(row.note, sizeof row.note, "%s", timed->note);
+    bench_note(&row, "%s", timed->note);
     snprintf(row.series, sizeof row.series, "cuda-blocks");
     return cuda_add(at->cuda, &row, 0);
 }
@@ -204,8 +201,7 @@ static gordian_status load_rows(const struct occasion *at, uint32_t length, uint
     bench_progress(at->cuda->bench, "%s%u held of %u, %s chains, cuda-blocks", at->model,
                    at->holders->held, at->holders->size, at->chains);
     gordian_status status = draw_ids(at->cuda, at->holders, at->holders->held + 1, &ids);
-    if (status == GORDIAN_OK)
-        status = open_load(&loads[0], "cuda-blocks", at->holders, length, units, ids, error);
+    THEN(status, open_load(&loads[0], "cuda-blocks", at->holders, length, units, ids, error));
     if (status == GORDIAN_OK) {
         status = open_load(&loads[1], "cuda", at->holders, length, units, ids, error);
         bool whole = status != GORDIAN_STATUS_MEMORY;
@@ -218,15 +214,6 @@ static gordian_status load_rows(const struct occasion *at, uint32_t length, uint
     return status;
 }
 
-static gordian_status holders_rows(const struct cuda_bench *cuda, const struct holders *holders,
-                                   bool multi)
-{
-    struct occasion at = {cuda, holders, multi ? "multi/" : "", "short"};
-    gordian_status status = load_rows(&at, SHORT, multi ? 2 : 1);
-    at.chains = "long";
-    return status == GORDIAN_OK ? load_rows(&at, holders->held, multi ? 2 : 1) : status;
-}
-
 gordian_status detect_blocks_rows(struct bench *bench)
 {
     if (!bench_wants(bench, "cuda-blocks"))
@@ -237,7 +224,12 @@ gordian_status detect_blocks_rows(struct bench *bench)
     struct cuda_bench cuda;
     gordian_status status = cuda_begin(bench, &cuda);
     for (size_t i = 0; i < 2 * sizeof all_holders / sizeof *all_holders; i++)
-        if (status == GORDIAN_OK && cuda_takes(&cuda, all_holders[i / 2].scale))
-            status = holders_rows(&cuda, &all_holders[i / 2], i % 2);
+        if (cuda_takes(&cuda, all_holders[i / 2].scale)) {
+            const struct holders *holders = &all_holders[i / 2];
+            struct occasion at = {&cuda, holders, i % 2 ? "multi/" : "", "short"};
+            THEN(status, load_rows(&at, SHORT, i % 2 ? 2 : 1));
+            at.chains = "long";
+            THEN(status, load_rows(&at, holders->held, i % 2 ? 2 : 1));
+        }
     return status;
 }

@@ -91,13 +91,6 @@ static gordian_status open_breaks(struct bench *bench, struct breaks *breaks)
                                               &sum, bench->error);
 }
 
-static void close_breaks(struct bench *bench, struct breaks *breaks)
-{
-    gordian_close(breaks->system);
-    chase_close(&breaks->chase, &bench->memory);
-    memory_free(&bench->memory, breaks);
-}
-
 static gordian_status cancel_row(struct bench *bench, const struct gen_trace *trace)
 {
     struct breaks *breaks = memory_zeroed(&bench->memory, sizeof *breaks);
@@ -107,22 +100,19 @@ static gordian_status cancel_row(struct bench *bench, const struct gen_trace *tr
     gordian_status status = open_breaks(bench, breaks);
     struct bench_side sides[2] = {{breaks, run_sparse, 0, 0}, {breaks, run_chase, 0, 0}};
     struct bench_effort effort = {3, 15, 400, bench->options->quick ? 0.4 : 3};
-    if (status == GORDIAN_OK) {
-        make_rounds(breaks);
-        status = bench_measure(bench, sides, 2, &effort);
-    }
-    close_breaks(bench, breaks);
+    make_rounds(breaks);
+    THEN(status, bench_measure(bench, sides, 2, &effort));
+    gordian_close(breaks->system);
+    chase_close(&breaks->chase, &bench->memory);
+    memory_free(&bench->memory, breaks);
     if (status != GORDIAN_OK)
         return status;
     struct bench_row row = bench_row("us", "detect/single/cancel-%u/sparse", trace->processes);
-    row.value = sides[0].median / 1000;
-    row.p99 = sides[0].p99 / 1000;
-    row.baseline = "chase";
-    row.baseline_value = sides[1].median / 1000;
-    row.plot = "A wait given up in the middle of a chain, and what follows";
-    snprintf(row.series, sizeof row.series, "sparse");
+    bench_fill(&row, &sides[0], 1000);
+    bench_against(&row, "chase", &sides[1], 1000);
+    bench_curve(&row, "A wait given up in the middle of a chain, and what follows", "sparse",
+                trace->processes);
     snprintf(row.baseline_series, sizeof row.baseline_series, "chase");
-    row.x = trace->processes;
     return bench_add(bench, &row);
 }
 

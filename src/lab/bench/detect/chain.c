@@ -74,8 +74,7 @@ static gordian_status sparse_again(void *context, double *ns, gordian_error *err
     uint64_t start = work_ns();
     for (unsigned i = 0; i < 2 * count && status == GORDIAN_OK; i += 2) {
         status = gordian_feed(chain->system, &chain->pairs[i], &result, error);
-        if (status == GORDIAN_OK)
-            status = gordian_feed(chain->system, &chain->pairs[i + 1], &cancelled, error);
+        THEN(status, gordian_feed(chain->system, &chain->pairs[i + 1], &cancelled, error));
         deadlocks += result.outcome == GORDIAN_OUTCOME_DEADLOCK;
     }
     *ns = (double)(work_ns() - start) / count;
@@ -142,10 +141,8 @@ static gordian_status measure(struct bench *bench, struct chain *chain, bool aga
         chase_place(&chain->chase, chain->trace->events, chain->trace->event_count - 1);
     }
     gordian_status status = bench_measure(bench, sides, 2, &effort);
-    row->value = sides[0].median / 1000;
-    row->p99 = sides[0].p99 / 1000;
-    row->baseline = "chase";
-    row->baseline_value = sides[1].median / 1000;
+    bench_fill(row, &sides[0], 1000);
+    bench_against(row, "chase", &sides[1], 1000);
     return status;
 }
 
@@ -159,21 +156,17 @@ static gordian_status chain_rows(struct bench *bench, unsigned size, unsigned or
     options.kind = "chain";
     options.processes = sizes[size];
     options.order = orders[order];
-    gordian_status status = gen_events(&options, &trace, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gen_events(&options, &trace, bench->error));
     struct chain chain = {.trace = &trace};
-    status = prepare(bench, &chain);
+    gordian_status status = prepare(bench, &chain);
     for (unsigned again = 0; again < 2 && status == GORDIAN_OK; again++) {
         struct bench_row *row = &rows[again];
         bench_progress(bench, "chain of %u, %s", sizes[size], orders[order]);
         *row = bench_row("us", "detect/single/chain-%u-%s%s/sparse", sizes[size], orders[order],
                          again ? "-again" : "");
         status = measure(bench, &chain, again, row);
-        if (sizes[size] == 8192) {
-            row->bar_kind = BAR_AT_LEAST;
-            row->bar = 10;
-        }
+        if (sizes[size] == 8192)
+            bench_bar(row, BAR_AT_LEAST, 10);
         row->paper_cpu = paper_cpu_us[size];
         row->paper_gpu = paper_gpu_us[size];
         row->plot = "Last block of a chain";
@@ -182,8 +175,7 @@ static gordian_status chain_rows(struct bench *bench, unsigned size, unsigned or
         snprintf(row->baseline_series, sizeof row->baseline_series, "chase, %s%s", orders[order],
                  again ? ", again" : "");
         row->x = sizes[size];
-        if (status == GORDIAN_OK)
-            status = bench_add(bench, row);
+        THEN(status, bench_add(bench, row));
     }
     gordian_close(chain.system);
     chase_close(&chain.chase, &bench->memory);
@@ -207,13 +199,12 @@ static gordian_status summary_rows(struct bench *bench, struct bench_row (*rows)
         row.baseline = "1024";
         row.baseline_value = rows[0][way].value;
         row.ratio = row.value / row.baseline_value;
-        row.bar_kind = BAR_AT_MOST;
-        row.bar = 2.5;
+        bench_bar(&row, BAR_AT_MOST, 2.5);
         status = bench_add(bench, &row);
     }
     if (status != GORDIAN_OK)
         return status;
-    snprintf(worst.note, sizeof worst.note, "the worst of the four above: %s", worst.id);
+    bench_note(&worst, "the worst of the four above: %s", worst.id);
     snprintf(worst.id, sizeof worst.id, "detect/single/chain-8192/sparse");
     worst.plot = NULL;
     return bench_add(bench, &worst);

@@ -73,9 +73,8 @@ static gordian_status run_check(void *context, double *ns, gordian_error *error)
     /* A newcomer that does nothing: no answer can be left over from the last time. */
     gordian_status status = gordian_snapshot_add_process(check->snapshot, &id, error);
     uint64_t start = work_ns();
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_check_for(check->snapshot, &(gordian_check_options){"sparse", 1},
-                                            &report, error);
+    THEN(status, gordian_snapshot_check_for(check->snapshot, &(gordian_check_options){"sparse", 1},
+                                            &report, error));
     *ns = (double)(work_ns() - start);
     return status == GORDIAN_OK ? same_cycles(check, report.part_count, "sparse", error) : status;
 }
@@ -141,12 +140,10 @@ static gordian_status run_igraph(void *context, double *ns, gordian_error *error
 {
     struct check *check = context;
     igraph_vector_int_t sizes;
-    gordian_status status = from_igraph(igraph_vector_int_init(&sizes, 0), error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(from_igraph(igraph_vector_int_init(&sizes, 0), error));
     igraph_integer_t count;
     uint64_t start = work_ns();
-    status = from_igraph(
+    gordian_status status = from_igraph(
         igraph_connected_components(&check->graph, NULL, &sizes, &count, IGRAPH_STRONG), error);
     *ns = (double)(work_ns() - start);
     size_t cycles = 0; /* a component of one is none: nothing points at itself here */
@@ -193,15 +190,12 @@ static gordian_status measure(struct bench *bench, struct check *check)
     TRY(bench_measure(bench, sides, BASELINE ? 2 : 1, &effort));
     struct bench_row row = bench_row("ms", "detect/check/%s-%u/sparse", check->options->kind,
                                      check->options->processes);
-    row.value = sides[0].median / 1e6;
-    row.p99 = sides[0].p99 / 1e6;
-    row.baseline = BASELINE;
-    row.baseline_value = sides[1].median / 1e6;
-    row.bar_kind = BASELINE ? BAR_AT_LEAST : BAR_NONE;
-    row.bar = 3;
-    snprintf(row.note, sizeof row.note, "%u processes + %u resources, %zu cycles%s",
-             check->options->processes, check->options->processes, check->cycles,
-             BASELINE ? "" : "; igraph is not installed, so there is no baseline");
+    bench_fill(&row, &sides[0], 1e6);
+    bench_against(&row, BASELINE, &sides[1], 1e6);
+    bench_bar(&row, BASELINE ? BAR_AT_LEAST : BAR_NONE, 3);
+    bench_note(&row, "%u processes + %u resources, %zu cycles%s", check->options->processes,
+               check->options->processes, check->cycles,
+               BASELINE ? "" : "; igraph is not installed, so there is no baseline");
     return bench_add(bench, &row);
 }
 
@@ -222,8 +216,7 @@ static gordian_status check_row(struct bench *bench, const char *kind, uint32_t 
     struct check check = {.options = &options};
     bench_progress(bench, "check, %s of %u + %u", kind, size, size);
     gordian_status status = detect_snapshot(&check.snapshot, &options, bench->error);
-    if (status == GORDIAN_OK)
-        status = open_igraph(&check, bench->error);
+    THEN(status, open_igraph(&check, bench->error));
     if (status == GORDIAN_OK) {
         status = measure(bench, &check);
         close_igraph(&check);

@@ -70,25 +70,17 @@ struct check_kind {
     bool units;
 };
 
-/* "3e7": sizes are a digit and zeros. */
-static void write_size(char text[16], uint32_t size)
-{
-    unsigned zeros = 0;
-    for (; size >= 10; size /= 10)
-        zeros++;
-    snprintf(text, 16, "%ue%u", size, zeros);
-}
-
 static gordian_status add_rows(const struct cuda_bench *cuda, struct judged *judged,
                                const struct check_kind *kind)
 {
     const uint32_t size = judged->snapshot->process_count;
-    char size_text[16];
-    write_size(size_text, size);
+    unsigned digit = size, zeros = 0; /* "3e7": sizes are a digit and zeros */
+    for (; digit >= 10; digit /= 10)
+        zeros++;
     for (unsigned stage = 0; stage < STAGES; stage++) {
         double *samples = judged->samples[stage];
-        struct bench_row row =
-            bench_row("ms", "detect/cuda/check/%s-%s%s", kind->name, size_text, stage_names[stage]);
+        struct bench_row row = bench_row("ms", "detect/cuda/check/%s-%ue%u%s", kind->name, digit,
+                                         zeros, stage_names[stage]);
         row.value = bench_median(samples, judged->count) / 1e3;
         row.p99 = bench_p99(samples, judged->count) / 1e3;
         if (stage == KERNELS) {
@@ -97,9 +89,8 @@ static gordian_status add_rows(const struct cuda_bench *cuda, struct judged *jud
             row.plot = "check of a snapshot (ms)";
             row.x = size;
             snprintf(row.series, sizeof row.series, "%s, kernels", kind->name);
-            snprintf(row.note, sizeof row.note,
-                     "%u processes + %u resources: %zu dead, %zu deadlocks", size,
-                     judged->snapshot->resource_count, judged->dead, judged->parts);
+            bench_note(&row, "%u processes + %u resources: %zu dead, %zu deadlocks", size,
+                       judged->snapshot->resource_count, judged->dead, judged->parts);
         }
         TRY(cuda_add(cuda, &row, stage == KERNELS && size == 100000000 ? kind->bar : 0));
     }
@@ -149,17 +140,14 @@ static gordian_status check_rows(const struct cuda_bench *cuda, struct gpu *gpu,
     bench_progress(cuda->bench, "check, %s of %u + %u, cuda", kind->name, size, size);
     struct judged judged = {.gpu = gpu};
     gordian_status status = make_snapshot(&judged.snapshot, kind, size, error);
-    if (status == GORDIAN_OK)
-        status = judge_here(&judged, error);
+    THEN(status, judge_here(&judged, error));
     /* The first one warms up: it is dropped. */
     const unsigned samples = cuda->info.emulated ? 1 : size > 20000000 ? 5 : SAMPLES_MOST;
-    if (status == GORDIAN_OK)
-        status = judge_there(&judged, error);
+    THEN(status, judge_there(&judged, error));
     judged.count = 0;
     for (unsigned i = 0; i < samples && status == GORDIAN_OK; i++)
         status = judge_there(&judged, error);
-    if (status == GORDIAN_OK)
-        status = add_rows(cuda, &judged, kind);
+    THEN(status, add_rows(cuda, &judged, kind));
     gordian_snapshot_close(judged.snapshot);
     return status;
 }

@@ -74,14 +74,11 @@ static gordian_status add_matrix(const struct cuda_bench *cuda, uint32_t size)
     gordian_error *error = cuda->bench->error;
     TRY(long_chain_open(&chain, "matrix", size, UNITS, error));
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
-    if (status == GORDIAN_OK)
-        status = measure_releases(cuda, &chain, 10, &side);
+    THEN(status, measure_releases(cuda, &chain, 10, &side));
     long_chain_close(&chain);
     struct bench_row row = bench_row("us", "detect/cuda/multi/reach-%u/matrix", size);
-    cuda_fill(&row, &side, 1e3);
-    row.plot = "Reachability after a release (us)";
-    row.x = size;
-    snprintf(row.series, sizeof row.series, "matrix");
+    bench_fill(&row, &side, 1e3);
+    bench_curve(&row, "Reachability after a release (us)", "matrix", size);
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
@@ -104,13 +101,10 @@ static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *g
     sides[1] = (struct bench_side){&whole, run_reach, 0, 0};
     sides[2] = sides[0];
     status = bench_measure(cuda->bench, sides, 2, &effort);
-    if (status == GORDIAN_OK)
-        status = check_reach(state, length, error);
+    THEN(status, check_reach(state, length, error));
     options.tensor = false;
-    if (status == GORDIAN_OK)
-        status = cuda_lmdda_tune(state, &options, error);
-    if (status == GORDIAN_OK)
-        status = bench_measure(cuda->bench, &sides[2], 1, &effort);
+    THEN(status, cuda_lmdda_tune(state, &options, error));
+    THEN(status, bench_measure(cuda->bench, &sides[2], 1, &effort));
     cuda_lmdda.close(state);
     return status;
 }
@@ -121,20 +115,19 @@ static gordian_status add_reach(const struct cuda_bench *cuda, uint32_t size,
     struct bench_row row = bench_row("us", "detect/cuda/multi/reach-%u", size);
     struct bench_row whole = bench_row("us", "detect/cuda/multi/reach-%u-waited", size);
     struct bench_row words = bench_row("us", "detect/cuda/multi/reach-%u-words", size);
-    cuda_fill(&row, &sides[0], 1e3);
-    cuda_fill(&whole, &sides[1], 1e3);
-    cuda_fill(&words, &sides[2], 1e3);
+    bench_fill(&row, &sides[0], 1e3);
+    bench_fill(&whole, &sides[1], 1e3);
+    bench_fill(&words, &sides[2], 1e3);
     cuda_compare(&row, "sparse", &sides[3], 1e3);
     row.plot = words.plot = "Reachability after a release (us)";
     row.x = words.x = size;
     snprintf(words.series, sizeof words.series, "cuda, words");
-    snprintf(row.note, sizeof row.note,
-             "all of RP made anew, on the device; sparse: the release, which needs none of it");
-    snprintf(whole.note, sizeof whole.note, "the same with launches, transfers and waiting");
-    snprintf(words.note, sizeof words.note, "the same without the matrix units");
+    bench_note(&row,
+               "all of RP made anew, on the device; sparse: the release, which needs none of it");
+    bench_note(&whole, "the same with launches, transfers and waiting");
+    bench_note(&words, "the same without the matrix units");
     gordian_status status = cuda_add(cuda, &row, bar);
-    if (status == GORDIAN_OK)
-        status = cuda_add(cuda, &whole, 0);
+    THEN(status, cuda_add(cuda, &whole, 0));
     return status == GORDIAN_OK ? cuda_add(cuda, &words, 0) : status;
 }
 
@@ -148,13 +141,10 @@ static gordian_status reach_rows(const struct cuda_bench *cuda, struct gpu *gpu,
     bench_progress(cuda->bench, "reachability after a release, %u x %u, cuda", size, size);
     TRY(long_chain_open(&chain, "sparse", size, UNITS, error));
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
-    if (status == GORDIAN_OK)
-        status = measure_reach(cuda, gpu, &chain, sides);
-    if (status == GORDIAN_OK)
-        status = measure_releases(cuda, &chain, RELEASES, &sides[3]);
+    THEN(status, measure_reach(cuda, gpu, &chain, sides));
+    THEN(status, measure_releases(cuda, &chain, RELEASES, &sides[3]));
     long_chain_close(&chain);
-    if (status == GORDIAN_OK)
-        status = add_reach(cuda, size, sides, bar);
+    THEN(status, add_reach(cuda, size, sides, bar));
     return status == GORDIAN_OK && matrix ? add_matrix(cuda, size) : status;
 }
 

@@ -67,18 +67,15 @@ static gordian_status add_contest(const struct cuda_bench *cuda, const struct co
     struct bench_row row =
         bench_row(experiments[published->experiment].unit, "detect/published/%s-%u/%s",
                   experiments[published->experiment].id, published->size, name);
-    cuda_fill(&row, &sides[0], per_unit);
+    bench_fill(&row, &sides[0], per_unit);
     cuda_compare(&row, name, &sides[1], per_unit);
     if (published->player.method == PUBLISHED_METHOD_OSDDA_BITS ||
         published->player.method == PUBLISHED_METHOD_LMDDA_BITS)
         fill_paper(&row, published);
-    snprintf(row.note, sizeof row.note,
-             "cuda, beside the method as published, here: %.3g %s of it on the device",
-             published->time.device / per_unit, experiments[published->experiment].unit);
-    if (largest && cuda->bars) {
-        row.bar_kind = BAR_AT_LEAST;
-        row.bar = WANTED_RATIO;
-    }
+    bench_note(&row, "cuda, beside the method as published, here: %.3g %s of it on the device",
+               published->time.device / per_unit, experiments[published->experiment].unit);
+    if (largest && cuda->bars)
+        bench_bar(&row, BAR_AT_LEAST, WANTED_RATIO);
     return cuda_add(cuda, &row, 0);
 }
 
@@ -156,8 +153,7 @@ gordian_status cuda_published_rows(const struct cuda_bench *cuda)
     struct gpu *gpu;
     TRY(gpu_open_default(&gpu, &cuda->bench->memory, cuda->bench->error));
     gordian_status status = gpu_add_kernels(gpu, &published_kernels, cuda->bench->error);
-    if (status == GORDIAN_OK)
-        status = all_methods(cuda, gpu);
+    THEN(status, all_methods(cuda, gpu));
     gpu_close(gpu);
     return status;
 }

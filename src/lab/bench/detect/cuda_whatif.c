@@ -34,8 +34,7 @@ static gordian_status open_what_if(struct what_if *what_if, struct bench *bench,
         return fail_memory(bench->error);
     gordian_status status =
         long_chain_open(&what_if->chain, engine, size, first_units, bench->error);
-    if (status == GORDIAN_OK)
-        status = long_chain_build(&what_if->chain, true, NULL, &built, bench->error);
+    THEN(status, long_chain_build(&what_if->chain, true, NULL, &built, bench->error));
     return status;
 }
 
@@ -49,10 +48,8 @@ static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
     struct bench_effort effort = cuda_effort(cuda, 1);
     bench_progress(bench, "what would deadlock, %u x %u, cuda", size, size);
     gordian_status status = open_what_if(&both[0], bench, "cuda", size, first_units);
-    if (status == GORDIAN_OK)
-        status = open_what_if(&both[1], bench, "sparse", size, first_units);
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
+    THEN(status, open_what_if(&both[1], bench, "sparse", size, first_units));
+    THEN(status, bench_measure(bench, sides, 2, &effort));
     if (status == GORDIAN_OK &&
         memcmp(both[0].pairs, both[1].pairs, both[0].stride * size * sizeof *both[0].pairs) != 0)
         status = fail(bench->error, GORDIAN_STATUS_INPUT, "what if: cuda and sparse differ");
@@ -61,9 +58,9 @@ static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
         memory_free(&bench->memory, both[i].pairs);
     }
     struct bench_row row = bench_row("us", "detect/cuda/%swhat-if-%u", multi, size);
-    cuda_fill(&row, &sides[0], 1e3);
+    bench_fill(&row, &sides[0], 1e3);
     cuda_compare(&row, "sparse", &sides[1], 1e3);
-    snprintf(row.note, sizeof row.note, "all pairs, the array of answers filled in here");
+    bench_note(&row, "all pairs, the array of answers filled in here");
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 

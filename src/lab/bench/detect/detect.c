@@ -9,8 +9,7 @@ gordian_status detect_open(gordian_system **system, const char *engine,
     gordian_options_init(&options);
     options.engine = engine;
     gordian_status status = gordian_open(system, &options, error);
-    if (status == GORDIAN_OK)
-        status = gordian_reserve(*system, trace->processes, trace->resources, error);
+    THEN(status, gordian_reserve(*system, trace->processes, trace->resources, error));
     uint32_t id;
     for (uint32_t q = 0; q < trace->resources && status == GORDIAN_OK; q++)
         status = gordian_add_resource(*system, NULL, trace->units[q], &id, error);

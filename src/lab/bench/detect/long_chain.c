@@ -26,8 +26,7 @@ gordian_status long_chain_open_within(struct long_chain *chain, const char *engi
     options.engine = engine;
     *chain = (struct long_chain){.length = length, .first_units = first_units, .ids = ids};
     gordian_status status = gordian_open(&chain->system, &options, error);
-    if (status == GORDIAN_OK)
-        status = gordian_reserve(chain->system, size, size, error);
+    THEN(status, gordian_reserve(chain->system, size, size, error));
     uint32_t id, first = id_of(chain, 0);
     for (uint32_t i = 0; i < size && status == GORDIAN_OK; i++) {
         status = gordian_add_process(chain->system, NULL, &id, error);
@@ -84,17 +83,15 @@ static gordian_status release(struct long_chain *chain, uint32_t process, uint32
                            NULL, error);
 }
 
-gordian_status long_chain_round_trip(struct long_chain *chain, double *ns, gordian_error *error)
+gordian_status long_chain_round_trip(void *context, double *ns, gordian_error *error)
 {
+    struct long_chain *chain = context;
     gordian_status status = long_chain_settle(chain, error);
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = request(chain, 0, 0, GORDIAN_OUTCOME_GRANTED, error);
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(chain, error);
+    THEN(status, request(chain, 0, 0, GORDIAN_OUTCOME_GRANTED, error));
+    THEN(status, long_chain_settle(chain, error));
     *ns = since(start);
-    if (status == GORDIAN_OK)
-        status = release(chain, 0, 0, chain->first_units, error);
+    THEN(status, release(chain, 0, 0, chain->first_units, error));
     return status;
 }
 
@@ -115,8 +112,7 @@ gordian_status long_chain_build(struct long_chain *chain, bool far_end_first, do
         if (answers)
             answers[i] = since(asked);
     }
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(chain, error);
+    THEN(status, long_chain_settle(chain, error));
     *ns = since(start);
     return status;
 }
@@ -137,8 +133,7 @@ gordian_status long_chain_cancel(struct long_chain *chain, uint32_t process, dou
 {
     uint64_t start = clock_ns();
     gordian_status status = gordian_cancel(chain->system, id_of(chain, process), NULL, error);
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(chain, error);
+    THEN(status, long_chain_settle(chain, error));
     *ns = since(start);
     return status;
 }
@@ -149,11 +144,9 @@ gordian_status long_chain_block(struct long_chain *chain, uint32_t process, doub
     double ignored;
     gordian_status status = long_chain_cancel(chain, process, &ignored, error);
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = request(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error);
+    THEN(status, request(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error));
     *answer = since(start);
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(chain, error);
+    THEN(status, long_chain_settle(chain, error));
     *settled = since(start);
     return status;
 }
@@ -182,10 +175,8 @@ gordian_status long_chain_release_all(struct long_chain *chain, double *ns, gord
     uint64_t start = clock_ns();
     for (uint32_t q = chain->length - 1; q > 0 && status == GORDIAN_OK; q--)
         status = long_chain_release(chain, q, &one, error);
-    if (status == GORDIAN_OK)
-        status = release(chain, 0, 0, chain->first_units, error);
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(chain, error);
+    THEN(status, release(chain, 0, 0, chain->first_units, error));
+    THEN(status, long_chain_settle(chain, error));
     *ns = since(start) / chain->length;
     /* All but the last still hold what they were served. */
     for (uint32_t p = 0; p + 1 < chain->length && status == GORDIAN_OK; p++)
@@ -217,15 +208,6 @@ static size_t list_holds(struct long_chain *chain, gordian_edge *list)
     return count;
 }
 
-/* Random requests leave deadlocks behind: the next to measure starts afresh. */
-static gordian_status end_all(struct long_chain *chain, gordian_error *error)
-{
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t p = 0; p < chain->length && status == GORDIAN_OK; p++)
-        status = gordian_exit(chain->system, p, NULL, error);
-    return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;
-}
-
 gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed, unsigned rounds,
                                          double *ns, gordian_error *error)
 {
@@ -245,12 +227,14 @@ gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed
         for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
             status =
                 gordian_release(chain->system, list[i].process, list[i].resource, 1, NULL, error);
-        if (status == GORDIAN_OK)
-            status = long_chain_settle(chain, error);
+        THEN(status, long_chain_settle(chain, error));
         spent += since(start);
         releases += count;
     }
     memory_free(&memory, list);
     *ns = releases ? spent / (double)releases : 0;
-    return status == GORDIAN_OK ? end_all(chain, error) : status;
+    /* Random requests leave deadlocks behind: the next to measure starts afresh. */
+    for (uint32_t p = 0; p < chain->length && status == GORDIAN_OK; p++)
+        status = gordian_exit(chain->system, p, NULL, error);
+    return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;
 }

@@ -85,8 +85,7 @@ static gordian_status memory_row(struct bench *bench, const struct memory_load *
     struct loaded loaded = {.load = load};
     bench_progress(bench, "memory, %s", load->name);
     gordian_status status = gordian_open(&loaded.system, &options, bench->error);
-    if (status == GORDIAN_OK)
-        status = fill(bench, &loaded);
+    THEN(status, fill(bench, &loaded));
     double bytes = (double)counter.live;
     double nodes = (double)load->processes + load->resources;
     gordian_close(loaded.system);
@@ -99,11 +98,10 @@ static gordian_status memory_row(struct bench *bench, const struct memory_load *
     row.value = bytes / nodes;
     row.baseline = "budget";
     row.baseline_value = (64 * nodes + 16 * (double)loaded.edges) / nodes;
-    row.bar_kind = load->bar ? BAR_AT_LEAST : BAR_NONE;
-    row.bar = 1;
-    snprintf(row.note, sizeof row.note,
-             "bytes a process or resource, edges included: %.0f of them, %llu edges, %.0f bytes",
-             nodes, (unsigned long long)loaded.edges, bytes);
+    bench_bar(&row, load->bar ? BAR_AT_LEAST : BAR_NONE, 1);
+    bench_note(&row,
+               "bytes a process or resource, edges included: %.0f of them, %llu edges, %.0f bytes",
+               nodes, (unsigned long long)loaded.edges, bytes);
     return bench_add(bench, &row);
 }
 

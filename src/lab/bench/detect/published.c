@@ -87,22 +87,22 @@ static gordian_status play_list(struct play *play, size_t count, gordian_error *
 
 /* ------------------------------------------------------------------ the clock */
 
-/* The cuda engine puts reachability of multi-unit systems off until somebody asks for it. */
-static gordian_status ask_reach(const gordian_system *system, gordian_error *error)
-{
-    const uint64_t *words;
-    size_t count;
-    gordian_status status = gordian_matrix_row(system, GORDIAN_MATRIX_RP, 0, &words, &count, error);
-    return status == GORDIAN_STATUS_UNAVAILABLE ? GORDIAN_OK : status; /* keeps none */
-}
-
 static gordian_status settle_play(struct play *play, gordian_error *error)
 {
     struct long_chain chain = {.system = play->system};
     if (!play->system)
         return gpu_wait(play->player->gpu, error);
-    gordian_status status = play->player->multi ? ask_reach(play->system, error) : GORDIAN_OK;
-    return status == GORDIAN_OK ? long_chain_settle(&chain, error) : status;
+    if (play->player->multi) {
+        /* The cuda engine works reachability of multi-unit systems out when it is asked for. */
+        const uint64_t *words;
+        size_t count;
+        gordian_status status =
+            gordian_matrix_row(play->system, GORDIAN_MATRIX_RP, 0, &words, &count, error);
+        if (status != GORDIAN_OK &&
+            status != GORDIAN_STATUS_UNAVAILABLE) /* the latter: keeps none */
+            return status;
+    }
+    return long_chain_settle(&chain, error);
 }
 
 static gordian_status start_clock(struct play *play, gordian_error *error)
@@ -130,8 +130,7 @@ static gordian_status run_list(struct play *play, struct measure_time *time, gor
 {
     const size_t count = play->trace.event_count;
     gordian_status status = start_clock(play, error);
-    if (status == GORDIAN_OK)
-        status = play_list(play, count - 1, error);
+    THEN(status, play_list(play, count - 1, error));
     if (status == GORDIAN_OK)
         status =
             play_request(play, &play->trace.events[count - 1], GORDIAN_OUTCOME_DEADLOCK, error);
@@ -142,10 +141,8 @@ static gordian_status run_block(struct play *play, struct measure_time *time, go
 {
     const size_t last = play->trace.event_count - 2;
     gordian_status status = play_list(play, last, error);
-    if (status == GORDIAN_OK)
-        status = start_clock(play, error);
-    if (status == GORDIAN_OK)
-        status = play_request(play, &play->trace.events[last], GORDIAN_OUTCOME_BLOCKED, error);
+    THEN(status, start_clock(play, error));
+    THEN(status, play_request(play, &play->trace.events[last], GORDIAN_OUTCOME_BLOCKED, error));
     return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
 }
 
@@ -155,10 +152,8 @@ static gordian_status run_release(struct play *play, struct measure_time *time,
     const uint32_t size = play->trace.processes, links = size / 2;
     const gordian_event event = detect_paper_release(links);
     gordian_status status = play_list(play, (size_t)size + links, error);
-    if (status == GORDIAN_OK)
-        status = start_clock(play, error);
-    if (status == GORDIAN_OK)
-        status = play_release(play, &event, error);
+    THEN(status, start_clock(play, error));
+    THEN(status, play_release(play, &event, error));
     return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
 }
 
@@ -171,12 +166,9 @@ static gordian_status run_list_and_release(struct play *play, struct measure_tim
     gordian_event last = play->trace.events[count - 1];
     last.process = event.process - 1;
     gordian_status status = start_clock(play, error);
-    if (status == GORDIAN_OK)
-        status = play_list(play, count - 1, error);
-    if (status == GORDIAN_OK)
-        status = play_release(play, &event, error);
-    if (status == GORDIAN_OK)
-        status = play_request(play, &last, GORDIAN_OUTCOME_DEADLOCK, error);
+    THEN(status, play_list(play, count - 1, error));
+    THEN(status, play_release(play, &event, error));
+    THEN(status, play_request(play, &last, GORDIAN_OUTCOME_DEADLOCK, error));
     return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
 }
 
@@ -213,8 +205,7 @@ gordian_status paper_play(const struct paper_player *player, enum paper_experime
 {
     struct play play = {.player = player};
     gordian_status status = open_play(&play, size, error);
-    if (status == GORDIAN_OK)
-        status = run_experiment(&play, experiment, time, error);
+    THEN(status, run_experiment(&play, experiment, time, error));
     gordian_close(play.system);
     published_detect_close(play.published);
     gen_trace_free(&play.trace);

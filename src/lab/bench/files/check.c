@@ -33,10 +33,9 @@ static gordian_status run_judgement(void *context, double *ns, gordian_error *er
     /* A newcomer that does nothing: no answer can be left over from the last time. */
     gordian_status status = gordian_snapshot_add_process(judging->snapshot, &id, error);
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_check_for(judging->snapshot,
+    THEN(status, gordian_snapshot_check_for(judging->snapshot,
                                             &(gordian_check_options){"sparse", judging->threads},
-                                            &report, error);
+                                            &report, error));
     *ns = (double)(clock_ns() - start);
     if (status == GORDIAN_OK && *judging->dead != SIZE_MAX &&
         *judging->dead != report.deadlocked_count)
@@ -61,8 +60,7 @@ static gordian_status build_load(gordian_snapshot *snapshot, const struct load *
     random_seed(&random, seed);
     for (uint32_t i = 0; i < size && status == GORDIAN_OK; i++) {
         status = gordian_snapshot_add_process(snapshot, NULL, error);
-        if (status == GORDIAN_OK)
-            status = gordian_snapshot_add_resource(snapshot, load->units, NULL, error);
+        THEN(status, gordian_snapshot_add_resource(snapshot, load->units, NULL, error));
     }
     for (uint32_t q = 0; q < size && status == GORDIAN_OK; q++)
         for (uint32_t u = 0; u < load->units && status == GORDIAN_OK; u++)
@@ -79,10 +77,8 @@ static gordian_status build_load(gordian_snapshot *snapshot, const struct load *
 static struct bench_row row_of(const struct bench_side sides[2], const char *what, uint32_t size)
 {
     struct bench_row row = bench_row("ms", "check/%s-%u", what, size);
-    row.value = sides[0].median / 1e6;
-    row.p99 = sides[0].p99 / 1e6;
-    row.baseline = "one thread";
-    row.baseline_value = sides[1].median / 1e6;
+    bench_fill(&row, &sides[0], 1e6);
+    bench_against(&row, "one thread", &sides[1], 1e6);
     return row;
 }
 
@@ -92,17 +88,14 @@ static gordian_status judge_row(struct bench *bench, const struct load *load, ui
     gordian_snapshot *snapshot;
     bench_progress(bench, "judging, %s, %u processes", load->name, size);
     gordian_status status = gordian_snapshot_open(&snapshot, NULL, bench->error);
-    if (status == GORDIAN_OK)
-        status = build_load(snapshot, load, size, bench->options->seed, bench->error);
+    THEN(status, build_load(snapshot, load, size, bench->options->seed, bench->error));
     struct judging many = {snapshot, 0, &dead}, one = {snapshot, 1, &dead};
     struct bench_side sides[2] = {{&many, run_judgement, 0, 0}, {&one, run_judgement, 0, 0}};
     struct bench_effort effort = {1, 3, 15, bench->options->quick ? 2 : 10};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
+    THEN(status, bench_measure(bench, sides, 2, &effort));
     if (status == GORDIAN_OK) {
         struct bench_row row = row_of(sides, load->name, size);
-        snprintf(row.note, sizeof row.note, "the judgement alone, by all cores; %zu are dead",
-                 dead);
+        bench_note(&row, "the judgement alone, by all cores; %zu are dead", dead);
         status = bench_add(bench, &row);
     }
     gordian_snapshot_close(snapshot);
@@ -165,8 +158,7 @@ static gordian_status write_file(struct command *command, const struct gen_optio
         return status;
     status = output_open(&out, fd) ? GORDIAN_OK : fail_memory(error);
     const gordian_writer writer = {write_bytes, NULL, &out};
-    if (status == GORDIAN_OK)
-        status = packed ? gen_pack(options, &writer, error) : gen_write(options, &out, error);
+    THEN(status, packed ? gen_pack(options, &writer, error) : gen_write(options, &out, error));
     if (!output_close(&out) && status == GORDIAN_OK)
         status = fail(error, GORDIAN_STATUS_IO, "%s: %s", command->path, strerror(out.failure));
     close(fd);
@@ -201,14 +193,13 @@ static gordian_status command_row(struct bench *bench, uint32_t size, bool packe
     one.threads = "1";
     struct bench_side sides[2] = {{&many, run_command, 0, 0}, {&one, run_command, 0, 0}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 3 : 40};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
+    THEN(status, bench_measure(bench, sides, 2, &effort));
     if (status == GORDIAN_OK) {
         struct bench_row row = row_of(sides, packed ? "packed" : "text", size);
         row.bar_kind =
             !packed && machine.cores >= 16 && size == TEXT_SIZE ? BAR_AT_LEAST : BAR_NONE;
         row.bar = 8;
-        snprintf(row.note, sizeof row.note, "from the file to the answer, by all cores");
+        bench_note(&row, "from the file to the answer, by all cores");
         status = bench_add(bench, &row);
     }
     if (many.path[0])
@@ -233,15 +224,12 @@ static gordian_status gpu_row(struct bench *bench, uint32_t size)
     cpu.engine = "sparse";
     struct bench_side sides[2] = {{&gpu, run_command, 0, 0}, {&cpu, run_command, 0, 0}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 5 : 60};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
+    THEN(status, bench_measure(bench, sides, 2, &effort));
     if (status == GORDIAN_OK) {
         struct bench_row row = row_of(sides, "packed-gpu", size);
         row.baseline = "all cores";
-        row.bar_kind = size == GPU_SIZE ? BAR_VALUE_AT_MOST : BAR_NONE;
-        row.bar = 1000;
-        snprintf(row.note, sizeof row.note,
-                 "from the start of the command to its end, the device opened and closed");
+        bench_bar(&row, size == GPU_SIZE ? BAR_VALUE_AT_MOST : BAR_NONE, 1000);
+        bench_note(&row, "from the start of the command to its end, the device opened and closed");
         status = bench_add(bench, &row);
     }
     if (gpu.path[0])
@@ -256,9 +244,7 @@ gordian_status bench_check(struct bench *bench)
     gordian_status status = GORDIAN_OK;
     for (unsigned i = 0; i < 3 && status == GORDIAN_OK; i++)
         status = judge_row(bench, &loads[i], quick ? 1000000 : i ? 3000000 : 10000000);
-    if (status == GORDIAN_OK)
-        status = command_row(bench, quick ? 1000000 : TEXT_SIZE, false);
-    if (status == GORDIAN_OK)
-        status = command_row(bench, quick ? 1000000 : 10000000, true);
+    THEN(status, command_row(bench, quick ? 1000000 : TEXT_SIZE, false));
+    THEN(status, command_row(bench, quick ? 1000000 : 10000000, true));
     return status == GORDIAN_OK ? gpu_row(bench, quick ? 10000000 : GPU_SIZE) : status;
 }

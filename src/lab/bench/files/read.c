@@ -286,8 +286,8 @@ static gordian_status add_rows(struct bench *bench, const struct reading *readin
     row.baseline = "floor";
     row.baseline_value = sides[1].median / (double)reading->lines;
     row.bar = 1 / 2.5;
-    snprintf(row.note, sizeof row.note, "a line of %llu, from the file to the answer, on one core",
-             (unsigned long long)reading->lines);
+    bench_note(&row, "a line of %llu, from the file to the answer, on one core",
+               (unsigned long long)reading->lines);
     gordian_status status = bench_add(bench, &row);
     if (status != GORDIAN_OK || sides[2].median == 0)
         return status;
@@ -316,9 +316,8 @@ static gordian_status run_judgement(void *context, double *ns, gordian_error *er
     /* A newcomer that does nothing: no answer can be left over from the last time. */
     gordian_status status = gordian_snapshot_add_process(judging->snapshot, &id, error);
     uint64_t start = work_ns();
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_check_for(judging->snapshot,
-                                            &(gordian_check_options){"sparse", 1}, &report, error);
+    THEN(status, gordian_snapshot_check_for(judging->snapshot,
+                                            &(gordian_check_options){"sparse", 1}, &report, error));
     *ns = (double)(work_ns() - start);
     return status;
 }
@@ -358,14 +357,10 @@ static gordian_status add_packed(struct bench *bench, const struct reading *pack
                                  const struct bench_side sides[2], const char *kind)
 {
     struct bench_row row = bench_row("ms", "read/check-packed/%s-%u", kind, packed->names);
-    row.value = sides[0].median / 1e6;
-    row.p99 = sides[0].p99 / 1e6;
-    row.baseline = "judging";
-    row.baseline_value = sides[1].median / 1e6;
-    row.bar_kind = packed->names >= PACKED_BAR_NAMES ? BAR_AT_LEAST : BAR_NONE;
-    row.bar = 1 / 1.5;
-    snprintf(row.note, sizeof row.note,
-             "from the packed file to the answer, beside the judgement alone, on one core");
+    bench_fill(&row, &sides[0], 1e6);
+    bench_against(&row, "judging", &sides[1], 1e6);
+    bench_bar(&row, packed->names >= PACKED_BAR_NAMES ? BAR_AT_LEAST : BAR_NONE, 1 / 1.5);
+    bench_note(&row, "from the packed file to the answer, beside the judgement alone, on one core");
     return bench_add(bench, &row);
 }
 
@@ -376,12 +371,9 @@ static gordian_status packed_row(struct bench *bench, const struct reading *text
     struct bench_side sides[2] = {{&packed, run_command, 0, 0}, {&judging, run_judgement, 0, 0}};
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 2 : 20};
     gordian_status status = pack_text(text, &packed, bench->error);
-    if (status == GORDIAN_OK)
-        status = open_judging(&judging, &packed, bench->error);
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
-    if (status == GORDIAN_OK)
-        status = add_packed(bench, &packed, sides, kind);
+    THEN(status, open_judging(&judging, &packed, bench->error));
+    THEN(status, bench_measure(bench, sides, 2, &effort));
+    THEN(status, add_packed(bench, &packed, sides, kind));
     gordian_snapshot_close(judging.snapshot);
     gordian_names_close(judging.names);
     if (packed.path[0])
@@ -402,10 +394,8 @@ static gordian_status read_rows(struct bench *bench, const struct gen_options *o
     struct bench_side sides[3] = {
         {&reading, run_command, 0, 0}, {&reading, run_floor, 0, 0}, {&json, run_command, 0, 0}};
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 3 : 30};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, snapshot ? 2 : 3, &effort);
-    if (status == GORDIAN_OK)
-        status = add_rows(bench, &reading, sides, options->kind);
+    THEN(status, bench_measure(bench, sides, snapshot ? 2 : 3, &effort));
+    THEN(status, add_rows(bench, &reading, sides, options->kind));
     if (status == GORDIAN_OK && snapshot)
         status = packed_row(bench, &reading, options->kind);
     if (reading.path[0])
@@ -441,7 +431,6 @@ gordian_status bench_read(struct bench *bench)
 {
     const bool quick = bench->options->quick;
     gordian_status status = trace_rows(bench, 3000, quick ? 2000000 : 10000000);
-    if (status == GORDIAN_OK)
-        status = trace_rows(bench, 3000000, quick ? 4000000 : 10000000);
+    THEN(status, trace_rows(bench, 3000000, quick ? 4000000 : 10000000));
     return status == GORDIAN_OK ? snapshot_rows(bench, quick ? 1000000 : 10000000) : status;
 }

@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+void bench_options_init(struct bench_options *options)
+{
+    *options = (struct bench_options){.seed = 1};
+}
+
 bool bench_wants(const struct bench *bench, const char *engine)
 {
     const char *only = bench->options->engine;
@@ -112,6 +117,40 @@ struct bench_row bench_row(const char *unit, const char *id, ...)
     return row;
 }
 
+void bench_fill(struct bench_row *row, const struct bench_side *side, double per_unit)
+{
+    row->value = side->median / per_unit;
+    row->p99 = side->p99 / per_unit;
+}
+
+void bench_against(struct bench_row *row, const char *baseline, const struct bench_side *side,
+                   double per_unit)
+{
+    row->baseline = baseline;
+    row->baseline_value = side->median / per_unit;
+}
+
+void bench_bar(struct bench_row *row, enum bench_bar kind, double bar)
+{
+    row->bar_kind = kind;
+    row->bar = bar;
+}
+
+void bench_note(struct bench_row *row, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(row->note, sizeof row->note, format, arguments);
+    va_end(arguments);
+}
+
+void bench_curve(struct bench_row *row, const char *plot, const char *series, double x)
+{
+    row->plot = plot;
+    row->x = x;
+    snprintf(row->series, sizeof row->series, "%s", series);
+}
+
 bool bench_met(const struct bench_row *row)
 {
     if (row->bar_kind == BAR_NONE)
@@ -164,12 +203,6 @@ static const char *short_number(double value, char *text, size_t size)
     return text;
 }
 
-static void print_heading(struct output *out)
-{
-    output_format(out, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-8s %-6s %s\n", "", "median", "", "p99",
-                  "baseline", "median", "ratio", "bar", "", "papers: CPU, GPU");
-}
-
 static void print_text(struct output *out, const struct bench_row *row)
 {
     char value[32], p99[32] = "", base[32] = "", ratio[40] = "", bar[40] = "", paper[80] = "";
@@ -211,7 +244,9 @@ gordian_status bench_add(struct bench *bench, struct bench_row *row)
         print_json(bench->out, row);
     } else {
         if (bench->row_count == 1)
-            print_heading(bench->out);
+            output_format(bench->out, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-8s %-6s %s\n", "",
+                          "median", "", "p99", "baseline", "median", "ratio", "bar", "",
+                          "papers: CPU, GPU");
         print_text(bench->out, row);
     }
     if (!output_flush(bench->out))

@@ -40,14 +40,6 @@ struct panel {
     int top; /* where the panel starts */
 };
 
-static void stretch(struct panel *panel, double x, double y)
-{
-    panel->low_x = fmin(panel->low_x, log10(x));
-    panel->high_x = fmax(panel->high_x, log10(x));
-    panel->low_y = fmin(panel->low_y, panel->linear ? y : floor(log10(y)));
-    panel->high_y = fmax(panel->high_y, panel->linear ? y : ceil(log10(y)));
-}
-
 /* Room for whole steps: 1, 2 or 5 times a power of ten, four to ten of them. */
 static void round_linear(struct panel *panel)
 {
@@ -84,7 +76,11 @@ static void measure_panel(struct panel *panel)
         if (is_on(&plot->points[i], panel)) {
             panel->linear = plot->points[i].linear;
             add_series(panel, plot->points[i].series);
-            stretch(panel, plot->points[i].x, plot->points[i].y);
+            double x = log10(plot->points[i].x), y = plot->points[i].y;
+            panel->low_x = fmin(panel->low_x, x);
+            panel->high_x = fmax(panel->high_x, x);
+            panel->low_y = fmin(panel->low_y, panel->linear ? y : floor(log10(y)));
+            panel->high_y = fmax(panel->high_y, panel->linear ? y : ceil(log10(y)));
         }
     if (panel->linear)
         round_linear(panel);

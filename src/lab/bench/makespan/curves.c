@@ -75,17 +75,14 @@ static gordian_status add_curve(const struct figure *figure, const struct curve 
         row.baseline = "exact";
         row.baseline_value = figure->exact;
         row.ratio = row.value / figure->exact;
-        row.plot = figure->plot;
-        row.x = times[i];
-        snprintf(row.series, sizeof row.series, "%s", series);
+        bench_curve(&row, figure->plot, series, times[i]);
         snprintf(row.baseline_series, sizeof row.baseline_series, "exact");
         if (curve->best[i] > figure->exact)
             return fail(figure->bench->error, GORDIAN_STATUS_INPUT,
                         "%s: %u cycles found where %u are exact", row.id, curve->best[i],
                         figure->exact);
         if (i + 1 == count && curve->seconds > 0)
-            snprintf(row.note, sizeof row.note, "%.2f M evaluations/s",
-                     (double)curve->steps / curve->seconds / 1e6);
+            bench_note(&row, "%.2f M evaluations/s", (double)curve->steps / curve->seconds / 1e6);
         TRY(bench_add(figure->bench, &row));
     }
     return GORDIAN_OK;
@@ -135,12 +132,11 @@ static gordian_status draw_figure(struct bench *bench, uint32_t schedulers, uint
     struct figure figure = {.bench = bench, .plot = plot, .exact = exact};
     struct evaluator *evaluator = NULL;
     makespan_case_name(figure.name, 16, schedulers);
-    gordian_status status = makespan_case(&figure.model, 16, schedulers, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(makespan_case(&figure.model, 16, schedulers, bench->error));
     uint8_t *room = memory_alloc(&bench->memory, 3 * (size_t)figure.model->work);
-    status = room ? evaluator_open(&evaluator, figure.model, &bench->memory, bench->error)
-                  : fail_memory(bench->error);
+    gordian_status status =
+        room ? evaluator_open(&evaluator, figure.model, &bench->memory, bench->error)
+             : fail_memory(bench->error);
     for (int published = 1; published >= 0 && status == GORDIAN_OK; published--) {
         figure.published = published;
         status = run_chains(&figure, evaluator, room);
@@ -155,8 +151,7 @@ gordian_status makespan_curve_rows(struct bench *bench)
 {
     gordian_status status =
         draw_figure(bench, 0, 160, "worst case found (cycles) after so many ms, 16 warps");
-    if (status == GORDIAN_OK)
-        status = draw_figure(bench, 4, 184,
-                             "worst case found (cycles) after so many ms, 16 warps, 4 schedulers");
+    THEN(status, draw_figure(bench, 4, 184,
+                             "worst case found (cycles) after so many ms, 16 warps, 4 schedulers"));
     return status;
 }

@@ -156,15 +156,12 @@ static gordian_status add_rows(struct bench *bench, struct evaluation *e, const 
     TRY(bench_measure(bench, sides, 3, &effort));
     bool plain = sides[2].median < sides[1].median;
     struct bench_row row = bench_row("ns", "makespan/evaluation-%s/incremental", name);
-    row.value = sides[0].median;
-    row.p99 = sides[0].p99;
-    row.baseline = plain ? "scratch, plain" : "scratch";
-    row.baseline_value = sides[plain ? 2 : 1].median;
-    row.bar_kind = bar ? BAR_AT_LEAST : BAR_NONE;
-    row.bar = 3;
-    snprintf(row.note, sizeof row.note,
-             "%.2f M evaluations/s on one core; from scratch: %.0f ns, in the plain way %.0f ns",
-             1e3 / sides[0].median, sides[1].median, sides[2].median);
+    bench_fill(&row, &sides[0], 1);
+    bench_against(&row, plain ? "scratch, plain" : "scratch", &sides[plain ? 2 : 1], 1);
+    bench_bar(&row, bar ? BAR_AT_LEAST : BAR_NONE, 3);
+    bench_note(&row,
+               "%.2f M evaluations/s on one core; from scratch: %.0f ns, in the plain way %.0f ns",
+               1e3 / sides[0].median, sides[1].median, sides[2].median);
     return bench_add(bench, &row);
 }
 
@@ -185,8 +182,7 @@ static gordian_status measure(struct bench *bench, uint32_t warps, uint32_t sche
     e->model = model;
     for (size_t i = 0; i < STATES && status == GORDIAN_OK; i++)
         status = prepare(e, i, &bench->memory, bench->error);
-    if (status == GORDIAN_OK)
-        status = add_rows(bench, e, name, warps == 16);
+    THEN(status, add_rows(bench, e, name, warps == 16));
     forget(e, &bench->memory);
     memory_free(&bench->memory, e);
     model_close(model);

@@ -32,13 +32,13 @@ static gordian_status add_row(struct bench *bench, uint32_t warps,
     row.baseline = lp->solver;
     row.baseline_value = lp->seconds;
     if (lp->optimal)
-        snprintf(row.note, sizeof row.note, "%u cycles; %s: the same", ours->lower, lp->solver);
+        bench_note(&row, "%u cycles; %s: the same", ours->lower, lp->solver);
     else if (lp->found)
-        snprintf(row.note, sizeof row.note, "%u cycles; %s: %u to %u when its time was up",
-                 ours->lower, lp->solver, lp->found, lp->bound);
+        bench_note(&row, "%u cycles; %s: %u to %u when its time was up", ours->lower, lp->solver,
+                   lp->found, lp->bound);
     else
-        snprintf(row.note, sizeof row.note, "%u cycles; %s: at most %u when its time was up",
-                 ours->lower, lp->solver, lp->bound);
+        bench_note(&row, "%u cycles; %s: at most %u when its time was up", ours->lower, lp->solver,
+                   lp->bound);
     return bench_add(bench, &row);
 }
 
@@ -62,15 +62,13 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
     bench_progress(bench, "makespan: integer program, %u warps", warps);
     TRY(open_lp_case(&makespan, warps, bench->error));
     gordian_status status = gordian_makespan_solve(makespan, &options, &ours, bench->error);
-    if (status == GORDIAN_OK)
-        status = published_lp_solve(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp,
-                                    bench->error);
+    THEN(status,
+         published_lp_solve(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp, bench->error));
     if (status == GORDIAN_OK && !agrees(exact_values[warps - 1], &ours, &lp))
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
                       "%u warps: %u cycles, %s %u to %u, where %u are exact", warps, ours.lower,
                       lp.solver, lp.found, lp.bound, exact_values[warps - 1]);
-    if (status == GORDIAN_OK)
-        status = add_row(bench, warps, &ours, &lp);
+    THEN(status, add_row(bench, warps, &ours, &lp));
     gordian_makespan_close(makespan);
     return status;
 }

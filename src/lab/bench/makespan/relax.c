@@ -35,15 +35,14 @@ static gordian_status add_row(struct bench *bench, const struct relaxed_case *wa
     if (result->exact) {
         row = bench_row("s", "makespan/%s-%u-4/relax", wanted->name, wanted->warps);
         row.value = seconds;
-        snprintf(row.note, sizeof row.note, "%u cycles; %.2f M states", result->lower,
-                 (double)result->states / 1e6);
+        bench_note(&row, "%u cycles; %.2f M states", result->lower, (double)result->states / 1e6);
     } else {
         row = bench_row("cycles", "makespan/%s-%u-4/relax", wanted->name, wanted->warps);
         row.value = result->upper;
         row.baseline = "lower end";
         row.baseline_value = result->lower;
-        snprintf(row.note, sizeof row.note, "%u to %u cycles, certain after %.1f s", result->lower,
-                 result->upper, seconds);
+        bench_note(&row, "%u to %u cycles, certain after %.1f s", result->lower, result->upper,
+                   seconds);
     }
     return bench_add(bench, &row);
 }

@@ -40,8 +40,7 @@ gordian_status library_run(void *context, double *ns, gordian_error *error)
         gordian_event event = next_event(library);
         status = gordian_client_send(library->client, &event, check, library, error);
     }
-    if (status == GORDIAN_OK)
-        status = gordian_client_drain(library->client, GORDIAN_FOREVER, error);
+    THEN(status, gordian_client_drain(library->client, GORDIAN_FOREVER, error));
     *ns = (double)(clock_ns() - start) / (double)library->operations;
     return status == GORDIAN_OK ? say_wrong(library, error) : status;
 }
@@ -70,8 +69,7 @@ static gordian_status declare(struct library *library, gordian_allocator *memory
         list[i] = (gordian_declaration){
             .name = names[i], .is_resource = resource, .units = resource ? 1 : 0};
     }
-    if (status == GORDIAN_OK)
-        status = gordian_client_declare(library->client, list, count, library->ids, error);
+    THEN(status, gordian_client_declare(library->client, list, count, library->ids, error));
     memory_free(memory, list);
     memory_free(memory, names);
     return status;

@@ -93,8 +93,7 @@ static gordian_status serve_event(struct crowd *crowd, size_t which, size_t *mor
     size_t taken = 0;
     struct peer *peer = &crowd->peers[which];
     gordian_status status = talk_fill(&peer->talk, false, error);
-    if (status == GORDIAN_OK)
-        status = peer_take(peer, &taken, error);
+    THEN(status, peer_take(peer, &taken, error));
     if (status != GORDIAN_OK || taken == 0)
         return status;
     if (crowd->latency_count < crowd->latency_room)
@@ -139,8 +138,7 @@ static gordian_status measure(struct bench *bench, const char *socket, bool redi
     double seconds = 1;
     bench_progress(bench, "serve: %d clients at once%s", CLIENTS, redis ? ", redis" : "");
     gordian_status status = gather(&crowd, socket, redis, operations, bench->error);
-    if (status == GORDIAN_OK)
-        status = run_crowd(&crowd, operations, &seconds, bench->error);
+    THEN(status, run_crowd(&crowd, operations, &seconds, bench->error));
     if (status == GORDIAN_OK)
         *result = (struct crowd_result){
             .rate = (double)operations / seconds,
@@ -185,7 +183,7 @@ gordian_status serve_many(struct bench *bench, const struct service_process *our
         rate.ratio = mine.rate / theirs.rate;
         latency.baseline_value = theirs.median;
         latency.ratio = mine.median / theirs.median;
-        snprintf(latency.note, sizeof latency.note, "redis p99 %.0f us", theirs.p99);
+        bench_note(&latency, "redis p99 %.0f us", theirs.p99);
     }
     status = bench_add(bench, &rate);
     return status == GORDIAN_OK ? bench_add(bench, &latency) : status;

@@ -117,8 +117,7 @@ gordian_status serve_load_make(struct serve_load *load, uint64_t seed, size_t co
     gordian_status status = load->events && load->expected && load->served
                                 ? gordian_open(&maker.system, NULL, error)
                                 : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = fill_load(&maker, count);
+    THEN(status, fill_load(&maker, count));
     gordian_close(maker.system);
     if (status != GORDIAN_OK)
         serve_load_free(load);
@@ -219,10 +218,8 @@ static gordian_status greet(struct peer *peer, gordian_error *error)
     peer->talk.out_used += WIRE_START_SIZE;
     peer->talk.out_used += wire_put_hello(to + WIRE_START_SIZE, 200, &hello);
     gordian_status status = declare(peer, error);
-    if (status == GORDIAN_OK)
-        status = talk_flush(&peer->talk, error);
-    if (status == GORDIAN_OK)
-        status = next_frame(peer, &frame, error);
+    THEN(status, talk_flush(&peer->talk, error));
+    THEN(status, next_frame(peer, &frame, error));
     if (status == GORDIAN_OK && frame.kind != WIRE_WELCOME)
         status = fail(error, GORDIAN_STATUS_IO, "an unexpected answer to HELLO");
     return status == GORDIAN_OK ? take_ids(peer, error) : status;
@@ -407,12 +404,10 @@ gordian_status peer_exchange(struct peer *peer, size_t count, gordian_error *err
 {
     size_t taken = 0;
     gordian_status status = peer_put(peer, count, error);
-    if (status == GORDIAN_OK)
-        status = talk_flush(&peer->talk, error);
+    THEN(status, talk_flush(&peer->talk, error));
     while (status == GORDIAN_OK && count > 0) {
         status = talk_fill(&peer->talk, true, error);
-        if (status == GORDIAN_OK)
-            status = peer_take(peer, &taken, error);
+        THEN(status, peer_take(peer, &taken, error));
         count -= taken;
     }
     return status;

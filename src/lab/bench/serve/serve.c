@@ -60,18 +60,15 @@ static gordian_status add_rate(struct world *world, enum side which, size_t dept
         bench_row("/s", "serve/pipelined/%s/depth-%zu", side_names[which], depth);
     row.value = 1e9 / side->median;
     row.p99 = 1e9 / side->p99;
-    row.plot = "serve: operations a second, over the depth of the pipeline";
-    row.x = (double)depth;
-    snprintf(row.series, sizeof row.series, "%s", side_names[which]);
+    bench_curve(&row, "serve: operations a second, over the depth of the pipeline",
+                side_names[which], (double)depth);
     if (which != SIDE_REDIS && redis_ns > 0) {
         row.baseline = "redis";
         row.baseline_value = 1e9 / redis_ns;
         row.ratio = row.value / row.baseline_value;
     }
-    if ((which == SIDE_BATCH || which == SIDE_SINGLE) && redis_ns > 0 && depth >= 16) {
-        row.bar_kind = BAR_AT_LEAST;
-        row.bar = RATE_BAR;
-    }
+    if ((which == SIDE_BATCH || which == SIDE_SINGLE) && redis_ns > 0 && depth >= 16)
+        bench_bar(&row, BAR_AT_LEAST, RATE_BAR);
     return bench_add(world->bench, &row);
 }
 
@@ -152,10 +149,8 @@ static gordian_status add_latency(struct world *world, enum side which, struct l
         row.baseline_value = redis_us;
         row.ratio = row.value / redis_us;
     }
-    if (which == SIDE_BATCH && redis_us > 0) {
-        row.bar_kind = BAR_AT_MOST;
-        row.bar = LATENCY_BAR;
-    }
+    if (which == SIDE_BATCH && redis_us > 0)
+        bench_bar(&row, BAR_AT_MOST, LATENCY_BAR);
     return bench_add(world->bench, &row);
 }
 
@@ -182,10 +177,8 @@ static gordian_status measure_latency(struct world *world)
         if (!all[s].samples)
             status = fail_memory(bench->error);
     }
-    if (status == GORDIAN_OK)
-        status = time_all(world, warm_up, 2);
-    if (status == GORDIAN_OK)
-        status = time_all(world, all, rounds);
+    THEN(status, time_all(world, warm_up, 2));
+    THEN(status, time_all(world, all, rounds));
     double redis_us = status == GORDIAN_OK && all[SIDE_REDIS].count
                           ? bench_median(all[SIDE_REDIS].samples, all[SIDE_REDIS].count)
                           : 0;
@@ -224,9 +217,8 @@ static gordian_status start_all(struct world *world, gordian_error *error)
             if (status == GORDIAN_OK)
                 continue;
         }
-        if (status == GORDIAN_OK)
-            status = peer_open(&world->peers[s], world->services[service].socket, s == SIDE_REDIS,
-                               &world->load, side_names[s], error);
+        THEN(status, peer_open(&world->peers[s], world->services[service].socket, s == SIDE_REDIS,
+                               &world->load, side_names[s], error));
         if (status != GORDIAN_OK)
             return status;
         world->open[s] = true;

@@ -73,20 +73,17 @@ static gordian_status add_rows(struct bench *bench, const struct soak *soak)
     rate.baseline = "asked";
     rate.baseline_value = soak->top * SHARE;
     rate.ratio = rate.value / rate.baseline_value;
-    rate.bar_kind = BAR_AT_LEAST;
-    rate.bar = RATE_BAR;
-    snprintf(rate.note, sizeof rate.note, "%.0f%% of the top rate, depth %d", SHARE * 100, DEPTH);
+    bench_bar(&rate, BAR_AT_LEAST, RATE_BAR);
+    bench_note(&rate, "%.0f%% of the top rate, depth %d", SHARE * 100, DEPTH);
     gordian_status status = bench_add(bench, &rate);
     struct bench_row memory = bench_row("MiB", "serve/soak-%u/memory", bench->options->soak);
     memory.value = (double)soak->memory_after / 1048576;
     memory.baseline = "early";
     memory.baseline_value = (double)soak->memory_before / 1048576;
     memory.ratio = memory.value / memory.baseline_value;
-    memory.bar_kind = BAR_AT_MOST;
-    memory.bar = GROWTH_BAR;
-    snprintf(memory.note, sizeof memory.note,
-             "resident at the end, and after the first tenth; at most %.1f MiB",
-             (double)soak->memory_most / 1048576);
+    bench_bar(&memory, BAR_AT_MOST, GROWTH_BAR);
+    bench_note(&memory, "resident at the end, and after the first tenth; at most %.1f MiB",
+               (double)soak->memory_most / 1048576);
     return status == GORDIAN_OK ? bench_add(bench, &memory) : status;
 }
 
@@ -108,8 +105,7 @@ gordian_status serve_soak(struct bench *bench)
         double seconds =
             bench->options->soak / 10.0 < TOP_MOST ? bench->options->soak / 10.0 + 1 : TOP_MOST;
         status = find_top(&soak, seconds, bench->error);
-        if (status == GORDIAN_OK)
-            status = run_long(bench, &soak);
+        THEN(status, run_long(bench, &soak));
         peer_close(&soak.peer);
     }
     serve_stop(&soak.service);

@@ -119,9 +119,8 @@ static gordian_status start_sides(struct store_world *world, gordian_error *erro
         bench_progress(world->bench, "serve: starting %s", names[side]);
         status = start_side(world, side, error);
         snprintf(uri, sizeof uri, "unix:%s", world->services[side].socket);
-        if (status == GORDIAN_OK)
-            status = peer_open(&world->peers[side], world->services[side].socket, false,
-                               world->load, names[side], error);
+        THEN(status, peer_open(&world->peers[side], world->services[side].socket, false,
+                               world->load, names[side], error));
         world->open[side] = status == GORDIAN_OK;
         if (status == GORDIAN_OK)
             status =
@@ -162,10 +161,8 @@ static gordian_status measure_rates(struct store_world *world, const char *what,
             row.baseline_value = 1e9 / sides[SIDE_FULL].median;
             row.ratio = row.value / row.baseline_value;
         }
-        if (i == SIDE_SEVERAL) {
-            row.bar_kind = BAR_AT_LEAST;
-            row.bar = RATE_BAR;
-        }
+        if (i == SIDE_SEVERAL)
+            bench_bar(&row, BAR_AT_LEAST, RATE_BAR);
         TRY(bench_add(world->bench, &row));
     }
     return GORDIAN_OK;
@@ -238,8 +235,7 @@ static gordian_status measure_gap(struct store_world *world, struct library *lib
     double before;
     int leader = -1;
     gordian_status status = wait_for_leader(world, &leader, error);
-    if (status == GORDIAN_OK)
-        status = longest_gap(library, &before, error);
+    THEN(status, longest_gap(library, &before, error));
     if (status != GORDIAN_OK)
         return status;
     kill(world->servers[leader].pid, signal_number);
@@ -273,8 +269,7 @@ static gordian_status measure_gaps(struct store_world *world, struct library *li
     struct bench_row row = bench_row("ms", "serve/store/gap/%s", what);
     row.value = bench_median(gaps, count);
     row.p99 = gaps[count - 1];
-    row.bar_kind = BAR_VALUE_AT_MOST;
-    row.bar = bar;
+    bench_bar(&row, BAR_VALUE_AT_MOST, bar);
     return bench_add(world->bench, &row);
 }
 
@@ -296,10 +291,8 @@ static gordian_status measure_cluster(struct store_world *world)
     if (status == GORDIAN_OK)
         status =
             library_open(&library, world->bench, uri, &options, world->load, world->bench->error);
-    if (status == GORDIAN_OK)
-        status = measure_gaps(world, &library, "hand-over", SIGUSR2, HANDOVER_BAR);
-    if (status == GORDIAN_OK)
-        status = measure_gaps(world, &library, "kill", SIGKILL, KILL_BAR);
+    THEN(status, measure_gaps(world, &library, "hand-over", SIGUSR2, HANDOVER_BAR));
+    THEN(status, measure_gaps(world, &library, "kill", SIGKILL, KILL_BAR));
     library_close(&library, world->bench);
     for (int i = 0; i < SERVERS; i++)
         serve_stop(&world->servers[i]);
@@ -311,10 +304,8 @@ gordian_status serve_store(struct bench *bench, const char *store, const struct 
 {
     struct store_world world = {.bench = bench, .store = store, .load = load};
     gordian_status status = start_sides(&world, bench->error);
-    if (status == GORDIAN_OK)
-        status = measure_rates(&world, "depth-1024", false);
-    if (status == GORDIAN_OK)
-        status = measure_rates(&world, "stream", true);
+    THEN(status, measure_rates(&world, "depth-1024", false));
+    THEN(status, measure_rates(&world, "stream", true));
     stop_sides(&world);
     return status == GORDIAN_OK ? measure_cluster(&world) : status;
 }

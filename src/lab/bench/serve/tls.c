@@ -91,10 +91,8 @@ static gordian_status start(struct way *way, bool secure, struct bench *bench,
         options.tls_ca = authority;
         status = make_certificate(way->service.folder, error);
     }
-    if (status == GORDIAN_OK)
-        status = serve_start_with(&way->service, "batch", secure ? with : plain, error);
-    if (status == GORDIAN_OK)
-        status = find_port(&way->service, &port, error);
+    THEN(status, serve_start_with(&way->service, "batch", secure ? with : plain, error));
+    THEN(status, find_port(&way->service, &port, error));
     snprintf(uri, sizeof uri, "%s://127.0.0.1:%u", secure ? "tls" : "tcp", port);
     return status == GORDIAN_OK ? library_open(&way->library, bench, uri, &options, load, error)
                                 : status;
@@ -181,8 +179,7 @@ gordian_status serve_tls(struct bench *bench, const struct serve_load *load)
         fail(bench->error, status, "%s", error.message);
     } else {
         status = measure_latency(bench, ways);
-        if (status == GORDIAN_OK)
-            status = measure_stream(bench, ways);
+        THEN(status, measure_stream(bench, ways));
     }
     for (int w = 0; w < WAYS; w++) {
         library_close(&ways[w].library, bench);

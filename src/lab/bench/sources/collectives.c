@@ -46,8 +46,7 @@ static gordian_status add_row(struct bench *bench, const char *ranks, const char
 {
     struct bench_row row = bench_row(unit, "collectives/%s-ranks/%s", ranks, what);
     row.value = value;
-    row.bar_kind = bench->options->quick ? BAR_NONE : BAR_VALUE_AT_MOST;
-    row.bar = most;
+    bench_bar(&row, bench->options->quick ? BAR_NONE : BAR_VALUE_AT_MOST, most);
     return bench_add(bench, &row);
 }
 
@@ -85,8 +84,7 @@ gordian_status bench_collectives(struct bench *bench)
     if (!beside_self(gordian, sizeof gordian))
         return bench_skip(bench, "collectives/", "this program does not know where it is");
     gordian_status status = temporary_folder("gc", folder, sizeof folder, bench->error);
-    if (status == GORDIAN_OK)
-        status = measure_verdict(bench, gordian, folder);
+    THEN(status, measure_verdict(bench, gordian, folder));
     temporary_remove(folder);
     return status;
 }

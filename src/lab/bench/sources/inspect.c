@@ -121,7 +121,7 @@ static gordian_status add_row(struct bench *bench, unsigned threads, const char 
     row.value = ours / 1e6;
     row.baseline = theirs > 0 ? "gdb" : NULL;
     row.baseline_value = theirs / 1e6;
-    snprintf(row.note, sizeof row.note, "%s", note);
+    bench_note(&row, "%s", note);
     return bench_add(bench, &row);
 }
 
@@ -139,21 +139,17 @@ static gordian_status measure(struct bench *bench, const char *gordian, const ch
                                   {.context = &lookers[1], .run = look_at}};
     struct bench_effort effort = {1, 3, SAMPLES_MOST, bench->options->quick ? 2 : 15};
     bench_progress(bench, "inspect: %u threads", threads);
-    gordian_status status = open_target(&target, program, threads, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(open_target(&target, program, threads, bench->error));
     snprintf(pid, sizeof pid, "%d", (int)target.pid);
-    status = bench_measure(bench, sides, gdb ? 2 : 1, &effort);
+    gordian_status status = bench_measure(bench, sides, gdb ? 2 : 1, &effort);
     close_target(&target);
-    if (status == GORDIAN_OK)
-        status = add_row(bench, threads, "answer", sides[0].median, gdb ? sides[1].median : 0,
-                         "to the deadlock's name; gdb: to every thread's stack");
+    THEN(status, add_row(bench, threads, "answer", sides[0].median, gdb ? sides[1].median : 0,
+                         "to the deadlock's name; gdb: to every thread's stack"));
     double pauses[2] = {0};
     for (int i = 0; i < 1 + gdb && status == GORDIAN_OK; i++)
         pauses[i] = bench_median(lookers[i].pauses, lookers[i].pause_count);
-    if (status == GORDIAN_OK)
-        status = add_row(bench, threads, "pause", pauses[0], pauses[1],
-                         "the longest of a thread that looks at the clock every 0.1 ms");
+    THEN(status, add_row(bench, threads, "pause", pauses[0], pauses[1],
+                         "the longest of a thread that looks at the clock every 0.1 ms"));
     return status;
 }
 

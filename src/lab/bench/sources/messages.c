@@ -64,16 +64,11 @@ static _Noreturn void become(const struct job *job, int out)
 
 /* ------------------------------------------------------------------ the program */
 
-static void order_path(const struct job *job, int rank, char *path, size_t size)
-{
-    snprintf(path, size, "%s/%d", job->folder, rank);
-}
-
 static bool make_pipes(struct job *job)
 {
     char path[sizeof job->folder + 8];
     for (int rank = 0; rank < RANKS; rank++) {
-        order_path(job, rank, path, sizeof path);
+        snprintf(path, sizeof path, "%s/%d", job->folder, rank);
         if (mkfifo(path, 0600) != 0)
             return false;
         /* For reading, too: so that it opens before anybody reads. */
@@ -134,24 +129,15 @@ static gordian_status run_job(void *context, double *ns, gordian_error *error)
 
 /* ------------------------------------------------------------------ the measurement */
 
-static bool find_program(char *gordian, char *program, size_t size)
-{
-    return beside_self(gordian, size) && child_beside("src/lab/bench/ping_pong", program, size);
-}
-
 static gordian_status add_row(struct bench *bench, const char *name, const struct bench_side *side,
                               const struct bench_side *native)
 {
     struct bench_row row = bench_row("ns", "mpi/ping-pong/%s", name);
-    row.value = side->median;
-    row.p99 = side->p99;
-    row.baseline = side == native ? NULL : "native";
-    row.baseline_value = native->median;
+    bench_fill(&row, side, 1);
+    bench_against(&row, side == native ? NULL : "native", native, 1);
     row.ratio = side->median / native->median;
-    if (side != native) {
-        row.bar_kind = BAR_AT_MOST;
-        row.bar = RATIO_MOST;
-    }
+    if (side != native)
+        bench_bar(&row, BAR_AT_MOST, RATIO_MOST);
     return bench_add(bench, &row);
 }
 
@@ -162,19 +148,17 @@ static gordian_status measure_jobs(struct bench *bench, struct job *native, stru
     struct bench_side sides[] = {{.context = native, .run = run_job},
                                  {.context = watched, .run = run_job}};
     gordian_status status = start_job(native, bench->error);
-    if (status == GORDIAN_OK)
-        status = start_job(watched, bench->error);
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
-    if (status == GORDIAN_OK)
-        status = add_row(bench, "native", &sides[0], &sides[0]);
+    THEN(status, start_job(watched, bench->error));
+    THEN(status, bench_measure(bench, sides, 2, &effort));
+    THEN(status, add_row(bench, "native", &sides[0], &sides[0]));
     return status == GORDIAN_OK ? add_row(bench, "run", &sides[1], &sides[0]) : status;
 }
 
 gordian_status bench_of_messages(struct bench *bench)
 {
     char gordian[PATH_MAX], program[PATH_MAX + 32];
-    if (!find_program(gordian, program, sizeof gordian))
+    if (!beside_self(gordian, sizeof gordian) ||
+        !child_beside("src/lab/bench/ping_pong", program, sizeof gordian))
         return bench_skip(bench, "mpi/", "built without an MPI");
     struct job native = {.gordian = gordian, .program = program, .orders = {-1, -1}};
     struct job watched = native;

@@ -158,16 +158,13 @@ static gordian_status add_row(struct bench *bench, const struct plan *plan, enum
                               const struct bench_side *side, double native)
 {
     struct bench_row row = bench_row("ns", "run/%s/%s", plan->what, tool_names[tool]);
-    row.value = side->median;
-    row.p99 = side->p99;
+    bench_fill(&row, side, 1);
     row.baseline = tool == TOOL_NATIVE ? NULL : "native";
     row.baseline_value = native;
     row.ratio = side->median / native;
     double bar = tool == TOOL_SITES ? plan->bar : tool == TOOL_NO_SITES ? plan->bar_without : 0;
-    if (bar > 0) {
-        row.bar_kind = BAR_AT_MOST;
-        row.bar = bar;
-    }
+    if (bar > 0)
+        bench_bar(&row, BAR_AT_MOST, bar);
     return bench_add(bench, &row);
 }
 
