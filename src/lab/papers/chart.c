@@ -1,5 +1,7 @@
 #include "lab/papers/chart.h"
 
+#include "foundation/base/error.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -221,8 +223,7 @@ static gordian_status add_speedups(struct chart *chart, const struct papers *pap
 {
     struct chart values;
     gordian_status status = chart_open_values(&values, papers, source, results, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     for (size_t o = 0; o < values.curve_count; o++)
         for (size_t n = 0; n < values.curve_count && status == GORDIAN_OK; n++)
             if (o != n && is_speedup(source, &values.curves[o], &values.curves[n], o, n))

@@ -44,27 +44,6 @@ static void print_slips(struct output *out, const struct papers_item *item)
     }
 }
 
-static gordian_status print_grids(const struct papers *papers, const struct papers_item *item,
-                                  const struct results *results, struct output *out,
-                                  gordian_error *error)
-{
-    struct grid grid;
-    gordian_status status = grid_of_values(&grid, papers, item, results, error);
-    if (status == GORDIAN_OK && grid.rows) {
-        grid_print_markdown(&grid, out);
-        output_char(out, '\n');
-    }
-    grid_free(&grid);
-    THEN(status, grid_of_speedups(&grid, papers, item, results, error));
-    if (status == GORDIAN_OK && grid.rows) {
-        output_text(out, "Speed-ups, old time / new time:\n\n");
-        grid_print_markdown(&grid, out);
-        output_char(out, '\n');
-    }
-    grid_free(&grid);
-    return status;
-}
-
 static gordian_status print_item(const struct papers *papers, const struct papers_item *item,
                                  const struct results *results, const char *folder,
                                  struct output *out, gordian_error *error)
@@ -74,9 +53,8 @@ static gordian_status print_item(const struct papers *papers, const struct paper
     papers_item_title(title, sizeof title, item);
     output_format(out, "### %s\n\n`gordian papers %s`: ", item->title, item->key);
     output_format(out, "%s%s%s.\n\n", title, unit[0] ? ", in " : "", unit);
-    gordian_status status = print_grids(papers, item, results, out, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = papers_tell_grids(papers, item, results, true, out, error);
+    TRY(status);
     if (papers_can_draw(item))
         output_format(out, "![%s](%s/%s)\n\n", item->key, folder,
                       papers_picture_name(picture, sizeof picture, item));
@@ -108,8 +86,7 @@ static gordian_status print_items(const struct papers *papers, const struct pape
     for (size_t i = 0; i < papers->item_count && status == GORDIAN_OK; i++)
         if (papers->items[i].paper == paper && papers->items[i].kind != PAPERS_KIND_DRAWING)
             status = print_item(papers, &papers->items[i], results, folder, out, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     output_format(out,
                   "### Drawings of the %s\n\n| | | what shows the same here |\n|---|---|---|\n",
                   paper->name);

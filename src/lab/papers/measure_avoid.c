@@ -9,8 +9,8 @@
 
 /* ------------------------------------------------------------------ an engine of ours */
 
-static gordian_status time_worst(struct papers_run *run, const struct papers_measure *measure,
-                                 const struct papers_point *point, struct results_value *value)
+gordian_status measure_worst(struct papers_run *run, const struct papers_measure *measure,
+                             const struct papers_point *point, struct results_value *value)
 {
     struct avoid_state state;
     struct avoid_side asked;
@@ -28,13 +28,6 @@ static gordian_status time_worst(struct papers_run *run, const struct papers_mea
     return status;
 }
 
-gordian_status measure_worst(struct papers_run *run, const struct papers_measure *measure,
-                             const struct papers_point *points, size_t count,
-                             struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_worst);
-}
-
 /* ------------------------------------------------------------------ as published */
 
 static gordian_status run_pba(void *context, double *ns, gordian_error *error)
@@ -45,25 +38,17 @@ static gordian_status run_pba(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-static gordian_status time_pba(struct papers_run *run, const struct papers_measure *measure,
-                               const struct papers_point *point, struct results_value *value)
+gordian_status measure_banker(struct papers_run *run, const struct papers_measure *measure,
+                              const struct papers_point *point, struct results_value *value)
 {
     struct measure_pba *pba = NULL;
     const bool on_device = papers_side_is_gpu(measure->side);
     gordian_status status = on_device ? papers_run_gpu(run) : GORDIAN_OK;
     THEN(status, measure_pba_open(&pba, on_device ? run->gpu : NULL, (uint32_t)point->x,
                                   (uint32_t)point->y, &run->bench.memory, run->bench.error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_side side = {.context = pba, .run = run_pba};
     status = papers_time(run, &side, value);
     measure_pba_close(pba);
     return status;
-}
-
-gordian_status measure_banker(struct papers_run *run, const struct papers_measure *measure,
-                              const struct papers_point *points, size_t count,
-                              struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_pba);
 }

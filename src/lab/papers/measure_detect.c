@@ -35,8 +35,8 @@ static gordian_status find_player(struct papers_run *run, const char *name,
     return GORDIAN_OK;
 }
 
-static gordian_status time_experiment(struct papers_run *run, const struct papers_measure *measure,
-                                      const struct papers_point *point, struct results_value *value)
+gordian_status measure_detect(struct papers_run *run, const struct papers_measure *measure,
+                              const struct papers_point *point, struct results_value *value)
 {
     struct experiment experiment = {.what = (enum paper_experiment)measure->how,
                                     .size = (uint32_t)point->x};
@@ -44,11 +44,4 @@ static gordian_status time_experiment(struct papers_run *run, const struct paper
     experiment.player.multi = experiment.what == PAPER_EXPERIMENT_LIST_AND_RELEASE;
     gordian_status status = find_player(run, measure->with, &experiment.player);
     return status == GORDIAN_OK ? papers_time(run, &side, value) : status;
-}
-
-gordian_status measure_detect(struct papers_run *run, const struct papers_measure *measure,
-                              const struct papers_point *points, size_t count,
-                              struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_experiment);
 }

@@ -91,21 +91,21 @@ const struct papers_measure papers_measures[] = {
      "the growable array, growing from empty during the kernel", 0, measure_array, NULL,
      PUBLISHED_ARRAY_CELL_PAGES},
     {"anneal-round-robin", PAPERS_SIDE_PUBLISHED_CPU, "round-robin",
-     "the published annealing from round-robin, two chains", 0, measure_chains, NULL,
-     GORDIAN_MAKESPAN_START_ROUND_ROBIN},
+     "the published annealing from round-robin, two chains", 0, NULL, NULL,
+     GORDIAN_MAKESPAN_START_ROUND_ROBIN, measure_chains},
     {"anneal-fixed-priority", PAPERS_SIDE_PUBLISHED_CPU, "fixed priority",
-     "the published annealing from fixed priorities, two chains", 0, measure_chains, NULL,
-     GORDIAN_MAKESPAN_START_FIXED_PRIORITY},
+     "the published annealing from fixed priorities, two chains", 0, NULL, NULL,
+     GORDIAN_MAKESPAN_START_FIXED_PRIORITY, measure_chains},
     {"anneal-most-pending", PAPERS_SIDE_PUBLISHED_CPU, "most pending",
-     "the published annealing from most pending first, two chains", 0, measure_chains, NULL,
-     GORDIAN_MAKESPAN_START_MOST_PENDING},
+     "the published annealing from most pending first, two chains", 0, NULL, NULL,
+     GORDIAN_MAKESPAN_START_MOST_PENDING, measure_chains},
     {"anneal-random", PAPERS_SIDE_PUBLISHED_CPU, "random",
-     "the published annealing from random strings, two chains", 0, measure_chains, NULL,
-     GORDIAN_MAKESPAN_START_RANDOM},
+     "the published annealing from random strings, two chains", 0, NULL, NULL,
+     GORDIAN_MAKESPAN_START_RANDOM, measure_chains},
     {"anneal-cuda", PAPERS_SIDE_OURS_GPU, "ours, GPU", "the engine cuda, thousands of chains", 0,
-     measure_chains_cuda, "cuda", 0},
+     NULL, "cuda", 0, measure_chains_cuda},
     {"anneal-ours", PAPERS_SIDE_OURS_CPU, "ours, CPU", "our annealing, the best of eight chains", 0,
-     measure_chains, NULL, 0},
+     NULL, NULL, 0, measure_chains},
     {0},
 };
 
@@ -199,13 +199,15 @@ gordian_status papers_time(struct papers_run *run, struct bench_side *side,
     return status;
 }
 
-gordian_status papers_each(struct papers_run *run, const struct papers_measure *measure,
-                           const struct papers_point *points, size_t count,
-                           struct results_value *values, papers_one *one)
+gordian_status papers_measure_at(struct papers_run *run, const struct papers_measure *measure,
+                                 const struct papers_point *points, size_t count,
+                                 struct results_value *values)
 {
+    if (measure->all)
+        return measure->all(run, measure, points, count, values);
     for (size_t i = 0; i < count; i++) {
         bench_progress(&run->bench, "%s, %s", measure->name, points[i].text);
-        TRY(one(run, measure, &points[i], &values[i]));
+        TRY(measure->one(run, measure, &points[i], &values[i]));
     }
     return GORDIAN_OK;
 }
@@ -238,7 +240,7 @@ static gordian_status measure_points(struct papers_run *run, const struct papers
     }
     if (count == 0)
         return GORDIAN_OK;
-    TRY(measure->run(run, measure, points, count, values));
+    TRY(papers_measure_at(run, measure, points, count, values));
     for (size_t i = 0; i < count; i++) {
         struct results_value *value = &values[i];
         value->x = points[i].x;

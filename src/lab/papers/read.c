@@ -361,8 +361,7 @@ gordian_status papers_read(struct papers *papers, const char *text, size_t size,
     gordian_bytes bytes = {text, size};
     gordian_source source = gordian_source_bytes(&bytes);
     gordian_status status = reader_open(&reader.reader, &source, &papers->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     while (status == GORDIAN_OK) {
         status = reader_next(&reader.reader, error);
         THEN(status, take_line(&reader));

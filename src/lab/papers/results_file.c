@@ -1,4 +1,5 @@
 /* Results from and to a file. */
+#include "foundation/base/error.h"
 #include "foundation/base/io/text.h"
 #include "lab/papers/results.h"
 
@@ -20,8 +21,7 @@ gordian_status results_read_file(struct results *results, const char *path, bool
     gordian_source source = gordian_source_fd(&fd);
     gordian_status status = text_read(&text, path, &source, &results->memory, error);
     close(fd);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     status = results_read(results, text.bytes, text.size, error);
     text_free(&text);
     return status;

@@ -72,26 +72,6 @@ static void print_slips(struct output *out, const struct papers_item *item)
     }
 }
 
-static gordian_status print_grids(const struct papers *papers, const struct papers_item *item,
-                                  const struct results *results, struct output *out,
-                                  gordian_error *error)
-{
-    struct grid grid;
-    gordian_status status = grid_of_values(&grid, papers, item, results, error);
-    if (status == GORDIAN_OK && grid.rows) {
-        output_char(out, '\n');
-        grid_print_text(&grid, out);
-    }
-    grid_free(&grid);
-    THEN(status, grid_of_speedups(&grid, papers, item, results, error));
-    if (status == GORDIAN_OK && grid.rows) {
-        output_text(out, "\nspeed-ups: old time / new time\n");
-        grid_print_text(&grid, out);
-    }
-    grid_free(&grid);
-    return status;
-}
-
 static void print_head(struct output *out, const struct papers_item *item)
 {
     char title[64], text[512];
@@ -110,9 +90,8 @@ gordian_status papers_item_text(const struct papers *papers, const struct papers
                                 struct output *out, gordian_error *error)
 {
     print_head(out, item);
-    gordian_status status = print_grids(papers, item, results, out, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = papers_tell_grids(papers, item, results, false, out, error);
+    TRY(status);
     if (item->measures.count || item->from.count) {
         output_text(out, "\nmeasured here\n");
         status = papers_tell_sources(papers, item, results, run, out, print_line, error);
