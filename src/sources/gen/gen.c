@@ -72,6 +72,12 @@ void gen_options_init(struct gen_options *options)
     *options = (struct gen_options){.kind = "random", .seed = 1, .contention = DEFAULT_CONTENTION};
 }
 
+struct gen_options gen_options_of(const char *kind, uint64_t seed, uint32_t processes)
+{
+    return (struct gen_options){
+        .kind = kind, .seed = seed, .processes = processes, .contention = DEFAULT_CONTENTION};
+}
+
 /* ------------------------------------------------------------------ options */
 
 static const struct gen_kind *find_kind(const char *name)

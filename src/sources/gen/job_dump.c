@@ -98,6 +98,18 @@ static void put_key(struct dump *dump, const char *key)
     dump->comma = false;
 }
 
+static void put_key_open(struct dump *dump, const char *key, bool list)
+{
+    put_key(dump, key);
+    put_open(dump, list);
+}
+
+static void put_key_text(struct dump *dump, const char *key, const char *text)
+{
+    put_key(dump, key);
+    put_text(dump, text);
+}
+
 static void put_number(struct dump *dump, int64_t number)
 {
     put_comma(dump);
@@ -125,8 +137,9 @@ static void put_word(struct dump *dump, const char *json, unsigned opcode)
         put_byte(dump, opcode);
 }
 
-static void put_truth(struct dump *dump, bool truth)
+static void put_truth(struct dump *dump, const char *key, bool truth)
 {
+    put_key(dump, key);
     put_word(dump, truth ? "true" : "false", truth ? 0x88 : 0x89);
 }
 
@@ -176,19 +189,15 @@ static void put_ranks(struct dump *dump, enum group_kind kind, uint32_t group)
 
 static void put_groups(struct dump *dump, uint32_t rank)
 {
-    put_key(dump, "pg_config");
-    put_open(dump, false);
+    put_key_open(dump, "pg_config", false);
     for (unsigned i = 0; i < GROUP_KINDS; i++) {
         char name[16];
         if (!kind_is_there(dump->job, (enum group_kind)i))
             continue;
         group_name(dump->job, (enum group_kind)i, rank, name, sizeof name);
-        put_key(dump, name);
-        put_open(dump, false);
-        put_key(dump, "name");
-        put_text(dump, name);
-        put_key(dump, "desc");
-        put_text(dump, kind_names[i]);
+        put_key_open(dump, name, false);
+        put_key_text(dump, "name", name);
+        put_key_text(dump, "desc", kind_names[i]);
         put_key(dump, "ranks");
         put_ranks(dump, (enum group_kind)i, job_group(dump->job, (enum group_kind)i, rank));
         put_shut(dump, false);
@@ -223,8 +232,7 @@ static void put_status(struct dump *dump, uint32_t rank, enum group_kind kind)
 
 static void put_statuses(struct dump *dump, uint32_t rank)
 {
-    put_key(dump, "pg_status");
-    put_open(dump, false);
+    put_key_open(dump, "pg_status", false);
     for (unsigned i = 0; i < GROUP_KINDS; i++) {
         char id[16];
         if (!kind_is_there(dump->job, (enum group_kind)i))
@@ -279,15 +287,13 @@ static uint32_t size_of(const struct gen_job *job, uint32_t rank, const struct c
 
 static void put_sizes(struct dump *dump, const char *sizes, const char *types, uint32_t elements)
 {
-    put_key(dump, sizes);
-    put_open(dump, true);
+    put_key_open(dump, sizes, true);
     put_open(dump, true);
     put_number(dump, elements / 1024);
     put_number(dump, 1024);
     put_shut(dump, true);
     put_shut(dump, true);
-    put_key(dump, types);
-    put_open(dump, true);
+    put_key_open(dump, types, true);
     put_text(dump, "BFloat16");
     put_shut(dump, true);
 }
@@ -314,39 +320,39 @@ static uint8_t entry_progress(const struct gen_job *job, uint32_t rank, uint32_t
     return state;
 }
 
+/* 0: it is not known. */
+static void put_time(struct dump *dump, const char *key, uint64_t ns)
+{
+    put_key(dump, key);
+    if (ns)
+        put_number(dump, (int64_t)ns);
+    else
+        put_word(dump, "null", 'N');
+}
+
 static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum part part)
 {
     uint8_t state = entry_progress(dump->job, rank, index, part);
     bool started = state != CALL_STATE_NONE && dump->job->timed;
     uint64_t created =
         STARTED_AT + (uint64_t)(dump->job->base + index) * 1000000 + rank % 1000 * 100;
-    put_key(dump, "state");
-    put_text(dump, state == CALL_STATE_DONE ? "completed" : started ? "started" : "scheduled");
+    put_key_text(dump, "state",
+                 state == CALL_STATE_DONE ? "completed"
+                 : started                ? "started"
+                                          : "scheduled");
     put_pair(dump, "time_created_ns", (int64_t)created);
-    put_key(dump, "time_discovered_started_ns");
-    if (started)
-        put_number(dump, (int64_t)created + 1000);
-    else
-        put_word(dump, "null", 'N');
-    put_key(dump, "time_discovered_completed_ns");
-    if (state == CALL_STATE_DONE)
-        put_number(dump, (int64_t)created + 2000);
-    else
-        put_word(dump, "null", 'N');
-    put_key(dump, "retired");
-    put_truth(dump, state == CALL_STATE_DONE);
+    put_time(dump, "time_discovered_started_ns", started ? created + 1000 : 0);
+    put_time(dump, "time_discovered_completed_ns", state == CALL_STATE_DONE ? created + 2000 : 0);
+    put_truth(dump, "retired", state == CALL_STATE_DONE);
     put_pair(dump, "timeout_ms", 600000);
 }
 
 static void put_frames(struct dump *dump, const struct call_plan *plan)
 {
-    put_key(dump, "frames");
-    put_open(dump, true);
+    put_key_open(dump, "frames", true);
     put_open(dump, false);
-    put_key(dump, "name");
-    put_text(dump, call_is_p2p(plan) ? "exchange" : "forward");
-    put_key(dump, "filename");
-    put_text(dump, "/job/train.py");
+    put_key_text(dump, "name", call_is_p2p(plan) ? "exchange" : "forward");
+    put_key_text(dump, "filename", "/job/train.py");
     put_pair(dump, "line", 10 + 7 * plan->call);
     put_shut(dump, false);
     put_shut(dump, true);
@@ -354,8 +360,7 @@ static void put_frames(struct dump *dump, const struct call_plan *plan)
 
 static void put_nothing(struct dump *dump, const char *key)
 {
-    put_key(dump, key);
-    put_open(dump, true);
+    put_key_open(dump, key, true);
     put_shut(dump, true);
 }
 
@@ -383,8 +388,7 @@ static void put_entry(struct dump *dump, uint32_t rank, uint32_t index, enum par
     put_open(dump, false);
     put_pair(dump, "record_id", (int64_t)job->base + record);
     put_pair(dump, "pg_id", plan.kind);
-    put_key(dump, "process_group");
-    put_open(dump, true);
+    put_key_open(dump, "process_group", true);
     group_name(job, plan.kind, rank, text, sizeof text);
     put_text(dump, text);
     put_text(dump, kind_names[plan.kind]);
@@ -397,8 +401,7 @@ static void put_entry(struct dump *dump, uint32_t rank, uint32_t index, enum par
     put_text(dump, part == PART_CLOSING ? "nccl:coalesced" : text);
     put_tensors(dump, rank, &plan, part);
     put_progress(dump, rank, index, part);
-    put_key(dump, "is_p2p");
-    put_truth(dump, p2p);
+    put_truth(dump, "is_p2p", p2p);
     if (job->frames)
         put_frames(dump, &plan);
     put_shut(dump, false);
@@ -433,8 +436,7 @@ static void put_entries(struct dump *dump, uint32_t rank)
     uint32_t made = 0, record = 0;
     for (uint32_t i = 0; i < job->hosts[rank]; i++)
         made += list_parts(job, rank, i, parts);
-    put_key(dump, "entries");
-    put_open(dump, true);
+    put_key_open(dump, "entries", true);
     for (uint32_t i = 0; i < job->hosts[rank]; i++) {
         uint32_t count = list_parts(job, rank, i, parts);
         for (uint32_t j = 0; j < count; j++, record++)
@@ -456,10 +458,8 @@ bool gen_job_dump(const struct gen_job *job, uint32_t rank, bool json, struct ou
         put_byte(&dump, 2);
     }
     put_open(&dump, false);
-    put_key(&dump, "version");
-    put_text(&dump, "2.9");
-    put_key(&dump, "nccl_version");
-    put_text(&dump, "2.27.3");
+    put_key_text(&dump, "version", "2.9");
+    put_key_text(&dump, "nccl_version", "2.27.3");
     put_groups(&dump, rank);
     put_statuses(&dump, rank);
     put_entries(&dump, rank);

@@ -128,8 +128,7 @@ static gordian_status apply_event(struct life *life, const gordian_event *event)
 {
     gordian_result result;
     gordian_status status = feed_event(life, event, &result);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     bool stuck =
         result.outcome == GORDIAN_OUTCOME_DEADLOCK || result.outcome == GORDIAN_OUTCOME_DOOMED;
     bool undo = stuck && !random_chance(&life->random, life->options->deadlocks);
@@ -260,9 +259,8 @@ gordian_status life_run(const struct gen_options *options, const struct life_rul
                         .units = units};
     random_seed(&life.random, options->seed);
     gordian_status status = life_open(&life);
-    if (status == GORDIAN_OK)
-        status =
-            sink->begin(sink->context, options->processes, options->resources, units, 1, error);
+    THEN(status,
+         sink->begin(sink->context, options->processes, options->resources, units, 1, error));
     while (life.left && status == GORDIAN_OK)
         status = step_life(&life);
     if (status == GORDIAN_OK && options->snapshot)

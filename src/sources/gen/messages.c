@@ -75,8 +75,7 @@ static gordian_status talk_step(struct talk *talk, bool *told, gordian_error *er
     bool acts = !random_chance(&talk->random, talk->options->contention);
     if (acts)
         status = gordian_feed(talk->system, &act, &result, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (!acts || result.outcome != GORDIAN_OUTCOME_RELEASED)
         return begin_await(talk, process, error);
     write_event(talk, &act);

@@ -22,17 +22,16 @@ static gordian_status packed_begin(void *context, uint32_t processes, uint32_t r
                                    const uint64_t *units, uint64_t units_each, gordian_error *error)
 {
     struct packed_sink *sink = context;
-    gordian_status status = GORDIAN_OK;
     sink->resources = resources;
     sink->ids = memory_alloc(&sink->memory, sizeof *sink->ids * processes);
     sink->numbers = memory_alloc(&sink->memory, sizeof *sink->numbers * processes);
     if (!sink->ids || !sink->numbers)
         return fail_memory(error);
     memset(sink->ids, 0xff, sizeof *sink->ids * processes);
-    for (uint32_t q = 0; q < resources && status == GORDIAN_OK; q++)
-        status = gordian_snapshot_add_resource(sink->snapshot, units ? units[q] : units_each, NULL,
-                                               error);
-    return status;
+    for (uint32_t q = 0; q < resources; q++)
+        TRY(gordian_snapshot_add_resource(sink->snapshot, units ? units[q] : units_each, NULL,
+                                          error));
+    return GORDIAN_OK;
 }
 
 static gordian_status meet_process(struct packed_sink *sink, uint32_t process, gordian_error *error)

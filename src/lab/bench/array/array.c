@@ -80,8 +80,7 @@ static gordian_status copy_row(struct array_bench *array)
     THEN(status, bench_measure(bench, &side, 1, &effort));
     gpu_free(array->gpu, copying.from);
     gpu_free(array->gpu, copying.to);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     array->copied = 2 * (double)copying.bytes / (side.median / 1e9);
     struct bench_row row = bench_row("us", "array/copy");
     array_fill(array, &row, &side, 2 * copying.bytes);

@@ -99,9 +99,8 @@ static gordian_status two_pass_host(struct doing *doing, double *ns, gordian_err
     THEN(status, gpu_launch(gpu, &two.launches[2], error));
     THEN(status, gpu_wait(gpu, error));
     *ns = (double)(clock_ns() - start);
-    if (status == GORDIAN_OK)
-        status =
-            array_task_check(&doing->world->task, ways[doing->way].name, NULL, to, total, error);
+    THEN(status,
+         array_task_check(&doing->world->task, ways[doing->way].name, NULL, to, total, error));
     gpu_free(gpu, to);
     return status;
 }

@@ -21,9 +21,8 @@ gordian_status array_read_run(void *context, double *ns, gordian_error *error)
                           world->task.expected.count / ARRAY_TASK_THREADS, &launch.blocks, error);
     THEN(status, gpu_zero(world->task.gpu, world->task.answer, sizeof(uint64_t), error));
     THEN(status, array_task_time(world->task.gpu, &launch, 1, ns, error));
-    if (status == GORDIAN_OK)
-        status =
-            gpu_read(world->task.gpu, &reading->sum, world->task.answer, sizeof(uint64_t), error);
+    THEN(status,
+         gpu_read(world->task.gpu, &reading->sum, world->task.answer, sizeof(uint64_t), error));
     return status;
 }
 
@@ -46,8 +45,7 @@ gordian_status array_read_row(struct array_reading *ours, const char *mode, bool
         status = fail(array->bench->error, GORDIAN_STATUS_INPUT,
                       "array: reading %s gives %" PRIu64 ", plain memory %" PRIu64, mode, ours->sum,
                       plain.sum);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("us", "array/read%s-%" PRIu64 "/%s",
                                      at_random ? "-random" : "", world->task.count, mode);
     array_fill(array, &row, &sides[1],

@@ -37,8 +37,7 @@ static gordian_status run_batch(void *context, double *ns, gordian_error *error)
     uint64_t start = clock_ns();
     gordian_status status = judge(batch, error);
     *ns = (double)(clock_ns() - start);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (!batch->asked)
         memcpy(batch->expected, batch->safe, batch->count * sizeof *batch->safe);
     batch->asked = true;
@@ -131,11 +130,9 @@ static gordian_status batch_rows(const struct avoid_bench *avoid, const struct b
     double dense_ns = 0;
     bench_progress(bench, "%zu requests at once, %u x %u", size->count, size->processes,
                    size->resources);
-    gordian_status status = avoid_state_build(&state, size->shape, size->processes, size->resources,
-                                              bench->options->seed, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
-    status =
+    TRY(avoid_state_build(&state, size->shape, size->processes, size->resources,
+                          bench->options->seed, bench->error));
+    gordian_status status =
         make_batch(&batch, &state, size->count, bench->options->seed, &bench->memory, bench->error);
     for (size_t e = 0; e < 3 && status == GORDIAN_OK; e++) {
         struct bench_side side;
@@ -197,15 +194,14 @@ gordian_status avoid_batch_rows(const struct avoid_bench *avoid)
     };
     static const char *const engines[] = {"dense", "holt", "cuda"};
     const bool quick = avoid->bench->options->quick;
-    gordian_status status = GORDIAN_OK;
     if (avoid->emulated)
-        status = batch_rows(avoid, &small);
+        TRY(batch_rows(avoid, &small));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !avoid->emulated; i++)
-        if (status == GORDIAN_OK && !(quick && (sizes[i].dense || avoid->cpu)))
-            status = batch_rows(avoid, &sizes[i]);
-    for (size_t e = 0; e < 3 && status == GORDIAN_OK; e++)
+        if (!(quick && (sizes[i].dense || avoid->cpu)))
+            TRY(batch_rows(avoid, &sizes[i]));
+    for (size_t e = 0; e < 3; e++)
         if (avoid_wants(avoid, engines[e]))
-            status = avoid->emulated ? slack_row(avoid, engines[e], 24, 12)
-                                     : slack_row(avoid, engines[e], 1024, 256);
-    return status;
+            TRY(avoid->emulated ? slack_row(avoid, engines[e], 24, 12)
+                                : slack_row(avoid, engines[e], 1024, 256));
+    return GORDIAN_OK;
 }

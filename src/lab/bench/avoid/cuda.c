@@ -70,8 +70,7 @@ static gordian_status wide_rows(const struct avoid_bench *avoid, uint32_t proces
         add(avoid, "first", processes, resources,
             "all matrices sent, all orders made: the first question", state, run_first);
     THEN(status, avoid_side_open(&side, state, &avoid_cuda, avoid->bench->error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     status = add(avoid, "ask", processes, resources,
                  "everybody but one finishes at once; question in to answer out", &side, avoid_ask);
     THEN(status, add(avoid, "ask-computing", processes, resources, "the same, on the device", &side,
@@ -94,8 +93,7 @@ gordian_status avoid_cuda_rows(const struct avoid_bench *avoid)
     gordian_status status = wide_rows(avoid, processes, resources, &state);
     avoid_state_free(&state);
     THEN(status, avoid_state_build(&state, AVOID_ALL, processes, resources, 1, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     status = avoid_side_open(&side, &state, &avoid_cuda, error);
     THEN(status, add(avoid, "worst-computing", processes, resources,
                      "one process freed a round, on the device", &side, run_computing));

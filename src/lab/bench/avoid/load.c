@@ -136,8 +136,7 @@ static gordian_status request(struct load *load, uint32_t process, size_t count)
         load->samples[s][load->requests] = (double)(end - start);
         gordian_verdict verdict = answer.verdict;
         gordian_answer_free(&answer);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(status);
         if (s > 0 && verdict != first)
             return fail(error, GORDIAN_STATUS_INPUT, "%s says %s, %s says %s", load->engines[0],
                         gordian_verdict_text(first), load->engines[s],

@@ -77,13 +77,12 @@ static gordian_status add_sizes(const struct avoid_bench *avoid, struct gpu *gpu
 {
     static const struct avoid_worst_size small = {40, 70, 0, 0};
     const bool quick = avoid->bench->options->quick;
-    gordian_status status = GORDIAN_OK;
     if (avoid->emulated)
         return add_size(avoid, gpu, &small);
-    for (size_t i = 0; i < AVOID_THESIS_SIZES && status == GORDIAN_OK; i++)
+    for (size_t i = 0; i < AVOID_THESIS_SIZES; i++)
         if (!quick || avoid_thesis[i].processes <= 1024 || i == AVOID_THESIS_SIZES - 1)
-            status = add_size(avoid, gpu, &avoid_thesis[i]);
-    return status;
+            TRY(add_size(avoid, gpu, &avoid_thesis[i]));
+    return GORDIAN_OK;
 }
 
 gordian_status avoid_published_rows(const struct avoid_bench *avoid)

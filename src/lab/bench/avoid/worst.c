@@ -122,8 +122,7 @@ static gordian_status rows_of_state(const struct avoid_bench *avoid,
                    size->resources);
     gordian_status status = avoid_state_build(&state, shape, size->processes, size->resources,
                                               avoid->bench->options->seed, avoid->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (dense && avoid->cpu)
         status = time_engine(avoid, &state, size, &avoid_dense, &side);
     if (status == GORDIAN_OK && dense && avoid_wants(avoid, "dense")) {

@@ -36,14 +36,10 @@ gordian_status bench_circuit(gordian_circuit **out, const char *kind, uint32_t s
                              const char *data, gordian_error *error)
 {
     struct output text;
-    struct gen_options options;
     *out = NULL;
     if (!output_open(&text, -1))
         return fail_memory(error);
-    gen_options_init(&options);
-    options.kind = kind;
-    options.processes = size;
-    options.seed = seed;
+    struct gen_options options = gen_options_of(kind, seed, size);
     gordian_status status = gen_write(&options, &text, error);
     THEN(status, read_text(out, &text, false, data, NULL, error));
     output_close(&text);

@@ -156,18 +156,16 @@ static gordian_status product_rows(const struct gpu_bench *gpu)
              (struct gpu_side){.what = COUNT_ALL,
                                .transitions = (UINT64_C(1) << 2 * apart) - (UINT64_C(1) << apart)},
              "full/apart", 1.0 / 30));
-    if (status == GORDIAN_OK)
-        status =
-            row(gpu, "circuit-apart", more,
-                (struct gpu_side){.what = COUNT_ALL,
-                                  .transitions = (UINT64_C(1) << 2 * more) - (UINT64_C(1) << more)},
-                "full/apart", 1.0 / 30);
-    if (status == GORDIAN_OK)
-        status =
-            row(gpu, "circuit-apart", out,
-                (struct gpu_side){.what = WRITE,
-                                  .transitions = (UINT64_C(1) << 2 * out) - (UINT64_C(1) << out)},
-                "write/apart", 0);
+    THEN(status,
+         row(gpu, "circuit-apart", more,
+             (struct gpu_side){.what = COUNT_ALL,
+                               .transitions = (UINT64_C(1) << 2 * more) - (UINT64_C(1) << more)},
+             "full/apart", 1.0 / 30));
+    THEN(status,
+         row(gpu, "circuit-apart", out,
+             (struct gpu_side){.what = WRITE,
+                               .transitions = (UINT64_C(1) << 2 * out) - (UINT64_C(1) << out)},
+             "write/apart", 0));
     return status;
 }
 

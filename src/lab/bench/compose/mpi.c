@@ -57,19 +57,14 @@ static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
 
 static gordian_status write_circuit(struct ranks *ranks, gordian_error *error)
 {
-    struct gen_options options;
     struct output out;
     int fd;
-    gordian_status status =
-        temporary_file("gordian-mpi", ".treo", ranks->file, sizeof ranks->file, &fd, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(temporary_file("gordian-mpi", ".treo", ranks->file, sizeof ranks->file, &fd, error));
     char kind[32];
     snprintf(kind, sizeof kind, "circuit-%s", ranks->kind);
-    gen_options_init(&options);
-    options.kind = kind;
-    options.processes = ranks->size;
-    status = output_open(&out, fd) ? gen_write(&options, &out, error) : fail_memory(error);
+    struct gen_options options = gen_options_of(kind, 1, ranks->size);
+    gordian_status status =
+        output_open(&out, fd) ? gen_write(&options, &out, error) : fail_memory(error);
     if (!output_close(&out) && status == GORDIAN_OK)
         status = fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", ranks->file,
                       strerror(out.failure));

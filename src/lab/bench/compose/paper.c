@@ -123,8 +123,7 @@ static gordian_status add_row(struct bench *bench, const struct compose_thesis *
                    engine->about.name);
     gordian_status status = bench_measure(bench, &side, 1, &effort);
     compose_side_free(&run);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     return add_result(bench, paper, engine->about.name, &side);
 }
 

@@ -54,12 +54,9 @@ static gordian_status compose_once(const struct our_side *side, gordian_error *e
     struct compose_device *device;
     uint64_t states;
     gordian_compose_options_init(&options);
-    gordian_status status =
-        compose_device_open(&device, side->gpu, NULL, side->circuit, &options, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = side->reachable ? compose_device_explore(device, &states, error)
-                             : compose_device_take_all(device, 0, error);
+    TRY(compose_device_open(&device, side->gpu, NULL, side->circuit, &options, error));
+    gordian_status status = side->reachable ? compose_device_explore(device, &states, error)
+                                            : compose_device_take_all(device, 0, error);
     THEN(status, write_rows(side, device, error));
     compose_device_close(device);
     return status;
@@ -233,8 +230,7 @@ static gordian_status tree_row(const struct published_bench *published, const ch
     gordian_circuit_close(ours.circuit);
     if (status == GORDIAN_STATUS_MEMORY)
         return bench_skip(bench, row.id, bench->error->message);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (apart && size == BAR_FIFOS && published->bars)
         bench_bar(&row, BAR_AT_LEAST, BAR_RATIO);
     bench_note(&row,

@@ -74,10 +74,7 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
     gordian_circuit *circuit;
     struct bench_effort effort = {0, bench->options->quick ? 1 : 3, 15,
                                   bench->options->quick ? 0.5 : 5};
-    gordian_status status =
-        bench_circuit(&circuit, kind, size, bench->options->seed, NULL, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_circuit(&circuit, kind, size, bench->options->seed, NULL, bench->error));
     struct compose_side words = compose_side_of(compose_engine_named("cpu"), circuit);
     words.options.count_transitions = false;
     words.options.threads = 1;
@@ -86,7 +83,7 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
     struct bench_side sides[2] = {{&words, compose_side_run, 0, 0},
                                   {&states, compose_side_run, 0, 0}};
     bench_progress(bench, "compose: %s of %u by words and by states", kind, size);
-    status = bench_measure(bench, sides, 2, &effort);
+    gordian_status status = bench_measure(bench, sides, 2, &effort);
     double count = (double)words.result.states;
     double memory = (double)words.result.memory / count,
            more = (double)states.result.memory / count;
@@ -96,8 +93,7 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
     gordian_circuit_close(circuit);
     if (status == GORDIAN_OK && !same)
         status = fail(bench->error, GORDIAN_STATUS_INPUT, "%s of %u: other states", kind, size);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("ns", "compose/words/%s-%u/cpu", kind + 8, size);
     bench_fill(&row, &sides[0], count);
     bench_against(&row, "a table of states", &sides[1], count);
@@ -133,8 +129,7 @@ static gordian_status size_row(struct bench *bench, uint32_t size)
     gordian_status status = time_side(bench, &run, 1, &side);
     compose_side_free(&run);
     gordian_circuit_close(circuit);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("ms", "compose/joint/chain-%u/cpu", size);
     bench_fill(&row, &side, 1e6);
     bench_curve(&row, "A chain's whole product, transitions counted (ms)", "cpu", size);
@@ -150,19 +145,15 @@ static gordian_status kind_row(struct bench *bench, const char *kind, uint32_t s
 {
     gordian_circuit *circuit;
     struct bench_side side;
-    gordian_status status =
-        bench_circuit(&circuit, kind, size, bench->options->seed, data, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_circuit(&circuit, kind, size, bench->options->seed, data, bench->error));
     struct compose_side run = compose_side_of(compose_engine_named("cpu"), circuit);
     run.options.count_transitions = false;
     bench_progress(bench, "compose: %s of %u", kind, size);
-    status = time_side(bench, &run, 1, &side);
+    gordian_status status = time_side(bench, &run, 1, &side);
     double states = (double)run.result.states;
     compose_side_free(&run);
     gordian_circuit_close(circuit);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row =
         bench_row("ns", "compose/reach/%s-%u%s/cpu", kind + 8, size, data ? "-data" : "");
     bench_fill(&row, &side, states);
@@ -247,8 +238,7 @@ static gordian_status product_graph(const gordian_circuit *circuit, gordian_grap
     *graph = NULL;
     gordian_status status = compose_choose(circuit, &options, &engine, error);
     THEN(status, graph_sink_open(&sink, NULL, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     status = engine->run(circuit, &options, &sink.sink, &result, error);
     gordian_compose_result_free(&result);
     if (status == GORDIAN_OK)

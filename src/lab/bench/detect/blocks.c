@@ -88,9 +88,8 @@ static gordian_status run_cancel(void *context, double *ns, gordian_error *error
     const uint32_t process = long_chain_worst(&load->chain);
     gordian_status status = long_chain_cancel(&load->chain, process, ns, error);
     const uint32_t *ids = load->chain.ids;
-    if (status == GORDIAN_OK)
-        status =
-            gordian_request(load->chain.system, ids[process], ids[process + 1], 1, NULL, error);
+    THEN(status,
+         gordian_request(load->chain.system, ids[process], ids[process + 1], 1, NULL, error));
     return status == GORDIAN_OK ? long_chain_settle(&load->chain, error) : status;
 }
 
@@ -155,8 +154,7 @@ static gordian_status memory_row(const struct occasion *at, struct load *loads, 
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
         status =
             cuda_memory(loads[i].chain.system->state, &bytes[i], &used[i], at->cuda->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = begin_row(at, "MiB", "memory");
     row.value = (double)bytes[0] / (1 << 20);
     if (count > 1) {

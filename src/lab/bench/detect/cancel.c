@@ -40,26 +40,24 @@ static gordian_status check_outcome(const char *who, size_t at, unsigned outcome
 static gordian_status run_sparse(void *context, double *ns, gordian_error *error)
 {
     struct breaks *breaks = context;
-    gordian_status status = GORDIAN_OK;
     uint64_t start = work_ns();
-    for (size_t i = 0; i < LIST_EVENTS && status == GORDIAN_OK; i++)
-        status = gordian_feed(breaks->system, &breaks->events[i], &breaks->results[i], error);
+    for (size_t i = 0; i < LIST_EVENTS; i++)
+        TRY(gordian_feed(breaks->system, &breaks->events[i], &breaks->results[i], error));
     *ns = (double)(work_ns() - start) / ROUNDS;
-    for (size_t i = 0; i < LIST_EVENTS && status == GORDIAN_OK; i++)
-        status = check_outcome("sparse", i, breaks->results[i].outcome, error);
-    return status;
+    for (size_t i = 0; i < LIST_EVENTS; i++)
+        TRY(check_outcome("sparse", i, breaks->results[i].outcome, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status run_chase(void *context, double *ns, gordian_error *error)
 {
     struct breaks *breaks = context;
-    gordian_status status = GORDIAN_OK;
     uint64_t start = work_ns();
     chase_feed(&breaks->chase, breaks->events, LIST_EVENTS, breaks->outcomes);
     *ns = (double)(work_ns() - start) / ROUNDS;
-    for (size_t i = 0; i < LIST_EVENTS && status == GORDIAN_OK; i++)
-        status = check_outcome("chase", i, breaks->outcomes[i], error);
-    return status;
+    for (size_t i = 0; i < LIST_EVENTS; i++)
+        TRY(check_outcome("chase", i, breaks->outcomes[i], error));
+    return GORDIAN_OK;
 }
 
 /* The events that block somebody are the trace's second half; its last closes the ring. */
@@ -105,8 +103,7 @@ static gordian_status cancel_row(struct bench *bench, const struct gen_trace *tr
     gordian_close(breaks->system);
     chase_close(&breaks->chase, &bench->memory);
     memory_free(&bench->memory, breaks);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("us", "detect/single/cancel-%u/sparse", trace->processes);
     bench_fill(&row, &sides[0], 1000);
     bench_against(&row, "chase", &sides[1], 1000);
@@ -123,11 +120,8 @@ gordian_status detect_cancels(struct bench *bench)
     if (!bench_wants(bench, "sparse"))
         return status;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++) {
-        struct gen_options options;
         struct gen_trace trace;
-        gen_options_init(&options);
-        options.kind = "chain";
-        options.processes = sizes[i];
+        struct gen_options options = gen_options_of("chain", 1, sizes[i]);
         bench_progress(bench, "a wait given up in the middle of a chain of %u", sizes[i]);
         status = gen_events(&options, &trace, bench->error);
         if (status != GORDIAN_OK)

@@ -40,9 +40,8 @@ static gordian_status sparse_fresh(void *context, double *ns, gordian_error *err
     gordian_result result;
     uint64_t sum = 0, start = 0;
     gordian_status status = detect_open(&system, "sparse", chain->trace, error);
-    if (status == GORDIAN_OK)
-        status =
-            detect_feed(system, chain->trace->events, chain->trace->event_count - 1, &sum, error);
+    THEN(status,
+         detect_feed(system, chain->trace->events, chain->trace->event_count - 1, &sum, error));
     if (status == GORDIAN_OK) {
         start = clock_ns();
         status = gordian_feed(system, last_event(chain), &result, error);
@@ -78,8 +77,7 @@ static gordian_status sparse_again(void *context, double *ns, gordian_error *err
         deadlocks += result.outcome == GORDIAN_OUTCOME_DEADLOCK;
     }
     *ns = (double)(work_ns() - start) / count;
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     return expect_deadlock(
         "sparse", deadlocks == count ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED, error);
 }
@@ -150,11 +148,8 @@ static gordian_status measure(struct bench *bench, struct chain *chain, bool aga
 static gordian_status chain_rows(struct bench *bench, unsigned size, unsigned order,
                                  struct bench_row *rows)
 {
-    struct gen_options options;
     struct gen_trace trace;
-    gen_options_init(&options);
-    options.kind = "chain";
-    options.processes = sizes[size];
+    struct gen_options options = gen_options_of("chain", 1, sizes[size]);
     options.order = orders[order];
     TRY(gen_events(&options, &trace, bench->error));
     struct chain chain = {.trace = &trace};
@@ -202,8 +197,7 @@ static gordian_status summary_rows(struct bench *bench, struct bench_row (*rows)
         bench_bar(&row, BAR_AT_MOST, 2.5);
         status = bench_add(bench, &row);
     }
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     bench_note(&worst, "the worst of the four above: %s", worst.id);
     snprintf(worst.id, sizeof worst.id, "detect/single/chain-8192/sparse");
     worst.plot = NULL;

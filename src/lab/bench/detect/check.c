@@ -27,14 +27,13 @@ static gordian_status begin(void *context, uint32_t processes, uint32_t resource
                             const uint64_t *units, uint64_t units_each, gordian_error *error)
 {
     gordian_snapshot *snapshot = context;
-    gordian_status status = GORDIAN_OK;
     uint32_t id;
     (void)units;
-    for (uint32_t q = 0; q < resources && status == GORDIAN_OK; q++)
-        status = gordian_snapshot_add_resource(snapshot, units_each, &id, error);
-    for (uint32_t p = 0; p < processes && status == GORDIAN_OK; p++)
-        status = gordian_snapshot_add_process(snapshot, &id, error);
-    return status;
+    for (uint32_t q = 0; q < resources; q++)
+        TRY(gordian_snapshot_add_resource(snapshot, units_each, &id, error));
+    for (uint32_t p = 0; p < processes; p++)
+        TRY(gordian_snapshot_add_process(snapshot, &id, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status add_edge(void *context, const gordian_event *event, gordian_error *error)
@@ -124,9 +123,8 @@ static gordian_status open_igraph(struct check *check, gordian_error *error)
     struct gen_sink sink = {check, graph_begin, graph_edge};
     const igraph_integer_t nodes = 2 * (igraph_integer_t)check->options->processes;
     gordian_status status = gen_stream(check->options, &sink, error);
-    if (status == GORDIAN_OK)
-        status =
-            from_igraph(igraph_create(&check->graph, &check->edges, nodes, IGRAPH_DIRECTED), error);
+    THEN(status,
+         from_igraph(igraph_create(&check->graph, &check->edges, nodes, IGRAPH_DIRECTED), error));
     igraph_vector_int_destroy(&check->edges);
     return status;
 }
@@ -201,11 +199,7 @@ static gordian_status measure(struct bench *bench, struct check *check)
 
 static gordian_status check_row(struct bench *bench, const char *kind, uint32_t size)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = kind;
-    options.seed = bench->options->seed;
-    options.processes = size;
+    struct gen_options options = gen_options_of(kind, bench->options->seed, size);
     options.snapshot = true;
     if (kind[0] == 'c') {
         options.length = 100;

@@ -176,11 +176,8 @@ gordian_status cuda_run_list(void *context, double *ns, gordian_error *error)
 {
     const struct cuda_list *list = context;
     struct long_chain chain;
-    gordian_status status =
-        long_chain_open(&chain, list->engine, list->size, list->first_units, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = long_chain_build(&chain, false, NULL, ns, error);
+    TRY(long_chain_open(&chain, list->engine, list->size, list->first_units, error));
+    gordian_status status = long_chain_build(&chain, false, NULL, ns, error);
     uint64_t start = clock_ns();
     THEN(status, long_chain_close_ring(&chain, error));
     *ns += (double)(clock_ns() - start);
@@ -241,12 +238,10 @@ static gordian_status all_list_rows(const struct cuda_bench *cuda)
         {2048, CUDA_FULL, true, 0},   {4096, CUDA_FULL, true, 0},   {8192, CUDA_QUICK, false, 100},
         {16384, CUDA_FULL, false, 0}, {32768, CUDA_FULL, false, 0}, {65536, CUDA_FULL, false, 0},
     };
-    gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
-            status =
-                cuda_list_rows(cuda, "events", sizes[i].size, 1, sizes[i].matrix, sizes[i].bar);
-    return status;
+        if (cuda_takes(cuda, sizes[i].scale))
+            TRY(cuda_list_rows(cuda, "events", sizes[i].size, 1, sizes[i].matrix, sizes[i].bar));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ releases */
@@ -298,9 +293,8 @@ static gordian_status release_rows(const struct cuda_bench *cuda, uint32_t size,
                               "the average, settled at the end",
                               bar));
     both[0].seed = both[1].seed = cuda->bench->options->seed + 1;
-    if (status == GORDIAN_OK)
-        status =
-            add_releases(cuda, both, "-random", "at random: the average, settled at the end", 0);
+    THEN(status,
+         add_releases(cuda, both, "-random", "at random: the average, settled at the end", 0));
     long_chain_close(&both[0].chain);
     long_chain_close(&both[1].chain);
     return status;
@@ -314,11 +308,10 @@ static gordian_status all_release_rows(const struct cuda_bench *cuda)
         double bar; /* us */
     } sizes[] = {{64, CUDA_EMULATED, 0}, {512, CUDA_FULL, 0},  {1024, CUDA_QUICK, 0},
                  {2048, CUDA_FULL, 0},   {4096, CUDA_FULL, 0}, {8192, CUDA_QUICK, 5}};
-    gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
-            status = release_rows(cuda, sizes[i].size, sizes[i].bar);
-    return status;
+        if (cuda_takes(cuda, sizes[i].scale))
+            TRY(release_rows(cuda, sizes[i].size, sizes[i].bar));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ all of them */

@@ -44,10 +44,7 @@ static gordian_status judge_there(struct judged *judged, gordian_error *error)
     struct check_result result = {0};
     struct check_cuda_times times = {0};
     const gordian_model model = check_model(judged->snapshot);
-    gordian_status status =
-        check_cuda_on(judged->gpu, judged->snapshot, model, &result, &times, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_cuda_on(judged->gpu, judged->snapshot, model, &result, &times, error));
     const size_t dead = result.report.deadlocked_count, parts = result.report.part_count;
     check_result_free(&result, &judged->snapshot->memory);
     if (dead != judged->dead || parts != judged->parts)
@@ -120,10 +117,7 @@ static gordian_status add_units(gordian_snapshot *snapshot, gordian_error *error
 static gordian_status make_snapshot(gordian_snapshot **snapshot, const struct check_kind *kind,
                                     uint32_t size, gordian_error *error)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = kind->shape;
-    options.processes = size;
+    struct gen_options options = gen_options_of(kind->shape, 1, size);
     options.snapshot = true;
     if (strcmp(kind->shape, "chains") == 0) {
         options.length = 100;
@@ -170,8 +164,7 @@ gordian_status cuda_check_rows(const struct cuda_bench *cuda)
     };
     struct gpu *gpu;
     gordian_status status = gpu_open_default(&gpu, &cuda->bench->memory, cuda->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale) &&

@@ -89,10 +89,7 @@ static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *g
     gordian_error *error = cuda->bench->error;
     const uint32_t length = chain->length;
     void *state = NULL;
-    gordian_status status =
-        cuda_lmdda.open(&state, gpu, &chain->system->graph, length, length, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_lmdda.open(&state, gpu, &chain->system->graph, length, length, error));
     struct reach alone = {state, false}, whole = {state, true};
     struct bench_effort effort = cuda_effort(cuda, 2);
     struct hop_options options;
@@ -100,7 +97,7 @@ static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *g
     sides[0] = (struct bench_side){&alone, run_reach, 0, 0};
     sides[1] = (struct bench_side){&whole, run_reach, 0, 0};
     sides[2] = sides[0];
-    status = bench_measure(cuda->bench, sides, 2, &effort);
+    gordian_status status = bench_measure(cuda->bench, sides, 2, &effort);
     THEN(status, check_reach(state, length, error));
     options.tensor = false;
     THEN(status, cuda_lmdda_tune(state, &options, error));
@@ -163,8 +160,7 @@ static gordian_status all_reach_rows(const struct cuda_bench *cuda)
     };
     struct gpu *gpu;
     gordian_status status = gpu_open_default(&gpu, &cuda->bench->memory, cuda->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
             status = reach_rows(cuda, gpu, sizes[i].size, sizes[i].matrix, sizes[i].bar);
@@ -179,11 +175,10 @@ static gordian_status all_list_rows(const struct cuda_bench *cuda)
         enum cuda_scale scale;
     } sizes[] = {{24, CUDA_EMULATED}, {64, CUDA_FULL},  {128, CUDA_FULL},
                  {256, CUDA_FULL},    {512, CUDA_FULL}, {1024, CUDA_QUICK}};
-    gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
-            status = cuda_list_rows(cuda, "multi/events", sizes[i].size, UNITS, true, 0);
-    return status;
+        if (cuda_takes(cuda, sizes[i].scale))
+            TRY(cuda_list_rows(cuda, "multi/events", sizes[i].size, UNITS, true, 0));
+    return GORDIAN_OK;
 }
 
 gordian_status cuda_multi_rows(const struct cuda_bench *cuda)

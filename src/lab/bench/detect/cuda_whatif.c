@@ -70,10 +70,9 @@ gordian_status cuda_what_if_rows(const struct cuda_bench *cuda)
         uint32_t size;
         enum cuda_scale scale;
     } sizes[] = {{24, CUDA_EMULATED}, {1024, CUDA_QUICK}, {8192, CUDA_QUICK}, {32768, CUDA_FULL}};
-    gordian_status status = GORDIAN_OK;
     for (uint64_t first_units = 1; first_units <= 2; first_units++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
-                status = what_if_row(cuda, sizes[i].size, first_units);
-    return status;
+            if (cuda_takes(cuda, sizes[i].scale))
+                TRY(what_if_row(cuda, sizes[i].size, first_units));
+    return GORDIAN_OK;
 }

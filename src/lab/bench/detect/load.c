@@ -123,8 +123,7 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
     struct bench_side sides[3] = {{load, ours, 0, 0}, {load, bare, 0, 0}, {load, keeps, 0, 0}};
     struct bench_effort effort = {2, 7, 60, bench->options->quick ? 2 : 8};
     THEN(status, bench_measure(bench, sides, 3, &effort));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     double hops = (double)facts.hops / (double)(facts.blocks ? facts.blocks : 1);
     struct bench_row row = bench_row("ns", "detect/single/random-%u%s/sparse",
                                      load->trace.processes, load->busy ? "-busy" : "");
@@ -151,18 +150,14 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
 /* From about 35 percent of contention on nearly everybody waits: that is `busy`. */
 static gordian_status short_chains(struct bench *bench, uint32_t size, uint64_t events, bool busy)
 {
-    struct gen_options options;
     struct load load = {.engine = "sparse", .busy = busy};
-    gen_options_init(&options);
-    options.seed = bench->options->seed;
-    options.processes = size;
+    struct gen_options options = gen_options_of("random", bench->options->seed, size);
     options.events = events;
     options.contention = busy ? 60 : 30;
     options.cancels = 1;
     bench_progress(bench, "random load, %u x %u", size, size);
     gordian_status status = gen_events(&options, &load.trace, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     load.resolved = memory_alloc(&bench->memory, load.trace.event_count * sizeof *load.resolved);
     load.outcomes = memory_alloc(&bench->memory, DETECT_SLICE);
     if (!load.resolved || !load.outcomes || !chase_open(&load.bare, &bench->memory, size, size) ||
@@ -188,12 +183,8 @@ struct engine_load {
 
 static gordian_status engine_row(struct bench *bench, const struct engine_load *wanted)
 {
-    struct gen_options options;
     struct load load = {.engine = wanted->engine};
-    gen_options_init(&options);
-    options.kind = wanted->kind;
-    options.seed = bench->options->seed;
-    options.processes = wanted->size;
+    struct gen_options options = gen_options_of(wanted->kind, bench->options->seed, wanted->size);
     options.events = wanted->events;
     options.cancels = options.exits = 1;
     bench_progress(bench, "%s load, %u x %u, %s", wanted->model, wanted->size, wanted->size,
@@ -203,8 +194,7 @@ static gordian_status engine_row(struct bench *bench, const struct engine_load *
     struct bench_effort effort = {1, 3, 30, bench->options->quick ? 0.3 : 2};
     THEN(status, bench_measure(bench, &side, 1, &effort));
     gen_trace_free(&load.trace);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row =
         bench_row("ns", "detect/%s/load-%u/%s", wanted->model, wanted->size, wanted->engine);
     bench_fill(&row, &side, 1);

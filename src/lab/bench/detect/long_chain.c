@@ -30,9 +30,8 @@ gordian_status long_chain_open_within(struct long_chain *chain, const char *engi
     uint32_t id, first = id_of(chain, 0);
     for (uint32_t i = 0; i < size && status == GORDIAN_OK; i++) {
         status = gordian_add_process(chain->system, NULL, &id, error);
-        if (status == GORDIAN_OK)
-            status =
-                gordian_add_resource(chain->system, NULL, i == first ? first_units : 1, &id, error);
+        THEN(status,
+             gordian_add_resource(chain->system, NULL, i == first ? first_units : 1, &id, error));
     }
     if (status != GORDIAN_OK)
         long_chain_close(chain);
@@ -170,18 +169,17 @@ gordian_status long_chain_release(struct long_chain *chain, uint32_t resource, d
 
 gordian_status long_chain_release_all(struct long_chain *chain, double *ns, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     double one;
     uint64_t start = clock_ns();
-    for (uint32_t q = chain->length - 1; q > 0 && status == GORDIAN_OK; q--)
-        status = long_chain_release(chain, q, &one, error);
-    THEN(status, release(chain, 0, 0, chain->first_units, error));
-    THEN(status, long_chain_settle(chain, error));
+    for (uint32_t q = chain->length - 1; q > 0; q--)
+        TRY(long_chain_release(chain, q, &one, error));
+    TRY(release(chain, 0, 0, chain->first_units, error));
+    TRY(long_chain_settle(chain, error));
     *ns = since(start) / chain->length;
     /* All but the last still hold what they were served. */
-    for (uint32_t p = 0; p + 1 < chain->length && status == GORDIAN_OK; p++)
-        status = release(chain, p, p + 1, 1, error);
-    return status;
+    for (uint32_t p = 0; p + 1 < chain->length; p++)
+        TRY(release(chain, p, p + 1, 1, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status ask_at_random(struct long_chain *chain, struct random *random,

@@ -59,11 +59,8 @@ static void count_edges(struct loaded *loaded)
 
 static gordian_status fill(struct bench *bench, struct loaded *loaded)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = loaded->load->kind;
-    options.seed = bench->options->seed;
-    options.processes = loaded->load->processes;
+    struct gen_options options =
+        gen_options_of(loaded->load->kind, bench->options->seed, loaded->load->processes);
     options.resources = loaded->load->resources;
     options.contention = 80;
     if (loaded->load->kind[0] != 'f')
@@ -92,8 +89,7 @@ static gordian_status memory_row(struct bench *bench, const struct memory_load *
     if (status == GORDIAN_OK && counter.live)
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
                       "memory: %zu bytes are left after closing", counter.live);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("B", "detect/memory/%s/sparse", load->name);
     row.value = bytes / nodes;
     row.baseline = "budget";
@@ -115,9 +111,8 @@ gordian_status detect_memory(struct bench *bench)
         {"multi-named", "multi", 100000, 100000, true, true, false},
         {"general", "general", 2000, 2000, false, true, true},
     };
-    gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
-        if (status == GORDIAN_OK && bench_wants(bench, "sparse"))
-            status = memory_row(bench, &loads[i]);
-    return status;
+        if (bench_wants(bench, "sparse"))
+            TRY(memory_row(bench, &loads[i]));
+    return GORDIAN_OK;
 }

@@ -36,10 +36,7 @@ struct detect_paper detect_paper_at(uint32_t size)
 
 gordian_status detect_paper_list(uint32_t size, struct gen_trace *trace, gordian_error *error)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = "chain";
-    options.processes = size;
+    struct gen_options options = gen_options_of("chain", 1, size);
     options.order = "head";
     return gen_events(&options, trace, error);
 }

@@ -75,14 +75,13 @@ static gordian_status play_release(struct play *play, const gordian_event *event
 /* The first so many events of the list, the deadlock not among them. */
 static gordian_status play_list(struct play *play, size_t count, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     if (play->player->multi) /* the second unit */
-        status = play_request(play, &play->trace.events[0], GORDIAN_OUTCOME_GRANTED, error);
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = play_request(
+        TRY(play_request(play, &play->trace.events[0], GORDIAN_OUTCOME_GRANTED, error));
+    for (size_t i = 0; i < count; i++)
+        TRY(play_request(
             play, &play->trace.events[i],
-            i < play->trace.processes ? GORDIAN_OUTCOME_GRANTED : GORDIAN_OUTCOME_BLOCKED, error);
-    return status;
+            i < play->trace.processes ? GORDIAN_OUTCOME_GRANTED : GORDIAN_OUTCOME_BLOCKED, error));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the clock */
@@ -131,9 +130,8 @@ static gordian_status run_list(struct play *play, struct measure_time *time, gor
     const size_t count = play->trace.event_count;
     gordian_status status = start_clock(play, error);
     THEN(status, play_list(play, count - 1, error));
-    if (status == GORDIAN_OK)
-        status =
-            play_request(play, &play->trace.events[count - 1], GORDIAN_OUTCOME_DEADLOCK, error);
+    THEN(status,
+         play_request(play, &play->trace.events[count - 1], GORDIAN_OUTCOME_DEADLOCK, error));
     return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
 }
 

@@ -128,9 +128,8 @@ static gordian_status pass(const struct releases *releases, const char *engine, 
     uint64_t (*const now)(void) = strcmp(engine, "matrix") == 0 ? work_ns : clock_ns;
     uint64_t sum = 0;
     gordian_status status = detect_open(&system, engine, &releases->state, error);
-    if (status == GORDIAN_OK)
-        status =
-            detect_feed(system, releases->state.events, releases->state.event_count, &sum, error);
+    THEN(status,
+         detect_feed(system, releases->state.events, releases->state.event_count, &sum, error));
     for (size_t i = 0; i < releases->count && status == GORDIAN_OK; i++) {
         gordian_result result;
         uint64_t start = now();
@@ -157,8 +156,7 @@ static gordian_status measure(struct bench *bench, const struct releases *releas
             status = pass(releases, "matrix", matrix_samples, bench->error);
         THEN(status, pass(releases, "sparse", &samples[i * count], bench->error));
     }
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("us", "detect/multi/release-%u/sparse", SIZE);
     row.value = bench_median(samples, PASSES * count) / 1000;
     row.p99 = bench_p99(samples, PASSES * count) / 1000;

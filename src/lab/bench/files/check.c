@@ -152,11 +152,8 @@ static gordian_status write_file(struct command *command, const struct gen_optio
 {
     struct output out;
     int fd;
-    gordian_status status =
-        temporary_file("gordian-check", "", command->path, sizeof command->path, &fd, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = output_open(&out, fd) ? GORDIAN_OK : fail_memory(error);
+    TRY(temporary_file("gordian-check", "", command->path, sizeof command->path, &fd, error));
+    gordian_status status = output_open(&out, fd) ? GORDIAN_OK : fail_memory(error);
     const gordian_writer writer = {write_bytes, NULL, &out};
     THEN(status, packed ? gen_pack(options, &writer, error) : gen_write(options, &out, error));
     if (!output_close(&out) && status == GORDIAN_OK)
@@ -167,11 +164,8 @@ static gordian_status write_file(struct command *command, const struct gen_optio
 
 static struct gen_options chains_of(const struct bench *bench, uint32_t size)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = "chains";
-    options.seed = bench->options->seed;
-    options.processes = options.resources = size;
+    struct gen_options options = gen_options_of("chains", bench->options->seed, size);
+    options.resources = options.processes;
     options.length = 100;
     options.cycles = 10;
     options.snapshot = true;

@@ -405,10 +405,8 @@ static gordian_status read_rows(struct bench *bench, const struct gen_options *o
 
 static gordian_status trace_rows(struct bench *bench, uint32_t names, uint64_t events)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.seed = bench->options->seed;
-    options.processes = options.resources = names / 2;
+    struct gen_options options = gen_options_of("random", bench->options->seed, names / 2);
+    options.resources = options.processes;
     options.events = events;
     options.contention = 0;
     return read_rows(bench, &options, false);
@@ -416,11 +414,8 @@ static gordian_status trace_rows(struct bench *bench, uint32_t names, uint64_t e
 
 static gordian_status snapshot_rows(struct bench *bench, uint32_t size)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = "chains";
-    options.seed = bench->options->seed;
-    options.processes = options.resources = size;
+    struct gen_options options = gen_options_of("chains", bench->options->seed, size);
+    options.resources = options.processes;
     options.length = 100;
     options.cycles = 10;
     options.snapshot = true;

@@ -76,10 +76,9 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
 gordian_status makespan_lp_rows(struct bench *bench)
 {
     bool quick = bench->options->quick;
-    gordian_status status = GORDIAN_OK;
     if (!published_lp_available(NULL))
         return bench_skip(bench, "makespan/lp-*/exact", "no solver: cbc, highs or glpsol");
-    for (uint32_t warps = 1; warps <= (quick ? 2 : MOST_WARPS) && status == GORDIAN_OK; warps++)
-        status = compare_lp(bench, warps, quick ? 5 : 120);
-    return status;
+    for (uint32_t warps = 1; warps <= (quick ? 2 : MOST_WARPS); warps++)
+        TRY(compare_lp(bench, warps, quick ? 5 : 120));
+    return GORDIAN_OK;
 }

@@ -170,8 +170,7 @@ gordian_status serve_many(struct bench *bench, const struct service_process *our
     gordian_status status = measure(bench, ours->socket, false, &mine);
     if (status == GORDIAN_OK && redis)
         status = measure(bench, redis->socket, true, &theirs);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row rate = bench_row("/s", "serve/clients-%d/rate", CLIENTS);
     rate.value = mine.rate;
     struct bench_row latency = bench_row("us", "serve/clients-%d/latency", CLIENTS);

@@ -219,8 +219,7 @@ static gordian_status start_all(struct world *world, gordian_error *error)
         }
         THEN(status, peer_open(&world->peers[s], world->services[service].socket, s == SIDE_REDIS,
                                &world->load, side_names[s], error));
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(status);
         world->open[s] = true;
         world->peers[s].one_a_frame = s == SIDE_SINGLE;
     }
@@ -259,8 +258,7 @@ gordian_status bench_serve(struct bench *bench)
         return serve_soak(bench);
     gordian_status status = serve_load_make(&world.load, bench->options->seed,
                                             bench->options->quick ? 20000 : 100000, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (bench->options->store) {
         status = serve_store(bench, bench->options->store, &world.load);
         serve_load_free(&world.load);

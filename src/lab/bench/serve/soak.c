@@ -97,9 +97,8 @@ gordian_status serve_soak(struct bench *bench)
     if (status != GORDIAN_OK)
         return fail(bench->error, status, "%s", error.message);
     status = serve_load_make(&soak.load, bench->options->seed, 100000, bench->error);
-    if (status == GORDIAN_OK)
-        status =
-            peer_open(&soak.peer, soak.service.socket, false, &soak.load, "soak", bench->error);
+    THEN(status,
+         peer_open(&soak.peer, soak.service.socket, false, &soak.load, "soak", bench->error));
     if (status == GORDIAN_OK) {
         bench_progress(bench, "serve: the top rate");
         double seconds =

@@ -127,8 +127,7 @@ gordian_status serve_start_store(struct service_process *process, const char *st
         return fail(error, GORDIAN_STATUS_IO, "cannot find myself: %s", strerror(errno));
     if (!process->folder[0])
         status = serve_make_folder(process, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     const char *words[] = {
         self,   "serve",  "--socket", process->socket,   "--store", store,         "--store-schema",
         schema, "--http", "none",     "--store-commits", commits,   "--max-lease", "1h",

@@ -122,9 +122,8 @@ static gordian_status start_sides(struct store_world *world, gordian_error *erro
         THEN(status, peer_open(&world->peers[side], world->services[side].socket, false,
                                world->load, names[side], error));
         world->open[side] = status == GORDIAN_OK;
-        if (status == GORDIAN_OK)
-            status =
-                library_open(&world->streams[side], world->bench, uri, NULL, world->load, error);
+        THEN(status,
+             library_open(&world->streams[side], world->bench, uri, NULL, world->load, error));
         world->streams[side].operations = world->bench->options->quick ? 20000 : 100000;
     }
     return status;
@@ -236,8 +235,7 @@ static gordian_status measure_gap(struct store_world *world, struct library *lib
     int leader = -1;
     gordian_status status = wait_for_leader(world, &leader, error);
     THEN(status, longest_gap(library, &before, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     kill(world->servers[leader].pid, signal_number);
     /* Until another answers: who hands over goes on for a moment. */
     *ms = 0;
@@ -264,8 +262,7 @@ static gordian_status measure_gaps(struct store_world *world, struct library *li
     bench_progress(world->bench, "serve: without an answer, %s", what);
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = measure_gap(world, library, signal_number, &gaps[i], world->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("ms", "serve/store/gap/%s", what);
     row.value = bench_median(gaps, count);
     row.p99 = gaps[count - 1];
@@ -288,9 +285,8 @@ static gordian_status measure_cluster(struct store_world *world)
                  world->servers[i].socket);
     }
     /* A client knows where they are for good: one that is killed comes back at its place. */
-    if (status == GORDIAN_OK)
-        status =
-            library_open(&library, world->bench, uri, &options, world->load, world->bench->error);
+    THEN(status,
+         library_open(&library, world->bench, uri, &options, world->load, world->bench->error));
     THEN(status, measure_gaps(world, &library, "hand-over", SIGUSR2, HANDOVER_BAR));
     THEN(status, measure_gaps(world, &library, "kill", SIGKILL, KILL_BAR));
     library_close(&library, world->bench);

@@ -84,8 +84,7 @@ static gordian_status start(struct way *way, bool secure, struct bench *bench,
     unsigned port = 0;
     gordian_client_options_init(&options);
     gordian_status status = serve_make_folder(&way->service, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     snprintf(authority, sizeof authority, "%s/cert.pem", way->service.folder);
     if (secure) {
         options.tls_ca = authority;

@@ -222,8 +222,7 @@ gordian_status shared_memory_row(struct bench *bench)
     bench_progress(bench, "memory");
     gordian_status status = peak_memory(true, processes, &row.value, bench->error);
     THEN(status, peak_memory(false, processes, &row.baseline_value, bench->error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     row.baseline = "unshared";
     bench_bar(&row, BAR_AT_LEAST, 1 / 1.2);
     bench_note(

@@ -72,9 +72,8 @@ static gordian_status measure_verdict(struct bench *bench, char *gordian, char *
         return fail(bench->error, GORDIAN_STATUS_INPUT, "the fault was not found (status %d)",
                     code);
     gordian_status status = add_row(bench, ranks, "time", "s", seconds, SECONDS);
-    if (status == GORDIAN_OK)
-        status =
-            add_row(bench, ranks, "memory", "GB", (double)usage.ru_maxrss * 1024 / 1e9, GIGABYTES);
+    THEN(status,
+         add_row(bench, ranks, "memory", "GB", (double)usage.ru_maxrss * 1024 / 1e9, GIGABYTES));
     return status;
 }
 

@@ -158,13 +158,12 @@ gordian_status bench_inspect(struct bench *bench)
     static const unsigned sizes[] = {3, 100, 1000};
     char gordian[PATH_MAX], program[PATH_MAX];
     bool gdb = child_in_path("gdb");
-    gordian_status status = GORDIAN_OK;
     if (!beside_self(gordian, sizeof gordian) ||
         !child_beside("src/lab/bench/hung", program, sizeof program))
         return bench_skip(bench, "inspect/", "the program that hangs was not built beside gordian");
     if (!gdb && bench_skip(bench, "inspect/*/gdb", "gdb is not installed") != GORDIAN_OK)
         return GORDIAN_STATUS_IO;
-    for (size_t i = 0; i < (bench->options->quick ? 2 : 3) && status == GORDIAN_OK; i++)
-        status = measure(bench, gordian, program, sizes[i], gdb);
-    return status;
+    for (size_t i = 0; i < (bench->options->quick ? 2 : 3); i++)
+        TRY(measure(bench, gordian, program, sizes[i], gdb));
+    return GORDIAN_OK;
 }

@@ -324,8 +324,7 @@ gordian_status published_array_flatten(struct published_array *array, gpu_addres
 {
     struct gpu_array_count there;
     gordian_status status = settle_array(array, &there, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (first > there.size || count > there.size - first)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "elements %" PRIu64 " to %" PRIu64 " of an array of %" PRIu64, first,

@@ -182,8 +182,7 @@ gordian_status published_array_measure(struct gpu *gpu, struct published_array_c
     for (unsigned i = 0; i < cell->samples && status == GORDIAN_OK; i++)
         status = run_method(&figure, &samples[i], error);
     close_figure(&figure);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     qsort(samples, cell->samples, sizeof *samples, compare_samples);
     cell->ns = samples[cell->samples / 2];
     return GORDIAN_OK;

@@ -74,8 +74,7 @@ gordian_status array_kinds_filter(const struct array_task *task, struct publishe
         status = find_blocks(task, way, &blocks, error);
     THEN(status, time_filter(task, array, way, blocks, ns, error));
     THEN(status, published_array_settle(array, &count, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (count.refused || count.size != task->expected.count)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "array: %s keeps %" PRIu64 " elements and refuses %" PRIu64 ", of %" PRIu64,

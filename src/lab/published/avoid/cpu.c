@@ -1,6 +1,8 @@
 /* CPU-PBA: the same computations one after another, as the thesis's serial version does them. */
 #include "lab/published/avoid/pba.h"
 
+#include "foundation/base/error.h"
+
 #include <string.h>
 
 struct pba_cpu {
@@ -24,10 +26,7 @@ static gordian_status copy_state(struct pba_cpu *pba, const struct pba_state *fr
 {
     const gordian_allocator *memory = &pba->memory;
     size_t cells = (size_t)from->processes * from->resources;
-    gordian_status status =
-        pba_state_new(&pba->now, from->processes, from->resources, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(pba_state_new(&pba->now, from->processes, from->resources, memory, error));
     pba->need = memory_alloc(memory, cells * sizeof *pba->need);
     pba->work = memory_alloc(memory, from->resources * sizeof *pba->work);
     pba->finish = memory_alloc(memory, from->processes);

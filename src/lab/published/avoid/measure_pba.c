@@ -93,8 +93,7 @@ gordian_status measure_pba_run(struct measure_pba *measure, struct measure_time 
         status = ask_device(measure, &answer, time, error);
     else
         answer = ask_cpu(measure, time);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (answer != PBA_GRANTED ||
         (measure->pba && pba_effort(measure->pba).rounds != measure->processes - 2))
         return fail(error, GORDIAN_STATUS_INPUT, "PBA finds the worst case other than it is");

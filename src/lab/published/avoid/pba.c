@@ -66,9 +66,8 @@ static gordian_status write_state(struct pba *pba, const struct pba_state *state
         need[i] = state->maximum[i] - state->allocation[i];
     gordian_status status = gpu_write(gpu, pba->on_device.need, need, all * sizeof *need, error);
     memory_free(&pba->memory, need);
-    if (status == GORDIAN_OK)
-        status =
-            gpu_write(gpu, pba->on_device.maximum, state->maximum, all * sizeof(uint32_t), error);
+    THEN(status,
+         gpu_write(gpu, pba->on_device.maximum, state->maximum, all * sizeof(uint32_t), error));
     THEN(status, gpu_write(gpu, pba->on_device.allocation, state->allocation,
                            all * sizeof(uint32_t), error));
     THEN(status, gpu_write(gpu, pba->on_device.available, state->available, row, error));

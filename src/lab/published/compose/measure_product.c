@@ -81,9 +81,8 @@ gordian_status measure_product_open(struct measure_product **out, struct gpu *gp
     measure->place = place;
     gordian_status status = make_pair(&place, 0, &measure->left, error);
     THEN(status, make_pair(&place, PAIR_NAMES, &measure->right, error));
-    if (status == GORDIAN_OK)
-        status =
-            product_make(&place, &measure->left, &measure->right, 0, 16, &measure->product, error);
+    THEN(status,
+         product_make(&place, &measure->left, &measure->right, 0, 16, &measure->product, error));
     if (status == GORDIAN_OK)
         *out = measure;
     else

@@ -79,8 +79,7 @@ gordian_status product_load(const struct product_place *place, const struct prod
                                       .slots = factor->slots,
                                       .most = factor->slots};
     gordian_status status = alloc_cells(place, matrix, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (!place->gpu)
         memcpy(host_pointer(matrix->cells), from, matrix_bytes(matrix));
     else
@@ -197,8 +196,7 @@ gordian_status product_survey(const struct product_place *place, struct product_
         status = survey_device(place, matrix, &found, error);
     else
         survey_host(matrix, &found);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     matrix->most = found.most;
     *transitions = found.transitions;
     return GORDIAN_OK;

@@ -95,8 +95,7 @@ static gordian_status osdda_release(struct published_detect *d, const struct pub
     gordian_status status = launch_single(d, &release, event, error);
     THEN(status, reduce_column(d, d->ar, d->process_tiles, d->resource_tiles, event->resource,
                                FLAG_WAITING, &waited, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (waited != (event->heir != PUBLISHED_NOBODY))
         return fail(error, GORDIAN_STATUS_INPUT, "q%u is %swaited for", event->resource,
                     waited ? "" : "not ");

@@ -351,10 +351,7 @@ static gordian_status ask_solver(struct question *question, struct published_lp_
 
 static gordian_status make_folder(struct question *question, gordian_error *error)
 {
-    gordian_status status =
-        temporary_folder("gordian", question->folder, sizeof question->folder, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(temporary_folder("gordian", question->folder, sizeof question->folder, error));
     snprintf(question->program, sizeof question->program, "%s/program.lp", question->folder);
     snprintf(question->answer, sizeof question->answer, "%s/answer", question->folder);
     snprintf(question->log, sizeof question->log, "%s/log", question->folder);
