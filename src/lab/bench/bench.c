@@ -90,7 +90,7 @@ static void print_machine(struct bench *bench)
 
 /* ------------------------------------------------------------------ running */
 
-static gordian_status check_engine(const char *name, gordian_error *error)
+static gordian_status check_bench_engine(const char *name, gordian_error *error)
 {
     if (!name || strcmp(name, "auto") == 0)
         return GORDIAN_OK;
@@ -103,7 +103,7 @@ static gordian_status check_engine(const char *name, gordian_error *error)
     return fail(error, GORDIAN_STATUS_INPUT, "unknown engine '%s'", name);
 }
 
-static gordian_status check_name(const char *name, gordian_error *error)
+static gordian_status check_bench_name(const char *name, gordian_error *error)
 {
     char list[256] = "";
     struct nearest nearest = {.typed = name, .length = name ? strlen(name) : 0};
@@ -133,8 +133,8 @@ static void print_score(struct bench *bench)
 gordian_status bench_run(const struct bench_options *options, struct output *out,
                          gordian_error *error)
 {
-    gordian_status status = check_name(options->name, error);
-    THEN(status, check_engine(options->engine, error));
+    gordian_status status = check_bench_name(options->name, error);
+    THEN(status, check_bench_engine(options->engine, error));
     struct bench bench = {
         .options = options, .out = out, .error = error, .memory = memory_allocator(NULL)};
     for (const struct bench_info *info = bench_list; info->name && status == GORDIAN_OK; info++)

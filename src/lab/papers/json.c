@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static void put_about(struct json *json, const struct papers_item *item)
+static void put_item_head(struct json *json, const struct papers_item *item)
 {
     json_key_text(json, "item", item->key);
     json_key_text(json, "paper", item->paper->name);
@@ -21,7 +21,7 @@ void papers_list_json(const struct papers *papers, struct output *out)
     for (size_t i = 0; i < papers->item_count; i++) {
         struct json json;
         json_begin(&json, out);
-        put_about(&json, &papers->items[i]);
+        put_item_head(&json, &papers->items[i]);
         json_end(&json);
     }
 }
@@ -170,7 +170,7 @@ gordian_status papers_item_json(const struct papers *papers, const struct papers
     struct json json;
     gordian_status status = GORDIAN_OK;
     json_begin(&json, out);
-    put_about(&json, item);
+    put_item_head(&json, item);
     if (item->unit[0])
         json_key_text(&json, "unit", item->unit);
     if (item->kind == PAPERS_KIND_WORDS) {

@@ -90,7 +90,7 @@ struct published_products {
     unsigned repeat;
 };
 
-static gordian_status run_published(void *context, double *ns, gordian_error *error)
+static gordian_status run_product_measure(void *context, double *ns, gordian_error *error)
 {
     const struct published_products *products = context;
     struct measure_time time = {0};
@@ -103,7 +103,7 @@ gordian_status measure_matrices(struct papers_run *run, const struct papers_meas
                                 const struct papers_point *point, struct results_value *value)
 {
     struct published_products products = {.repeat = (unsigned)point->x};
-    struct bench_side side = {.context = &products, .run = run_published};
+    struct bench_side side = {.context = &products, .run = run_product_measure};
     const bool on_device = papers_side_is_gpu(measure->side);
     gordian_status status = on_device ? papers_run_gpu(run) : GORDIAN_OK;
     THEN(status, measure_product_open(&products.product, on_device ? run->gpu : NULL,

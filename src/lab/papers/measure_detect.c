@@ -10,7 +10,7 @@ struct experiment {
     uint32_t size;
 };
 
-static gordian_status run_experiment(void *context, double *ns, gordian_error *error)
+static gordian_status run_paper_experiment(void *context, double *ns, gordian_error *error)
 {
     const struct experiment *experiment = context;
     struct measure_time time = {0};
@@ -40,7 +40,7 @@ gordian_status measure_detect(struct papers_run *run, const struct papers_measur
 {
     struct experiment experiment = {.what = (enum paper_experiment)measure->how,
                                     .size = (uint32_t)point->x};
-    struct bench_side side = {.context = &experiment, .run = run_experiment};
+    struct bench_side side = {.context = &experiment, .run = run_paper_experiment};
     experiment.player.multi = experiment.what == PAPER_EXPERIMENT_LIST_AND_RELEASE;
     gordian_status status = find_player(run, measure->with, &experiment.player);
     return status == GORDIAN_OK ? papers_time(run, &side, value) : status;

@@ -213,8 +213,8 @@ gordian_status papers_measure_at(struct papers_run *run, const struct papers_mea
 }
 
 /* Was it measured in this run? Its runs are the last one only. */
-static bool is_done(const struct papers_run *run, const struct papers_measure *measure,
-                    const struct papers_point *point)
+static bool is_measured_already(const struct papers_run *run, const struct papers_measure *measure,
+                                const struct papers_point *point)
 {
     const struct results_value *value =
         results_find(run->results, measure->name, point->x, point->y);
@@ -235,8 +235,8 @@ static gordian_status measure_points(struct papers_run *run, const struct papers
     size_t count = 0;
     for (size_t i = 0; i < papers_point_count(item) && count < PAPERS_VALUES_MOST; i++) {
         points[count] = papers_point_at(item, i);
-        count +=
-            !is_left_out(run, measure, &points[count]) && !is_done(run, measure, &points[count]);
+        count += !is_left_out(run, measure, &points[count]) &&
+                 !is_measured_already(run, measure, &points[count]);
     }
     if (count == 0)
         return GORDIAN_OK;
@@ -267,7 +267,7 @@ bool papers_unmeasured(const struct papers_run *run, const struct papers_measure
     text[0] = '\0';
     for (size_t i = 0; i < papers_point_count(item); i++) {
         struct papers_point point = papers_point_at(item, i);
-        if (is_done(run, measure, &point))
+        if (is_measured_already(run, measure, &point))
             continue;
         append_text(text, size, missing++ ? ", " : "");
         append_text(text, size, point.text);

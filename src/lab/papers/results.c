@@ -29,8 +29,8 @@ void results_free(struct results *results)
 
 /* ------------------------------------------------------------------ adding */
 
-static gordian_status add_run(struct results *results, const struct results_run *run,
-                              gordian_error *error)
+static gordian_status add_result_run(struct results *results, const struct results_run *run,
+                                     gordian_error *error)
 {
     if (!memory_grow(&results->memory, &results->runs, &results->run_room, results->run_count + 1,
                      sizeof *run))
@@ -55,7 +55,7 @@ gordian_status results_begin_run(struct results *results, const char *device, go
     snprintf(run.commit, sizeof run.commit, "%s", GORDIAN_BUILD_COMMIT);
     if (gmtime_r(&now, &day))
         strftime(run.date, sizeof run.date, "%Y-%m-%d", &day);
-    return add_run(results, &run, error);
+    return add_result_run(results, &run, error);
 }
 
 static struct results_value *find_value(const struct results *results, const char *measure,
@@ -75,8 +75,8 @@ const struct results_value *results_find(const struct results *results, const ch
     return find_value(results, measure, x, y);
 }
 
-static gordian_status put_value(struct results *results, const struct results_value *value,
-                                gordian_error *error)
+static gordian_status put_result_value(struct results *results, const struct results_value *value,
+                                       gordian_error *error)
 {
     struct results_value *old = find_value(results, value->measure, value->x, value->y);
     if (!old && !memory_grow(&results->memory, &results->values, &results->value_room,
@@ -93,7 +93,7 @@ gordian_status results_add(struct results *results, const struct results_value *
 {
     struct results_value added = *value;
     added.run = results->run_count - 1;
-    return put_value(results, &added, error);
+    return put_result_value(results, &added, error);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -151,15 +151,15 @@ static bool take_member(struct results_line *line, const struct value *key,
 }
 
 /* The runs of a text come before their values and are numbered from 1. */
-static gordian_status keep_line(struct results *results, struct results_line *line, size_t first,
-                                uint64_t number, gordian_error *error)
+static gordian_status keep_result_line(struct results *results, struct results_line *line,
+                                       size_t first, uint64_t number, gordian_error *error)
 {
     const size_t runs = results->run_count - first;
     if (!line->value.measure[0]) {
         if (line->run_number != (double)(runs + 1))
             return fail_at(error, GORDIAN_STATUS_INPUT, number, 1,
                            "runs are numbered 1, 2, ... and this is number %zu", runs + 1);
-        return add_run(results, &line->run, error);
+        return add_result_run(results, &line->run, error);
     }
     if (!(line->run_number >= 1 && line->run_number <= (double)runs))
         return fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "a value of a run that is not here");
@@ -168,11 +168,11 @@ static gordian_status keep_line(struct results *results, struct results_line *li
                        "a value needs x and y, and is above 0");
     line->value.run = first + (size_t)line->run_number - 1;
     line->value.line = number;
-    return put_value(results, &line->value, error);
+    return put_result_value(results, &line->value, error);
 }
 
-static gordian_status take_line(struct results *results, const char *text, size_t size,
-                                size_t first, uint64_t number, gordian_error *error)
+static gordian_status take_result_line(struct results *results, const char *text, size_t size,
+                                       size_t first, uint64_t number, gordian_error *error)
 {
     struct results_line line = {.value = {.x = NAN, .y = NAN, .value = NAN}, .run_number = NAN};
     const struct value *object = NULL;
@@ -190,7 +190,7 @@ static gordian_status take_line(struct results *results, const char *text, size_
             status = fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "neither a text nor a number");
     arena_free(&arena);
     TRY(status);
-    return keep_line(results, &line, first, number, error);
+    return keep_result_line(results, &line, first, number, error);
 }
 
 gordian_status results_read(struct results *results, const char *text, size_t size,
@@ -203,7 +203,7 @@ gordian_status results_read(struct results *results, const char *text, size_t si
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t length = (size_t)((newline ? newline : end) - text);
         if (length > 0)
-            status = take_line(results, text, length, first, number, error);
+            status = take_result_line(results, text, length, first, number, error);
         text += length + 1;
     }
     return status;

@@ -35,7 +35,7 @@ static void print_line(struct output *out, const char *text)
     print_wrapped(out, "  ", text);
 }
 
-static void print_texts(struct output *out, const char *head, const struct papers_texts *texts)
+static void print_text_lines(struct output *out, const char *head, const struct papers_texts *texts)
 {
     if (texts->count == 0)
         return;
@@ -56,7 +56,7 @@ void papers_list_text(const struct papers *papers, struct output *out)
     }
 }
 
-static void print_slips(struct output *out, const struct papers_item *item)
+static void print_slip_lines(struct output *out, const struct papers_item *item)
 {
     if (item->slip_count == 0)
         return;
@@ -98,9 +98,9 @@ gordian_status papers_item_text(const struct papers *papers, const struct papers
     }
     if (run)
         papers_tell_unmeasured(papers, item, run, "\nnot measured in this run\n", out, print_line);
-    print_slips(out, item);
-    print_texts(out, "what differs", &item->differs);
-    print_texts(out, "notes", &item->notes);
-    print_texts(out, "what shows the same here", &item->shows);
+    print_slip_lines(out, item);
+    print_text_lines(out, "what differs", &item->differs);
+    print_text_lines(out, "notes", &item->notes);
+    print_text_lines(out, "what shows the same here", &item->shows);
     return status;
 }

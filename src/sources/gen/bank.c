@@ -95,8 +95,9 @@ static gordian_status change_claim(struct customers *customers, uint32_t process
     return status;
 }
 
-static gordian_status tell_event(struct customers *customers, gordian_op op, uint32_t process,
-                                 const gordian_want *wants, size_t count)
+static gordian_status write_customer_event(struct customers *customers, gordian_op op,
+                                           uint32_t process, const gordian_want *wants,
+                                           size_t count)
 {
     gordian_event event = {
         .op = op, .process = process, .to = GORDIAN_NONE, .wants = wants, .want_count = count};
@@ -132,8 +133,8 @@ static gordian_status ask_or_give_back(struct customers *customers, uint32_t pro
         customers->bank, customer->id, wants, count, NULL, customers->error);
     return status != GORDIAN_OK
                ? status
-               : tell_event(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, process,
-                            wants, count);
+               : write_customer_event(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
+                                      process, wants, count);
 }
 
 /* One step, which is one event unless a claim is changed. */
@@ -149,13 +150,13 @@ static gordian_status step_customer(struct customers *customers, uint64_t *event
     if (leaves) {
         ++*events;
         TRY(gordian_bank_exit(customers->bank, id, NULL, customers->error));
-        TRY(tell_event(customers, GORDIAN_OP_EXIT, process, NULL, 0));
+        TRY(write_customer_event(customers, GORDIAN_OP_EXIT, process, NULL, 0));
         return join_customer(customers, process);
     }
     if (waits && gives_up) {
         ++*events;
         TRY(gordian_bank_cancel(customers->bank, id, NULL, customers->error));
-        return tell_event(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
+        return write_customer_event(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
     }
     /* Somebody can always go on: that is what the bank is for. */
     while (gordian_bank_is_waiting(customers->bank, customers->all[process].id))
@@ -244,7 +245,7 @@ static gordian_status one_of_each(struct rounds *rounds, gordian_op op, uint32_t
 
 /* The one who finishes first takes the last unit, which is safe, and gives it back; the next one
  * asks for it, which is not. */
-static gordian_status take_turns(struct rounds *rounds, uint64_t events)
+static gordian_status take_customer_turns(struct rounds *rounds, uint64_t events)
 {
     uint32_t first = rounds->options->processes - 1;
     for (uint64_t i = 0; i < events; i++) {
@@ -272,7 +273,7 @@ gordian_status bank_rounds(const struct gen_options *options, struct gen_sink *s
                              options->resources, error);
     for (uint32_t p = 0; p < taking && status == GORDIAN_OK; p++)
         status = one_of_each(&rounds, GORDIAN_OP_REQUEST, p);
-    THEN(status, take_turns(&rounds, options->events - taking));
+    THEN(status, take_customer_turns(&rounds, options->events - taking));
     memory_free(&memory, rounds.wants);
     return status;
 }
@@ -284,8 +285,8 @@ struct taken {
     uint32_t units[3];
 };
 
-static gordian_status request_wants(struct gen_sink *sink, const struct taken *taken,
-                                    gordian_error *error)
+static gordian_status request_customer_wants(struct gen_sink *sink, const struct taken *taken,
+                                             gordian_error *error)
 {
     gordian_want wants[3];
     gordian_event event = {
@@ -316,6 +317,6 @@ gordian_status bank_textbook(const struct gen_options *options, struct gen_sink 
         TRY(sink->claim(sink->context, p, wants, 3, error));
     }
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        TRY(request_wants(sink, &taken[i], error));
+        TRY(request_customer_wants(sink, &taken[i], error));
     return GORDIAN_OK;
 }

@@ -41,7 +41,7 @@ static void put_comma(struct dump *dump)
     dump->comma = true;
 }
 
-static void put_open(struct dump *dump, bool list)
+static void open_dump_list(struct dump *dump, bool list)
 {
     put_comma(dump);
     dump->comma = false;
@@ -81,7 +81,7 @@ static void put_pickled(struct dump *dump, const char *text)
 }
 
 /* Texts of dumps have nothing that JSON would escape. */
-static void put_text(struct dump *dump, const char *text)
+static void put_dump_text(struct dump *dump, const char *text)
 {
     put_comma(dump);
     if (dump->json)
@@ -92,7 +92,7 @@ static void put_text(struct dump *dump, const char *text)
 
 static void put_key(struct dump *dump, const char *key)
 {
-    put_text(dump, key);
+    put_dump_text(dump, key);
     if (dump->json)
         output_char(dump->out, ':');
     dump->comma = false;
@@ -101,13 +101,13 @@ static void put_key(struct dump *dump, const char *key)
 static void put_key_open(struct dump *dump, const char *key, bool list)
 {
     put_key(dump, key);
-    put_open(dump, list);
+    open_dump_list(dump, list);
 }
 
 static void put_key_text(struct dump *dump, const char *key, const char *text)
 {
     put_key(dump, key);
-    put_text(dump, text);
+    put_dump_text(dump, text);
 }
 
 static void put_number(struct dump *dump, int64_t number)
@@ -128,7 +128,7 @@ static void put_number(struct dump *dump, int64_t number)
     }
 }
 
-static void put_word(struct dump *dump, const char *json, unsigned opcode)
+static void put_dump_word(struct dump *dump, const char *json, unsigned opcode)
 {
     put_comma(dump);
     if (dump->json)
@@ -140,7 +140,7 @@ static void put_word(struct dump *dump, const char *json, unsigned opcode)
 static void put_truth(struct dump *dump, const char *key, bool truth)
 {
     put_key(dump, key);
-    put_word(dump, truth ? "true" : "false", truth ? 0x88 : 0x89);
+    put_dump_word(dump, truth ? "true" : "false", truth ? 0x88 : 0x89);
 }
 
 static void put_pair(struct dump *dump, const char *key, int64_t number)
@@ -183,7 +183,7 @@ static void put_ranks(struct dump *dump, enum group_kind kind, uint32_t group)
     }
     output_text(&text, "]");
     output_char(&text, '\0');
-    put_text(dump, text.failure ? "" : text.buffer);
+    put_dump_text(dump, text.failure ? "" : text.buffer);
     output_close(&text);
 }
 
@@ -223,7 +223,7 @@ static void put_status(struct dump *dump, uint32_t rank, enum group_kind kind)
     }
     if (queued >= 0 && completed < 0)
         completed = job->base;
-    put_open(dump, false);
+    open_dump_list(dump, false);
     put_pair(dump, "last_enqueued_collective", queued);
     put_pair(dump, "last_started_collective", -1);
     put_pair(dump, "last_completed_collective", completed);
@@ -288,13 +288,13 @@ static uint32_t size_of(const struct gen_job *job, uint32_t rank, const struct c
 static void put_sizes(struct dump *dump, const char *sizes, const char *types, uint32_t elements)
 {
     put_key_open(dump, sizes, true);
-    put_open(dump, true);
+    open_dump_list(dump, true);
     put_number(dump, elements / 1024);
     put_number(dump, 1024);
     put_shut(dump, true);
     put_shut(dump, true);
     put_key_open(dump, types, true);
-    put_text(dump, "BFloat16");
+    put_dump_text(dump, "BFloat16");
     put_shut(dump, true);
 }
 
@@ -327,7 +327,7 @@ static void put_time(struct dump *dump, const char *key, uint64_t ns)
     if (ns)
         put_number(dump, (int64_t)ns);
     else
-        put_word(dump, "null", 'N');
+        put_dump_word(dump, "null", 'N');
 }
 
 static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum part part)
@@ -350,7 +350,7 @@ static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum 
 static void put_frames(struct dump *dump, const struct call_plan *plan)
 {
     put_key_open(dump, "frames", true);
-    put_open(dump, false);
+    open_dump_list(dump, false);
     put_key_text(dump, "name", call_is_p2p(plan) ? "exchange" : "forward");
     put_key_text(dump, "filename", "/job/train.py");
     put_pair(dump, "line", 10 + 7 * plan->call);
@@ -378,27 +378,27 @@ static void put_tensors(struct dump *dump, uint32_t rank, const struct call_plan
     put_sizes(dump, "output_sizes", "output_dtypes", size_of(dump->job, rank, plan, true));
 }
 
-static void put_entry(struct dump *dump, uint32_t rank, uint32_t index, enum part part,
-                      uint32_t record)
+static void put_dump_entry(struct dump *dump, uint32_t rank, uint32_t index, enum part part,
+                           uint32_t record)
 {
     const struct gen_job *job = dump->job;
     const struct call_plan plan = call_made(job, rank, index);
     bool p2p = call_is_p2p(&plan);
     char text[48];
-    put_open(dump, false);
+    open_dump_list(dump, false);
     put_pair(dump, "record_id", (int64_t)job->base + record);
     put_pair(dump, "pg_id", plan.kind);
     put_key_open(dump, "process_group", true);
     group_name(job, plan.kind, rank, text, sizeof text);
-    put_text(dump, text);
-    put_text(dump, kind_names[plan.kind]);
+    put_dump_text(dump, text);
+    put_dump_text(dump, kind_names[plan.kind]);
     put_shut(dump, true);
     put_pair(dump, "collective_seq_id", (int64_t)job->base + (p2p ? 0 : plan.sequence));
     put_pair(dump, "p2p_seq_id", p2p ? (int64_t)job->base + plan.sequence : 0);
     put_pair(dump, "op_id", (int64_t)job->base + plan.sequence);
     put_key(dump, "profiling_name");
     profiling_name(job, rank, &plan, text, sizeof text);
-    put_text(dump, part == PART_CLOSING ? "nccl:coalesced" : text);
+    put_dump_text(dump, part == PART_CLOSING ? "nccl:coalesced" : text);
     put_tensors(dump, rank, &plan, part);
     put_progress(dump, rank, index, part);
     put_truth(dump, "is_p2p", p2p);
@@ -409,8 +409,8 @@ static void put_entry(struct dump *dump, uint32_t rank, uint32_t index, enum par
 
 /* The entries of a call, in their order; how many there are. A coalesced collective has two
  * members. */
-static uint32_t list_parts(const struct gen_job *job, uint32_t rank, uint32_t index,
-                           enum part parts[3])
+static uint32_t list_entry_parts(const struct gen_job *job, uint32_t rank, uint32_t index,
+                                 enum part parts[3])
 {
     uint32_t count = 0;
     if (job_skips(job, rank, index))
@@ -429,20 +429,20 @@ static uint32_t list_parts(const struct gen_job *job, uint32_t rank, uint32_t in
 }
 
 /* A recorder keeps so many of the latest; a dump may leave out what was completed. */
-static void put_entries(struct dump *dump, uint32_t rank)
+static void put_dump_entries(struct dump *dump, uint32_t rank)
 {
     const struct gen_job *job = dump->job;
     enum part parts[3];
     uint32_t made = 0, record = 0;
     for (uint32_t i = 0; i < job->hosts[rank]; i++)
-        made += list_parts(job, rank, i, parts);
+        made += list_entry_parts(job, rank, i, parts);
     put_key_open(dump, "entries", true);
     for (uint32_t i = 0; i < job->hosts[rank]; i++) {
-        uint32_t count = list_parts(job, rank, i, parts);
+        uint32_t count = list_entry_parts(job, rank, i, parts);
         for (uint32_t j = 0; j < count; j++, record++)
             if (made - record <= job->keep &&
                 !(job->active && entry_progress(job, rank, i, parts[j]) == CALL_STATE_DONE))
-                put_entry(dump, rank, i, parts[j], record);
+                put_dump_entry(dump, rank, i, parts[j], record);
     }
     put_shut(dump, true);
 }
@@ -457,12 +457,12 @@ bool gen_job_dump(const struct gen_job *job, uint32_t rank, bool json, struct ou
         put_byte(&dump, 0x80);
         put_byte(&dump, 2);
     }
-    put_open(&dump, false);
+    open_dump_list(&dump, false);
     put_key_text(&dump, "version", "2.9");
     put_key_text(&dump, "nccl_version", "2.27.3");
     put_groups(&dump, rank);
     put_statuses(&dump, rank);
-    put_entries(&dump, rank);
+    put_dump_entries(&dump, rank);
     put_shut(&dump, false);
     if (!json)
         put_byte(&dump, '.');

@@ -240,7 +240,7 @@ static bool looks_waiting(const struct gen_job *job, uint32_t which)
            sends_unreceived(job, victim, other) && !sends_unreceived(job, other, victim);
 }
 
-static void list_culprits(struct gen_job *job)
+static void list_job_culprits(struct gen_job *job)
 {
     struct job_truth *truth = &job->truth;
     for (uint32_t i = 0; i < job->victim_count; i++)
@@ -270,17 +270,17 @@ static void find_truth(struct gen_job *job)
     case FAULT_OPERATION:
     case FAULT_SIZE:
         truth->odd = job->victims[0];
-        list_culprits(job);
+        list_job_culprits(job);
         truth->mismatches = truth->culprit_count;
         return;
     default:
-        list_culprits(job);
+        list_job_culprits(job);
     }
 }
 
 /* ------------------------------------------------------------------ the run */
 
-static gordian_status open_run(struct gen_job *job, gordian_error *error)
+static gordian_status open_job_run(struct gen_job *job, gordian_error *error)
 {
     size_t ranks = job->ranks;
     job->states = memory_zeroed(&job->memory, ranks * job->length);
@@ -302,7 +302,7 @@ static gordian_status open_run(struct gen_job *job, gordian_error *error)
 
 gordian_status run_job(struct gen_job *job, gordian_error *error)
 {
-    TRY(open_run(job, error));
+    TRY(open_job_run(job, error));
     for (uint32_t r = job->ranks; r-- > 0;)
         push_rank(job, r);
     while (job->work_count) {

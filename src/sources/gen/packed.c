@@ -34,7 +34,8 @@ static gordian_status packed_begin(void *context, uint32_t processes, uint32_t r
     return GORDIAN_OK;
 }
 
-static gordian_status meet_process(struct packed_sink *sink, uint32_t process, gordian_error *error)
+static gordian_status meet_packed_process(struct packed_sink *sink, uint32_t process,
+                                          gordian_error *error)
 {
     if (sink->ids[process] != GORDIAN_NONE)
         return GORDIAN_OK;
@@ -51,9 +52,9 @@ static gordian_status packed_await(struct packed_sink *sink, const gordian_event
     uint32_t others[16];
     gordian_status status = event->want_count > 16
                                 ? fail(error, GORDIAN_STATUS_INPUT, "too many are awaited")
-                                : meet_process(sink, event->process, error);
+                                : meet_packed_process(sink, event->process, error);
     for (size_t i = 0; i < event->want_count && status == GORDIAN_OK; i++) {
-        status = meet_process(sink, event->wants[i].resource, error);
+        status = meet_packed_process(sink, event->wants[i].resource, error);
         others[i] = sink->ids[event->wants[i].resource];
     }
     return status != GORDIAN_OK
@@ -70,7 +71,7 @@ static gordian_status packed_event(void *context, const gordian_event *event, go
     size_t count = event->wants ? event->want_count : 1;
     if (event->op == GORDIAN_OP_AWAIT)
         return packed_await(sink, event, error);
-    TRY(meet_process(sink, event->process, error));
+    TRY(meet_packed_process(sink, event->process, error));
     for (size_t i = 0; i < count; i++)
         TRY((event->op == GORDIAN_OP_HOLD ? gordian_snapshot_hold : gordian_snapshot_wait)(
             sink->snapshot, sink->ids[event->process], wants[i].resource, wants[i].units, error));
@@ -90,13 +91,13 @@ static const char *spell(struct packed_sink *sink, const char *prefix, uint32_t 
     return at;
 }
 
-static const char *process_name(void *context, uint32_t id)
+static const char *packed_process_name(void *context, uint32_t id)
 {
     struct packed_sink *sink = context;
     return spell(sink, sink->prefixes[0], sink->numbers[id]);
 }
 
-static const char *resource_name(void *context, uint32_t id)
+static const char *packed_resource_name(void *context, uint32_t id)
 {
     struct packed_sink *sink = context;
     return id < sink->resources ? spell(sink, sink->prefixes[1], id) : "";
@@ -117,7 +118,7 @@ gordian_status gen_pack(const struct gen_options *options, const gordian_writer 
 {
     struct packed_sink packed = {.memory = memory_allocator(NULL)};
     struct gen_sink sink = {&packed, packed_begin, packed_event, NULL};
-    const struct snapshot_naming naming = {process_name, resource_name, &packed};
+    const struct snapshot_naming naming = {packed_process_name, packed_resource_name, &packed};
     find_prefixes(&packed, options->kind);
     gordian_status status = gordian_snapshot_open(&packed.snapshot, NULL, error);
     THEN(status, gen_stream(options, &sink, error));

@@ -103,7 +103,7 @@ static gordian_status count_kept(const struct array_side *side, uint64_t *size,
 
 /* The host's thread maps a piece ahead before the kernel starts, and more while it runs; whatever
  * it came too late for takes further launches. */
-static gordian_status run_watched(struct array_side *side, double *ns, gordian_error *error)
+static gordian_status filter_watched(struct array_side *side, double *ns, gordian_error *error)
 {
     struct array_world *world = side->world;
     union arguments arguments;
@@ -118,7 +118,7 @@ static gordian_status run_watched(struct array_side *side, double *ns, gordian_e
     return status;
 }
 
-static gordian_status run_once(struct array_side *side, double *ns, gordian_error *error)
+static gordian_status filter_once(struct array_side *side, double *ns, gordian_error *error)
 {
     union arguments arguments;
     struct gpu_launch launch;
@@ -140,7 +140,8 @@ gordian_status array_filter_run(void *context, double *ns, gordian_error *error)
     struct array_side *side = context;
     uint64_t size = 0;
     TRY(empty(side, error));
-    TRY(side->way == ARRAY_WAY_WATCHED ? run_watched(side, ns, error) : run_once(side, ns, error));
+    TRY(side->way == ARRAY_WAY_WATCHED ? filter_watched(side, ns, error)
+                                       : filter_once(side, ns, error));
     TRY(count_kept(side, &size, error));
     return array_task_check(&side->world->task, way_names[side->way], array_of(side),
                             side->world->plain, size, error);
@@ -172,7 +173,7 @@ static gordian_status over_plain_row(const struct array_world *world, const char
 }
 
 /* The four that are timed on the device, in turn. */
-static gordian_status device_rows(struct array_world *world, bool judged)
+static gordian_status filter_on_device(struct array_world *world, bool judged)
 {
     const struct array_bench *array = world->array;
     static const enum array_way ways[] = {ARRAY_WAY_PLAIN, ARRAY_WAY_ATOMIC, ARRAY_WAY_CHUNKED,
@@ -232,7 +233,7 @@ static gordian_status size_rows(const struct array_bench *array, uint64_t count)
     gordian_status status = array_world_open(&world, array, count, sizeof(uint32_t));
     THEN(status, array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD));
     THEN(status, array_world_flat(&world, false));
-    THEN(status, device_rows(&world, count == 100000000));
+    THEN(status, filter_on_device(&world, count == 100000000));
     THEN(status, array_paper_rows(array, &world));
     THEN(status, array_kinds_rows(&world));
     THEN(status, array_instead_rows(&world));

@@ -64,7 +64,7 @@ gordian_status array_kinds_rows(struct array_world *world)
 
 /* ------------------------------------------------------------------ reading */
 
-static gordian_status read_rows(struct array_world *world, const struct filtering *filtering)
+static gordian_status read_kind_rows(struct array_world *world, const struct filtering *filtering)
 {
     bool subarrays = filtering->way == ARRAY_KINDS_SUBARRAYS;
     struct array_read_kinds_arguments arguments = {
@@ -94,7 +94,7 @@ gordian_status array_kinds_read_rows(struct array_world *world)
         double ns;
         status = array_kinds_open(&filtering.array, &world->task, read[i], error);
         THEN(status, run_filtering(&filtering, &ns, error));
-        THEN(status, read_rows(world, &filtering));
+        THEN(status, read_kind_rows(world, &filtering));
         published_array_destroy(filtering.array);
     }
     return status;

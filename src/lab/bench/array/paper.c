@@ -14,7 +14,7 @@ struct paper {
     uint64_t lost; /* elements that there was no memory for, at worst */
 };
 
-static gordian_status run_paper(void *context, double *ns, gordian_error *error)
+static gordian_status run_paper_method(void *context, double *ns, gordian_error *error)
 {
     struct paper *paper = context;
     uint64_t lost = 0;
@@ -27,7 +27,8 @@ static gordian_status method_row(const struct array_bench *array, struct paper *
                                  const char *name, const char *note)
 {
     struct array_side chunked = {.world = paper->world, .way = ARRAY_WAY_CHUNKED};
-    struct bench_side sides[] = {{paper, run_paper, 0, 0}, {&chunked, array_filter_run, 0, 0}};
+    struct bench_side sides[] = {{paper, run_paper_method, 0, 0},
+                                 {&chunked, array_filter_run, 0, 0}};
     struct bench_effort effort = array_effort(array, 0.5);
     TRY(bench_measure(array->bench, sides, 2, &effort));
     struct bench_row row =
@@ -45,8 +46,8 @@ static gordian_status method_row(const struct array_bench *array, struct paper *
     return bench_add(array->bench, &row);
 }
 
-static gordian_status method_rows(const struct array_bench *array, struct array_world *world,
-                                  bool waits, const char *name, const char *note)
+static gordian_status paper_method_rows(const struct array_bench *array, struct array_world *world,
+                                        bool waits, const char *name, const char *note)
 {
     struct paper paper = {.world = world};
     gordian_status status =
@@ -60,9 +61,10 @@ gordian_status array_paper_rows(const struct array_bench *array, struct array_wo
 {
     gordian_status status = GORDIAN_OK;
     if (world->task.count <= 1000)
-        status = method_rows(array, world, false, "paper-1", "every thread allocates; one block");
-    if (status == GORDIAN_OK && world->task.count <= 1000000)
         status =
-            method_rows(array, world, true, "paper-2", "one allocates, the others wait; one block");
+            paper_method_rows(array, world, false, "paper-1", "every thread allocates; one block");
+    if (status == GORDIAN_OK && world->task.count <= 1000000)
+        status = paper_method_rows(array, world, true, "paper-2",
+                                   "one allocates, the others wait; one block");
     return status;
 }

@@ -58,8 +58,8 @@ gordian_status array_read_row(struct array_reading *ours, const char *mode, bool
 }
 
 /* One way of reading one array. */
-static gordian_status read_row(struct array_world *world, struct gpu_array *from, const char *mode,
-                               bool at_random)
+static gordian_status add_reading_row(struct array_world *world, struct gpu_array *from,
+                                      const char *mode, bool at_random)
 {
     struct array_read_arguments arguments = {.from = gpu_array_view(from),
                                              .count = world->task.expected.count,
@@ -72,7 +72,8 @@ static gordian_status read_row(struct array_world *world, struct gpu_array *from
 }
 
 /* Fills the array once, and plain memory with the same in the same order. */
-static gordian_status fill(struct array_world *world, struct gpu_array *from, enum array_way way)
+static gordian_status fill_for_reading(struct array_world *world, struct gpu_array *from,
+                                       enum array_way way)
 {
     struct array_side side = {.world = world, .way = way};
     double ns;
@@ -84,9 +85,9 @@ static gordian_status fill(struct array_world *world, struct gpu_array *from, en
 static gordian_status mode_rows(struct array_world *world, struct gpu_array *from,
                                 enum array_way way, const char *mode)
 {
-    gordian_status status = fill(world, from, way);
-    THEN(status, read_row(world, from, mode, false));
-    return status == GORDIAN_OK ? read_row(world, from, mode, true) : status;
+    gordian_status status = fill_for_reading(world, from, way);
+    THEN(status, add_reading_row(world, from, mode, false));
+    return status == GORDIAN_OK ? add_reading_row(world, from, mode, true) : status;
 }
 
 gordian_status array_read_rows(const struct array_bench *array)

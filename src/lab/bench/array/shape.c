@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /* Growing from empty beside plain memory, at this many blocks (0: as many as fit). */
-static gordian_status measure(struct array_world *world, unsigned blocks, bool flat,
-                              struct bench_side sides[3])
+static gordian_status measure_shape(struct array_world *world, unsigned blocks, bool flat,
+                                    struct bench_side sides[3])
 {
     const struct array_bench *array = world->array;
     struct array_side contexts[] = {
@@ -25,9 +25,9 @@ static gordian_status measure(struct array_world *world, unsigned blocks, bool f
     return status;
 }
 
-static gordian_status add_row(const struct array_world *world, struct bench_row row,
-                              const struct bench_side *ours, const struct bench_side *plain,
-                              const char *plot, double x)
+static gordian_status add_shape_row(const struct array_world *world, struct bench_row row,
+                                    const struct bench_side *ours, const struct bench_side *plain,
+                                    const char *plot, double x)
 {
     array_fill(world->array, &row, ours, array_world_bytes(world));
     array_cost(world->array, &row, "plain", plain, 0);
@@ -55,12 +55,12 @@ static gordian_status grid_rows(const struct array_bench *array, uint64_t count)
         if (!array_takes(array, grids[i].tiny, grids[i].quick))
             continue;
         bench_progress(array->bench, "%" PRIu64 " numbers, %u blocks", count, grids[i].blocks);
-        status = measure(&world, grids[i].blocks, false, sides);
+        status = measure_shape(&world, grids[i].blocks, false, sides);
         struct bench_row row =
             bench_row("us", "array/grid-%u-%" PRIu64 "/chunked", grids[i].blocks, count);
         snprintf(row.series, sizeof row.series, "chunked");
-        THEN(status, add_row(&world, row, &sides[1], &sides[0], "By number of blocks (us)",
-                             grids[i].blocks));
+        THEN(status, add_shape_row(&world, row, &sides[1], &sides[0], "By number of blocks (us)",
+                                   grids[i].blocks));
     }
     array_world_close(&world);
     return status;
@@ -78,11 +78,12 @@ static gordian_status element_rows(const struct array_bench *array, uint32_t ele
     gordian_status status = array_world_open(&world, array, bytes / element, element);
     THEN(status, array_world_chunked(&world, array_chunk_bytes(array, element), ARRAY_AHEAD));
     THEN(status, array_world_flat(&world, false));
-    THEN(status, measure(&world, 0, true, sides));
+    THEN(status, measure_shape(&world, 0, true, sides));
     for (unsigned i = 1; i < 3 && status == GORDIAN_OK; i++) {
         struct bench_row row = bench_row("us", "array/element-%u/%s", element, names[i]);
         snprintf(row.series, sizeof row.series, "%s", names[i]);
-        status = add_row(&world, row, &sides[i], &sides[0], "By size of an element (us)", element);
+        status =
+            add_shape_row(&world, row, &sides[i], &sides[0], "By size of an element (us)", element);
     }
     array_world_close(&world);
     return status;
@@ -109,10 +110,10 @@ static gordian_status page_rows(const struct array_bench *array, uint64_t count)
         bench_progress(array->bench, "pages of %" PRIu64 " KiB, %u ahead", pages[i].kilobytes,
                        pages[i].ahead);
         status = array_world_chunked(&world, pages[i].kilobytes << 10, pages[i].ahead);
-        THEN(status, measure(&world, 0, false, sides));
+        THEN(status, measure_shape(&world, 0, false, sides));
         struct bench_row row = bench_row("us", "array/page-%" PRIu64 "k-ahead-%u/chunked",
                                          pages[i].kilobytes, pages[i].ahead);
-        THEN(status, add_row(&world, row, &sides[1], &sides[0], NULL, 0));
+        THEN(status, add_shape_row(&world, row, &sides[1], &sides[0], NULL, 0));
     }
     array_world_close(&world);
     return status;

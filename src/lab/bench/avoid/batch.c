@@ -20,7 +20,7 @@ struct batch {
 };
 
 /* One by one where the engine cannot do more. */
-static gordian_status judge(struct batch *batch, gordian_error *error)
+static gordian_status judge_batch(struct batch *batch, gordian_error *error)
 {
     const struct avoid_engine *engine = batch->side.engine;
     if (engine->safe_each)
@@ -35,7 +35,7 @@ static gordian_status run_batch(void *context, double *ns, gordian_error *error)
 {
     struct batch *batch = context;
     uint64_t start = clock_ns();
-    gordian_status status = judge(batch, error);
+    gordian_status status = judge_batch(batch, error);
     *ns = (double)(clock_ns() - start);
     TRY(status);
     if (!batch->asked)

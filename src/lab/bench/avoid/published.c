@@ -15,7 +15,7 @@ struct published_side {
     struct measure_time time; /* of the last run */
 };
 
-static gordian_status run_published(void *context, double *ns, gordian_error *error)
+static gordian_status run_published_pba(void *context, double *ns, gordian_error *error)
 {
     struct published_side *side = context;
     gordian_status status = measure_pba_run(side->measure, &side->time, error);
@@ -23,8 +23,10 @@ static gordian_status run_published(void *context, double *ns, gordian_error *er
     return status;
 }
 
-static gordian_status add_row(const struct avoid_bench *avoid, const struct avoid_worst_size *size,
-                              const struct bench_side sides[2], const struct published_side *side)
+static gordian_status add_published_row(const struct avoid_bench *avoid,
+                                        const struct avoid_worst_size *size,
+                                        const struct bench_side sides[2],
+                                        const struct published_side *side)
 {
     struct bench_row row =
         bench_row("ms", "avoid/published/worst-%ux%u/cuda", size->processes, size->resources);
@@ -40,18 +42,18 @@ static gordian_status add_row(const struct avoid_bench *avoid, const struct avoi
 }
 
 /* Ours and theirs in turn. */
-static gordian_status measure_both(const struct avoid_bench *avoid, struct avoid_side *ours,
-                                   struct published_side *theirs,
-                                   const struct avoid_worst_size *size)
+static gordian_status measure_both_pba(const struct avoid_bench *avoid, struct avoid_side *ours,
+                                       struct published_side *theirs,
+                                       const struct avoid_worst_size *size)
 {
     struct bench *bench = avoid->bench;
-    struct bench_side sides[] = {{ours, avoid_ask, 0, 0}, {theirs, run_published, 0, 0}};
+    struct bench_side sides[] = {{ours, avoid_ask, 0, 0}, {theirs, run_published_pba, 0, 0}};
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? 0.3 : 1};
     if (avoid->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(bench, "as published: worst request, %u x %u", size->processes, size->resources);
     gordian_status status = bench_measure(bench, sides, 2, &effort);
-    return status == GORDIAN_OK ? add_row(avoid, size, sides, theirs) : status;
+    return status == GORDIAN_OK ? add_published_row(avoid, size, sides, theirs) : status;
 }
 
 static gordian_status add_size(const struct avoid_bench *avoid, struct gpu *gpu,
@@ -66,7 +68,7 @@ static gordian_status add_size(const struct avoid_bench *avoid, struct gpu *gpu,
     gordian_status status = avoid_side_open(&ours, &state, &avoid_cuda, bench->error);
     THEN(status, measure_pba_open(&theirs.measure, gpu, size->processes, size->resources,
                                   &bench->memory, bench->error));
-    THEN(status, measure_both(avoid, &ours, &theirs, size));
+    THEN(status, measure_both_pba(avoid, &ours, &theirs, size));
     measure_pba_close(theirs.measure);
     avoid_side_close(&ours);
     avoid_state_free(&state);

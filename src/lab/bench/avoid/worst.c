@@ -59,9 +59,9 @@ static struct bench_row worst_row(const struct avoid_worst_size *size, const cha
 }
 
 /* Fewer repetitions of what takes long. */
-static struct bench_effort effort_for(const struct avoid_bench *avoid,
-                                      const struct avoid_engine *engine,
-                                      const struct avoid_worst_size *size)
+static struct bench_effort effort_for_worst(const struct avoid_bench *avoid,
+                                            const struct avoid_engine *engine,
+                                            const struct avoid_worst_size *size)
 {
     const bool quick = avoid->bench->options->quick;
     if (engine == &avoid_dense) {
@@ -73,11 +73,11 @@ static struct bench_effort effort_for(const struct avoid_bench *avoid,
     return (struct bench_effort){1, 3, 200, quick ? 0.3 : 1};
 }
 
-static gordian_status time_engine(const struct avoid_bench *avoid, struct avoid_state *state,
-                                  const struct avoid_worst_size *size,
-                                  const struct avoid_engine *engine, struct bench_side *side)
+static gordian_status time_worst_engine(const struct avoid_bench *avoid, struct avoid_state *state,
+                                        const struct avoid_worst_size *size,
+                                        const struct avoid_engine *engine, struct bench_side *side)
 {
-    struct bench_effort effort = effort_for(avoid, engine, size);
+    struct bench_effort effort = effort_for_worst(avoid, engine, size);
     bench_progress(avoid->bench, "worst request, %u x %u, %s", size->processes, size->resources,
                    engine->about.name);
     return avoid_time(avoid, state, engine, &effort, side);
@@ -89,7 +89,7 @@ static gordian_status add_holt(const struct avoid_bench *avoid, struct avoid_sta
                                double dense_ns)
 {
     struct bench_side side;
-    TRY(time_engine(avoid, state, size, &avoid_holt, &side));
+    TRY(time_worst_engine(avoid, state, size, &avoid_holt, &side));
     struct bench_row row = worst_row(size, kind, "holt", &side);
     if (dense_ns > 0) {
         row.baseline = "dense";
@@ -104,7 +104,7 @@ static gordian_status add_cuda(const struct avoid_bench *avoid, struct avoid_sta
                                const struct avoid_worst_size *size, const char *kind)
 {
     struct bench_side side;
-    TRY(time_engine(avoid, state, size, &avoid_cuda, &side));
+    TRY(time_worst_engine(avoid, state, size, &avoid_cuda, &side));
     struct bench_row row = worst_row(size, kind, "cuda", &side);
     if (is_bar(size) && avoid->bars)
         bench_bar(&row, BAR_VALUE_AT_MOST, BAR_GPU_MS);
@@ -124,7 +124,7 @@ static gordian_status rows_of_state(const struct avoid_bench *avoid,
                                               avoid->bench->options->seed, avoid->bench->error);
     TRY(status);
     if (dense && avoid->cpu)
-        status = time_engine(avoid, &state, size, &avoid_dense, &side);
+        status = time_worst_engine(avoid, &state, size, &avoid_dense, &side);
     if (status == GORDIAN_OK && dense && avoid_wants(avoid, "dense")) {
         struct bench_row row = worst_row(size, kind, "dense", &side);
         status = bench_add(avoid->bench, &row);

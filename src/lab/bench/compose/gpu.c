@@ -54,8 +54,8 @@ struct gpu_bench {
     bool emulated, bars;
 };
 
-static gordian_status measure(const struct gpu_bench *gpu, struct gpu_side *side, const char *id,
-                              uint32_t size, double bar)
+static gordian_status measure_on_gpu(const struct gpu_bench *gpu, struct gpu_side *side,
+                                     const char *id, uint32_t size, double bar)
 {
     struct bench *bench = gpu->compose->bench;
     struct bench_side measured = {side, run_side, 0, 0};
@@ -96,7 +96,7 @@ static gordian_status circuit_row(const struct gpu_bench *gpu, const gordian_cir
         status = compose_device_take_all(side.device, 0, error);
     else if (status == GORDIAN_OK && side.what != EXPLORE)
         status = compose_device_explore(side.device, &states, error);
-    THEN(status, measure(gpu, &side, id, size, bar));
+    THEN(status, measure_on_gpu(gpu, &side, id, size, bar));
     compose_device_close(side.device);
     return status;
 }
@@ -124,7 +124,7 @@ static uint64_t pell(uint32_t n)
     return one;
 }
 
-static gordian_status chain_rows(const struct gpu_bench *gpu)
+static gordian_status gpu_chain_rows(const struct gpu_bench *gpu)
 {
     static const uint32_t real[] = {24, 26, 28, 30, 0}, small[] = {10, 0}, quick[] = {24, 28, 0};
     const uint32_t *sizes = gpu->emulated                         ? small
@@ -220,7 +220,7 @@ gordian_status compose_gpu_rows(const struct compose_bench *compose)
     gpu.bars = info.major == 9 && !info.emulated; /* they were set for that one */
     snprintf(bench->device, sizeof bench->device, "%.90s%s", info.name,
              info.emulated ? " (its times mean nothing)" : "");
-    gordian_status status = chain_rows(&gpu);
+    gordian_status status = gpu_chain_rows(&gpu);
     THEN(status, product_rows(&gpu));
     THEN(status, general_rows(&gpu));
     THEN(status, model_rows(&gpu));

@@ -35,7 +35,7 @@ static const char readers[] =
     "main<n:int>() { { user(w[i],s[i],e[i]) token(s[i],e[i],x,y) | i:<1..n> } user(a,x,y) }";
 
 /* How many states there are, worked out by hand. */
-static uint64_t power_of(uint64_t base, uint32_t exponent)
+static uint64_t integer_power(uint64_t base, uint32_t exponent)
 {
     uint64_t power = 1;
     while (exponent-- > 0)
@@ -45,22 +45,22 @@ static uint64_t power_of(uint64_t base, uint32_t exponent)
 
 static uint64_t dining_states(uint32_t n)
 {
-    return power_of(3, n) - 1;
+    return integer_power(3, n) - 1;
 }
 
 static uint64_t scheduler_states(uint32_t n)
 {
-    return n * power_of(2, n + 1);
+    return n * integer_power(2, n + 1);
 }
 
 static uint64_t alternating_states(uint32_t n)
 {
-    return power_of(2, 5 * n + 1);
+    return integer_power(2, 5 * n + 1);
 }
 
 static uint64_t readers_states(uint32_t n)
 {
-    return 2 * power_of(3, n) + power_of(2, n);
+    return 2 * integer_power(3, n) + integer_power(2, n);
 }
 
 static const struct model {
@@ -75,8 +75,8 @@ static const struct model {
     {"readers", NULL, readers, {12, 7, 16, 3}, readers_states},
 };
 
-static gordian_status open_model(gordian_circuit **out, const struct model *model, uint32_t size,
-                                 gordian_error *error)
+static gordian_status open_named_model(gordian_circuit **out, const struct model *model,
+                                       uint32_t size, gordian_error *error)
 {
     char main[32];
     if (model->kind)
@@ -96,7 +96,7 @@ bool compose_model_open(struct compose_model *out, size_t number, enum compose_m
         .size = size,
         .states = models[number].states ? models[number].states(size) : 0,
     };
-    *status = open_model(&out->circuit, &models[number], size, error);
+    *status = open_named_model(&out->circuit, &models[number], size, error);
     return true;
 }
 

@@ -24,7 +24,7 @@ struct ranks {
 };
 
 /* The value of a key in the last object. */
-static double value_of(const char *text, const char *key)
+static double number_in_report(const char *text, const char *key)
 {
     const char *found = NULL;
     for (const char *at = text; (at = strstr(at, key)); at += strlen(key))
@@ -32,7 +32,7 @@ static double value_of(const char *text, const char *key)
     return found ? strtod(found + strlen(key), NULL) : 0;
 }
 
-static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
+static gordian_status run_mpi_ranks(void *context, double *ns, gordian_error *error)
 {
     const struct ranks *ranks = context;
     char text[4096];
@@ -48,14 +48,14 @@ static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
     if (!child_run("/", words, text, sizeof text))
         return fail(error, GORDIAN_STATUS_INPUT, "gordian-mpi failed on %s ranks: %.150s",
                     ranks->count, text);
-    *ns = value_of(text, "\"seconds\":") * 1e9;
-    if (value_of(text, "\"states\":") != (double)ranks->states || *ns <= 0)
+    *ns = number_in_report(text, "\"seconds\":") * 1e9;
+    if (number_in_report(text, "\"states\":") != (double)ranks->states || *ns <= 0)
         return fail(error, GORDIAN_STATUS_INPUT, "%s ranks find other states: %.150s", ranks->count,
                     text);
     return GORDIAN_OK;
 }
 
-static gordian_status write_circuit(struct ranks *ranks, gordian_error *error)
+static gordian_status write_circuit_file(struct ranks *ranks, gordian_error *error)
 {
     struct output out;
     int fd;
@@ -72,8 +72,8 @@ static gordian_status write_circuit(struct ranks *ranks, gordian_error *error)
     return status;
 }
 
-static gordian_status add_rows(const struct compose_bench *compose, struct ranks ranks[],
-                               struct bench_side sides[], size_t count)
+static gordian_status add_mpi_rows(const struct compose_bench *compose, struct ranks ranks[],
+                                   struct bench_side sides[], size_t count)
 {
     const char *kind = ranks[0].kind;
     uint32_t size = ranks[0].size;
@@ -100,7 +100,8 @@ static gordian_status add_rows(const struct compose_bench *compose, struct ranks
 #define RANKS_MOST 5 /* 1, 2, 4, 8, 16 */
 
 /* As many ranks as there are cores, by powers of two, in turn. */
-static gordian_status measure(const struct compose_bench *compose, const struct ranks *first)
+static gordian_status measure_rank_counts(const struct compose_bench *compose,
+                                          const struct ranks *first)
 {
     struct bench *bench = compose->bench;
     struct ranks ranks[RANKS_MOST] = {0};
@@ -113,17 +114,17 @@ static gordian_status measure(const struct compose_bench *compose, const struct 
     for (size_t i = 0; i < count; i++) {
         ranks[i] = *first;
         snprintf(ranks[i].count, sizeof ranks[i].count, "%u", 1u << i);
-        sides[i] = (struct bench_side){&ranks[i], run_ranks, 0, 0};
+        sides[i] = (struct bench_side){&ranks[i], run_mpi_ranks, 0, 0};
     }
     bench_progress(bench, "compose: %s of %u on MPI ranks", first->kind, first->size);
     gordian_status status = bench_measure(bench, sides, count, &effort);
-    return status == GORDIAN_OK ? add_rows(compose, ranks, sides, count) : status;
+    return status == GORDIAN_OK ? add_mpi_rows(compose, ranks, sides, count) : status;
 }
 
 static gordian_status circuit_rows(const struct compose_bench *compose, struct ranks *ranks)
 {
-    gordian_status status = write_circuit(ranks, compose->bench->error);
-    THEN(status, measure(compose, ranks));
+    gordian_status status = write_circuit_file(ranks, compose->bench->error);
+    THEN(status, measure_rank_counts(compose, ranks));
     unlink(ranks->file);
     return status;
 }

@@ -40,7 +40,7 @@ static void fill_pair(struct compose_cell *cells, unsigned first_name)
         }
 }
 
-static void multiply(struct compose_cells *cells)
+static void multiply_cells_once(struct compose_cells *cells)
 {
     const uint32_t size = PAIR * PAIR;
     for (uint32_t row = 0; row < size; row++)
@@ -67,7 +67,7 @@ gordian_status compose_cells_run(void *context, double *ns, gordian_error *error
     struct compose_cells *cells = context;
     uint64_t start = work_ns();
     for (unsigned i = 0; i < cells->repeat; i++) {
-        multiply(cells);
+        multiply_cells_once(cells);
         __asm__ volatile("" : : "r"(cells) : "memory"); /* each of them is wanted */
     }
     *ns = (double)(work_ns() - start);
@@ -105,8 +105,9 @@ static gordian_status add_cells(struct bench *bench, const struct compose_thesis
     return status == GORDIAN_OK ? add_result(bench, paper, "cells", &side) : status;
 }
 
-static gordian_status add_row(struct bench *bench, const struct compose_thesis *paper,
-                              const struct compose_engine *engine, const gordian_circuit *circuit)
+static gordian_status add_table_row(struct bench *bench, const struct compose_thesis *paper,
+                                    const struct compose_engine *engine,
+                                    const gordian_circuit *circuit)
 {
     struct compose_side run = compose_side_of(engine, circuit);
     struct bench_side side = {&run, compose_side_run, 0, 0};
@@ -140,8 +141,8 @@ gordian_status compose_paper_rows(const struct compose_bench *compose)
             status = add_cells(bench, &compose_thesis[i]);
         for (size_t e = 0; e < 2 && status == GORDIAN_OK; e++)
             if (engines[e])
-                status =
-                    add_row(bench, &compose_thesis[i], compose_engine_named(engines[e]), circuit);
+                status = add_table_row(bench, &compose_thesis[i], compose_engine_named(engines[e]),
+                                       circuit);
     }
     gordian_circuit_close(circuit);
     return status;

@@ -37,8 +37,8 @@ struct published_side {
 
 /* ------------------------------------------------------------------ running them */
 
-static gordian_status write_rows(const struct our_side *side, struct compose_device *device,
-                                 gordian_error *error)
+static gordian_status write_product_rows(const struct our_side *side, struct compose_device *device,
+                                         gordian_error *error)
 {
     uint64_t transitions = 0;
     TRY(compose_device_write(device, &transitions, error));
@@ -57,7 +57,7 @@ static gordian_status compose_once(const struct our_side *side, gordian_error *e
     TRY(compose_device_open(&device, side->gpu, NULL, side->circuit, &options, error));
     gordian_status status = side->reachable ? compose_device_explore(device, &states, error)
                                             : compose_device_take_all(device, 0, error);
-    THEN(status, write_rows(side, device, error));
+    THEN(status, write_product_rows(side, device, error));
     compose_device_close(device);
     return status;
 }
@@ -68,7 +68,8 @@ static gordian_status run_ours(void *context, double *ns, gordian_error *error)
     gordian_status status = GORDIAN_OK;
     uint64_t start = clock_ns();
     for (unsigned i = 0; i < side->repeat && status == GORDIAN_OK; i++)
-        status = side->device ? write_rows(side, side->device, error) : compose_once(side, error);
+        status = side->device ? write_product_rows(side, side->device, error)
+                              : compose_once(side, error);
     *ns = (double)(clock_ns() - start);
     return status;
 }
@@ -89,7 +90,7 @@ static gordian_status make_tree(struct published_side *side, gordian_error *erro
     return status;
 }
 
-static gordian_status run_published(void *context, double *ns, gordian_error *error)
+static gordian_status run_published_product(void *context, double *ns, gordian_error *error)
 {
     struct published_side *side = context;
     gordian_status status;
@@ -116,7 +117,7 @@ struct published_bench {
 
 /* Looking for its states takes every thread as many steps as the product has states: once is
  * enough for what takes a minute. */
-static struct bench_effort effort_for(const struct published_bench *published, uint32_t fifos)
+static struct bench_effort effort_for_fifos(const struct published_bench *published, uint32_t fifos)
 {
     if (fifos > BAR_FIFOS)
         return (struct bench_effort){0, 1, 1, 0};
@@ -126,12 +127,13 @@ static struct bench_effort effort_for(const struct published_bench *published, u
 }
 
 /* Both in turn; the row is the caller's to complete. */
-static gordian_status measure_both(const struct published_bench *published, struct our_side *ours,
-                                   struct published_side *theirs, struct bench_row *row)
+static gordian_status measure_both_products(const struct published_bench *published,
+                                            struct our_side *ours, struct published_side *theirs,
+                                            struct bench_row *row)
 {
     struct bench *bench = published->compose->bench;
-    struct bench_side sides[] = {{ours, run_ours, 0, 0}, {theirs, run_published, 0, 0}};
-    struct bench_effort effort = effort_for(published, theirs->fifos);
+    struct bench_side sides[] = {{ours, run_ours, 0, 0}, {theirs, run_published_product, 0, 0}};
+    struct bench_effort effort = effort_for_fifos(published, theirs->fifos);
     bench_progress(bench, "%s", row->id);
     gordian_status status = bench_measure(bench, sides, 2, &effort);
     bench_fill(row, &sides[0], 1e6);
@@ -140,14 +142,14 @@ static gordian_status measure_both(const struct published_bench *published, stru
 }
 
 /* Tables 4.1 to 4.5. */
-static gordian_status table_row(const struct published_bench *published,
-                                const struct compose_thesis *thesis, struct our_side *ours,
-                                struct published_side *theirs)
+static gordian_status published_table_row(const struct published_bench *published,
+                                          const struct compose_thesis *thesis,
+                                          struct our_side *ours, struct published_side *theirs)
 {
     struct bench_row row =
         bench_row("ms", "compose/published/products-%u/cuda", thesis->iterations);
     ours->repeat = theirs->iterations = published->emulated ? 2 : thesis->iterations;
-    TRY(measure_both(published, ours, theirs, &row));
+    TRY(measure_both_products(published, ours, theirs, &row));
     row.paper_cpu = thesis->e8400;
     row.paper_gpu = thesis->gtx570;
     bench_note(
@@ -172,7 +174,7 @@ static gordian_status table_rows(const struct published_bench *published)
     THEN(status, measure_product_open(&theirs.measure, published->gpu, NULL, error));
     for (size_t i = 0; i < COMPOSE_THESIS_SIZES && status == GORDIAN_OK; i++)
         if (!quick || i == COMPOSE_THESIS_SIZES - 1)
-            status = table_row(published, &compose_thesis[i], &ours, &theirs);
+            status = published_table_row(published, &compose_thesis[i], &ours, &theirs);
     measure_product_close(theirs.measure);
     compose_device_close(ours.device);
     gordian_circuit_close(ours.circuit);
@@ -185,7 +187,7 @@ static gordian_status core_row(struct bench *bench, const struct compose_thesis 
 {
     struct bench_row row =
         bench_row("ms", "compose/published/products-%u/core", thesis->iterations);
-    struct bench_side side = {theirs, run_published, 0, 0};
+    struct bench_side side = {theirs, run_published_product, 0, 0};
     struct bench_effort effort = {5, 10, 10, 0}; /* as there */
     theirs->iterations = thesis->iterations;
     bench_progress(bench, "%s", row.id);
@@ -226,7 +228,7 @@ static gordian_status tree_row(const struct published_bench *published, const ch
     ours.reachable = !apart;
     ours.transitions = apart ? (UINT64_C(1) << 2 * size) - (UINT64_C(1) << size) : 0;
     theirs.circuit = apart ? NULL : ours.circuit;
-    gordian_status status = measure_both(published, &ours, &theirs, &row);
+    gordian_status status = measure_both_products(published, &ours, &theirs, &row);
     gordian_circuit_close(ours.circuit);
     if (status == GORDIAN_STATUS_MEMORY)
         return bench_skip(bench, row.id, bench->error->message);
@@ -253,7 +255,7 @@ static gordian_status tree_rows(const struct published_bench *published)
     return GORDIAN_OK;
 }
 
-static gordian_status device_rows(const struct compose_bench *compose)
+static gordian_status published_device_rows(const struct compose_bench *compose)
 {
     struct bench *bench = compose->bench;
     struct published_bench published = {.compose = compose};
@@ -272,5 +274,5 @@ static gordian_status device_rows(const struct compose_bench *compose)
 gordian_status compose_published_rows(const struct compose_bench *compose)
 {
     gordian_status status = compose->cpu ? core_rows(compose) : GORDIAN_OK;
-    return status == GORDIAN_OK && compose->cuda ? device_rows(compose) : status;
+    return status == GORDIAN_OK && compose->cuda ? published_device_rows(compose) : status;
 }

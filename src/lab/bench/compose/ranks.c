@@ -14,7 +14,7 @@ struct published_ranks {
     uint64_t transitions; /* that must come out */
 };
 
-static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
+static gordian_status run_published_ranks(void *context, double *ns, gordian_error *error)
 {
     const struct published_ranks *ranks = context;
     char text[4096];
@@ -30,8 +30,8 @@ static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static gordian_status add_rows(const struct compose_bench *compose, const struct bench_side sides[],
-                               size_t count, uint32_t fifos)
+static gordian_status add_rank_rows(const struct compose_bench *compose,
+                                    const struct bench_side sides[], size_t count, uint32_t fifos)
 {
     for (size_t i = 0; i < count; i++) {
         struct bench_row row =
@@ -68,9 +68,9 @@ gordian_status compose_ranks_rows(const struct compose_bench *compose)
         ranks[i] = ranks[0];
         snprintf(ranks[i].fifos, sizeof ranks[i].fifos, "%u", fifos);
         snprintf(ranks[i].count, sizeof ranks[i].count, "%u", 1u << i);
-        sides[i] = (struct bench_side){&ranks[i], run_ranks, 0, 0};
+        sides[i] = (struct bench_side){&ranks[i], run_published_ranks, 0, 0};
     }
     bench_progress(bench, "compose: the published product on MPI ranks");
     gordian_status status = bench_measure(bench, sides, count, &effort);
-    return status == GORDIAN_OK ? add_rows(compose, sides, count, fifos) : status;
+    return status == GORDIAN_OK ? add_rank_rows(compose, sides, count, fifos) : status;
 }

@@ -41,8 +41,8 @@ static gordian_status add_memory(struct bench *bench, uint32_t size, uint64_t by
     return bench_add(bench, &row);
 }
 
-static gordian_status measure(const struct compose_bench *compose, const gordian_circuit *circuit,
-                              uint32_t size)
+static gordian_status measure_reachable(const struct compose_bench *compose,
+                                        const gordian_circuit *circuit, uint32_t size)
 {
     struct bench *bench = compose->bench;
     struct spin spin;
@@ -80,7 +80,7 @@ gordian_status compose_reach_rows(const struct compose_bench *compose)
         if (compose->bench->options->quick && sizes[i] > 20)
             continue;
         status = bench_circuit(&circuit, "circuit-chain", sizes[i], 1, NULL, compose->bench->error);
-        THEN(status, measure(compose, circuit, sizes[i]));
+        THEN(status, measure_reachable(compose, circuit, sizes[i]));
         gordian_circuit_close(circuit);
     }
     return status;

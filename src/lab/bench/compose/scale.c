@@ -19,9 +19,9 @@ static gordian_status time_side(struct bench *bench, struct compose_side *run, d
 
 /* ------------------------------------------------------------------ threads */
 
-static gordian_status add_threads(const struct compose_bench *compose, const char *kind,
-                                  uint32_t size, unsigned threads, const struct bench_side *side,
-                                  double alone)
+static gordian_status add_threads_row(const struct compose_bench *compose, const char *kind,
+                                      uint32_t size, unsigned threads,
+                                      const struct bench_side *side, double alone)
 {
     struct bench_row row = bench_row("ms", "compose/threads/%s-%u-%u/cpu", kind, size, threads);
     bench_fill(&row, side, 1e6);
@@ -57,7 +57,7 @@ static gordian_status thread_rows(const struct compose_bench *compose, const cha
         status = time_side(bench, &run, 3, &side);
         compose_side_free(&run);
         alone = threads == 1 ? side.median : alone;
-        THEN(status, add_threads(compose, kind, size, threads, &side, alone));
+        THEN(status, add_threads_row(compose, kind, size, threads, &side, alone));
     }
     gordian_circuit_close(circuit);
     return status;

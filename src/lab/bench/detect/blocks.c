@@ -75,7 +75,7 @@ static gordian_status run_answer(void *context, double *ns, gordian_error *error
     return long_chain_block(&load->chain, long_chain_worst(&load->chain), ns, &settled, error);
 }
 
-static gordian_status run_block(void *context, double *ns, gordian_error *error)
+static gordian_status run_settled_block(void *context, double *ns, gordian_error *error)
 {
     struct load *load = context;
     double answer;
@@ -93,7 +93,7 @@ static gordian_status run_cancel(void *context, double *ns, gordian_error *error
     return status == GORDIAN_OK ? long_chain_settle(&load->chain, error) : status;
 }
 
-static gordian_status run_releases(void *context, double *ns, gordian_error *error)
+static gordian_status run_chain_off(void *context, double *ns, gordian_error *error)
 {
     struct load *load = context;
     double built;
@@ -126,9 +126,10 @@ struct timed {
 
 static const struct timed all_timed[] = {
     {"block", run_answer, "in the middle of the chain: event in to answer out", true},
-    {"block-settled", run_block, "the same with its bookkeeping", true},
+    {"block-settled", run_settled_block, "the same with its bookkeeping", true},
     {"cancel", run_cancel, "that wait given up, settled; multi-unit: all of RP made anew", true},
-    {"release", run_releases, "the chain runs off, each handing over: the average, settled", false},
+    {"release", run_chain_off, "the chain runs off, each handing over: the average, settled",
+     false},
     {"grant", run_grants, "a free resource granted, or given back: the average, settled", true},
 };
 
@@ -141,13 +142,14 @@ struct occasion {
     const char *model, *chains;
 };
 
-static struct bench_row begin_row(const struct occasion *at, const char *unit, const char *id)
+static struct bench_row begin_holders_row(const struct occasion *at, const char *unit,
+                                          const char *id)
 {
     return bench_row(unit, "detect/cuda-blocks/%s%s-%u-%u-%s", at->model, id, at->holders->size,
                      at->holders->held, at->chains);
 }
 
-static gordian_status memory_row(const struct occasion *at, struct load *loads, size_t count)
+static gordian_status device_memory_row(const struct occasion *at, struct load *loads, size_t count)
 {
     uint64_t bytes[2] = {0}, used[2] = {0};
     gordian_status status = GORDIAN_OK;
@@ -155,7 +157,7 @@ static gordian_status memory_row(const struct occasion *at, struct load *loads, 
         status =
             cuda_memory(loads[i].chain.system->state, &bytes[i], &used[i], at->cuda->bench->error);
     TRY(status);
-    struct bench_row row = begin_row(at, "MiB", "memory");
+    struct bench_row row = begin_holders_row(at, "MiB", "memory");
     row.value = (double)bytes[0] / (1 << 20);
     if (count > 1) {
         row.baseline = "cuda";
@@ -172,7 +174,7 @@ static gordian_status timed_row(const struct occasion *at, struct load *loads, s
     struct bench_side sides[] = {{&loads[0], timed->run, 0, 0}, {&loads[1], timed->run, 0, 0}};
     struct bench_effort effort = cuda_effort(at->cuda, 1);
     TRY(bench_measure(at->cuda->bench, sides, count, &effort));
-    struct bench_row row = begin_row(at, "us", timed->id);
+    struct bench_row row = begin_holders_row(at, "us", timed->id);
     bench_fill(&row, &sides[0], 1e3);
     if (count > 1)
         cuda_compare(&row, "cuda", &sides[1], 1e3);
@@ -183,7 +185,7 @@ static gordian_status timed_row(const struct occasion *at, struct load *loads, s
 
 static gordian_status measure_loads(const struct occasion *at, struct load *loads, size_t count)
 {
-    TRY(memory_row(at, loads, count));
+    TRY(device_memory_row(at, loads, count));
     for (size_t i = 0; i < sizeof all_timed / sizeof *all_timed; i++)
         if (all_timed[i].multi || !at->model[0])
             TRY(timed_row(at, loads, count, &all_timed[i]));
@@ -191,7 +193,7 @@ static gordian_status measure_loads(const struct occasion *at, struct load *load
 }
 
 /* A device may be too small for whole matrices: then there is nothing to compare with. */
-static gordian_status load_rows(const struct occasion *at, uint32_t length, uint64_t units)
+static gordian_status holders_load_rows(const struct occasion *at, uint32_t length, uint64_t units)
 {
     gordian_error *error = at->cuda->bench->error;
     struct load loads[2] = {0};
@@ -225,9 +227,9 @@ gordian_status detect_blocks_rows(struct bench *bench)
         if (cuda_takes(&cuda, all_holders[i / 2].scale)) {
             const struct holders *holders = &all_holders[i / 2];
             struct occasion at = {&cuda, holders, i % 2 ? "multi/" : "", "short"};
-            THEN(status, load_rows(&at, SHORT, i % 2 ? 2 : 1));
+            THEN(status, holders_load_rows(&at, SHORT, i % 2 ? 2 : 1));
             at.chains = "long";
-            THEN(status, load_rows(&at, holders->held, i % 2 ? 2 : 1));
+            THEN(status, holders_load_rows(&at, holders->held, i % 2 ? 2 : 1));
         }
     return status;
 }

@@ -28,8 +28,8 @@ static const gordian_outcome expected[ROUND_EVENTS] = {
     GORDIAN_OUTCOME_CANCELLED, GORDIAN_OUTCOME_BLOCKED, GORDIAN_OUTCOME_DEADLOCK,
     GORDIAN_OUTCOME_CANCELLED};
 
-static gordian_status check_outcome(const char *who, size_t at, unsigned outcome,
-                                    gordian_error *error)
+static gordian_status check_round_outcome(const char *who, size_t at, unsigned outcome,
+                                          gordian_error *error)
 {
     if (outcome == expected[at % ROUND_EVENTS])
         return GORDIAN_OK;
@@ -45,7 +45,7 @@ static gordian_status run_sparse(void *context, double *ns, gordian_error *error
         TRY(gordian_feed(breaks->system, &breaks->events[i], &breaks->results[i], error));
     *ns = (double)(work_ns() - start) / ROUNDS;
     for (size_t i = 0; i < LIST_EVENTS; i++)
-        TRY(check_outcome("sparse", i, breaks->results[i].outcome, error));
+        TRY(check_round_outcome("sparse", i, breaks->results[i].outcome, error));
     return GORDIAN_OK;
 }
 
@@ -56,12 +56,12 @@ static gordian_status run_chase(void *context, double *ns, gordian_error *error)
     chase_feed(&breaks->chase, breaks->events, LIST_EVENTS, breaks->outcomes);
     *ns = (double)(work_ns() - start) / ROUNDS;
     for (size_t i = 0; i < LIST_EVENTS; i++)
-        TRY(check_outcome("chase", i, breaks->outcomes[i], error));
+        TRY(check_round_outcome("chase", i, breaks->outcomes[i], error));
     return GORDIAN_OK;
 }
 
 /* The events that block somebody are the trace's second half; its last closes the ring. */
-static void make_rounds(struct breaks *breaks)
+static void make_cancel_rounds(struct breaks *breaks)
 {
     const struct gen_trace *trace = breaks->trace;
     const gordian_event *last = &trace->events[trace->event_count - 1];
@@ -98,7 +98,7 @@ static gordian_status cancel_row(struct bench *bench, const struct gen_trace *tr
     gordian_status status = open_breaks(bench, breaks);
     struct bench_side sides[2] = {{breaks, run_sparse, 0, 0}, {breaks, run_chase, 0, 0}};
     struct bench_effort effort = {3, 15, 400, bench->options->quick ? 0.4 : 3};
-    make_rounds(breaks);
+    make_cancel_rounds(breaks);
     THEN(status, bench_measure(bench, sides, 2, &effort));
     gordian_close(breaks->system);
     chase_close(&breaks->chase, &bench->memory);

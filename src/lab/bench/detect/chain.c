@@ -106,7 +106,7 @@ static const double paper_gpu_us[SIZES] = {81, 426, 0};
 
 #define PAIRS 64
 
-static gordian_status prepare(struct bench *bench, struct chain *chain)
+static gordian_status prepare_chain(struct bench *bench, struct chain *chain)
 {
     const size_t pairs = 2 * (size_t)PAIRS;
     uint64_t sum = 0;
@@ -127,8 +127,8 @@ static gordian_status prepare(struct bench *bench, struct chain *chain)
                        bench->error);
 }
 
-static gordian_status measure(struct bench *bench, struct chain *chain, bool again,
-                              struct bench_row *row)
+static gordian_status measure_last_block(struct bench *bench, struct chain *chain, bool again,
+                                         struct bench_row *row)
 {
     const bool quick = bench->options->quick;
     struct bench_side sides[2] = {{chain, again ? sparse_again : sparse_fresh, 0, 0},
@@ -145,21 +145,21 @@ static gordian_status measure(struct bench *bench, struct chain *chain, bool aga
 }
 
 /* The four rows of one size: rows[2 * order + again]. */
-static gordian_status chain_rows(struct bench *bench, unsigned size, unsigned order,
-                                 struct bench_row *rows)
+static gordian_status chain_size_rows(struct bench *bench, unsigned size, unsigned order,
+                                      struct bench_row *rows)
 {
     struct gen_trace trace;
     struct gen_options options = gen_options_of("chain", 1, sizes[size]);
     options.order = orders[order];
     TRY(gen_events(&options, &trace, bench->error));
     struct chain chain = {.trace = &trace};
-    gordian_status status = prepare(bench, &chain);
+    gordian_status status = prepare_chain(bench, &chain);
     for (unsigned again = 0; again < 2 && status == GORDIAN_OK; again++) {
         struct bench_row *row = &rows[again];
         bench_progress(bench, "chain of %u, %s", sizes[size], orders[order]);
         *row = bench_row("us", "detect/single/chain-%u-%s%s/sparse", sizes[size], orders[order],
                          again ? "-again" : "");
-        status = measure(bench, &chain, again, row);
+        status = measure_last_block(bench, &chain, again, row);
         if (sizes[size] == 8192)
             bench_bar(row, BAR_AT_LEAST, 10);
         row->paper_cpu = paper_cpu_us[size];
@@ -212,6 +212,6 @@ gordian_status detect_chains(struct bench *bench)
     gordian_status status = GORDIAN_OK;
     for (unsigned size = 0; size < SIZES && status == GORDIAN_OK; size++)
         for (unsigned order = 0; order < 2 && status == GORDIAN_OK; order++)
-            status = chain_rows(bench, size, order, &rows[size][2 * order]);
+            status = chain_size_rows(bench, size, order, &rows[size][2 * order]);
     return status == GORDIAN_OK ? summary_rows(bench, rows) : status;
 }

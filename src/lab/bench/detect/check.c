@@ -23,8 +23,9 @@ struct check {
 
 /* ------------------------------------------------------------------ ours */
 
-static gordian_status begin(void *context, uint32_t processes, uint32_t resources,
-                            const uint64_t *units, uint64_t units_each, gordian_error *error)
+static gordian_status begin_snapshot(void *context, uint32_t processes, uint32_t resources,
+                                     const uint64_t *units, uint64_t units_each,
+                                     gordian_error *error)
 {
     gordian_snapshot *snapshot = context;
     uint32_t id;
@@ -36,7 +37,8 @@ static gordian_status begin(void *context, uint32_t processes, uint32_t resource
     return GORDIAN_OK;
 }
 
-static gordian_status add_edge(void *context, const gordian_event *event, gordian_error *error)
+static gordian_status add_snapshot_edge(void *context, const gordian_event *event,
+                                        gordian_error *error)
 {
     gordian_snapshot *snapshot = context;
     if (event->op == GORDIAN_OP_HOLD)
@@ -49,7 +51,7 @@ gordian_status detect_snapshot(gordian_snapshot **snapshot, const struct gen_opt
                                gordian_error *error)
 {
     gordian_status status = gordian_snapshot_open(snapshot, NULL, error);
-    struct gen_sink sink = {*snapshot, begin, add_edge};
+    struct gen_sink sink = {*snapshot, begin_snapshot, add_snapshot_edge};
     return status == GORDIAN_OK ? gen_stream(options, &sink, error) : status;
 }
 
@@ -64,7 +66,7 @@ static gordian_status same_cycles(struct check *check, size_t cycles, const char
     return GORDIAN_OK;
 }
 
-static gordian_status run_check(void *context, double *ns, gordian_error *error)
+static gordian_status run_snapshot_check(void *context, double *ns, gordian_error *error)
 {
     struct check *check = context;
     gordian_report report;
@@ -179,10 +181,10 @@ static gordian_status run_igraph(void *context, double *ns, gordian_error *error
 
 /* ------------------------------------------------------------------ rows */
 
-static gordian_status measure(struct bench *bench, struct check *check)
+static gordian_status measure_snapshot(struct bench *bench, struct check *check)
 {
     const bool quick = bench->options->quick;
-    struct bench_side sides[2] = {{check, run_check, 0, 0}, {check, run_igraph, 0, 0}};
+    struct bench_side sides[2] = {{check, run_snapshot_check, 0, 0}, {check, run_igraph, 0, 0}};
     /* igraph takes long: the median of three drops a cold first run. */
     struct bench_effort effort = {0, 3, 20, quick ? 2 : 20};
     TRY(bench_measure(bench, sides, BASELINE ? 2 : 1, &effort));
@@ -197,7 +199,7 @@ static gordian_status measure(struct bench *bench, struct check *check)
     return bench_add(bench, &row);
 }
 
-static gordian_status check_row(struct bench *bench, const char *kind, uint32_t size)
+static gordian_status snapshot_check_row(struct bench *bench, const char *kind, uint32_t size)
 {
     struct gen_options options = gen_options_of(kind, bench->options->seed, size);
     options.snapshot = true;
@@ -212,7 +214,7 @@ static gordian_status check_row(struct bench *bench, const char *kind, uint32_t 
     gordian_status status = detect_snapshot(&check.snapshot, &options, bench->error);
     THEN(status, open_igraph(&check, bench->error));
     if (status == GORDIAN_OK) {
-        status = measure(bench, &check);
+        status = measure_snapshot(bench, &check);
         close_igraph(&check);
     }
     gordian_snapshot_close(check.snapshot);
@@ -224,6 +226,6 @@ gordian_status detect_checks(struct bench *bench)
     if (!bench_wants(bench, "sparse"))
         return GORDIAN_OK;
     const uint32_t size = bench->options->quick ? 1000000 : 10000000;
-    gordian_status status = check_row(bench, "chains", size);
-    return status == GORDIAN_OK ? check_row(bench, "forest", size) : status;
+    gordian_status status = snapshot_check_row(bench, "chains", size);
+    return status == GORDIAN_OK ? snapshot_check_row(bench, "forest", size) : status;
 }

@@ -47,7 +47,7 @@ struct block {
     bool settled; /* what counts: until settled, or until the answer */
 };
 
-static gordian_status run_block(void *context, double *ns, gordian_error *error)
+static gordian_status run_chain_block(void *context, double *ns, gordian_error *error)
 {
     const struct block *block = context;
     double answer, settled;
@@ -109,7 +109,7 @@ static gordian_status add_matrix_block(const struct cuda_bench *cuda, uint32_t s
     gordian_error *error = cuda->bench->error;
     TRY(long_chain_open(&chain, "matrix", size, 1, error));
     struct block block = {&chain, true};
-    struct bench_side side = {&block, run_block, 0, 0};
+    struct bench_side side = {&block, run_chain_block, 0, 0};
     struct bench_effort effort = cuda_effort(cuda, 1);
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
     THEN(status, bench_measure(cuda->bench, &side, 1, &effort));
@@ -132,8 +132,9 @@ static gordian_status block_rows(const struct cuda_bench *cuda, const struct blo
     THEN(status, long_chain_build(&chain, true, NULL, &built, error));
     THEN(status, long_chain_build(&plain, true, NULL, &built, error));
     struct block answer = {&chain, false}, settled = {&chain, true}, sparse = {&plain, true};
-    struct bench_side sides[] = {
-        {&answer, run_block, 0, 0}, {&settled, run_block, 0, 0}, {&sparse, run_block, 0, 0}};
+    struct bench_side sides[] = {{&answer, run_chain_block, 0, 0},
+                                 {&settled, run_chain_block, 0, 0},
+                                 {&sparse, run_chain_block, 0, 0}};
     struct bench_effort effort = cuda_effort(cuda, 2);
     THEN(status, bench_measure(cuda->bench, sides, 3, &effort));
     long_chain_close(&chain);
@@ -226,7 +227,7 @@ gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uin
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
-static gordian_status all_list_rows(const struct cuda_bench *cuda)
+static gordian_status single_list_rows(const struct cuda_bench *cuda)
 {
     static const struct {
         uint32_t size;
@@ -252,7 +253,7 @@ struct releases {
     unsigned rounds;
 };
 
-static gordian_status run_releases(void *context, double *ns, gordian_error *error)
+static gordian_status run_chain_releases(void *context, double *ns, gordian_error *error)
 {
     struct releases *releases = context;
     double built;
@@ -267,7 +268,8 @@ static gordian_status add_releases(const struct cuda_bench *cuda, struct release
                                    const char *kind, const char *note, double bar)
 {
     const uint32_t size = both[0].chain.length;
-    struct bench_side sides[] = {{&both[0], run_releases, 0, 0}, {&both[1], run_releases, 0, 0}};
+    struct bench_side sides[] = {{&both[0], run_chain_releases, 0, 0},
+                                 {&both[1], run_chain_releases, 0, 0}};
     struct bench_effort effort = cuda_effort(cuda, 2);
     effort.warmups = 0;
     TRY(bench_measure(cuda->bench, sides, 2, &effort));
@@ -339,8 +341,8 @@ gordian_status detect_cuda_rows(struct bench *bench)
     struct cuda_bench cuda;
     gordian_status status = cuda_begin(bench, &cuda);
     static gordian_status (*const parts[])(const struct cuda_bench *) = {
-        all_block_rows,    all_list_rows,   all_release_rows,   cuda_multi_rows,
-        cuda_what_if_rows, cuda_check_rows, cuda_published_rows};
+        all_block_rows,    single_list_rows, all_release_rows,   cuda_multi_rows,
+        cuda_what_if_rows, cuda_check_rows,  cuda_published_rows};
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == GORDIAN_OK; i++)
         status = parts[i](&cuda);
     return status;

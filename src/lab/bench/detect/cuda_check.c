@@ -25,7 +25,7 @@ struct judged {
     size_t count;
 };
 
-static gordian_status judge_here(struct judged *judged, gordian_error *error)
+static gordian_status judge_on_cpu(struct judged *judged, gordian_error *error)
 {
     gordian_report report;
     uint64_t start = work_ns();
@@ -39,7 +39,7 @@ static gordian_status judge_here(struct judged *judged, gordian_error *error)
     return status;
 }
 
-static gordian_status judge_there(struct judged *judged, gordian_error *error)
+static gordian_status judge_on_device(struct judged *judged, gordian_error *error)
 {
     struct check_result result = {0};
     struct check_cuda_times times = {0};
@@ -67,8 +67,8 @@ struct check_kind {
     bool units;
 };
 
-static gordian_status add_rows(const struct cuda_bench *cuda, struct judged *judged,
-                               const struct check_kind *kind)
+static gordian_status add_stage_rows(const struct cuda_bench *cuda, struct judged *judged,
+                                     const struct check_kind *kind)
 {
     const uint32_t size = judged->snapshot->process_count;
     unsigned digit = size, zeros = 0; /* "3e7": sizes are a digit and zeros */
@@ -94,7 +94,7 @@ static gordian_status add_rows(const struct cuda_bench *cuda, struct judged *jud
     return GORDIAN_OK;
 }
 
-static gordian_status add_units(gordian_snapshot *snapshot, gordian_error *error)
+static gordian_status add_second_units(gordian_snapshot *snapshot, gordian_error *error)
 {
     const uint32_t count = snapshot->resource_count;
     struct random random;
@@ -124,7 +124,7 @@ static gordian_status make_snapshot(gordian_snapshot **snapshot, const struct ch
         options.cycles = size / 1000;
     }
     gordian_status status = detect_snapshot(snapshot, &options, error);
-    return status == GORDIAN_OK && kind->units ? add_units(*snapshot, error) : status;
+    return status == GORDIAN_OK && kind->units ? add_second_units(*snapshot, error) : status;
 }
 
 static gordian_status check_rows(const struct cuda_bench *cuda, struct gpu *gpu,
@@ -134,14 +134,14 @@ static gordian_status check_rows(const struct cuda_bench *cuda, struct gpu *gpu,
     bench_progress(cuda->bench, "check, %s of %u + %u, cuda", kind->name, size, size);
     struct judged judged = {.gpu = gpu};
     gordian_status status = make_snapshot(&judged.snapshot, kind, size, error);
-    THEN(status, judge_here(&judged, error));
+    THEN(status, judge_on_cpu(&judged, error));
     /* The first one warms up: it is dropped. */
     const unsigned samples = cuda->info.emulated ? 1 : size > 20000000 ? 5 : SAMPLES_MOST;
-    THEN(status, judge_there(&judged, error));
+    THEN(status, judge_on_device(&judged, error));
     judged.count = 0;
     for (unsigned i = 0; i < samples && status == GORDIAN_OK; i++)
-        status = judge_there(&judged, error);
-    THEN(status, add_rows(cuda, &judged, kind));
+        status = judge_on_device(&judged, error);
+    THEN(status, add_stage_rows(cuda, &judged, kind));
     gordian_snapshot_close(judged.snapshot);
     return status;
 }

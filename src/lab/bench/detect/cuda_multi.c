@@ -49,7 +49,7 @@ struct run_off {
     uint32_t next;
 };
 
-static gordian_status run_release(void *context, double *ns, gordian_error *error)
+static gordian_status run_one_release(void *context, double *ns, gordian_error *error)
 {
     struct run_off *off = context;
     return long_chain_release(off->chain, off->next--, ns, error);
@@ -59,7 +59,7 @@ static gordian_status measure_releases(const struct cuda_bench *cuda, struct lon
                                        unsigned most, struct bench_side *side)
 {
     struct run_off off = {chain, chain->length - 1};
-    *side = (struct bench_side){&off, run_release, 0, 0};
+    *side = (struct bench_side){&off, run_one_release, 0, 0};
     if (most > chain->length / 2)
         most = chain->length / 2;
     struct bench_effort effort = {0, 1, most, 1};
@@ -168,7 +168,7 @@ static gordian_status all_reach_rows(const struct cuda_bench *cuda)
     return status;
 }
 
-static gordian_status all_list_rows(const struct cuda_bench *cuda)
+static gordian_status multi_list_rows(const struct cuda_bench *cuda)
 {
     static const struct {
         uint32_t size;
@@ -184,5 +184,5 @@ static gordian_status all_list_rows(const struct cuda_bench *cuda)
 gordian_status cuda_multi_rows(const struct cuda_bench *cuda)
 {
     gordian_status status = all_reach_rows(cuda);
-    return status == GORDIAN_OK ? all_list_rows(cuda) : status;
+    return status == GORDIAN_OK ? multi_list_rows(cuda) : status;
 }

@@ -111,9 +111,9 @@ static const struct published_size multi_sizes[] = {
     {256, CUDA_QUICK, CUDA_QUICK},      {512, CUDA_FULL, CUDA_FULL}, {1024, CUDA_QUICK, CUDA_FULL},
 };
 
-static gordian_status method_rows(const struct cuda_bench *cuda, struct gpu *gpu,
-                                  enum published_method method, const struct published_size *size,
-                                  bool largest)
+static gordian_status published_method_rows(const struct cuda_bench *cuda, struct gpu *gpu,
+                                            enum published_method method,
+                                            const struct published_size *size, bool largest)
 {
     const bool multi = published_is_multi_unit(method);
     const enum paper_experiment first = multi ? PAPER_EXPERIMENT_RELEASE : PAPER_EXPERIMENT_LIST;
@@ -142,7 +142,7 @@ static gordian_status all_methods(const struct cuda_bench *cuda, struct gpu *gpu
         for (size_t k = 0; k < count && status == GORDIAN_OK; k++) {
             const struct published_size *size = multi ? &multi_sizes[k] : &single_sizes[k];
             if (cuda_takes(cuda, packed ? size->packed : size->initial))
-                status = method_rows(cuda, gpu, method, size, k + 1 == count);
+                status = published_method_rows(cuda, gpu, method, size, k + 1 == count);
         }
     }
     return status;

@@ -12,7 +12,7 @@ static double since(uint64_t start)
     return (double)(clock_ns() - start);
 }
 
-static uint32_t id_of(const struct long_chain *chain, uint32_t link)
+static uint32_t chain_id(const struct long_chain *chain, uint32_t link)
 {
     return chain->ids ? chain->ids[link] : link;
 }
@@ -27,7 +27,7 @@ gordian_status long_chain_open_within(struct long_chain *chain, const char *engi
     *chain = (struct long_chain){.length = length, .first_units = first_units, .ids = ids};
     gordian_status status = gordian_open(&chain->system, &options, error);
     THEN(status, gordian_reserve(chain->system, size, size, error));
-    uint32_t id, first = id_of(chain, 0);
+    uint32_t id, first = chain_id(chain, 0);
     for (uint32_t i = 0; i < size && status == GORDIAN_OK; i++) {
         status = gordian_add_process(chain->system, NULL, &id, error);
         THEN(status,
@@ -60,12 +60,13 @@ gordian_status long_chain_settle(struct long_chain *chain, gordian_error *error)
 }
 
 /* A request of p_process for q_resource, with the outcome it must have. */
-static gordian_status request(struct long_chain *chain, uint32_t process, uint32_t resource,
-                              gordian_outcome expected, gordian_error *error)
+static gordian_status request_in_chain(struct long_chain *chain, uint32_t process,
+                                       uint32_t resource, gordian_outcome expected,
+                                       gordian_error *error)
 {
     gordian_outcome outcome;
     uint64_t units = process || resource ? 1 : chain->first_units;
-    TRY(gordian_request(chain->system, id_of(chain, process), id_of(chain, resource), units,
+    TRY(gordian_request(chain->system, chain_id(chain, process), chain_id(chain, resource), units,
                         &outcome, error));
     if (outcome != expected)
         return fail(error, GORDIAN_STATUS_INPUT,
@@ -75,11 +76,11 @@ static gordian_status request(struct long_chain *chain, uint32_t process, uint32
     return GORDIAN_OK;
 }
 
-static gordian_status release(struct long_chain *chain, uint32_t process, uint32_t resource,
-                              uint64_t units, gordian_error *error)
+static gordian_status release_in_chain(struct long_chain *chain, uint32_t process,
+                                       uint32_t resource, uint64_t units, gordian_error *error)
 {
-    return gordian_release(chain->system, id_of(chain, process), id_of(chain, resource), units,
-                           NULL, error);
+    return gordian_release(chain->system, chain_id(chain, process), chain_id(chain, resource),
+                           units, NULL, error);
 }
 
 gordian_status long_chain_round_trip(void *context, double *ns, gordian_error *error)
@@ -87,10 +88,10 @@ gordian_status long_chain_round_trip(void *context, double *ns, gordian_error *e
     struct long_chain *chain = context;
     gordian_status status = long_chain_settle(chain, error);
     uint64_t start = clock_ns();
-    THEN(status, request(chain, 0, 0, GORDIAN_OUTCOME_GRANTED, error));
+    THEN(status, request_in_chain(chain, 0, 0, GORDIAN_OUTCOME_GRANTED, error));
     THEN(status, long_chain_settle(chain, error));
     *ns = since(start);
-    THEN(status, release(chain, 0, 0, chain->first_units, error));
+    THEN(status, release_in_chain(chain, 0, 0, chain->first_units, error));
     return status;
 }
 
@@ -103,11 +104,11 @@ gordian_status long_chain_build(struct long_chain *chain, bool far_end_first, do
     gordian_status status = GORDIAN_OK;
     uint64_t start = clock_ns();
     for (uint32_t i = 0; i < length && status == GORDIAN_OK; i++)
-        status = request(chain, i, i, GORDIAN_OUTCOME_GRANTED, error);
+        status = request_in_chain(chain, i, i, GORDIAN_OUTCOME_GRANTED, error);
     for (uint32_t i = 0; i + 1 < length && status == GORDIAN_OK; i++) {
         uint32_t process = far_end_first ? length - 2 - i : i;
         uint64_t asked = answers ? clock_ns() : 0;
-        status = request(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error);
+        status = request_in_chain(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error);
         if (answers)
             answers[i] = since(asked);
     }
@@ -118,7 +119,8 @@ gordian_status long_chain_build(struct long_chain *chain, bool far_end_first, do
 
 gordian_status long_chain_close_ring(struct long_chain *chain, gordian_error *error)
 {
-    gordian_status status = request(chain, chain->length - 1, 0, GORDIAN_OUTCOME_DEADLOCK, error);
+    gordian_status status =
+        request_in_chain(chain, chain->length - 1, 0, GORDIAN_OUTCOME_DEADLOCK, error);
     return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;
 }
 
@@ -131,7 +133,7 @@ gordian_status long_chain_cancel(struct long_chain *chain, uint32_t process, dou
                                  gordian_error *error)
 {
     uint64_t start = clock_ns();
-    gordian_status status = gordian_cancel(chain->system, id_of(chain, process), NULL, error);
+    gordian_status status = gordian_cancel(chain->system, chain_id(chain, process), NULL, error);
     THEN(status, long_chain_settle(chain, error));
     *ns = since(start);
     return status;
@@ -143,7 +145,7 @@ gordian_status long_chain_block(struct long_chain *chain, uint32_t process, doub
     double ignored;
     gordian_status status = long_chain_cancel(chain, process, &ignored, error);
     uint64_t start = clock_ns();
-    THEN(status, request(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error));
+    THEN(status, request_in_chain(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error));
     *answer = since(start);
     THEN(status, long_chain_settle(chain, error));
     *settled = since(start);
@@ -156,11 +158,11 @@ gordian_status long_chain_release(struct long_chain *chain, uint32_t resource, d
                                   gordian_error *error)
 {
     uint64_t start = clock_ns();
-    gordian_status status = release(chain, resource, resource, 1, error);
+    gordian_status status = release_in_chain(chain, resource, resource, 1, error);
     *ns = since(start);
     size_t count = 0;
     const uint32_t *served = gordian_served(chain->system, &count);
-    if (status == GORDIAN_OK && (count != 1 || served[0] != id_of(chain, resource - 1)))
+    if (status == GORDIAN_OK && (count != 1 || served[0] != chain_id(chain, resource - 1)))
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%s: the release of q%u of a chain serves somebody else",
                     chain->system->engine->about.name, resource);
@@ -173,12 +175,12 @@ gordian_status long_chain_release_all(struct long_chain *chain, double *ns, gord
     uint64_t start = clock_ns();
     for (uint32_t q = chain->length - 1; q > 0; q--)
         TRY(long_chain_release(chain, q, &one, error));
-    TRY(release(chain, 0, 0, chain->first_units, error));
+    TRY(release_in_chain(chain, 0, 0, chain->first_units, error));
     TRY(long_chain_settle(chain, error));
     *ns = since(start) / chain->length;
     /* All but the last still hold what they were served. */
     for (uint32_t p = 0; p + 1 < chain->length; p++)
-        TRY(release(chain, p, p + 1, 1, error));
+        TRY(release_in_chain(chain, p, p + 1, 1, error));
     return GORDIAN_OK;
 }
 

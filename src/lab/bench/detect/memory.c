@@ -20,8 +20,8 @@ struct loaded {
     uint64_t edges;
 };
 
-static gordian_status begin(void *context, uint32_t processes, uint32_t resources,
-                            const uint64_t *units, uint64_t units_each, gordian_error *error)
+static gordian_status begin_loaded(void *context, uint32_t processes, uint32_t resources,
+                                   const uint64_t *units, uint64_t units_each, gordian_error *error)
 {
     struct loaded *loaded = context;
     gordian_status status = GORDIAN_OK;
@@ -41,7 +41,7 @@ static gordian_status begin(void *context, uint32_t processes, uint32_t resource
     return status;
 }
 
-static gordian_status feed(void *context, const gordian_event *event, gordian_error *error)
+static gordian_status feed_loaded(void *context, const gordian_event *event, gordian_error *error)
 {
     struct loaded *loaded = context;
     gordian_result result;
@@ -57,7 +57,7 @@ static void count_edges(struct loaded *loaded)
                          gordian_pending(loaded->system, p, &edge, 1);
 }
 
-static gordian_status fill(struct bench *bench, struct loaded *loaded)
+static gordian_status fill_loaded(struct bench *bench, struct loaded *loaded)
 {
     struct gen_options options =
         gen_options_of(loaded->load->kind, bench->options->seed, loaded->load->processes);
@@ -65,13 +65,13 @@ static gordian_status fill(struct bench *bench, struct loaded *loaded)
     options.contention = 80;
     if (loaded->load->kind[0] != 'f')
         options.events = 10 * (uint64_t)options.processes;
-    struct gen_sink sink = {loaded, begin, feed};
+    struct gen_sink sink = {loaded, begin_loaded, feed_loaded};
     gordian_status status = gen_stream(&options, &sink, bench->error);
     count_edges(loaded);
     return status;
 }
 
-static gordian_status memory_row(struct bench *bench, const struct memory_load *load)
+static gordian_status sparse_memory_row(struct bench *bench, const struct memory_load *load)
 {
     struct bench_memory counter = {0};
     gordian_allocator allocator = bench_counting(&counter);
@@ -82,7 +82,7 @@ static gordian_status memory_row(struct bench *bench, const struct memory_load *
     struct loaded loaded = {.load = load};
     bench_progress(bench, "memory, %s", load->name);
     gordian_status status = gordian_open(&loaded.system, &options, bench->error);
-    THEN(status, fill(bench, &loaded));
+    THEN(status, fill_loaded(bench, &loaded));
     double bytes = (double)counter.live;
     double nodes = (double)load->processes + load->resources;
     gordian_close(loaded.system);
@@ -113,6 +113,6 @@ gordian_status detect_memory(struct bench *bench)
     };
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
         if (bench_wants(bench, "sparse"))
-            TRY(memory_row(bench, &loads[i]));
+            TRY(sparse_memory_row(bench, &loads[i]));
     return GORDIAN_OK;
 }

@@ -92,7 +92,7 @@ static gordian_status last_block(void *context, double *ns, gordian_error *error
 }
 
 /* A chain of half the processes; the one at its end gives back what the next one waits for. */
-static gordian_status release(void *context, double *ns, gordian_error *error)
+static gordian_status time_paper_release(void *context, double *ns, gordian_error *error)
 {
     struct run *run = context;
     const uint32_t size = run->trace.processes, end = size / 2;
@@ -114,9 +114,9 @@ static gordian_status release(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-static gordian_status add_row(struct bench *bench, struct run *run, const char *what,
-                              gordian_status (*body)(void *, double *, gordian_error *),
-                              double per_unit, const char *unit, double cpu, double gpu)
+static gordian_status add_paper_row(struct bench *bench, struct run *run, const char *what,
+                                    gordian_status (*body)(void *, double *, gordian_error *),
+                                    double per_unit, const char *unit, double cpu, double gpu)
 {
     const bool quick = bench->options->quick;
     const uint32_t size = run->trace.processes;
@@ -139,12 +139,12 @@ static gordian_status paper_rows(struct bench *bench, const struct detect_paper 
 {
     struct run run = {.engine = engine};
     gordian_status status = detect_paper_list(paper->size, &run.trace, bench->error);
-    THEN(status, add_row(bench, &run, "events", whole_list, 1e6, "ms", paper->list_cpu_s * 1e3,
-                         paper->list_gpu_s * 1e3));
-    THEN(status, add_row(bench, &run, "block", last_block, 1e3, "us", paper->block_cpu_ms * 1e3,
-                         paper->block_gpu_ms * 1e3));
-    THEN(status, add_row(bench, &run, "release", release, 1e3, "us", paper->release_cpu_ms * 1e3,
-                         paper->release_gpu_ms * 1e3));
+    THEN(status, add_paper_row(bench, &run, "events", whole_list, 1e6, "ms",
+                               paper->list_cpu_s * 1e3, paper->list_gpu_s * 1e3));
+    THEN(status, add_paper_row(bench, &run, "block", last_block, 1e3, "us",
+                               paper->block_cpu_ms * 1e3, paper->block_gpu_ms * 1e3));
+    THEN(status, add_paper_row(bench, &run, "release", time_paper_release, 1e3, "us",
+                               paper->release_cpu_ms * 1e3, paper->release_gpu_ms * 1e3));
     gen_trace_free(&run.trace);
     return status;
 }

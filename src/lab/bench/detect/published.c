@@ -19,9 +19,9 @@ const char *paper_player_name(const struct paper_player *player)
 
 /* ------------------------------------------------------------------ events */
 
-static gordian_status check_outcome(const struct play *play, const gordian_event *event,
-                                    gordian_outcome outcome, gordian_outcome expected,
-                                    gordian_error *error)
+static gordian_status check_paper_outcome(const struct play *play, const gordian_event *event,
+                                          gordian_outcome outcome, gordian_outcome expected,
+                                          gordian_error *error)
 {
     if (outcome == expected)
         return GORDIAN_OK;
@@ -54,7 +54,8 @@ static gordian_status play_request(struct play *play, const gordian_event *event
     } else {
         status = request_published(play, event, expected, &outcome, error);
     }
-    return status == GORDIAN_OK ? check_outcome(play, event, outcome, expected, error) : status;
+    return status == GORDIAN_OK ? check_paper_outcome(play, event, outcome, expected, error)
+                                : status;
 }
 
 /* A release that serves the one before in the chain. */
@@ -135,7 +136,7 @@ static gordian_status run_list(struct play *play, struct measure_time *time, gor
     return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
 }
 
-static gordian_status run_block(struct play *play, struct measure_time *time, gordian_error *error)
+static gordian_status play_block(struct play *play, struct measure_time *time, gordian_error *error)
 {
     const size_t last = play->trace.event_count - 2;
     gordian_status status = play_list(play, last, error);
@@ -144,8 +145,8 @@ static gordian_status run_block(struct play *play, struct measure_time *time, go
     return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
 }
 
-static gordian_status run_release(struct play *play, struct measure_time *time,
-                                  gordian_error *error)
+static gordian_status play_timed_release(struct play *play, struct measure_time *time,
+                                         gordian_error *error)
 {
     const uint32_t size = play->trace.processes, links = size / 2;
     const gordian_event event = detect_paper_release(links);
@@ -170,16 +171,16 @@ static gordian_status run_list_and_release(struct play *play, struct measure_tim
     return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
 }
 
-static gordian_status run_experiment(struct play *play, enum paper_experiment experiment,
-                                     struct measure_time *time, gordian_error *error)
+static gordian_status play_experiment(struct play *play, enum paper_experiment experiment,
+                                      struct measure_time *time, gordian_error *error)
 {
     switch (experiment) {
     case PAPER_EXPERIMENT_LIST:
         return run_list(play, time, error);
     case PAPER_EXPERIMENT_BLOCK:
-        return run_block(play, time, error);
+        return play_block(play, time, error);
     case PAPER_EXPERIMENT_RELEASE:
-        return run_release(play, time, error);
+        return play_timed_release(play, time, error);
     case PAPER_EXPERIMENT_LIST_AND_RELEASE:
         return run_list_and_release(play, time, error);
     }
@@ -203,7 +204,7 @@ gordian_status paper_play(const struct paper_player *player, enum paper_experime
 {
     struct play play = {.player = player};
     gordian_status status = open_play(&play, size, error);
-    THEN(status, run_experiment(&play, experiment, time, error));
+    THEN(status, play_experiment(&play, experiment, time, error));
     gordian_close(play.system);
     published_detect_close(play.published);
     gen_trace_free(&play.trace);

@@ -146,8 +146,8 @@ static gordian_status pass(const struct releases *releases, const char *engine, 
 }
 
 /* Passes of sparse around the one of matrix, after one that warms up. */
-static gordian_status measure(struct bench *bench, const struct releases *releases, double *samples,
-                              double *matrix_samples)
+static gordian_status measure_passes(struct bench *bench, const struct releases *releases,
+                                     double *samples, double *matrix_samples)
 {
     const size_t count = releases->count;
     gordian_status status = pass(releases, "sparse", samples, bench->error);
@@ -179,7 +179,7 @@ gordian_status detect_releases(struct bench *bench)
     bench_progress(bench, "multi-unit releases, %u x %u", SIZE, SIZE);
     double *samples = memory_alloc(&bench->memory, (PASSES + 1) * releases.count * sizeof *samples);
     gordian_status status = samples ? make(bench, &releases) : fail_memory(bench->error);
-    THEN(status, measure(bench, &releases, samples, &samples[PASSES * releases.count]));
+    THEN(status, measure_passes(bench, &releases, samples, &samples[PASSES * releases.count]));
     memory_free(&bench->memory, samples);
     memory_free(&bench->memory, releases.list);
     memory_free(&bench->memory, releases.served);

@@ -25,7 +25,7 @@ struct judging {
     size_t *dead; /* both sides find as many */
 };
 
-static gordian_status run_judgement(void *context, double *ns, gordian_error *error)
+static gordian_status run_threaded_judgement(void *context, double *ns, gordian_error *error)
 {
     struct judging *judging = context;
     gordian_report report = {0};
@@ -74,7 +74,8 @@ static gordian_status build_load(gordian_snapshot *snapshot, const struct load *
     return status;
 }
 
-static struct bench_row row_of(const struct bench_side sides[2], const char *what, uint32_t size)
+static struct bench_row check_row_of(const struct bench_side sides[2], const char *what,
+                                     uint32_t size)
 {
     struct bench_row row = bench_row("ms", "check/%s-%u", what, size);
     bench_fill(&row, &sides[0], 1e6);
@@ -90,11 +91,12 @@ static gordian_status judge_row(struct bench *bench, const struct load *load, ui
     gordian_status status = gordian_snapshot_open(&snapshot, NULL, bench->error);
     THEN(status, build_load(snapshot, load, size, bench->options->seed, bench->error));
     struct judging many = {snapshot, 0, &dead}, one = {snapshot, 1, &dead};
-    struct bench_side sides[2] = {{&many, run_judgement, 0, 0}, {&one, run_judgement, 0, 0}};
+    struct bench_side sides[2] = {{&many, run_threaded_judgement, 0, 0},
+                                  {&one, run_threaded_judgement, 0, 0}};
     struct bench_effort effort = {1, 3, 15, bench->options->quick ? 2 : 10};
     THEN(status, bench_measure(bench, sides, 2, &effort));
     if (status == GORDIAN_OK) {
-        struct bench_row row = row_of(sides, load->name, size);
+        struct bench_row row = check_row_of(sides, load->name, size);
         bench_note(&row, "the judgement alone, by all cores; %zu are dead", dead);
         status = bench_add(bench, &row);
     }
@@ -121,7 +123,7 @@ static void become_command(const struct command *command)
 }
 
 /* From its start to its end, which is behind the report. */
-static gordian_status run_command(void *context, double *ns, gordian_error *error)
+static gordian_status run_check_command(void *context, double *ns, gordian_error *error)
 {
     const struct command *command = context;
     int status;
@@ -140,21 +142,22 @@ static gordian_status run_command(void *context, double *ns, gordian_error *erro
     return GORDIAN_OK;
 }
 
-static bool write_bytes(void *context, const char *bytes, size_t size)
+static bool write_to_output(void *context, const char *bytes, size_t size)
 {
     struct output *out = context;
     output_bytes(out, bytes, size);
     return !out->failure;
 }
 
-static gordian_status write_file(struct command *command, const struct gen_options *options,
-                                 bool packed, gordian_error *error)
+static gordian_status write_snapshot_file(struct command *command,
+                                          const struct gen_options *options, bool packed,
+                                          gordian_error *error)
 {
     struct output out;
     int fd;
     TRY(temporary_file("gordian-check", "", command->path, sizeof command->path, &fd, error));
     gordian_status status = output_open(&out, fd) ? GORDIAN_OK : fail_memory(error);
-    const gordian_writer writer = {write_bytes, NULL, &out};
+    const gordian_writer writer = {write_to_output, NULL, &out};
     THEN(status, packed ? gen_pack(options, &writer, error) : gen_write(options, &out, error));
     if (!output_close(&out) && status == GORDIAN_OK)
         status = fail(error, GORDIAN_STATUS_IO, "%s: %s", command->path, strerror(out.failure));
@@ -182,14 +185,15 @@ static gordian_status command_row(struct bench *bench, uint32_t size, bool packe
     struct machine machine;
     bench_progress(bench, "check, %s, %u processes", packed ? "packed" : "text", size);
     machine_describe(&machine);
-    gordian_status status = write_file(&many, &options, packed, bench->error);
+    gordian_status status = write_snapshot_file(&many, &options, packed, bench->error);
     struct command one = many;
     one.threads = "1";
-    struct bench_side sides[2] = {{&many, run_command, 0, 0}, {&one, run_command, 0, 0}};
+    struct bench_side sides[2] = {{&many, run_check_command, 0, 0},
+                                  {&one, run_check_command, 0, 0}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 3 : 40};
     THEN(status, bench_measure(bench, sides, 2, &effort));
     if (status == GORDIAN_OK) {
-        struct bench_row row = row_of(sides, packed ? "packed" : "text", size);
+        struct bench_row row = check_row_of(sides, packed ? "packed" : "text", size);
         row.bar_kind =
             !packed && machine.cores >= 16 && size == TEXT_SIZE ? BAR_AT_LEAST : BAR_NONE;
         row.bar = 8;
@@ -213,14 +217,14 @@ static gordian_status gpu_row(struct bench *bench, uint32_t size)
         return bench_skip(bench, "check/packed-gpu", why);
     struct gen_options options = chains_of(bench, size);
     bench_progress(bench, "check, packed, on a GPU, %u processes", size);
-    gordian_status status = write_file(&gpu, &options, true, bench->error);
+    gordian_status status = write_snapshot_file(&gpu, &options, true, bench->error);
     struct command cpu = gpu;
     cpu.engine = "sparse";
-    struct bench_side sides[2] = {{&gpu, run_command, 0, 0}, {&cpu, run_command, 0, 0}};
+    struct bench_side sides[2] = {{&gpu, run_check_command, 0, 0}, {&cpu, run_check_command, 0, 0}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 5 : 60};
     THEN(status, bench_measure(bench, sides, 2, &effort));
     if (status == GORDIAN_OK) {
-        struct bench_row row = row_of(sides, "packed-gpu", size);
+        struct bench_row row = check_row_of(sides, "packed-gpu", size);
         row.baseline = "all cores";
         bench_bar(&row, size == GPU_SIZE ? BAR_VALUE_AT_MOST : BAR_NONE, 1000);
         bench_note(&row, "from the start of the command to its end, the device opened and closed");

@@ -192,7 +192,7 @@ static void print_json(struct output *out, const struct bench_row *row)
 }
 
 /* Three digits that count, in at most eight columns. */
-static const char *short_number(double value, char *text, size_t size)
+static const char *row_number(double value, char *text, size_t size)
 {
     double size_of = fabs(value);
     int digits = size_of >= 99.95 ? 0 : size_of >= 9.995 ? 1 : size_of >= 0.9995 ? 2 : 3;
@@ -207,19 +207,19 @@ static void print_text(struct output *out, const struct bench_row *row)
 {
     char value[32], p99[32] = "", base[32] = "", ratio[40] = "", bar[40] = "", paper[80] = "";
     char number[32], other[32];
-    short_number(row->value, value, sizeof value);
+    row_number(row->value, value, sizeof value);
     if (row->p99 > 0)
-        short_number(row->p99, p99, sizeof p99);
+        row_number(row->p99, p99, sizeof p99);
     if (row->baseline) {
-        short_number(row->baseline_value, base, sizeof base);
-        snprintf(ratio, sizeof ratio, "%sx", short_number(row->ratio, number, sizeof number));
+        row_number(row->baseline_value, base, sizeof base);
+        snprintf(ratio, sizeof ratio, "%sx", row_number(row->ratio, number, sizeof number));
     }
     if (row->bar_kind != BAR_NONE)
         snprintf(bar, sizeof bar, "%s%g%s", row->bar_kind == BAR_AT_LEAST ? ">= " : "<= ", row->bar,
                  row->bar_kind == BAR_VALUE_AT_MOST ? row->unit : "x");
     if (row->paper_cpu > 0 && row->paper_gpu > 0)
-        snprintf(paper, sizeof paper, "%s, %s", short_number(row->paper_cpu, number, sizeof number),
-                 short_number(row->paper_gpu, other, sizeof other));
+        snprintf(paper, sizeof paper, "%s, %s", row_number(row->paper_cpu, number, sizeof number),
+                 row_number(row->paper_gpu, other, sizeof other));
     const char *mark = row->bar_kind == BAR_NONE ? "" : bench_met(row) ? "met" : "MISSED";
     char line[400];
     int length = snprintf(line, sizeof line, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-8s %-6s %s",

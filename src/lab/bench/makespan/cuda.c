@@ -24,7 +24,7 @@ struct chains_side {
     uint64_t steps;
 };
 
-static gordian_status run_chains(void *context, double *ns, gordian_error *error)
+static gordian_status run_gpu_chains(void *context, double *ns, gordian_error *error)
 {
     struct chains_side *side = context;
     uint64_t begin = clock_ns();
@@ -40,7 +40,7 @@ static gordian_status evaluation_row(const struct device *device, uint32_t warps
     struct makespan_model *model;
     gordian_makespan_options options;
     struct chains_side side = {.steps = device->emulated ? 4 : 200};
-    struct bench_side measured = {&side, run_chains, 0, 0};
+    struct bench_side measured = {&side, run_gpu_chains, 0, 0};
     struct bench_effort effort = {3, 10, 100, bench->options->quick ? 0.5 : 2};
     char name[16];
     if (device->emulated)

@@ -27,7 +27,7 @@ struct curve {
     double seconds;
 };
 
-static void reach(struct curve *curve, double ms, uint32_t best)
+static void note_reached(struct curve *curve, double ms, uint32_t best)
 {
     for (size_t i = 0; i < TIMES; i++)
         if (ms <= times[i] && best > curve->best[i])
@@ -40,14 +40,14 @@ static void follow(struct anneal_chain *chain, struct curve *curve, struct curve
     uint64_t begin = work_ns();
     double ms = 0;
     anneal_chain_begin(chain);
-    reach(curve, 0, chain->best);
-    reach(all, 0, chain->best);
+    note_reached(curve, 0, chain->best);
+    note_reached(all, 0, chain->best);
     while (!anneal_chain_over(chain) && ms < times[TIMES - 1]) {
         bool better = anneal_chain_run(chain, 2000);
         ms = (double)(work_ns() - begin) / 1e6;
         if (better) {
-            reach(curve, ms, chain->best);
-            reach(all, ms, chain->best);
+            note_reached(curve, ms, chain->best);
+            note_reached(all, ms, chain->best);
         }
     }
     curve->steps += chain->step;
@@ -64,8 +64,8 @@ struct figure {
 };
 
 /* `id` is how rows name the curve, `series` how the picture does. */
-static gordian_status add_curve(const struct figure *figure, const struct curve *curve,
-                                const char *id, const char *series)
+static gordian_status add_curve_rows(const struct figure *figure, const struct curve *curve,
+                                     const char *id, const char *series)
 {
     const size_t count = figure->bench->options->quick ? TIMES - 2 : TIMES;
     for (size_t i = 0; i < count; i++) {
@@ -89,8 +89,8 @@ static gordian_status add_curve(const struct figure *figure, const struct curve 
 }
 
 /* All chains of one kind; with the published one a curve a start, as in the figure. */
-static gordian_status run_chains(const struct figure *figure, struct evaluator *evaluator,
-                                 uint8_t *room)
+static gordian_status run_figure_chains(const struct figure *figure, struct evaluator *evaluator,
+                                        uint8_t *room)
 {
     size_t work = figure->model->work;
     struct curve curves[ORDER_TEMPLATES] = {{{0}, 0, 0}}, all = {{0}, 0, 0};
@@ -119,10 +119,10 @@ static gordian_status run_chains(const struct figure *figure, struct evaluator *
         snprintf(id, sizeof id, "published-%s", starts[i]);
         snprintf(series, sizeof series, "published, %s", starts[i]);
         if (figure->published && status == GORDIAN_OK)
-            status = add_curve(figure, &curves[i], id, series);
+            status = add_curve_rows(figure, &curves[i], id, series);
     }
     if (status == GORDIAN_OK && !figure->published)
-        status = add_curve(figure, &all, "anneal", "ours, best of 8");
+        status = add_curve_rows(figure, &all, "anneal", "ours, best of 8");
     return status;
 }
 
@@ -139,7 +139,7 @@ static gordian_status draw_figure(struct bench *bench, uint32_t schedulers, uint
              : fail_memory(bench->error);
     for (int published = 1; published >= 0 && status == GORDIAN_OK; published--) {
         figure.published = published;
-        status = run_chains(&figure, evaluator, room);
+        status = run_figure_chains(&figure, evaluator, room);
     }
     evaluator_close(evaluator);
     memory_free(&bench->memory, room);

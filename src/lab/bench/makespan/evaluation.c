@@ -61,8 +61,8 @@ static gordian_status draw_moves(struct evaluation *e, struct sample *sample,
 }
 
 /* Lets chain `number` run for a while, and draws moves there. */
-static gordian_status prepare(struct evaluation *e, size_t number, const gordian_allocator *memory,
-                              gordian_error *error)
+static gordian_status prepare_state(struct evaluation *e, size_t number,
+                                    const gordian_allocator *memory, gordian_error *error)
 {
     struct sample *sample = &e->samples[number];
     size_t work = e->model->work;
@@ -147,8 +147,8 @@ static gordian_status run_plain(void *context, double *ns, gordian_error *error)
 }
 
 /* Beside the incremental evaluation stands the faster of the two from scratch. */
-static gordian_status add_rows(struct bench *bench, struct evaluation *e, const char *name,
-                               bool bar)
+static gordian_status add_evaluation_rows(struct bench *bench, struct evaluation *e,
+                                          const char *name, bool bar)
 {
     struct bench_side sides[] = {
         {e, run_incremental, 0, 0}, {e, run_scratch, 0, 0}, {e, run_plain, 0, 0}};
@@ -165,7 +165,7 @@ static gordian_status add_rows(struct bench *bench, struct evaluation *e, const 
     return bench_add(bench, &row);
 }
 
-static gordian_status measure(struct bench *bench, uint32_t warps, uint32_t schedulers)
+static gordian_status measure_evaluations(struct bench *bench, uint32_t warps, uint32_t schedulers)
 {
     struct makespan_model *model;
     struct evaluation *e = memory_zeroed(&bench->memory, sizeof *e);
@@ -181,8 +181,8 @@ static gordian_status measure(struct bench *bench, uint32_t warps, uint32_t sche
     }
     e->model = model;
     for (size_t i = 0; i < STATES && status == GORDIAN_OK; i++)
-        status = prepare(e, i, &bench->memory, bench->error);
-    THEN(status, add_rows(bench, e, name, warps == 16));
+        status = prepare_state(e, i, &bench->memory, bench->error);
+    THEN(status, add_evaluation_rows(bench, e, name, warps == 16));
     forget(e, &bench->memory);
     memory_free(&bench->memory, e);
     model_close(model);
@@ -191,9 +191,9 @@ static gordian_status measure(struct bench *bench, uint32_t warps, uint32_t sche
 
 gordian_status makespan_evaluation_rows(struct bench *bench)
 {
-    TRY(measure(bench, 16, 0));
-    TRY(measure(bench, 16, 4));
+    TRY(measure_evaluations(bench, 16, 0));
+    TRY(measure_evaluations(bench, 16, 4));
     if (!bench->options->quick)
-        TRY(measure(bench, 32, 0));
+        TRY(measure_evaluations(bench, 32, 0));
     return GORDIAN_OK;
 }

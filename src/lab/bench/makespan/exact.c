@@ -13,8 +13,8 @@ struct exact_case {
 };
 
 /* A proof is a row in seconds, an interval one in cycles: the upper end beside the lower. */
-static gordian_status add_row(struct bench *bench, const struct exact_case *wanted,
-                              const struct makespan_result *result, double seconds)
+static gordian_status add_exact_row(struct bench *bench, const struct exact_case *wanted,
+                                    const struct makespan_result *result, double seconds)
 {
     char name[16];
     makespan_case_name(name, wanted->warps, wanted->schedulers);
@@ -59,7 +59,7 @@ static gordian_status prove(struct bench *bench, const struct exact_case *wanted
             status =
                 fail(bench->error, GORDIAN_STATUS_INPUT, "%u warps: %u to %u, where %u is exact",
                      wanted->warps, result.lower, result.upper, wanted->value);
-        THEN(status, add_row(bench, wanted, &result, seconds));
+        THEN(status, add_exact_row(bench, wanted, &result, seconds));
         makespan_result_free(&result);
     }
     model_close(model);

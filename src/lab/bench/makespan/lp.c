@@ -23,9 +23,9 @@ static gordian_status open_lp_case(gordian_makespan **makespan, uint32_t warps,
     return gordian_makespan_open(makespan, &problem, NULL, error);
 }
 
-static gordian_status add_row(struct bench *bench, uint32_t warps,
-                              const gordian_makespan_answer *ours,
-                              const struct published_lp_answer *lp)
+static gordian_status add_lp_row(struct bench *bench, uint32_t warps,
+                                 const gordian_makespan_answer *ours,
+                                 const struct published_lp_answer *lp)
 {
     struct bench_row row = bench_row("s", "makespan/lp-%u/exact", warps);
     row.value = ours->seconds;
@@ -68,7 +68,7 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
                       "%u warps: %u cycles, %s %u to %u, where %u are exact", warps, ours.lower,
                       lp.solver, lp.found, lp.bound, exact_values[warps - 1]);
-    THEN(status, add_row(bench, warps, &ours, &lp));
+    THEN(status, add_lp_row(bench, warps, &ours, &lp));
     gordian_makespan_close(makespan);
     return status;
 }

@@ -28,8 +28,8 @@ static gordian_status open_relaxed(struct makespan_model **model, const struct r
     return model_open(model, &problem, NULL, error);
 }
 
-static gordian_status add_row(struct bench *bench, const struct relaxed_case *wanted,
-                              const struct makespan_result *result, double seconds)
+static gordian_status add_relaxed_row(struct bench *bench, const struct relaxed_case *wanted,
+                                      const struct makespan_result *result, double seconds)
 {
     struct bench_row row;
     if (result->exact) {
@@ -61,7 +61,7 @@ static gordian_status relax_case(struct bench *bench, const struct relaxed_case 
     gordian_status status = makespan_relax.run(model, &options, &result, bench->error);
     double seconds = (double)(clock_ns() - begin) / 1e9;
     if (status == GORDIAN_OK) {
-        status = add_row(bench, wanted, &result, seconds);
+        status = add_relaxed_row(bench, wanted, &result, seconds);
         makespan_result_free(&result);
     }
     model_close(model);

@@ -54,8 +54,8 @@ gordian_status library_single(struct library *library, gordian_error *error)
     return say_wrong(library, error);
 }
 
-static gordian_status declare(struct library *library, gordian_allocator *memory,
-                              gordian_error *error)
+static gordian_status declare_by_library(struct library *library, gordian_allocator *memory,
+                                         gordian_error *error)
 {
     const struct serve_load *load = library->load;
     size_t count = load->process_count + load->resource_count;
@@ -81,7 +81,7 @@ gordian_status library_open(struct library *library, struct bench *bench, const 
 {
     *library = (struct library){.load = load, .operations = bench->options->quick ? 50000 : 400000};
     gordian_status status = gordian_client_open(&library->client, uri, options, error);
-    return status == GORDIAN_OK ? declare(library, &bench->memory, error) : status;
+    return status == GORDIAN_OK ? declare_by_library(library, &bench->memory, error) : status;
 }
 
 void library_close(struct library *library, struct bench *bench)

@@ -106,8 +106,8 @@ static gordian_status serve_event(struct crowd *crowd, size_t which, size_t *mor
     return send_one(crowd, which, error);
 }
 
-static gordian_status run_crowd(struct crowd *crowd, size_t operations, double *seconds,
-                                gordian_error *error)
+static gordian_status run_clients(struct crowd *crowd, size_t operations, double *seconds,
+                                  gordian_error *error)
 {
     size_t more = operations - crowd->count, finished = 0;
     gordian_status status = GORDIAN_OK;
@@ -130,15 +130,15 @@ struct crowd_result {
     double rate, median, p99;
 };
 
-static gordian_status measure(struct bench *bench, const char *socket, bool redis,
-                              struct crowd_result *result)
+static gordian_status measure_clients(struct bench *bench, const char *socket, bool redis,
+                                      struct crowd_result *result)
 {
     struct crowd crowd;
     size_t operations = bench->options->quick ? 20000 : 200000;
     double seconds = 1;
     bench_progress(bench, "serve: %d clients at once%s", CLIENTS, redis ? ", redis" : "");
     gordian_status status = gather(&crowd, socket, redis, operations, bench->error);
-    THEN(status, run_crowd(&crowd, operations, &seconds, bench->error));
+    THEN(status, run_clients(&crowd, operations, &seconds, bench->error));
     if (status == GORDIAN_OK)
         *result = (struct crowd_result){
             .rate = (double)operations / seconds,
@@ -167,9 +167,9 @@ gordian_status serve_many(struct bench *bench, const struct service_process *our
     struct crowd_result mine = {0}, theirs = {0};
     if (!may_open_enough())
         return bench_skip(bench, "serve/clients-1000", "too few descriptors (ulimit -n)");
-    gordian_status status = measure(bench, ours->socket, false, &mine);
+    gordian_status status = measure_clients(bench, ours->socket, false, &mine);
     if (status == GORDIAN_OK && redis)
-        status = measure(bench, redis->socket, true, &theirs);
+        status = measure_clients(bench, redis->socket, true, &theirs);
     TRY(status);
     struct bench_row rate = bench_row("/s", "serve/clients-%d/rate", CLIENTS);
     rate.value = mine.rate;

@@ -122,8 +122,8 @@ struct latencies {
 };
 
 /* One at a time a message has one event anyway: in place of SIDE_SINGLE stands the library. */
-static gordian_status time_chunk(struct world *world, enum side side, struct latencies *latencies,
-                                 size_t count)
+static gordian_status time_side_chunk(struct world *world, enum side side,
+                                      struct latencies *latencies, size_t count)
 {
     gordian_error *error = world->bench->error;
     gordian_status status = GORDIAN_OK;
@@ -160,11 +160,11 @@ static gordian_status time_all(struct world *world, struct latencies *all, size_
     for (size_t round = 0; round < rounds; round++)
         for (int s = 0; s < SIDE_FULL; s++)
             if (world->open[s])
-                TRY(time_chunk(world, (enum side)s, &all[s], CHUNK));
-    return time_chunk(world, SIDE_FULL, &all[SIDE_FULL], rounds * 8);
+                TRY(time_side_chunk(world, (enum side)s, &all[s], CHUNK));
+    return time_side_chunk(world, SIDE_FULL, &all[SIDE_FULL], rounds * 8);
 }
 
-static gordian_status measure_latency(struct world *world)
+static gordian_status measure_latencies(struct world *world)
 {
     struct bench *bench = world->bench;
     struct latencies all[SIDE_COUNT] = {0}, warm_up[SIDE_COUNT] = {0};
@@ -228,7 +228,7 @@ static gordian_status start_all(struct world *world, gordian_error *error)
     return library_open(&world->library, bench, uri, NULL, &world->load, error);
 }
 
-static void stop_all(struct world *world)
+static void stop_services(struct world *world)
 {
     library_close(&world->library, world->bench);
     for (int s = 0; s < SIDE_COUNT; s++)
@@ -242,7 +242,7 @@ static void stop_all(struct world *world)
 static gordian_status measure_all(struct world *world)
 {
     struct bench *bench = world->bench;
-    TRY(measure_latency(world));
+    TRY(measure_latencies(world));
     TRY(measure_pipelined(world));
     TRY(library_stream(&world->library, bench));
     TRY(serve_tls(bench, &world->load));
@@ -271,6 +271,6 @@ gordian_status bench_serve(struct bench *bench)
         status = bench_skip(bench, "serve/", error.message);
     else
         fail(bench->error, status, "%s", error.message);
-    stop_all(&world);
+    stop_services(&world);
     return status;
 }

@@ -66,7 +66,7 @@ static gordian_status run_long(struct bench *bench, struct soak *soak)
     return status;
 }
 
-static gordian_status add_rows(struct bench *bench, const struct soak *soak)
+static gordian_status add_soak_rows(struct bench *bench, const struct soak *soak)
 {
     struct bench_row rate = bench_row("/s", "serve/soak-%u/rate", bench->options->soak);
     rate.value = soak->rate;
@@ -109,5 +109,5 @@ gordian_status serve_soak(struct bench *bench)
     }
     serve_stop(&soak.service);
     serve_load_free(&soak.load);
-    return status == GORDIAN_OK ? add_rows(bench, &soak) : status;
+    return status == GORDIAN_OK ? add_soak_rows(bench, &soak) : status;
 }

@@ -181,7 +181,7 @@ static void stop_sides(struct store_world *world)
 
 /* ------------------------------------------------------------------ gaps */
 
-static gordian_status start_server(struct store_world *world, int which, gordian_error *error)
+static gordian_status start_store_server(struct store_world *world, int which, gordian_error *error)
 {
     char schema[64];
     return serve_start_store(&world->servers[which], world->store, schema_name(schema, "cluster"),
@@ -189,7 +189,7 @@ static gordian_status start_server(struct store_world *world, int which, gordian
 }
 
 /* Which of them leads; -1: none does. */
-static int find_leader(const struct store_world *world)
+static int find_leading_server(const struct store_world *world)
 {
     char sql[160], address[300], schema[64];
     snprintf(sql, sizeof sql, "SELECT address FROM %s.leader", schema_name(schema, "cluster"));
@@ -205,7 +205,7 @@ static gordian_status wait_for_leader(const struct store_world *world, int *lead
                                       gordian_error *error)
 {
     for (int tries = 0; tries < 3000; tries++) {
-        *leader = find_leader(world);
+        *leader = find_leading_server(world);
         if (*leader >= 0)
             return GORDIAN_OK;
         usleep(10000);
@@ -243,12 +243,12 @@ static gordian_status measure_gap(struct store_world *world, struct library *lib
         double gap;
         status = longest_gap(library, &gap, error);
         *ms = gap > *ms ? gap : *ms;
-        now = find_leader(world);
+        now = find_leading_server(world);
     }
     if (status == GORDIAN_OK && signal_number == SIGKILL) {
         waitpid(world->servers[leader].pid, NULL, 0);
         world->servers[leader].pid = 0;
-        status = start_server(world, leader, error);
+        status = start_store_server(world, leader, error);
     }
     return status;
 }
@@ -279,7 +279,7 @@ static gordian_status measure_cluster(struct store_world *world)
     gordian_client_options_init(&options);
     options.lease_ms = 60000;
     for (int i = 0; i < SERVERS && status == GORDIAN_OK; i++) {
-        status = start_server(world, i, world->bench->error);
+        status = start_store_server(world, i, world->bench->error);
         size_t used = strlen(uri);
         snprintf(uri + used, sizeof uri - used, "%sunix:%s", i ? "," : "",
                  world->servers[i].socket);

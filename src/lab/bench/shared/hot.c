@@ -178,7 +178,7 @@ static gordian_status run_members(struct crowd *crowd, double *ns, gordian_error
     return status;
 }
 
-static gordian_status run_crowd(void *context, double *ns, gordian_error *error)
+static gordian_status run_hot_crowd(void *context, double *ns, gordian_error *error)
 {
     const struct hot *hot = context;
     struct crowd crowd = {.hot = hot};
@@ -201,8 +201,8 @@ static gordian_status hot_row(struct bench *bench, uint32_t waiters, bool thread
     uint64_t turns = threads ? 20000 : 200000;
     struct hot ours = {waiters, quick ? turns / 4 : turns, true};
     struct hot theirs = {waiters, threads ? ours.turns : ours.turns / 10, false};
-    struct bench_side sides[] = {{.context = &ours, .run = threads ? run_crowd : drive},
-                                 {.context = &theirs, .run = threads ? run_crowd : drive}};
+    struct bench_side sides[] = {{.context = &ours, .run = threads ? run_hot_crowd : drive},
+                                 {.context = &theirs, .run = threads ? run_hot_crowd : drive}};
     struct bench_effort effort = {1, 3, 20, quick ? 1 : 6};
     bench_progress(bench, "a hot row, %u%s", waiters, threads ? " threads" : "");
     TRY(bench_measure(bench, sides, 2, &effort));

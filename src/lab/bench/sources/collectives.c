@@ -41,8 +41,8 @@ static int run_child(char *const *words, struct rusage *usage)
     return WEXITSTATUS(status);
 }
 
-static gordian_status add_row(struct bench *bench, const char *ranks, const char *what,
-                              const char *unit, double value, double most)
+static gordian_status add_collectives_row(struct bench *bench, const char *ranks, const char *what,
+                                          const char *unit, double value, double most)
 {
     struct bench_row row = bench_row(unit, "collectives/%s-ranks/%s", ranks, what);
     row.value = value;
@@ -71,9 +71,9 @@ static gordian_status measure_verdict(struct bench *bench, char *gordian, char *
     if (code != 1) /* somebody is to blame */
         return fail(bench->error, GORDIAN_STATUS_INPUT, "the fault was not found (status %d)",
                     code);
-    gordian_status status = add_row(bench, ranks, "time", "s", seconds, SECONDS);
-    THEN(status,
-         add_row(bench, ranks, "memory", "GB", (double)usage.ru_maxrss * 1024 / 1e9, GIGABYTES));
+    gordian_status status = add_collectives_row(bench, ranks, "time", "s", seconds, SECONDS);
+    THEN(status, add_collectives_row(bench, ranks, "memory", "GB",
+                                     (double)usage.ru_maxrss * 1024 / 1e9, GIGABYTES));
     return status;
 }
 

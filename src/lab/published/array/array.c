@@ -108,9 +108,9 @@ static gordian_status open_heap(struct published_array *array,
     return status != GORDIAN_OK ? status : write_heap(array, error);
 }
 
-static gordian_status open_array(struct published_array *array,
-                                 const struct published_array_options *options,
-                                 gordian_error *error)
+static gordian_status open_array_layout(struct published_array *array,
+                                        const struct published_array_options *options,
+                                        gordian_error *error)
 {
     gordian_status status = gpu_alloc(array->gpu, &array->control, control_bytes(array), error);
     if (status == GORDIAN_OK && array->kind == PUBLISHED_ARRAY_SUBARRAYS)
@@ -122,8 +122,8 @@ static gordian_status open_array(struct published_array *array,
     return status != GORDIAN_OK ? status : gpu_wait(array->gpu, error);
 }
 
-static gordian_status check_options(const struct published_array_options *options,
-                                    gordian_error *error)
+static gordian_status check_layout_options(const struct published_array_options *options,
+                                           gordian_error *error)
 {
     bool blocks = options->kind == PUBLISHED_ARRAY_SUBARRAYS;
     if (options->element == 0 || blocks != (options->blocks != 0))
@@ -139,7 +139,7 @@ gordian_status published_array_create(struct published_array **out, struct gpu *
                                       gordian_error *error)
 {
     *out = NULL;
-    TRY(check_options(options, error));
+    TRY(check_layout_options(options, error));
     struct published_array *array = memory_zeroed(&gpu->memory, sizeof *array);
     if (!array)
         return fail_memory(error);
@@ -150,7 +150,7 @@ gordian_status published_array_create(struct published_array **out, struct gpu *
     array->heap_of = options->heap_of;
     if (array->heap_of)
         array->heap_of->guests++;
-    gordian_status status = open_array(array, options, error);
+    gordian_status status = open_array_layout(array, options, error);
     if (status != GORDIAN_OK) {
         published_array_destroy(array);
         return status;

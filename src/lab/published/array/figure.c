@@ -26,7 +26,7 @@ struct figure {
 
 /* ---- the methods */
 
-static gordian_status run_paper(struct figure *figure, double *ns, gordian_error *error)
+static gordian_status run_figure_paper(struct figure *figure, double *ns, gordian_error *error)
 {
     uint64_t lost = 0;
     gordian_status status = array_paper_run(&figure->paper, ns, &lost, error);
@@ -108,7 +108,7 @@ static gordian_status open_pages(struct figure *figure, gordian_error *error)
     return status != GORDIAN_OK ? status : gpu_array_create(&figure->pages, gpu, &options, error);
 }
 
-static gordian_status open_method(struct figure *figure, gordian_error *error)
+static gordian_status open_figure_method(struct figure *figure, gordian_error *error)
 {
     switch (figure->cell->method) {
     case PUBLISHED_ARRAY_CELL_ALL:
@@ -135,7 +135,7 @@ static gordian_status open_figure(struct figure *figure, struct gpu *gpu, gordia
     cell->kept = figure->task.expected.count;
     THEN(status, gpu_alloc(gpu, &figure->plain, cell->kept * sizeof(uint32_t) + 16, error));
     THEN(status, gpu_alloc(gpu, &figure->stored, sizeof(uint64_t), error));
-    return status != GORDIAN_OK ? status : open_method(figure, error);
+    return status != GORDIAN_OK ? status : open_figure_method(figure, error);
 }
 
 static void close_figure(struct figure *figure)
@@ -160,9 +160,12 @@ static int compare_samples(const void *a, const void *b)
 static gordian_status run_method(struct figure *figure, double *ns, gordian_error *error)
 {
     static gordian_status (*const runs[])(struct figure *, double *, gordian_error *) = {
-        [PUBLISHED_ARRAY_CELL_ALL] = run_paper,      [PUBLISHED_ARRAY_CELL_WAIT] = run_paper,
-        [PUBLISHED_ARRAY_CELL_BOUND] = run_bound,    [PUBLISHED_ARRAY_CELL_LFVECTOR] = run_kind,
-        [PUBLISHED_ARRAY_CELL_SUBARRAYS] = run_kind, [PUBLISHED_ARRAY_CELL_PAGES] = run_pages,
+        [PUBLISHED_ARRAY_CELL_ALL] = run_figure_paper,
+        [PUBLISHED_ARRAY_CELL_WAIT] = run_figure_paper,
+        [PUBLISHED_ARRAY_CELL_BOUND] = run_bound,
+        [PUBLISHED_ARRAY_CELL_LFVECTOR] = run_kind,
+        [PUBLISHED_ARRAY_CELL_SUBARRAYS] = run_kind,
+        [PUBLISHED_ARRAY_CELL_PAGES] = run_pages,
     };
     return runs[figure->cell->method](figure, ns, error);
 }

@@ -57,9 +57,9 @@ static gordian_status launch_over_all(const struct array_task *task, const char 
                       error);
 }
 
-static gordian_status add_up(const struct array_task *task, const struct gpu_array *array,
-                             gpu_address plain, uint64_t count, struct array_task_answer *answer,
-                             gordian_error *error)
+static gordian_status add_task_up(const struct array_task *task, const struct gpu_array *array,
+                                  gpu_address plain, uint64_t count,
+                                  struct array_task_answer *answer, gordian_error *error)
 {
     struct array_answer_arguments arguments = {.plain = plain,
                                                .count = count,
@@ -95,7 +95,7 @@ gordian_status array_task_check(const struct array_task *task, const char *who,
     struct array_task_answer answer = {.count = size};
     gordian_status status = GORDIAN_OK;
     if (size <= task->expected.count) /* more than there is memory for cannot be looked at */
-        status = add_up(task, array, array ? 0 : plain, size, &answer, error);
+        status = add_task_up(task, array, array ? 0 : plain, size, &answer, error);
     return status == GORDIAN_OK ? array_task_check_answer(task, who, &answer, error) : status;
 }
 
@@ -129,7 +129,7 @@ gordian_status array_task_open(struct array_task *task, struct gpu *gpu, uint64_
     THEN(status, gpu_alloc(gpu, &task->answer, sizeof task->expected, error));
     arguments.to = task->numbers;
     THEN(status, launch_over_all(task, "array_numbers", &arguments, sizeof arguments, error));
-    THEN(status, add_up(task, NULL, task->numbers, count, &task->expected, error));
+    THEN(status, add_task_up(task, NULL, task->numbers, count, &task->expected, error));
     if (status == GORDIAN_OK && count * (element / 4) <= HOST_MOST) {
         struct array_task_answer here = answer_here(task);
         status = array_task_check_answer(task, "the host", &here, error);

@@ -13,8 +13,8 @@ struct measure_pba {
     uint32_t *units; /* the request */
 };
 
-static gordian_status open_method(struct measure_pba *measure, uint32_t resources,
-                                  gordian_error *error)
+static gordian_status open_pba_method(struct measure_pba *measure, uint32_t resources,
+                                      gordian_error *error)
 {
     const gordian_allocator *memory = &measure->memory;
     struct pba_state state;
@@ -38,7 +38,7 @@ gordian_status measure_pba_open(struct measure_pba **out, struct gpu *gpu, uint3
     *measure = (struct measure_pba){.memory = memory, .gpu = gpu, .processes = processes};
     measure->units = memory_zeroed(&memory, resources * sizeof *measure->units);
     gordian_status status =
-        measure->units ? open_method(measure, resources, error) : fail_memory(error);
+        measure->units ? open_pba_method(measure, resources, error) : fail_memory(error);
     if (status == GORDIAN_OK) {
         measure->units[0] = 1;
         *out = measure;
@@ -58,8 +58,8 @@ void measure_pba_close(struct measure_pba *measure)
     memory_free(&measure->memory, measure);
 }
 
-static gordian_status ask_device(struct measure_pba *measure, enum pba_answer *answer,
-                                 struct measure_time *time, gordian_error *error)
+static gordian_status ask_pba_device(struct measure_pba *measure, enum pba_answer *answer,
+                                     struct measure_time *time, gordian_error *error)
 {
     double microseconds = 0;
     gordian_status status = gpu_timer_start(measure->gpu, error);
@@ -90,7 +90,7 @@ gordian_status measure_pba_run(struct measure_pba *measure, struct measure_time 
     gordian_status status = GORDIAN_OK;
     *time = (struct measure_time){0};
     if (measure->gpu)
-        status = ask_device(measure, &answer, time, error);
+        status = ask_pba_device(measure, &answer, time, error);
     else
         answer = ask_cpu(measure, time);
     TRY(status);

@@ -28,7 +28,7 @@ gordian_status pba_state_new(struct pba_state *state, uint32_t processes, uint32
 }
 
 /* The one whose turn comes then needs what is there by then, of every resource. */
-static void fill_row(struct pba_state *state, uint32_t process, uint32_t turn)
+static void fill_worst_row(struct pba_state *state, uint32_t process, uint32_t turn)
 {
     size_t row = (size_t)process * state->resources;
     for (uint32_t j = 0; j < state->resources; j++) {
@@ -52,6 +52,6 @@ gordian_status pba_worst(struct pba_state *state, uint32_t processes, uint32_t r
     state->allocation[resources] = 1;
     state->maximum[resources] = 2;
     for (uint32_t i = BESIDE; i < processes; i++)
-        fill_row(state, i, processes - 1 - i);
+        fill_worst_row(state, i, processes - 1 - i);
     return GORDIAN_OK;
 }

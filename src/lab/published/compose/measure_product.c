@@ -16,7 +16,8 @@ struct stopwatch {
     uint64_t start;
 };
 
-static gordian_status watch_start(struct stopwatch *watch, struct gpu *gpu, gordian_error *error)
+static gordian_status product_watch_start(struct stopwatch *watch, struct gpu *gpu,
+                                          gordian_error *error)
 {
     gordian_status status = gpu ? gpu_timer_start(gpu, error) : GORDIAN_OK;
     *watch = (struct stopwatch){.gpu = gpu, .start = clock_ns()};
@@ -24,8 +25,8 @@ static gordian_status watch_start(struct stopwatch *watch, struct gpu *gpu, gord
 }
 
 /* Waits for the device: stopping its timer does. */
-static gordian_status watch_stop(const struct stopwatch *watch, struct measure_time *time,
-                                 gordian_error *error)
+static gordian_status product_watch_stop(const struct stopwatch *watch, struct measure_time *time,
+                                         gordian_error *error)
 {
     double microseconds = 0;
     gordian_status status =
@@ -114,10 +115,10 @@ gordian_status measure_product_run(struct measure_product *measure, unsigned ite
     const struct product_place *place = &measure->place;
     struct stopwatch watch;
     uint64_t transitions = 0;
-    gordian_status status = watch_start(&watch, place->gpu, error);
+    gordian_status status = product_watch_start(&watch, place->gpu, error);
     for (unsigned i = 0; i < iterations && status == GORDIAN_OK; i++)
         status = product_fill(place, &measure->left, &measure->right, &measure->product, error);
-    THEN(status, watch_stop(&watch, time, error));
+    THEN(status, product_watch_stop(&watch, time, error));
     THEN(status, product_survey(place, &measure->product, &transitions, error));
     return status == GORDIAN_OK ? check_transitions(PAIR_CELLS, transitions, error) : status;
 }
@@ -126,8 +127,8 @@ gordian_status measure_product_run(struct measure_product *measure, unsigned ite
 
 /* What the host promises it need not have: half of it is ours at most. An emulated device's memory
  * is the host's. */
-static gordian_status check_memory(struct gpu *gpu, uint32_t fifos, uint32_t ranks,
-                                   gordian_error *error)
+static gordian_status check_product_memory(struct gpu *gpu, uint32_t fifos, uint32_t ranks,
+                                           gordian_error *error)
 {
     struct machine machine;
     struct gpu_info info = {0};
@@ -151,7 +152,7 @@ static gordian_status open_fifos(struct product_factor **factors, struct gpu *gp
     *factors = NULL;
     if (fifos == 0 || fifos > FIFOS_MOST || ranks == 0)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "from 1 to %u FIFO1s", FIFOS_MOST);
-    gordian_status status = check_memory(gpu, fifos, ranks, error);
+    gordian_status status = check_product_memory(gpu, fifos, ranks, error);
     return status == GORDIAN_OK ? make_fifos(factors, fifos, 0, 2 * fifos, memory, error) : status;
 }
 
@@ -165,9 +166,9 @@ gordian_status measure_product_tree(struct gpu *gpu, uint32_t fifos,
     struct stopwatch watch;
     uint64_t transitions = 0;
     TRY(open_fifos(&factors, gpu, fifos, 1, &place.memory, error));
-    gordian_status status = watch_start(&watch, gpu, error);
+    gordian_status status = product_watch_start(&watch, gpu, error);
     THEN(status, product_tree(&place, factors, fifos, 0, 1u << fifos, &product, error));
-    THEN(status, watch_stop(&watch, time, error));
+    THEN(status, product_watch_stop(&watch, time, error));
     THEN(status, product_survey(&place, &product, &transitions, error));
     THEN(status, check_transitions(UINT64_C(1) << 2 * fifos, transitions, error));
     product_free(&place, &product);
@@ -183,9 +184,9 @@ gordian_status measure_product_part(struct gpu *gpu, uint32_t fifos, uint32_t ra
     struct product_factor *factors;
     struct stopwatch watch;
     TRY(open_fifos(&factors, gpu, fifos, ranks, &place.memory, error));
-    gordian_status status = watch_start(&watch, gpu, error);
+    gordian_status status = product_watch_start(&watch, gpu, error);
     THEN(status, product_count_part(&place, factors, fifos, rank, ranks, transitions, error));
-    THEN(status, watch_stop(&watch, time, error));
+    THEN(status, product_watch_stop(&watch, time, error));
     product_factors_free(factors, fifos, &place.memory);
     return status;
 }

@@ -41,7 +41,7 @@ gordian_status product_states(const struct product_factor *factors, size_t count
 /* ------------------------------------------------------------------ planning */
 
 /* An iteration: neighbours become one, the last one stays if it has none. How many there are. */
-static size_t pair_up(struct tree *tree, uint32_t *level, size_t count)
+static size_t pair_up_matrices(struct tree *tree, uint32_t *level, size_t count)
 {
     size_t next = 0;
     for (size_t i = 0; i + 1 < count; i += 2) {
@@ -81,7 +81,7 @@ static gordian_status plan_tree(struct tree *tree, uint32_t first, uint32_t rows
         tree->nodes[tree->made].states = tree->factors[tree->made].states;
     }
     for (size_t left = tree->count; left > 1;)
-        left = pair_up(tree, level, left);
+        left = pair_up_matrices(tree, level, left);
     tree->nodes[tree->made - 1].first = first;
     tree->nodes[tree->made - 1].rows = rows;
     for (size_t i = tree->made; i-- > tree->count;)
@@ -93,7 +93,7 @@ static gordian_status plan_tree(struct tree *tree, uint32_t first, uint32_t rows
 /* ------------------------------------------------------------------ making */
 
 /* Needs no more room than the fullest cell has, where it might have any. */
-static gordian_status make_product(struct tree *tree, struct node *node, gordian_error *error)
+static gordian_status make_pair_product(struct tree *tree, struct node *node, gordian_error *error)
 {
     const struct product_place *place = tree->place;
     struct node *left = &tree->nodes[node->left], *right = &tree->nodes[node->right];
@@ -116,7 +116,7 @@ static gordian_status make_all(struct tree *tree, gordian_error *error)
                          error));
     }
     for (size_t i = tree->count; i < tree->made; i++)
-        TRY(make_product(tree, &tree->nodes[i], error));
+        TRY(make_pair_product(tree, &tree->nodes[i], error));
     return GORDIAN_OK;
 }
 

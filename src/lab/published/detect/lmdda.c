@@ -3,8 +3,8 @@
 
 #include "foundation/base/error.h"
 
-static struct published_lmdda_arguments arguments_of(const struct published_detect *d,
-                                                     const struct published_event *event)
+static struct published_lmdda_arguments lmdda_arguments(const struct published_detect *d,
+                                                        const struct published_event *event)
 {
     return (struct published_lmdda_arguments){
         .event = *event,
@@ -30,7 +30,7 @@ static gordian_status launch_lmdda(struct published_detect *d, const struct step
                                    unsigned blocks, uint32_t threads,
                                    const struct published_event *event, gordian_error *error)
 {
-    const struct published_lmdda_arguments a = arguments_of(d, event);
+    const struct published_lmdda_arguments a = lmdda_arguments(d, event);
     return published_detect_launch(d, step, (struct grid){blocks, threads}, &a, sizeof a, error);
 }
 
@@ -39,15 +39,17 @@ static size_t reach_bytes(const struct published_detect *d)
     return matrix_bytes(d, d->resource_tiles, d->across_processes);
 }
 
-static gordian_status lmdda_grant(struct published_detect *d, const struct published_event *event,
-                                  gordian_error *error)
+static gordian_status published_lmdda_grant(struct published_detect *d,
+                                            const struct published_event *event,
+                                            gordian_error *error)
 {
     static const struct step granted = STEP("lmdda_granted");
     return launch_lmdda(d, &granted, 1, 1, event, error);
 }
 
-static gordian_status lmdda_block(struct published_detect *d, const struct published_event *event,
-                                  bool *deadlock, gordian_error *error)
+static gordian_status published_lmdda_block(struct published_detect *d,
+                                            const struct published_event *event, bool *deadlock,
+                                            gordian_error *error)
 {
     static const struct step sinks = STEP("lmdda_find_sinks"), blocked = STEP("lmdda_blocked"),
                              check = STEP("lmdda_deadlock_check");
@@ -86,8 +88,9 @@ static gordian_status make_reach(struct published_detect *d, const struct publis
     return GORDIAN_OK;
 }
 
-static gordian_status lmdda_release(struct published_detect *d, const struct published_event *event,
-                                    gordian_error *error)
+static gordian_status published_lmdda_release(struct published_detect *d,
+                                              const struct published_event *event,
+                                              gordian_error *error)
 {
     static const struct step release = STEP("lmdda_release"),
                              find_waiting = STEP("lmdda_find_waiting"),
@@ -101,4 +104,5 @@ static gordian_status lmdda_release(struct published_detect *d, const struct pub
     return status == GORDIAN_OK && reach ? make_reach(d, event, error) : status;
 }
 
-const struct detect_events published_lmdda_events = {lmdda_grant, lmdda_block, lmdda_release};
+const struct detect_events published_lmdda_events = {published_lmdda_grant, published_lmdda_block,
+                                                     published_lmdda_release};

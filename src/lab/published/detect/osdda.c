@@ -4,8 +4,8 @@
 
 #include "foundation/base/error.h"
 
-static struct published_osdda_arguments arguments_of(const struct published_detect *d,
-                                                     const struct published_event *event)
+static struct published_osdda_arguments osdda_arguments(const struct published_detect *d,
+                                                        const struct published_event *event)
 {
     return (struct published_osdda_arguments){
         .event = *event,
@@ -25,7 +25,7 @@ static gordian_status launch_osdda(struct published_detect *d, const struct step
                                    struct grid grid, const struct published_event *event,
                                    gordian_error *error)
 {
-    const struct published_osdda_arguments a = arguments_of(d, event);
+    const struct published_osdda_arguments a = osdda_arguments(d, event);
     return published_detect_launch(d, step, grid, &a, sizeof a, error);
 }
 
@@ -58,8 +58,9 @@ static gordian_status reduce_column(struct published_detect *d, gpu_address matr
     return status == GORDIAN_OK ? published_detect_flag(d, flag, any, error) : status;
 }
 
-static gordian_status osdda_grant(struct published_detect *d, const struct published_event *event,
-                                  gordian_error *error)
+static gordian_status published_osdda_grant(struct published_detect *d,
+                                            const struct published_event *event,
+                                            gordian_error *error)
 {
     static const struct step granted = STEP("osdda_granted");
     return launch_single(d, &granted, event, error);
@@ -67,8 +68,9 @@ static gordian_status osdda_grant(struct published_detect *d, const struct publi
 
 /* Line 12 of the thesis's algorithm asks for a process that holds nothing; it must be one that
  * holds something, as the article has it. */
-static gordian_status osdda_block(struct published_detect *d, const struct published_event *event,
-                                  bool *deadlock, gordian_error *error)
+static gordian_status published_osdda_block(struct published_detect *d,
+                                            const struct published_event *event, bool *deadlock,
+                                            gordian_error *error)
 {
     static const struct step check = STEP("osdda_deadlock_check"), blocked = STEP("osdda_blocked");
     bool holds = false;
@@ -85,8 +87,9 @@ static gordian_status osdda_block(struct published_detect *d, const struct publi
     return status == GORDIAN_OK ? launch_osdda(d, &blocked, grid_of_rows(d), event, error) : status;
 }
 
-static gordian_status osdda_release(struct published_detect *d, const struct published_event *event,
-                                    gordian_error *error)
+static gordian_status published_osdda_release(struct published_detect *d,
+                                              const struct published_event *event,
+                                              gordian_error *error)
 {
     static const struct step release = STEP("osdda_release"), isolate = STEP("osdda_isolate"),
                              hand_over = STEP("osdda_hand_over"),
@@ -105,4 +108,5 @@ static gordian_status osdda_release(struct published_detect *d, const struct pub
     return status == GORDIAN_OK ? launch_osdda(d, &reach, grid_of_rows(d), event, error) : status;
 }
 
-const struct detect_events published_osdda_events = {osdda_grant, osdda_block, osdda_release};
+const struct detect_events published_osdda_events = {published_osdda_grant, published_osdda_block,
+                                                     published_osdda_release};
