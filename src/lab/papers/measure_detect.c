@@ -1,4 +1,5 @@
 /* Detection: the papers' experiments, played by an engine of ours or by a published method. */
+#include "foundation/base/error.h"
 #include "lab/bench/detect/published.h"
 #include "lab/papers/measures.h"
 
@@ -42,6 +43,6 @@ gordian_status measure_detect(struct papers_run *run, const struct papers_measur
                                     .size = (uint32_t)point->x};
     struct bench_side side = {.context = &experiment, .run = run_paper_experiment};
     experiment.player.multi = experiment.what == PAPER_EXPERIMENT_LIST_AND_RELEASE;
-    gordian_status status = find_player(run, measure->with, &experiment.player);
-    return status == GORDIAN_OK ? papers_time(run, &side, value) : status;
+    TRY(find_player(run, measure->with, &experiment.player));
+    return papers_time(run, &side, value);
 }

@@ -192,7 +192,7 @@ gordian_status papers_time(struct papers_run *run, struct bench_side *side,
         value->samples = 1;
         return GORDIAN_OK;
     }
-    gordian_status status = bench_measure(&run->bench, side, 1, &effort);
+    gordian_status status = bench_measure(&run->bench, side, 1, effort);
     value->value = side->median;
     value->p99 = side->p99;
     value->samples = side->samples;

@@ -75,10 +75,9 @@ static gordian_status join_customer(struct customers *customers, uint32_t proces
     customer->id = GORDIAN_NONE;
     customer->count = 0;
     draw_claims(customers, customer);
-    gordian_status status =
-        gordian_bank_add_process(customers->bank, NULL, customer->claims, customer->count,
-                                 &customer->id, NULL, customers->error);
-    return status != GORDIAN_OK ? status : tell_claims(customers, process);
+    TRY(gordian_bank_add_process(customers->bank, NULL, customer->claims, customer->count,
+                                 &customer->id, NULL, customers->error));
+    return tell_claims(customers, process);
 }
 
 /* A process changes its claim; if that would not be safe, the old one stays. */
@@ -129,12 +128,10 @@ static gordian_status ask_or_give_back(struct customers *customers, uint32_t pro
         back = !back;
         count = draw_wants(customers, customer, back, wants);
     }
-    gordian_status status = (back ? gordian_bank_release : gordian_bank_request)(
-        customers->bank, customer->id, wants, count, NULL, customers->error);
-    return status != GORDIAN_OK
-               ? status
-               : write_customer_event(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST,
-                                      process, wants, count);
+    TRY((back ? gordian_bank_release : gordian_bank_request)(customers->bank, customer->id, wants,
+                                                             count, NULL, customers->error));
+    return write_customer_event(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, process,
+                                wants, count);
 }
 
 /* One step, which is one event unless a claim is changed. */

@@ -157,8 +157,8 @@ gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t co
 
 gordian_status pack_finish(struct pack *pack, gordian_error *error)
 {
-    gordian_status status = pack->block.used > 0 ? write_block(pack, error) : GORDIAN_OK;
-    return status == GORDIAN_OK ? write_block(pack, error) : status; /* an empty one is the end */
+    TRY(pack->block.used > 0 ? write_block(pack, error) : GORDIAN_OK);
+    return write_block(pack, error); /* an empty one is the end */
 }
 
 /* ------------------------------------------------------------------ unpacking */

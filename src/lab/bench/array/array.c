@@ -71,13 +71,12 @@ static gordian_status copy_row(struct array_bench *array)
     struct bench *bench = array->bench;
     struct copying copying = {.array = array,
                               .bytes = array->info.emulated ? 1 << 16 : (size_t)1 << 30};
-    struct bench_effort effort = array_effort(array, 0.5);
     struct bench_side side = {&copying, run_copy, 0, 0};
     bench_progress(bench, "a copy on the device");
     gordian_status status = gpu_alloc(array->gpu, &copying.from, copying.bytes, bench->error);
     THEN(status, gpu_alloc(array->gpu, &copying.to, copying.bytes, bench->error));
     THEN(status, gpu_zero(array->gpu, copying.from, copying.bytes, bench->error));
-    THEN(status, bench_measure(bench, &side, 1, &effort));
+    THEN(status, bench_measure(bench, &side, 1, array_effort(array, 0.5)));
     gpu_free(array->gpu, copying.from);
     gpu_free(array->gpu, copying.to);
     TRY(status);
@@ -97,13 +96,11 @@ gordian_status bench_array(struct bench *bench)
         return GORDIAN_OK;
     if (!gpu_available(&why))
         return bench_skip(bench, "array", why);
-    TRY(gpu_open_default(&array.gpu, &bench->memory, bench->error));
+    TRY(bench_open_gpu(bench, &array.gpu, &array.info));
     gordian_status status = gpu_add_kernels(array.gpu, &bench_kernels, bench->error);
     THEN(status, gpu_add_kernels(array.gpu, &published_kernels, bench->error));
-    gpu_get_info(array.gpu, &array.info);
     array.bars = strstr(array.info.name, "H200") != NULL;
-    snprintf(bench->device, sizeof bench->device, "%.100s%s", array.info.name,
-             array.info.emulated ? " (its times mean nothing)" : "");
+
     static gordian_status (*const parts[])(const struct array_bench *) = {
         array_filter_rows, array_shape_rows, array_read_rows};
     THEN(status, copy_row(&array));

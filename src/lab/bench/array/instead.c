@@ -76,11 +76,10 @@ static gordian_status two_pass_device(struct doing *doing, double *ns, gordian_e
     struct two_pass two;
     uint32_t total = 0;
     fill_two_pass(&two, doing, doing->world->plain);
-    gordian_status status = array_task_time(doing->world->task.gpu, two.launches, 3, ns, error);
-    THEN(status, read_total(doing, &total, error));
-    return status != GORDIAN_OK ? status
-                                : array_task_check(&doing->world->task, ways[doing->way].name, NULL,
-                                                   doing->world->plain, total, error);
+    TRY(array_task_time(doing->world->task.gpu, two.launches, 3, ns, error));
+    TRY(read_total(doing, &total, error));
+    return array_task_check(&doing->world->task, ways[doing->way].name, NULL, doing->world->plain,
+                            total, error);
 }
 
 static gordian_status two_pass_host(struct doing *doing, double *ns, gordian_error *error)
@@ -152,8 +151,7 @@ static gordian_status instead_row(struct doing *doing)
     struct array_side chunked = {
         .world = world, .way = ARRAY_WAY_CHUNKED, .host = doing->way != INSTEAD_TWO_PASS};
     struct bench_side sides[] = {{doing, run_instead, 0, 0}, {&chunked, array_filter_run, 0, 0}};
-    struct bench_effort effort = array_effort(array, 0.5);
-    TRY(bench_measure(array->bench, sides, 2, &effort));
+    TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row =
         bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, ways[doing->way].name);
     array_fill(array, &row, &sides[0], 0);

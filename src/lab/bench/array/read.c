@@ -16,14 +16,11 @@ gordian_status array_read_run(void *context, double *ns, gordian_error *error)
                                 .threads = ARRAY_TASK_THREADS,
                                 .arguments = reading->arguments,
                                 .arguments_size = reading->arguments_size};
-    gordian_status status =
-        array_task_blocks(world->task.gpu, reading->kernel, launch.threads,
-                          world->task.expected.count / ARRAY_TASK_THREADS, &launch.blocks, error);
-    THEN(status, gpu_zero(world->task.gpu, world->task.answer, sizeof(uint64_t), error));
-    THEN(status, array_task_time(world->task.gpu, &launch, 1, ns, error));
-    THEN(status,
-         gpu_read(world->task.gpu, &reading->sum, world->task.answer, sizeof(uint64_t), error));
-    return status;
+    TRY(array_task_blocks(world->task.gpu, reading->kernel, launch.threads,
+                          world->task.expected.count / ARRAY_TASK_THREADS, &launch.blocks, error));
+    TRY(gpu_zero(world->task.gpu, world->task.answer, sizeof(uint64_t), error));
+    TRY(array_task_time(world->task.gpu, &launch, 1, ns, error));
+    return gpu_read(world->task.gpu, &reading->sum, world->task.answer, sizeof(uint64_t), error);
 }
 
 gordian_status array_read_row(struct array_reading *ours, const char *mode, bool at_random,
@@ -38,8 +35,7 @@ gordian_status array_read_row(struct array_reading *ours, const char *mode, bool
                                   .arguments = &arguments,
                                   .arguments_size = sizeof arguments};
     struct bench_side sides[] = {{&plain, array_read_run, 0, 0}, {ours, array_read_run, 0, 0}};
-    struct bench_effort effort = array_effort(array, 0.5);
-    gordian_status status = bench_measure(array->bench, sides, 2, &effort);
+    gordian_status status = bench_measure(array->bench, sides, 2, array_effort(array, 0.5));
     if (status == GORDIAN_OK &&
         (plain.sum != ours->sum || (!at_random && plain.sum != world->task.expected.sum)))
         status = fail(array->bench->error, GORDIAN_STATUS_INPUT,
@@ -85,9 +81,9 @@ static gordian_status fill_for_reading(struct array_world *world, struct gpu_arr
 static gordian_status mode_rows(struct array_world *world, struct gpu_array *from,
                                 enum array_way way, const char *mode)
 {
-    gordian_status status = fill_for_reading(world, from, way);
-    THEN(status, add_reading_row(world, from, mode, false));
-    return status == GORDIAN_OK ? add_reading_row(world, from, mode, true) : status;
+    TRY(fill_for_reading(world, from, way));
+    TRY(add_reading_row(world, from, mode, false));
+    return add_reading_row(world, from, mode, true);
 }
 
 gordian_status array_read_rows(const struct array_bench *array)

@@ -98,7 +98,7 @@ static gordian_status time_batch(const struct avoid_bench *avoid, struct batch *
                                   bench->options->quick ? 0.3 : 2};
     gordian_status status = avoid_side_open(&batch->side, state, engine, bench->error);
     *side = (struct bench_side){batch, run_batch, 0, 0};
-    THEN(status, bench_measure(bench, side, 1, &effort));
+    THEN(status, bench_measure(bench, side, 1, effort));
     avoid_side_close(&batch->side);
     return status;
 }

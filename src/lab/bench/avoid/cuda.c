@@ -55,7 +55,7 @@ static gordian_status add(const struct avoid_bench *avoid, const char *id, uint3
     if (avoid->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(avoid->bench, "the device: %s", id);
-    TRY(bench_measure(avoid->bench, &side, 1, &effort));
+    TRY(bench_measure(avoid->bench, &side, 1, effort));
     struct bench_row row = bench_row("us", "avoid/device/%s-%ux%u", id, processes, resources);
     bench_fill(&row, &side, 1e3);
     bench_note(&row, "%s", note);

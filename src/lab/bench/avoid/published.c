@@ -52,8 +52,8 @@ static gordian_status measure_both_pba(const struct avoid_bench *avoid, struct a
     if (avoid->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(bench, "as published: worst request, %u x %u", size->processes, size->resources);
-    gordian_status status = bench_measure(bench, sides, 2, &effort);
-    return status == GORDIAN_OK ? add_published_row(avoid, size, sides, theirs) : status;
+    TRY(bench_measure(bench, sides, 2, effort));
+    return add_published_row(avoid, size, sides, theirs);
 }
 
 static gordian_status add_size(const struct avoid_bench *avoid, struct gpu *gpu,

@@ -146,7 +146,7 @@ gordian_status avoid_ask(void *context, double *ns, gordian_error *error)
 }
 
 gordian_status avoid_time(const struct avoid_bench *avoid, struct avoid_state *state,
-                          const struct avoid_engine *engine, const struct bench_effort *effort,
+                          const struct avoid_engine *engine, struct bench_effort effort,
                           struct bench_side *result)
 {
     struct avoid_side side;

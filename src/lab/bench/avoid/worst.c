@@ -77,10 +77,9 @@ static gordian_status time_worst_engine(const struct avoid_bench *avoid, struct 
                                         const struct avoid_worst_size *size,
                                         const struct avoid_engine *engine, struct bench_side *side)
 {
-    struct bench_effort effort = effort_for_worst(avoid, engine, size);
     bench_progress(avoid->bench, "worst request, %u x %u, %s", size->processes, size->resources,
                    engine->about.name);
-    return avoid_time(avoid, state, engine, &effort, side);
+    return avoid_time(avoid, state, engine, effort_for_worst(avoid, engine, size), side);
 }
 
 /* holt against dense, if that was measured. */
@@ -142,9 +141,9 @@ static gordian_status rows_of_state(const struct avoid_bench *avoid,
 static gordian_status rows_of_shapes(const struct avoid_bench *avoid, struct avoid_worst_size size)
 {
     size.cpu_s = size.k20c_s = 0;
-    gordian_status status = rows_of_state(avoid, &size, AVOID_LAST, "-last", false);
-    THEN(status, rows_of_state(avoid, &size, AVOID_MIXED, "-mixed", false));
-    return status == GORDIAN_OK ? rows_of_state(avoid, &size, AVOID_WIDE, "-wide", true) : status;
+    TRY(rows_of_state(avoid, &size, AVOID_LAST, "-last", false));
+    TRY(rows_of_state(avoid, &size, AVOID_MIXED, "-mixed", false));
+    return rows_of_state(avoid, &size, AVOID_WIDE, "-wide", true);
 }
 
 /* A claim takes about 64 bytes on the host, and 16 on the device. */

@@ -63,7 +63,7 @@ static gordian_status measure_on_gpu(const struct gpu_bench *gpu, struct gpu_sid
     if (gpu->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(bench, "compose: %s-%u, cuda", id, size);
-    TRY(bench_measure(bench, &measured, 1, &effort));
+    TRY(bench_measure(bench, &measured, 1, effort));
     struct bench_row row = bench_row("ns", "compose/%s-%u/cuda", id, size);
     double each = side->did ? (double)side->did : 1;
     bench_fill(&row, &measured, each);
@@ -142,31 +142,26 @@ static gordian_status product_rows(const struct gpu_bench *gpu)
     bool emulated = gpu->emulated;
     uint32_t chain = emulated ? 8 : 20, apart = emulated ? 5 : 16, more = emulated ? 6 : 20;
     uint32_t out = emulated ? 5 : 14, large = emulated ? 9 : 28;
-    gordian_status status =
-        row(gpu, "circuit-chain", chain,
+    TRY(row(gpu, "circuit-chain", chain,
             (struct gpu_side){.what = WRITE,
                               .transitions = 2 * pell(chain + 1) - (UINT64_C(1) << chain)},
-            "write/chain", 1.0 / 5);
-    THEN(status, row(gpu, "circuit-chain", large,
-                     (struct gpu_side){.what = COUNT,
-                                       .transitions = 2 * pell(large + 1) - (UINT64_C(1) << large)},
-                     "count/chain", 0));
-    THEN(status,
-         row(gpu, "circuit-apart", apart,
-             (struct gpu_side){.what = COUNT_ALL,
-                               .transitions = (UINT64_C(1) << 2 * apart) - (UINT64_C(1) << apart)},
-             "full/apart", 1.0 / 30));
-    THEN(status,
-         row(gpu, "circuit-apart", more,
-             (struct gpu_side){.what = COUNT_ALL,
-                               .transitions = (UINT64_C(1) << 2 * more) - (UINT64_C(1) << more)},
-             "full/apart", 1.0 / 30));
-    THEN(status,
-         row(gpu, "circuit-apart", out,
-             (struct gpu_side){.what = WRITE,
-                               .transitions = (UINT64_C(1) << 2 * out) - (UINT64_C(1) << out)},
-             "write/apart", 0));
-    return status;
+            "write/chain", 1.0 / 5));
+    TRY(row(gpu, "circuit-chain", large,
+            (struct gpu_side){.what = COUNT,
+                              .transitions = 2 * pell(large + 1) - (UINT64_C(1) << large)},
+            "count/chain", 0));
+    TRY(row(gpu, "circuit-apart", apart,
+            (struct gpu_side){.what = COUNT_ALL,
+                              .transitions = (UINT64_C(1) << 2 * apart) - (UINT64_C(1) << apart)},
+            "full/apart", 1.0 / 30));
+    TRY(row(gpu, "circuit-apart", more,
+            (struct gpu_side){.what = COUNT_ALL,
+                              .transitions = (UINT64_C(1) << 2 * more) - (UINT64_C(1) << more)},
+            "full/apart", 1.0 / 30));
+    return row(gpu, "circuit-apart", out,
+               (struct gpu_side){.what = WRITE,
+                                 .transitions = (UINT64_C(1) << 2 * out) - (UINT64_C(1) << out)},
+               "write/apart", 0);
 }
 
 /* Circuits that clash, do not fill their numbers and deadlock. */
@@ -214,12 +209,10 @@ gordian_status compose_gpu_rows(const struct compose_bench *compose)
     struct gpu_info info;
     if (!compose->cuda)
         return GORDIAN_OK;
-    TRY(gpu_open_default(&gpu.gpu, &bench->memory, bench->error));
-    gpu_get_info(gpu.gpu, &info);
+    TRY(bench_open_gpu(bench, &gpu.gpu, &info));
     gpu.emulated = info.emulated;
     gpu.bars = info.major == 9 && !info.emulated; /* they were set for that one */
-    snprintf(bench->device, sizeof bench->device, "%.90s%s", info.name,
-             info.emulated ? " (its times mean nothing)" : "");
+
     gordian_status status = gpu_chain_rows(&gpu);
     THEN(status, product_rows(&gpu));
     THEN(status, general_rows(&gpu));

@@ -131,7 +131,7 @@ static gordian_status measure_model(struct bench *bench, const struct compose_mo
     cpu.options.count_transitions = false;
     cpu.options.threads = 1;
     cpu.states = model->states;
-    gordian_status status = bench_measure(bench, sides, have_spin ? 2 : 1, &effort);
+    gordian_status status = bench_measure(bench, sides, have_spin ? 2 : 1, effort);
     if (status == GORDIAN_OK && have_spin && spin.states != cpu.result.states)
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
                       "%s of %u: SPIN finds %llu states, not %llu", model->name, model->size,

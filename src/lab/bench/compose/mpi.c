@@ -117,8 +117,8 @@ static gordian_status measure_rank_counts(const struct compose_bench *compose,
         sides[i] = (struct bench_side){&ranks[i], run_mpi_ranks, 0, 0};
     }
     bench_progress(bench, "compose: %s of %u on MPI ranks", first->kind, first->size);
-    gordian_status status = bench_measure(bench, sides, count, &effort);
-    return status == GORDIAN_OK ? add_mpi_rows(compose, ranks, sides, count) : status;
+    TRY(bench_measure(bench, sides, count, effort));
+    return add_mpi_rows(compose, ranks, sides, count);
 }
 
 static gordian_status circuit_rows(const struct compose_bench *compose, struct ranks *ranks)
@@ -147,6 +147,6 @@ gordian_status compose_mpi_rows(const struct compose_bench *compose)
     for (uint32_t i = 0; i < dining.size; i++)
         dining.states *= 3;
     dining.states--;
-    gordian_status status = circuit_rows(compose, &chain);
-    return status == GORDIAN_OK ? circuit_rows(compose, &dining) : status;
+    TRY(circuit_rows(compose, &chain));
+    return circuit_rows(compose, &dining);
 }

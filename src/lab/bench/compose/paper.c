@@ -99,10 +99,9 @@ static gordian_status add_cells(struct bench *bench, const struct compose_thesis
 {
     struct compose_cells cells;
     struct bench_side side = {&cells, compose_cells_run, 0, 0};
-    struct bench_effort effort = {5, 10, 10, 0};
     compose_cells_init(&cells, paper->iterations);
-    gordian_status status = bench_measure(bench, &side, 1, &effort);
-    return status == GORDIAN_OK ? add_result(bench, paper, "cells", &side) : status;
+    TRY(bench_measure(bench, &side, 1, (struct bench_effort){5, 10, 10, 0}));
+    return add_result(bench, paper, "cells", &side);
 }
 
 static gordian_status add_table_row(struct bench *bench, const struct compose_thesis *paper,
@@ -112,7 +111,6 @@ static gordian_status add_table_row(struct bench *bench, const struct compose_th
     struct compose_side run = compose_side_of(engine, circuit);
     struct bench_side side = {&run, compose_side_run, 0, 0};
     /* As there: ten runs that count, after five that do not. */
-    struct bench_effort effort = {5, 10, 10, 0};
     run.options.full = true;
     run.options.max_deadlocks = 0;
     run.options.threads = 1;
@@ -122,7 +120,7 @@ static gordian_status add_table_row(struct bench *bench, const struct compose_th
     run.transitions = 240;
     bench_progress(bench, "compose: the thesis's %u products, %s", paper->iterations,
                    engine->about.name);
-    gordian_status status = bench_measure(bench, &side, 1, &effort);
+    gordian_status status = bench_measure(bench, &side, 1, (struct bench_effort){5, 10, 10, 0});
     compose_side_free(&run);
     TRY(status);
     return add_result(bench, paper, engine->about.name, &side);

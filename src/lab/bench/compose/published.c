@@ -133,9 +133,9 @@ static gordian_status measure_both_products(const struct published_bench *publis
 {
     struct bench *bench = published->compose->bench;
     struct bench_side sides[] = {{ours, run_ours, 0, 0}, {theirs, run_published_product, 0, 0}};
-    struct bench_effort effort = effort_for_fifos(published, theirs->fifos);
     bench_progress(bench, "%s", row->id);
-    gordian_status status = bench_measure(bench, sides, 2, &effort);
+    gordian_status status =
+        bench_measure(bench, sides, 2, effort_for_fifos(published, theirs->fifos));
     bench_fill(row, &sides[0], 1e6);
     bench_against(row, "as published", &sides[1], 1e6);
     return status;
@@ -191,7 +191,7 @@ static gordian_status core_row(struct bench *bench, const struct compose_thesis 
     struct bench_effort effort = {5, 10, 10, 0}; /* as there */
     theirs->iterations = thesis->iterations;
     bench_progress(bench, "%s", row.id);
-    TRY(bench_measure(bench, &side, 1, &effort));
+    TRY(bench_measure(bench, &side, 1, effort));
     bench_fill(&row, &side, 1e6);
     row.paper_cpu = thesis->e8400;
     row.paper_gpu = thesis->gtx570;

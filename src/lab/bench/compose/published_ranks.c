@@ -25,8 +25,8 @@ static gordian_status open_rank_device(struct gpu **gpu, int rank, gordian_error
     unsigned count = gpu_count(why, sizeof why);
     if (count == 0)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no GPU: %s", why);
-    gordian_status status = gpu_open(gpu, (unsigned)rank % count, NULL, error);
-    return status == GORDIAN_OK ? gpu_add_kernels(*gpu, &published_kernels, error) : status;
+    TRY(gpu_open(gpu, (unsigned)rank % count, NULL, error));
+    return gpu_add_kernels(*gpu, &published_kernels, error);
 }
 
 /* What all ranks have found, on rank 0; false: one of them failed. */

@@ -71,6 +71,6 @@ gordian_status compose_ranks_rows(const struct compose_bench *compose)
         sides[i] = (struct bench_side){&ranks[i], run_published_ranks, 0, 0};
     }
     bench_progress(bench, "compose: the published product on MPI ranks");
-    gordian_status status = bench_measure(bench, sides, count, &effort);
-    return status == GORDIAN_OK ? add_rank_rows(compose, sides, count, fifos) : status;
+    TRY(bench_measure(bench, sides, count, effort));
+    return add_rank_rows(compose, sides, count, fifos);
 }

@@ -56,7 +56,7 @@ static gordian_status measure_reachable(const struct compose_bench *compose,
     cpu.states = UINT64_C(1) << size;
     cpu.options.count_transitions = false;
     cpu.options.threads = threads;
-    gordian_status status = bench_measure(bench, sides, have_spin ? 2 : 1, &effort);
+    gordian_status status = bench_measure(bench, sides, have_spin ? 2 : 1, effort);
     if (status == GORDIAN_OK && have_spin && spin.states < cpu.states)
         status = fail(bench->error, GORDIAN_STATUS_INPUT, "SPIN finds %llu states of a chain of %u",
                       (unsigned long long)spin.states, size);

@@ -14,7 +14,7 @@ static gordian_status time_side(struct bench *bench, struct compose_side *run, d
 {
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? seconds / 10 : seconds};
     *side = (struct bench_side){run, compose_side_run, 0, 0};
-    return bench_measure(bench, side, 1, &effort);
+    return bench_measure(bench, side, 1, effort);
 }
 
 /* ------------------------------------------------------------------ threads */
@@ -83,7 +83,7 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
     struct bench_side sides[2] = {{&words, compose_side_run, 0, 0},
                                   {&states, compose_side_run, 0, 0}};
     bench_progress(bench, "compose: %s of %u by words and by states", kind, size);
-    gordian_status status = bench_measure(bench, sides, 2, &effort);
+    gordian_status status = bench_measure(bench, sides, 2, effort);
     double count = (double)words.result.states;
     double memory = (double)words.result.memory / count,
            more = (double)states.result.memory / count;
@@ -219,7 +219,7 @@ static gordian_status graph_row(struct bench *bench, const char *what, uint32_t 
     struct bench_side side = {work, graph_run, 0, 0};
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? 0.2 : 2};
     bench_progress(bench, "compose: %s, chain of %u", what, size);
-    TRY(bench_measure(bench, &side, 1, &effort));
+    TRY(bench_measure(bench, &side, 1, effort));
     struct bench_row row = bench_row("ms", "compose/%s/chain-%u", what, size);
     bench_fill(&row, &side, 1e6);
     bench_note(&row, "of %u states and %zu transitions", work->graph->state_count,

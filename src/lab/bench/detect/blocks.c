@@ -97,9 +97,8 @@ static gordian_status run_chain_off(void *context, double *ns, gordian_error *er
 {
     struct load *load = context;
     double built;
-    gordian_status status = long_chain_release_all(&load->chain, ns, error);
-    return status == GORDIAN_OK ? long_chain_build(&load->chain, true, NULL, &built, error)
-                                : status;
+    TRY(long_chain_release_all(&load->chain, ns, error));
+    return long_chain_build(&load->chain, true, NULL, &built, error);
 }
 
 static gordian_status run_grants(void *context, double *ns, gordian_error *error)
@@ -172,8 +171,7 @@ static gordian_status timed_row(const struct occasion *at, struct load *loads, s
                                 const struct timed *timed)
 {
     struct bench_side sides[] = {{&loads[0], timed->run, 0, 0}, {&loads[1], timed->run, 0, 0}};
-    struct bench_effort effort = cuda_effort(at->cuda, 1);
-    TRY(bench_measure(at->cuda->bench, sides, count, &effort));
+    TRY(bench_measure(at->cuda->bench, sides, count, cuda_effort(at->cuda, 1)));
     struct bench_row row = begin_holders_row(at, "us", timed->id);
     bench_fill(&row, &sides[0], 1e3);
     if (count > 1)

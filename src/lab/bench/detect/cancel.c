@@ -83,10 +83,8 @@ static gordian_status open_breaks(struct bench *bench, struct breaks *breaks)
     if (!chase_open(&breaks->chase, &bench->memory, trace->processes, trace->resources))
         return fail_memory(bench->error);
     chase_place(&breaks->chase, trace->events, trace->event_count - 1);
-    gordian_status status = detect_open(&breaks->system, "sparse", trace, bench->error);
-    return status != GORDIAN_OK ? status
-                                : detect_feed(breaks->system, trace->events, trace->event_count - 1,
-                                              &sum, bench->error);
+    TRY(detect_open(&breaks->system, "sparse", trace, bench->error));
+    return detect_feed(breaks->system, trace->events, trace->event_count - 1, &sum, bench->error);
 }
 
 static gordian_status cancel_row(struct bench *bench, const struct gen_trace *trace)
@@ -99,7 +97,7 @@ static gordian_status cancel_row(struct bench *bench, const struct gen_trace *tr
     struct bench_side sides[2] = {{breaks, run_sparse, 0, 0}, {breaks, run_chase, 0, 0}};
     struct bench_effort effort = {3, 15, 400, bench->options->quick ? 0.4 : 3};
     make_cancel_rounds(breaks);
-    THEN(status, bench_measure(bench, sides, 2, &effort));
+    THEN(status, bench_measure(bench, sides, 2, effort));
     gordian_close(breaks->system);
     chase_close(&breaks->chase, &bench->memory);
     memory_free(&bench->memory, breaks);

@@ -138,7 +138,7 @@ static gordian_status measure_last_block(struct bench *bench, struct chain *chai
         chase_clear(&chain->chase, chain->trace->processes, chain->trace->resources);
         chase_place(&chain->chase, chain->trace->events, chain->trace->event_count - 1);
     }
-    gordian_status status = bench_measure(bench, sides, 2, &effort);
+    gordian_status status = bench_measure(bench, sides, 2, effort);
     bench_fill(row, &sides[0], 1000);
     bench_against(row, "chase", &sides[1], 1000);
     return status;

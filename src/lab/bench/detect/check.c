@@ -187,7 +187,7 @@ static gordian_status measure_snapshot(struct bench *bench, struct check *check)
     struct bench_side sides[2] = {{check, run_snapshot_check, 0, 0}, {check, run_igraph, 0, 0}};
     /* igraph takes long: the median of three drops a cold first run. */
     struct bench_effort effort = {0, 3, 20, quick ? 2 : 20};
-    TRY(bench_measure(bench, sides, BASELINE ? 2 : 1, &effort));
+    TRY(bench_measure(bench, sides, BASELINE ? 2 : 1, effort));
     struct bench_row row = bench_row("ms", "detect/check/%s-%u/sparse", check->options->kind,
                                      check->options->processes);
     bench_fill(&row, &sides[0], 1e6);
@@ -226,6 +226,6 @@ gordian_status detect_checks(struct bench *bench)
     if (!bench_wants(bench, "sparse"))
         return GORDIAN_OK;
     const uint32_t size = bench->options->quick ? 1000000 : 10000000;
-    gordian_status status = snapshot_check_row(bench, "chains", size);
-    return status == GORDIAN_OK ? snapshot_check_row(bench, "forest", size) : status;
+    TRY(snapshot_check_row(bench, "chains", size));
+    return snapshot_check_row(bench, "forest", size);
 }

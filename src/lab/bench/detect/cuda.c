@@ -97,9 +97,9 @@ static gordian_status add_block_rows(const struct cuda_bench *cuda, const struct
     settled.paper_gpu = paper.block_gpu_ms * 1e3;
     bench_note(&computing,
                "settled less the round trip: half of the resources gain half of the chain");
-    gordian_status status = cuda_add(cuda, &answer, size->answer_bar);
-    THEN(status, cuda_add(cuda, &settled, size->settled_bar));
-    return status == GORDIAN_OK ? cuda_add(cuda, &computing, 0) : status;
+    TRY(cuda_add(cuda, &answer, size->answer_bar));
+    TRY(cuda_add(cuda, &settled, size->settled_bar));
+    return cuda_add(cuda, &computing, 0);
 }
 
 static gordian_status add_matrix_block(const struct cuda_bench *cuda, uint32_t size)
@@ -110,9 +110,8 @@ static gordian_status add_matrix_block(const struct cuda_bench *cuda, uint32_t s
     TRY(long_chain_open(&chain, "matrix", size, 1, error));
     struct block block = {&chain, true};
     struct bench_side side = {&block, run_chain_block, 0, 0};
-    struct bench_effort effort = cuda_effort(cuda, 1);
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
-    THEN(status, bench_measure(cuda->bench, &side, 1, &effort));
+    THEN(status, bench_measure(cuda->bench, &side, 1, cuda_effort(cuda, 1)));
     long_chain_close(&chain);
     struct bench_row row = bench_row("us", "detect/cuda/block-%u/matrix", size);
     bench_fill(&row, &side, 1e3);
@@ -135,8 +134,7 @@ static gordian_status block_rows(const struct cuda_bench *cuda, const struct blo
     struct bench_side sides[] = {{&answer, run_chain_block, 0, 0},
                                  {&settled, run_chain_block, 0, 0},
                                  {&sparse, run_chain_block, 0, 0}};
-    struct bench_effort effort = cuda_effort(cuda, 2);
-    THEN(status, bench_measure(cuda->bench, sides, 3, &effort));
+    THEN(status, bench_measure(cuda->bench, sides, 3, cuda_effort(cuda, 2)));
     long_chain_close(&chain);
     long_chain_close(&plain);
     THEN(status, add_block_rows(cuda, size, sides, round_trip));
@@ -150,8 +148,7 @@ static gordian_status add_round_trip(const struct cuda_bench *cuda, double *medi
     struct long_chain chain;
     TRY(long_chain_open(&chain, "cuda", 64, 1, cuda->bench->error));
     struct bench_side side = {&chain, long_chain_round_trip, 0, 0};
-    struct bench_effort effort = cuda_effort(cuda, 1);
-    gordian_status status = bench_measure(cuda->bench, &side, 1, &effort);
+    gordian_status status = bench_measure(cuda->bench, &side, 1, cuda_effort(cuda, 1));
     long_chain_close(&chain);
     struct bench_row row = bench_row("us", "detect/cuda/round-trip");
     bench_fill(&row, &side, 1e3);
@@ -214,7 +211,7 @@ gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uin
     struct bench_effort effort = {0, once ? 1 : 3, once || few ? 3 : 10, once ? 0 : 3};
     struct bench_effort matrix_effort = {0, 1, 3, 2};
     bench_progress(cuda->bench, "%s, M = %u", id, size);
-    TRY(bench_measure(cuda->bench, sides, 2, &effort));
+    TRY(bench_measure(cuda->bench, sides, 2, effort));
     struct bench_row row = list_row(id, &lists[0], "", &sides[0]);
     cuda_compare(&row, "sparse", &sides[1], 1e6);
     if (first_units > 1 && !cuda->info.emulated)
@@ -222,7 +219,7 @@ gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uin
     gordian_status status = cuda_add(cuda, &row, bar);
     if (status != GORDIAN_OK || !matrix)
         return status;
-    status = bench_measure(cuda->bench, &sides[2], 1, &matrix_effort);
+    status = bench_measure(cuda->bench, &sides[2], 1, matrix_effort);
     row = list_row(id, &lists[2], "/matrix", &sides[2]);
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
@@ -260,8 +257,8 @@ static gordian_status run_chain_releases(void *context, double *ns, gordian_erro
     if (releases->seed)
         return long_chain_release_random(&releases->chain, releases->seed++, releases->rounds, ns,
                                          error);
-    gordian_status status = long_chain_build(&releases->chain, true, NULL, &built, error);
-    return status == GORDIAN_OK ? long_chain_release_all(&releases->chain, ns, error) : status;
+    TRY(long_chain_build(&releases->chain, true, NULL, &built, error));
+    return long_chain_release_all(&releases->chain, ns, error);
 }
 
 static gordian_status add_releases(const struct cuda_bench *cuda, struct releases *both,
@@ -272,7 +269,7 @@ static gordian_status add_releases(const struct cuda_bench *cuda, struct release
                                  {&both[1], run_chain_releases, 0, 0}};
     struct bench_effort effort = cuda_effort(cuda, 2);
     effort.warmups = 0;
-    TRY(bench_measure(cuda->bench, sides, 2, &effort));
+    TRY(bench_measure(cuda->bench, sides, 2, effort));
     const struct detect_paper paper = detect_paper_at(size);
     struct bench_row row = bench_row("us", "detect/cuda/release-%u%s", size, kind);
     bench_fill(&row, &sides[0], 1e3);
@@ -322,12 +319,10 @@ gordian_status cuda_begin(struct bench *bench, struct cuda_bench *cuda)
 {
     struct gpu *gpu;
     *cuda = (struct cuda_bench){.bench = bench};
-    TRY(gpu_open_default(&gpu, &bench->memory, bench->error));
-    gpu_get_info(gpu, &cuda->info);
+    TRY(bench_open_gpu(bench, &gpu, &cuda->info));
     gpu_close(gpu);
     cuda->bars = strstr(cuda->info.name, "H200") != NULL;
-    snprintf(bench->device, sizeof bench->device, "%.100s%s", cuda->info.name,
-             cuda->info.emulated ? " (its times mean nothing)" : "");
+
     return GORDIAN_OK;
 }
 

@@ -62,8 +62,7 @@ static gordian_status measure_releases(const struct cuda_bench *cuda, struct lon
     *side = (struct bench_side){&off, run_one_release, 0, 0};
     if (most > chain->length / 2)
         most = chain->length / 2;
-    struct bench_effort effort = {0, 1, most, 1};
-    return bench_measure(cuda->bench, side, 1, &effort);
+    return bench_measure(cuda->bench, side, 1, (struct bench_effort){0, 1, most, 1});
 }
 
 static gordian_status add_matrix(const struct cuda_bench *cuda, uint32_t size)
@@ -97,11 +96,11 @@ static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *g
     sides[0] = (struct bench_side){&alone, run_reach, 0, 0};
     sides[1] = (struct bench_side){&whole, run_reach, 0, 0};
     sides[2] = sides[0];
-    gordian_status status = bench_measure(cuda->bench, sides, 2, &effort);
+    gordian_status status = bench_measure(cuda->bench, sides, 2, effort);
     THEN(status, check_reach(state, length, error));
     options.tensor = false;
     THEN(status, cuda_lmdda_tune(state, &options, error));
-    THEN(status, bench_measure(cuda->bench, &sides[2], 1, &effort));
+    THEN(status, bench_measure(cuda->bench, &sides[2], 1, effort));
     cuda_lmdda.close(state);
     return status;
 }
@@ -123,9 +122,9 @@ static gordian_status add_reach(const struct cuda_bench *cuda, uint32_t size,
                "all of RP made anew, on the device; sparse: the release, which needs none of it");
     bench_note(&whole, "the same with launches, transfers and waiting");
     bench_note(&words, "the same without the matrix units");
-    gordian_status status = cuda_add(cuda, &row, bar);
-    THEN(status, cuda_add(cuda, &whole, 0));
-    return status == GORDIAN_OK ? cuda_add(cuda, &words, 0) : status;
+    TRY(cuda_add(cuda, &row, bar));
+    TRY(cuda_add(cuda, &whole, 0));
+    return cuda_add(cuda, &words, 0);
 }
 
 static gordian_status reach_rows(const struct cuda_bench *cuda, struct gpu *gpu, uint32_t size,
@@ -183,6 +182,6 @@ static gordian_status multi_list_rows(const struct cuda_bench *cuda)
 
 gordian_status cuda_multi_rows(const struct cuda_bench *cuda)
 {
-    gordian_status status = all_reach_rows(cuda);
-    return status == GORDIAN_OK ? multi_list_rows(cuda) : status;
+    TRY(all_reach_rows(cuda));
+    return multi_list_rows(cuda);
 }

@@ -92,8 +92,8 @@ static gordian_status measure_contest(const struct cuda_bench *cuda, const struc
     ours.player.engine = "cuda";
     bench_progress(cuda->bench, "%s as published, %s, M = %u", paper_player_name(&published.player),
                    experiments[published.experiment].id, published.size);
-    gordian_status status = bench_measure(cuda->bench, sides, 2, &effort);
-    return status == GORDIAN_OK ? add_contest(cuda, &published, sides, largest) : status;
+    TRY(bench_measure(cuda->bench, sides, 2, effort));
+    return add_contest(cuda, &published, sides, largest);
 }
 
 struct published_size {

@@ -32,10 +32,8 @@ static gordian_status open_what_if(struct what_if *what_if, struct bench *bench,
     what_if->pairs = memory_alloc(&bench->memory, what_if->stride * size * sizeof *what_if->pairs);
     if (!what_if->pairs)
         return fail_memory(bench->error);
-    gordian_status status =
-        long_chain_open(&what_if->chain, engine, size, first_units, bench->error);
-    THEN(status, long_chain_build(&what_if->chain, true, NULL, &built, bench->error));
-    return status;
+    TRY(long_chain_open(&what_if->chain, engine, size, first_units, bench->error));
+    return long_chain_build(&what_if->chain, true, NULL, &built, bench->error);
 }
 
 static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
@@ -45,11 +43,10 @@ static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
     const char *multi = first_units > 1 ? "multi/" : "";
     struct what_if both[2] = {0};
     struct bench_side sides[] = {{&both[0], run_what_if, 0, 0}, {&both[1], run_what_if, 0, 0}};
-    struct bench_effort effort = cuda_effort(cuda, 1);
     bench_progress(bench, "what would deadlock, %u x %u, cuda", size, size);
     gordian_status status = open_what_if(&both[0], bench, "cuda", size, first_units);
     THEN(status, open_what_if(&both[1], bench, "sparse", size, first_units));
-    THEN(status, bench_measure(bench, sides, 2, &effort));
+    THEN(status, bench_measure(bench, sides, 2, cuda_effort(cuda, 1)));
     if (status == GORDIAN_OK &&
         memcmp(both[0].pairs, both[1].pairs, both[0].stride * size * sizeof *both[0].pairs) != 0)
         status = fail(bench->error, GORDIAN_STATUS_INPUT, "what if: cuda and sparse differ");

@@ -119,9 +119,8 @@ gordian_status long_chain_build(struct long_chain *chain, bool far_end_first, do
 
 gordian_status long_chain_close_ring(struct long_chain *chain, gordian_error *error)
 {
-    gordian_status status =
-        request_in_chain(chain, chain->length - 1, 0, GORDIAN_OUTCOME_DEADLOCK, error);
-    return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;
+    TRY(request_in_chain(chain, chain->length - 1, 0, GORDIAN_OUTCOME_DEADLOCK, error));
+    return long_chain_settle(chain, error);
 }
 
 gordian_status long_chain_open_ring(struct long_chain *chain, double *ns, gordian_error *error)

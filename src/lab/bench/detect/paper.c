@@ -123,7 +123,7 @@ static gordian_status add_paper_row(struct bench *bench, struct run *run, const 
     struct bench_side side = {run, body, 0, 0};
     struct bench_effort effort = {1, 3, 200, quick ? 0.2 : 2};
     bench_progress(bench, "the papers' %s, M = %u, %s", what, size, run->engine);
-    TRY(bench_measure(bench, &side, 1, &effort));
+    TRY(bench_measure(bench, &side, 1, effort));
     struct bench_row row = bench_row(unit, "detect/paper/%s-%u/%s", what, size, run->engine);
     bench_fill(&row, &side, per_unit);
     row.paper_cpu = cpu;

@@ -129,20 +129,19 @@ static gordian_status stop_clock(struct play *play, struct measure_time *time, g
 static gordian_status run_list(struct play *play, struct measure_time *time, gordian_error *error)
 {
     const size_t count = play->trace.event_count;
-    gordian_status status = start_clock(play, error);
-    THEN(status, play_list(play, count - 1, error));
-    THEN(status,
-         play_request(play, &play->trace.events[count - 1], GORDIAN_OUTCOME_DEADLOCK, error));
-    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
+    TRY(start_clock(play, error));
+    TRY(play_list(play, count - 1, error));
+    TRY(play_request(play, &play->trace.events[count - 1], GORDIAN_OUTCOME_DEADLOCK, error));
+    return stop_clock(play, time, error);
 }
 
 static gordian_status play_block(struct play *play, struct measure_time *time, gordian_error *error)
 {
     const size_t last = play->trace.event_count - 2;
-    gordian_status status = play_list(play, last, error);
-    THEN(status, start_clock(play, error));
-    THEN(status, play_request(play, &play->trace.events[last], GORDIAN_OUTCOME_BLOCKED, error));
-    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
+    TRY(play_list(play, last, error));
+    TRY(start_clock(play, error));
+    TRY(play_request(play, &play->trace.events[last], GORDIAN_OUTCOME_BLOCKED, error));
+    return stop_clock(play, time, error);
 }
 
 static gordian_status play_timed_release(struct play *play, struct measure_time *time,
@@ -150,10 +149,10 @@ static gordian_status play_timed_release(struct play *play, struct measure_time 
 {
     const uint32_t size = play->trace.processes, links = size / 2;
     const gordian_event event = detect_paper_release(links);
-    gordian_status status = play_list(play, (size_t)size + links, error);
-    THEN(status, start_clock(play, error));
-    THEN(status, play_release(play, &event, error));
-    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
+    TRY(play_list(play, (size_t)size + links, error));
+    TRY(start_clock(play, error));
+    TRY(play_release(play, &event, error));
+    return stop_clock(play, time, error);
 }
 
 /* After the release the one that was served runs, and closes the ring. */
@@ -164,11 +163,11 @@ static gordian_status run_list_and_release(struct play *play, struct measure_tim
     const gordian_event event = detect_paper_release(play->trace.processes - 1);
     gordian_event last = play->trace.events[count - 1];
     last.process = event.process - 1;
-    gordian_status status = start_clock(play, error);
-    THEN(status, play_list(play, count - 1, error));
-    THEN(status, play_release(play, &event, error));
-    THEN(status, play_request(play, &last, GORDIAN_OUTCOME_DEADLOCK, error));
-    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
+    TRY(start_clock(play, error));
+    TRY(play_list(play, count - 1, error));
+    TRY(play_release(play, &event, error));
+    TRY(play_request(play, &last, GORDIAN_OUTCOME_DEADLOCK, error));
+    return stop_clock(play, time, error);
 }
 
 static gordian_status play_experiment(struct play *play, enum paper_experiment experiment,

@@ -94,7 +94,7 @@ static gordian_status judge_row(struct bench *bench, const struct load *load, ui
     struct bench_side sides[2] = {{&many, run_threaded_judgement, 0, 0},
                                   {&one, run_threaded_judgement, 0, 0}};
     struct bench_effort effort = {1, 3, 15, bench->options->quick ? 2 : 10};
-    THEN(status, bench_measure(bench, sides, 2, &effort));
+    THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
         struct bench_row row = check_row_of(sides, load->name, size);
         bench_note(&row, "the judgement alone, by all cores; %zu are dead", dead);
@@ -191,7 +191,7 @@ static gordian_status command_row(struct bench *bench, uint32_t size, bool packe
     struct bench_side sides[2] = {{&many, run_check_command, 0, 0},
                                   {&one, run_check_command, 0, 0}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 3 : 40};
-    THEN(status, bench_measure(bench, sides, 2, &effort));
+    THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
         struct bench_row row = check_row_of(sides, packed ? "packed" : "text", size);
         row.bar_kind =
@@ -222,7 +222,7 @@ static gordian_status gpu_row(struct bench *bench, uint32_t size)
     cpu.engine = "sparse";
     struct bench_side sides[2] = {{&gpu, run_check_command, 0, 0}, {&cpu, run_check_command, 0, 0}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 5 : 60};
-    THEN(status, bench_measure(bench, sides, 2, &effort));
+    THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
         struct bench_row row = check_row_of(sides, "packed-gpu", size);
         row.baseline = "all cores";

@@ -373,7 +373,7 @@ static gordian_status packed_row(struct bench *bench, const struct reading *text
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 2 : 20};
     gordian_status status = pack_text(text, &packed, bench->error);
     THEN(status, open_judging(&judging, &packed, bench->error));
-    THEN(status, bench_measure(bench, sides, 2, &effort));
+    THEN(status, bench_measure(bench, sides, 2, effort));
     THEN(status, add_packed(bench, &packed, sides, kind));
     gordian_snapshot_close(judging.snapshot);
     gordian_names_close(judging.names);
@@ -396,7 +396,7 @@ static gordian_status reading_rows(struct bench *bench, const struct gen_options
                                   {&reading, run_floor, 0, 0},
                                   {&json, run_pinned_command, 0, 0}};
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 3 : 30};
-    THEN(status, bench_measure(bench, sides, snapshot ? 2 : 3, &effort));
+    THEN(status, bench_measure(bench, sides, snapshot ? 2 : 3, effort));
     THEN(status, add_reading_rows(bench, &reading, sides, options->kind));
     if (status == GORDIAN_OK && snapshot)
         status = packed_row(bench, &reading, options->kind);

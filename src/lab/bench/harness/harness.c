@@ -33,6 +33,15 @@ void bench_progress(const struct bench *bench, const char *format, ...)
     bench->options->progress(bench->options->progress_context, text);
 }
 
+gordian_status bench_open_gpu(struct bench *bench, struct gpu **gpu, struct gpu_info *info)
+{
+    TRY(gpu_open_default(gpu, &bench->memory, bench->error));
+    gpu_get_info(*gpu, info);
+    snprintf(bench->device, sizeof bench->device, "%.100s%s", info->name,
+             info->emulated ? " (its times mean nothing)" : "");
+    return GORDIAN_OK;
+}
+
 /* ------------------------------------------------------------------ measuring */
 
 static int by_value(const void *left, const void *right)
@@ -76,29 +85,29 @@ static gordian_status measure_round(struct bench_side *sides, size_t count, doub
 }
 
 gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size_t count,
-                             const struct bench_effort *effort)
+                             struct bench_effort effort)
 {
-    double *samples = memory_alloc(&bench->memory, count * effort->most * sizeof *samples);
+    double *samples = memory_alloc(&bench->memory, count * effort.most * sizeof *samples);
     if (!samples)
         return fail_memory(bench->error);
     gordian_status status = GORDIAN_OK;
     struct random random;
     random_seed(&random, count);
     double ns;
-    for (unsigned i = 0; i < effort->warmups && status == GORDIAN_OK; i++)
+    for (unsigned i = 0; i < effort.warmups && status == GORDIAN_OK; i++)
         for (size_t s = 0; s < count && status == GORDIAN_OK; s++)
             status = sides[s].run(sides[s].context, &ns, bench->error);
     uint64_t start = clock_ns();
     unsigned taken = 0;
-    while (status == GORDIAN_OK && taken < effort->most) {
-        if (taken >= effort->least && (double)(clock_ns() - start) > effort->seconds * 1e9)
+    while (status == GORDIAN_OK && taken < effort.most) {
+        if (taken >= effort.least && (double)(clock_ns() - start) > effort.seconds * 1e9)
             break;
-        status = measure_round(sides, count, &samples[taken], effort->most, &random, bench->error);
+        status = measure_round(sides, count, &samples[taken], effort.most, &random, bench->error);
         taken++;
     }
     for (size_t s = 0; s < count && status == GORDIAN_OK; s++) {
-        sides[s].median = bench_median(&samples[s * effort->most], taken);
-        sides[s].p99 = bench_p99(&samples[s * effort->most], taken);
+        sides[s].median = bench_median(&samples[s * effort.most], taken);
+        sides[s].p99 = bench_p99(&samples[s * effort.most], taken);
         sides[s].samples = taken;
     }
     memory_free(&bench->memory, samples);

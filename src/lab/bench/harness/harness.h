@@ -20,6 +20,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/io/output.h"
 #include "foundation/base/memory.h"
+#include "foundation/gpu/gpu.h"
 
 struct bench_options {
     const char *name;   /* of one bench; NULL: all of them */
@@ -89,6 +90,9 @@ bool bench_wants(const struct bench *bench, const char *engine);
 void bench_progress(const struct bench *bench, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The device of the process, which the rows name; to be closed with gpu_close. */
+gordian_status bench_open_gpu(struct bench *bench, struct gpu **gpu, struct gpu_info *info);
+
 /* Starts a row: id from a format, everything else zero. */
 struct bench_row bench_row(const char *unit, const char *id, ...)
     __attribute__((format(printf, 2, 3)));
@@ -119,7 +123,7 @@ struct bench_effort {
 
 /* Measures the sides, BENCH_SIDES_MOST at most, by turns. */
 gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size_t count,
-                             const struct bench_effort *effort);
+                             struct bench_effort effort);
 
 /* An allocator that counts, one thread at a time. */
 struct bench_memory {

@@ -54,7 +54,7 @@ static gordian_status evaluation_row(const struct device *device, uint32_t warps
     options.published = published;
     gordian_status status =
         gpu_chains_open(&side.chains, device->gpu, model, &options, 0, NULL, bench->error);
-    THEN(status, bench_measure(bench, &measured, 1, &effort));
+    THEN(status, bench_measure(bench, &measured, 1, effort));
     if (status == GORDIAN_OK) {
         struct bench_row row =
             bench_row("ns", "makespan/evaluation-%s%s/cuda", name, published ? "-published" : "");
@@ -104,7 +104,7 @@ static gordian_status bound_row(const struct device *device, uint32_t warps, uin
     side.options.wide = warps > 20;
     gordian_status status =
         sweep_tables_open(&side.tables, model, detail, &model->memory, bench->error);
-    THEN(status, bench_measure(bench, &measured, 1, &effort));
+    THEN(status, bench_measure(bench, &measured, 1, effort));
     if (status == GORDIAN_OK) {
         struct bench_row row = bench_row("ms", "makespan/bound-%s-%s/cuda", name, details[detail]);
         double states = (double)side.outcome.states;
@@ -181,12 +181,10 @@ gordian_status makespan_cuda_rows(struct bench *bench)
 {
     struct device device = {.bench = bench};
     struct gpu_info info;
-    TRY(gpu_open_default(&device.gpu, &bench->memory, bench->error));
-    gpu_get_info(device.gpu, &info);
+    TRY(bench_open_gpu(bench, &device.gpu, &info));
     device.emulated = info.emulated;
     device.bars = info.major == 9 && !info.emulated; /* they were set for that one */
-    snprintf(bench->device, sizeof bench->device, "%.90s%s", info.name,
-             info.emulated ? " (its times mean nothing)" : "");
+
     gordian_status status;
     if (device.emulated) {
         status = evaluation_row(&device, 4, 0, false);

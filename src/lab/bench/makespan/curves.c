@@ -149,9 +149,7 @@ static gordian_status draw_figure(struct bench *bench, uint32_t schedulers, uint
 
 gordian_status makespan_curve_rows(struct bench *bench)
 {
-    gordian_status status =
-        draw_figure(bench, 0, 160, "worst case found (cycles) after so many ms, 16 warps");
-    THEN(status, draw_figure(bench, 4, 184,
-                             "worst case found (cycles) after so many ms, 16 warps, 4 schedulers"));
-    return status;
+    TRY(draw_figure(bench, 0, 160, "worst case found (cycles) after so many ms, 16 warps"));
+    return draw_figure(bench, 4, 184,
+                       "worst case found (cycles) after so many ms, 16 warps, 4 schedulers");
 }

@@ -153,7 +153,7 @@ static gordian_status add_evaluation_rows(struct bench *bench, struct evaluation
     struct bench_side sides[] = {
         {e, run_incremental, 0, 0}, {e, run_scratch, 0, 0}, {e, run_plain, 0, 0}};
     const struct bench_effort effort = {2, 20, 400, bench->options->quick ? 0.5 : 3};
-    TRY(bench_measure(bench, sides, 3, &effort));
+    TRY(bench_measure(bench, sides, 3, effort));
     bool plain = sides[2].median < sides[1].median;
     struct bench_row row = bench_row("ns", "makespan/evaluation-%s/incremental", name);
     bench_fill(&row, &sides[0], 1);

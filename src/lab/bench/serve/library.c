@@ -80,8 +80,8 @@ gordian_status library_open(struct library *library, struct bench *bench, const 
                             gordian_error *error)
 {
     *library = (struct library){.load = load, .operations = bench->options->quick ? 50000 : 400000};
-    gordian_status status = gordian_client_open(&library->client, uri, options, error);
-    return status == GORDIAN_OK ? declare_by_library(library, &bench->memory, error) : status;
+    TRY(gordian_client_open(&library->client, uri, options, error));
+    return declare_by_library(library, &bench->memory, error);
 }
 
 void library_close(struct library *library, struct bench *bench)
@@ -96,7 +96,7 @@ gordian_status library_stream(struct library *library, struct bench *bench)
     struct bench_side stream = {.context = library, .run = library_run};
     struct bench_effort effort = {1, 3, 15, bench->options->quick ? 1 : 5};
     bench_progress(bench, "serve: the client library");
-    TRY(bench_measure(bench, &stream, 1, &effort));
+    TRY(bench_measure(bench, &stream, 1, effort));
     struct bench_row row = bench_row("/s", "serve/library/stream");
     row.value = 1e9 / stream.median;
     row.p99 = 1e9 / stream.p99;

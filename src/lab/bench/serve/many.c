@@ -82,8 +82,8 @@ static gordian_status send_one(struct crowd *crowd, size_t which, gordian_error 
 {
     struct peer *peer = &crowd->peers[which];
     crowd->started[which] = clock_ns();
-    gordian_status status = peer_put(peer, 1, error);
-    return status == GORDIAN_OK ? talk_flush(&peer->talk, error) : status;
+    TRY(peer_put(peer, 1, error));
+    return talk_flush(&peer->talk, error);
 }
 
 /* `more`: how many are still to be sent; *finished counts those answered. */

@@ -92,7 +92,7 @@ static gordian_status measure_depth(struct world *world, size_t depth, enum side
     }
     bench_progress(bench, "serve: pipelined, depth %zu", depth);
     struct bench_effort effort = {1, 5, 61, bench->options->quick ? 1 : 5};
-    TRY(bench_measure(bench, sides, count, &effort));
+    TRY(bench_measure(bench, sides, count, effort));
     for (size_t i = 0; i < count; i++)
         if (which[i] == SIDE_REDIS)
             *redis_ns = sides[i].median;

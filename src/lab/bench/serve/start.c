@@ -101,8 +101,8 @@ static gordian_status launch(struct service_process *process, const char *const 
 gordian_status serve_start(struct service_process *process, const char *durability,
                            gordian_error *error)
 {
-    gordian_status status = serve_make_folder(process, error);
-    return status == GORDIAN_OK ? serve_start_with(process, durability, NULL, error) : status;
+    TRY(serve_make_folder(process, error));
+    return serve_start_with(process, durability, NULL, error);
 }
 
 gordian_status serve_start_with(struct service_process *process, const char *durability,

@@ -149,7 +149,7 @@ static gordian_status measure_rates(struct store_world *world, const char *what,
         sides[i] = stream ? (struct bench_side){.context = &world->streams[i], .run = library_run}
                           : (struct bench_side){.context = &world->peers[i], .run = run_exchange};
     bench_progress(world->bench, "serve: %s", what);
-    TRY(bench_measure(world->bench, sides, SIDES, &effort));
+    TRY(bench_measure(world->bench, sides, SIDES, effort));
     for (int i = 0; i < SIDES; i++) {
         struct bench_row row = bench_row("/s", "serve/store/%s/%s", what, names[i]);
         row.value = 1e9 / sides[i].median;

@@ -149,7 +149,7 @@ static gordian_status measure_stream(struct bench *bench, struct way *ways)
     bench_progress(bench, "serve: TCP and TLS, as fast as they go");
     for (int w = 0; w < WAYS; w++)
         sides[w] = (struct bench_side){.context = &ways[w].library, .run = library_run};
-    TRY(bench_measure(bench, sides, WAYS, &effort));
+    TRY(bench_measure(bench, sides, WAYS, effort));
     for (int w = 0; w < WAYS; w++) {
         struct bench_row row = bench_row("/s", "serve/library/stream-%s", names[w]);
         row.value = 1e9 / sides[w].median;

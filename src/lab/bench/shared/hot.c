@@ -205,7 +205,7 @@ static gordian_status hot_row(struct bench *bench, uint32_t waiters, bool thread
                                  {.context = &theirs, .run = threads ? run_hot_crowd : drive}};
     struct bench_effort effort = {1, 3, 20, quick ? 1 : 6};
     bench_progress(bench, "a hot row, %u%s", waiters, threads ? " threads" : "");
-    TRY(bench_measure(bench, sides, 2, &effort));
+    TRY(bench_measure(bench, sides, 2, effort));
     struct bench_row row =
         bench_row("ns", "shared/hot-row/%u%s", waiters, threads ? "-threads" : "");
     bench_fill(&row, &sides[0], 1);

@@ -156,7 +156,7 @@ static gordian_status one_thread_row(struct bench *bench, uint64_t turns, bool b
                                  {.context = &plain, .run = run_disjoint}};
     struct bench_effort effort = {2, 7, 60, bench->options->quick ? 2 : 8};
     bench_progress(bench, "one thread, shared and not");
-    TRY(bench_measure(bench, sides, 2, &effort));
+    TRY(bench_measure(bench, sides, 2, effort));
     struct bench_row row = bench_row("ns", "shared/disjoint/1-thread%s", batches ? "-batches" : "");
     bench_fill(&row, &sides[0], 1);
     bench_against(&row, "unshared", &sides[1], 1);
@@ -176,7 +176,7 @@ static gordian_status many_threads_row(struct bench *bench, unsigned threads, ui
                                  {.context = &one, .run = run_disjoint}};
     struct bench_effort effort = {1, 5, 30, bench->options->quick ? 2 : 8};
     bench_progress(bench, "%u threads on resources of their own", threads);
-    TRY(bench_measure(bench, sides, 2, &effort));
+    TRY(bench_measure(bench, sides, 2, effort));
     struct bench_row row = bench_row("ns", "shared/disjoint/%u-threads", threads);
     bench_fill(&row, &sides[0], 1);
     bench_against(&row, "1 thread", &sides[1], 1);

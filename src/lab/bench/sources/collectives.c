@@ -71,10 +71,9 @@ static gordian_status measure_verdict(struct bench *bench, char *gordian, char *
     if (code != 1) /* somebody is to blame */
         return fail(bench->error, GORDIAN_STATUS_INPUT, "the fault was not found (status %d)",
                     code);
-    gordian_status status = add_collectives_row(bench, ranks, "time", "s", seconds, SECONDS);
-    THEN(status, add_collectives_row(bench, ranks, "memory", "GB",
-                                     (double)usage.ru_maxrss * 1024 / 1e9, GIGABYTES));
-    return status;
+    TRY(add_collectives_row(bench, ranks, "time", "s", seconds, SECONDS));
+    return add_collectives_row(bench, ranks, "memory", "GB", (double)usage.ru_maxrss * 1024 / 1e9,
+                               GIGABYTES);
 }
 
 gordian_status bench_collectives(struct bench *bench)

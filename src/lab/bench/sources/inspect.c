@@ -141,7 +141,7 @@ static gordian_status measure_target(struct bench *bench, const char *gordian, c
     bench_progress(bench, "inspect: %u threads", threads);
     TRY(open_target(&target, program, threads, bench->error));
     snprintf(pid, sizeof pid, "%d", (int)target.pid);
-    gordian_status status = bench_measure(bench, sides, gdb ? 2 : 1, &effort);
+    gordian_status status = bench_measure(bench, sides, gdb ? 2 : 1, effort);
     close_target(&target);
     THEN(status,
          add_inspect_row(bench, threads, "answer", sides[0].median, gdb ? sides[1].median : 0,

@@ -148,11 +148,11 @@ static gordian_status measure_jobs(struct bench *bench, struct job *native, stru
     struct bench_effort effort = {16, 25, 2001, bench->options->quick ? 4 : 20};
     struct bench_side sides[] = {{.context = native, .run = run_mpi_job},
                                  {.context = watched, .run = run_mpi_job}};
-    gordian_status status = start_job(native, bench->error);
-    THEN(status, start_job(watched, bench->error));
-    THEN(status, bench_measure(bench, sides, 2, &effort));
-    THEN(status, add_messages_row(bench, "native", &sides[0], &sides[0]));
-    return status == GORDIAN_OK ? add_messages_row(bench, "run", &sides[1], &sides[0]) : status;
+    TRY(start_job(native, bench->error));
+    TRY(start_job(watched, bench->error));
+    TRY(bench_measure(bench, sides, 2, effort));
+    TRY(add_messages_row(bench, "native", &sides[0], &sides[0]));
+    return add_messages_row(bench, "run", &sides[1], &sides[0]);
 }
 
 gordian_status bench_of_messages(struct bench *bench)

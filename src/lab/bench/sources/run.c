@@ -176,8 +176,8 @@ static gordian_status measure_helgrind(struct bench *bench, const struct files *
     struct bench_side side = {.context = &job, .run = run_tool_job};
     struct bench_effort effort = {0, 1, 3, bench->options->quick ? 1 : 10};
     bench_progress(bench, "run: %s under helgrind", plan->what);
-    gordian_status status = bench_measure(bench, &side, 1, &effort);
-    return status == GORDIAN_OK ? add_tool_row(bench, plan, TOOL_HELGRIND, &side, native) : status;
+    TRY(bench_measure(bench, &side, 1, effort));
+    return add_tool_row(bench, plan, TOOL_HELGRIND, &side, native);
 }
 
 static gordian_status measure_plan(struct bench *bench, const struct files *files,
@@ -195,7 +195,7 @@ static gordian_status measure_plan(struct bench *bench, const struct files *file
                           plan->threads);
         sides[i] = (struct bench_side){.context = &jobs[i], .run = run_tool_job};
     }
-    gordian_status status = bench_measure(bench, sides, count, &effort);
+    gordian_status status = bench_measure(bench, sides, count, effort);
     double native = status == GORDIAN_OK ? sides[TOOL_NATIVE].median : 1;
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = add_tool_row(bench, plan, (enum tool)i, &sides[i], native);

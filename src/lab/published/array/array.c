@@ -63,9 +63,8 @@ static gordian_status write_lfvector_heap(struct published_array *array, gordian
                                  .owners = array->tables,
                                  .starts = array->tables + PIECES_MOST * sizeof(uint64_t),
                                  .most = PIECES_MOST};
-    gordian_status status = gpu_zero(array->gpu, array->tables, bytes, error);
-    return status != GORDIAN_OK ? status
-                                : gpu_write(array->gpu, array->heap, &heap, sizeof heap, error);
+    TRY(gpu_zero(array->gpu, array->tables, bytes, error));
+    return gpu_write(array->gpu, array->heap, &heap, sizeof heap, error);
 }
 
 static gordian_status write_subarrays_heap(struct published_array *array, gordian_error *error)
@@ -293,9 +292,9 @@ gordian_status published_array_clear(struct published_array *array, gordian_erro
     if (array->heap_of || array->guests)
         return gpu_write(array->gpu, array->control + offsetof(struct lfvector_control, count),
                          &none, sizeof none, error);
-    gordian_status status = write_control(array, error);
-    THEN(status, write_heap(array, error));
-    return status != GORDIAN_OK ? status : gpu_wait(array->gpu, error);
+    TRY(write_control(array, error));
+    TRY(write_heap(array, error));
+    return gpu_wait(array->gpu, error);
 }
 
 /* ---- elements */

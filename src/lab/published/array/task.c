@@ -68,10 +68,9 @@ static gordian_status add_task_up(const struct array_task *task, const struct gp
                                                .below = ARRAY_BELOW};
     if (array)
         arguments.from = gpu_array_view(array);
-    gordian_status status = gpu_zero(task->gpu, task->answer, sizeof *answer, error);
-    THEN(status, launch_over_all(task, "array_answer", &arguments, sizeof arguments, error));
-    return status == GORDIAN_OK ? gpu_read(task->gpu, answer, task->answer, sizeof *answer, error)
-                                : status;
+    TRY(gpu_zero(task->gpu, task->answer, sizeof *answer, error));
+    TRY(launch_over_all(task, "array_answer", &arguments, sizeof arguments, error));
+    return gpu_read(task->gpu, answer, task->answer, sizeof *answer, error);
 }
 
 gordian_status array_task_check_answer(const struct array_task *task, const char *who,

@@ -210,9 +210,9 @@ gordian_status pba_request(struct pba *pba, uint32_t process, const uint32_t *un
 gordian_status pba_release(struct pba *pba, uint32_t process, const uint32_t *units,
                            gordian_error *error)
 {
-    gordian_status status = write_pba_event(pba, process, units, error);
-    THEN(status, launch_phase(pba, "published_pba_release", 1, process, error));
-    return status == GORDIAN_OK ? gpu_wait(pba->gpu, error) : status;
+    TRY(write_pba_event(pba, process, units, error));
+    TRY(launch_phase(pba, "published_pba_release", 1, process, error));
+    return gpu_wait(pba->gpu, error);
 }
 
 struct pba_effort pba_effort(const struct pba *pba)

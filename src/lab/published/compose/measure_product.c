@@ -152,8 +152,8 @@ static gordian_status open_fifos(struct product_factor **factors, struct gpu *gp
     *factors = NULL;
     if (fifos == 0 || fifos > FIFOS_MOST || ranks == 0)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "from 1 to %u FIFO1s", FIFOS_MOST);
-    gordian_status status = check_product_memory(gpu, fifos, ranks, error);
-    return status == GORDIAN_OK ? make_fifos(factors, fifos, 0, 2 * fifos, memory, error) : status;
+    TRY(check_product_memory(gpu, fifos, ranks, error));
+    return make_fifos(factors, fifos, 0, 2 * fifos, memory, error);
 }
 
 gordian_status measure_product_tree(struct gpu *gpu, uint32_t fifos,

@@ -29,8 +29,8 @@ bool published_is_multi_unit(enum published_method method)
 static gordian_status make_zeroed(struct published_detect *d, gpu_address *out, size_t bytes,
                                   gordian_error *error)
 {
-    gordian_status status = gpu_alloc(d->gpu, out, bytes, error);
-    return status == GORDIAN_OK ? gpu_zero(d->gpu, *out, bytes, error) : status;
+    TRY(gpu_alloc(d->gpu, out, bytes, error));
+    return gpu_zero(d->gpu, *out, bytes, error);
 }
 
 /* Ones along the diagonal: RR at the start, and the papers' matrix of masks. */

@@ -67,12 +67,10 @@ static gordian_status hop_once(struct published_detect *d, const struct publishe
                                gordian_error *error)
 {
     static const struct step hop = STEP("lmdda_hop");
-    gordian_status status =
-        published_detect_transpose(d, d->rp, d->resource_tiles, d->process_tiles, error);
-    THEN(status, gpu_copy(d->gpu, d->rp_after, d->rp, reach_bytes(d), error));
-    THEN(status, launch_lmdda(d, &hop, d->resources, d->processes, event, error));
-    return status == GORDIAN_OK ? gpu_copy(d->gpu, d->rp, d->rp_after, reach_bytes(d), error)
-                                : status;
+    TRY(published_detect_transpose(d, d->rp, d->resource_tiles, d->process_tiles, error));
+    TRY(gpu_copy(d->gpu, d->rp_after, d->rp, reach_bytes(d), error));
+    TRY(launch_lmdda(d, &hop, d->resources, d->processes, event, error));
+    return gpu_copy(d->gpu, d->rp, d->rp_after, reach_bytes(d), error);
 }
 
 /* RP from AG and AR: the grants, then paths of 3, 7, 15, ... edges. */

@@ -53,9 +53,9 @@ static gordian_status reduce_column(struct published_detect *d, gpu_address matr
     const struct published_reduction_arguments a = {matrix_row(d, d->turned, column, count),
                                                     flag_address(d, flag), count};
     const struct grid grid = {1, (count + 63) / 64 * 32}; /* half as many, in whole warps */
-    gordian_status status = published_detect_transpose(d, matrix, down, across, error);
-    THEN(status, published_detect_launch(d, &reduce, grid, &a, sizeof a, error));
-    return status == GORDIAN_OK ? published_detect_flag(d, flag, any, error) : status;
+    TRY(published_detect_transpose(d, matrix, down, across, error));
+    TRY(published_detect_launch(d, &reduce, grid, &a, sizeof a, error));
+    return published_detect_flag(d, flag, any, error);
 }
 
 static gordian_status published_osdda_grant(struct published_detect *d,
