@@ -1,5 +1,4 @@
 /* Results: read, merged, written; and lines that are wrong. */
-#include "lab/papers/flat.h"
 #include "lab/papers/results.h"
 #include "test.h"
 

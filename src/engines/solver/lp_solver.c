@@ -116,7 +116,7 @@ static gordian_status write_program(const struct question *question, gordian_err
 }
 
 /* The command line for this question. */
-static void fill_words(const struct question *question, char *seconds, const char **words)
+static void fill_solver_words(const struct question *question, char *seconds, const char **words)
 {
     const struct solver *solver = question->solver;
     size_t count = 0;
@@ -139,7 +139,7 @@ static bool run_solver(const struct question *question)
     char seconds[24];
     int status = -1;
     snprintf(seconds, sizeof seconds, "%.0f", ceil(question->seconds));
-    fill_words(question, seconds, words);
+    fill_solver_words(question, seconds, words);
     pid_t child = fork();
     if (child == 0) {
         int log = open(question->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -157,7 +157,7 @@ static bool run_solver(const struct question *question)
 /* ------------------------------------------------------------------ what it says */
 
 /* A whole file with a NUL; NULL: there is none, or no memory. */
-static char *read_text(const struct question *question, const char *path)
+static char *read_solver_text(const struct question *question, const char *path)
 {
     struct stat about;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -230,7 +230,7 @@ static struct variable read_variable(const char *word, const struct grid *grid)
 }
 
 /* The first cycle by whose end an instruction has been run is the one it runs in. */
-static void take_value(struct grid *grid, const struct variable *variable, double value)
+static void take_solver_value(struct grid *grid, const struct variable *variable, double value)
 {
     if (variable->makespan && value >= 1 && value < 1e9)
         grid->end = (uint32_t)(value + 0.5);
@@ -253,7 +253,7 @@ static void read_grid(struct grid *grid, char *text)
             continue;
         double value = strtod(word, &end);
         if (*end == '\0')
-            take_value(grid, &variable, value);
+            take_solver_value(grid, &variable, value);
         variable = read_variable(word, grid);
     }
     /* Whose y are all 0 runs after the last of them, as late as can be; which no schedule but one
@@ -281,7 +281,7 @@ static gordian_status check_grid(const struct question *question, const struct g
     return status;
 }
 
-static uint32_t last_cycle(const struct grid *grid)
+static uint32_t last_grid_cycle(const struct grid *grid)
 {
     uint32_t last = 0;
     for (size_t n = 0; n < (size_t)grid->warps * grid->length; n++)
@@ -303,7 +303,7 @@ static gordian_status take_schedule(const struct question *question, char *text,
     gordian_error why = {0};
     gordian_status status = check_grid(question, &grid, &why);
     if (status == GORDIAN_OK)
-        answer->found = last_cycle(&grid);
+        answer->found = last_grid_cycle(&grid);
     else if (status == GORDIAN_STATUS_INPUT && !answer->optimal)
         status = GORDIAN_OK;
     else
@@ -315,11 +315,12 @@ static gordian_status take_schedule(const struct question *question, char *text,
 
 /* ------------------------------------------------------------------ all of it */
 
-static gordian_status read_answer(const struct question *question, struct lp_solver_answer *answer,
-                                  gordian_error *error)
+static gordian_status read_solver_answer(const struct question *question,
+                                         struct lp_solver_answer *answer, gordian_error *error)
 {
     const struct solver *solver = question->solver;
-    char *log = read_text(question, question->log), *text = read_text(question, question->answer);
+    char *log = read_solver_text(question, question->log),
+         *text = read_solver_text(question, question->answer);
     gordian_status status;
     if (log && text) {
         answer->optimal = strstr(log, solver->optimal) || strstr(text, solver->optimal);
@@ -346,15 +347,12 @@ static gordian_status ask_solver(struct question *question, struct lp_solver_ans
     answer->seconds = (double)(clock_ns() - begin) / 1e9;
     if (!ran)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "'%s' failed", question->solver->name);
-    return read_answer(question, answer, error);
+    return read_solver_answer(question, answer, error);
 }
 
 static gordian_status make_folder(struct question *question, gordian_error *error)
 {
-    gordian_status status =
-        temporary_folder("gordian", question->folder, sizeof question->folder, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(temporary_folder("gordian", question->folder, sizeof question->folder, error));
     snprintf(question->program, sizeof question->program, "%s/program.lp", question->folder);
     snprintf(question->answer, sizeof question->answer, "%s/answer", question->folder);
     snprintf(question->log, sizeof question->log, "%s/log", question->folder);

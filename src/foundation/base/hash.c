@@ -18,16 +18,6 @@ void hash_renew(struct hash *table, hash_refill *refill, const void *context)
     refill(context, table);
 }
 
-/* The least 2^k - 1 that holds 1 + every number below `limit`, and then as many again: there will
- * be more before the table grows. */
-static uint32_t mask_for(uint32_t limit)
-{
-    uint64_t mask = 0xff;
-    while (mask < 2 * (uint64_t)limit && mask < UINT32_MAX)
-        mask = mask << 1 | 1;
-    return (uint32_t)mask;
-}
-
 bool hash_grow(struct hash *table, const gordian_allocator *memory, uint32_t count, uint32_t limit,
                hash_refill *refill, const void *context)
 {
@@ -49,7 +39,12 @@ bool hash_grow(struct hash *table, const gordian_allocator *memory, uint32_t cou
         memset(table->slots, 0, (size_t)slot_count * sizeof *table->slots);
     }
     table->used = 0;
-    table->mask = mask_for(limit);
+    /* The least 2^k - 1 that holds 1 + every number below `limit`, and then as many again: there
+     * will be more before the table grows. */
+    uint64_t mask = 0xff;
+    while (mask < 2 * (uint64_t)limit && mask < UINT32_MAX)
+        mask = mask << 1 | 1;
+    table->mask = (uint32_t)mask;
     refill(context, table);
     return true;
 }

@@ -21,13 +21,6 @@ static bool count_bytes(struct meter *meter, size_t had, size_t wanted)
     return true;
 }
 
-static void uncount_bytes(struct meter *meter, size_t had, size_t wanted)
-{
-    pthread_mutex_lock(&meter->lock);
-    meter->now -= wanted - had;
-    pthread_mutex_unlock(&meter->lock);
-}
-
 /* Counts first: nobody else gets what this one is about to. While the allocator behind works the
  * lock is held only if that one needs it: it may copy what it moves. */
 static void *meter_resize(void *context, void *pointer, size_t size)
@@ -44,8 +37,11 @@ static void *meter_resize(void *context, void *pointer, size_t size)
     pthread_mutex_unlock(&meter->lock);
     if (fits && meter->at_once)
         fresh = meter->behind.resize(meter->behind.context, old, wanted);
-    if (fits && wanted && !fresh)
-        uncount_bytes(meter, had, wanted);
+    if (fits && wanted && !fresh) {
+        pthread_mutex_lock(&meter->lock);
+        meter->now -= wanted - had;
+        pthread_mutex_unlock(&meter->lock);
+    }
     if (!fresh)
         return NULL;
     fresh->size = wanted;

@@ -4,7 +4,7 @@
 
 #define LENGTH_MAX 40
 
-static size_t least_of(size_t a, size_t b)
+static size_t least_of_three(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -21,9 +21,9 @@ static size_t edit_distance(const char *a, size_t m, const char *b, size_t n)
         now[0] = i;
         for (size_t j = 1; j <= n; j++) {
             size_t change = before[j - 1] + (a[i - 1] != b[j - 1]);
-            now[j] = least_of(change, least_of(before[j], now[j - 1]) + 1);
+            now[j] = least_of_three(change, least_of_three(before[j], now[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = least_of(now[j], earlier[j - 2] + 1);
+                now[j] = least_of_three(now[j], earlier[j - 2] + 1);
         }
     }
     return rows[m % 3][n];

@@ -65,7 +65,7 @@ static bool close_component(struct scc *scc, struct scc_run_state *run, uint32_t
     return true;
 }
 
-static bool leave_node(struct scc *scc, struct scc_run_state *run)
+static bool scc_leave_node(struct scc *scc, struct scc_run_state *run)
 {
     struct scc_frame frame = scc->frames[--run->depth];
     if (scc->nodes[frame.node].number == frame.order)
@@ -77,7 +77,7 @@ static bool leave_node(struct scc *scc, struct scc_run_state *run)
     return true;
 }
 
-static bool explore_from(struct scc *scc, struct scc_run_state *run, uint32_t root)
+static bool scc_explore_from(struct scc *scc, struct scc_run_state *run, uint32_t root)
 {
     struct scc_node *nodes = scc->nodes;
     if (!enter_node(scc, run, root))
@@ -86,7 +86,7 @@ static bool explore_from(struct scc *scc, struct scc_run_state *run, uint32_t ro
         struct scc_frame *frame = &scc->frames[run->depth - 1];
         uint32_t node = frame->node;
         if (frame->edge == frame->end) {
-            if (!leave_node(scc, run))
+            if (!scc_leave_node(scc, run))
                 return false;
             continue;
         }
@@ -113,7 +113,7 @@ bool scc_run(struct scc *scc, const uint32_t *roots, uint32_t root_count)
     struct scc_run_state run = {.order = 1};
     for (uint32_t i = 0; i < root_count; i++) {
         uint32_t root = roots ? roots[i] : i;
-        if (scc->nodes[root].number == 0 && !explore_from(scc, &run, root))
+        if (scc->nodes[root].number == 0 && !scc_explore_from(scc, &run, root))
             return false;
     }
     return true;

@@ -116,7 +116,7 @@ struct record {
     uint64_t number, rest;
 };
 
-static uint64_t number_of(const char *records, size_t i)
+static uint64_t sort_number_of(const char *records, size_t i)
 {
     uint64_t number;
     memcpy(&number, records + i * sizeof(struct record), sizeof number);
@@ -129,17 +129,17 @@ void *sort_by_number(void *records, void *spare, size_t count)
     char *from = records, *to = spare;
     uint64_t differ = 0;
     for (size_t i = 1; i < count; i++)
-        differ |= number_of(from, i) ^ number_of(from, 0);
+        differ |= sort_number_of(from, i) ^ sort_number_of(from, 0);
     for (unsigned shift = 0; shift < 64; shift += 8) {
         if (!(differ >> shift & 255))
             continue;
         size_t starts[257] = {0};
         for (size_t i = 0; i < count; i++)
-            starts[(number_of(from, i) >> shift & 255) + 1]++;
+            starts[(sort_number_of(from, i) >> shift & 255) + 1]++;
         for (size_t byte = 0; byte < 256; byte++)
             starts[byte + 1] += starts[byte];
         for (size_t i = 0; i < count; i++)
-            memcpy(to + starts[number_of(from, i) >> shift & 255]++ * sizeof(struct record),
+            memcpy(to + starts[sort_number_of(from, i) >> shift & 255]++ * sizeof(struct record),
                    from + i * sizeof(struct record), sizeof(struct record));
         char *sorted = to;
         to = from;

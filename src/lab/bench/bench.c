@@ -44,11 +44,6 @@ const struct bench_info bench_list[] = {
     {NULL, NULL, NULL},
 };
 
-void bench_options_init(struct bench_options *options)
-{
-    *options = (struct bench_options){.seed = 1};
-}
-
 /* ------------------------------------------------------------------ the machine */
 
 /* When this is, and the command that does the same again. */
@@ -95,7 +90,7 @@ static void print_machine(struct bench *bench)
 
 /* ------------------------------------------------------------------ running */
 
-static gordian_status check_engine(const char *name, gordian_error *error)
+static gordian_status check_bench_engine(const char *name, gordian_error *error)
 {
     if (!name || strcmp(name, "auto") == 0)
         return GORDIAN_OK;
@@ -108,7 +103,7 @@ static gordian_status check_engine(const char *name, gordian_error *error)
     return fail(error, GORDIAN_STATUS_INPUT, "unknown engine '%s'", name);
 }
 
-static gordian_status check_name(const char *name, gordian_error *error)
+static gordian_status check_bench_name(const char *name, gordian_error *error)
 {
     char list[256] = "";
     struct nearest nearest = {.typed = name, .length = name ? strlen(name) : 0};
@@ -138,9 +133,8 @@ static void print_score(struct bench *bench)
 gordian_status bench_run(const struct bench_options *options, struct output *out,
                          gordian_error *error)
 {
-    gordian_status status = check_name(options->name, error);
-    if (status == GORDIAN_OK)
-        status = check_engine(options->engine, error);
+    gordian_status status = check_bench_name(options->name, error);
+    THEN(status, check_bench_engine(options->engine, error));
     struct bench bench = {
         .options = options, .out = out, .error = error, .memory = memory_allocator(NULL)};
     for (const struct bench_info *info = bench_list; info->name && status == GORDIAN_OK; info++)

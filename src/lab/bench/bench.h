@@ -5,9 +5,6 @@
 
 #include "lab/bench/harness/harness.h"
 
-/* Every option at its default: all benches, text, seed 1. */
-void bench_options_init(struct bench_options *options);
-
 struct bench_info {
     const char *name;
     const char *summary; /* one line */

@@ -1,5 +1,7 @@
 #include "lab/papers/chart.h"
 
+#include "foundation/base/error.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +42,7 @@ static gordian_status add_points(struct chart *chart, const struct papers_item *
 }
 
 /* A curve without values yet. NULL: out of memory. */
-static struct chart_curve *add_curve(struct chart *chart, const char *name)
+static struct chart_curve *add_chart_curve(struct chart *chart, const char *name)
 {
     if (!name || !memory_grow(&chart->memory, &chart->curves, &chart->curve_room,
                               chart->curve_count + 1, sizeof *chart->curves))
@@ -59,14 +61,6 @@ static struct chart_curve *add_curve(struct chart *chart, const char *name)
 
 /* ------------------------------------------------------------------ values */
 
-static bool is_drawn(const struct papers_item *item, const char *series)
-{
-    for (size_t i = 0; i < item->draw.count; i++)
-        if (strcmp(item->draw.items[i], series) == 0)
-            return true;
-    return item->draw.count == 0;
-}
-
 static struct chart_curve *curve_named(struct chart *chart, const char *name)
 {
     for (size_t i = 0; i < chart->curve_count; i++)
@@ -76,17 +70,17 @@ static struct chart_curve *curve_named(struct chart *chart, const char *name)
 }
 
 /* The paper's series of a table whose points begin at `first`. */
-static gordian_status add_series(struct chart *chart, const struct papers_item *item, size_t first,
-                                 gordian_error *error)
+static gordian_status add_item_series(struct chart *chart, const struct papers_item *item,
+                                      size_t first, gordian_error *error)
 {
     for (size_t s = 0; s < papers_series_count(item); s++) {
         const char *name = papers_series_at(item, s);
         struct chart_curve *curve = curve_named(chart, name);
         if (!curve)
-            curve = add_curve(chart, name);
+            curve = add_chart_curve(chart, name);
         if (!curve)
             return fail_memory(error);
-        curve->drawn = is_drawn(item, name);
+        curve->drawn = item->draw.count == 0 || papers_is_listed(&item->draw, name);
         for (size_t i = 0; i < papers_point_count(item); i++)
             curve->y[first + i] = papers_cell_at(item, i, s)->value * papers_unit_ns(item->unit);
     }
@@ -101,7 +95,7 @@ static gordian_status add_measures(struct chart *chart, const struct papers_item
         if (!measure)
             return fail(error, GORDIAN_STATUS_INPUT, "%s: nothing measures '%s'", item->key,
                         item->measures.items[m]);
-        struct chart_curve *curve = add_curve(chart, measure->label);
+        struct chart_curve *curve = add_chart_curve(chart, measure->label);
         if (!curve)
             return fail_memory(error);
         curve->ours = true;
@@ -117,8 +111,8 @@ static gordian_status add_measures(struct chart *chart, const struct papers_item
 }
 
 /* The tables of an item: itself, or those that it is made from. */
-static const struct papers_item *source_of(const struct papers *papers,
-                                           const struct papers_item *item, size_t index)
+static const struct papers_item *curve_source(const struct papers *papers,
+                                              const struct papers_item *item, size_t index)
 {
     if (item->from.count == 0)
         return index == 0 ? item : NULL;
@@ -133,14 +127,14 @@ gordian_status chart_open_values(struct chart *chart, const struct papers *paper
     const struct papers_item *source;
     gordian_status status = GORDIAN_OK;
     begin_chart(chart, item);
-    for (size_t i = 0; status == GORDIAN_OK && (source = source_of(papers, item, i)); i++)
+    for (size_t i = 0; status == GORDIAN_OK && (source = curve_source(papers, item, i)); i++)
         status = add_points(chart, source, error);
-    for (size_t i = 0, first = 0; status == GORDIAN_OK && (source = source_of(papers, item, i));
+    for (size_t i = 0, first = 0; status == GORDIAN_OK && (source = curve_source(papers, item, i));
          i++) {
-        status = add_series(chart, source, first, error);
+        status = add_item_series(chart, source, first, error);
         first += papers_point_count(source);
     }
-    source = source_of(papers, item, 0);
+    source = curve_source(papers, item, 0);
     if (status == GORDIAN_OK && source)
         status = add_measures(chart, source, results, error);
     if (status != GORDIAN_OK)
@@ -175,7 +169,7 @@ static bool is_speedup(const struct papers_item *item, const struct chart_curve 
 }
 
 /* A speed-up of ours that another table gave, too: it has the same measures. */
-static bool is_there(const struct chart *chart, const char *name)
+static bool has_own_curve(const struct chart *chart, const char *name)
 {
     for (size_t i = 0; i < chart->curve_count; i++)
         if (chart->curves[i].ours && strcmp(chart->curves[i].name, name) == 0)
@@ -210,9 +204,9 @@ static gordian_status add_speedup(struct chart *chart, const struct papers_item 
                                   const struct chart_curve *new_one, gordian_error *error)
 {
     const char *name = name_speedup(chart, source, old, new_one);
-    if (name && is_there(chart, name))
+    if (name && has_own_curve(chart, name))
         return GORDIAN_OK;
-    struct chart_curve *curve = add_curve(chart, name);
+    struct chart_curve *curve = add_chart_curve(chart, name);
     if (!curve)
         return fail_memory(error);
     curve->ours = old->ours;
@@ -229,8 +223,7 @@ static gordian_status add_speedups(struct chart *chart, const struct papers *pap
 {
     struct chart values;
     gordian_status status = chart_open_values(&values, papers, source, results, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     for (size_t o = 0; o < values.curve_count; o++)
         for (size_t n = 0; n < values.curve_count && status == GORDIAN_OK; n++)
             if (o != n && is_speedup(source, &values.curves[o], &values.curves[n], o, n))
@@ -244,12 +237,12 @@ gordian_status chart_open_speedups(struct chart *chart, const struct papers *pap
                                    const struct papers_item *item, const struct results *results,
                                    gordian_error *error)
 {
-    const struct papers_item *source = source_of(papers, item, 0);
+    const struct papers_item *source = curve_source(papers, item, 0);
     gordian_status status = GORDIAN_OK;
     begin_chart(chart, item);
     if (source && item->kind != PAPERS_KIND_JOINED)
         status = add_points(chart, source, error);
-    for (size_t i = 0; status == GORDIAN_OK && (source = source_of(papers, item, i)); i++)
+    for (size_t i = 0; status == GORDIAN_OK && (source = curve_source(papers, item, i)); i++)
         if (source->kind != PAPERS_KIND_FOUND && item->kind != PAPERS_KIND_JOINED)
             status = add_speedups(chart, papers, source, results, error);
     if (status != GORDIAN_OK)

@@ -1,5 +1,7 @@
 #include "lab/papers/grid.h"
 
+#include "foundation/base/error.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 /* ------------------------------------------------------------------ numbers */
 
 /* Three digits that count, never with an exponent. */
-static void short_number(char *text, size_t size, double value)
+static void grid_number(char *text, size_t size, double value)
 {
     int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.9995 ? 2 : 3;
     if (value > 0 && value < 0.0995)
@@ -20,7 +22,7 @@ static void short_number(char *text, size_t size, double value)
 }
 
 /* "61.2 ms", "160" of cycles. */
-static const char *value_text(char *text, size_t size, double value, const char *unit)
+static const char *grid_value_text(char *text, size_t size, double value, const char *unit)
 {
     static const struct {
         const char *unit;
@@ -34,17 +36,8 @@ static const char *value_text(char *text, size_t size, double value, const char 
     while (value < units[i].ns * 0.9995)
         i++;
     char number[32];
-    short_number(number, sizeof number, units[i].ns > 0 ? value / units[i].ns : value);
+    grid_number(number, sizeof number, units[i].ns > 0 ? value / units[i].ns : value);
     snprintf(text, size, "%s %s", number, units[i].unit);
-    return text;
-}
-
-/* "317x" */
-static const char *ratio_text(char *text, size_t size, double ratio)
-{
-    char number[32];
-    short_number(number, sizeof number, ratio);
-    snprintf(text, size, "%sx", number);
     return text;
 }
 
@@ -77,20 +70,10 @@ static void set_turned(struct grid *grid, bool across, size_t point, size_t curv
     set_cell(grid, across ? curve : point, across ? point : curve, text);
 }
 
-/* As printed, with a mark if it is a slip of its own. */
-static const char *printed_text(char *text, size_t size, const struct papers_item *item,
-                                size_t point, size_t series)
-{
-    const struct papers_slip *slip = papers_slip_at(item, point, series);
-    const bool own = slip && papers_slip_is_own(slip);
-    snprintf(text, size, "%s%s", papers_cell_at(item, point, series)->text, own ? " *" : "");
-    return text;
-}
-
 /* The curves that have something to say, as columns or rows; speed-ups have long names and are
  * rows. */
-static gordian_status fill_grid(struct grid *grid, const struct chart *chart, bool ratios,
-                                gordian_error *error)
+static gordian_status fill_number_cells(struct grid *grid, const struct chart *chart, bool ratios,
+                                        gordian_error *error)
 {
     const struct papers_item *item = chart->item;
     const bool printed = !ratios && item->from.count == 0, across = item->across || ratios;
@@ -112,12 +95,17 @@ static gordian_status fill_grid(struct grid *grid, const struct chart *chart, bo
         set_turned(grid, across, 0, ++at, curve->name);
         for (size_t i = 0; i < chart->point_count; i++) {
             char text[80] = "-";
-            if (printed && !curve->ours)
-                printed_text(text, sizeof text, item, i, c);
-            else if (!isnan(curve->y[i]) && ratios)
-                ratio_text(text, sizeof text, curve->y[i]);
-            else if (!isnan(curve->y[i]))
-                value_text(text, sizeof text, curve->y[i], item->unit);
+            if (printed && !curve->ours) {
+                /* As printed, with a mark if it is a slip of its own. */
+                const struct papers_slip *slip = papers_slip_at(item, i, c);
+                const bool own = slip && papers_slip_is_own(slip);
+                snprintf(text, sizeof text, "%s%s", papers_cell_at(item, i, c)->text,
+                         own ? " *" : "");
+            } else if (!isnan(curve->y[i]) && ratios) {
+                grid_number(text, sizeof text - 1, curve->y[i]);
+                strcat(text, "x");
+            } else if (!isnan(curve->y[i]))
+                grid_value_text(text, sizeof text, curve->y[i], item->unit);
             set_turned(grid, across, i + 1, at, text);
         }
     }
@@ -125,8 +113,8 @@ static gordian_status fill_grid(struct grid *grid, const struct chart *chart, bo
 }
 
 /* The words of a table without numbers. */
-static gordian_status fill_words(struct grid *grid, const struct papers_item *item,
-                                 gordian_error *error)
+static gordian_status fill_word_cells(struct grid *grid, const struct papers_item *item,
+                                      gordian_error *error)
 {
     gordian_status status =
         open_grid(grid, item->row_count ? item->row_count + 1 : 0, item->columns.count + 1, error);
@@ -149,12 +137,12 @@ gordian_status grid_of_values(struct grid *grid, const struct papers *papers,
 {
     *grid = (struct grid){0};
     if (item->kind == PAPERS_KIND_WORDS)
-        return fill_words(grid, item, error);
+        return fill_word_cells(grid, item, error);
     if (item->kind == PAPERS_KIND_SPEEDUPS)
         return GORDIAN_OK;
     struct chart chart;
     TRY(chart_open_values(&chart, papers, item, results, error));
-    gordian_status status = fill_grid(grid, &chart, false, error);
+    gordian_status status = fill_number_cells(grid, &chart, false, error);
     chart_close(&chart);
     return status;
 }
@@ -166,7 +154,7 @@ gordian_status grid_of_speedups(struct grid *grid, const struct papers *papers,
     struct chart chart;
     *grid = (struct grid){0};
     TRY(chart_open_speedups(&chart, papers, item, results, error));
-    gordian_status status = fill_grid(grid, &chart, true, error);
+    gordian_status status = fill_number_cells(grid, &chart, true, error);
     chart_close(&chart);
     return status;
 }
@@ -179,7 +167,7 @@ static const char *cell_text(const struct grid *grid, size_t row, size_t column)
     return text ? text : "";
 }
 
-static size_t column_width(const struct grid *grid, size_t column)
+static size_t grid_column_width(const struct grid *grid, size_t column)
 {
     size_t width = 0;
     for (size_t r = 0; r < grid->rows; r++) {
@@ -195,7 +183,7 @@ void grid_print_text(const struct grid *grid, struct output *out)
         size_t owed = 0; /* blanks, if anything follows them */
         for (size_t c = 0; c < grid->columns; c++) {
             const char *text = cell_text(grid, r, c);
-            const size_t width = column_width(grid, c), length = strlen(text);
+            const size_t width = grid_column_width(grid, c), length = strlen(text);
             output_format(out, "%*s%s", length ? (int)owed : 0, "", text);
             owed = (length ? 0 : owed) + width - length + 2;
         }

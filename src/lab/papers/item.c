@@ -64,7 +64,7 @@ double papers_unit_ns(const char *unit)
     return 1;
 }
 
-static bool is_listed(const struct papers_texts *texts, const char *text)
+bool papers_is_listed(const struct papers_texts *texts, const char *text)
 {
     for (size_t i = 0; i < texts->count; i++)
         if (strcmp(texts->items[i], text) == 0)
@@ -75,9 +75,10 @@ static bool is_listed(const struct papers_texts *texts, const char *text)
 bool papers_is_pair(const struct papers_item *item, size_t over, size_t to)
 {
     const char *new_one = papers_series_at(item, to);
-    if (!is_listed(&item->over, papers_series_at(item, over)))
+    if (!papers_is_listed(&item->over, papers_series_at(item, over)))
         return false;
-    return item->to.count ? is_listed(&item->to, new_one) : !is_listed(&item->over, new_one);
+    return item->to.count ? papers_is_listed(&item->to, new_one)
+                          : !papers_is_listed(&item->over, new_one);
 }
 
 /* ------------------------------------------------------------------ printed speed-ups */
@@ -95,13 +96,6 @@ static struct range rounded_from(const struct papers_item *item, const char *tex
     return (struct range){value - half, value + half};
 }
 
-/* The speed-up of a cell with '/': what stands behind it. */
-static const char *speedup_text(const char *text)
-{
-    const char *slash = strchr(text, '/');
-    return slash ? slash + 1 : text;
-}
-
 enum papers_agreement papers_agreement(const struct papers_item *item, size_t point, size_t series)
 {
     const struct papers_cell *cell = papers_cell_at(item, point, series);
@@ -110,7 +104,8 @@ enum papers_agreement papers_agreement(const struct papers_item *item, size_t po
     const size_t base = papers_series_named(item, item->over.items[0]);
     const struct papers_cell *old = papers_cell_at(item, point, base);
     const double less = item->printed == PAPERS_PRINTED_RATIO_LESS_ONE ? 1 : 0;
-    struct range told = rounded_from(item, speedup_text(cell->text), cell->speedup);
+    const char *slash = strchr(cell->text, '/'); /* the speed-up stands behind it */
+    struct range told = rounded_from(item, slash ? slash + 1 : cell->text, cell->speedup);
     if (base ==
         series) /* it is what the others are compared with: 1, whatever is printed elsewhere */
         return cell->speedup == 1 ? PAPERS_AGREEMENT_GOOD : PAPERS_AGREEMENT_SLIPPED;

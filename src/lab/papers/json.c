@@ -1,11 +1,12 @@
 /* Items as JSON: one object a line. */
+#include "foundation/base/error.h"
 #include "foundation/base/json/json_write.h"
 #include "lab/papers/print.h"
 
 #include <math.h>
 #include <string.h>
 
-static void put_about(struct json *json, const struct papers_item *item)
+static void put_item_head(struct json *json, const struct papers_item *item)
 {
     json_key_text(json, "item", item->key);
     json_key_text(json, "paper", item->paper->name);
@@ -20,7 +21,7 @@ void papers_list_json(const struct papers *papers, struct output *out)
     for (size_t i = 0; i < papers->item_count; i++) {
         struct json json;
         json_begin(&json, out);
-        put_about(&json, &papers->items[i]);
+        put_item_head(&json, &papers->items[i]);
         json_end(&json);
     }
 }
@@ -169,7 +170,7 @@ gordian_status papers_item_json(const struct papers *papers, const struct papers
     struct json json;
     gordian_status status = GORDIAN_OK;
     json_begin(&json, out);
-    put_about(&json, item);
+    put_item_head(&json, item);
     if (item->unit[0])
         json_key_text(&json, "unit", item->unit);
     if (item->kind == PAPERS_KIND_WORDS) {
@@ -179,8 +180,7 @@ gordian_status papers_item_json(const struct papers *papers, const struct papers
     } else if (item->kind != PAPERS_KIND_DRAWING) {
         if (item->kind != PAPERS_KIND_SPEEDUPS)
             status = put_values(&json, papers, item, results, run, error);
-        if (status == GORDIAN_OK)
-            status = put_speedups(&json, papers, item, results, error);
+        THEN(status, put_speedups(&json, papers, item, results, error));
     }
     put_slips(&json, item);
     put_texts(&json, "differs", &item->differs);

@@ -1,6 +1,8 @@
 /* All items as one document. */
 #include "lab/papers/print.h"
 
+#include "foundation/base/error.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +22,8 @@ static void print_bullet(struct output *out, const char *text)
     print_paragraph(out, text);
 }
 
-static void print_texts(struct output *out, const char *head, const struct papers_texts *texts)
+static void print_text_bullets(struct output *out, const char *head,
+                               const struct papers_texts *texts)
 {
     for (size_t i = 0; i < texts->count; i++) {
         output_format(out, "- %s: ", head);
@@ -28,7 +31,7 @@ static void print_texts(struct output *out, const char *head, const struct paper
     }
 }
 
-static void print_slips(struct output *out, const struct papers_item *item)
+static void print_slip_bullets(struct output *out, const struct papers_item *item)
 {
     for (size_t i = 0; i < item->slip_count; i++) {
         const struct papers_slip *slip = &item->slips[i];
@@ -42,28 +45,6 @@ static void print_slips(struct output *out, const struct papers_item *item)
     }
 }
 
-static gordian_status print_grids(const struct papers *papers, const struct papers_item *item,
-                                  const struct results *results, struct output *out,
-                                  gordian_error *error)
-{
-    struct grid grid;
-    gordian_status status = grid_of_values(&grid, papers, item, results, error);
-    if (status == GORDIAN_OK && grid.rows) {
-        grid_print_markdown(&grid, out);
-        output_char(out, '\n');
-    }
-    grid_free(&grid);
-    if (status == GORDIAN_OK)
-        status = grid_of_speedups(&grid, papers, item, results, error);
-    if (status == GORDIAN_OK && grid.rows) {
-        output_text(out, "Speed-ups, old time / new time:\n\n");
-        grid_print_markdown(&grid, out);
-        output_char(out, '\n');
-    }
-    grid_free(&grid);
-    return status;
-}
-
 static gordian_status print_item(const struct papers *papers, const struct papers_item *item,
                                  const struct results *results, const char *folder,
                                  struct output *out, gordian_error *error)
@@ -73,18 +54,17 @@ static gordian_status print_item(const struct papers *papers, const struct paper
     papers_item_title(title, sizeof title, item);
     output_format(out, "### %s\n\n`gordian papers %s`: ", item->title, item->key);
     output_format(out, "%s%s%s.\n\n", title, unit[0] ? ", in " : "", unit);
-    gordian_status status = print_grids(papers, item, results, out, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = papers_tell_grids(papers, item, results, true, out, error);
+    TRY(status);
     if (papers_can_draw(item))
         output_format(out, "![%s](%s/%s)\n\n", item->key, folder,
                       papers_picture_name(picture, sizeof picture, item));
     if (papers_can_draw(item))
         status = papers_tell_sources(papers, item, results, NULL, out, print_bullet, error);
-    print_slips(out, item);
-    print_texts(out, "differs", &item->differs);
-    print_texts(out, "note", &item->notes);
-    print_texts(out, "here", &item->shows);
+    print_slip_bullets(out, item);
+    print_text_bullets(out, "differs", &item->differs);
+    print_text_bullets(out, "note", &item->notes);
+    print_text_bullets(out, "here", &item->shows);
     output_char(out, '\n');
     return status;
 }
@@ -93,22 +73,22 @@ static void print_paper(struct output *out, const struct papers_paper *paper)
 {
     output_format(out, "## %s: %s\n\n%s. Its machines: %s.\n\n", paper->name, paper->title,
                   paper->by, paper->machines);
-    print_texts(out, "slip", &paper->slips);
+    print_text_bullets(out, "slip", &paper->slips);
     if (paper->slips.count)
         output_char(out, '\n');
 }
 
 /* Drawings are a list: there is nothing to show of them but what shows the same. */
-static gordian_status print_items(const struct papers *papers, const struct papers_paper *paper,
-                                  const struct results *results, const char *folder,
-                                  struct output *out, gordian_error *error)
+static gordian_status print_paper_items(const struct papers *papers,
+                                        const struct papers_paper *paper,
+                                        const struct results *results, const char *folder,
+                                        struct output *out, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < papers->item_count && status == GORDIAN_OK; i++)
         if (papers->items[i].paper == paper && papers->items[i].kind != PAPERS_KIND_DRAWING)
             status = print_item(papers, &papers->items[i], results, folder, out, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     output_format(out,
                   "### Drawings of the %s\n\n| | | what shows the same here |\n|---|---|---|\n",
                   paper->name);
@@ -151,7 +131,7 @@ gordian_status papers_markdown(const struct papers *papers, const struct results
         "added by\n`gordian papers --merge THEIRS --results FILE`.\n\n");
     for (size_t i = 0; i < papers->paper_count && status == GORDIAN_OK; i++) {
         print_paper(out, &papers->papers[i]);
-        status = print_items(papers, &papers->papers[i], results, folder, out, error);
+        status = print_paper_items(papers, &papers->papers[i], results, folder, out, error);
     }
     return status;
 }

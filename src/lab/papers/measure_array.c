@@ -17,8 +17,8 @@ static gordian_status run_cell(void *context, double *ns, gordian_error *error)
 }
 
 /* What ran out of memory is no answer, and stays empty. */
-static gordian_status time_cell(struct papers_run *run, const struct papers_measure *measure,
-                                const struct papers_point *point, struct results_value *value)
+gordian_status measure_array(struct papers_run *run, const struct papers_measure *measure,
+                             const struct papers_point *point, struct results_value *value)
 {
     struct array_cell cell = {.run = run,
                               .cell = {.method = (enum published_array_method)measure->how,
@@ -32,11 +32,4 @@ static gordian_status time_cell(struct papers_run *run, const struct papers_meas
     if (cell.cell.refused)
         *value = (struct results_value){0};
     return GORDIAN_OK;
-}
-
-gordian_status measure_array(struct papers_run *run, const struct papers_measure *measure,
-                             const struct papers_point *points, size_t count,
-                             struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_cell);
 }

@@ -1,5 +1,6 @@
 /* Avoidance: the request that takes as many rounds as there are processes. */
 #include "engines/avoid/cuda/cuda.h"
+#include "foundation/base/error.h"
 #include "lab/bench/avoid/avoid.h"
 #include "lab/papers/measures.h"
 #include "lab/published/avoid/measure_pba.h"
@@ -8,13 +9,8 @@
 
 /* ------------------------------------------------------------------ an engine of ours */
 
-static const struct avoid_engine *engine_named(const char *name)
-{
-    return strcmp(name, "holt") == 0 ? &avoid_holt : &avoid_cuda;
-}
-
-static gordian_status time_worst(struct papers_run *run, const struct papers_measure *measure,
-                                 const struct papers_point *point, struct results_value *value)
+gordian_status measure_worst(struct papers_run *run, const struct papers_measure *measure,
+                             const struct papers_point *point, struct results_value *value)
 {
     struct avoid_state state;
     struct avoid_side asked;
@@ -22,20 +18,14 @@ static gordian_status time_worst(struct papers_run *run, const struct papers_mea
     gordian_error *error = run->bench.error;
     TRY(avoid_state_build(&state, AVOID_ALL, (uint32_t)point->x, (uint32_t)point->y,
                           run->bench.options->seed, error));
-    gordian_status status = avoid_side_open(&asked, &state, engine_named(measure->with), error);
+    gordian_status status = avoid_side_open(
+        &asked, &state, strcmp(measure->with, "holt") == 0 ? &avoid_holt : &avoid_cuda, error);
     if (status == GORDIAN_OK) {
         status = papers_time(run, &side, value);
         avoid_side_close(&asked);
     }
     avoid_state_free(&state);
     return status;
-}
-
-gordian_status measure_worst(struct papers_run *run, const struct papers_measure *measure,
-                             const struct papers_point *points, size_t count,
-                             struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_worst);
 }
 
 /* ------------------------------------------------------------------ as published */
@@ -48,26 +38,17 @@ static gordian_status run_pba(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-static gordian_status time_pba(struct papers_run *run, const struct papers_measure *measure,
-                               const struct papers_point *point, struct results_value *value)
+gordian_status measure_banker(struct papers_run *run, const struct papers_measure *measure,
+                              const struct papers_point *point, struct results_value *value)
 {
     struct measure_pba *pba = NULL;
     const bool on_device = papers_side_is_gpu(measure->side);
     gordian_status status = on_device ? papers_run_gpu(run) : GORDIAN_OK;
-    if (status == GORDIAN_OK)
-        status = measure_pba_open(&pba, on_device ? run->gpu : NULL, (uint32_t)point->x,
-                                  (uint32_t)point->y, &run->bench.memory, run->bench.error);
-    if (status != GORDIAN_OK)
-        return status;
+    THEN(status, measure_pba_open(&pba, on_device ? run->gpu : NULL, (uint32_t)point->x,
+                                  (uint32_t)point->y, &run->bench.memory, run->bench.error));
+    TRY(status);
     struct bench_side side = {.context = pba, .run = run_pba};
     status = papers_time(run, &side, value);
     measure_pba_close(pba);
     return status;
-}
-
-gordian_status measure_banker(struct papers_run *run, const struct papers_measure *measure,
-                              const struct papers_point *points, size_t count,
-                              struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_pba);
 }

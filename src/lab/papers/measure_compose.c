@@ -8,8 +8,8 @@
 #define PAIRS_STATES      16  /* of the product */
 #define PAIRS_TRANSITIONS 240 /* without the idle ones */
 
-static gordian_status time_cells(struct papers_run *run, const struct papers_measure *measure,
-                                 const struct papers_point *point, struct results_value *value)
+gordian_status measure_cells(struct papers_run *run, const struct papers_measure *measure,
+                             const struct papers_point *point, struct results_value *value)
 {
     (void)measure;
     struct compose_cells cells;
@@ -18,15 +18,8 @@ static gordian_status time_cells(struct papers_run *run, const struct papers_mea
     return papers_time(run, &side, value);
 }
 
-gordian_status measure_cells(struct papers_run *run, const struct papers_measure *measure,
-                             const struct papers_point *points, size_t count,
-                             struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_cells);
-}
-
-static gordian_status time_product(struct papers_run *run, const struct papers_measure *measure,
-                                   const struct papers_point *point, struct results_value *value)
+gordian_status measure_product(struct papers_run *run, const struct papers_measure *measure,
+                               const struct papers_point *point, struct results_value *value)
 {
     gordian_circuit *circuit;
     TRY(bench_paper_circuit(&circuit, run->bench.error));
@@ -43,13 +36,6 @@ static gordian_status time_product(struct papers_run *run, const struct papers_m
     compose_side_free(&product);
     gordian_circuit_close(circuit);
     return status;
-}
-
-gordian_status measure_product(struct papers_run *run, const struct papers_measure *measure,
-                               const struct papers_point *points, size_t count,
-                               struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_product);
 }
 
 /* ------------------------------------------------------------------ on a device */
@@ -75,8 +61,8 @@ static gordian_status run_on_device(void *context, double *ns, gordian_error *er
     return status;
 }
 
-static gordian_status time_on_device(struct papers_run *run, const struct papers_measure *measure,
-                                     const struct papers_point *point, struct results_value *value)
+gordian_status measure_product_cuda(struct papers_run *run, const struct papers_measure *measure,
+                                    const struct papers_point *point, struct results_value *value)
 {
     (void)measure;
     struct device_products products = {.repeat = (unsigned)point->x};
@@ -87,25 +73,14 @@ static gordian_status time_on_device(struct papers_run *run, const struct papers
     uint64_t states;
     gordian_compose_options_init(&options);
     gordian_status status = papers_run_gpu(run);
-    if (status == GORDIAN_OK)
-        status = bench_paper_circuit(&circuit, error);
-    if (status != GORDIAN_OK)
-        return status;
+    THEN(status, bench_paper_circuit(&circuit, error));
+    TRY(status);
     status = compose_device_open(&products.device, run->gpu, NULL, circuit, &options, error);
-    if (status == GORDIAN_OK)
-        status = compose_device_explore(products.device, &states, error);
-    if (status == GORDIAN_OK)
-        status = papers_time(run, &side, value);
+    THEN(status, compose_device_explore(products.device, &states, error));
+    THEN(status, papers_time(run, &side, value));
     compose_device_close(products.device);
     gordian_circuit_close(circuit);
     return status;
-}
-
-gordian_status measure_product_cuda(struct papers_run *run, const struct papers_measure *measure,
-                                    const struct papers_point *points, size_t count,
-                                    struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_on_device);
 }
 
 /* ------------------------------------------------------------------ as published */
@@ -115,7 +90,7 @@ struct published_products {
     unsigned repeat;
 };
 
-static gordian_status run_published(void *context, double *ns, gordian_error *error)
+static gordian_status run_product_measure(void *context, double *ns, gordian_error *error)
 {
     const struct published_products *products = context;
     struct measure_time time = {0};
@@ -124,26 +99,17 @@ static gordian_status run_published(void *context, double *ns, gordian_error *er
     return status;
 }
 
-static gordian_status time_published(struct papers_run *run, const struct papers_measure *measure,
-                                     const struct papers_point *point, struct results_value *value)
+gordian_status measure_matrices(struct papers_run *run, const struct papers_measure *measure,
+                                const struct papers_point *point, struct results_value *value)
 {
     struct published_products products = {.repeat = (unsigned)point->x};
-    struct bench_side side = {.context = &products, .run = run_published};
+    struct bench_side side = {.context = &products, .run = run_product_measure};
     const bool on_device = papers_side_is_gpu(measure->side);
     gordian_status status = on_device ? papers_run_gpu(run) : GORDIAN_OK;
-    if (status == GORDIAN_OK)
-        status = measure_product_open(&products.product, on_device ? run->gpu : NULL,
-                                      &run->bench.memory, run->bench.error);
-    if (status != GORDIAN_OK)
-        return status;
+    THEN(status, measure_product_open(&products.product, on_device ? run->gpu : NULL,
+                                      &run->bench.memory, run->bench.error));
+    TRY(status);
     status = papers_time(run, &side, value);
     measure_product_close(products.product);
     return status;
-}
-
-gordian_status measure_matrices(struct papers_run *run, const struct papers_measure *measure,
-                                const struct papers_point *points, size_t count,
-                                struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_published);
 }

@@ -1,4 +1,5 @@
 /* Detection: the papers' experiments, played by an engine of ours or by a published method. */
+#include "foundation/base/error.h"
 #include "lab/bench/detect/published.h"
 #include "lab/papers/measures.h"
 
@@ -10,7 +11,7 @@ struct experiment {
     uint32_t size;
 };
 
-static gordian_status run_experiment(void *context, double *ns, gordian_error *error)
+static gordian_status run_paper_experiment(void *context, double *ns, gordian_error *error)
 {
     const struct experiment *experiment = context;
     struct measure_time time = {0};
@@ -35,20 +36,13 @@ static gordian_status find_player(struct papers_run *run, const char *name,
     return GORDIAN_OK;
 }
 
-static gordian_status time_experiment(struct papers_run *run, const struct papers_measure *measure,
-                                      const struct papers_point *point, struct results_value *value)
+gordian_status measure_detect(struct papers_run *run, const struct papers_measure *measure,
+                              const struct papers_point *point, struct results_value *value)
 {
     struct experiment experiment = {.what = (enum paper_experiment)measure->how,
                                     .size = (uint32_t)point->x};
-    struct bench_side side = {.context = &experiment, .run = run_experiment};
+    struct bench_side side = {.context = &experiment, .run = run_paper_experiment};
     experiment.player.multi = experiment.what == PAPER_EXPERIMENT_LIST_AND_RELEASE;
-    gordian_status status = find_player(run, measure->with, &experiment.player);
-    return status == GORDIAN_OK ? papers_time(run, &side, value) : status;
-}
-
-gordian_status measure_detect(struct papers_run *run, const struct papers_measure *measure,
-                              const struct papers_point *points, size_t count,
-                              struct results_value *values)
-{
-    return papers_each(run, measure, points, count, values, time_experiment);
+    TRY(find_player(run, measure->with, &experiment.player));
+    return papers_time(run, &side, value);
 }

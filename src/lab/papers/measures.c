@@ -91,21 +91,21 @@ const struct papers_measure papers_measures[] = {
      "the growable array, growing from empty during the kernel", 0, measure_array, NULL,
      PUBLISHED_ARRAY_CELL_PAGES},
     {"anneal-round-robin", PAPERS_SIDE_PUBLISHED_CPU, "round-robin",
-     "the published annealing from round-robin, two chains", 0, measure_chains, NULL,
-     GORDIAN_MAKESPAN_START_ROUND_ROBIN},
+     "the published annealing from round-robin, two chains", 0, NULL, NULL,
+     GORDIAN_MAKESPAN_START_ROUND_ROBIN, measure_chains},
     {"anneal-fixed-priority", PAPERS_SIDE_PUBLISHED_CPU, "fixed priority",
-     "the published annealing from fixed priorities, two chains", 0, measure_chains, NULL,
-     GORDIAN_MAKESPAN_START_FIXED_PRIORITY},
+     "the published annealing from fixed priorities, two chains", 0, NULL, NULL,
+     GORDIAN_MAKESPAN_START_FIXED_PRIORITY, measure_chains},
     {"anneal-most-pending", PAPERS_SIDE_PUBLISHED_CPU, "most pending",
-     "the published annealing from most pending first, two chains", 0, measure_chains, NULL,
-     GORDIAN_MAKESPAN_START_MOST_PENDING},
+     "the published annealing from most pending first, two chains", 0, NULL, NULL,
+     GORDIAN_MAKESPAN_START_MOST_PENDING, measure_chains},
     {"anneal-random", PAPERS_SIDE_PUBLISHED_CPU, "random",
-     "the published annealing from random strings, two chains", 0, measure_chains, NULL,
-     GORDIAN_MAKESPAN_START_RANDOM},
+     "the published annealing from random strings, two chains", 0, NULL, NULL,
+     GORDIAN_MAKESPAN_START_RANDOM, measure_chains},
     {"anneal-cuda", PAPERS_SIDE_OURS_GPU, "ours, GPU", "the engine cuda, thousands of chains", 0,
-     measure_chains_cuda, "cuda", 0},
+     NULL, "cuda", 0, measure_chains_cuda},
     {"anneal-ours", PAPERS_SIDE_OURS_CPU, "ours, CPU", "our annealing, the best of eight chains", 0,
-     measure_chains, NULL, 0},
+     NULL, NULL, 0, measure_chains},
     {0},
 };
 
@@ -192,27 +192,29 @@ gordian_status papers_time(struct papers_run *run, struct bench_side *side,
         value->samples = 1;
         return GORDIAN_OK;
     }
-    gordian_status status = bench_measure(&run->bench, side, 1, &effort);
+    gordian_status status = bench_measure(&run->bench, side, 1, effort);
     value->value = side->median;
     value->p99 = side->p99;
     value->samples = side->samples;
     return status;
 }
 
-gordian_status papers_each(struct papers_run *run, const struct papers_measure *measure,
-                           const struct papers_point *points, size_t count,
-                           struct results_value *values, papers_one *one)
+gordian_status papers_measure_at(struct papers_run *run, const struct papers_measure *measure,
+                                 const struct papers_point *points, size_t count,
+                                 struct results_value *values)
 {
+    if (measure->all)
+        return measure->all(run, measure, points, count, values);
     for (size_t i = 0; i < count; i++) {
         bench_progress(&run->bench, "%s, %s", measure->name, points[i].text);
-        TRY(one(run, measure, &points[i], &values[i]));
+        TRY(measure->one(run, measure, &points[i], &values[i]));
     }
     return GORDIAN_OK;
 }
 
 /* Was it measured in this run? Its runs are the last one only. */
-static bool is_done(const struct papers_run *run, const struct papers_measure *measure,
-                    const struct papers_point *point)
+static bool is_measured_already(const struct papers_run *run, const struct papers_measure *measure,
+                                const struct papers_point *point)
 {
     const struct results_value *value =
         results_find(run->results, measure->name, point->x, point->y);
@@ -233,12 +235,12 @@ static gordian_status measure_points(struct papers_run *run, const struct papers
     size_t count = 0;
     for (size_t i = 0; i < papers_point_count(item) && count < PAPERS_VALUES_MOST; i++) {
         points[count] = papers_point_at(item, i);
-        count +=
-            !is_left_out(run, measure, &points[count]) && !is_done(run, measure, &points[count]);
+        count += !is_left_out(run, measure, &points[count]) &&
+                 !is_measured_already(run, measure, &points[count]);
     }
     if (count == 0)
         return GORDIAN_OK;
-    TRY(measure->run(run, measure, points, count, values));
+    TRY(papers_measure_at(run, measure, points, count, values));
     for (size_t i = 0; i < count; i++) {
         struct results_value *value = &values[i];
         value->x = points[i].x;
@@ -265,7 +267,7 @@ bool papers_unmeasured(const struct papers_run *run, const struct papers_measure
     text[0] = '\0';
     for (size_t i = 0; i < papers_point_count(item); i++) {
         struct papers_point point = papers_point_at(item, i);
-        if (is_done(run, measure, &point))
+        if (is_measured_already(run, measure, &point))
             continue;
         append_text(text, size, missing++ ? ", " : "");
         append_text(text, size, point.text);
@@ -276,14 +278,6 @@ bool papers_unmeasured(const struct papers_run *run, const struct papers_measure
     append_text(text, size, ": ");
     append_text(text, size, why);
     return missing > 0;
-}
-
-static bool names_measure(const struct papers_item *item, const char *measure)
-{
-    for (size_t i = 0; i < item->measures.count; i++)
-        if (strcmp(item->measures.items[i], measure) == 0)
-            return true;
-    return false;
 }
 
 static bool has_point(const struct papers_item *item, const struct results_value *value)
@@ -303,7 +297,7 @@ gordian_status papers_check_results(const struct papers *papers, const struct re
         const struct results_value *value = &results->values[i];
         bool known = value->run < first_run;
         for (size_t k = 0; k < papers->item_count && !known; k++)
-            known = names_measure(&papers->items[k], value->measure) &&
+            known = papers_is_listed(&papers->items[k].measures, value->measure) &&
                     has_point(&papers->items[k], value);
         if (known)
             continue;

@@ -33,19 +33,25 @@ struct papers_run {
     bool has_figure[2];
 };
 
+/* Values at points, in nanoseconds or cycles, with their 99th percentile if there is one. Those
+ * left 0 could not be measured. */
+struct papers_measure;
+typedef gordian_status papers_one(struct papers_run *run, const struct papers_measure *measure,
+                                  const struct papers_point *point, struct results_value *value);
+typedef gordian_status papers_all(struct papers_run *run, const struct papers_measure *measure,
+                                  const struct papers_point *points, size_t count,
+                                  struct results_value *values);
+
 struct papers_measure {
     const char *name;
     enum papers_side side;
     const char *label; /* of its column: "ours, GPU" */
     const char *what;  /* "the engine sparse" */
     double quick_most; /* with --quick only points up to here; 0: all */
-    /* Values at the points, in nanoseconds or cycles, with their 99th percentile if there is one.
-     * Those left 0 could not be measured. */
-    gordian_status (*run)(struct papers_run *run, const struct papers_measure *measure,
-                          const struct papers_point *points, size_t count,
-                          struct results_value *values);
-    const char *with; /* for `run`, which says what it makes of these */
+    papers_one *one;   /* or `all` */
+    const char *with;  /* for them, who say what they make of these */
     unsigned how;
+    papers_all *all;
 };
 
 /* By name; NULL: there is none. */
@@ -62,6 +68,11 @@ const char *papers_why_not(const struct papers_run *run, const struct papers_mea
 /* Measures what `item` names and has not been measured in this run yet. `quick`: not all points,
  * and each for a shorter time. What cannot be measured here is passed over. */
 gordian_status papers_measure_item(struct papers_run *run, const struct papers_item *item);
+
+/* Values of a measure at some points. */
+gordian_status papers_measure_at(struct papers_run *run, const struct papers_measure *measure,
+                                 const struct papers_point *points, size_t count,
+                                 struct results_value *values);
 
 /* Does this run lack points of `item` that `measure` would have? If so `text` names the points and
  * the reason: "4096x4096, 8192x8192: left out by --quick". */
@@ -84,28 +95,18 @@ gordian_status papers_run_gpu(struct papers_run *run);
 /* Runs a side until its time is spent, and fills the value in. */
 gordian_status papers_time(struct papers_run *run, struct bench_side *side,
                            struct results_value *value);
-/* A measure that does its points one by one. */
-typedef gordian_status papers_one(struct papers_run *run, const struct papers_measure *measure,
-                                  const struct papers_point *point, struct results_value *value);
-gordian_status papers_each(struct papers_run *run, const struct papers_measure *measure,
-                           const struct papers_point *points, size_t count,
-                           struct results_value *values, papers_one *one);
 
 /* ---- the measures (measure_*.c) */
 
-typedef gordian_status papers_run_points(struct papers_run *run,
-                                         const struct papers_measure *measure,
-                                         const struct papers_point *points, size_t count,
-                                         struct results_value *values);
-papers_run_points measure_detect;       /* the experiment `how`, by the engine or method `with` */
-papers_run_points measure_worst;        /* the banker's worst request, by the engine `with` */
-papers_run_points measure_banker;       /* the same as published, here or on a device */
-papers_run_points measure_product;      /* the engine `with`, as often as the point says */
-papers_run_points measure_product_cuda; /* the same on a device, all prepared */
-papers_run_points measure_cells;        /* our loop over the cells of the matrices */
-papers_run_points measure_matrices;     /* as published, here or on a device */
-papers_run_points measure_array;        /* the method `how`; `with`: one block only */
-papers_run_points measure_chains;       /* as published from the start `how`; or eight of ours */
-papers_run_points measure_chains_cuda;  /* ours on a device, the engine `with` */
+papers_one measure_detect;       /* the experiment `how`, by the engine or method `with` */
+papers_one measure_worst;        /* the banker's worst request, by the engine `with` */
+papers_one measure_banker;       /* the same as published, here or on a device */
+papers_one measure_product;      /* the engine `with`, as often as the point says */
+papers_one measure_product_cuda; /* the same on a device, all prepared */
+papers_one measure_cells;        /* our loop over the cells of the matrices */
+papers_one measure_matrices;     /* as published, here or on a device */
+papers_one measure_array;        /* the method `how`; `with`: one block only */
+papers_all measure_chains;       /* as published from the start `how`; or eight of ours */
+papers_all measure_chains_cuda;  /* ours on a device, the engine `with` */
 
 #endif

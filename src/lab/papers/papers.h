@@ -142,6 +142,8 @@ const struct papers_cell *papers_cell_at(const struct papers_item *item, size_t 
 size_t papers_series_named(const struct papers_item *item, const char *name);
 /* Nanoseconds of the item's unit; 1 for what is no time. */
 double papers_unit_ns(const char *unit);
+/* Is the text one of them? */
+bool papers_is_listed(const struct papers_texts *texts, const char *text);
 /* Is a speed-up worked out for this pair of series? */
 bool papers_is_pair(const struct papers_item *item, size_t over, size_t to);
 

@@ -1,4 +1,5 @@
 /* Items as pictures: the numbers, and the speed-ups in a panel below. */
+#include "foundation/base/error.h"
 #include "lab/bench/harness/plot.h"
 #include "lab/papers/print.h"
 
@@ -58,8 +59,7 @@ gordian_status papers_draw(const struct papers *papers, const struct papers_item
     if (!papers_can_draw(item))
         return fail(error, GORDIAN_STATUS_INPUT, "%s has no numbers to draw", item->key);
     gordian_status status = chart_open_values(&values, papers, item, results, error);
-    if (status == GORDIAN_OK)
-        status = chart_open_speedups(&speedups, papers, item, results, error);
+    THEN(status, chart_open_speedups(&speedups, papers, item, results, error));
     if (status == GORDIAN_OK) {
         picture.points = memory_alloc(&memory, PICTURE_POINTS * sizeof *picture.points);
         status = picture.points ? draw_charts(&picture, item, &values, &speedups, path, error)

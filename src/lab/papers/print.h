@@ -42,6 +42,10 @@ gordian_status papers_tell_sources(const struct papers *papers, const struct pap
 void papers_tell_unmeasured(const struct papers *papers, const struct papers_item *item,
                             const struct papers_run *run, const char *heading, struct output *out,
                             papers_line *line);
+/* Its numbers and its speed-ups, as Markdown or as text. */
+gordian_status papers_tell_grids(const struct papers *papers, const struct papers_item *item,
+                                 const struct results *results, bool markdown, struct output *out,
+                                 gordian_error *error);
 /* "table 3.3", "figure 8", "figure without a number" */
 const char *papers_item_title(char *text, size_t size, const struct papers_item *item);
 /* "seconds": what the printed numbers are. */

@@ -21,6 +21,7 @@
  *     slip [POINT | SERIES |] TEXT
  *     shows, note, differs TEXT
  */
+#include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 #include "lab/papers/data.h"
 #include "lab/papers/papers.h"
@@ -37,7 +38,7 @@ struct text_reader {
     gordian_error *error;
 };
 
-static gordian_status bad_line(const struct text_reader *reader, const char *what)
+static gordian_status fail_text_line(const struct text_reader *reader, const char *what)
 {
     return fail_at(reader->error, GORDIAN_STATUS_INPUT, reader->reader.line, 1, "%s", what);
 }
@@ -112,7 +113,7 @@ static gordian_status add_words(struct text_reader *reader, struct papers_texts 
 /* ------------------------------------------------------------------ rows */
 
 /* A number as the item writes it; the rest of the text. NaN: there is none. */
-static double number_of(const struct papers_item *item, const char *text, const char **rest)
+static double printed_number(const struct papers_item *item, const char *text, const char **rest)
 {
     char plain[64];
     size_t length = strspn(text, item->decimal == ',' ? "0123456789," : "0123456789.");
@@ -131,18 +132,18 @@ static struct papers_cell cell_of(const struct papers_item *item, const char *te
     if (item->kind == PAPERS_KIND_WORDS)
         return cell;
     const char *rest;
-    cell.value = number_of(item, text, &rest);
+    cell.value = printed_number(item, text, &rest);
     rest += strspn(rest, " /");
-    cell.speedup = number_of(item, rest, &rest);
+    cell.speedup = printed_number(item, rest, &rest);
     return cell;
 }
 
-static gordian_status fill_row(struct text_reader *reader, struct papers_row *row,
-                               const struct papers_texts *fields)
+static gordian_status fill_item_row(struct text_reader *reader, struct papers_row *row,
+                                    const struct papers_texts *fields)
 {
     const struct papers_item *item = reader->item;
     if (fields->count != item->columns.count + 1)
-        return bad_line(reader, "a row with more or fewer cells than there are columns");
+        return fail_text_line(reader, "a row with more or fewer cells than there are columns");
     *row = (struct papers_row){.label = fields->items[0]};
     if (!memory_grow(&reader->papers->memory, &row->cells, &row->room, item->columns.count,
                      sizeof *row->cells))
@@ -152,7 +153,7 @@ static gordian_status fill_row(struct text_reader *reader, struct papers_row *ro
     return GORDIAN_OK;
 }
 
-static gordian_status add_row(struct text_reader *reader)
+static gordian_status add_item_row(struct text_reader *reader)
 {
     struct papers_item *item = reader->item;
     struct papers_texts fields = {0};
@@ -160,8 +161,7 @@ static gordian_status add_row(struct text_reader *reader)
     if (status == GORDIAN_OK && !memory_grow(&reader->papers->memory, &item->rows, &item->row_room,
                                              item->row_count + 1, sizeof *item->rows))
         status = fail_memory(reader->error);
-    if (status == GORDIAN_OK)
-        status = fill_row(reader, &item->rows[item->row_count], &fields);
+    THEN(status, fill_item_row(reader, &item->rows[item->row_count], &fields));
     item->row_count += status == GORDIAN_OK;
     memory_free(&reader->papers->memory, fields.items);
     return status;
@@ -173,7 +173,7 @@ static gordian_status add_slip(struct text_reader *reader)
     struct papers_texts fields = {0};
     gordian_status status = add_fields(reader, &fields);
     if (status == GORDIAN_OK && fields.count != 1 && fields.count != 3)
-        status = bad_line(reader, "a slip has a text, or a point, a series and a text");
+        status = fail_text_line(reader, "a slip has a text, or a point, a series and a text");
     if (status == GORDIAN_OK &&
         !memory_grow(&reader->papers->memory, &item->slips, &item->slip_room, item->slip_count + 1,
                      sizeof *item->slips))
@@ -206,7 +206,7 @@ static gordian_status set_kind(struct text_reader *reader)
             reader->item->kind = (enum papers_kind)i;
             return GORDIAN_OK;
         }
-    return bad_line(reader, "an unknown kind");
+    return fail_text_line(reader, "an unknown kind");
 }
 
 static gordian_status set_printed(struct text_reader *reader)
@@ -217,7 +217,7 @@ static gordian_status set_printed(struct text_reader *reader)
     else if (word_is(word, "ratio-less-one"))
         reader->item->printed = PAPERS_PRINTED_RATIO_LESS_ONE;
     else
-        return bad_line(reader, "printed is ratio or ratio-less-one");
+        return fail_text_line(reader, "printed is ratio or ratio-less-one");
     return GORDIAN_OK;
 }
 
@@ -227,7 +227,7 @@ static gordian_status set_average(struct text_reader *reader)
     uint64_t count = 0;
     const char *why;
     if (!parse_u64(word->text, word->length, &count, &why) || count == 0 || count > 1000)
-        return bad_line(reader, "an average of a number of rows");
+        return fail_text_line(reader, "an average of a number of rows");
     reader->item->average = (unsigned)count;
     return GORDIAN_OK;
 }
@@ -247,7 +247,7 @@ static gordian_status take_item_line(struct text_reader *reader)
         const char *word;
         gordian_status (*take)(struct text_reader *reader);
     } takers[] = {{"kind", set_kind},      {"series", set_columns},  {"sizes", set_columns},
-                  {"row", add_row},        {"printed", set_printed}, {"slip", add_slip},
+                  {"row", add_item_row},   {"printed", set_printed}, {"slip", add_slip},
                   {"average", set_average}};
     const struct {
         const char *word;
@@ -269,7 +269,7 @@ static gordian_status take_item_line(struct text_reader *reader)
     if (word_is(word, "points"))
         return set_text(reader, &item->head);
     if (!word_is(word, "decimal"))
-        return bad_line(reader, "an unknown word");
+        return fail_text_line(reader, "an unknown word");
     item->decimal = ',';
     return GORDIAN_OK;
 }
@@ -301,7 +301,7 @@ static gordian_status begin_item(struct text_reader *reader)
 {
     struct papers *papers = reader->papers;
     if (!reader->paper || reader->reader.word_count < 3)
-        return bad_line(reader, "an item needs a paper, a number and a title");
+        return fail_text_line(reader, "an item needs a paper, a number and a title");
     if (!memory_grow_zeroed(&papers->memory, &papers->items, &papers->item_room,
                             papers->item_count + 1, sizeof *papers->items))
         return fail_memory(reader->error);
@@ -317,7 +317,7 @@ static gordian_status begin_paper(struct text_reader *reader)
 {
     struct papers *papers = reader->papers;
     if (papers->paper_count == papers->paper_room)
-        return bad_line(reader, "one paper too many");
+        return fail_text_line(reader, "one paper too many");
     reader->paper = &papers->papers[papers->paper_count++];
     *reader->paper = (struct papers_paper){.title = "", .by = "", .machines = ""};
     reader->item = NULL;
@@ -330,7 +330,7 @@ static gordian_status take_paper_line(struct text_reader *reader)
     struct papers_paper *paper = reader->paper;
     const gordian_word *word = &reader->reader.words[0];
     if (!paper)
-        return bad_line(reader, "a line before the first paper");
+        return fail_text_line(reader, "a line before the first paper");
     if (word_is(word, "title"))
         return set_text(reader, &paper->title);
     if (word_is(word, "by"))
@@ -339,10 +339,10 @@ static gordian_status take_paper_line(struct text_reader *reader)
         return set_text(reader, &paper->machines);
     if (word_is(word, "slip"))
         return add_rest(reader, &paper->slips);
-    return bad_line(reader, "an unknown word of a paper");
+    return fail_text_line(reader, "an unknown word of a paper");
 }
 
-static gordian_status take_line(struct text_reader *reader)
+static gordian_status take_text_line(struct text_reader *reader)
 {
     const gordian_word *word = &reader->reader.words[0];
     if (word_is(word, "paper"))
@@ -361,12 +361,10 @@ gordian_status papers_read(struct papers *papers, const char *text, size_t size,
     gordian_bytes bytes = {text, size};
     gordian_source source = gordian_source_bytes(&bytes);
     gordian_status status = reader_open(&reader.reader, &source, &papers->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     while (status == GORDIAN_OK) {
         status = reader_next(&reader.reader, error);
-        if (status == GORDIAN_OK)
-            status = take_line(&reader);
+        THEN(status, take_text_line(&reader));
     }
     reader_close(&reader.reader);
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;

@@ -1,10 +1,11 @@
 #include "lab/papers/results.h"
 
 #include "build-info.h"
+#include "foundation/base/error.h"
+#include "foundation/base/json/json_read.h"
 #include "foundation/base/json/json_write.h"
 #include "foundation/base/machine.h"
 #include "lab/papers/data.h"
-#include "lab/papers/flat.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,8 +29,8 @@ void results_free(struct results *results)
 
 /* ------------------------------------------------------------------ adding */
 
-static gordian_status add_run(struct results *results, const struct results_run *run,
-                              gordian_error *error)
+static gordian_status add_result_run(struct results *results, const struct results_run *run,
+                                     gordian_error *error)
 {
     if (!memory_grow(&results->memory, &results->runs, &results->run_room, results->run_count + 1,
                      sizeof *run))
@@ -54,7 +55,7 @@ gordian_status results_begin_run(struct results *results, const char *device, go
     snprintf(run.commit, sizeof run.commit, "%s", GORDIAN_BUILD_COMMIT);
     if (gmtime_r(&now, &day))
         strftime(run.date, sizeof run.date, "%Y-%m-%d", &day);
-    return add_run(results, &run, error);
+    return add_result_run(results, &run, error);
 }
 
 static struct results_value *find_value(const struct results *results, const char *measure,
@@ -74,8 +75,8 @@ const struct results_value *results_find(const struct results *results, const ch
     return find_value(results, measure, x, y);
 }
 
-static gordian_status put_value(struct results *results, const struct results_value *value,
-                                gordian_error *error)
+static gordian_status put_result_value(struct results *results, const struct results_value *value,
+                                       gordian_error *error)
 {
     struct results_value *old = find_value(results, value->measure, value->x, value->y);
     if (!old && !memory_grow(&results->memory, &results->values, &results->value_room,
@@ -92,7 +93,7 @@ gordian_status results_add(struct results *results, const struct results_value *
 {
     struct results_value added = *value;
     added.run = results->run_count - 1;
-    return put_value(results, &added, error);
+    return put_result_value(results, &added, error);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -104,23 +105,18 @@ struct results_line {
     double run_number;
 };
 
-/* As much of it as there is room for. */
-static void copy_text(char *to, size_t room, const char *text)
-{
-    size_t length = strnlen(text, room - 1);
-    memcpy(to, text, length);
-    to[length] = '\0';
-}
-
-static void take_member(struct results_line *line, const struct flat_member *member)
+/* A text as far as there is room for it, a number in its place; false: it is neither. */
+static bool take_member(struct results_line *line, const struct value *key,
+                        const struct value *value)
 {
     struct results_run *run = &line->run;
     const struct {
         const char *key;
         char *text;
-    } texts[] = {{"system", run->system}, {"cpu", run->cpu},           {"device", run->device},
-                 {"flags", run->flags},   {"compiler", run->compiler}, {"commit", run->commit},
-                 {"date", run->date}};
+    } texts[] = {{"system", run->system},     {"cpu", run->cpu},
+                 {"device", run->device},     {"flags", run->flags},
+                 {"compiler", run->compiler}, {"commit", run->commit},
+                 {"date", run->date},         {"measure", line->value.measure}};
     const struct {
         const char *key;
         double *number;
@@ -129,31 +125,41 @@ static void take_member(struct results_line *line, const struct flat_member *mem
                    {"value", &line->value.value},
                    {"p99", &line->value.p99},
                    {"run", &line->run_number}};
+    const bool is_text = value_is(value, VALUE_TEXT);
+    const double number = value_is(value, VALUE_INTEGER) ? (double)value->integer
+                          : value_is(value, VALUE_REAL)  ? value->real
+                                                         : NAN;
+    if (value->kind == VALUE_LIST || value->kind == VALUE_DICT ||
+        (value->kind == VALUE_REAL && !isfinite(number)) ||
+        (is_text && strstr(value->text, "\xef\xbf\xbd"))) /* U+FFFD: half of a character */
+        return false;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strcmp(member->key, texts[i].key) == 0)
-            copy_text(texts[i].text, RESULTS_TEXT, member->text);
+        if (is_text && value_says(key, texts[i].key))
+            snprintf(texts[i].text,
+                     texts[i].text == line->value.measure ? sizeof line->value.measure
+                                                          : RESULTS_TEXT,
+                     "%.*s", (int)value->count, value->text);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (strcmp(member->key, numbers[i].key) == 0)
-            *numbers[i].number = member->number;
-    if (strcmp(member->key, "measure") == 0)
-        copy_text(line->value.measure, sizeof line->value.measure, member->text);
-    const bool count = member->number >= 0 && member->number < 1e9;
-    if (count && strcmp(member->key, "cores") == 0)
-        run->cores = (unsigned)member->number;
-    if (count && strcmp(member->key, "samples") == 0)
-        line->value.samples = (unsigned)member->number;
+        if (value_says(key, numbers[i].key))
+            *numbers[i].number = number;
+    const bool count = number >= 0 && number < 1e9;
+    if (count && value_says(key, "cores"))
+        run->cores = (unsigned)number;
+    if (count && value_says(key, "samples"))
+        line->value.samples = (unsigned)number;
+    return true;
 }
 
 /* The runs of a text come before their values and are numbered from 1. */
-static gordian_status keep_line(struct results *results, struct results_line *line, size_t first,
-                                uint64_t number, gordian_error *error)
+static gordian_status keep_result_line(struct results *results, struct results_line *line,
+                                       size_t first, uint64_t number, gordian_error *error)
 {
     const size_t runs = results->run_count - first;
     if (!line->value.measure[0]) {
         if (line->run_number != (double)(runs + 1))
             return fail_at(error, GORDIAN_STATUS_INPUT, number, 1,
                            "runs are numbered 1, 2, ... and this is number %zu", runs + 1);
-        return add_run(results, &line->run, error);
+        return add_result_run(results, &line->run, error);
     }
     if (!(line->run_number >= 1 && line->run_number <= (double)runs))
         return fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "a value of a run that is not here");
@@ -162,21 +168,29 @@ static gordian_status keep_line(struct results *results, struct results_line *li
                        "a value needs x and y, and is above 0");
     line->value.run = first + (size_t)line->run_number - 1;
     line->value.line = number;
-    return put_value(results, &line->value, error);
+    return put_result_value(results, &line->value, error);
 }
 
-static gordian_status take_line(struct results *results, const char *text, size_t size,
-                                size_t first, uint64_t number, gordian_error *error)
+static gordian_status take_result_line(struct results *results, const char *text, size_t size,
+                                       size_t first, uint64_t number, gordian_error *error)
 {
     struct results_line line = {.value = {.x = NAN, .y = NAN, .value = NAN}, .run_number = NAN};
-    struct flat flat = flat_open(text, size);
-    struct flat_member member;
-    while (flat_next(&flat, &member))
-        take_member(&line, &member);
-    if (flat.why)
-        return fail_at(error, GORDIAN_STATUS_INPUT, number, (uint64_t)(flat.at - text) + 1, "%s",
-                       flat.why);
-    return keep_line(results, &line, first, number, error);
+    const struct value *object = NULL;
+    struct arena arena;
+    arena_init(&arena, &results->memory);
+    const char *copy = arena_text(&arena, text, size);
+    gordian_status status =
+        copy ? json_read(&object, &arena, copy, size, error) : fail_memory(error);
+    if (status != GORDIAN_OK)
+        error->line = number;
+    else if (!value_is(object, VALUE_DICT))
+        status = fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "an object was expected");
+    for (uint32_t i = 0; status == GORDIAN_OK && i < object->count; i++)
+        if (!take_member(&line, object->items[2 * i], object->items[2 * i + 1]))
+            status = fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "neither a text nor a number");
+    arena_free(&arena);
+    TRY(status);
+    return keep_result_line(results, &line, first, number, error);
 }
 
 gordian_status results_read(struct results *results, const char *text, size_t size,
@@ -189,7 +203,7 @@ gordian_status results_read(struct results *results, const char *text, size_t si
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t length = (size_t)((newline ? newline : end) - text);
         if (length > 0)
-            status = take_line(results, text, length, first, number, error);
+            status = take_result_line(results, text, length, first, number, error);
         text += length + 1;
     }
     return status;

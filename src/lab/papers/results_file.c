@@ -1,4 +1,5 @@
 /* Results from and to a file. */
+#include "foundation/base/error.h"
 #include "foundation/base/io/text.h"
 #include "lab/papers/results.h"
 
@@ -20,14 +21,13 @@ gordian_status results_read_file(struct results *results, const char *path, bool
     gordian_source source = gordian_source_fd(&fd);
     gordian_status status = text_read(&text, path, &source, &results->memory, error);
     close(fd);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     status = results_read(results, text.bytes, text.size, error);
     text_free(&text);
     return status;
 }
 
-static gordian_status write_to(struct results *results, int fd, gordian_error *error)
+static gordian_status write_results_to(struct results *results, int fd, gordian_error *error)
 {
     struct output out;
     if (!output_open(&out, fd))
@@ -47,7 +47,7 @@ gordian_status results_write_file(struct results *results, const char *path, gor
     if (fd < 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", beside, strerror(errno));
     gordian_error inner = {0};
-    gordian_status status = write_to(results, fd, &inner);
+    gordian_status status = write_results_to(results, fd, &inner);
     if (close(fd) < 0 && status == GORDIAN_OK)
         status = fail(&inner, GORDIAN_STATUS_IO, "%s", strerror(errno));
     if (status == GORDIAN_OK && rename(beside, path) < 0)

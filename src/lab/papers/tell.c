@@ -1,6 +1,8 @@
 /* What is said about an item, apart from its numbers. */
 #include "lab/papers/print.h"
 
+#include "foundation/base/error.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -135,4 +137,26 @@ void papers_tell_unmeasured(const struct papers *papers, const struct papers_ite
         if (table)
             tell_unmeasured(table, run, &heading, out, line);
     }
+}
+
+gordian_status papers_tell_grids(const struct papers *papers, const struct papers_item *item,
+                                 const struct results *results, bool markdown, struct output *out,
+                                 gordian_error *error)
+{
+    for (int speedups = 0; speedups < 2; speedups++) {
+        struct grid grid;
+        gordian_status status = speedups ? grid_of_speedups(&grid, papers, item, results, error)
+                                         : grid_of_values(&grid, papers, item, results, error);
+        if (status == GORDIAN_OK && grid.rows && markdown) {
+            output_text(out, speedups ? "Speed-ups, old time / new time:\n\n" : "");
+            grid_print_markdown(&grid, out);
+            output_char(out, '\n');
+        } else if (status == GORDIAN_OK && grid.rows) {
+            output_text(out, speedups ? "\nspeed-ups: old time / new time\n" : "\n");
+            grid_print_text(&grid, out);
+        }
+        grid_free(&grid);
+        TRY(status);
+    }
+    return GORDIAN_OK;
 }

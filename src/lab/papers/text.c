@@ -1,6 +1,8 @@
 /* Items as text. */
 #include "lab/papers/print.h"
 
+#include "foundation/base/error.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +35,7 @@ static void print_line(struct output *out, const char *text)
     print_wrapped(out, "  ", text);
 }
 
-static void print_texts(struct output *out, const char *head, const struct papers_texts *texts)
+static void print_text_lines(struct output *out, const char *head, const struct papers_texts *texts)
 {
     if (texts->count == 0)
         return;
@@ -54,7 +56,7 @@ void papers_list_text(const struct papers *papers, struct output *out)
     }
 }
 
-static void print_slips(struct output *out, const struct papers_item *item)
+static void print_slip_lines(struct output *out, const struct papers_item *item)
 {
     if (item->slip_count == 0)
         return;
@@ -68,27 +70,6 @@ static void print_slips(struct output *out, const struct papers_item *item)
             snprintf(mark, sizeof mark, "  * %s, %s: ", slip->point, slip->series);
         print_wrapped(out, mark, slip->text);
     }
-}
-
-static gordian_status print_grids(const struct papers *papers, const struct papers_item *item,
-                                  const struct results *results, struct output *out,
-                                  gordian_error *error)
-{
-    struct grid grid;
-    gordian_status status = grid_of_values(&grid, papers, item, results, error);
-    if (status == GORDIAN_OK && grid.rows) {
-        output_char(out, '\n');
-        grid_print_text(&grid, out);
-    }
-    grid_free(&grid);
-    if (status == GORDIAN_OK)
-        status = grid_of_speedups(&grid, papers, item, results, error);
-    if (status == GORDIAN_OK && grid.rows) {
-        output_text(out, "\nspeed-ups: old time / new time\n");
-        grid_print_text(&grid, out);
-    }
-    grid_free(&grid);
-    return status;
 }
 
 static void print_head(struct output *out, const struct papers_item *item)
@@ -109,18 +90,17 @@ gordian_status papers_item_text(const struct papers *papers, const struct papers
                                 struct output *out, gordian_error *error)
 {
     print_head(out, item);
-    gordian_status status = print_grids(papers, item, results, out, error);
-    if (status != GORDIAN_OK)
-        return status;
+    gordian_status status = papers_tell_grids(papers, item, results, false, out, error);
+    TRY(status);
     if (item->measures.count || item->from.count) {
         output_text(out, "\nmeasured here\n");
         status = papers_tell_sources(papers, item, results, run, out, print_line, error);
     }
     if (run)
         papers_tell_unmeasured(papers, item, run, "\nnot measured in this run\n", out, print_line);
-    print_slips(out, item);
-    print_texts(out, "what differs", &item->differs);
-    print_texts(out, "notes", &item->notes);
-    print_texts(out, "what shows the same here", &item->shows);
+    print_slip_lines(out, item);
+    print_text_lines(out, "what differs", &item->differs);
+    print_text_lines(out, "notes", &item->notes);
+    print_text_lines(out, "what shows the same here", &item->shows);
     return status;
 }

@@ -75,10 +75,9 @@ static gordian_status join_customer(struct customers *customers, uint32_t proces
     customer->id = GORDIAN_NONE;
     customer->count = 0;
     draw_claims(customers, customer);
-    gordian_status status =
-        gordian_bank_add_process(customers->bank, NULL, customer->claims, customer->count,
-                                 &customer->id, NULL, customers->error);
-    return status != GORDIAN_OK ? status : tell_claims(customers, process);
+    TRY(gordian_bank_add_process(customers->bank, NULL, customer->claims, customer->count,
+                                 &customer->id, NULL, customers->error));
+    return tell_claims(customers, process);
 }
 
 /* A process changes its claim; if that would not be safe, the old one stays. */
@@ -89,15 +88,15 @@ static gordian_status change_claim(struct customers *customers, uint32_t process
     draw_claims(customers, customer);
     gordian_status status = gordian_bank_set_claims(customers->bank, customer->id, customer->claims,
                                                     customer->count, answer, customers->error);
-    if (status == GORDIAN_OK)
-        status = tell_claims(customers, process);
+    THEN(status, tell_claims(customers, process));
     if (answer->verdict != GORDIAN_VERDICT_CHANGED)
         *customer = old;
     return status;
 }
 
-static gordian_status tell_event(struct customers *customers, gordian_op op, uint32_t process,
-                                 const gordian_want *wants, size_t count)
+static gordian_status write_customer_event(struct customers *customers, gordian_op op,
+                                           uint32_t process, const gordian_want *wants,
+                                           size_t count)
 {
     gordian_event event = {
         .op = op, .process = process, .to = GORDIAN_NONE, .wants = wants, .want_count = count};
@@ -129,29 +128,10 @@ static gordian_status ask_or_give_back(struct customers *customers, uint32_t pro
         back = !back;
         count = draw_wants(customers, customer, back, wants);
     }
-    gordian_status status = (back ? gordian_bank_release : gordian_bank_request)(
-        customers->bank, customer->id, wants, count, NULL, customers->error);
-    return status != GORDIAN_OK
-               ? status
-               : tell_event(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, process,
-                            wants, count);
-}
-
-static gordian_status leave_customer(struct customers *customers, uint32_t process)
-{
-    gordian_status status =
-        gordian_bank_exit(customers->bank, customers->all[process].id, NULL, customers->error);
-    if (status == GORDIAN_OK)
-        status = tell_event(customers, GORDIAN_OP_EXIT, process, NULL, 0);
-    return status != GORDIAN_OK ? status : join_customer(customers, process);
-}
-
-static gordian_status give_up(struct customers *customers, uint32_t process)
-{
-    gordian_status status =
-        gordian_bank_cancel(customers->bank, customers->all[process].id, NULL, customers->error);
-    return status != GORDIAN_OK ? status
-                                : tell_event(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
+    TRY((back ? gordian_bank_release : gordian_bank_request)(customers->bank, customer->id, wants,
+                                                             count, NULL, customers->error));
+    return write_customer_event(customers, back ? GORDIAN_OP_RELEASE : GORDIAN_OP_REQUEST, process,
+                                wants, count);
 }
 
 /* One step, which is one event unless a claim is changed. */
@@ -163,10 +143,18 @@ static gordian_status step_customer(struct customers *customers, uint64_t *event
     bool gives_up = random_chance(&customers->random, options->cancels);
     bool changes = random_chance(&customers->random, options->changes);
     bool waits = gordian_bank_is_waiting(customers->bank, customers->all[process].id);
-    if (leaves)
-        return ++*events, leave_customer(customers, process);
-    if (waits && gives_up)
-        return ++*events, give_up(customers, process);
+    const uint32_t id = customers->all[process].id;
+    if (leaves) {
+        ++*events;
+        TRY(gordian_bank_exit(customers->bank, id, NULL, customers->error));
+        TRY(write_customer_event(customers, GORDIAN_OP_EXIT, process, NULL, 0));
+        return join_customer(customers, process);
+    }
+    if (waits && gives_up) {
+        ++*events;
+        TRY(gordian_bank_cancel(customers->bank, id, NULL, customers->error));
+        return write_customer_event(customers, GORDIAN_OP_CANCEL, process, NULL, 0);
+    }
     /* Somebody can always go on: that is what the bank is for. */
     while (gordian_bank_is_waiting(customers->bank, customers->all[process].id))
         process = (process + 1) % options->processes;
@@ -216,8 +204,7 @@ gordian_status bank_random(const struct gen_options *options, struct gen_sink *s
                                 : fail_memory(error);
     for (uint32_t r = 0; r < options->resources && status == GORDIAN_OK; r++)
         customers.units[r] = 1 + draw_below(&customers, options->units);
-    if (status == GORDIAN_OK)
-        status = live_customers(&customers);
+    THEN(status, live_customers(&customers));
     gordian_bank_close(customers.bank);
     memory_free(&memory, customers.all);
     memory_free(&memory, customers.units);
@@ -255,7 +242,7 @@ static gordian_status one_of_each(struct rounds *rounds, gordian_op op, uint32_t
 
 /* The one who finishes first takes the last unit, which is safe, and gives it back; the next one
  * asks for it, which is not. */
-static gordian_status take_turns(struct rounds *rounds, uint64_t events)
+static gordian_status take_customer_turns(struct rounds *rounds, uint64_t events)
 {
     uint32_t first = rounds->options->processes - 1;
     for (uint64_t i = 0; i < events; i++) {
@@ -283,8 +270,7 @@ gordian_status bank_rounds(const struct gen_options *options, struct gen_sink *s
                              options->resources, error);
     for (uint32_t p = 0; p < taking && status == GORDIAN_OK; p++)
         status = one_of_each(&rounds, GORDIAN_OP_REQUEST, p);
-    if (status == GORDIAN_OK)
-        status = take_turns(&rounds, options->events - taking);
+    THEN(status, take_customer_turns(&rounds, options->events - taking));
     memory_free(&memory, rounds.wants);
     return status;
 }
@@ -296,8 +282,8 @@ struct taken {
     uint32_t units[3];
 };
 
-static gordian_status request_wants(struct gen_sink *sink, const struct taken *taken,
-                                    gordian_error *error)
+static gordian_status request_customer_wants(struct gen_sink *sink, const struct taken *taken,
+                                             gordian_error *error)
 {
     gordian_want wants[3];
     gordian_event event = {
@@ -328,6 +314,6 @@ gordian_status bank_textbook(const struct gen_options *options, struct gen_sink 
         TRY(sink->claim(sink->context, p, wants, 3, error));
     }
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        TRY(request_wants(sink, &taken[i], error));
+        TRY(request_customer_wants(sink, &taken[i], error));
     return GORDIAN_OK;
 }

@@ -14,7 +14,7 @@ static gordian_status check_written(const struct output *out, gordian_error *err
     return fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));
 }
 
-static void write_heading(const struct gen_options *options, struct output *out)
+static void write_circuit_heading(const struct gen_options *options, struct output *out)
 {
     output_format(out, "// gordian gen %s: seed %llu, %u automata\n", options->kind,
                   (unsigned long long)options->seed, options->processes);
@@ -43,7 +43,7 @@ struct wiring {
 
 /* One part and the names of its ends: all different, and near its place along the names, so that
  * circuits of any size stay loosely knit. */
-static size_t draw_part(struct wiring *wiring, uint32_t place, uint32_t ends[ENDS_MAX])
+static size_t draw_automaton(struct wiring *wiring, uint32_t place, uint32_t ends[ENDS_MAX])
 {
     const uint32_t names = wiring->options->resources;
     const uint32_t window = names < 6 ? names : 6;
@@ -65,11 +65,11 @@ static size_t draw_part(struct wiring *wiring, uint32_t place, uint32_t ends[END
 }
 
 /* Who is taken from and put to: what is only one of them is a port of the whole. */
-static void look_ahead(struct wiring *wiring)
+static void look_ahead_in_circuit(struct wiring *wiring)
 {
     for (uint32_t i = 0; i < wiring->options->processes; i++) {
         uint32_t ends[ENDS_MAX];
-        size_t part = draw_part(wiring, i, ends);
+        size_t part = draw_automaton(wiring, i, ends);
         for (unsigned e = 0; e < parts[part].ins + parts[part].outs; e++)
             bits_set(e < parts[part].ins ? wiring->taken : wiring->put, ends[e]);
     }
@@ -89,7 +89,7 @@ static void write_random(struct wiring *wiring, struct output *out)
     output_text(out, ") {\n");
     for (uint32_t i = 0; i < wiring->options->processes && !out->failure; i++) {
         uint32_t ends[ENDS_MAX];
-        size_t part = draw_part(wiring, i, ends);
+        size_t part = draw_automaton(wiring, i, ends);
         output_format(out, "    %s(", parts[part].name);
         for (unsigned e = 0; e < parts[part].ins + parts[part].outs; e++)
             output_format(out, "%sx%u", e ? ", " : "", ends[e]);
@@ -112,9 +112,9 @@ gordian_status circuit_random(const struct gen_options *options, struct output *
     gordian_status status = wiring.taken && wiring.put ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK) {
         random_seed(&wiring.random, options->seed);
-        look_ahead(&wiring);
+        look_ahead_in_circuit(&wiring);
         random_seed(&wiring.random, options->seed); /* the same again */
-        write_heading(options, out);
+        write_circuit_heading(options, out);
         write_random(&wiring, out);
         status = check_written(out, error);
     }
@@ -129,7 +129,7 @@ gordian_status circuit_chain(const struct gen_options *options, struct output *o
                              gordian_error *error)
 {
     uint32_t count = options->processes;
-    write_heading(options, out);
+    write_circuit_heading(options, out);
     output_format(out,
                   "main(a[0]?, a[%u]!) {\n"
                   "    fifo1(a[i], a[i+1]) | i:<0..%u>\n"
@@ -141,7 +141,7 @@ gordian_status circuit_chain(const struct gen_options *options, struct output *o
 gordian_status circuit_apart(const struct gen_options *options, struct output *out,
                              gordian_error *error)
 {
-    write_heading(options, out);
+    write_circuit_heading(options, out);
     output_format(out,
                   "main(a[1..%u]?, b[1..%u]!) {\n"
                   "    fifo1(a[i], b[i]) | i:<1..%u>\n"
@@ -158,7 +158,7 @@ gordian_status circuit_ring(const struct gen_options *options, struct output *ou
     if (full > count)
         return fail(error, GORDIAN_STATUS_INPUT, "a ring of %llu has no room for %llu units",
                     (unsigned long long)count, (unsigned long long)full);
-    write_heading(options, out);
+    write_circuit_heading(options, out);
     output_text(out, "main() {\n");
     for (uint64_t i = 0; i < count && !out->failure; i++) {
         bool is_full = (i + 1) * full / count > i * full / count;
@@ -173,7 +173,7 @@ gordian_status circuit_dining(const struct gen_options *options, struct output *
                               gordian_error *error)
 {
     uint32_t count = options->processes;
-    write_heading(options, out);
+    write_circuit_heading(options, out);
     output_text(out, "philosopher(tl!, tr!, fl!, fr!) {\n"
                      "    #CA\n"
                      "    thinks* -> left   : {tl}\n"

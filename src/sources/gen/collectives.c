@@ -22,8 +22,8 @@ static bool write_truth(const struct gen_job *job, uint32_t rank, bool json, str
 }
 
 /* A file of the folder; one that has nothing in it is not made. */
-static gordian_status write_file(const struct gen_job *job, const char *path, uint32_t rank,
-                                 bool json, write_piece *piece, gordian_error *error)
+static gordian_status write_dump_file(const struct gen_job *job, const char *path, uint32_t rank,
+                                      bool json, write_piece *piece, gordian_error *error)
 {
     struct output out;
     if (!output_open(&out, OUTPUT_MEMORY))
@@ -55,10 +55,10 @@ static gordian_status write_dumps(const struct gen_job *job, const struct gen_op
     for (uint32_t r = 0; r < job->ranks && status == GORDIAN_OK; r++) {
         snprintf(path, sizeof path, "%s/dump_%u%s", options->folder, r,
                  options->json ? ".json" : "");
-        status = write_file(job, path, r, options->json, gen_job_dump, error);
+        status = write_dump_file(job, path, r, options->json, gen_job_dump, error);
     }
     snprintf(path, sizeof path, "%s/truth", options->folder);
-    return status == GORDIAN_OK ? write_file(job, path, 0, false, write_truth, error) : status;
+    return status == GORDIAN_OK ? write_dump_file(job, path, 0, false, write_truth, error) : status;
 }
 
 gordian_status job_collectives(const struct gen_options *options, struct output *out,

@@ -72,9 +72,15 @@ void gen_options_init(struct gen_options *options)
     *options = (struct gen_options){.kind = "random", .seed = 1, .contention = DEFAULT_CONTENTION};
 }
 
+struct gen_options gen_options_of(const char *kind, uint64_t seed, uint32_t processes)
+{
+    return (struct gen_options){
+        .kind = kind, .seed = seed, .processes = processes, .contention = DEFAULT_CONTENTION};
+}
+
 /* ------------------------------------------------------------------ options */
 
-static const struct gen_kind *find_kind(const char *name)
+static const struct gen_kind *find_gen_kind(const char *name)
 {
     for (const struct gen_kind *kind = gen_kinds; kind->name; kind++)
         if (name && strcmp(kind->name, name) == 0)
@@ -143,8 +149,8 @@ static gordian_status check_order(const struct gen_kind *kind, const char *order
     return GORDIAN_OK;
 }
 
-static gordian_status check_options(const struct gen_kind *kind, const struct gen_options *o,
-                                    gordian_error *error)
+static gordian_status check_gen_options(const struct gen_kind *kind, const struct gen_options *o,
+                                        gordian_error *error)
 {
     const uint64_t ids = INT32_MAX;
     const struct checked_option options[] = {
@@ -179,10 +185,10 @@ static gordian_status check_options(const struct gen_kind *kind, const struct ge
 static gordian_status resolve_options(const struct gen_options *given, struct gen_options *options,
                                       const struct gen_kind **found, gordian_error *error)
 {
-    const struct gen_kind *kind = find_kind(given->kind);
+    const struct gen_kind *kind = find_gen_kind(given->kind);
     if (!kind)
         return unknown_kind(given->kind, error);
-    TRY(check_options(kind, given, error));
+    TRY(check_gen_options(kind, given, error));
     *options = *given;
     if (!options->processes)
         options->processes = kind->processes;
@@ -227,14 +233,15 @@ static gordian_status text_status(const struct output *out, gordian_error *error
     return fail(error, GORDIAN_STATUS_IO, "cannot write: %s", strerror(out->failure));
 }
 
-static void put_name(struct output *out, const char *prefix, uint32_t id)
+static void put_numbered_name(struct output *out, const char *prefix, uint32_t id)
 {
     output_text(out, prefix);
     output_u64(out, id);
 }
 
-static gordian_status text_begin(void *context, uint32_t processes, uint32_t resources,
-                                 const uint64_t *units, uint64_t units_each, gordian_error *error)
+static gordian_status text_sink_begin(void *context, uint32_t processes, uint32_t resources,
+                                      const uint64_t *units, uint64_t units_each,
+                                      gordian_error *error)
 {
     struct text_sink *text = context;
     struct output *out = text->out;
@@ -243,7 +250,7 @@ static gordian_status text_begin(void *context, uint32_t processes, uint32_t res
     for (uint32_t q = 0; q < resources && !out->failure; q++) {
         uint64_t count = units ? units[q] : units_each;
         output_text(out, "resource ");
-        put_name(out, text->kind->resource, q);
+        put_numbered_name(out, text->kind->resource, q);
         if (count != 1) {
             output_char(out, ' ');
             output_u64(out, count);
@@ -256,7 +263,7 @@ static gordian_status text_begin(void *context, uint32_t processes, uint32_t res
 static void put_want(const struct text_sink *text, uint32_t resource, uint64_t units)
 {
     output_char(text->out, ' ');
-    put_name(text->out, text->kind->resource, resource);
+    put_numbered_name(text->out, text->kind->resource, resource);
     if (units != 1) {
         output_char(text->out, '=');
         output_u64(text->out, units);
@@ -269,17 +276,18 @@ static void put_awaited(const struct text_sink *text, const gordian_event *event
         output_text(text->out, " any of");
     for (size_t i = 0; i < event->want_count; i++) {
         output_char(text->out, ' ');
-        put_name(text->out, text->kind->process, event->wants[i].resource);
+        put_numbered_name(text->out, text->kind->process, event->wants[i].resource);
     }
 }
 
-static gordian_status text_event(void *context, const gordian_event *event, gordian_error *error)
+static gordian_status text_sink_event(void *context, const gordian_event *event,
+                                      gordian_error *error)
 {
     struct text_sink *text = context;
     struct output *out = text->out;
     output_text(out, gordian_op_text(event->op));
     output_char(out, ' ');
-    put_name(out, text->kind->process, event->process);
+    put_numbered_name(out, text->kind->process, event->process);
     if (event->op == GORDIAN_OP_AWAIT)
         put_awaited(text, event);
     else if (event->wants)
@@ -289,21 +297,21 @@ static gordian_status text_event(void *context, const gordian_event *event, gord
         put_want(text, event->resource, event->units);
     if (event->op == GORDIAN_OP_RELEASE && event->to != GORDIAN_NONE) {
         output_text(out, " to ");
-        put_name(out, text->kind->process, event->to);
+        put_numbered_name(out, text->kind->process, event->to);
     }
     output_char(out, '\n');
     return text_status(out, error);
 }
 
-static gordian_status text_claim(void *context, uint32_t process, const gordian_want *claims,
-                                 size_t count, gordian_error *error)
+static gordian_status text_sink_claim(void *context, uint32_t process, const gordian_want *claims,
+                                      size_t count, gordian_error *error)
 {
     struct text_sink *text = context;
     output_text(text->out, "process ");
-    put_name(text->out, text->kind->process, process);
+    put_numbered_name(text->out, text->kind->process, process);
     for (size_t i = 0; i < count; i++) {
         output_char(text->out, ' ');
-        put_name(text->out, text->kind->resource, claims[i].resource);
+        put_numbered_name(text->out, text->kind->resource, claims[i].resource);
         output_char(text->out, '=');
         output_u64(text->out, claims[i].units);
     }
@@ -319,7 +327,7 @@ gordian_status gen_write(const struct gen_options *options, struct output *out,
     TRY(resolve_options(options, &resolved, &text.kind, error));
     if (text.kind->write && !(text.kind->stream && resolved.snapshot))
         return text.kind->write(&resolved, out, error);
-    struct gen_sink sink = {&text, text_begin, text_event, text_claim};
+    struct gen_sink sink = {&text, text_sink_begin, text_sink_event, text_sink_claim};
     return text.kind->stream(&resolved, &sink, error);
 }
 

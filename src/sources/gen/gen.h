@@ -50,6 +50,7 @@ struct gen_options {
 
 /* Every option at its default: kind "random", seed 1. */
 void gen_options_init(struct gen_options *options);
+struct gen_options gen_options_of(const char *kind, uint64_t seed, uint32_t processes);
 
 struct gen_sink;
 

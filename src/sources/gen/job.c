@@ -199,14 +199,10 @@ gordian_status gen_job_open(struct gen_job **out, const struct gen_options *opti
     job->batches = options->seed % 4 != 2;
     job->coalesces = options->seed % 4 == 3;
     gordian_status status = choose_fault(job, options->fault, error);
-    if (status == GORDIAN_OK)
-        status = choose_sizes(job, options, error);
-    if (status == GORDIAN_OK)
-        status = check_room(job, error);
-    if (status == GORDIAN_OK)
-        status = plan_job(job, error);
-    if (status == GORDIAN_OK)
-        status = run_fault(job, error);
+    THEN(status, choose_sizes(job, options, error));
+    THEN(status, check_room(job, error));
+    THEN(status, plan_job(job, error));
+    THEN(status, run_fault(job, error));
     if (status == GORDIAN_OK)
         *out = job;
     else

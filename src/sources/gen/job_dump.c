@@ -41,7 +41,7 @@ static void put_comma(struct dump *dump)
     dump->comma = true;
 }
 
-static void put_open(struct dump *dump, bool list)
+static void open_dump_list(struct dump *dump, bool list)
 {
     put_comma(dump);
     dump->comma = false;
@@ -81,7 +81,7 @@ static void put_pickled(struct dump *dump, const char *text)
 }
 
 /* Texts of dumps have nothing that JSON would escape. */
-static void put_text(struct dump *dump, const char *text)
+static void put_dump_text(struct dump *dump, const char *text)
 {
     put_comma(dump);
     if (dump->json)
@@ -92,10 +92,22 @@ static void put_text(struct dump *dump, const char *text)
 
 static void put_key(struct dump *dump, const char *key)
 {
-    put_text(dump, key);
+    put_dump_text(dump, key);
     if (dump->json)
         output_char(dump->out, ':');
     dump->comma = false;
+}
+
+static void put_key_open(struct dump *dump, const char *key, bool list)
+{
+    put_key(dump, key);
+    open_dump_list(dump, list);
+}
+
+static void put_key_text(struct dump *dump, const char *key, const char *text)
+{
+    put_key(dump, key);
+    put_dump_text(dump, text);
 }
 
 static void put_number(struct dump *dump, int64_t number)
@@ -116,7 +128,7 @@ static void put_number(struct dump *dump, int64_t number)
     }
 }
 
-static void put_word(struct dump *dump, const char *json, unsigned opcode)
+static void put_dump_word(struct dump *dump, const char *json, unsigned opcode)
 {
     put_comma(dump);
     if (dump->json)
@@ -125,9 +137,10 @@ static void put_word(struct dump *dump, const char *json, unsigned opcode)
         put_byte(dump, opcode);
 }
 
-static void put_truth(struct dump *dump, bool truth)
+static void put_truth(struct dump *dump, const char *key, bool truth)
 {
-    put_word(dump, truth ? "true" : "false", truth ? 0x88 : 0x89);
+    put_key(dump, key);
+    put_dump_word(dump, truth ? "true" : "false", truth ? 0x88 : 0x89);
 }
 
 static void put_pair(struct dump *dump, const char *key, int64_t number)
@@ -170,25 +183,21 @@ static void put_ranks(struct dump *dump, enum group_kind kind, uint32_t group)
     }
     output_text(&text, "]");
     output_char(&text, '\0');
-    put_text(dump, text.failure ? "" : text.buffer);
+    put_dump_text(dump, text.failure ? "" : text.buffer);
     output_close(&text);
 }
 
 static void put_groups(struct dump *dump, uint32_t rank)
 {
-    put_key(dump, "pg_config");
-    put_open(dump, false);
+    put_key_open(dump, "pg_config", false);
     for (unsigned i = 0; i < GROUP_KINDS; i++) {
         char name[16];
         if (!kind_is_there(dump->job, (enum group_kind)i))
             continue;
         group_name(dump->job, (enum group_kind)i, rank, name, sizeof name);
-        put_key(dump, name);
-        put_open(dump, false);
-        put_key(dump, "name");
-        put_text(dump, name);
-        put_key(dump, "desc");
-        put_text(dump, kind_names[i]);
+        put_key_open(dump, name, false);
+        put_key_text(dump, "name", name);
+        put_key_text(dump, "desc", kind_names[i]);
         put_key(dump, "ranks");
         put_ranks(dump, (enum group_kind)i, job_group(dump->job, (enum group_kind)i, rank));
         put_shut(dump, false);
@@ -214,7 +223,7 @@ static void put_status(struct dump *dump, uint32_t rank, enum group_kind kind)
     }
     if (queued >= 0 && completed < 0)
         completed = job->base;
-    put_open(dump, false);
+    open_dump_list(dump, false);
     put_pair(dump, "last_enqueued_collective", queued);
     put_pair(dump, "last_started_collective", -1);
     put_pair(dump, "last_completed_collective", completed);
@@ -223,8 +232,7 @@ static void put_status(struct dump *dump, uint32_t rank, enum group_kind kind)
 
 static void put_statuses(struct dump *dump, uint32_t rank)
 {
-    put_key(dump, "pg_status");
-    put_open(dump, false);
+    put_key_open(dump, "pg_status", false);
     for (unsigned i = 0; i < GROUP_KINDS; i++) {
         char id[16];
         if (!kind_is_there(dump->job, (enum group_kind)i))
@@ -279,22 +287,15 @@ static uint32_t size_of(const struct gen_job *job, uint32_t rank, const struct c
 
 static void put_sizes(struct dump *dump, const char *sizes, const char *types, uint32_t elements)
 {
-    put_key(dump, sizes);
-    put_open(dump, true);
-    put_open(dump, true);
+    put_key_open(dump, sizes, true);
+    open_dump_list(dump, true);
     put_number(dump, elements / 1024);
     put_number(dump, 1024);
     put_shut(dump, true);
     put_shut(dump, true);
-    put_key(dump, types);
-    put_open(dump, true);
-    put_text(dump, "BFloat16");
+    put_key_open(dump, types, true);
+    put_dump_text(dump, "BFloat16");
     put_shut(dump, true);
-}
-
-static uint64_t created_at(const struct gen_job *job, uint32_t rank, uint32_t index)
-{
-    return STARTED_AT + (uint64_t)(job->base + index) * 1000000 + rank % 1000 * 100;
 }
 
 /* Which entry of a call it is. The calls of a coalesced group leave a member each, which never
@@ -319,38 +320,39 @@ static uint8_t entry_progress(const struct gen_job *job, uint32_t rank, uint32_t
     return state;
 }
 
+/* 0: it is not known. */
+static void put_time(struct dump *dump, const char *key, uint64_t ns)
+{
+    put_key(dump, key);
+    if (ns)
+        put_number(dump, (int64_t)ns);
+    else
+        put_dump_word(dump, "null", 'N');
+}
+
 static void put_progress(struct dump *dump, uint32_t rank, uint32_t index, enum part part)
 {
     uint8_t state = entry_progress(dump->job, rank, index, part);
     bool started = state != CALL_STATE_NONE && dump->job->timed;
-    uint64_t created = created_at(dump->job, rank, index);
-    put_key(dump, "state");
-    put_text(dump, state == CALL_STATE_DONE ? "completed" : started ? "started" : "scheduled");
+    uint64_t created =
+        STARTED_AT + (uint64_t)(dump->job->base + index) * 1000000 + rank % 1000 * 100;
+    put_key_text(dump, "state",
+                 state == CALL_STATE_DONE ? "completed"
+                 : started                ? "started"
+                                          : "scheduled");
     put_pair(dump, "time_created_ns", (int64_t)created);
-    put_key(dump, "time_discovered_started_ns");
-    if (started)
-        put_number(dump, (int64_t)created + 1000);
-    else
-        put_word(dump, "null", 'N');
-    put_key(dump, "time_discovered_completed_ns");
-    if (state == CALL_STATE_DONE)
-        put_number(dump, (int64_t)created + 2000);
-    else
-        put_word(dump, "null", 'N');
-    put_key(dump, "retired");
-    put_truth(dump, state == CALL_STATE_DONE);
+    put_time(dump, "time_discovered_started_ns", started ? created + 1000 : 0);
+    put_time(dump, "time_discovered_completed_ns", state == CALL_STATE_DONE ? created + 2000 : 0);
+    put_truth(dump, "retired", state == CALL_STATE_DONE);
     put_pair(dump, "timeout_ms", 600000);
 }
 
 static void put_frames(struct dump *dump, const struct call_plan *plan)
 {
-    put_key(dump, "frames");
-    put_open(dump, true);
-    put_open(dump, false);
-    put_key(dump, "name");
-    put_text(dump, call_is_p2p(plan) ? "exchange" : "forward");
-    put_key(dump, "filename");
-    put_text(dump, "/job/train.py");
+    put_key_open(dump, "frames", true);
+    open_dump_list(dump, false);
+    put_key_text(dump, "name", call_is_p2p(plan) ? "exchange" : "forward");
+    put_key_text(dump, "filename", "/job/train.py");
     put_pair(dump, "line", 10 + 7 * plan->call);
     put_shut(dump, false);
     put_shut(dump, true);
@@ -358,8 +360,7 @@ static void put_frames(struct dump *dump, const struct call_plan *plan)
 
 static void put_nothing(struct dump *dump, const char *key)
 {
-    put_key(dump, key);
-    put_open(dump, true);
+    put_key_open(dump, key, true);
     put_shut(dump, true);
 }
 
@@ -377,84 +378,71 @@ static void put_tensors(struct dump *dump, uint32_t rank, const struct call_plan
     put_sizes(dump, "output_sizes", "output_dtypes", size_of(dump->job, rank, plan, true));
 }
 
-static void put_entry(struct dump *dump, uint32_t rank, uint32_t index, enum part part,
-                      uint32_t record)
+static void put_dump_entry(struct dump *dump, uint32_t rank, uint32_t index, enum part part,
+                           uint32_t record)
 {
     const struct gen_job *job = dump->job;
     const struct call_plan plan = call_made(job, rank, index);
     bool p2p = call_is_p2p(&plan);
     char text[48];
-    put_open(dump, false);
+    open_dump_list(dump, false);
     put_pair(dump, "record_id", (int64_t)job->base + record);
     put_pair(dump, "pg_id", plan.kind);
-    put_key(dump, "process_group");
-    put_open(dump, true);
+    put_key_open(dump, "process_group", true);
     group_name(job, plan.kind, rank, text, sizeof text);
-    put_text(dump, text);
-    put_text(dump, kind_names[plan.kind]);
+    put_dump_text(dump, text);
+    put_dump_text(dump, kind_names[plan.kind]);
     put_shut(dump, true);
     put_pair(dump, "collective_seq_id", (int64_t)job->base + (p2p ? 0 : plan.sequence));
     put_pair(dump, "p2p_seq_id", p2p ? (int64_t)job->base + plan.sequence : 0);
     put_pair(dump, "op_id", (int64_t)job->base + plan.sequence);
     put_key(dump, "profiling_name");
     profiling_name(job, rank, &plan, text, sizeof text);
-    put_text(dump, part == PART_CLOSING ? "nccl:coalesced" : text);
+    put_dump_text(dump, part == PART_CLOSING ? "nccl:coalesced" : text);
     put_tensors(dump, rank, &plan, part);
     put_progress(dump, rank, index, part);
-    put_key(dump, "is_p2p");
-    put_truth(dump, p2p);
+    put_truth(dump, "is_p2p", p2p);
     if (job->frames)
         put_frames(dump, &plan);
     put_shut(dump, false);
 }
 
-static bool joins_previous(const struct gen_job *job, uint32_t rank, uint32_t index)
-{
-    return index < stage_of(job, rank)->count &&
-           job_call(job, rank, index)->batch != job_index(job, rank, index);
-}
-
-static bool is_coalesced(const struct gen_job *job, uint32_t rank, uint32_t index)
-{
-    const struct call_plan *plan = job_call(job, rank, index);
-    if (call_is_p2p(plan))
-        return job->batches;
-    return job->coalesces && plan->kind == GROUP_DATA && plan->call == CALL_ALL_GATHER;
-}
-
 /* The entries of a call, in their order; how many there are. A coalesced collective has two
  * members. */
-static uint32_t list_parts(const struct gen_job *job, uint32_t rank, uint32_t index,
-                           enum part parts[3])
+static uint32_t list_entry_parts(const struct gen_job *job, uint32_t rank, uint32_t index,
+                                 enum part parts[3])
 {
     uint32_t count = 0;
     if (job_skips(job, rank, index))
         return 0;
-    bool coalesced = is_coalesced(job, rank, index);
+    const struct call_plan *plan = job_call(job, rank, index);
+    bool coalesced = call_is_p2p(plan) ? job->batches
+                                       : job->coalesces && plan->kind == GROUP_DATA &&
+                                             plan->call == CALL_ALL_GATHER;
     parts[count++] = coalesced ? PART_MEMBER : PART_ALONE;
-    if (coalesced && !call_is_p2p(job_call(job, rank, index)))
+    if (coalesced && !call_is_p2p(plan))
         parts[count++] = PART_MEMBER;
-    if (coalesced && !joins_previous(job, rank, index + 1))
+    if (coalesced && (index + 1 >= stage_of(job, rank)->count ||
+                      job_call(job, rank, index + 1)->batch == job_index(job, rank, index + 1)))
         parts[count++] = PART_CLOSING;
     return count;
 }
 
 /* A recorder keeps so many of the latest; a dump may leave out what was completed. */
-static void put_entries(struct dump *dump, uint32_t rank)
+static void put_dump_entries(struct dump *dump, uint32_t rank)
 {
     const struct gen_job *job = dump->job;
     enum part parts[3];
     uint32_t made = 0, record = 0;
     for (uint32_t i = 0; i < job->hosts[rank]; i++)
-        made += list_parts(job, rank, i, parts);
-    put_key(dump, "entries");
-    put_open(dump, true);
+        made += list_entry_parts(job, rank, i, parts);
+    put_key_open(dump, "entries", true);
     for (uint32_t i = 0; i < job->hosts[rank]; i++) {
-        uint32_t count = list_parts(job, rank, i, parts);
+        uint32_t count = list_entry_parts(job, rank, i, parts);
         for (uint32_t j = 0; j < count; j++, record++)
             if (made - record <= job->keep &&
                 !(job->active && entry_progress(job, rank, i, parts[j]) == CALL_STATE_DONE))
-                put_entry(dump, rank, i, parts[j], record);
+                put_dump_entry(dump, rank, i, parts[j], record);
     }
     put_shut(dump, true);
 }
@@ -469,14 +457,12 @@ bool gen_job_dump(const struct gen_job *job, uint32_t rank, bool json, struct ou
         put_byte(&dump, 0x80);
         put_byte(&dump, 2);
     }
-    put_open(&dump, false);
-    put_key(&dump, "version");
-    put_text(&dump, "2.9");
-    put_key(&dump, "nccl_version");
-    put_text(&dump, "2.27.3");
+    open_dump_list(&dump, false);
+    put_key_text(&dump, "version", "2.9");
+    put_key_text(&dump, "nccl_version", "2.27.3");
     put_groups(&dump, rank);
     put_statuses(&dump, rank);
-    put_entries(&dump, rank);
+    put_dump_entries(&dump, rank);
     put_shut(&dump, false);
     if (!json)
         put_byte(&dump, '.');

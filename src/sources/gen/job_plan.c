@@ -121,7 +121,7 @@ static void write_both(struct writer *writer, int toward)
     write_transfer(writer, second, toward, written && writer->job->batches);
 }
 
-static void write_step(struct writer *writer)
+static void plan_step(struct writer *writer)
 {
     uint32_t ahead = writer->job->pipeline - 1 - writer->place;
     uint32_t warm = ahead < MICROBATCHES ? ahead : MICROBATCHES, steady = MICROBATCHES - warm;
@@ -189,7 +189,7 @@ gordian_status plan_job(struct gen_job *job, gordian_error *error)
         for (uint32_t i = 0; i < STEPS; i++) {
             if (i > 0)
                 write_ring(&writer);
-            write_step(&writer);
+            plan_step(&writer);
         }
         if (writer.failed)
             return fail_memory(error);

@@ -132,14 +132,6 @@ struct outlook {
     uint32_t ways[2]; /* the same for operations with the next stage, and with the one before */
 };
 
-static void see_call(struct outlook *outlook, const struct call_plan *plan, uint32_t batch)
-{
-    if (plan->call != CALL_SEND && outlook->blocked > batch)
-        outlook->blocked = batch;
-    if (call_is_p2p(plan) && outlook->ways[plan->toward < 0] > batch)
-        outlook->ways[plan->toward < 0] = batch;
-}
-
 /* Starts what can start; true: something did. */
 static bool move_device(struct gen_job *job, uint32_t rank)
 {
@@ -159,17 +151,14 @@ static bool move_device(struct gen_job *job, uint32_t rank)
             start_call(job, rank, i);
             moved = true;
         }
-        if (*job_state(job, rank, i) != CALL_STATE_DONE)
-            see_call(&outlook, plan, batch);
+        if (*job_state(job, rank, i) != CALL_STATE_DONE) {
+            if (plan->call != CALL_SEND && outlook.blocked > batch)
+                outlook.blocked = batch;
+            if (call_is_p2p(plan) && outlook.ways[plan->toward < 0] > batch)
+                outlook.ways[plan->toward < 0] = batch;
+        }
     }
     return moved;
-}
-
-static void move_rank(struct gen_job *job, uint32_t rank)
-{
-    do
-        move_host(job, rank);
-    while (move_device(job, rank));
 }
 
 /* ------------------------------------------------------------------ the truth */
@@ -207,29 +196,20 @@ static bool needs_victim(const struct gen_job *job, uint32_t rank, uint32_t vict
     return false;
 }
 
-/* Is nothing but sends in flight before it? */
-static bool is_clear_before(const struct gen_job *job, uint32_t rank, uint32_t index)
-{
-    for (uint32_t i = job->lows[rank]; i < index; i++)
-        if (in_flight_at(job, rank, i) && job_call(job, rank, i)->call != CALL_SEND)
-            return false;
-    return true;
-}
-
-/* All others have begun what the victim's device has not: only then it can be told. */
-static bool is_unbegun(const struct gen_job *job, uint32_t victim, uint32_t at)
-{
-    enum group_kind kind = job_call(job, victim, at)->kind;
-    return job->hosts[victim] > at && is_clear_before(job, victim, at) &&
-           job->arrived[kind][job_group(job, kind, victim)] + 1 == job_members(job, kind);
-}
-
 /* Has the victim come to where it goes wrong, and does somebody wait for it? */
 static bool is_culprit(const struct gen_job *job, uint32_t which)
 {
     uint32_t victim = job->victims[which], at = job->at[which];
-    if (job->fault == FAULT_STUCK && job->unbegun)
-        return is_unbegun(job, victim, at);
+    if (job->fault == FAULT_STUCK && job->unbegun) {
+        /* All others have begun what the victim's device has not, and nothing but sends is in
+         * flight before it: only then it can be told. */
+        enum group_kind kind = job_call(job, victim, at)->kind;
+        for (uint32_t i = job->lows[victim]; i < at; i++)
+            if (in_flight_at(job, victim, i) && job_call(job, victim, i)->call != CALL_SEND)
+                return false;
+        return job->hosts[victim] > at &&
+               job->arrived[kind][job_group(job, kind, victim)] + 1 == job_members(job, kind);
+    }
     if (job->fault != FAULT_ABSENT && job->fault != FAULT_SILENT)
         return job->reached[which];
     if (job->fault == FAULT_ABSENT && (job->hosts[victim] != at || job->pending[victim]))
@@ -238,14 +218,6 @@ static bool is_culprit(const struct gen_job *job, uint32_t which)
         if (r != victim && job->pending[r] && needs_victim(job, r, victim))
             return true;
     return false;
-}
-
-static bool all_done(const struct gen_job *job)
-{
-    for (uint32_t r = 0; r < job->ranks; r++)
-        if (job->pending[r] || job->hosts[r] < stage_of(job, r)->count)
-            return false;
-    return true;
 }
 
 /* Has it sent to a rank that has not queued the receive? */
@@ -268,7 +240,7 @@ static bool looks_waiting(const struct gen_job *job, uint32_t which)
            sends_unreceived(job, victim, other) && !sends_unreceived(job, other, victim);
 }
 
-static void list_culprits(struct gen_job *job)
+static void list_job_culprits(struct gen_job *job)
 {
     struct job_truth *truth = &job->truth;
     for (uint32_t i = 0; i < job->victim_count; i++)
@@ -291,23 +263,24 @@ static void find_truth(struct gen_job *job)
         return;
     case FAULT_ORDER:
     case FAULT_RING:
-        truth->cycles = !all_done(job);
+        for (uint32_t r = 0; r < job->ranks; r++)
+            truth->cycles |= job->pending[r] || job->hosts[r] < stage_of(job, r)->count;
         truth->odd = job->victims[0];
         return;
     case FAULT_OPERATION:
     case FAULT_SIZE:
         truth->odd = job->victims[0];
-        list_culprits(job);
+        list_job_culprits(job);
         truth->mismatches = truth->culprit_count;
         return;
     default:
-        list_culprits(job);
+        list_job_culprits(job);
     }
 }
 
 /* ------------------------------------------------------------------ the run */
 
-static gordian_status open_run(struct gen_job *job, gordian_error *error)
+static gordian_status open_job_run(struct gen_job *job, gordian_error *error)
 {
     size_t ranks = job->ranks;
     job->states = memory_zeroed(&job->memory, ranks * job->length);
@@ -329,13 +302,15 @@ static gordian_status open_run(struct gen_job *job, gordian_error *error)
 
 gordian_status run_job(struct gen_job *job, gordian_error *error)
 {
-    TRY(open_run(job, error));
+    TRY(open_job_run(job, error));
     for (uint32_t r = job->ranks; r-- > 0;)
         push_rank(job, r);
     while (job->work_count) {
         uint32_t rank = job->work[--job->work_count];
         job->at_work[rank] = false;
-        move_rank(job, rank);
+        do
+            move_host(job, rank);
+        while (move_device(job, rank));
     }
     find_truth(job);
     return GORDIAN_OK;

@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------ who runs */
 
-static void move_to(struct life *life, uint32_t process, uint32_t place)
+static void move_life_to(struct life *life, uint32_t process, uint32_t place)
 {
     uint32_t other = life->order[place], from = life->place[process];
     life->order[place] = process;
@@ -21,12 +21,12 @@ static void set_running(struct life *life, uint32_t process, bool runs)
 {
     bool ran = life->place[process] < life->running;
     if (runs && !ran)
-        move_to(life, process, life->running++);
+        move_life_to(life, process, life->running++);
     else if (!runs && ran)
-        move_to(life, process, --life->running);
+        move_life_to(life, process, --life->running);
 }
 
-static uint32_t draw_node(struct life *life, uint32_t first, uint32_t count)
+static uint32_t draw_life_node(struct life *life, uint32_t first, uint32_t count)
 {
     return life->order[first + random_below(&life->random, count)];
 }
@@ -42,7 +42,7 @@ void life_request(gordian_event *event, uint32_t process, uint32_t resource, uin
                              .units = units};
 }
 
-static int by_resource(const void *left, const void *right)
+static int by_want_resource(const void *left, const void *right)
 {
     const gordian_edge *a = left, *b = right;
     return a->resource < b->resource ? -1 : a->resource > b->resource;
@@ -54,7 +54,7 @@ size_t life_holdings(const struct life *life, uint32_t process, gordian_edge *ed
     if (count > LIFE_HELD_MAX)
         count = LIFE_HELD_MAX;
     /* The system's order is its own business: a seed must not depend on it. */
-    qsort(edges, count, sizeof *edges, by_resource);
+    qsort(edges, count, sizeof *edges, by_want_resource);
     return count;
 }
 
@@ -124,12 +124,11 @@ static gordian_status feed_event(struct life *life, const gordian_event *event,
 }
 
 /* Feeds and emits one event; if it closes a deadlock that is not to stay, its cancel too. */
-static gordian_status apply_event(struct life *life, const gordian_event *event)
+static gordian_status apply_life_event(struct life *life, const gordian_event *event)
 {
     gordian_result result;
     gordian_status status = feed_event(life, event, &result);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     bool stuck =
         result.outcome == GORDIAN_OUTCOME_DEADLOCK || result.outcome == GORDIAN_OUTCOME_DOOMED;
     bool undo = stuck && !random_chance(&life->random, life->options->deadlocks);
@@ -144,10 +143,10 @@ static gordian_status apply_event(struct life *life, const gordian_event *event)
     return status != GORDIAN_OK || hidden ? status : emit_event(life, &cancel);
 }
 
-static gordian_status end_wait(struct life *life, gordian_op op, uint32_t process)
+static gordian_status end_life_wait(struct life *life, gordian_op op, uint32_t process)
 {
     gordian_event event = {.op = op, .process = process, .to = GORDIAN_NONE};
-    return apply_event(life, &event);
+    return apply_life_event(life, &event);
 }
 
 static gordian_status step_life(struct life *life)
@@ -159,22 +158,22 @@ static gordian_status step_life(struct life *life)
         return GORDIAN_OK;
     }
     if (life->running == 0)
-        return end_wait(life, options->exits ? GORDIAN_OP_EXIT : GORDIAN_OP_CANCEL,
-                        draw_node(life, 0, count));
+        return end_life_wait(life, options->exits ? GORDIAN_OP_EXIT : GORDIAN_OP_CANCEL,
+                             draw_life_node(life, 0, count));
     if (options->exits && random_chance(&life->random, options->exits)) {
-        uint32_t process = draw_node(life, 0, count);
+        uint32_t process = draw_life_node(life, 0, count);
         gordian_edge edge;
         /* One with an edge has been seen before, so its exit is valid in a trace. */
         if (gordian_is_waiting(life->system, process) ||
             gordian_holdings(life->system, process, &edge, 1))
-            return end_wait(life, GORDIAN_OP_EXIT, process);
+            return end_life_wait(life, GORDIAN_OP_EXIT, process);
     }
     if (life->running < count && options->cancels && random_chance(&life->random, options->cancels))
-        return end_wait(life, GORDIAN_OP_CANCEL,
-                        draw_node(life, life->running, count - life->running));
+        return end_life_wait(life, GORDIAN_OP_CANCEL,
+                             draw_life_node(life, life->running, count - life->running));
     gordian_event event;
-    life->rules->next(life, draw_node(life, 0, life->running), &event);
-    return apply_event(life, &event);
+    life->rules->next(life, draw_life_node(life, 0, life->running), &event);
+    return apply_life_event(life, &event);
 }
 
 /* ------------------------------------------------------------------ snapshot */
@@ -198,7 +197,7 @@ static gordian_status dump_wait(struct life *life, uint32_t process)
     size_t count = gordian_pending(life->system, process, edges, LIFE_WANTS_MAX);
     if (count == 0)
         return GORDIAN_OK;
-    qsort(edges, count, sizeof *edges, by_resource);
+    qsort(edges, count, sizeof *edges, by_want_resource);
     gordian_event event;
     life_request(&event, process, edges[0].resource, edges[0].units);
     event.op = GORDIAN_OP_WAIT;
@@ -228,14 +227,13 @@ static gordian_status life_open(struct life *life)
     gordian_options wanted;
     gordian_options_init(&wanted);
     wanted.engine = "sparse";
-    gordian_status status = gordian_open(&life->system, &wanted, life->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_open(&life->system, &wanted, life->error));
     life->order = memory_alloc(&life->memory, options->processes * sizeof *life->order);
     life->place = memory_alloc(&life->memory, options->processes * sizeof *life->place);
     if (!life->order || !life->place)
         return fail_memory(life->error);
-    status = gordian_reserve(life->system, options->processes, options->resources, life->error);
+    gordian_status status =
+        gordian_reserve(life->system, options->processes, options->resources, life->error);
     uint32_t id;
     for (uint32_t q = 0; q < options->resources && status == GORDIAN_OK; q++)
         status = gordian_add_resource(life->system, NULL, life->units[q], &id, life->error);
@@ -261,9 +259,8 @@ gordian_status life_run(const struct gen_options *options, const struct life_rul
                         .units = units};
     random_seed(&life.random, options->seed);
     gordian_status status = life_open(&life);
-    if (status == GORDIAN_OK)
-        status =
-            sink->begin(sink->context, options->processes, options->resources, units, 1, error);
+    THEN(status,
+         sink->begin(sink->context, options->processes, options->resources, units, 1, error));
     while (life.left && status == GORDIAN_OK)
         status = step_life(&life);
     if (status == GORDIAN_OK && options->snapshot)

@@ -17,7 +17,7 @@ struct talk {
     gordian_want others[OTHERS_MOST];
 };
 
-static void write_event(struct talk *talk, const gordian_event *event)
+static void write_message_event(struct talk *talk, const gordian_event *event)
 {
     struct output *out = talk->out;
     output_format(out, "%s p%u", gordian_op_text(event->op), event->process);
@@ -51,13 +51,13 @@ static gordian_status begin_await(struct talk *talk, uint32_t process, gordian_e
     gordian_result result;
     gordian_event event = draw_await(talk, process);
     TRY(gordian_feed(talk->system, &event, &result, error));
-    write_event(talk, &event);
+    write_message_event(talk, &event);
     bool stuck =
         result.outcome == GORDIAN_OUTCOME_DEADLOCK || result.outcome == GORDIAN_OUTCOME_DOOMED;
     if (!stuck || random_chance(&talk->random, talk->options->deadlocks))
         return GORDIAN_OK;
     const gordian_event cancel = {.op = GORDIAN_OP_CANCEL, .process = process, .to = GORDIAN_NONE};
-    write_event(talk, &cancel);
+    write_message_event(talk, &cancel);
     return gordian_feed(talk->system, &cancel, &result, error);
 }
 
@@ -75,11 +75,10 @@ static gordian_status talk_step(struct talk *talk, bool *told, gordian_error *er
     bool acts = !random_chance(&talk->random, talk->options->contention);
     if (acts)
         status = gordian_feed(talk->system, &act, &result, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (!acts || result.outcome != GORDIAN_OUTCOME_RELEASED)
         return begin_await(talk, process, error);
-    write_event(talk, &act);
+    write_message_event(talk, &act);
     return GORDIAN_OK;
 }
 

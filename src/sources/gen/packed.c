@@ -22,20 +22,20 @@ static gordian_status packed_begin(void *context, uint32_t processes, uint32_t r
                                    const uint64_t *units, uint64_t units_each, gordian_error *error)
 {
     struct packed_sink *sink = context;
-    gordian_status status = GORDIAN_OK;
     sink->resources = resources;
     sink->ids = memory_alloc(&sink->memory, sizeof *sink->ids * processes);
     sink->numbers = memory_alloc(&sink->memory, sizeof *sink->numbers * processes);
     if (!sink->ids || !sink->numbers)
         return fail_memory(error);
     memset(sink->ids, 0xff, sizeof *sink->ids * processes);
-    for (uint32_t q = 0; q < resources && status == GORDIAN_OK; q++)
-        status = gordian_snapshot_add_resource(sink->snapshot, units ? units[q] : units_each, NULL,
-                                               error);
-    return status;
+    for (uint32_t q = 0; q < resources; q++)
+        TRY(gordian_snapshot_add_resource(sink->snapshot, units ? units[q] : units_each, NULL,
+                                          error));
+    return GORDIAN_OK;
 }
 
-static gordian_status meet_process(struct packed_sink *sink, uint32_t process, gordian_error *error)
+static gordian_status meet_packed_process(struct packed_sink *sink, uint32_t process,
+                                          gordian_error *error)
 {
     if (sink->ids[process] != GORDIAN_NONE)
         return GORDIAN_OK;
@@ -52,9 +52,9 @@ static gordian_status packed_await(struct packed_sink *sink, const gordian_event
     uint32_t others[16];
     gordian_status status = event->want_count > 16
                                 ? fail(error, GORDIAN_STATUS_INPUT, "too many are awaited")
-                                : meet_process(sink, event->process, error);
+                                : meet_packed_process(sink, event->process, error);
     for (size_t i = 0; i < event->want_count && status == GORDIAN_OK; i++) {
-        status = meet_process(sink, event->wants[i].resource, error);
+        status = meet_packed_process(sink, event->wants[i].resource, error);
         others[i] = sink->ids[event->wants[i].resource];
     }
     return status != GORDIAN_OK
@@ -71,7 +71,7 @@ static gordian_status packed_event(void *context, const gordian_event *event, go
     size_t count = event->wants ? event->want_count : 1;
     if (event->op == GORDIAN_OP_AWAIT)
         return packed_await(sink, event, error);
-    TRY(meet_process(sink, event->process, error));
+    TRY(meet_packed_process(sink, event->process, error));
     for (size_t i = 0; i < count; i++)
         TRY((event->op == GORDIAN_OP_HOLD ? gordian_snapshot_hold : gordian_snapshot_wait)(
             sink->snapshot, sink->ids[event->process], wants[i].resource, wants[i].units, error));
@@ -91,13 +91,13 @@ static const char *spell(struct packed_sink *sink, const char *prefix, uint32_t 
     return at;
 }
 
-static const char *process_name(void *context, uint32_t id)
+static const char *packed_process_name(void *context, uint32_t id)
 {
     struct packed_sink *sink = context;
     return spell(sink, sink->prefixes[0], sink->numbers[id]);
 }
 
-static const char *resource_name(void *context, uint32_t id)
+static const char *packed_resource_name(void *context, uint32_t id)
 {
     struct packed_sink *sink = context;
     return id < sink->resources ? spell(sink, sink->prefixes[1], id) : "";
@@ -118,13 +118,11 @@ gordian_status gen_pack(const struct gen_options *options, const gordian_writer 
 {
     struct packed_sink packed = {.memory = memory_allocator(NULL)};
     struct gen_sink sink = {&packed, packed_begin, packed_event, NULL};
-    const struct snapshot_naming naming = {process_name, resource_name, &packed};
+    const struct snapshot_naming naming = {packed_process_name, packed_resource_name, &packed};
     find_prefixes(&packed, options->kind);
     gordian_status status = gordian_snapshot_open(&packed.snapshot, NULL, error);
-    if (status == GORDIAN_OK)
-        status = gen_stream(options, &sink, error);
-    if (status == GORDIAN_OK)
-        status = snapshot_pack(packed.snapshot, &naming, writer, &packed.memory, error);
+    THEN(status, gen_stream(options, &sink, error));
+    THEN(status, snapshot_pack(packed.snapshot, &naming, writer, &packed.memory, error));
     gordian_snapshot_close(packed.snapshot);
     memory_free_all(&packed.memory, packed.ids, packed.numbers);
     return status;

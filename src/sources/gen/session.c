@@ -19,7 +19,7 @@ struct sessions {
     struct session *of; /* each process */
 };
 
-static void add_step(struct session *session, uint32_t resource, uint32_t units)
+static void add_session_step(struct session *session, uint32_t resource, uint32_t units)
 {
     session->resources[session->count] = resource;
     session->units[session->count] = units;
@@ -83,8 +83,8 @@ static gordian_status run_session(const struct gen_options *options, struct gen_
 
 static void plan_meal(struct life *life, uint32_t process, struct session *session)
 {
-    add_step(session, process, 1);
-    add_step(session, (process + 1) % life->options->resources, 1);
+    add_session_step(session, process, 1);
+    add_session_step(session, (process + 1) % life->options->resources, 1);
 }
 
 gordian_status session_philosophers(const struct gen_options *options, struct gen_sink *sink,
@@ -105,7 +105,7 @@ static void plan_access(struct life *life, uint32_t process, struct session *ses
     uint32_t count = tables > 1 ? 1 + (uint32_t)random_below(&life->random, 2) : 1;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t units = random_chance(&life->random, 25) ? life->options->units : 1;
-        add_step(session, first, units);
+        add_session_step(session, first, units);
         if (count > 1)
             first = (first + 1 + (uint32_t)random_below(&life->random, tables - 1)) % tables;
     }
@@ -124,7 +124,7 @@ static void plan_connections(struct life *life, uint32_t process, struct session
     uint32_t most = life->options->units < STEPS_MAX ? life->options->units : STEPS_MAX;
     uint32_t count = 1 + (uint32_t)random_below(&life->random, most);
     for (uint32_t i = 0; i < count; i++)
-        add_step(session, pool, 1);
+        add_session_step(session, pool, 1);
 }
 
 gordian_status session_pool(const struct gen_options *options, struct gen_sink *sink,

@@ -59,13 +59,13 @@ static gordian_status put_event(const struct shape *shape, gordian_op op, uint32
     return shape->sink->event(shape->sink->context, &event, shape->error);
 }
 
-static gordian_status put_hold(const struct shape *shape, uint32_t process, uint32_t resource)
+static gordian_status put_shape_hold(const struct shape *shape, uint32_t process, uint32_t resource)
 {
     return put_event(shape, shape->options->snapshot ? GORDIAN_OP_HOLD : GORDIAN_OP_REQUEST,
                      process, resource);
 }
 
-static gordian_status put_wait(const struct shape *shape, uint32_t process, uint32_t resource)
+static gordian_status put_shape_wait(const struct shape *shape, uint32_t process, uint32_t resource)
 {
     return put_event(shape, shape->options->snapshot ? GORDIAN_OP_WAIT : GORDIAN_OP_REQUEST,
                      process, resource);
@@ -93,14 +93,14 @@ gordian_status shape_chain(const struct gen_options *options, struct gen_sink *s
 
     TRY(begin_shape(&shape));
     for (uint32_t p = 0; p < count; p++)
-        TRY(put_hold(&shape, p, (p + count - 1) % count));
+        TRY(put_shape_hold(&shape, p, (p + count - 1) % count));
     for (uint32_t i = 0; i < count; i++) {
         uint32_t p = i;
         if (order == 't') /* next to the running one first; the running one itself last */
             p = i + 1 < count ? count - 2 - i : i;
         else if (order == 'r')
             p = scatter_map(&scatter, i);
-        TRY(put_wait(&shape, p, p));
+        TRY(put_shape_wait(&shape, p, p));
     }
     return GORDIAN_OK;
 }
@@ -133,8 +133,8 @@ static gordian_status put_chain_wait(const struct shape *shape, const struct cha
             return GORDIAN_OK;
         next = (uint64_t)chain * chains->length;
     }
-    return put_wait(shape, scatter_map(&chains->processes, place),
-                    scatter_map(&chains->resources, (uint32_t)next));
+    return put_shape_wait(shape, scatter_map(&chains->processes, place),
+                          scatter_map(&chains->resources, (uint32_t)next));
 }
 
 static gordian_status check_chains(const struct gen_options *options, struct chains *chains,
@@ -161,20 +161,18 @@ gordian_status shape_chains(const struct gen_options *options, struct gen_sink *
     struct shape shape = {options, sink, error};
     const uint32_t count = options->processes;
     struct chains chains;
-    gordian_status status = check_chains(options, &chains, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_chains(options, &chains, error));
     struct random random;
     random_seed(&random, options->seed);
     scatter_init(&chains.processes, &random, count);
     scatter_init(&chains.resources, &random, options->resources);
     scatter_init(&chains.lines, &random, count);
 
-    status = begin_shape(&shape);
+    gordian_status status = begin_shape(&shape);
     for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++) {
         uint32_t place = scatter_map(&chains.lines, i);
-        status = put_hold(&shape, scatter_map(&chains.processes, place),
-                          scatter_map(&chains.resources, place));
+        status = put_shape_hold(&shape, scatter_map(&chains.processes, place),
+                                scatter_map(&chains.resources, place));
     }
     for (uint32_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = put_chain_wait(&shape, &chains, scatter_map(&chains.lines, i));
@@ -191,10 +189,10 @@ gordian_status shape_forest(const struct gen_options *options, struct gen_sink *
     random_seed(&random, options->seed);
     TRY(begin_shape(&shape));
     for (uint32_t q = 0; q < options->resources; q++)
-        TRY(put_hold(&shape, (uint32_t)random_below(&random, options->processes), q));
+        TRY(put_shape_hold(&shape, (uint32_t)random_below(&random, options->processes), q));
     for (uint32_t p = 0; p < options->processes; p++)
         if (random_chance(&random, options->contention))
-            TRY(put_wait(&shape, p, (uint32_t)random_below(&random, options->resources)));
+            TRY(put_shape_wait(&shape, p, (uint32_t)random_below(&random, options->resources)));
     return GORDIAN_OK;
 }
 
@@ -228,8 +226,8 @@ gordian_status shape_hot(const struct gen_options *options, struct gen_sink *sin
     if (!options->snapshot && options->events < first)
         first = (uint32_t)options->events;
     for (uint32_t p = 0; p < first && status == GORDIAN_OK; p++)
-        status = p < options->resources ? put_hold(&shape, p, p)
-                                        : put_wait(&shape, p, p % options->resources);
+        status = p < options->resources ? put_shape_hold(&shape, p, p)
+                                        : put_shape_wait(&shape, p, p % options->resources);
     if (status != GORDIAN_OK || options->snapshot)
         return status;
     return rotate_holds(&shape, options->events - first);

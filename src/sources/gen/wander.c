@@ -10,7 +10,7 @@ struct wander {
     bool several; /* requests for several units and resources */
 };
 
-static bool is_held(const gordian_edge *held, size_t count, uint32_t resource)
+static bool is_held_already(const gordian_edge *held, size_t count, uint32_t resource)
 {
     for (size_t i = 0; i < count; i++)
         if (held[i].resource == resource)
@@ -26,7 +26,7 @@ static uint32_t draw_resource(struct life *life, const gordian_edge *held, size_
     uint32_t resource = 0;
     for (unsigned i = 0; i < PROBES; i++) {
         resource = (uint32_t)random_below(&life->random, life->options->resources);
-        if (life->units[resource] == 1 && is_held(held, held_count, resource))
+        if (life->units[resource] == 1 && is_held_already(held, held_count, resource))
             continue;
         if ((gordian_free_units(life->system, resource) == 0) == taken)
             break;

@@ -68,7 +68,7 @@ bool write_whole(int fd, const char *bytes, size_t count)
     return true;
 }
 
-static void write_all(struct output *out, const char *bytes, size_t count)
+static void write_to_descriptor(struct output *out, const char *bytes, size_t count)
 {
     const gordian_writer *writer = out->writer;
     if (out->failure || count == 0)
@@ -81,14 +81,14 @@ static void write_all(struct output *out, const char *bytes, size_t count)
 bool output_flush(struct output *out)
 {
     if (out->fd != OUTPUT_MEMORY) {
-        write_all(out, out->buffer, out->used);
+        write_to_descriptor(out, out->buffer, out->used);
         out->used = 0;
     }
     return !out->failure;
 }
 
 /* Makes room for `count` more bytes in the buffer. */
-static bool make_room(struct output *out, size_t count)
+static bool reserve_output(struct output *out, size_t count)
 {
     if (out->failure)
         return false;
@@ -113,7 +113,7 @@ static bool make_room(struct output *out, size_t count)
 
 char *output_room(struct output *out, size_t count)
 {
-    return make_room(out, count) ? out->buffer + out->used : NULL;
+    return reserve_output(out, count) ? out->buffer + out->used : NULL;
 }
 
 void output_bytes(struct output *out, const char *bytes, size_t count)
@@ -130,10 +130,10 @@ void output_bytes(struct output *out, const char *bytes, size_t count)
     } else if (out->fd != OUTPUT_MEMORY && out->fd != OUTPUT_FIXED && count >= out->room) {
         /* too large to gain from buffering */
         if (output_flush(out))
-            write_all(out, bytes, count);
+            write_to_descriptor(out, bytes, count);
         return;
     }
-    if (!make_room(out, count))
+    if (!reserve_output(out, count))
         return;
     memcpy(out->buffer + out->used, bytes, count);
     out->used += count;
@@ -146,7 +146,7 @@ void output_text(struct output *out, const char *text)
 
 void output_char_slowly(struct output *out, char c)
 {
-    if (make_room(out, 1))
+    if (reserve_output(out, 1))
         out->buffer[out->used++] = c;
 }
 
@@ -196,7 +196,7 @@ void output_format(struct output *out, const char *format, ...)
     int length = out->failure ? -1 : vsnprintf(out->buffer + out->used, left, format, arguments);
     if (length >= 0 && (size_t)length >= left) {
         /* vsnprintf wants a byte for its NUL */
-        if (make_room(out, (size_t)length + 1))
+        if (reserve_output(out, (size_t)length + 1))
             vsnprintf(out->buffer + out->used, (size_t)length + 1, format, again);
         else
             length = -1;

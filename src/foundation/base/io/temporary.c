@@ -64,7 +64,8 @@ gordian_status temporary_folder(const char *name, char *path, size_t size, gordi
     return fail_path("folder", path, error);
 }
 
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *where)
+static int remove_tree_entry(const char *path, const struct stat *about, int kind,
+                             struct FTW *where)
 {
     (void)about;
     (void)kind;
@@ -75,5 +76,5 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
 void temporary_remove(const char *folder)
 {
     if (folder[0])
-        nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        nftw(folder, remove_tree_entry, 16, FTW_DEPTH | FTW_PHYS);
 }

@@ -12,7 +12,7 @@
 
 /* ---- the string store */
 
-static char *entry_at(const struct names *names, uint32_t place)
+static char *name_entry_at(const struct names *names, uint32_t place)
 {
     return names->text + (size_t)place * 8;
 }
@@ -51,11 +51,11 @@ static bool reserve_text(struct names *names, size_t bytes)
 }
 
 /* Room must have been made, unless an entry of that size is free. */
-static uint32_t take_entry(struct names *names, size_t units)
+static uint32_t take_free_entry(struct names *names, size_t units)
 {
     uint32_t place = names->free_places[units];
     if (place != NO_ENTRY) {
-        names->free_places[units] = hash_load32(entry_at(names, place));
+        names->free_places[units] = hash_load32(name_entry_at(names, place));
         return place;
     }
     place = (uint32_t)(names->text_used / 8);
@@ -63,19 +63,11 @@ static uint32_t take_entry(struct names *names, size_t units)
     return place;
 }
 
-static void give_entry(struct names *names, uint32_t place)
-{
-    char *entry = entry_at(names, place);
-    size_t units = entry_units(entry_length(entry));
-    memcpy(entry, &names->free_places[units], sizeof names->free_places[units]);
-    names->free_places[units] = place;
-}
-
 /* ---- the table: its numbers are places less one */
 
 static uint64_t hash_of_number(const void *context, uint32_t number)
 {
-    return entry_hash(entry_at(context, number + 1));
+    return entry_hash(name_entry_at(context, number + 1));
 }
 
 /* By id: names tend to lie in this order. */
@@ -85,7 +77,7 @@ static void put_all(const void *context, struct hash *table)
     for (uint32_t id = 0; id < names->id_room; id++) {
         uint32_t place = names->places[id];
         if (place != NO_ENTRY)
-            hash_put(table, entry_hash(entry_at(names, place)), place - 1);
+            hash_put(table, entry_hash(name_entry_at(names, place)), place - 1);
     }
 }
 
@@ -99,12 +91,12 @@ static bool reserve_ids(struct names *names, uint32_t ids)
 }
 
 /* The entry of a name, or NULL; *slot: where it is in the table. */
-static const char *find_entry(const struct names *names, const char *name, size_t length,
-                              uint64_t hash, uint32_t *slot)
+static const char *find_name_entry(const struct names *names, const char *name, size_t length,
+                                   uint64_t hash, uint32_t *slot)
 {
     struct hash_probe probe = hash_probe(&names->table, hash);
     while (hash_meet(&names->table, &probe)) {
-        const char *entry = entry_at(names, probe.number + 1);
+        const char *entry = name_entry_at(names, probe.number + 1);
         if (entry_length(entry) != length || memcmp(entry + ENTRY_HEAD, name, length) != 0)
             continue;
         *slot = probe.slot;
@@ -147,7 +139,7 @@ bool names_reserve(struct names *names, uint32_t ids, size_t bytes)
 uint32_t names_find(const struct names *names, const char *name, size_t length)
 {
     uint32_t slot;
-    const char *entry = find_entry(names, name, length, short_hash(name, length), &slot);
+    const char *entry = find_name_entry(names, name, length, short_hash(name, length), &slot);
     return entry ? hash_load32(entry) : GORDIAN_NONE;
 }
 
@@ -155,7 +147,7 @@ uint32_t names_find_again(const struct names *names, const struct names_query *q
 {
     struct hash_probe probe = hash_probe(&names->table, query->hash);
     while (hash_meet(&names->table, &probe)) {
-        const char *entry = entry_at(names, probe.number + 1);
+        const char *entry = name_entry_at(names, probe.number + 1);
         if (entry_length(entry) == query->length &&
             short_same(entry + ENTRY_HEAD, query->name, query->length))
             return hash_load32(entry);
@@ -175,7 +167,7 @@ static void find_far(const struct names *names, struct names_query *queries, siz
     for (size_t i = 0; i < count; i++) {
         struct hash_probe probe = hash_probe(&names->table, queries[i].hash);
         if (hash_meet(&names->table, &probe))
-            __builtin_prefetch(entry_at(names, probe.number + 1));
+            __builtin_prefetch(name_entry_at(names, probe.number + 1));
     }
     for (size_t i = 0; i < count; i++)
         if (queries[i].length > 0)
@@ -188,7 +180,7 @@ static inline uint32_t find_first(const struct names *names, const struct names_
                                   uint32_t slot)
 {
     uint32_t mask = names->table.mask, length = query->length;
-    const char *entry = entry_at(names, slot & mask);
+    const char *entry = name_entry_at(names, slot & mask);
     bool other = ((slot ^ (uint32_t)(query->hash >> 32)) & ~mask) != 0;
     if (__builtin_expect(length - 1 >= SHORT_MAX, 0))
         return length ? names_find_again(names, query) : GORDIAN_NONE;
@@ -200,7 +192,7 @@ static inline uint32_t find_first(const struct names *names, const struct names_
 }
 
 /* (All slots first, then all names: neither waits for the other.) */
-static void find_some(const struct names *names, struct names_query *queries, size_t count)
+static void find_some_names(const struct names *names, struct names_query *queries, size_t count)
 {
     const struct names local = *names; /* which no store into a query can change */
     const uint32_t *from = names->table.slots, around = names->table.slot_count - 1;
@@ -220,7 +212,7 @@ void names_find_all(const struct names *names, struct names_query *queries, size
         return;
     }
     for (size_t at = 0; at < count; at += SOME)
-        find_some(names, queries + at, count - at < SOME ? count - at : SOME);
+        find_some_names(names, queries + at, count - at < SOME ? count - at : SOME);
 }
 
 static bool put_hashed(struct names *names, uint32_t id, const char *name, size_t length,
@@ -236,8 +228,8 @@ static bool put_hashed(struct names *names, uint32_t id, const char *name, size_
     if (!hash_reserve(&names->table, &names->memory, names->table.used + 1,
                       (uint32_t)(names->text_used / 8), put_all, names))
         return false;
-    uint32_t place = take_entry(names, units);
-    char *entry = entry_at(names, place);
+    uint32_t place = take_free_entry(names, units);
+    char *entry = name_entry_at(names, place);
     memcpy(entry, &id, sizeof id);
     entry[4] = (char)length;
     memcpy(entry + ENTRY_HEAD, name, length);
@@ -263,19 +255,22 @@ void names_drop(struct names *names, uint32_t id)
     if (id >= names->id_room || names->places[id] == NO_ENTRY)
         return;
     uint32_t place = names->places[id], slot;
-    const char *entry = entry_at(names, place);
-    find_entry(names, entry + ENTRY_HEAD, entry_length(entry), entry_hash(entry), &slot);
+    const char *entry = name_entry_at(names, place);
+    find_name_entry(names, entry + ENTRY_HEAD, entry_length(entry), entry_hash(entry), &slot);
     hash_remove(&names->table, slot, hash_of_number, names);
     names->places[id] = NO_ENTRY;
     names->drops++;
-    give_entry(names, place);
+    char *freed = name_entry_at(names, place);
+    size_t units = entry_units(entry_length(freed));
+    memcpy(freed, &names->free_places[units], sizeof names->free_places[units]);
+    names->free_places[units] = place;
 }
 
 const char *names_text(const struct names *names, uint32_t id)
 {
     if (id >= names->id_room || names->places[id] == NO_ENTRY)
         return "";
-    return entry_at(names, names->places[id]) + ENTRY_HEAD;
+    return name_entry_at(names, names->places[id]) + ENTRY_HEAD;
 }
 
 bool names_valid(const char *name, size_t length, const char **why)

@@ -59,7 +59,7 @@ static size_t entry_size(size_t length)
 }
 
 /* No entry is ever dropped: they lie one behind the other. */
-static void put_entries(const void *context, struct hash *table)
+static void put_name_entries(const void *context, struct hash *table)
 {
     const struct crowd_part *part = context;
     for (size_t at = TEXT_START; at < part->used;) {
@@ -94,8 +94,8 @@ static bool is_entry(const char *entry, const struct crowd_name *name)
 }
 
 /* 0: it is not there. */
-static uint32_t find_place(const struct crowd_part *part, const struct crowd_name *name,
-                           uint64_t hash)
+static uint32_t find_name_place(const struct crowd_part *part, const struct crowd_name *name,
+                                uint64_t hash)
 {
     struct hash_probe probe = hash_probe(&part->table, hash);
     while (hash_meet(&part->table, &probe))
@@ -117,8 +117,8 @@ static void write_entry(char *entry, const struct crowd_name *name)
 }
 
 /* 0: out of memory. */
-static uint32_t put_entry(struct crowd_part *part, const struct crowd_name *name, uint64_t hash,
-                          const gordian_allocator *memory)
+static uint32_t put_name_entry(struct crowd_part *part, const struct crowd_name *name,
+                               uint64_t hash, const gordian_allocator *memory)
 {
     size_t used = part->used ? part->used : TEXT_START, size = entry_size(name->length);
     if ((used + size) / 8 > PLACE_MASK ||
@@ -126,7 +126,7 @@ static uint32_t put_entry(struct crowd_part *part, const struct crowd_name *name
         return 0;
     part->used = used;
     uint32_t place = (uint32_t)(used / 8);
-    if (!hash_reserve(&part->table, memory, part->table.used + 1, place, put_entries, part))
+    if (!hash_reserve(&part->table, memory, part->table.used + 1, place, put_name_entries, part))
         return 0;
     write_entry(part_entry(part, place), name);
     part->used += size;
@@ -146,26 +146,22 @@ static void expect_some(const struct crowd_part *part, const uint64_t *hashes, s
     }
 }
 
-static uint32_t known_answer(const struct crowd_part *part, uint32_t place)
-{
-    uint32_t id = hash_load32(part_entry(part, place));
-    return id == NONE ? place | CROWD_UNNUMBERED : id;
-}
-
-static bool take_some(struct crowd *crowd, struct crowd_part *part, const struct crowd_name *names,
-                      size_t count, uint32_t *answers, uint32_t *fresh)
+static bool take_some_names(struct crowd *crowd, struct crowd_part *part,
+                            const struct crowd_name *names, size_t count, uint32_t *answers,
+                            uint32_t *fresh)
 {
     uint64_t hashes[AHEAD];
     for (size_t i = 0; i < count; i++)
         hashes[i] = name_hash(&names[i]);
     expect_some(part, hashes, count);
     for (size_t i = 0; i < count; i++) {
-        uint32_t place = find_place(part, &names[i], hashes[i]);
+        uint32_t place = find_name_place(part, &names[i], hashes[i]);
         if (place) {
-            answers[i] = known_answer(part, place);
+            uint32_t id = hash_load32(part_entry(part, place));
+            answers[i] = id == NONE ? place | CROWD_UNNUMBERED : id;
             continue;
         }
-        place = put_entry(part, &names[i], hashes[i], &crowd->memory);
+        place = put_name_entry(part, &names[i], hashes[i], &crowd->memory);
         if (place == 0)
             return false;
         answers[i] = place | CROWD_UNNUMBERED | CROWD_NEW;
@@ -179,8 +175,8 @@ bool crowd_take(struct crowd *crowd, unsigned part, const struct crowd_name *nam
 {
     *fresh = 0;
     for (size_t at = 0; at < count; at += AHEAD)
-        if (!take_some(crowd, &crowd->parts[part], names + at,
-                       count - at < AHEAD ? count - at : AHEAD, answers + at, fresh))
+        if (!take_some_names(crowd, &crowd->parts[part], names + at,
+                             count - at < AHEAD ? count - at : AHEAD, answers + at, fresh))
             return false;
     return true;
 }

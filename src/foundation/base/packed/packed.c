@@ -34,8 +34,8 @@ void packed_head(uint8_t head[PACKED_HEAD], enum packed_kind kind)
 
 /* ------------------------------------------------------------------ packing */
 
-static gordian_status write_out(struct pack *pack, const void *bytes, size_t count,
-                                gordian_error *error)
+static gordian_status write_pack_block(struct pack *pack, const void *bytes, size_t count,
+                                       gordian_error *error)
 {
     if (pack->writer.write(pack->writer.context, bytes, count))
         return GORDIAN_OK;
@@ -50,7 +50,7 @@ gordian_status pack_open(struct pack *pack, const gordian_writer *writer,
     names_init(&pack->names, memory);
     bytes_init(&pack->block, memory);
     packed_head(head, PACKED_TRACE);
-    return write_out(pack, head, sizeof head, error);
+    return write_pack_block(pack, head, sizeof head, error);
 }
 
 void pack_close(struct pack *pack)
@@ -66,9 +66,9 @@ static gordian_status write_block(struct pack *pack, gordian_error *error)
         return fail_memory(error);
     packed_put32(head, (uint32_t)pack->block.used | (pack->renew ? PACKED_RENEW : 0));
     packed_put32(head + 4, crc32c(crc32c(0, head, 4), pack->block.data, pack->block.used));
-    gordian_status status = write_out(pack, head, sizeof head, error);
+    gordian_status status = write_pack_block(pack, head, sizeof head, error);
     if (status == GORDIAN_OK && pack->block.used > 0)
-        status = write_out(pack, pack->block.data, pack->block.used, error);
+        status = write_pack_block(pack, pack->block.data, pack->block.used, error);
     pack->block.used = 0;
     pack->renew = false;
     return status;
@@ -115,14 +115,6 @@ static bool pack_word(struct pack *pack, const gordian_word *word)
     return true;
 }
 
-static unsigned verb_number(const gordian_word *word)
-{
-    for (unsigned i = 1; i < VERB_COUNT; i++)
-        if (word_is(word, verbs[i]))
-            return i;
-    return 0;
-}
-
 static void renew_names(struct pack *pack)
 {
     gordian_allocator memory = pack->names.memory;
@@ -134,7 +126,7 @@ static void renew_names(struct pack *pack)
 }
 
 /* A block holds whole lines. */
-static gordian_status close_block(struct pack *pack, gordian_error *error)
+static gordian_status close_pack_block(struct pack *pack, gordian_error *error)
 {
     if (pack->block.used < BLOCK_FULL)
         return GORDIAN_OK;
@@ -147,7 +139,9 @@ static gordian_status close_block(struct pack *pack, gordian_error *error)
 gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t count,
                          gordian_error *error)
 {
-    unsigned verb = verb_number(&words[0]);
+    unsigned verb = VERB_COUNT - 1;
+    while (verb > 0 && !word_is(&words[0], verbs[verb]))
+        verb--;
     size_t first = verb > 0, rest = count - first;
     uint8_t head = (uint8_t)(verb << 4 | (rest < COUNT_MORE ? rest : COUNT_MORE));
     bool packed = true;
@@ -158,13 +152,13 @@ gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t co
         packed = pack_word(pack, &words[i]);
     if (!packed || pack->block.failed)
         return fail_memory(error);
-    return close_block(pack, error);
+    return close_pack_block(pack, error);
 }
 
 gordian_status pack_finish(struct pack *pack, gordian_error *error)
 {
-    gordian_status status = pack->block.used > 0 ? write_block(pack, error) : GORDIAN_OK;
-    return status == GORDIAN_OK ? write_block(pack, error) : status; /* an empty one is the end */
+    TRY(pack->block.used > 0 ? write_block(pack, error) : GORDIAN_OK);
+    return write_block(pack, error); /* an empty one is the end */
 }
 
 /* ------------------------------------------------------------------ unpacking */
@@ -212,7 +206,7 @@ gordian_status unpack_fail(const struct unpack *unpack, gordian_error *error)
 }
 
 /* Reads up to `size` bytes, as many as there are; -1: it failed. */
-static ptrdiff_t take_some(struct unpack *unpack, void *buffer, size_t size)
+static ptrdiff_t take_packed_bytes(struct unpack *unpack, void *buffer, size_t size)
 {
     size_t done = 0;
     while (done < size) {
@@ -230,7 +224,7 @@ static ptrdiff_t take_some(struct unpack *unpack, void *buffer, size_t size)
 
 bool unpack_take(struct unpack *unpack, void *buffer, size_t size)
 {
-    ptrdiff_t count = take_some(unpack, buffer, size);
+    ptrdiff_t count = take_packed_bytes(unpack, buffer, size);
     if (count >= 0 && (size_t)count < size)
         unpack_problem(unpack, PACKED_CUT_SHORT, (unsigned long long)unpack->at);
     return count >= 0 && (size_t)count == size;
@@ -239,7 +233,7 @@ bool unpack_take(struct unpack *unpack, void *buffer, size_t size)
 bool unpack_is_whole(struct unpack *unpack)
 {
     char more;
-    ptrdiff_t count = take_some(unpack, &more, 1);
+    ptrdiff_t count = take_packed_bytes(unpack, &more, 1);
     if (count > 0)
         unpack_problem(unpack, PACKED_BEHIND_END, (unsigned long long)unpack->at - 1);
     return count == 0;
@@ -272,7 +266,7 @@ bool unpack_look(struct unpack *unpack, enum packed_kind *kind)
         return !unpack->problem[0] && !unpack->no_memory;
     /* A byte at a time as long as it may be packed: text must not be waited for. */
     while (count > 0 && magic_may_follow(head, have)) {
-        count = take_some(unpack, head + have, 1);
+        count = take_packed_bytes(unpack, head + have, 1);
         have += count > 0;
     }
     if (count < 0)
@@ -297,7 +291,7 @@ bool unpack_look(struct unpack *unpack, enum packed_kind *kind)
 /* ---- a block */
 
 /* Memory is taken as the bytes come: what the head says may not be there. */
-static bool take_block(struct unpack *unpack, size_t length)
+static bool take_packed_block(struct unpack *unpack, size_t length)
 {
     struct bytes *block = &unpack->block;
     block->used = 0;
@@ -330,7 +324,7 @@ static bool load_block(struct unpack *unpack)
     }
     if (packed_get32(head) & PACKED_RENEW)
         unpack->names.used = unpack->name_count = 0;
-    if (!take_block(unpack, length))
+    if (!take_packed_block(unpack, length))
         return false;
     unpack->ended = length == 0;
     if (crc32c(crc32c(0, head, 4), unpack->block.data, length) == packed_get32(head + 4))
@@ -341,7 +335,8 @@ static bool load_block(struct unpack *unpack)
 }
 
 /* A word of the text; one that would not be a word again is bad. */
-static void put_text(struct unpack *unpack, struct bytes_in *in, const char *text, size_t length)
+static void put_packed_text(struct unpack *unpack, struct bytes_in *in, const char *text,
+                            size_t length)
 {
     for (size_t i = 0; i < length; i++)
         in->bad |= !text[i] || strchr(" \t\r\n#", text[i]);
@@ -373,7 +368,7 @@ static void unpack_name(struct unpack *unpack, struct bytes_in *in, uint64_t num
     const char *text = bytes_take_text(in, &length);
     if (!text)
         return;
-    put_text(unpack, in, text, length);
+    put_packed_text(unpack, in, text, length);
     if (number == 0)
         learn_name(unpack, text, length);
 }
@@ -391,7 +386,7 @@ static void unpack_value(struct unpack *unpack, struct bytes_in *in)
     }
     const char *text = bytes_take_text(in, &length);
     if (text)
-        put_text(unpack, in, text, length);
+        put_packed_text(unpack, in, text, length);
 }
 
 static void unpack_line(struct unpack *unpack, struct bytes_in *in)

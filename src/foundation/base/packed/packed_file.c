@@ -28,8 +28,8 @@ struct packed_file {
 
 /* ------------------------------------------------------------------ bytes */
 
-static gordian_status read_at(const struct packed_file *file, uint64_t at, void *to, size_t size,
-                              gordian_error *error)
+static gordian_status read_file_at(const struct packed_file *file, uint64_t at, void *to,
+                                   size_t size, gordian_error *error)
 {
     size_t done = 0;
     while (done < size) {
@@ -55,8 +55,8 @@ gordian_status packed_file_read(struct packed_file *file, enum image_part part, 
     uint64_t begin = section->at + first * IMAGE_CHUNK;
     uint8_t padding[8];
     size_t padded = (size_t)(image_padded(bytes) - bytes); /* none but at the section's end */
-    TRY(read_at(file, begin, to, bytes, error));
-    TRY(read_at(file, begin + bytes, padding, padded, error));
+    TRY(read_file_at(file, begin, to, bytes, error));
+    TRY(read_file_at(file, begin + bytes, padding, padded, error));
     for (size_t at = 0; at < bytes; at += IMAGE_CHUNK, sums += 4) {
         bool last = bytes - at <= IMAGE_CHUNK;
         uint32_t sum = crc32c(0, (const uint8_t *)to + at, last ? bytes - at : IMAGE_CHUNK);
@@ -81,7 +81,7 @@ static gordian_status open_layout(struct packed_file *file, uint64_t size, gordi
 {
     uint8_t head[IMAGE_HEAD];
     const struct image_layout *layout = &file->layout;
-    TRY(read_at(file, 0, head, sizeof head, error));
+    TRY(read_file_at(file, 0, head, sizeof head, error));
     if (!image_read_head(&file->layout, head))
         return fail(error, GORDIAN_STATUS_INPUT, PACKED_BAD_HEAD);
     if (size < layout->size)
@@ -93,7 +93,7 @@ static gordian_status open_layout(struct packed_file *file, uint64_t size, gordi
     file->sums = memory_alloc(&file->memory, bytes);
     if (!file->sums)
         return fail_memory(error);
-    TRY(read_at(file, layout->sums, file->sums, bytes, error));
+    TRY(read_file_at(file, layout->sums, file->sums, bytes, error));
     if (!image_sums_right(layout, file->sums))
         return fail(error, GORDIAN_STATUS_INPUT, PACKED_DAMAGED);
     return GORDIAN_OK;
@@ -157,8 +157,8 @@ const struct image_layout *packed_file_layout(const struct packed_file *file)
 /* ------------------------------------------------------------------ names */
 
 /* Only the first failure is told. */
-static void note_failure(struct packed_file *file, gordian_status status,
-                         const gordian_error *failure)
+static void note_file_failure(struct packed_file *file, gordian_status status,
+                              const gordian_error *failure)
 {
     if (file->status != GORDIAN_OK)
         return;
@@ -169,7 +169,7 @@ static void note_failure(struct packed_file *file, gordian_status status,
 static const char *note_senseless(struct packed_file *file)
 {
     gordian_error failure = {0};
-    note_failure(file, fail(&failure, GORDIAN_STATUS_INPUT, PACKED_SENSELESS), &failure);
+    note_file_failure(file, fail(&failure, GORDIAN_STATUS_INPUT, PACKED_SENSELESS), &failure);
     return NULL;
 }
 
@@ -187,7 +187,7 @@ static const uint8_t *get_chunk(struct packed_file *file, enum image_part part, 
     gordian_status status = bytes ? packed_file_read(file, part, number, bytes, *count, &failure)
                                   : fail_memory(&failure);
     if (status != GORDIAN_OK) {
-        note_failure(file, status, &failure);
+        note_file_failure(file, status, &failure);
         memory_free(&file->memory, bytes);
         return NULL;
     }
@@ -228,7 +228,7 @@ static const char *join_name(struct packed_file *file, enum image_part names, ui
     char *joined = memory_alloc(&file->memory, length + rest);
     if (!joined) {
         gordian_error failure = {0};
-        note_failure(file, fail_memory(&failure), &failure);
+        note_file_failure(file, fail_memory(&failure), &failure);
         return NULL;
     }
     memcpy(joined, head, length);
@@ -236,7 +236,7 @@ static const char *join_name(struct packed_file *file, enum image_part names, ui
     return *tail = joined;
 }
 
-static const char *name_at(struct packed_file *file, enum image_part names, uint64_t at)
+static const char *packed_name_at(struct packed_file *file, enum image_part names, uint64_t at)
 {
     size_t count, from = at % IMAGE_CHUNK;
     if (at >= file->layout.sections[names].bytes)
@@ -249,7 +249,7 @@ static const char *name_at(struct packed_file *file, enum image_part names, uint
                : join_name(file, names, at / IMAGE_CHUNK, chunk + from, count - from);
 }
 
-static const char *find_name(struct packed_file *file, enum image_part names, uint32_t id)
+static const char *find_packed_name(struct packed_file *file, enum image_part names, uint32_t id)
 {
     const enum image_part marks = (enum image_part)(names - 1);
     uint64_t mark = (uint64_t)(id / IMAGE_MARK) * 8;
@@ -260,7 +260,7 @@ static const char *find_name(struct packed_file *file, enum image_part names, ui
     uint64_t at = packed_get64(chunk + mark % IMAGE_CHUNK);
     for (uint32_t skip = id % IMAGE_MARK; skip > 0; skip--)
         at = pass_name(file, names, at);
-    return name_at(file, names, at);
+    return packed_name_at(file, names, at);
 }
 
 const char *packed_file_name(struct packed_file *file, enum image_part names, uint32_t id)
@@ -269,7 +269,7 @@ const char *packed_file_name(struct packed_file *file, enum image_part names, ui
     if (id >= count)
         return "";
     pthread_mutex_lock(&file->lock);
-    const char *name = find_name(file, names, id);
+    const char *name = find_packed_name(file, names, id);
     pthread_mutex_unlock(&file->lock);
     return name ? name : "";
 }

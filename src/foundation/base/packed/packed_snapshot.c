@@ -168,14 +168,6 @@ static bool section_right(const struct packed_image *image, const struct image_s
     return true;
 }
 
-static bool image_right(const struct packed_image *image)
-{
-    bool right = image_sums_right(&image->layout, image->bytes.data + image->layout.sums);
-    for (unsigned part = 0; part < IMAGE_PARTS && right; part++)
-        right = section_right(image, &image->layout.sections[part]);
-    return right;
-}
-
 static bool edges_fit(const struct packed_image *image, const uint8_t *edges, uint64_t count)
 {
     bool fit = true;
@@ -234,7 +226,10 @@ bool packed_image_load(struct packed_image *image, struct unpack *unpack,
     if (!take_more(image, unpack, image->layout.size))
         return false;
     find_sections(image, 0);
-    if (!image_right(image))
+    bool right = image_sums_right(&image->layout, image->bytes.data + image->layout.sums);
+    for (unsigned part = 0; part < IMAGE_PARTS && right; part++)
+        right = section_right(image, &image->layout.sections[part]);
+    if (!right)
         unpack_problem(unpack, PACKED_DAMAGED);
     else if (!image_fits(image))
         unpack_problem(unpack, PACKED_SENSELESS);
@@ -281,8 +276,8 @@ struct image_edge packed_image_edge(const uint8_t *edges, uint64_t number)
     return (struct image_edge){packed_get64(edge), packed_get32(edge + 8), packed_get32(edge + 12)};
 }
 
-static void put_name(struct packed_image *image, struct bytes *text,
-                     const struct image_names *names, uint32_t id)
+static void put_image_name(struct packed_image *image, struct bytes *text,
+                           const struct image_names *names, uint32_t id)
 {
     const char *name = packed_image_name(names, id), *why;
     size_t length = strlen(name);
@@ -291,7 +286,7 @@ static void put_name(struct packed_image *image, struct bytes *text,
     bytes_put(text, name, length);
 }
 
-static void put_units(struct bytes *text, char before, uint64_t units)
+static void put_image_units(struct bytes *text, char before, uint64_t units)
 {
     char digits[24];
     int length = snprintf(digits, sizeof digits, "%c%llu", before, (unsigned long long)units);
@@ -299,13 +294,13 @@ static void put_units(struct bytes *text, char before, uint64_t units)
         bytes_put(text, digits, (size_t)length);
 }
 
-static void put_edge(struct packed_image *image, struct bytes *text, const char *verb,
-                     struct image_edge edge)
+static void put_image_edge(struct packed_image *image, struct bytes *text, const char *verb,
+                           struct image_edge edge)
 {
     bytes_put(text, verb, strlen(verb));
-    put_name(image, text, &image->processes, edge.process);
-    put_name(image, text, &image->resources, edge.resource);
-    put_units(text, '=', edge.units);
+    put_image_name(image, text, &image->processes, edge.process);
+    put_image_name(image, text, &image->resources, edge.resource);
+    put_image_units(text, '=', edge.units);
     bytes_put(text, "\n", 1);
 }
 
@@ -323,7 +318,7 @@ static bool has_nameless(const struct image_names *names)
     return false;
 }
 
-static bool is_await(const struct packed_image *image, uint32_t resource)
+static bool is_await_edge(const struct packed_image *image, uint32_t resource)
 {
     return image->awaits.starts && !*packed_image_name(&image->resources, resource);
 }
@@ -371,29 +366,29 @@ static void put_await(struct packed_image *image, struct bytes *text, struct ima
     int length = snprintf(digits, sizeof digits, " %llu of", (unsigned long long)wait.units);
     image->bad |= wait.units > end - first;
     bytes_put(text, "await", 5);
-    put_name(image, text, &image->processes, wait.process);
+    put_image_name(image, text, &image->processes, wait.process);
     bytes_put(text, digits, (size_t)length);
     for (uint32_t i = first; i < end; i++)
-        put_name(image, text, &image->processes, awaits->others[i]);
+        put_image_name(image, text, &image->processes, awaits->others[i]);
     bytes_put(text, "\n", 1);
 }
 
-static void put_declared(struct packed_image *image, struct bytes *text, uint64_t line)
+static void put_image_declared(struct packed_image *image, struct bytes *text, uint64_t line)
 {
     bool resource = line < image->resources.count;
     uint32_t id = (uint32_t)(resource ? line : line - image->resources.count);
     const char *verb = resource ? "resource" : "process";
-    if (resource && is_await(image, id))
+    if (resource && is_await_edge(image, id))
         return;
     bytes_put(text, verb, strlen(verb));
-    put_name(image, text, resource ? &image->resources : &image->processes, id);
+    put_image_name(image, text, resource ? &image->resources : &image->processes, id);
     if (resource && image->layout.lists)
-        put_units(text, ' ', packed_get64(image->sections[IMAGE_TOTALS] + 8 * (size_t)id));
+        put_image_units(text, ' ', packed_get64(image->sections[IMAGE_TOTALS] + 8 * (size_t)id));
     bytes_put(text, "\n", 1);
 }
 
 /* Resources, processes (so that they keep their order), holds, waits and awaits. */
-static bool put_line(struct packed_image *image, struct bytes *text, uint64_t line)
+static bool put_image_line(struct packed_image *image, struct bytes *text, uint64_t line)
 {
     const uint64_t declared = image->resources.count + image->processes.count;
     const bool lists = image->layout.lists;
@@ -402,7 +397,7 @@ static bool put_line(struct packed_image *image, struct bytes *text, uint64_t li
     if (line >= declared + holds + waits)
         return false;
     if (line < declared) {
-        put_declared(image, text, line);
+        put_image_declared(image, text, line);
         return true;
     }
     bool hold = line < declared + holds;
@@ -418,8 +413,8 @@ static bool put_line(struct packed_image *image, struct bytes *text, uint64_t li
         edge.process = hold ? other : (uint32_t)i;
         edge.resource = hold ? (uint32_t)i : other;
     }
-    if (!is_await(image, edge.resource))
-        put_edge(image, text, hold ? "hold" : "wait", edge);
+    if (!is_await_edge(image, edge.resource))
+        put_image_edge(image, text, hold ? "hold" : "wait", edge);
     else if (!hold)
         put_await(image, text, edge);
     return true;
@@ -432,14 +427,14 @@ bool packed_image_lines(struct packed_image *image, struct bytes *text)
         return true;
     }
     while (text->used < LINES_FULL && !text->failed && !image->bad)
-        if (!put_line(image, text, image->line++))
+        if (!put_image_line(image, text, image->line++))
             return false;
     return true;
 }
 
 /* ------------------------------------------------------------------ writing */
 
-static void write_bytes(struct image_writer *out, const void *bytes, size_t count)
+static void write_image_bytes(struct image_writer *out, const void *bytes, size_t count)
 {
     if (!out->failed && count > 0)
         out->failed = !out->writer.write(out->writer.context, bytes, count);
@@ -453,7 +448,7 @@ static void flush_chunks(struct image_writer *out)
         packed_put32(&out->sums[out->sum_count++],
                      crc32c(0, out->buffer + at, left < IMAGE_CHUNK ? left : IMAGE_CHUNK));
     }
-    write_bytes(out, out->buffer, out->used);
+    write_image_bytes(out, out->buffer, out->used);
     out->used = 0;
 }
 
@@ -494,7 +489,7 @@ void image_end_section(struct image_writer *out)
     out->section = 0;
 }
 
-static void write_head(struct image_writer *out, const struct image_counts *counts)
+static void write_image_head(struct image_writer *out, const struct image_counts *counts)
 {
     uint8_t head[IMAGE_HEAD] = {0};
     packed_head(head, PACKED_SNAPSHOT);
@@ -507,7 +502,7 @@ static void write_head(struct image_writer *out, const struct image_counts *coun
     packed_put64(head + 64, counts->waits);
     packed_put64(head + 72, out->layout.size);
     packed_put64(head + 80, crc32c(0, head + PACKED_HEAD, 80 - PACKED_HEAD));
-    write_bytes(out, head, sizeof head);
+    write_image_bytes(out, head, sizeof head);
 }
 
 struct image_writer *image_begin(const gordian_writer *writer, const struct image_counts *counts,
@@ -527,7 +522,7 @@ struct image_writer *image_begin(const gordian_writer *writer, const struct imag
         memory_free(memory, out);
         return NULL;
     }
-    write_head(out, counts);
+    write_image_head(out, counts);
     return out;
 }
 
@@ -537,8 +532,8 @@ bool image_end(struct image_writer *out)
     uint8_t tail[IMAGE_TAIL];
     size_t bytes = (size_t)image_padded(4 * out->layout.sum_count);
     packed_put64(tail, crc32c(0, out->sums, bytes));
-    write_bytes(out, out->sums, bytes);
-    write_bytes(out, tail, sizeof tail);
+    write_image_bytes(out, out->sums, bytes);
+    write_image_bytes(out, tail, sizeof tail);
     bool written = !out->failed;
     memory_free(&memory, out->sums);
     memory_free(&memory, out);

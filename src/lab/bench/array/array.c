@@ -25,33 +25,25 @@ bool array_takes(const struct array_bench *array, bool tiny, bool quick)
 void array_fill(const struct array_bench *array, struct bench_row *row,
                 const struct bench_side *side, uint64_t bytes)
 {
-    row->value = side->median / 1e3;
-    row->p99 = side->p99 / 1e3;
+    bench_fill(row, side, 1e3);
     if (bytes == 0 || array->copied <= 0 || side->median <= 0)
         return;
     double rate = (double)bytes / (side->median / 1e9);
-    snprintf(row->note, sizeof row->note, "%.3g MB moved, %.4g GB/s: %.0f %% of a copy",
-             (double)bytes / 1e6, rate / 1e9, 100 * rate / array->copied);
-}
-
-void array_compare(struct bench_row *row, const char *baseline, const struct bench_side *side)
-{
-    row->baseline = baseline;
-    row->baseline_value = side->median / 1e3;
+    bench_note(row, "%.3g MB moved, %.4g GB/s: %.0f %% of a copy", (double)bytes / 1e6, rate / 1e9,
+               100 * rate / array->copied);
 }
 
 void array_cost(const struct array_bench *array, struct bench_row *row, const char *baseline,
                 const struct bench_side *side, double bar)
 {
     size_t length = strlen(row->note);
-    array_compare(row, baseline, side);
+    bench_against(row, baseline, side, 1e3);
     row->ratio = row->baseline_value > 0 ? row->value / row->baseline_value : 0;
     snprintf(row->note + length, sizeof row->note - length, "%sratio: ours over %s",
              length ? "; " : "", baseline);
     if (bar <= 0 || array->info.emulated)
         return;
-    row->bar_kind = BAR_AT_MOST;
-    row->bar = bar;
+    bench_bar(row, BAR_AT_MOST, bar);
 }
 
 /* ------------------------------------------------------------------ the ceiling */
@@ -68,10 +60,8 @@ static gordian_status run_copy(void *context, double *ns, gordian_error *error)
     struct gpu *gpu = copying->array->gpu;
     double us = 0;
     gordian_status status = gpu_timer_start(gpu, error);
-    if (status == GORDIAN_OK)
-        status = gpu_copy(gpu, copying->to, copying->from, copying->bytes, error);
-    if (status == GORDIAN_OK)
-        status = gpu_timer_stop(gpu, &us, error);
+    THEN(status, gpu_copy(gpu, copying->to, copying->from, copying->bytes, error));
+    THEN(status, gpu_timer_stop(gpu, &us, error));
     *ns = us * 1e3;
     return status;
 }
@@ -81,20 +71,15 @@ static gordian_status copy_row(struct array_bench *array)
     struct bench *bench = array->bench;
     struct copying copying = {.array = array,
                               .bytes = array->info.emulated ? 1 << 16 : (size_t)1 << 30};
-    struct bench_effort effort = array_effort(array, 0.5);
     struct bench_side side = {&copying, run_copy, 0, 0};
     bench_progress(bench, "a copy on the device");
     gordian_status status = gpu_alloc(array->gpu, &copying.from, copying.bytes, bench->error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(array->gpu, &copying.to, copying.bytes, bench->error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(array->gpu, copying.from, copying.bytes, bench->error);
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, &side, 1, &effort);
+    THEN(status, gpu_alloc(array->gpu, &copying.to, copying.bytes, bench->error));
+    THEN(status, gpu_zero(array->gpu, copying.from, copying.bytes, bench->error));
+    THEN(status, bench_measure(bench, &side, 1, array_effort(array, 0.5)));
     gpu_free(array->gpu, copying.from);
     gpu_free(array->gpu, copying.to);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     array->copied = 2 * (double)copying.bytes / (side.median / 1e9);
     struct bench_row row = bench_row("us", "array/copy");
     array_fill(array, &row, &side, 2 * copying.bytes);
@@ -111,20 +96,14 @@ gordian_status bench_array(struct bench *bench)
         return GORDIAN_OK;
     if (!gpu_available(&why))
         return bench_skip(bench, "array", why);
-    gordian_status status = gpu_open_default(&array.gpu, &bench->memory, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gpu_add_kernels(array.gpu, &bench_kernels, bench->error);
-    if (status == GORDIAN_OK)
-        status = gpu_add_kernels(array.gpu, &published_kernels, bench->error);
-    gpu_get_info(array.gpu, &array.info);
+    TRY(bench_open_gpu(bench, &array.gpu, &array.info));
+    gordian_status status = gpu_add_kernels(array.gpu, &bench_kernels, bench->error);
+    THEN(status, gpu_add_kernels(array.gpu, &published_kernels, bench->error));
     array.bars = strstr(array.info.name, "H200") != NULL;
-    snprintf(bench->device, sizeof bench->device, "%.100s%s", array.info.name,
-             array.info.emulated ? " (its times mean nothing)" : "");
+
     static gordian_status (*const parts[])(const struct array_bench *) = {
         array_filter_rows, array_shape_rows, array_read_rows};
-    if (status == GORDIAN_OK)
-        status = copy_row(&array);
+    THEN(status, copy_row(&array));
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == GORDIAN_OK; i++)
         status = parts[i](&array);
     gpu_close(array.gpu);

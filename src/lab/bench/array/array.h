@@ -25,7 +25,6 @@ void array_fill(const struct array_bench *array, struct bench_row *row,
                 const struct bench_side *side, uint64_t bytes);
 /* Fills a baseline in; `cost`: the ratio tells how many times as long ours takes, and must be at
  * most `bar` on a device. */
-void array_compare(struct bench_row *row, const char *baseline, const struct bench_side *side);
 void array_cost(const struct array_bench *array, struct bench_row *row, const char *baseline,
                 const struct bench_side *side, double bar);
 

@@ -78,8 +78,7 @@ static gordian_status empty(const struct array_side *side, gordian_error *error)
                                   : gpu_zero(gpu, world->stored, sizeof(uint64_t), error);
     if (status == GORDIAN_OK && array && side->way != ARRAY_WAY_FLAT)
         status = gpu_array_shrink(array, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(gpu, world->marks, world->marks_bytes, error);
+    THEN(status, gpu_zero(gpu, world->marks, world->marks_bytes, error));
     return status == GORDIAN_OK ? gpu_wait(gpu, error) : status;
 }
 
@@ -104,24 +103,22 @@ static gordian_status count_kept(const struct array_side *side, uint64_t *size,
 
 /* The host's thread maps a piece ahead before the kernel starts, and more while it runs; whatever
  * it came too late for takes further launches. */
-static gordian_status run_watched(struct array_side *side, double *ns, gordian_error *error)
+static gordian_status filter_watched(struct array_side *side, double *ns, gordian_error *error)
 {
     struct array_world *world = side->world;
     union arguments arguments;
     struct gpu_launch launch;
     uint64_t ahead = (world->array->info.emulated ? 4096 : WATCH_BYTES) / world->task.element;
     gordian_status status = gpu_array_watch(world->flat, ahead, error);
-    if (status == GORDIAN_OK)
-        status = fill_launch(side, &arguments, &launch);
+    THEN(status, fill_launch(side, &arguments, &launch));
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = gpu_array_run(&world->flat, 1, &launch, &side->launches, error);
+    THEN(status, gpu_array_run(&world->flat, 1, &launch, &side->launches, error));
     *ns = (double)(clock_ns() - start);
     gpu_array_unwatch(world->flat);
     return status;
 }
 
-static gordian_status run_once(struct array_side *side, double *ns, gordian_error *error)
+static gordian_status filter_once(struct array_side *side, double *ns, gordian_error *error)
 {
     union arguments arguments;
     struct gpu_launch launch;
@@ -133,8 +130,7 @@ static gordian_status run_once(struct array_side *side, double *ns, gordian_erro
                    : status;
     uint64_t start = clock_ns();
     status = gpu_launch(side->world->array->gpu, &launch, error);
-    if (status == GORDIAN_OK)
-        status = count_kept(side, &size, error);
+    THEN(status, count_kept(side, &size, error));
     *ns = (double)(clock_ns() - start);
     return status;
 }
@@ -144,7 +140,8 @@ gordian_status array_filter_run(void *context, double *ns, gordian_error *error)
     struct array_side *side = context;
     uint64_t size = 0;
     TRY(empty(side, error));
-    TRY(side->way == ARRAY_WAY_WATCHED ? run_watched(side, ns, error) : run_once(side, ns, error));
+    TRY(side->way == ARRAY_WAY_WATCHED ? filter_watched(side, ns, error)
+                                       : filter_once(side, ns, error));
     TRY(count_kept(side, &size, error));
     return array_task_check(&side->world->task, way_names[side->way], array_of(side),
                             side->world->plain, size, error);
@@ -159,9 +156,7 @@ static struct bench_row way_row(const struct array_world *world, const char *nam
 {
     struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, name);
     array_fill(world->array, &row, side, array_world_bytes(world));
-    row.plot = PLOT;
-    row.x = (double)world->task.count;
-    snprintf(row.series, sizeof row.series, "%s", name);
+    bench_curve(&row, PLOT, name, (double)world->task.count);
     return row;
 }
 
@@ -178,27 +173,24 @@ static gordian_status over_plain_row(const struct array_world *world, const char
 }
 
 /* The four that are timed on the device, in turn. */
-static gordian_status device_rows(struct array_world *world, bool judged)
+static gordian_status filter_on_device(struct array_world *world, bool judged)
 {
     const struct array_bench *array = world->array;
     static const enum array_way ways[] = {ARRAY_WAY_PLAIN, ARRAY_WAY_ATOMIC, ARRAY_WAY_CHUNKED,
                                           ARRAY_WAY_FLAT};
     struct array_side contexts[4];
     struct bench_side sides[4];
-    struct bench_effort effort = array_effort(array, 1);
     for (unsigned i = 0; i < 4; i++) {
         contexts[i] = (struct array_side){.world = world, .way = ways[i]};
         sides[i] = (struct bench_side){&contexts[i], array_filter_run, 0, 0};
     }
-    TRY(bench_measure(array->bench, sides, 4, &effort));
+    TRY(bench_measure(array->bench, sides, 4, array_effort(array, 1)));
     for (unsigned i = 0; i < 4; i++) {
         struct bench_row row = way_row(world, way_names[ways[i]], &sides[i]);
         if (ways[i] != ARRAY_WAY_ATOMIC)
-            array_compare(&row, "atomic", &sides[1]);
-        if (ways[i] == ARRAY_WAY_CHUNKED && judged && array->bars) {
-            row.bar_kind = BAR_VALUE_AT_MOST;
-            row.bar = 400;
-        }
+            bench_against(&row, "atomic", &sides[1], 1e3);
+        if (ways[i] == ARRAY_WAY_CHUNKED && judged && array->bars)
+            bench_bar(&row, BAR_VALUE_AT_MOST, 400);
         TRY(bench_add(array->bench, &row));
     }
     for (unsigned i = 2; i < 4; i++)
@@ -210,12 +202,11 @@ static gordian_status one_row(struct array_side *context, const char *name, cons
 {
     const struct array_bench *array = context->world->array;
     struct bench_side side = {context, array_filter_run, 0, 0};
-    struct bench_effort effort = array_effort(array, 0.5);
-    TRY(bench_measure(array->bench, &side, 1, &effort));
+    TRY(bench_measure(array->bench, &side, 1, array_effort(array, 0.5)));
     struct bench_row row = way_row(context->world, name, &side);
-    snprintf(row.note, sizeof row.note, "%s", note);
+    bench_note(&row, "%s", note);
     if (context->way == ARRAY_WAY_WATCHED)
-        snprintf(row.note, sizeof row.note, "%s; launches: %u", note, context->launches);
+        bench_note(&row, "%s; launches: %u", note, context->launches);
     return bench_add(array->bench, &row);
 }
 
@@ -238,30 +229,15 @@ static gordian_status size_rows(const struct array_bench *array, uint64_t count)
     struct array_world world;
     bench_progress(array->bench, "keeping %" PRIu64 " numbers below 90", count);
     gordian_status status = array_world_open(&world, array, count, sizeof(uint32_t));
-    if (status == GORDIAN_OK)
-        status = array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD);
-    if (status == GORDIAN_OK)
-        status = array_world_flat(&world, false);
-    if (status == GORDIAN_OK)
-        status = device_rows(&world, count == 100000000);
-    if (status == GORDIAN_OK)
-        status = array_paper_rows(array, &world);
-    if (status == GORDIAN_OK)
-        status = array_kinds_rows(&world);
-    if (status == GORDIAN_OK)
-        status = array_instead_rows(&world);
-    if (status == GORDIAN_OK)
-        status = other_rows(&world);
+    THEN(status, array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD));
+    THEN(status, array_world_flat(&world, false));
+    THEN(status, filter_on_device(&world, count == 100000000));
+    THEN(status, array_paper_rows(array, &world));
+    THEN(status, array_kinds_rows(&world));
+    THEN(status, array_instead_rows(&world));
+    THEN(status, other_rows(&world));
     array_world_close(&world);
     return status;
-}
-
-/* Numbers, what is kept of them three times over, twice as much in buckets, the chunks ahead. */
-static bool has_memory(const struct array_bench *array, uint64_t count)
-{
-    struct gpu_info now;
-    gpu_get_info(array->gpu, &now);
-    return now.memory_free / 24 > count + (UINT64_C(64) << 20);
 }
 
 gordian_status array_filter_rows(const struct array_bench *array)
@@ -276,8 +252,11 @@ gordian_status array_filter_rows(const struct array_bench *array)
         if (!array_takes(array, sizes[i].tiny, sizes[i].quick))
             continue;
         char id[64];
+        struct gpu_info now;
+        gpu_get_info(array->gpu, &now);
         snprintf(id, sizeof id, "array/filter-%" PRIu64, sizes[i].count);
-        TRY(sizes[i].tiny || has_memory(array, sizes[i].count)
+        /* Numbers, what is kept three times over, twice as much in buckets, the chunks ahead. */
+        TRY(sizes[i].tiny || now.memory_free / 24 > sizes[i].count + (UINT64_C(64) << 20)
                 ? size_rows(array, sizes[i].count)
                 : bench_skip(array->bench, id, "too little device memory is free"));
     }

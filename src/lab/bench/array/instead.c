@@ -5,6 +5,7 @@
  */
 #include "lab/bench/array/array.h"
 
+#include "foundation/base/error.h"
 #include "foundation/gpu/kernels/select.h"
 #include "lab/bench/kernels/array_two_pass.h"
 #include "lab/published/kernels/array_filter.h"
@@ -75,12 +76,10 @@ static gordian_status two_pass_device(struct doing *doing, double *ns, gordian_e
     struct two_pass two;
     uint32_t total = 0;
     fill_two_pass(&two, doing, doing->world->plain);
-    gordian_status status = array_task_time(doing->world->task.gpu, two.launches, 3, ns, error);
-    if (status == GORDIAN_OK)
-        status = read_total(doing, &total, error);
-    return status != GORDIAN_OK ? status
-                                : array_task_check(&doing->world->task, ways[doing->way].name, NULL,
-                                                   doing->world->plain, total, error);
+    TRY(array_task_time(doing->world->task.gpu, two.launches, 3, ns, error));
+    TRY(read_total(doing, &total, error));
+    return array_task_check(&doing->world->task, ways[doing->way].name, NULL, doing->world->plain,
+                            total, error);
 }
 
 static gordian_status two_pass_host(struct doing *doing, double *ns, gordian_error *error)
@@ -92,21 +91,15 @@ static gordian_status two_pass_host(struct doing *doing, double *ns, gordian_err
     fill_two_pass(&two, doing, 0);
     uint64_t start = clock_ns();
     gordian_status status = gpu_launch(gpu, &two.launches[0], error);
-    if (status == GORDIAN_OK)
-        status = gpu_launch(gpu, &two.launches[1], error);
-    if (status == GORDIAN_OK)
-        status = read_total(doing, &total, error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(gpu, &to, (size_t)total * sizeof(uint32_t) + 16, error);
+    THEN(status, gpu_launch(gpu, &two.launches[1], error));
+    THEN(status, read_total(doing, &total, error));
+    THEN(status, gpu_alloc(gpu, &to, (size_t)total * sizeof(uint32_t) + 16, error));
     two.arguments.to = to;
-    if (status == GORDIAN_OK)
-        status = gpu_launch(gpu, &two.launches[2], error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(gpu, error);
+    THEN(status, gpu_launch(gpu, &two.launches[2], error));
+    THEN(status, gpu_wait(gpu, error));
     *ns = (double)(clock_ns() - start);
-    if (status == GORDIAN_OK)
-        status =
-            array_task_check(&doing->world->task, ways[doing->way].name, NULL, to, total, error);
+    THEN(status,
+         array_task_check(&doing->world->task, ways[doing->way].name, NULL, to, total, error));
     gpu_free(gpu, to);
     return status;
 }
@@ -131,15 +124,11 @@ static gordian_status over_host(struct doing *doing, double *ns, gordian_error *
     uint64_t start = clock_ns();
     gordian_status status = gpu_alloc(gpu, &to, world->task.count * sizeof(uint32_t) + 16, error);
     arguments.plain = to;
-    if (status == GORDIAN_OK)
-        status = gpu_zero(gpu, world->stored, sizeof total, error);
-    if (status == GORDIAN_OK)
-        status = gpu_launch(gpu, &launch, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(gpu, &total, world->stored, sizeof total, error);
+    THEN(status, gpu_zero(gpu, world->stored, sizeof total, error));
+    THEN(status, gpu_launch(gpu, &launch, error));
+    THEN(status, gpu_read(gpu, &total, world->stored, sizeof total, error));
     *ns = (double)(clock_ns() - start);
-    if (status == GORDIAN_OK)
-        status = array_task_check(&world->task, ways[doing->way].name, NULL, to, total, error);
+    THEN(status, array_task_check(&world->task, ways[doing->way].name, NULL, to, total, error));
     gpu_free(gpu, to);
     return status;
 }
@@ -162,12 +151,11 @@ static gordian_status instead_row(struct doing *doing)
     struct array_side chunked = {
         .world = world, .way = ARRAY_WAY_CHUNKED, .host = doing->way != INSTEAD_TWO_PASS};
     struct bench_side sides[] = {{doing, run_instead, 0, 0}, {&chunked, array_filter_run, 0, 0}};
-    struct bench_effort effort = array_effort(array, 0.5);
-    TRY(bench_measure(array->bench, sides, 2, &effort));
+    TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row =
         bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, ways[doing->way].name);
     array_fill(array, &row, &sides[0], 0);
-    array_compare(&row, ways[doing->way].baseline, &sides[1]);
+    bench_against(&row, ways[doing->way].baseline, &sides[1], 1e3);
     row.plot = doing->way == INSTEAD_TWO_PASS ? "Keep the numbers below 90 (us)"
                                               : "The same from the host, memory taken (us)";
     row.x = (double)world->task.count;
@@ -176,8 +164,8 @@ static gordian_status instead_row(struct doing *doing)
         snprintf(row.baseline_series, sizeof row.baseline_series, "%s", ways[doing->way].baseline);
     bool over = doing->way == INSTEAD_OVER_HOST;
     double kept = (double)world->task.expected.count * 4e-6, all = (double)world->task.count * 4e-6;
-    snprintf(row.note, sizeof row.note, "%s; %.4g MB for %.4g MB kept", ways[doing->way].note,
-             over ? all : kept, kept);
+    bench_note(&row, "%s; %.4g MB for %.4g MB kept", ways[doing->way].note, over ? all : kept,
+               kept);
     return bench_add(array->bench, &row);
 }
 
@@ -188,9 +176,8 @@ gordian_status array_instead_rows(struct array_world *world)
     gordian_status status = array_task_blocks(
         world->task.gpu, "array_two_pass_fill", ARRAY_FILTER_THREADS,
         (world->task.count + ARRAY_FILTER_TILE - 1) / ARRAY_FILTER_TILE, &doing.blocks, error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(world->task.gpu, &doing.sums,
-                           ((size_t)doing.blocks + 1) * sizeof(uint32_t), error);
+    THEN(status, gpu_alloc(world->task.gpu, &doing.sums,
+                           ((size_t)doing.blocks + 1) * sizeof(uint32_t), error));
     for (unsigned way = 0; way < sizeof ways / sizeof *ways && status == GORDIAN_OK; way++) {
         doing.way = way;
         status = instead_row(&doing);

@@ -2,6 +2,7 @@
  * sub-arrays, one a block. */
 #include "lab/bench/array/array.h"
 
+#include "foundation/base/error.h"
 #include "lab/bench/kernels/array_read.h"
 #include "lab/published/array/kinds.h"
 
@@ -37,16 +38,14 @@ static gordian_status filter_row(struct array_world *world, struct filtering *fi
     struct array_side chunked = {.world = world, .way = ARRAY_WAY_CHUNKED};
     struct bench_side sides[] = {{filtering, run_filtering, 0, 0},
                                  {&chunked, array_filter_run, 0, 0}};
-    struct bench_effort effort = array_effort(array, 0.5);
-    TRY(bench_measure(array->bench, sides, 2, &effort));
+    TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count,
                                      ways[filtering->way].name);
     array_fill(array, &row, &sides[0], 0);
-    array_compare(&row, "chunked", &sides[1]);
-    row.plot = "Keep the numbers below 90 (us)";
-    row.x = (double)world->task.count;
-    snprintf(row.series, sizeof row.series, "%s", ways[filtering->way].name);
-    snprintf(row.note, sizeof row.note, "%s", ways[filtering->way].note);
+    bench_against(&row, "chunked", &sides[1], 1e3);
+    bench_curve(&row, "Keep the numbers below 90 (us)", ways[filtering->way].name,
+                (double)world->task.count);
+    bench_note(&row, "%s", ways[filtering->way].note);
     return bench_add(array->bench, &row);
 }
 
@@ -56,8 +55,7 @@ gordian_status array_kinds_rows(struct array_world *world)
     for (unsigned way = 0; way < sizeof ways / sizeof *ways && status == GORDIAN_OK; way++) {
         struct filtering filtering = {.world = world, .way = way};
         status = array_kinds_open(&filtering.array, &world->task, way, world->array->bench->error);
-        if (status == GORDIAN_OK)
-            status = filter_row(world, &filtering);
+        THEN(status, filter_row(world, &filtering));
         published_array_destroy(filtering.array);
     }
     return status;
@@ -65,7 +63,7 @@ gordian_status array_kinds_rows(struct array_world *world)
 
 /* ------------------------------------------------------------------ reading */
 
-static gordian_status read_rows(struct array_world *world, const struct filtering *filtering)
+static gordian_status read_kind_rows(struct array_world *world, const struct filtering *filtering)
 {
     bool subarrays = filtering->way == ARRAY_KINDS_SUBARRAYS;
     struct array_read_kinds_arguments arguments = {
@@ -94,10 +92,8 @@ gordian_status array_kinds_read_rows(struct array_world *world)
         struct filtering filtering = {.world = world, .way = read[i]};
         double ns;
         status = array_kinds_open(&filtering.array, &world->task, read[i], error);
-        if (status == GORDIAN_OK)
-            status = run_filtering(&filtering, &ns, error);
-        if (status == GORDIAN_OK)
-            status = read_rows(world, &filtering);
+        THEN(status, run_filtering(&filtering, &ns, error));
+        THEN(status, read_kind_rows(world, &filtering));
         published_array_destroy(filtering.array);
     }
     return status;

@@ -2,6 +2,7 @@
  * with one block and up to a million. */
 #include "lab/bench/array/array.h"
 
+#include "foundation/base/error.h"
 #include "lab/published/array/paper.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@ struct paper {
     uint64_t lost; /* elements that there was no memory for, at worst */
 };
 
-static gordian_status run_paper(void *context, double *ns, gordian_error *error)
+static gordian_status run_paper_method(void *context, double *ns, gordian_error *error)
 {
     struct paper *paper = context;
     uint64_t lost = 0;
@@ -26,9 +27,9 @@ static gordian_status method_row(const struct array_bench *array, struct paper *
                                  const char *name, const char *note)
 {
     struct array_side chunked = {.world = paper->world, .way = ARRAY_WAY_CHUNKED};
-    struct bench_side sides[] = {{paper, run_paper, 0, 0}, {&chunked, array_filter_run, 0, 0}};
-    struct bench_effort effort = array_effort(array, 0.5);
-    TRY(bench_measure(array->bench, sides, 2, &effort));
+    struct bench_side sides[] = {{paper, run_paper_method, 0, 0},
+                                 {&chunked, array_filter_run, 0, 0}};
+    TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row =
         bench_row("us", "array/filter-%" PRIu64 "/%s", paper->world->task.count, name);
     if (paper->lost) {
@@ -38,22 +39,19 @@ static gordian_status method_row(const struct array_bench *array, struct paper *
         return bench_skip(array->bench, row.id, why);
     }
     array_fill(array, &row, &sides[0], 0);
-    array_compare(&row, "chunked", &sides[1]);
-    row.plot = "Keep the numbers below 90 (us)";
-    row.x = (double)paper->world->task.count;
-    snprintf(row.series, sizeof row.series, "%s", name);
-    snprintf(row.note, sizeof row.note, "%s", note);
+    bench_against(&row, "chunked", &sides[1], 1e3);
+    bench_curve(&row, "Keep the numbers below 90 (us)", name, (double)paper->world->task.count);
+    bench_note(&row, "%s", note);
     return bench_add(array->bench, &row);
 }
 
-static gordian_status method_rows(const struct array_bench *array, struct array_world *world,
-                                  bool waits, const char *name, const char *note)
+static gordian_status paper_method_rows(const struct array_bench *array, struct array_world *world,
+                                        bool waits, const char *name, const char *note)
 {
     struct paper paper = {.world = world};
     gordian_status status =
         array_paper_open(&paper.method, &world->task, waits, array->bench->error);
-    if (status == GORDIAN_OK)
-        status = method_row(array, &paper, name, note);
+    THEN(status, method_row(array, &paper, name, note));
     array_paper_close(&paper.method);
     return status;
 }
@@ -62,9 +60,10 @@ gordian_status array_paper_rows(const struct array_bench *array, struct array_wo
 {
     gordian_status status = GORDIAN_OK;
     if (world->task.count <= 1000)
-        status = method_rows(array, world, false, "paper-1", "every thread allocates; one block");
-    if (status == GORDIAN_OK && world->task.count <= 1000000)
         status =
-            method_rows(array, world, true, "paper-2", "one allocates, the others wait; one block");
+            paper_method_rows(array, world, false, "paper-1", "every thread allocates; one block");
+    if (status == GORDIAN_OK && world->task.count <= 1000000)
+        status = paper_method_rows(array, world, true, "paper-2",
+                                   "one allocates, the others wait; one block");
     return status;
 }

@@ -16,17 +16,11 @@ gordian_status array_read_run(void *context, double *ns, gordian_error *error)
                                 .threads = ARRAY_TASK_THREADS,
                                 .arguments = reading->arguments,
                                 .arguments_size = reading->arguments_size};
-    gordian_status status =
-        array_task_blocks(world->task.gpu, reading->kernel, launch.threads,
-                          world->task.expected.count / ARRAY_TASK_THREADS, &launch.blocks, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(world->task.gpu, world->task.answer, sizeof(uint64_t), error);
-    if (status == GORDIAN_OK)
-        status = array_task_time(world->task.gpu, &launch, 1, ns, error);
-    if (status == GORDIAN_OK)
-        status =
-            gpu_read(world->task.gpu, &reading->sum, world->task.answer, sizeof(uint64_t), error);
-    return status;
+    TRY(array_task_blocks(world->task.gpu, reading->kernel, launch.threads,
+                          world->task.expected.count / ARRAY_TASK_THREADS, &launch.blocks, error));
+    TRY(gpu_zero(world->task.gpu, world->task.answer, sizeof(uint64_t), error));
+    TRY(array_task_time(world->task.gpu, &launch, 1, ns, error));
+    return gpu_read(world->task.gpu, &reading->sum, world->task.answer, sizeof(uint64_t), error);
 }
 
 gordian_status array_read_row(struct array_reading *ours, const char *mode, bool at_random,
@@ -41,30 +35,27 @@ gordian_status array_read_row(struct array_reading *ours, const char *mode, bool
                                   .arguments = &arguments,
                                   .arguments_size = sizeof arguments};
     struct bench_side sides[] = {{&plain, array_read_run, 0, 0}, {ours, array_read_run, 0, 0}};
-    struct bench_effort effort = array_effort(array, 0.5);
-    gordian_status status = bench_measure(array->bench, sides, 2, &effort);
+    gordian_status status = bench_measure(array->bench, sides, 2, array_effort(array, 0.5));
     if (status == GORDIAN_OK &&
         (plain.sum != ours->sum || (!at_random && plain.sum != world->task.expected.sum)))
         status = fail(array->bench->error, GORDIAN_STATUS_INPUT,
                       "array: reading %s gives %" PRIu64 ", plain memory %" PRIu64, mode, ours->sum,
                       plain.sum);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("us", "array/read%s-%" PRIu64 "/%s",
                                      at_random ? "-random" : "", world->task.count, mode);
     array_fill(array, &row, &sides[1],
                at_random ? 0 : world->task.expected.count * sizeof(uint32_t));
     array_cost(array, &row, "plain", &sides[0], bar);
-    row.plot = at_random ? "Read all about (us)" : "Read one after the other (us)";
-    row.x = (double)world->task.count;
-    snprintf(row.series, sizeof row.series, "%s", mode);
+    bench_curve(&row, at_random ? "Read all about (us)" : "Read one after the other (us)", mode,
+                (double)world->task.count);
     snprintf(row.baseline_series, sizeof row.baseline_series, "plain");
     return bench_add(array->bench, &row);
 }
 
 /* One way of reading one array. */
-static gordian_status read_row(struct array_world *world, struct gpu_array *from, const char *mode,
-                               bool at_random)
+static gordian_status add_reading_row(struct array_world *world, struct gpu_array *from,
+                                      const char *mode, bool at_random)
 {
     struct array_read_arguments arguments = {.from = gpu_array_view(from),
                                              .count = world->task.expected.count,
@@ -77,7 +68,8 @@ static gordian_status read_row(struct array_world *world, struct gpu_array *from
 }
 
 /* Fills the array once, and plain memory with the same in the same order. */
-static gordian_status fill(struct array_world *world, struct gpu_array *from, enum array_way way)
+static gordian_status fill_for_reading(struct array_world *world, struct gpu_array *from,
+                                       enum array_way way)
 {
     struct array_side side = {.world = world, .way = way};
     double ns;
@@ -89,10 +81,9 @@ static gordian_status fill(struct array_world *world, struct gpu_array *from, en
 static gordian_status mode_rows(struct array_world *world, struct gpu_array *from,
                                 enum array_way way, const char *mode)
 {
-    gordian_status status = fill(world, from, way);
-    if (status == GORDIAN_OK)
-        status = read_row(world, from, mode, false);
-    return status == GORDIAN_OK ? read_row(world, from, mode, true) : status;
+    TRY(fill_for_reading(world, from, way));
+    TRY(add_reading_row(world, from, mode, false));
+    return add_reading_row(world, from, mode, true);
 }
 
 gordian_status array_read_rows(const struct array_bench *array)
@@ -111,16 +102,11 @@ gordian_status array_read_rows(const struct array_bench *array)
             continue;
         bench_progress(array->bench, "reading %" PRIu64 " elements", sizes[i].count);
         status = array_world_open(&world, array, sizes[i].count, sizeof(uint32_t));
-        if (status == GORDIAN_OK)
-            status = array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD);
-        if (status == GORDIAN_OK)
-            status = array_world_flat(&world, false);
-        if (status == GORDIAN_OK)
-            status = mode_rows(&world, world.chunked, ARRAY_WAY_CHUNKED, "chunked");
-        if (status == GORDIAN_OK)
-            status = mode_rows(&world, world.flat, ARRAY_WAY_FLAT, "flat");
-        if (status == GORDIAN_OK)
-            status = array_kinds_read_rows(&world);
+        THEN(status, array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD));
+        THEN(status, array_world_flat(&world, false));
+        THEN(status, mode_rows(&world, world.chunked, ARRAY_WAY_CHUNKED, "chunked"));
+        THEN(status, mode_rows(&world, world.flat, ARRAY_WAY_FLAT, "flat"));
+        THEN(status, array_kinds_read_rows(&world));
         array_world_close(&world);
     }
     return status;

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /* Growing from empty beside plain memory, at this many blocks (0: as many as fit). */
-static gordian_status measure(struct array_world *world, unsigned blocks, bool flat,
-                              struct bench_side sides[3])
+static gordian_status measure_shape(struct array_world *world, unsigned blocks, bool flat,
+                                    struct bench_side sides[3])
 {
     const struct array_bench *array = world->array;
     struct array_side contexts[] = {
@@ -16,18 +16,18 @@ static gordian_status measure(struct array_world *world, unsigned blocks, bool f
         {.world = world, .way = ARRAY_WAY_CHUNKED, .blocks = blocks},
         {.world = world, .way = ARRAY_WAY_FLAT, .blocks = blocks},
     };
-    struct bench_effort effort = array_effort(array, 0.5);
     for (unsigned i = 0; i < 3; i++)
         sides[i] = (struct bench_side){&contexts[i], array_filter_run, 0, 0};
-    gordian_status status = bench_measure(array->bench, sides, flat ? 3 : 2, &effort);
+    gordian_status status =
+        bench_measure(array->bench, sides, flat ? 3 : 2, array_effort(array, 0.5));
     for (unsigned i = 0; i < 3; i++)
         sides[i].context = NULL;
     return status;
 }
 
-static gordian_status add_row(const struct array_world *world, struct bench_row row,
-                              const struct bench_side *ours, const struct bench_side *plain,
-                              const char *plot, double x)
+static gordian_status add_shape_row(const struct array_world *world, struct bench_row row,
+                                    const struct bench_side *ours, const struct bench_side *plain,
+                                    const char *plot, double x)
 {
     array_fill(world->array, &row, ours, array_world_bytes(world));
     array_cost(world->array, &row, "plain", plain, 0);
@@ -49,20 +49,18 @@ static gordian_status grid_rows(const struct array_bench *array, uint64_t count)
                  {528, false, false}, {1056, false, true}, {2112, false, true}};
     struct array_world world;
     gordian_status status = array_world_open(&world, array, count, sizeof(uint32_t));
-    if (status == GORDIAN_OK)
-        status = array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD);
+    THEN(status, array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD));
     for (size_t i = 0; i < sizeof grids / sizeof *grids && status == GORDIAN_OK; i++) {
         struct bench_side sides[3];
         if (!array_takes(array, grids[i].tiny, grids[i].quick))
             continue;
         bench_progress(array->bench, "%" PRIu64 " numbers, %u blocks", count, grids[i].blocks);
-        status = measure(&world, grids[i].blocks, false, sides);
+        status = measure_shape(&world, grids[i].blocks, false, sides);
         struct bench_row row =
             bench_row("us", "array/grid-%u-%" PRIu64 "/chunked", grids[i].blocks, count);
         snprintf(row.series, sizeof row.series, "chunked");
-        if (status == GORDIAN_OK)
-            status = add_row(&world, row, &sides[1], &sides[0], "By number of blocks (us)",
-                             grids[i].blocks);
+        THEN(status, add_shape_row(&world, row, &sides[1], &sides[0], "By number of blocks (us)",
+                                   grids[i].blocks));
     }
     array_world_close(&world);
     return status;
@@ -78,16 +76,14 @@ static gordian_status element_rows(const struct array_bench *array, uint32_t ele
     struct bench_side sides[3];
     bench_progress(array->bench, "elements of %u bytes", element);
     gordian_status status = array_world_open(&world, array, bytes / element, element);
-    if (status == GORDIAN_OK)
-        status = array_world_chunked(&world, array_chunk_bytes(array, element), ARRAY_AHEAD);
-    if (status == GORDIAN_OK)
-        status = array_world_flat(&world, false);
-    if (status == GORDIAN_OK)
-        status = measure(&world, 0, true, sides);
+    THEN(status, array_world_chunked(&world, array_chunk_bytes(array, element), ARRAY_AHEAD));
+    THEN(status, array_world_flat(&world, false));
+    THEN(status, measure_shape(&world, 0, true, sides));
     for (unsigned i = 1; i < 3 && status == GORDIAN_OK; i++) {
         struct bench_row row = bench_row("us", "array/element-%u/%s", element, names[i]);
         snprintf(row.series, sizeof row.series, "%s", names[i]);
-        status = add_row(&world, row, &sides[i], &sides[0], "By size of an element (us)", element);
+        status =
+            add_shape_row(&world, row, &sides[i], &sides[0], "By size of an element (us)", element);
     }
     array_world_close(&world);
     return status;
@@ -114,12 +110,10 @@ static gordian_status page_rows(const struct array_bench *array, uint64_t count)
         bench_progress(array->bench, "pages of %" PRIu64 " KiB, %u ahead", pages[i].kilobytes,
                        pages[i].ahead);
         status = array_world_chunked(&world, pages[i].kilobytes << 10, pages[i].ahead);
-        if (status == GORDIAN_OK)
-            status = measure(&world, 0, false, sides);
+        THEN(status, measure_shape(&world, 0, false, sides));
         struct bench_row row = bench_row("us", "array/page-%" PRIu64 "k-ahead-%u/chunked",
                                          pages[i].kilobytes, pages[i].ahead);
-        if (status == GORDIAN_OK)
-            status = add_row(&world, row, &sides[1], &sides[0], NULL, 0);
+        THEN(status, add_shape_row(&world, row, &sides[1], &sides[0], NULL, 0));
     }
     array_world_close(&world);
     return status;

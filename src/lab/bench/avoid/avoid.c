@@ -23,14 +23,12 @@ static gordian_status look_at_device(struct avoid_bench *avoid)
     if (!gpu_available(&why))
         return bench_skip(bench, "avoid/*/cuda", why);
     struct gpu *gpu;
-    TRY(gpu_open_default(&gpu, &bench->memory, bench->error));
-    gpu_get_info(gpu, &avoid->info);
+    TRY(bench_open_gpu(bench, &gpu, &avoid->info));
     gpu_close(gpu);
     avoid->cuda = true;
     avoid->emulated = avoid->info.emulated;
     avoid->bars = strstr(avoid->info.name, "H200") != NULL;
-    snprintf(bench->device, sizeof bench->device, "%.100s%s", avoid->info.name,
-             avoid->emulated ? " (its times mean nothing)" : "");
+
     return GORDIAN_OK;
 }
 

@@ -56,7 +56,7 @@ gordian_status avoid_ask(void *side, double *ns, gordian_error *error);
 
 /* Asks until `effort` is spent; fills a row in, in milliseconds or (us) microseconds. */
 gordian_status avoid_time(const struct avoid_bench *avoid, struct avoid_state *state,
-                          const struct avoid_engine *engine, const struct bench_effort *effort,
+                          const struct avoid_engine *engine, struct bench_effort effort,
                           struct bench_side *result);
 
 /* ---- the thesis's tables 5.2 to 5.4 (avoid_worst.c) */

@@ -20,7 +20,7 @@ struct batch {
 };
 
 /* One by one where the engine cannot do more. */
-static gordian_status judge(struct batch *batch, gordian_error *error)
+static gordian_status judge_batch(struct batch *batch, gordian_error *error)
 {
     const struct avoid_engine *engine = batch->side.engine;
     if (engine->safe_each)
@@ -35,10 +35,9 @@ static gordian_status run_batch(void *context, double *ns, gordian_error *error)
 {
     struct batch *batch = context;
     uint64_t start = clock_ns();
-    gordian_status status = judge(batch, error);
+    gordian_status status = judge_batch(batch, error);
     *ns = (double)(clock_ns() - start);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (!batch->asked)
         memcpy(batch->expected, batch->safe, batch->count * sizeof *batch->safe);
     batch->asked = true;
@@ -47,14 +46,6 @@ static gordian_status run_batch(void *context, double *ns, gordian_error *error)
             return fail(error, GORDIAN_STATUS_INPUT, "%s disagrees about request %zu of %zu",
                         batch->side.engine->about.name, i, batch->count);
     return GORDIAN_OK;
-}
-
-static size_t count_unsafe(const struct batch *batch)
-{
-    size_t unsafe = 0;
-    for (size_t i = 0; i < batch->count; i++)
-        unsafe += !batch->expected[i];
-    return unsafe;
 }
 
 /* Loans to everybody in turn. Every other one is the unit of resource 0 that can be spared, and
@@ -89,14 +80,6 @@ static gordian_status make_batch(struct batch *batch, struct avoid_state *state,
     return GORDIAN_OK;
 }
 
-static void free_batch(struct batch *batch, const gordian_allocator *memory)
-{
-    memory_free(memory, batch->changes);
-    memory_free(memory, batch->wants);
-    memory_free(memory, batch->safe);
-    memory_free(memory, batch->expected);
-}
-
 struct batch_size {
     const char *kind;
     enum avoid_shape shape;
@@ -115,8 +98,7 @@ static gordian_status time_batch(const struct avoid_bench *avoid, struct batch *
                                   bench->options->quick ? 0.3 : 2};
     gordian_status status = avoid_side_open(&batch->side, state, engine, bench->error);
     *side = (struct bench_side){batch, run_batch, 0, 0};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, side, 1, &effort);
+    THEN(status, bench_measure(bench, side, 1, effort));
     avoid_side_close(&batch->side);
     return status;
 }
@@ -127,14 +109,15 @@ static gordian_status add_batch_row(const struct avoid_bench *avoid, const struc
 {
     struct bench_row row = bench_row("us", "avoid/what-if%s-%ux%u-%zu/%s", size->kind,
                                      size->processes, size->resources, size->count, engine);
-    row.value = side->median / 1e3;
-    row.p99 = side->p99 / 1e3;
+    bench_fill(&row, side, 1e3);
     if (dense_ns > 0 && strcmp(engine, "dense") != 0) {
         row.baseline = "dense";
         row.baseline_value = dense_ns / 1e3;
     }
-    snprintf(row.note, sizeof row.note, "%zu requests in one call, %zu of them unsafe", size->count,
-             count_unsafe(batch));
+    size_t unsafe = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        unsafe += !batch->expected[i];
+    bench_note(&row, "%zu requests in one call, %zu of them unsafe", size->count, unsafe);
     return bench_add(avoid->bench, &row);
 }
 
@@ -147,11 +130,9 @@ static gordian_status batch_rows(const struct avoid_bench *avoid, const struct b
     double dense_ns = 0;
     bench_progress(bench, "%zu requests at once, %u x %u", size->count, size->processes,
                    size->resources);
-    gordian_status status = avoid_state_build(&state, size->shape, size->processes, size->resources,
-                                              bench->options->seed, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
-    status =
+    TRY(avoid_state_build(&state, size->shape, size->processes, size->resources,
+                          bench->options->seed, bench->error));
+    gordian_status status =
         make_batch(&batch, &state, size->count, bench->options->seed, &bench->memory, bench->error);
     for (size_t e = 0; e < 3 && status == GORDIAN_OK; e++) {
         struct bench_side side;
@@ -164,7 +145,7 @@ static gordian_status batch_rows(const struct avoid_bench *avoid, const struct b
         if (status == GORDIAN_OK && wanted)
             status = add_batch_row(avoid, size, &batch, engines[e]->about.name, &side, dense_ns);
     }
-    free_batch(&batch, &bench->memory);
+    memory_free_all(&bench->memory, batch.changes, batch.wants, batch.safe, batch.expected);
     avoid_state_free(&state);
     return status;
 }
@@ -189,8 +170,7 @@ static gordian_status slack_row(const struct avoid_bench *avoid, const char *eng
             wants[k] = (gordian_want){.resource = (i + 7 * k) % resources, .units = 8};
         status = gordian_bank_add_process(bank, NULL, wants, 4, NULL, NULL, bench->error);
         wants[0].units = 3;
-        if (status == GORDIAN_OK)
-            status = gordian_bank_request(bank, i, wants, 1, NULL, bench->error);
+        THEN(status, gordian_bank_request(bank, i, wants, 1, NULL, bench->error));
     }
     uint64_t start = clock_ns();
     for (uint32_t j = 0; j < resources && status == GORDIAN_OK; j++) {
@@ -199,7 +179,7 @@ static gordian_status slack_row(const struct avoid_bench *avoid, const char *eng
     }
     struct bench_row row = bench_row("us", "avoid/slack-%ux%u/%s", processes, resources, engine);
     row.value = (double)(clock_ns() - start) / 1e3 / resources;
-    snprintf(row.note, sizeof row.note, "a resource; %llu units in all", (unsigned long long)slack);
+    bench_note(&row, "a resource; %llu units in all", (unsigned long long)slack);
     gordian_bank_close(bank);
     return status == GORDIAN_OK ? bench_add(bench, &row) : status;
 }
@@ -214,15 +194,14 @@ gordian_status avoid_batch_rows(const struct avoid_bench *avoid)
     };
     static const char *const engines[] = {"dense", "holt", "cuda"};
     const bool quick = avoid->bench->options->quick;
-    gordian_status status = GORDIAN_OK;
     if (avoid->emulated)
-        status = batch_rows(avoid, &small);
+        TRY(batch_rows(avoid, &small));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !avoid->emulated; i++)
-        if (status == GORDIAN_OK && !(quick && (sizes[i].dense || avoid->cpu)))
-            status = batch_rows(avoid, &sizes[i]);
-    for (size_t e = 0; e < 3 && status == GORDIAN_OK; e++)
+        if (!(quick && (sizes[i].dense || avoid->cpu)))
+            TRY(batch_rows(avoid, &sizes[i]));
+    for (size_t e = 0; e < 3; e++)
         if (avoid_wants(avoid, engines[e]))
-            status = avoid->emulated ? slack_row(avoid, engines[e], 24, 12)
-                                     : slack_row(avoid, engines[e], 1024, 256);
-    return status;
+            TRY(avoid->emulated ? slack_row(avoid, engines[e], 24, 12)
+                                : slack_row(avoid, engines[e], 1024, 256));
+    return GORDIAN_OK;
 }

@@ -55,11 +55,10 @@ static gordian_status add(const struct avoid_bench *avoid, const char *id, uint3
     if (avoid->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(avoid->bench, "the device: %s", id);
-    TRY(bench_measure(avoid->bench, &side, 1, &effort));
+    TRY(bench_measure(avoid->bench, &side, 1, effort));
     struct bench_row row = bench_row("us", "avoid/device/%s-%ux%u", id, processes, resources);
-    row.value = side.median / 1e3;
-    row.p99 = side.p99 / 1e3;
-    snprintf(row.note, sizeof row.note, "%s", note);
+    bench_fill(&row, &side, 1e3);
+    bench_note(&row, "%s", note);
     return bench_add(avoid->bench, &row);
 }
 
@@ -70,18 +69,14 @@ static gordian_status wide_rows(const struct avoid_bench *avoid, uint32_t proces
     gordian_status status =
         add(avoid, "first", processes, resources,
             "all matrices sent, all orders made: the first question", state, run_first);
-    if (status == GORDIAN_OK)
-        status = avoid_side_open(&side, state, &avoid_cuda, avoid->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    THEN(status, avoid_side_open(&side, state, &avoid_cuda, avoid->bench->error));
+    TRY(status);
     status = add(avoid, "ask", processes, resources,
                  "everybody but one finishes at once; question in to answer out", &side, avoid_ask);
-    if (status == GORDIAN_OK)
-        status = add(avoid, "ask-computing", processes, resources, "the same, on the device", &side,
-                     run_computing);
-    if (status == GORDIAN_OK)
-        status = add(avoid, "ask-after-event", processes, resources,
-                     "the same after a loan was made and returned", &side, run_update);
+    THEN(status, add(avoid, "ask-computing", processes, resources, "the same, on the device", &side,
+                     run_computing));
+    THEN(status, add(avoid, "ask-after-event", processes, resources,
+                     "the same after a loan was made and returned", &side, run_update));
     avoid_side_close(&side);
     return status;
 }
@@ -97,14 +92,11 @@ gordian_status avoid_cuda_rows(const struct avoid_bench *avoid)
     TRY(avoid_state_build(&state, AVOID_WIDE, processes, resources, 1, error));
     gordian_status status = wide_rows(avoid, processes, resources, &state);
     avoid_state_free(&state);
-    if (status == GORDIAN_OK)
-        status = avoid_state_build(&state, AVOID_ALL, processes, resources, 1, error);
-    if (status != GORDIAN_OK)
-        return status;
+    THEN(status, avoid_state_build(&state, AVOID_ALL, processes, resources, 1, error));
+    TRY(status);
     status = avoid_side_open(&side, &state, &avoid_cuda, error);
-    if (status == GORDIAN_OK)
-        status = add(avoid, "worst-computing", processes, resources,
-                     "one process freed a round, on the device", &side, run_computing);
+    THEN(status, add(avoid, "worst-computing", processes, resources,
+                     "one process freed a round, on the device", &side, run_computing));
     avoid_side_close(&side);
     avoid_state_free(&state);
     return status;

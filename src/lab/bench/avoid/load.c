@@ -52,9 +52,8 @@ static gordian_status add_bank(struct load *load, const char *engine)
                                 ? gordian_bank_open(&load->banks[side], &options, error)
                                 : fail_memory(error);
     load->sides++;
-    if (status == GORDIAN_OK)
-        status = gordian_bank_reserve(load->banks[side], load->shape->processes,
-                                      load->shape->resources, error);
+    THEN(status, gordian_bank_reserve(load->banks[side], load->shape->processes,
+                                      load->shape->resources, error));
     for (uint32_t j = 0; j < load->shape->resources && status == GORDIAN_OK; j++)
         status =
             gordian_bank_add_resource(load->banks[side], NULL, load->shape->units, NULL, error);
@@ -62,7 +61,7 @@ static gordian_status add_bank(struct load *load, const char *engine)
 }
 
 /* A process with random claims, the same in every bank. */
-static gordian_status add_process(struct load *load)
+static gordian_status add_customer(struct load *load)
 {
     const struct load_shape *shape = load->shape;
     uint32_t count = 0;
@@ -106,7 +105,7 @@ static size_t choose_wants(struct load *load, uint32_t process)
     return count;
 }
 
-static gordian_status give_back(struct load *load, uint32_t process)
+static gordian_status return_units(struct load *load, uint32_t process)
 {
     size_t count = 0;
     gordian_status status = GORDIAN_OK;
@@ -122,7 +121,7 @@ static gordian_status give_back(struct load *load, uint32_t process)
     return status;
 }
 
-static gordian_status request(struct load *load, uint32_t process, size_t count)
+static gordian_status request_units(struct load *load, uint32_t process, size_t count)
 {
     gordian_error *error = load->avoid->bench->error;
     gordian_verdict first = GORDIAN_VERDICT_GRANTED;
@@ -137,8 +136,7 @@ static gordian_status request(struct load *load, uint32_t process, size_t count)
         load->samples[s][load->requests] = (double)(end - start);
         gordian_verdict verdict = answer.verdict;
         gordian_answer_free(&answer);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(status);
         if (s > 0 && verdict != first)
             return fail(error, GORDIAN_STATUS_INPUT, "%s says %s, %s says %s", load->engines[0],
                         gordian_verdict_text(first), load->engines[s],
@@ -155,16 +153,16 @@ static gordian_status request(struct load *load, uint32_t process, size_t count)
 
 /* Who is done gives everything back, and so do some of those who are denied: they could otherwise
  * all come to hold something and ask for more for ever. */
-static gordian_status step(struct load *load)
+static gordian_status load_step(struct load *load)
 {
     uint32_t process = (uint32_t)random_below(&load->random, load->shape->processes);
     if (load->loans[process] == LOANS_MOST)
-        return give_back(load, process);
+        return return_units(load, process);
     uint32_t loans = load->loans[process];
     size_t count = choose_wants(load, process);
-    gordian_status status = count == 0 ? GORDIAN_OK : request(load, process, count);
+    gordian_status status = count == 0 ? GORDIAN_OK : request_units(load, process, count);
     bool denied = status == GORDIAN_OK && load->loans[process] == loans;
-    return denied && random_chance(&load->random, 10) ? give_back(load, process) : status;
+    return denied && random_chance(&load->random, 10) ? return_units(load, process) : status;
 }
 
 /* So many requests that were lent or unsafe. */
@@ -175,7 +173,7 @@ static gordian_status run_load(struct load *load, size_t requests, double second
     load->requests = load->lent = load->unsafe = 0;
     while (status == GORDIAN_OK && load->requests < requests &&
            (double)(clock_ns() - start) < seconds * 1e9)
-        status = step(load);
+        status = load_step(load);
     return status;
 }
 
@@ -189,7 +187,7 @@ static double mean(const double *samples, size_t count)
     return count ? sum / (double)count : 0;
 }
 
-static gordian_status add_row(struct load *load, size_t side, bool average)
+static gordian_status add_load_row(struct load *load, size_t side, bool average)
 {
     struct bench *bench = load->avoid->bench;
     size_t base = load->sides; /* where dense is */
@@ -211,17 +209,17 @@ static gordian_status add_row(struct load *load, size_t side, bool average)
                              1e3;
         if (strcmp(load->engines[side], "holt") == 0 && !average &&
             strcmp(load->shape->name, "typical") == 0 && !load->avoid->emulated) {
-            row.bar_kind = BAR_AT_LEAST;
-            row.bar = 20;
+            bench_bar(&row, BAR_AT_LEAST, 20);
         }
     }
     if (!average)
-        snprintf(row.note, sizeof row.note, "%zu requests: %zu lent, %zu unsafe; %u claims each",
-                 load->requests, load->lent, load->unsafe, load->shape->claimed);
+        bench_note(&row, "%zu requests: %zu lent, %zu unsafe; %u claims each", load->requests,
+                   load->lent, load->unsafe, load->shape->claimed);
     return bench_add(bench, &row);
 }
 
-static gordian_status load_rows(const struct avoid_bench *avoid, const struct load_shape *shape)
+static gordian_status avoid_load_engine_rows(const struct avoid_bench *avoid,
+                                             const struct load_shape *shape)
 {
     const bool quick = avoid->bench->options->quick;
     struct load load = {.avoid = avoid, .shape = shape, .room = avoid->emulated ? 50 : 4000};
@@ -240,17 +238,14 @@ static gordian_status load_rows(const struct avoid_bench *avoid, const struct lo
     if (status == GORDIAN_OK && avoid_wants(avoid, "cuda"))
         status = add_bank(&load, "cuda");
     for (uint32_t i = 0; i < shape->processes && status == GORDIAN_OK; i++)
-        status = add_process(&load);
+        status = add_customer(&load);
     /* Until as many are done as begin; then what counts. */
-    if (status == GORDIAN_OK)
-        status = run_load(&load, load.room, quick ? 3 : 10);
-    if (status == GORDIAN_OK)
-        status = run_load(&load, load.room, quick ? 2 : 10);
+    THEN(status, run_load(&load, load.room, quick ? 3 : 10));
+    THEN(status, run_load(&load, load.room, quick ? 2 : 10));
     for (size_t s = 0; s < load.sides && status == GORDIAN_OK && load.requests > 0; s++)
         if (avoid_wants(avoid, load.engines[s])) {
-            status = add_row(&load, s, true);
-            if (status == GORDIAN_OK)
-                status = add_row(&load, s, false);
+            status = add_load_row(&load, s, true);
+            THEN(status, add_load_row(&load, s, false));
         }
     close_load(&load);
     return status;
@@ -265,8 +260,8 @@ gordian_status avoid_load_rows(const struct avoid_bench *avoid)
         {"tight", 1024, 256, 64, 60, 8, 4},
     };
     if (avoid->emulated)
-        return load_rows(avoid, &small);
+        return avoid_load_engine_rows(avoid, &small);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        TRY(load_rows(avoid, &shapes[i]));
+        TRY(avoid_load_engine_rows(avoid, &shapes[i]));
     return GORDIAN_OK;
 }

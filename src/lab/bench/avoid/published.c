@@ -15,7 +15,7 @@ struct published_side {
     struct measure_time time; /* of the last run */
 };
 
-static gordian_status run_published(void *context, double *ns, gordian_error *error)
+static gordian_status run_published_pba(void *context, double *ns, gordian_error *error)
 {
     struct published_side *side = context;
     gordian_status status = measure_pba_run(side->measure, &side->time, error);
@@ -23,40 +23,37 @@ static gordian_status run_published(void *context, double *ns, gordian_error *er
     return status;
 }
 
-static gordian_status add_row(const struct avoid_bench *avoid, const struct avoid_worst_size *size,
-                              const struct bench_side sides[2], const struct published_side *side)
+static gordian_status add_published_row(const struct avoid_bench *avoid,
+                                        const struct avoid_worst_size *size,
+                                        const struct bench_side sides[2],
+                                        const struct published_side *side)
 {
     struct bench_row row =
         bench_row("ms", "avoid/published/worst-%ux%u/cuda", size->processes, size->resources);
-    row.value = sides[0].median / 1e6;
-    row.p99 = sides[0].p99 / 1e6;
-    row.baseline = "GPU-PBA";
-    row.baseline_value = sides[1].median / 1e6;
+    bench_fill(&row, &sides[0], 1e6);
+    bench_against(&row, "GPU-PBA", &sides[1], 1e6);
     row.paper_cpu = size->cpu_s * 1e3;
     row.paper_gpu = size->k20c_s * 1e3;
-    if (avoid->bars && size->processes == 8192 && size->resources == 1024) {
-        row.bar_kind = BAR_AT_LEAST;
-        row.bar = BAR_RATIO;
-    }
-    snprintf(row.note, sizeof row.note,
-             "as published: a launch a round, %.3g ms between the device's marks",
-             side->time.device / 1e6);
+    if (avoid->bars && size->processes == 8192 && size->resources == 1024)
+        bench_bar(&row, BAR_AT_LEAST, BAR_RATIO);
+    bench_note(&row, "as published: a launch a round, %.3g ms between the device's marks",
+               side->time.device / 1e6);
     return bench_add(avoid->bench, &row);
 }
 
 /* Ours and theirs in turn. */
-static gordian_status measure_both(const struct avoid_bench *avoid, struct avoid_side *ours,
-                                   struct published_side *theirs,
-                                   const struct avoid_worst_size *size)
+static gordian_status measure_both_pba(const struct avoid_bench *avoid, struct avoid_side *ours,
+                                       struct published_side *theirs,
+                                       const struct avoid_worst_size *size)
 {
     struct bench *bench = avoid->bench;
-    struct bench_side sides[] = {{ours, avoid_ask, 0, 0}, {theirs, run_published, 0, 0}};
+    struct bench_side sides[] = {{ours, avoid_ask, 0, 0}, {theirs, run_published_pba, 0, 0}};
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? 0.3 : 1};
     if (avoid->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(bench, "as published: worst request, %u x %u", size->processes, size->resources);
-    gordian_status status = bench_measure(bench, sides, 2, &effort);
-    return status == GORDIAN_OK ? add_row(avoid, size, sides, theirs) : status;
+    TRY(bench_measure(bench, sides, 2, effort));
+    return add_published_row(avoid, size, sides, theirs);
 }
 
 static gordian_status add_size(const struct avoid_bench *avoid, struct gpu *gpu,
@@ -69,11 +66,9 @@ static gordian_status add_size(const struct avoid_bench *avoid, struct gpu *gpu,
     TRY(avoid_state_build(&state, AVOID_ALL, size->processes, size->resources, bench->options->seed,
                           bench->error));
     gordian_status status = avoid_side_open(&ours, &state, &avoid_cuda, bench->error);
-    if (status == GORDIAN_OK)
-        status = measure_pba_open(&theirs.measure, gpu, size->processes, size->resources,
-                                  &bench->memory, bench->error);
-    if (status == GORDIAN_OK)
-        status = measure_both(avoid, &ours, &theirs, size);
+    THEN(status, measure_pba_open(&theirs.measure, gpu, size->processes, size->resources,
+                                  &bench->memory, bench->error));
+    THEN(status, measure_both_pba(avoid, &ours, &theirs, size));
     measure_pba_close(theirs.measure);
     avoid_side_close(&ours);
     avoid_state_free(&state);
@@ -84,13 +79,12 @@ static gordian_status add_sizes(const struct avoid_bench *avoid, struct gpu *gpu
 {
     static const struct avoid_worst_size small = {40, 70, 0, 0};
     const bool quick = avoid->bench->options->quick;
-    gordian_status status = GORDIAN_OK;
     if (avoid->emulated)
         return add_size(avoid, gpu, &small);
-    for (size_t i = 0; i < AVOID_THESIS_SIZES && status == GORDIAN_OK; i++)
+    for (size_t i = 0; i < AVOID_THESIS_SIZES; i++)
         if (!quick || avoid_thesis[i].processes <= 1024 || i == AVOID_THESIS_SIZES - 1)
-            status = add_size(avoid, gpu, &avoid_thesis[i]);
-    return status;
+            TRY(add_size(avoid, gpu, &avoid_thesis[i]));
+    return GORDIAN_OK;
 }
 
 gordian_status avoid_published_rows(const struct avoid_bench *avoid)
@@ -101,8 +95,7 @@ gordian_status avoid_published_rows(const struct avoid_bench *avoid)
         return GORDIAN_OK;
     TRY(gpu_open_default(&gpu, &bench->memory, bench->error));
     gordian_status status = gpu_add_kernels(gpu, &published_kernels, bench->error);
-    if (status == GORDIAN_OK)
-        status = add_sizes(avoid, gpu);
+    THEN(status, add_sizes(avoid, gpu));
     gpu_close(gpu);
     return status;
 }

@@ -48,7 +48,7 @@ static uint64_t chain_need(struct builder *b, uint32_t turn, uint32_t resource)
 }
 
 /* A new process with these claims, of which it gets `held` each at once. */
-static bool add_process(struct builder *b, size_t count, uint64_t held)
+static bool add_claiming_process(struct builder *b, size_t count, uint64_t held)
 {
     struct ledger *ledger = b->ledger;
     uint32_t id = ledger_next_process(ledger);
@@ -63,7 +63,7 @@ static bool add_process(struct builder *b, size_t count, uint64_t held)
     return true;
 }
 
-static bool add_all(struct builder *b)
+static bool add_chain_processes(struct builder *b)
 {
     uint64_t each = (uint64_t)b->length + 2;
     for (uint32_t j = 0; j < b->resources; j++) {
@@ -73,13 +73,13 @@ static bool add_all(struct builder *b)
     }
     for (uint32_t beside = 0; beside < BESIDE; beside++) {
         b->wants[0] = (gordian_want){.resource = 0, .units = beside ? 2 : 4};
-        if (!add_process(b, 1, 1))
+        if (!add_claiming_process(b, 1, 1))
             return false;
     }
     for (uint32_t turn = b->length; turn-- > 0;) {
         for (uint32_t j = 0; j < b->resources; j++)
             b->wants[j] = (gordian_want){.resource = j, .units = chain_need(b, turn, j) + 1};
-        if (!add_process(b, b->resources, 1))
+        if (!add_claiming_process(b, b->resources, 1))
             return false;
     }
     return true;
@@ -97,7 +97,8 @@ gordian_status avoid_state_build(struct avoid_state *state, enum avoid_shape sha
     random_seed(&b.random, seed);
     ledger_init(&state->ledger, &memory);
     b.wants = memory_alloc(&memory, resources * sizeof *b.wants);
-    bool built = b.wants && ledger_reserve(&state->ledger, processes, resources) && add_all(&b);
+    bool built =
+        b.wants && ledger_reserve(&state->ledger, processes, resources) && add_chain_processes(&b);
     memory_free(&memory, b.wants);
     if (!built) {
         ledger_free(&state->ledger);
@@ -145,7 +146,7 @@ gordian_status avoid_ask(void *context, double *ns, gordian_error *error)
 }
 
 gordian_status avoid_time(const struct avoid_bench *avoid, struct avoid_state *state,
-                          const struct avoid_engine *engine, const struct bench_effort *effort,
+                          const struct avoid_engine *engine, struct bench_effort effort,
                           struct bench_side *result)
 {
     struct avoid_side side;

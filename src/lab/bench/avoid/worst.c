@@ -49,22 +49,19 @@ static struct bench_row worst_row(const struct avoid_worst_size *size, const cha
 {
     struct bench_row row =
         bench_row("ms", "avoid/worst%s-%ux%u/%s", kind, size->processes, size->resources, engine);
-    row.value = side->median / 1e6;
-    row.p99 = side->p99 / 1e6;
+    bench_fill(&row, side, 1e6);
     row.paper_cpu = size->cpu_s * 1e3;
     row.paper_gpu = size->k20c_s * 1e3;
     if (!kind[0]) {
-        row.plot = plot_of(size->resources);
-        row.x = size->processes;
-        snprintf(row.series, sizeof row.series, "%s", engine);
+        bench_curve(&row, plot_of(size->resources), engine, size->processes);
     }
     return row;
 }
 
 /* Fewer repetitions of what takes long. */
-static struct bench_effort effort_for(const struct avoid_bench *avoid,
-                                      const struct avoid_engine *engine,
-                                      const struct avoid_worst_size *size)
+static struct bench_effort effort_for_worst(const struct avoid_bench *avoid,
+                                            const struct avoid_engine *engine,
+                                            const struct avoid_worst_size *size)
 {
     const bool quick = avoid->bench->options->quick;
     if (engine == &avoid_dense) {
@@ -76,14 +73,13 @@ static struct bench_effort effort_for(const struct avoid_bench *avoid,
     return (struct bench_effort){1, 3, 200, quick ? 0.3 : 1};
 }
 
-static gordian_status time_engine(const struct avoid_bench *avoid, struct avoid_state *state,
-                                  const struct avoid_worst_size *size,
-                                  const struct avoid_engine *engine, struct bench_side *side)
+static gordian_status time_worst_engine(const struct avoid_bench *avoid, struct avoid_state *state,
+                                        const struct avoid_worst_size *size,
+                                        const struct avoid_engine *engine, struct bench_side *side)
 {
-    struct bench_effort effort = effort_for(avoid, engine, size);
     bench_progress(avoid->bench, "worst request, %u x %u, %s", size->processes, size->resources,
                    engine->about.name);
-    return avoid_time(avoid, state, engine, &effort, side);
+    return avoid_time(avoid, state, engine, effort_for_worst(avoid, engine, size), side);
 }
 
 /* holt against dense, if that was measured. */
@@ -92,15 +88,13 @@ static gordian_status add_holt(const struct avoid_bench *avoid, struct avoid_sta
                                double dense_ns)
 {
     struct bench_side side;
-    TRY(time_engine(avoid, state, size, &avoid_holt, &side));
+    TRY(time_worst_engine(avoid, state, size, &avoid_holt, &side));
     struct bench_row row = worst_row(size, kind, "holt", &side);
     if (dense_ns > 0) {
         row.baseline = "dense";
         row.baseline_value = dense_ns / 1e6;
-        if (is_bar(size) && !kind[0]) {
-            row.bar_kind = BAR_AT_LEAST;
-            row.bar = BAR_CPU;
-        }
+        if (is_bar(size) && !kind[0])
+            bench_bar(&row, BAR_AT_LEAST, BAR_CPU);
     }
     return bench_add(avoid->bench, &row);
 }
@@ -109,12 +103,10 @@ static gordian_status add_cuda(const struct avoid_bench *avoid, struct avoid_sta
                                const struct avoid_worst_size *size, const char *kind)
 {
     struct bench_side side;
-    TRY(time_engine(avoid, state, size, &avoid_cuda, &side));
+    TRY(time_worst_engine(avoid, state, size, &avoid_cuda, &side));
     struct bench_row row = worst_row(size, kind, "cuda", &side);
-    if (is_bar(size) && avoid->bars) {
-        row.bar_kind = BAR_VALUE_AT_MOST;
-        row.bar = BAR_GPU_MS;
-    }
+    if (is_bar(size) && avoid->bars)
+        bench_bar(&row, BAR_VALUE_AT_MOST, BAR_GPU_MS);
     return bench_add(avoid->bench, &row);
 }
 
@@ -129,10 +121,9 @@ static gordian_status rows_of_state(const struct avoid_bench *avoid,
                    size->resources);
     gordian_status status = avoid_state_build(&state, shape, size->processes, size->resources,
                                               avoid->bench->options->seed, avoid->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (dense && avoid->cpu)
-        status = time_engine(avoid, &state, size, &avoid_dense, &side);
+        status = time_worst_engine(avoid, &state, size, &avoid_dense, &side);
     if (status == GORDIAN_OK && dense && avoid_wants(avoid, "dense")) {
         struct bench_row row = worst_row(size, kind, "dense", &side);
         status = bench_add(avoid->bench, &row);
@@ -150,10 +141,9 @@ static gordian_status rows_of_state(const struct avoid_bench *avoid,
 static gordian_status rows_of_shapes(const struct avoid_bench *avoid, struct avoid_worst_size size)
 {
     size.cpu_s = size.k20c_s = 0;
-    gordian_status status = rows_of_state(avoid, &size, AVOID_LAST, "-last", false);
-    if (status == GORDIAN_OK)
-        status = rows_of_state(avoid, &size, AVOID_MIXED, "-mixed", false);
-    return status == GORDIAN_OK ? rows_of_state(avoid, &size, AVOID_WIDE, "-wide", true) : status;
+    TRY(rows_of_state(avoid, &size, AVOID_LAST, "-last", false));
+    TRY(rows_of_state(avoid, &size, AVOID_MIXED, "-mixed", false));
+    return rows_of_state(avoid, &size, AVOID_WIDE, "-wide", true);
 }
 
 /* A claim takes about 64 bytes on the host, and 16 on the device. */

@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-static gordian_status read_text(gordian_circuit **out, const struct output *text, bool automata,
-                                const char *data, const char *main, gordian_error *error)
+static gordian_status read_circuit_text(gordian_circuit **out, const struct output *text,
+                                        bool automata, const char *data, const char *main,
+                                        gordian_error *error)
 {
     struct text source;
     gordian_circuit_options options = {.data = data, .main = main};
@@ -27,7 +28,7 @@ gordian_status bench_circuit_text(gordian_circuit **out, const char *treo, const
         return fail_memory(error);
     output_text(&text, treo);
     gordian_status status =
-        text.failure ? fail_memory(error) : read_text(out, &text, false, NULL, main, error);
+        text.failure ? fail_memory(error) : read_circuit_text(out, &text, false, NULL, main, error);
     output_close(&text);
     return status;
 }
@@ -36,24 +37,19 @@ gordian_status bench_circuit(gordian_circuit **out, const char *kind, uint32_t s
                              const char *data, gordian_error *error)
 {
     struct output text;
-    struct gen_options options;
     *out = NULL;
     if (!output_open(&text, -1))
         return fail_memory(error);
-    gen_options_init(&options);
-    options.kind = kind;
-    options.processes = size;
-    options.seed = seed;
+    struct gen_options options = gen_options_of(kind, seed, size);
     gordian_status status = gen_write(&options, &text, error);
-    if (status == GORDIAN_OK)
-        status = read_text(out, &text, false, data, NULL, error);
+    THEN(status, read_circuit_text(out, &text, false, data, NULL, error));
     output_close(&text);
     return status;
 }
 
 /* Two buffers that share nothing, as one automaton: state bit i says that buffer i is full; any
  * change of the two is a transition. */
-static void write_pair(struct output *out, const char *title)
+static void write_circuit_pair(struct output *out, const char *title)
 {
     output_format(out, "automaton %s (a%s0, a%s1, b%s0, b%s1) {\n    0 : initial\n", title, title,
                   title, title, title);
@@ -80,10 +76,10 @@ gordian_status bench_paper_circuit(gordian_circuit **out, gordian_error *error)
     *out = NULL;
     if (!output_open(&text, -1))
         return fail_memory(error);
-    write_pair(&text, "left");
-    write_pair(&text, "right");
+    write_circuit_pair(&text, "left");
+    write_circuit_pair(&text, "right");
     gordian_status status =
-        text.failure ? fail_memory(error) : read_text(out, &text, true, NULL, NULL, error);
+        text.failure ? fail_memory(error) : read_circuit_text(out, &text, true, NULL, NULL, error);
     output_close(&text);
     return status;
 }

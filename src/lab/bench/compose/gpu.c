@@ -19,14 +19,6 @@ struct gpu_side {
     uint64_t did;                 /* states or transitions of the last run */
 };
 
-static gordian_status check(const char *what, uint64_t expected, uint64_t got, gordian_error *error)
-{
-    if (expected == 0 || expected == got)
-        return GORDIAN_OK;
-    return fail(error, GORDIAN_STATUS_INPUT, "%llu %s, not %llu", (unsigned long long)got, what,
-                (unsigned long long)expected);
-}
-
 static gordian_status run_side(void *context, double *ns, gordian_error *error)
 {
     struct gpu_side *side = context;
@@ -47,9 +39,11 @@ static gordian_status run_side(void *context, double *ns, gordian_error *error)
         break;
     }
     *ns = (double)(clock_ns() - started);
-    if (status == GORDIAN_OK)
-        status = check(side->what == EXPLORE ? "states" : "transitions",
-                       side->what == EXPLORE ? side->states : side->transitions, side->did, error);
+    const bool states = side->what == EXPLORE;
+    const uint64_t expected = states ? side->states : side->transitions;
+    if (status == GORDIAN_OK && expected && expected != side->did)
+        return fail(error, GORDIAN_STATUS_INPUT, "%llu %s, not %llu", (unsigned long long)side->did,
+                    states ? "states" : "transitions", (unsigned long long)expected);
     return status;
 }
 
@@ -60,8 +54,8 @@ struct gpu_bench {
     bool emulated, bars;
 };
 
-static gordian_status measure(const struct gpu_bench *gpu, struct gpu_side *side, const char *id,
-                              uint32_t size, double bar)
+static gordian_status measure_on_gpu(const struct gpu_bench *gpu, struct gpu_side *side,
+                                     const char *id, uint32_t size, double bar)
 {
     struct bench *bench = gpu->compose->bench;
     struct bench_side measured = {side, run_side, 0, 0};
@@ -69,25 +63,22 @@ static gordian_status measure(const struct gpu_bench *gpu, struct gpu_side *side
     if (gpu->emulated)
         effort = (struct bench_effort){0, 2, 2, 0};
     bench_progress(bench, "compose: %s-%u, cuda", id, size);
-    TRY(bench_measure(bench, &measured, 1, &effort));
+    TRY(bench_measure(bench, &measured, 1, effort));
     struct bench_row row = bench_row("ns", "compose/%s-%u/cuda", id, size);
     double each = side->did ? (double)side->did : 1;
-    row.value = measured.median / each;
-    row.p99 = measured.p99 / each;
-    if (bar > 0 && gpu->bars) {
-        row.bar_kind = BAR_VALUE_AT_MOST;
-        row.bar = bar;
-    }
+    bench_fill(&row, &measured, each);
+    if (bar > 0 && gpu->bars)
+        bench_bar(&row, BAR_VALUE_AT_MOST, bar);
     if (side->what == EXPLORE) {
         row.plot = PLOT_CUDA;
         row.x = size;
         snprintf(row.series, sizeof row.series, "cuda, %.20s", id);
     }
-    snprintf(row.note, sizeof row.note, "%s; %.3g G/s, %.3g in %.3g ms",
-             side->what == EXPLORE ? "a state"
-             : side->what == WRITE ? "a transition, written out"
-                                   : "a transition, counted",
-             each / measured.median, each, measured.median / 1e6);
+    bench_note(&row, "%s; %.3g G/s, %.3g in %.3g ms",
+               side->what == EXPLORE ? "a state"
+               : side->what == WRITE ? "a transition, written out"
+                                     : "a transition, counted",
+               each / measured.median, each, measured.median / 1e6);
     return bench_add(bench, &row);
 }
 
@@ -105,8 +96,7 @@ static gordian_status circuit_row(const struct gpu_bench *gpu, const gordian_cir
         status = compose_device_take_all(side.device, 0, error);
     else if (status == GORDIAN_OK && side.what != EXPLORE)
         status = compose_device_explore(side.device, &states, error);
-    if (status == GORDIAN_OK)
-        status = measure(gpu, &side, id, size, bar);
+    THEN(status, measure_on_gpu(gpu, &side, id, size, bar));
     compose_device_close(side.device);
     return status;
 }
@@ -118,8 +108,7 @@ static gordian_status row(const struct gpu_bench *gpu, const char *kind, uint32_
     gordian_circuit *circuit;
     gordian_status status =
         bench_circuit(&circuit, kind, size, 1, NULL, gpu->compose->bench->error);
-    if (status == GORDIAN_OK)
-        status = circuit_row(gpu, circuit, size, side, id, bar);
+    THEN(status, circuit_row(gpu, circuit, size, side, id, bar));
     gordian_circuit_close(circuit);
     return status;
 }
@@ -135,7 +124,7 @@ static uint64_t pell(uint32_t n)
     return one;
 }
 
-static gordian_status chain_rows(const struct gpu_bench *gpu)
+static gordian_status gpu_chain_rows(const struct gpu_bench *gpu)
 {
     static const uint32_t real[] = {24, 26, 28, 30, 0}, small[] = {10, 0}, quick[] = {24, 28, 0};
     const uint32_t *sizes = gpu->emulated                         ? small
@@ -153,35 +142,26 @@ static gordian_status product_rows(const struct gpu_bench *gpu)
     bool emulated = gpu->emulated;
     uint32_t chain = emulated ? 8 : 20, apart = emulated ? 5 : 16, more = emulated ? 6 : 20;
     uint32_t out = emulated ? 5 : 14, large = emulated ? 9 : 28;
-    gordian_status status =
-        row(gpu, "circuit-chain", chain,
+    TRY(row(gpu, "circuit-chain", chain,
             (struct gpu_side){.what = WRITE,
                               .transitions = 2 * pell(chain + 1) - (UINT64_C(1) << chain)},
-            "write/chain", 1.0 / 5);
-    if (status == GORDIAN_OK)
-        status = row(gpu, "circuit-chain", large,
-                     (struct gpu_side){.what = COUNT,
-                                       .transitions = 2 * pell(large + 1) - (UINT64_C(1) << large)},
-                     "count/chain", 0);
-    if (status == GORDIAN_OK)
-        status = row(
-            gpu, "circuit-apart", apart,
+            "write/chain", 1.0 / 5));
+    TRY(row(gpu, "circuit-chain", large,
+            (struct gpu_side){.what = COUNT,
+                              .transitions = 2 * pell(large + 1) - (UINT64_C(1) << large)},
+            "count/chain", 0));
+    TRY(row(gpu, "circuit-apart", apart,
             (struct gpu_side){.what = COUNT_ALL,
                               .transitions = (UINT64_C(1) << 2 * apart) - (UINT64_C(1) << apart)},
-            "full/apart", 1.0 / 30);
-    if (status == GORDIAN_OK)
-        status =
-            row(gpu, "circuit-apart", more,
-                (struct gpu_side){.what = COUNT_ALL,
-                                  .transitions = (UINT64_C(1) << 2 * more) - (UINT64_C(1) << more)},
-                "full/apart", 1.0 / 30);
-    if (status == GORDIAN_OK)
-        status =
-            row(gpu, "circuit-apart", out,
-                (struct gpu_side){.what = WRITE,
-                                  .transitions = (UINT64_C(1) << 2 * out) - (UINT64_C(1) << out)},
-                "write/apart", 0);
-    return status;
+            "full/apart", 1.0 / 30));
+    TRY(row(gpu, "circuit-apart", more,
+            (struct gpu_side){.what = COUNT_ALL,
+                              .transitions = (UINT64_C(1) << 2 * more) - (UINT64_C(1) << more)},
+            "full/apart", 1.0 / 30));
+    return row(gpu, "circuit-apart", out,
+               (struct gpu_side){.what = WRITE,
+                                 .transitions = (UINT64_C(1) << 2 * out) - (UINT64_C(1) << out)},
+               "write/apart", 0);
 }
 
 /* Circuits that clash, do not fill their numbers and deadlock. */
@@ -214,9 +194,9 @@ static gordian_status model_rows(const struct gpu_bench *gpu)
                        compose_model_open(&model, i, which, &status, gpu->compose->bench->error);
          i++) {
         snprintf(id, sizeof id, "models/%s", model.name);
-        if (status == GORDIAN_OK)
-            status = circuit_row(gpu, model.circuit, model.size,
-                                 (struct gpu_side){.what = EXPLORE, .states = model.states}, id, 0);
+        THEN(status,
+             circuit_row(gpu, model.circuit, model.size,
+                         (struct gpu_side){.what = EXPLORE, .states = model.states}, id, 0));
         gordian_circuit_close(model.circuit);
     }
     return status;
@@ -229,19 +209,14 @@ gordian_status compose_gpu_rows(const struct compose_bench *compose)
     struct gpu_info info;
     if (!compose->cuda)
         return GORDIAN_OK;
-    TRY(gpu_open_default(&gpu.gpu, &bench->memory, bench->error));
-    gpu_get_info(gpu.gpu, &info);
+    TRY(bench_open_gpu(bench, &gpu.gpu, &info));
     gpu.emulated = info.emulated;
     gpu.bars = info.major == 9 && !info.emulated; /* they were set for that one */
-    snprintf(bench->device, sizeof bench->device, "%.90s%s", info.name,
-             info.emulated ? " (its times mean nothing)" : "");
-    gordian_status status = chain_rows(&gpu);
-    if (status == GORDIAN_OK)
-        status = product_rows(&gpu);
-    if (status == GORDIAN_OK)
-        status = general_rows(&gpu);
-    if (status == GORDIAN_OK)
-        status = model_rows(&gpu);
+
+    gordian_status status = gpu_chain_rows(&gpu);
+    THEN(status, product_rows(&gpu));
+    THEN(status, general_rows(&gpu));
+    THEN(status, model_rows(&gpu));
     gpu_close(gpu.gpu);
     return status;
 }

@@ -35,7 +35,7 @@ static const char readers[] =
     "main<n:int>() { { user(w[i],s[i],e[i]) token(s[i],e[i],x,y) | i:<1..n> } user(a,x,y) }";
 
 /* How many states there are, worked out by hand. */
-static uint64_t power_of(uint64_t base, uint32_t exponent)
+static uint64_t integer_power(uint64_t base, uint32_t exponent)
 {
     uint64_t power = 1;
     while (exponent-- > 0)
@@ -45,22 +45,22 @@ static uint64_t power_of(uint64_t base, uint32_t exponent)
 
 static uint64_t dining_states(uint32_t n)
 {
-    return power_of(3, n) - 1;
+    return integer_power(3, n) - 1;
 }
 
 static uint64_t scheduler_states(uint32_t n)
 {
-    return n * power_of(2, n + 1);
+    return n * integer_power(2, n + 1);
 }
 
 static uint64_t alternating_states(uint32_t n)
 {
-    return power_of(2, 5 * n + 1);
+    return integer_power(2, 5 * n + 1);
 }
 
 static uint64_t readers_states(uint32_t n)
 {
-    return 2 * power_of(3, n) + power_of(2, n);
+    return 2 * integer_power(3, n) + integer_power(2, n);
 }
 
 static const struct model {
@@ -75,8 +75,8 @@ static const struct model {
     {"readers", NULL, readers, {12, 7, 16, 3}, readers_states},
 };
 
-static gordian_status open_model(gordian_circuit **out, const struct model *model, uint32_t size,
-                                 gordian_error *error)
+static gordian_status open_named_model(gordian_circuit **out, const struct model *model,
+                                       uint32_t size, gordian_error *error)
 {
     char main[32];
     if (model->kind)
@@ -96,7 +96,7 @@ bool compose_model_open(struct compose_model *out, size_t number, enum compose_m
         .size = size,
         .states = models[number].states ? models[number].states(size) : 0,
     };
-    *status = open_model(&out->circuit, &models[number], size, error);
+    *status = open_named_model(&out->circuit, &models[number], size, error);
     return true;
 }
 
@@ -106,13 +106,11 @@ static gordian_status add_model(struct bench *bench, const struct compose_model 
 {
     double count = (double)states;
     struct bench_row row = bench_row("ns", "compose/models/%s-%u/cpu", model->name, model->size);
-    row.value = ours->median / count;
-    row.p99 = ours->p99 / count;
+    bench_fill(&row, ours, count);
     int used = snprintf(row.note, sizeof row.note, "a state of %llu, one thread; %.3g million/s",
                         (unsigned long long)states, count / ours->median * 1e3);
     if (theirs) {
-        row.baseline = "SPIN";
-        row.baseline_value = theirs->median / count;
+        bench_against(&row, "SPIN", theirs, count);
         snprintf(row.note + used, sizeof row.note - (size_t)used, ", SPIN %.3g",
                  count / theirs->median * 1e3);
     } else {
@@ -133,14 +131,13 @@ static gordian_status measure_model(struct bench *bench, const struct compose_mo
     cpu.options.count_transitions = false;
     cpu.options.threads = 1;
     cpu.states = model->states;
-    gordian_status status = bench_measure(bench, sides, have_spin ? 2 : 1, &effort);
+    gordian_status status = bench_measure(bench, sides, have_spin ? 2 : 1, effort);
     if (status == GORDIAN_OK && have_spin && spin.states != cpu.result.states)
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
                       "%s of %u: SPIN finds %llu states, not %llu", model->name, model->size,
                       (unsigned long long)spin.states, (unsigned long long)cpu.result.states);
-    if (status == GORDIAN_OK)
-        status = add_model(bench, model, cpu.result.states, &sides[0], have_spin ? &sides[1] : NULL,
-                           spin.why);
+    THEN(status, add_model(bench, model, cpu.result.states, &sides[0], have_spin ? &sides[1] : NULL,
+                           spin.why));
     if (have_spin)
         spin_close(&spin);
     compose_side_free(&cpu);
@@ -157,8 +154,7 @@ gordian_status compose_models_rows(const struct compose_bench *compose)
     for (size_t i = 0; compose->cpu && status == GORDIAN_OK &&
                        compose_model_open(&model, i, which, &status, bench->error);
          i++) {
-        if (status == GORDIAN_OK)
-            status = measure_model(bench, &model);
+        THEN(status, measure_model(bench, &model));
         gordian_circuit_close(model.circuit);
     }
     return status;

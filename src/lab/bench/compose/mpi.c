@@ -24,7 +24,7 @@ struct ranks {
 };
 
 /* The value of a key in the last object. */
-static double value_of(const char *text, const char *key)
+static double number_in_report(const char *text, const char *key)
 {
     const char *found = NULL;
     for (const char *at = text; (at = strstr(at, key)); at += strlen(key))
@@ -32,7 +32,7 @@ static double value_of(const char *text, const char *key)
     return found ? strtod(found + strlen(key), NULL) : 0;
 }
 
-static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
+static gordian_status run_mpi_ranks(void *context, double *ns, gordian_error *error)
 {
     const struct ranks *ranks = context;
     char text[4096];
@@ -48,28 +48,23 @@ static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
     if (!child_run("/", words, text, sizeof text))
         return fail(error, GORDIAN_STATUS_INPUT, "gordian-mpi failed on %s ranks: %.150s",
                     ranks->count, text);
-    *ns = value_of(text, "\"seconds\":") * 1e9;
-    if (value_of(text, "\"states\":") != (double)ranks->states || *ns <= 0)
+    *ns = number_in_report(text, "\"seconds\":") * 1e9;
+    if (number_in_report(text, "\"states\":") != (double)ranks->states || *ns <= 0)
         return fail(error, GORDIAN_STATUS_INPUT, "%s ranks find other states: %.150s", ranks->count,
                     text);
     return GORDIAN_OK;
 }
 
-static gordian_status write_circuit(struct ranks *ranks, gordian_error *error)
+static gordian_status write_circuit_file(struct ranks *ranks, gordian_error *error)
 {
-    struct gen_options options;
     struct output out;
     int fd;
-    gordian_status status =
-        temporary_file("gordian-mpi", ".treo", ranks->file, sizeof ranks->file, &fd, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(temporary_file("gordian-mpi", ".treo", ranks->file, sizeof ranks->file, &fd, error));
     char kind[32];
     snprintf(kind, sizeof kind, "circuit-%s", ranks->kind);
-    gen_options_init(&options);
-    options.kind = kind;
-    options.processes = ranks->size;
-    status = output_open(&out, fd) ? gen_write(&options, &out, error) : fail_memory(error);
+    struct gen_options options = gen_options_of(kind, 1, ranks->size);
+    gordian_status status =
+        output_open(&out, fd) ? gen_write(&options, &out, error) : fail_memory(error);
     if (!output_close(&out) && status == GORDIAN_OK)
         status = fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", ranks->file,
                       strerror(out.failure));
@@ -77,33 +72,26 @@ static gordian_status write_circuit(struct ranks *ranks, gordian_error *error)
     return status;
 }
 
-static gordian_status add_rows(const struct compose_bench *compose, struct ranks ranks[],
-                               struct bench_side sides[], size_t count)
+static gordian_status add_mpi_rows(const struct compose_bench *compose, struct ranks ranks[],
+                                   struct bench_side sides[], size_t count)
 {
     const char *kind = ranks[0].kind;
     uint32_t size = ranks[0].size;
     for (size_t i = 0; i < count; i++) {
         unsigned number = 1u << i;
         struct bench_row row = bench_row("ms", "compose/ranks/%s-%u-%u/mpi", kind, size, number);
-        row.value = sides[i].median / 1e6;
-        row.p99 = sides[i].p99 / 1e6;
+        bench_fill(&row, &sides[i], 1e6);
         row.plot = "MPI ranks on one machine: reachable states (ms)";
         row.x = number;
         snprintf(row.series, sizeof row.series, "mpi, %s of %u", kind, size);
         if (i > 0) {
-            row.baseline = "1 rank";
-            row.baseline_value = sides[0].median / 1e6;
+            bench_against(&row, "1 rank", &sides[0], 1e6);
         }
-        if (number == 2 && compose->cores >= 2) {
-            row.bar_kind = BAR_AT_LEAST;
-            row.bar = 1.7;
-        }
-        if (number == 16 && !compose->bench->options->quick) {
-            row.bar_kind = BAR_AT_LEAST;
-            row.bar = 8;
-        }
-        snprintf(row.note, sizeof row.note, "%.3g million states/s",
-                 (double)ranks[i].states / sides[i].median * 1e3);
+        if (number == 2 && compose->cores >= 2)
+            bench_bar(&row, BAR_AT_LEAST, 1.7);
+        if (number == 16 && !compose->bench->options->quick)
+            bench_bar(&row, BAR_AT_LEAST, 8);
+        bench_note(&row, "%.3g million states/s", (double)ranks[i].states / sides[i].median * 1e3);
         TRY(bench_add(compose->bench, &row));
     }
     return GORDIAN_OK;
@@ -112,7 +100,8 @@ static gordian_status add_rows(const struct compose_bench *compose, struct ranks
 #define RANKS_MOST 5 /* 1, 2, 4, 8, 16 */
 
 /* As many ranks as there are cores, by powers of two, in turn. */
-static gordian_status measure(const struct compose_bench *compose, const struct ranks *first)
+static gordian_status measure_rank_counts(const struct compose_bench *compose,
+                                          const struct ranks *first)
 {
     struct bench *bench = compose->bench;
     struct ranks ranks[RANKS_MOST] = {0};
@@ -125,18 +114,17 @@ static gordian_status measure(const struct compose_bench *compose, const struct 
     for (size_t i = 0; i < count; i++) {
         ranks[i] = *first;
         snprintf(ranks[i].count, sizeof ranks[i].count, "%u", 1u << i);
-        sides[i] = (struct bench_side){&ranks[i], run_ranks, 0, 0};
+        sides[i] = (struct bench_side){&ranks[i], run_mpi_ranks, 0, 0};
     }
     bench_progress(bench, "compose: %s of %u on MPI ranks", first->kind, first->size);
-    gordian_status status = bench_measure(bench, sides, count, &effort);
-    return status == GORDIAN_OK ? add_rows(compose, ranks, sides, count) : status;
+    TRY(bench_measure(bench, sides, count, effort));
+    return add_mpi_rows(compose, ranks, sides, count);
 }
 
 static gordian_status circuit_rows(const struct compose_bench *compose, struct ranks *ranks)
 {
-    gordian_status status = write_circuit(ranks, compose->bench->error);
-    if (status == GORDIAN_OK)
-        status = measure(compose, ranks);
+    gordian_status status = write_circuit_file(ranks, compose->bench->error);
+    THEN(status, measure_rank_counts(compose, ranks));
     unlink(ranks->file);
     return status;
 }
@@ -159,6 +147,6 @@ gordian_status compose_mpi_rows(const struct compose_bench *compose)
     for (uint32_t i = 0; i < dining.size; i++)
         dining.states *= 3;
     dining.states--;
-    gordian_status status = circuit_rows(compose, &chain);
-    return status == GORDIAN_OK ? circuit_rows(compose, &dining) : status;
+    TRY(circuit_rows(compose, &chain));
+    return circuit_rows(compose, &dining);
 }

@@ -40,7 +40,7 @@ static void fill_pair(struct compose_cell *cells, unsigned first_name)
         }
 }
 
-static void multiply(struct compose_cells *cells)
+static void multiply_cells_once(struct compose_cells *cells)
 {
     const uint32_t size = PAIR * PAIR;
     for (uint32_t row = 0; row < size; row++)
@@ -67,7 +67,7 @@ gordian_status compose_cells_run(void *context, double *ns, gordian_error *error
     struct compose_cells *cells = context;
     uint64_t start = work_ns();
     for (unsigned i = 0; i < cells->repeat; i++) {
-        multiply(cells);
+        multiply_cells_once(cells);
         __asm__ volatile("" : : "r"(cells) : "memory"); /* each of them is wanted */
     }
     *ns = (double)(work_ns() - start);
@@ -85,16 +85,13 @@ static gordian_status add_result(struct bench *bench, const struct compose_thesi
                                  const char *who, const struct bench_side *side)
 {
     struct bench_row row = bench_row("ms", "compose/paper/products-%u/%s", paper->iterations, who);
-    row.value = side->median / 1e6;
-    row.p99 = side->p99 / 1e6;
+    bench_fill(&row, side, 1e6);
     row.paper_cpu = paper->e8400;
     row.paper_gpu = paper->gtx570;
-    row.plot = "The thesis's products of two four-state automata (ms)";
-    row.x = paper->iterations;
-    snprintf(row.series, sizeof row.series, "%s", who);
-    snprintf(row.note, sizeof row.note,
-             "256 cells each; the thesis's are the E8400 and the GTX 570; T7100: %.3g ms",
-             paper->t7100);
+    bench_curve(&row, "The thesis's products of two four-state automata (ms)", who,
+                paper->iterations);
+    bench_note(&row, "256 cells each; the thesis's are the E8400 and the GTX 570; T7100: %.3g ms",
+               paper->t7100);
     return bench_add(bench, &row);
 }
 
@@ -102,19 +99,18 @@ static gordian_status add_cells(struct bench *bench, const struct compose_thesis
 {
     struct compose_cells cells;
     struct bench_side side = {&cells, compose_cells_run, 0, 0};
-    struct bench_effort effort = {5, 10, 10, 0};
     compose_cells_init(&cells, paper->iterations);
-    gordian_status status = bench_measure(bench, &side, 1, &effort);
-    return status == GORDIAN_OK ? add_result(bench, paper, "cells", &side) : status;
+    TRY(bench_measure(bench, &side, 1, (struct bench_effort){5, 10, 10, 0}));
+    return add_result(bench, paper, "cells", &side);
 }
 
-static gordian_status add_row(struct bench *bench, const struct compose_thesis *paper,
-                              const struct compose_engine *engine, const gordian_circuit *circuit)
+static gordian_status add_table_row(struct bench *bench, const struct compose_thesis *paper,
+                                    const struct compose_engine *engine,
+                                    const gordian_circuit *circuit)
 {
     struct compose_side run = compose_side_of(engine, circuit);
     struct bench_side side = {&run, compose_side_run, 0, 0};
     /* As there: ten runs that count, after five that do not. */
-    struct bench_effort effort = {5, 10, 10, 0};
     run.options.full = true;
     run.options.max_deadlocks = 0;
     run.options.threads = 1;
@@ -124,10 +120,9 @@ static gordian_status add_row(struct bench *bench, const struct compose_thesis *
     run.transitions = 240;
     bench_progress(bench, "compose: the thesis's %u products, %s", paper->iterations,
                    engine->about.name);
-    gordian_status status = bench_measure(bench, &side, 1, &effort);
+    gordian_status status = bench_measure(bench, &side, 1, (struct bench_effort){5, 10, 10, 0});
     compose_side_free(&run);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     return add_result(bench, paper, engine->about.name, &side);
 }
 
@@ -144,8 +139,8 @@ gordian_status compose_paper_rows(const struct compose_bench *compose)
             status = add_cells(bench, &compose_thesis[i]);
         for (size_t e = 0; e < 2 && status == GORDIAN_OK; e++)
             if (engines[e])
-                status =
-                    add_row(bench, &compose_thesis[i], compose_engine_named(engines[e]), circuit);
+                status = add_table_row(bench, &compose_thesis[i], compose_engine_named(engines[e]),
+                                       circuit);
     }
     gordian_circuit_close(circuit);
     return status;

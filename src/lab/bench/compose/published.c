@@ -37,8 +37,8 @@ struct published_side {
 
 /* ------------------------------------------------------------------ running them */
 
-static gordian_status write_rows(const struct our_side *side, struct compose_device *device,
-                                 gordian_error *error)
+static gordian_status write_product_rows(const struct our_side *side, struct compose_device *device,
+                                         gordian_error *error)
 {
     uint64_t transitions = 0;
     TRY(compose_device_write(device, &transitions, error));
@@ -54,14 +54,10 @@ static gordian_status compose_once(const struct our_side *side, gordian_error *e
     struct compose_device *device;
     uint64_t states;
     gordian_compose_options_init(&options);
-    gordian_status status =
-        compose_device_open(&device, side->gpu, NULL, side->circuit, &options, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = side->reachable ? compose_device_explore(device, &states, error)
-                             : compose_device_take_all(device, 0, error);
-    if (status == GORDIAN_OK)
-        status = write_rows(side, device, error);
+    TRY(compose_device_open(&device, side->gpu, NULL, side->circuit, &options, error));
+    gordian_status status = side->reachable ? compose_device_explore(device, &states, error)
+                                            : compose_device_take_all(device, 0, error);
+    THEN(status, write_product_rows(side, device, error));
     compose_device_close(device);
     return status;
 }
@@ -72,7 +68,8 @@ static gordian_status run_ours(void *context, double *ns, gordian_error *error)
     gordian_status status = GORDIAN_OK;
     uint64_t start = clock_ns();
     for (unsigned i = 0; i < side->repeat && status == GORDIAN_OK; i++)
-        status = side->device ? write_rows(side, side->device, error) : compose_once(side, error);
+        status = side->device ? write_product_rows(side, side->device, error)
+                              : compose_once(side, error);
     *ns = (double)(clock_ns() - start);
     return status;
 }
@@ -86,16 +83,14 @@ static gordian_status make_tree(struct published_side *side, gordian_error *erro
     size_t count = side->circuit->factor_count;
     TRY(product_of_circuit(&factors, side->circuit, &place.memory, error));
     gordian_status status = product_states(factors, count, &states, error);
-    if (status == GORDIAN_OK)
-        status = product_tree(&place, factors, count, 0, states, &product, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(side->gpu, error);
+    THEN(status, product_tree(&place, factors, count, 0, states, &product, error));
+    THEN(status, gpu_wait(side->gpu, error));
     product_free(&place, &product);
     product_factors_free(factors, count, &place.memory);
     return status;
 }
 
-static gordian_status run_published(void *context, double *ns, gordian_error *error)
+static gordian_status run_published_product(void *context, double *ns, gordian_error *error)
 {
     struct published_side *side = context;
     gordian_status status;
@@ -122,7 +117,7 @@ struct published_bench {
 
 /* Looking for its states takes every thread as many steps as the product has states: once is
  * enough for what takes a minute. */
-static struct bench_effort effort_for(const struct published_bench *published, uint32_t fifos)
+static struct bench_effort effort_for_fifos(const struct published_bench *published, uint32_t fifos)
 {
     if (fifos > BAR_FIFOS)
         return (struct bench_effort){0, 1, 1, 0};
@@ -132,34 +127,33 @@ static struct bench_effort effort_for(const struct published_bench *published, u
 }
 
 /* Both in turn; the row is the caller's to complete. */
-static gordian_status measure_both(const struct published_bench *published, struct our_side *ours,
-                                   struct published_side *theirs, struct bench_row *row)
+static gordian_status measure_both_products(const struct published_bench *published,
+                                            struct our_side *ours, struct published_side *theirs,
+                                            struct bench_row *row)
 {
     struct bench *bench = published->compose->bench;
-    struct bench_side sides[] = {{ours, run_ours, 0, 0}, {theirs, run_published, 0, 0}};
-    struct bench_effort effort = effort_for(published, theirs->fifos);
+    struct bench_side sides[] = {{ours, run_ours, 0, 0}, {theirs, run_published_product, 0, 0}};
     bench_progress(bench, "%s", row->id);
-    gordian_status status = bench_measure(bench, sides, 2, &effort);
-    row->value = sides[0].median / 1e6;
-    row->p99 = sides[0].p99 / 1e6;
-    row->baseline = "as published";
-    row->baseline_value = sides[1].median / 1e6;
+    gordian_status status =
+        bench_measure(bench, sides, 2, effort_for_fifos(published, theirs->fifos));
+    bench_fill(row, &sides[0], 1e6);
+    bench_against(row, "as published", &sides[1], 1e6);
     return status;
 }
 
 /* Tables 4.1 to 4.5. */
-static gordian_status table_row(const struct published_bench *published,
-                                const struct compose_thesis *thesis, struct our_side *ours,
-                                struct published_side *theirs)
+static gordian_status published_table_row(const struct published_bench *published,
+                                          const struct compose_thesis *thesis,
+                                          struct our_side *ours, struct published_side *theirs)
 {
     struct bench_row row =
         bench_row("ms", "compose/published/products-%u/cuda", thesis->iterations);
     ours->repeat = theirs->iterations = published->emulated ? 2 : thesis->iterations;
-    TRY(measure_both(published, ours, theirs, &row));
+    TRY(measure_both_products(published, ours, theirs, &row));
     row.paper_cpu = thesis->e8400;
     row.paper_gpu = thesis->gtx570;
-    snprintf(
-        row.note, sizeof row.note,
+    bench_note(
+        &row,
         "256 cells, the factors there already; as published a launch each, %.3g ms between the "
         "device's marks",
         theirs->time.device / 1e6);
@@ -175,15 +169,12 @@ static gordian_status table_rows(const struct published_bench *published)
     gordian_compose_options options;
     gordian_compose_options_init(&options);
     gordian_status status = bench_paper_circuit(&ours.circuit, error);
-    if (status == GORDIAN_OK)
-        status = compose_device_open(&ours.device, ours.gpu, NULL, ours.circuit, &options, error);
-    if (status == GORDIAN_OK)
-        status = compose_device_take_all(ours.device, 0, error);
-    if (status == GORDIAN_OK)
-        status = measure_product_open(&theirs.measure, published->gpu, NULL, error);
+    THEN(status, compose_device_open(&ours.device, ours.gpu, NULL, ours.circuit, &options, error));
+    THEN(status, compose_device_take_all(ours.device, 0, error));
+    THEN(status, measure_product_open(&theirs.measure, published->gpu, NULL, error));
     for (size_t i = 0; i < COMPOSE_THESIS_SIZES && status == GORDIAN_OK; i++)
         if (!quick || i == COMPOSE_THESIS_SIZES - 1)
-            status = table_row(published, &compose_thesis[i], &ours, &theirs);
+            status = published_table_row(published, &compose_thesis[i], &ours, &theirs);
     measure_product_close(theirs.measure);
     compose_device_close(ours.device);
     gordian_circuit_close(ours.circuit);
@@ -196,17 +187,16 @@ static gordian_status core_row(struct bench *bench, const struct compose_thesis 
 {
     struct bench_row row =
         bench_row("ms", "compose/published/products-%u/core", thesis->iterations);
-    struct bench_side side = {theirs, run_published, 0, 0};
+    struct bench_side side = {theirs, run_published_product, 0, 0};
     struct bench_effort effort = {5, 10, 10, 0}; /* as there */
     theirs->iterations = thesis->iterations;
     bench_progress(bench, "%s", row.id);
-    TRY(bench_measure(bench, &side, 1, &effort));
-    row.value = side.median / 1e6;
-    row.p99 = side.p99 / 1e6;
+    TRY(bench_measure(bench, &side, 1, effort));
+    bench_fill(&row, &side, 1e6);
     row.paper_cpu = thesis->e8400;
     row.paper_gpu = thesis->gtx570;
-    snprintf(
-        row.note, sizeof row.note,
+    bench_note(
+        &row,
         "as published, one core, from matrices that are there; compose/paper/products-%u is ours",
         thesis->iterations);
     return bench_add(bench, &row);
@@ -238,20 +228,17 @@ static gordian_status tree_row(const struct published_bench *published, const ch
     ours.reachable = !apart;
     ours.transitions = apart ? (UINT64_C(1) << 2 * size) - (UINT64_C(1) << size) : 0;
     theirs.circuit = apart ? NULL : ours.circuit;
-    gordian_status status = measure_both(published, &ours, &theirs, &row);
+    gordian_status status = measure_both_products(published, &ours, &theirs, &row);
     gordian_circuit_close(ours.circuit);
     if (status == GORDIAN_STATUS_MEMORY)
         return bench_skip(bench, row.id, bench->error->message);
-    if (status != GORDIAN_OK)
-        return status;
-    if (apart && size == BAR_FIFOS && published->bars) {
-        row.bar_kind = BAR_AT_LEAST;
-        row.bar = BAR_RATIO;
-    }
-    snprintf(row.note, sizeof row.note,
-             "as published: products of pairs in halving iterations, %.3g cells in the end, each "
-             "thread counting up to its states",
-             (double)(UINT64_C(1) << 2 * size));
+    TRY(status);
+    if (apart && size == BAR_FIFOS && published->bars)
+        bench_bar(&row, BAR_AT_LEAST, BAR_RATIO);
+    bench_note(&row,
+               "as published: products of pairs in halving iterations, %.3g cells in the end, each "
+               "thread counting up to its states",
+               (double)(UINT64_C(1) << 2 * size));
     return bench_add(bench, &row);
 }
 
@@ -268,7 +255,7 @@ static gordian_status tree_rows(const struct published_bench *published)
     return GORDIAN_OK;
 }
 
-static gordian_status device_rows(const struct compose_bench *compose)
+static gordian_status published_device_rows(const struct compose_bench *compose)
 {
     struct bench *bench = compose->bench;
     struct published_bench published = {.compose = compose};
@@ -278,10 +265,8 @@ static gordian_status device_rows(const struct compose_bench *compose)
     published.emulated = info.emulated;
     published.bars = info.major == 9 && !info.emulated;
     gordian_status status = gpu_add_kernels(published.gpu, &published_kernels, bench->error);
-    if (status == GORDIAN_OK)
-        status = table_rows(&published);
-    if (status == GORDIAN_OK)
-        status = tree_rows(&published);
+    THEN(status, table_rows(&published));
+    THEN(status, tree_rows(&published));
     gpu_close(published.gpu);
     return status;
 }
@@ -289,5 +274,5 @@ static gordian_status device_rows(const struct compose_bench *compose)
 gordian_status compose_published_rows(const struct compose_bench *compose)
 {
     gordian_status status = compose->cpu ? core_rows(compose) : GORDIAN_OK;
-    return status == GORDIAN_OK && compose->cuda ? device_rows(compose) : status;
+    return status == GORDIAN_OK && compose->cuda ? published_device_rows(compose) : status;
 }

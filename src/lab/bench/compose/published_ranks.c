@@ -10,6 +10,7 @@
  * was not said what to do.
  */
 #include "foundation/base/clock.h"
+#include "foundation/base/error.h"
 #include "lab/published/compose/measure_product.h"
 
 #include <inttypes.h>
@@ -18,18 +19,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static gordian_status open_device(struct gpu **gpu, int rank, gordian_error *error)
+static gordian_status open_rank_device(struct gpu **gpu, int rank, gordian_error *error)
 {
     char why[200] = "";
     unsigned count = gpu_count(why, sizeof why);
     if (count == 0)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no GPU: %s", why);
-    gordian_status status = gpu_open(gpu, (unsigned)rank % count, NULL, error);
-    return status == GORDIAN_OK ? gpu_add_kernels(*gpu, &published_kernels, error) : status;
+    TRY(gpu_open(gpu, (unsigned)rank % count, NULL, error));
+    return gpu_add_kernels(*gpu, &published_kernels, error);
 }
 
 /* What all ranks have found, on rank 0; false: one of them failed. */
-static bool add_up(uint64_t mine, bool good, uint64_t *all)
+static bool reduce_ranks(uint64_t mine, bool good, uint64_t *all)
 {
     int each = good, everybody = 0;
     MPI_Reduce(&mine, all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -37,7 +38,7 @@ static bool add_up(uint64_t mine, bool good, uint64_t *all)
     return everybody != 0;
 }
 
-static int make_product(uint32_t fifos, bool on_device)
+static int make_rank_product(uint32_t fifos, bool on_device)
 {
     gordian_error error = {0};
     struct gpu *gpu = NULL;
@@ -46,13 +47,12 @@ static int make_product(uint32_t fifos, bool on_device)
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    gordian_status status = on_device ? open_device(&gpu, rank, &error) : GORDIAN_OK;
+    gordian_status status = on_device ? open_rank_device(&gpu, rank, &error) : GORDIAN_OK;
     MPI_Barrier(MPI_COMM_WORLD); /* so that all start at once: for the clock's sake alone */
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = measure_product_part(gpu, fifos, (uint32_t)rank, (uint32_t)ranks, NULL, &mine,
-                                      &time, &error);
-    bool good = add_up(mine, status == GORDIAN_OK, &all);
+    THEN(status, measure_product_part(gpu, fifos, (uint32_t)rank, (uint32_t)ranks, NULL, &mine,
+                                      &time, &error));
+    bool good = reduce_ranks(mine, status == GORDIAN_OK, &all);
     double seconds = (double)(clock_ns() - start) / 1e9;
     gpu_close(gpu);
     if (status != GORDIAN_OK)
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     bool on_device = argc == 3 && strcmp(argv[2], "--device") == 0;
     if (argc == 2 || on_device)
-        code = make_product((uint32_t)strtoul(argv[1], NULL, 10), on_device);
+        code = make_rank_product((uint32_t)strtoul(argv[1], NULL, 10), on_device);
     else
         fprintf(stderr, "published_ranks: how many FIFO1s?\n");
     MPI_Finalize();

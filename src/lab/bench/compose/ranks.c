@@ -14,7 +14,7 @@ struct published_ranks {
     uint64_t transitions; /* that must come out */
 };
 
-static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
+static gordian_status run_published_ranks(void *context, double *ns, gordian_error *error)
 {
     const struct published_ranks *ranks = context;
     char text[4096];
@@ -30,20 +30,18 @@ static gordian_status run_ranks(void *context, double *ns, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static gordian_status add_rows(const struct compose_bench *compose, const struct bench_side sides[],
-                               size_t count, uint32_t fifos)
+static gordian_status add_rank_rows(const struct compose_bench *compose,
+                                    const struct bench_side sides[], size_t count, uint32_t fifos)
 {
     for (size_t i = 0; i < count; i++) {
         struct bench_row row =
             bench_row("ms", "compose/published/apart-%u-%u/ranks", fifos, 1u << i);
-        row.value = sides[i].median / 1e6;
-        row.p99 = sides[i].p99 / 1e6;
+        bench_fill(&row, &sides[i], 1e6);
         if (i > 0) {
-            row.baseline = "1 rank";
-            row.baseline_value = sides[0].median / 1e6;
+            bench_against(&row, "1 rank", &sides[0], 1e6);
         }
-        snprintf(row.note, sizeof row.note,
-                 "rows of the published product, each rank's its own; only counts are sent");
+        bench_note(&row,
+                   "rows of the published product, each rank's its own; only counts are sent");
         TRY(bench_add(compose->bench, &row));
     }
     return GORDIAN_OK;
@@ -70,9 +68,9 @@ gordian_status compose_ranks_rows(const struct compose_bench *compose)
         ranks[i] = ranks[0];
         snprintf(ranks[i].fifos, sizeof ranks[i].fifos, "%u", fifos);
         snprintf(ranks[i].count, sizeof ranks[i].count, "%u", 1u << i);
-        sides[i] = (struct bench_side){&ranks[i], run_ranks, 0, 0};
+        sides[i] = (struct bench_side){&ranks[i], run_published_ranks, 0, 0};
     }
     bench_progress(bench, "compose: the published product on MPI ranks");
-    gordian_status status = bench_measure(bench, sides, count, &effort);
-    return status == GORDIAN_OK ? add_rows(compose, sides, count, fifos) : status;
+    TRY(bench_measure(bench, sides, count, effort));
+    return add_rank_rows(compose, sides, count, fifos);
 }

@@ -12,19 +12,16 @@ static gordian_status add_speed(struct bench *bench, uint32_t size, unsigned thr
 {
     double states = (double)(UINT64_C(1) << size);
     struct bench_row row = bench_row("ns", "compose/reach/chain-%u/cpu", size);
-    row.value = ours->median / states;
-    row.p99 = ours->p99 / states;
+    bench_fill(&row, ours, states);
     row.plot = PLOT_REACH;
     row.x = size;
     snprintf(row.series, sizeof row.series, "cpu, %u threads", threads);
-    snprintf(row.note, sizeof row.note, "a state; %.3g million states/s, %u threads%s%s",
-             states / ours->median * 1e3, threads, why ? "; no SPIN: " : "", why ? why : "");
+    bench_note(&row, "a state; %.3g million states/s, %u threads%s%s", states / ours->median * 1e3,
+               threads, why ? "; no SPIN: " : "", why ? why : "");
     if (theirs) {
-        row.baseline = "SPIN";
-        row.baseline_value = theirs->median / states;
+        bench_against(&row, "SPIN", theirs, states);
         snprintf(row.baseline_series, sizeof row.baseline_series, "SPIN, 1 thread");
-        row.bar_kind = BAR_AT_LEAST;
-        row.bar = 30;
+        bench_bar(&row, BAR_AT_LEAST, 30);
     }
     return bench_add(bench, &row);
 }
@@ -35,18 +32,17 @@ static gordian_status add_memory(struct bench *bench, uint32_t size, uint64_t by
     double states = (double)(UINT64_C(1) << size);
     struct bench_row row = bench_row("B", "compose/memory/chain-%u/cpu", size);
     row.value = (double)bytes / states;
-    row.bar_kind = BAR_VALUE_AT_MOST;
-    row.bar = 8;
+    bench_bar(&row, BAR_VALUE_AT_MOST, 8);
     if (spin) {
         row.baseline = "SPIN";
         row.baseline_value = spin->bytes / states;
     }
-    snprintf(row.note, sizeof row.note, "a state, all the memory it takes");
+    bench_note(&row, "a state, all the memory it takes");
     return bench_add(bench, &row);
 }
 
-static gordian_status measure(const struct compose_bench *compose, const gordian_circuit *circuit,
-                              uint32_t size)
+static gordian_status measure_reachable(const struct compose_bench *compose,
+                                        const gordian_circuit *circuit, uint32_t size)
 {
     struct bench *bench = compose->bench;
     struct spin spin;
@@ -60,15 +56,13 @@ static gordian_status measure(const struct compose_bench *compose, const gordian
     cpu.states = UINT64_C(1) << size;
     cpu.options.count_transitions = false;
     cpu.options.threads = threads;
-    gordian_status status = bench_measure(bench, sides, have_spin ? 2 : 1, &effort);
+    gordian_status status = bench_measure(bench, sides, have_spin ? 2 : 1, effort);
     if (status == GORDIAN_OK && have_spin && spin.states < cpu.states)
         status = fail(bench->error, GORDIAN_STATUS_INPUT, "SPIN finds %llu states of a chain of %u",
                       (unsigned long long)spin.states, size);
-    if (status == GORDIAN_OK)
-        status = add_speed(bench, size, threads, &sides[0], have_spin ? &sides[1] : NULL,
-                           have_spin ? NULL : spin.why);
-    if (status == GORDIAN_OK)
-        status = add_memory(bench, size, cpu.result.memory, have_spin ? &spin : NULL);
+    THEN(status, add_speed(bench, size, threads, &sides[0], have_spin ? &sides[1] : NULL,
+                           have_spin ? NULL : spin.why));
+    THEN(status, add_memory(bench, size, cpu.result.memory, have_spin ? &spin : NULL));
     if (have_spin)
         spin_close(&spin);
     compose_side_free(&cpu);
@@ -86,8 +80,7 @@ gordian_status compose_reach_rows(const struct compose_bench *compose)
         if (compose->bench->options->quick && sizes[i] > 20)
             continue;
         status = bench_circuit(&circuit, "circuit-chain", sizes[i], 1, NULL, compose->bench->error);
-        if (status == GORDIAN_OK)
-            status = measure(compose, circuit, sizes[i]);
+        THEN(status, measure_reachable(compose, circuit, sizes[i]));
         gordian_circuit_close(circuit);
     }
     return status;

@@ -14,27 +14,24 @@ static gordian_status time_side(struct bench *bench, struct compose_side *run, d
 {
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? seconds / 10 : seconds};
     *side = (struct bench_side){run, compose_side_run, 0, 0};
-    return bench_measure(bench, side, 1, &effort);
+    return bench_measure(bench, side, 1, effort);
 }
 
 /* ------------------------------------------------------------------ threads */
 
-static gordian_status add_threads(const struct compose_bench *compose, const char *kind,
-                                  uint32_t size, unsigned threads, const struct bench_side *side,
-                                  double alone)
+static gordian_status add_threads_row(const struct compose_bench *compose, const char *kind,
+                                      uint32_t size, unsigned threads,
+                                      const struct bench_side *side, double alone)
 {
     struct bench_row row = bench_row("ms", "compose/threads/%s-%u-%u/cpu", kind, size, threads);
-    row.value = side->median / 1e6;
-    row.p99 = side->p99 / 1e6;
+    bench_fill(&row, side, 1e6);
     row.baseline = threads > 1 ? "1 thread" : NULL;
     row.baseline_value = alone / 1e6;
     row.plot = "Threads: reachable states (ms)";
     row.x = threads;
     snprintf(row.series, sizeof row.series, "cpu, %s of %u", kind, size);
-    if (threads == 16 && compose->cores >= 16 && !compose->bench->options->quick) {
-        row.bar_kind = BAR_AT_LEAST;
-        row.bar = 10;
-    }
+    if (threads == 16 && compose->cores >= 16 && !compose->bench->options->quick)
+        bench_bar(&row, BAR_AT_LEAST, 10);
     return bench_add(compose->bench, &row);
 }
 
@@ -60,19 +57,10 @@ static gordian_status thread_rows(const struct compose_bench *compose, const cha
         status = time_side(bench, &run, 3, &side);
         compose_side_free(&run);
         alone = threads == 1 ? side.median : alone;
-        if (status == GORDIAN_OK)
-            status = add_threads(compose, kind, size, threads, &side, alone);
+        THEN(status, add_threads_row(compose, kind, size, threads, &side, alone));
     }
     gordian_circuit_close(circuit);
     return status;
-}
-
-static uint64_t dining_states(uint32_t size)
-{
-    uint64_t states = 1;
-    while (size-- > 0)
-        states *= 3;
-    return states - 1;
 }
 
 /* ------------------------------------------------------------------ words and states */
@@ -86,10 +74,7 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
     gordian_circuit *circuit;
     struct bench_effort effort = {0, bench->options->quick ? 1 : 3, 15,
                                   bench->options->quick ? 0.5 : 5};
-    gordian_status status =
-        bench_circuit(&circuit, kind, size, bench->options->seed, NULL, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_circuit(&circuit, kind, size, bench->options->seed, NULL, bench->error));
     struct compose_side words = compose_side_of(compose_engine_named("cpu"), circuit);
     words.options.count_transitions = false;
     words.options.threads = 1;
@@ -98,7 +83,7 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
     struct bench_side sides[2] = {{&words, compose_side_run, 0, 0},
                                   {&states, compose_side_run, 0, 0}};
     bench_progress(bench, "compose: %s of %u by words and by states", kind, size);
-    status = bench_measure(bench, sides, 2, &effort);
+    gordian_status status = bench_measure(bench, sides, 2, effort);
     double count = (double)words.result.states;
     double memory = (double)words.result.memory / count,
            more = (double)states.result.memory / count;
@@ -108,17 +93,13 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
     gordian_circuit_close(circuit);
     if (status == GORDIAN_OK && !same)
         status = fail(bench->error, GORDIAN_STATUS_INPUT, "%s of %u: other states", kind, size);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("ns", "compose/words/%s-%u/cpu", kind + 8, size);
-    row.value = sides[0].median / count;
-    row.p99 = sides[0].p99 / count;
-    row.baseline = "a table of states";
-    row.baseline_value = sides[1].median / count;
-    row.bar_kind = bench->options->quick ? BAR_NONE : BAR_AT_LEAST;
-    row.bar = 3;
-    snprintf(row.note, sizeof row.note, "a state, 1 thread; %.4g states, %.3g bytes each, not %.3g",
-             count, memory, more);
+    bench_fill(&row, &sides[0], count);
+    bench_against(&row, "a table of states", &sides[1], count);
+    bench_bar(&row, bench->options->quick ? BAR_NONE : BAR_AT_LEAST, 3);
+    bench_note(&row, "a state, 1 thread; %.4g states, %.3g bytes each, not %.3g", count, memory,
+               more);
     return bench_add(bench, &row);
 }
 
@@ -148,16 +129,12 @@ static gordian_status size_row(struct bench *bench, uint32_t size)
     gordian_status status = time_side(bench, &run, 1, &side);
     compose_side_free(&run);
     gordian_circuit_close(circuit);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("ms", "compose/joint/chain-%u/cpu", size);
-    row.value = side.median / 1e6;
-    row.p99 = side.p99 / 1e6;
-    row.plot = "A chain's whole product, transitions counted (ms)";
-    row.x = size;
-    snprintf(row.series, sizeof row.series, "cpu");
-    snprintf(row.note, sizeof row.note, "%.4g transitions, %.3g million a second",
-             (double)run.transitions, (double)run.transitions / side.median * 1e3);
+    bench_fill(&row, &side, 1e6);
+    bench_curve(&row, "A chain's whole product, transitions counted (ms)", "cpu", size);
+    bench_note(&row, "%.4g transitions, %.3g million a second", (double)run.transitions,
+               (double)run.transitions / side.median * 1e3);
     return bench_add(bench, &row);
 }
 
@@ -168,25 +145,19 @@ static gordian_status kind_row(struct bench *bench, const char *kind, uint32_t s
 {
     gordian_circuit *circuit;
     struct bench_side side;
-    gordian_status status =
-        bench_circuit(&circuit, kind, size, bench->options->seed, data, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(bench_circuit(&circuit, kind, size, bench->options->seed, data, bench->error));
     struct compose_side run = compose_side_of(compose_engine_named("cpu"), circuit);
     run.options.count_transitions = false;
     bench_progress(bench, "compose: %s of %u", kind, size);
-    status = time_side(bench, &run, 1, &side);
+    gordian_status status = time_side(bench, &run, 1, &side);
     double states = (double)run.result.states;
     compose_side_free(&run);
     gordian_circuit_close(circuit);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row =
         bench_row("ns", "compose/reach/%s-%u%s/cpu", kind + 8, size, data ? "-data" : "");
-    row.value = side.median / states;
-    row.p99 = side.p99 / states;
-    snprintf(row.note, sizeof row.note, "a state; %.4g states%s%s", states, data ? ", data " : "",
-             data ? data : "");
+    bench_fill(&row, &side, states);
+    bench_note(&row, "a state; %.4g states%s%s", states, data ? ", data " : "", data ? data : "");
     return bench_add(bench, &row);
 }
 
@@ -198,22 +169,16 @@ gordian_status compose_scale_rows(const struct compose_bench *compose)
         return GORDIAN_OK;
     gordian_status status =
         thread_rows(compose, "chain", quick ? 18 : 28, UINT64_C(1) << (quick ? 18 : 28));
-    if (status == GORDIAN_OK)
-        status = thread_rows(compose, "dining", quick ? 9 : 14, dining_states(quick ? 9 : 14));
-    if (status == GORDIAN_OK)
-        status = words_row(bench, "circuit-dining", quick ? 9 : 12);
-    if (status == GORDIAN_OK)
-        status = words_row(bench, "circuit-ring", quick ? 26 : 40);
+    THEN(status,
+         thread_rows(compose, "dining", quick ? 9 : 14, quick ? 19682 : 4782968 /* 3^n - 1 */));
+    THEN(status, words_row(bench, "circuit-dining", quick ? 9 : 12));
+    THEN(status, words_row(bench, "circuit-ring", quick ? 26 : 40));
     for (uint32_t size = 4; size <= (quick ? 12u : 18u) && status == GORDIAN_OK; size += 2)
         status = size_row(bench, size);
-    if (status == GORDIAN_OK)
-        status = kind_row(bench, "circuit-dining", quick ? 8 : 11, NULL);
-    if (status == GORDIAN_OK)
-        status = kind_row(bench, "circuit-ring", quick ? 16 : 22, NULL);
-    if (status == GORDIAN_OK)
-        status = kind_row(bench, "circuit-chain", quick ? 9 : 13, "0,1,2");
-    if (status == GORDIAN_OK)
-        status = kind_row(bench, "circuit-apart", quick ? 16 : 22, NULL);
+    THEN(status, kind_row(bench, "circuit-dining", quick ? 8 : 11, NULL));
+    THEN(status, kind_row(bench, "circuit-ring", quick ? 16 : 22, NULL));
+    THEN(status, kind_row(bench, "circuit-chain", quick ? 9 : 13, "0,1,2"));
+    THEN(status, kind_row(bench, "circuit-apart", quick ? 16 : 22, NULL));
     return status;
 }
 
@@ -254,12 +219,11 @@ static gordian_status graph_row(struct bench *bench, const char *what, uint32_t 
     struct bench_side side = {work, graph_run, 0, 0};
     struct bench_effort effort = {1, 3, 50, bench->options->quick ? 0.2 : 2};
     bench_progress(bench, "compose: %s, chain of %u", what, size);
-    TRY(bench_measure(bench, &side, 1, &effort));
+    TRY(bench_measure(bench, &side, 1, effort));
     struct bench_row row = bench_row("ms", "compose/%s/chain-%u", what, size);
-    row.value = side.median / 1e6;
-    row.p99 = side.p99 / 1e6;
-    snprintf(row.note, sizeof row.note, "of %u states and %zu transitions",
-             work->graph->state_count, work->graph->arc_count);
+    bench_fill(&row, &side, 1e6);
+    bench_note(&row, "of %u states and %zu transitions", work->graph->state_count,
+               work->graph->arc_count);
     return bench_add(bench, &row);
 }
 
@@ -273,10 +237,8 @@ static gordian_status product_graph(const gordian_circuit *circuit, gordian_grap
     gordian_compose_options_init(&options);
     *graph = NULL;
     gordian_status status = compose_choose(circuit, &options, &engine, error);
-    if (status == GORDIAN_OK)
-        status = graph_sink_open(&sink, NULL, error);
-    if (status != GORDIAN_OK)
-        return status;
+    THEN(status, graph_sink_open(&sink, NULL, error));
+    TRY(status);
     status = engine->run(circuit, &options, &sink.sink, &result, error);
     gordian_compose_result_free(&result);
     if (status == GORDIAN_OK)
@@ -294,8 +256,7 @@ gordian_status compose_graph_rows(const struct compose_bench *compose)
     if (!compose->cpu)
         return GORDIAN_OK;
     gordian_status status = bench_circuit(&circuit, "circuit-chain", size, 1, NULL, bench->error);
-    if (status == GORDIAN_OK)
-        status = product_graph(circuit, &graph, bench->error);
+    THEN(status, product_graph(circuit, &graph, bench->error));
     if (status == GORDIAN_OK) {
         struct graph_side work = {graph, circuit, WORK_HIDE, 0};
         status = graph_row(bench, "hide", size, &work);

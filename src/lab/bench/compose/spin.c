@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------------ the model */
 
-static bool write_chain(FILE *model, uint32_t size)
+static bool write_promela_chain(FILE *model, uint32_t size)
 {
     fprintf(model, "unsigned s : %u;\nactive proctype chain() {\n    do\n", size);
     fprintf(model, "    :: d_step { !(s & 1) -> s = s | 1 }\n");
@@ -23,22 +23,19 @@ static bool write_chain(FILE *model, uint32_t size)
                    1u << (size - 1)) > 0;
 }
 
-static bool write_circuit(FILE *model, const gordian_circuit *circuit)
-{
-    int fd = fileno(model);
-    gordian_writer writer = gordian_writer_fd(&fd);
-    return gordian_circuit_write(circuit, GORDIAN_FORMAT_PROMELA, &writer, NULL) == GORDIAN_OK;
-}
-
 /* Of the circuit, or of a chain. */
-static bool write_model(const char *folder, const gordian_circuit *circuit, uint32_t size)
+static bool write_promela_model(const char *folder, const gordian_circuit *circuit, uint32_t size)
 {
     char path[600];
     snprintf(path, sizeof path, "%s/model.pml", folder);
     FILE *model = fopen(path, "we");
     if (!model)
         return false;
-    bool written = circuit ? write_circuit(model, circuit) : write_chain(model, size);
+    int fd = fileno(model);
+    gordian_writer writer = gordian_writer_fd(&fd);
+    bool written = circuit ? gordian_circuit_write(circuit, GORDIAN_FORMAT_PROMELA, &writer,
+                                                   NULL) == GORDIAN_OK
+                           : write_promela_chain(model, size);
     return fclose(model) == 0 && written;
 }
 
@@ -48,7 +45,7 @@ void spin_close(struct spin *spin)
     spin->folder[0] = '\0';
 }
 
-static bool open_model(struct spin *spin, const gordian_circuit *circuit, uint32_t size)
+static bool open_spin_model(struct spin *spin, const gordian_circuit *circuit, uint32_t size)
 {
     static const char *const translate[] = {"spin", "-a", "model.pml", NULL};
     static const char *const compile[] = {
@@ -58,7 +55,7 @@ static bool open_model(struct spin *spin, const gordian_circuit *circuit, uint32
     *spin = (struct spin){.why = "cannot make a folder for it"};
     if (temporary_folder("gordian-spin", spin->folder, sizeof spin->folder, NULL) != GORDIAN_OK)
         return false;
-    if (!write_model(spin->folder, circuit, size) ||
+    if (!write_promela_model(spin->folder, circuit, size) ||
         !child_run(spin->folder, translate, output, sizeof output))
         spin->why = "SPIN is not installed";
     else if (!child_run(spin->folder, compile, output, sizeof output))
@@ -72,16 +69,16 @@ static bool open_model(struct spin *spin, const gordian_circuit *circuit, uint32
 bool spin_open(struct spin *spin, uint32_t size)
 {
     *spin = (struct spin){.why = "too long a chain for its words"};
-    return size <= 30 && open_model(spin, NULL, size);
+    return size <= 30 && open_spin_model(spin, NULL, size);
 }
 
 bool spin_open_circuit(struct spin *spin, const gordian_circuit *circuit)
 {
-    return open_model(spin, circuit, 0);
+    return open_spin_model(spin, circuit, 0);
 }
 
 /* The number before a phrase of its report; 0: it is not there. */
-static double number_before(const char *text, const char *phrase)
+static double spin_number_before(const char *text, const char *phrase)
 {
     const char *at = strstr(text, phrase);
     if (!at)
@@ -91,12 +88,6 @@ static double number_before(const char *text, const char *phrase)
     while (at > text && (at[-1] == '.' || (at[-1] >= '0' && at[-1] <= '9')))
         at--;
     return strtod(at, NULL);
-}
-
-static double number_after(const char *text, const char *phrase)
-{
-    const char *at = strstr(text, phrase);
-    return at ? strtod(at + strlen(phrase), NULL) : 0;
 }
 
 gordian_status spin_run(void *context, double *ns, gordian_error *error)
@@ -109,11 +100,12 @@ gordian_status spin_run(void *context, double *ns, gordian_error *error)
     if (!child_run(spin->folder, verify, report, sizeof report))
         return fail(error, GORDIAN_STATUS_INPUT, "SPIN's verifier failed");
     *ns = (double)(clock_ns() - start);
-    double said = number_after(report, "elapsed time ");
+    const char *elapsed = strstr(report, "elapsed time ");
+    double said = elapsed ? strtod(elapsed + strlen("elapsed time "), NULL) : 0;
     if (said >= 0.05) /* it tells hundredths of a second */
         *ns = said * 1e9;
-    spin->states = (uint64_t)number_before(report, "states, stored");
-    spin->bytes = number_before(report, "total actual memory usage") * 1048576;
+    spin->states = (uint64_t)spin_number_before(report, "states, stored");
+    spin->bytes = spin_number_before(report, "total actual memory usage") * 1048576;
     if (spin->states == 0)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "SPIN's verifier did not say how many states there are");

@@ -75,7 +75,7 @@ static gordian_status run_answer(void *context, double *ns, gordian_error *error
     return long_chain_block(&load->chain, long_chain_worst(&load->chain), ns, &settled, error);
 }
 
-static gordian_status run_block(void *context, double *ns, gordian_error *error)
+static gordian_status run_settled_block(void *context, double *ns, gordian_error *error)
 {
     struct load *load = context;
     double answer;
@@ -88,19 +88,17 @@ static gordian_status run_cancel(void *context, double *ns, gordian_error *error
     const uint32_t process = long_chain_worst(&load->chain);
     gordian_status status = long_chain_cancel(&load->chain, process, ns, error);
     const uint32_t *ids = load->chain.ids;
-    if (status == GORDIAN_OK)
-        status =
-            gordian_request(load->chain.system, ids[process], ids[process + 1], 1, NULL, error);
+    THEN(status,
+         gordian_request(load->chain.system, ids[process], ids[process + 1], 1, NULL, error));
     return status == GORDIAN_OK ? long_chain_settle(&load->chain, error) : status;
 }
 
-static gordian_status run_releases(void *context, double *ns, gordian_error *error)
+static gordian_status run_chain_off(void *context, double *ns, gordian_error *error)
 {
     struct load *load = context;
     double built;
-    gordian_status status = long_chain_release_all(&load->chain, ns, error);
-    return status == GORDIAN_OK ? long_chain_build(&load->chain, true, NULL, &built, error)
-                                : status;
+    TRY(long_chain_release_all(&load->chain, ns, error));
+    return long_chain_build(&load->chain, true, NULL, &built, error);
 }
 
 static gordian_status run_grants(void *context, double *ns, gordian_error *error)
@@ -111,11 +109,9 @@ static gordian_status run_grants(void *context, double *ns, gordian_error *error
     uint64_t start = clock_ns();
     for (uint32_t i = 0; i < GRANTS && status == GORDIAN_OK; i++) {
         status = gordian_request(load->chain.system, id, id, 1, NULL, error);
-        if (status == GORDIAN_OK)
-            status = gordian_release(load->chain.system, id, id, 1, NULL, error);
+        THEN(status, gordian_release(load->chain.system, id, id, 1, NULL, error));
     }
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(&load->chain, error);
+    THEN(status, long_chain_settle(&load->chain, error));
     *ns = (double)(clock_ns() - start) / (2 * GRANTS);
     return status;
 }
@@ -129,9 +125,10 @@ struct timed {
 
 static const struct timed all_timed[] = {
     {"block", run_answer, "in the middle of the chain: event in to answer out", true},
-    {"block-settled", run_block, "the same with its bookkeeping", true},
+    {"block-settled", run_settled_block, "the same with its bookkeeping", true},
     {"cancel", run_cancel, "that wait given up, settled; multi-unit: all of RP made anew", true},
-    {"release", run_releases, "the chain runs off, each handing over: the average, settled", false},
+    {"release", run_chain_off, "the chain runs off, each handing over: the average, settled",
+     false},
     {"grant", run_grants, "a free resource granted, or given back: the average, settled", true},
 };
 
@@ -144,29 +141,28 @@ struct occasion {
     const char *model, *chains;
 };
 
-static struct bench_row begin_row(const struct occasion *at, const char *unit, const char *id)
+static struct bench_row begin_holders_row(const struct occasion *at, const char *unit,
+                                          const char *id)
 {
     return bench_row(unit, "detect/cuda-blocks/%s%s-%u-%u-%s", at->model, id, at->holders->size,
                      at->holders->held, at->chains);
 }
 
-static gordian_status memory_row(const struct occasion *at, struct load *loads, size_t count)
+static gordian_status device_memory_row(const struct occasion *at, struct load *loads, size_t count)
 {
     uint64_t bytes[2] = {0}, used[2] = {0};
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
         status =
             cuda_memory(loads[i].chain.system->state, &bytes[i], &used[i], at->cuda->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
-    struct bench_row row = begin_row(at, "MiB", "memory");
+    TRY(status);
+    struct bench_row row = begin_holders_row(at, "MiB", "memory");
     row.value = (double)bytes[0] / (1 << 20);
     if (count > 1) {
         row.baseline = "cuda";
         row.baseline_value = (double)bytes[1] / (1 << 20);
     }
-    snprintf(row.note, sizeof row.note, "device memory; %.2f MiB of it in use",
-             (double)used[0] / (1 << 20));
+    bench_note(&row, "device memory; %.2f MiB of it in use", (double)used[0] / (1 << 20));
     snprintf(row.series, sizeof row.series, "cuda-blocks");
     return cuda_add(at->cuda, &row, 0);
 }
@@ -175,20 +171,19 @@ static gordian_status timed_row(const struct occasion *at, struct load *loads, s
                                 const struct timed *timed)
 {
     struct bench_side sides[] = {{&loads[0], timed->run, 0, 0}, {&loads[1], timed->run, 0, 0}};
-    struct bench_effort effort = cuda_effort(at->cuda, 1);
-    TRY(bench_measure(at->cuda->bench, sides, count, &effort));
-    struct bench_row row = begin_row(at, "us", timed->id);
-    cuda_fill(&row, &sides[0], 1e3);
+    TRY(bench_measure(at->cuda->bench, sides, count, cuda_effort(at->cuda, 1)));
+    struct bench_row row = begin_holders_row(at, "us", timed->id);
+    bench_fill(&row, &sides[0], 1e3);
     if (count > 1)
         cuda_compare(&row, "cuda", &sides[1], 1e3);
-    snprintf(row.note, sizeof row.note, "%s", timed->note);
+    bench_note(&row, "%s", timed->note);
     snprintf(row.series, sizeof row.series, "cuda-blocks");
     return cuda_add(at->cuda, &row, 0);
 }
 
 static gordian_status measure_loads(const struct occasion *at, struct load *loads, size_t count)
 {
-    TRY(memory_row(at, loads, count));
+    TRY(device_memory_row(at, loads, count));
     for (size_t i = 0; i < sizeof all_timed / sizeof *all_timed; i++)
         if (all_timed[i].multi || !at->model[0])
             TRY(timed_row(at, loads, count, &all_timed[i]));
@@ -196,7 +191,7 @@ static gordian_status measure_loads(const struct occasion *at, struct load *load
 }
 
 /* A device may be too small for whole matrices: then there is nothing to compare with. */
-static gordian_status load_rows(const struct occasion *at, uint32_t length, uint64_t units)
+static gordian_status holders_load_rows(const struct occasion *at, uint32_t length, uint64_t units)
 {
     gordian_error *error = at->cuda->bench->error;
     struct load loads[2] = {0};
@@ -204,8 +199,7 @@ static gordian_status load_rows(const struct occasion *at, uint32_t length, uint
     bench_progress(at->cuda->bench, "%s%u held of %u, %s chains, cuda-blocks", at->model,
                    at->holders->held, at->holders->size, at->chains);
     gordian_status status = draw_ids(at->cuda, at->holders, at->holders->held + 1, &ids);
-    if (status == GORDIAN_OK)
-        status = open_load(&loads[0], "cuda-blocks", at->holders, length, units, ids, error);
+    THEN(status, open_load(&loads[0], "cuda-blocks", at->holders, length, units, ids, error));
     if (status == GORDIAN_OK) {
         status = open_load(&loads[1], "cuda", at->holders, length, units, ids, error);
         bool whole = status != GORDIAN_STATUS_MEMORY;
@@ -218,15 +212,6 @@ static gordian_status load_rows(const struct occasion *at, uint32_t length, uint
     return status;
 }
 
-static gordian_status holders_rows(const struct cuda_bench *cuda, const struct holders *holders,
-                                   bool multi)
-{
-    struct occasion at = {cuda, holders, multi ? "multi/" : "", "short"};
-    gordian_status status = load_rows(&at, SHORT, multi ? 2 : 1);
-    at.chains = "long";
-    return status == GORDIAN_OK ? load_rows(&at, holders->held, multi ? 2 : 1) : status;
-}
-
 gordian_status detect_blocks_rows(struct bench *bench)
 {
     if (!bench_wants(bench, "cuda-blocks"))
@@ -237,7 +222,12 @@ gordian_status detect_blocks_rows(struct bench *bench)
     struct cuda_bench cuda;
     gordian_status status = cuda_begin(bench, &cuda);
     for (size_t i = 0; i < 2 * sizeof all_holders / sizeof *all_holders; i++)
-        if (status == GORDIAN_OK && cuda_takes(&cuda, all_holders[i / 2].scale))
-            status = holders_rows(&cuda, &all_holders[i / 2], i % 2);
+        if (cuda_takes(&cuda, all_holders[i / 2].scale)) {
+            const struct holders *holders = &all_holders[i / 2];
+            struct occasion at = {&cuda, holders, i % 2 ? "multi/" : "", "short"};
+            THEN(status, holders_load_rows(&at, SHORT, i % 2 ? 2 : 1));
+            at.chains = "long";
+            THEN(status, holders_load_rows(&at, holders->held, i % 2 ? 2 : 1));
+        }
     return status;
 }

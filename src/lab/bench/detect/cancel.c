@@ -28,8 +28,8 @@ static const gordian_outcome expected[ROUND_EVENTS] = {
     GORDIAN_OUTCOME_CANCELLED, GORDIAN_OUTCOME_BLOCKED, GORDIAN_OUTCOME_DEADLOCK,
     GORDIAN_OUTCOME_CANCELLED};
 
-static gordian_status check_outcome(const char *who, size_t at, unsigned outcome,
-                                    gordian_error *error)
+static gordian_status check_round_outcome(const char *who, size_t at, unsigned outcome,
+                                          gordian_error *error)
 {
     if (outcome == expected[at % ROUND_EVENTS])
         return GORDIAN_OK;
@@ -40,30 +40,28 @@ static gordian_status check_outcome(const char *who, size_t at, unsigned outcome
 static gordian_status run_sparse(void *context, double *ns, gordian_error *error)
 {
     struct breaks *breaks = context;
-    gordian_status status = GORDIAN_OK;
     uint64_t start = work_ns();
-    for (size_t i = 0; i < LIST_EVENTS && status == GORDIAN_OK; i++)
-        status = gordian_feed(breaks->system, &breaks->events[i], &breaks->results[i], error);
+    for (size_t i = 0; i < LIST_EVENTS; i++)
+        TRY(gordian_feed(breaks->system, &breaks->events[i], &breaks->results[i], error));
     *ns = (double)(work_ns() - start) / ROUNDS;
-    for (size_t i = 0; i < LIST_EVENTS && status == GORDIAN_OK; i++)
-        status = check_outcome("sparse", i, breaks->results[i].outcome, error);
-    return status;
+    for (size_t i = 0; i < LIST_EVENTS; i++)
+        TRY(check_round_outcome("sparse", i, breaks->results[i].outcome, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status run_chase(void *context, double *ns, gordian_error *error)
 {
     struct breaks *breaks = context;
-    gordian_status status = GORDIAN_OK;
     uint64_t start = work_ns();
     chase_feed(&breaks->chase, breaks->events, LIST_EVENTS, breaks->outcomes);
     *ns = (double)(work_ns() - start) / ROUNDS;
-    for (size_t i = 0; i < LIST_EVENTS && status == GORDIAN_OK; i++)
-        status = check_outcome("chase", i, breaks->outcomes[i], error);
-    return status;
+    for (size_t i = 0; i < LIST_EVENTS; i++)
+        TRY(check_round_outcome("chase", i, breaks->outcomes[i], error));
+    return GORDIAN_OK;
 }
 
 /* The events that block somebody are the trace's second half; its last closes the ring. */
-static void make_rounds(struct breaks *breaks)
+static void make_cancel_rounds(struct breaks *breaks)
 {
     const struct gen_trace *trace = breaks->trace;
     const gordian_event *last = &trace->events[trace->event_count - 1];
@@ -85,17 +83,8 @@ static gordian_status open_breaks(struct bench *bench, struct breaks *breaks)
     if (!chase_open(&breaks->chase, &bench->memory, trace->processes, trace->resources))
         return fail_memory(bench->error);
     chase_place(&breaks->chase, trace->events, trace->event_count - 1);
-    gordian_status status = detect_open(&breaks->system, "sparse", trace, bench->error);
-    return status != GORDIAN_OK ? status
-                                : detect_feed(breaks->system, trace->events, trace->event_count - 1,
-                                              &sum, bench->error);
-}
-
-static void close_breaks(struct bench *bench, struct breaks *breaks)
-{
-    gordian_close(breaks->system);
-    chase_close(&breaks->chase, &bench->memory);
-    memory_free(&bench->memory, breaks);
+    TRY(detect_open(&breaks->system, "sparse", trace, bench->error));
+    return detect_feed(breaks->system, trace->events, trace->event_count - 1, &sum, bench->error);
 }
 
 static gordian_status cancel_row(struct bench *bench, const struct gen_trace *trace)
@@ -107,22 +96,18 @@ static gordian_status cancel_row(struct bench *bench, const struct gen_trace *tr
     gordian_status status = open_breaks(bench, breaks);
     struct bench_side sides[2] = {{breaks, run_sparse, 0, 0}, {breaks, run_chase, 0, 0}};
     struct bench_effort effort = {3, 15, 400, bench->options->quick ? 0.4 : 3};
-    if (status == GORDIAN_OK) {
-        make_rounds(breaks);
-        status = bench_measure(bench, sides, 2, &effort);
-    }
-    close_breaks(bench, breaks);
-    if (status != GORDIAN_OK)
-        return status;
+    make_cancel_rounds(breaks);
+    THEN(status, bench_measure(bench, sides, 2, effort));
+    gordian_close(breaks->system);
+    chase_close(&breaks->chase, &bench->memory);
+    memory_free(&bench->memory, breaks);
+    TRY(status);
     struct bench_row row = bench_row("us", "detect/single/cancel-%u/sparse", trace->processes);
-    row.value = sides[0].median / 1000;
-    row.p99 = sides[0].p99 / 1000;
-    row.baseline = "chase";
-    row.baseline_value = sides[1].median / 1000;
-    row.plot = "A wait given up in the middle of a chain, and what follows";
-    snprintf(row.series, sizeof row.series, "sparse");
+    bench_fill(&row, &sides[0], 1000);
+    bench_against(&row, "chase", &sides[1], 1000);
+    bench_curve(&row, "A wait given up in the middle of a chain, and what follows", "sparse",
+                trace->processes);
     snprintf(row.baseline_series, sizeof row.baseline_series, "chase");
-    row.x = trace->processes;
     return bench_add(bench, &row);
 }
 
@@ -133,11 +118,8 @@ gordian_status detect_cancels(struct bench *bench)
     if (!bench_wants(bench, "sparse"))
         return status;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++) {
-        struct gen_options options;
         struct gen_trace trace;
-        gen_options_init(&options);
-        options.kind = "chain";
-        options.processes = sizes[i];
+        struct gen_options options = gen_options_of("chain", 1, sizes[i]);
         bench_progress(bench, "a wait given up in the middle of a chain of %u", sizes[i]);
         status = gen_events(&options, &trace, bench->error);
         if (status != GORDIAN_OK)

@@ -40,9 +40,8 @@ static gordian_status sparse_fresh(void *context, double *ns, gordian_error *err
     gordian_result result;
     uint64_t sum = 0, start = 0;
     gordian_status status = detect_open(&system, "sparse", chain->trace, error);
-    if (status == GORDIAN_OK)
-        status =
-            detect_feed(system, chain->trace->events, chain->trace->event_count - 1, &sum, error);
+    THEN(status,
+         detect_feed(system, chain->trace->events, chain->trace->event_count - 1, &sum, error));
     if (status == GORDIAN_OK) {
         start = clock_ns();
         status = gordian_feed(system, last_event(chain), &result, error);
@@ -74,13 +73,11 @@ static gordian_status sparse_again(void *context, double *ns, gordian_error *err
     uint64_t start = work_ns();
     for (unsigned i = 0; i < 2 * count && status == GORDIAN_OK; i += 2) {
         status = gordian_feed(chain->system, &chain->pairs[i], &result, error);
-        if (status == GORDIAN_OK)
-            status = gordian_feed(chain->system, &chain->pairs[i + 1], &cancelled, error);
+        THEN(status, gordian_feed(chain->system, &chain->pairs[i + 1], &cancelled, error));
         deadlocks += result.outcome == GORDIAN_OUTCOME_DEADLOCK;
     }
     *ns = (double)(work_ns() - start) / count;
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     return expect_deadlock(
         "sparse", deadlocks == count ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED, error);
 }
@@ -109,7 +106,7 @@ static const double paper_gpu_us[SIZES] = {81, 426, 0};
 
 #define PAIRS 64
 
-static gordian_status prepare(struct bench *bench, struct chain *chain)
+static gordian_status prepare_chain(struct bench *bench, struct chain *chain)
 {
     const size_t pairs = 2 * (size_t)PAIRS;
     uint64_t sum = 0;
@@ -130,8 +127,8 @@ static gordian_status prepare(struct bench *bench, struct chain *chain)
                        bench->error);
 }
 
-static gordian_status measure(struct bench *bench, struct chain *chain, bool again,
-                              struct bench_row *row)
+static gordian_status measure_last_block(struct bench *bench, struct chain *chain, bool again,
+                                         struct bench_row *row)
 {
     const bool quick = bench->options->quick;
     struct bench_side sides[2] = {{chain, again ? sparse_again : sparse_fresh, 0, 0},
@@ -141,39 +138,30 @@ static gordian_status measure(struct bench *bench, struct chain *chain, bool aga
         chase_clear(&chain->chase, chain->trace->processes, chain->trace->resources);
         chase_place(&chain->chase, chain->trace->events, chain->trace->event_count - 1);
     }
-    gordian_status status = bench_measure(bench, sides, 2, &effort);
-    row->value = sides[0].median / 1000;
-    row->p99 = sides[0].p99 / 1000;
-    row->baseline = "chase";
-    row->baseline_value = sides[1].median / 1000;
+    gordian_status status = bench_measure(bench, sides, 2, effort);
+    bench_fill(row, &sides[0], 1000);
+    bench_against(row, "chase", &sides[1], 1000);
     return status;
 }
 
 /* The four rows of one size: rows[2 * order + again]. */
-static gordian_status chain_rows(struct bench *bench, unsigned size, unsigned order,
-                                 struct bench_row *rows)
+static gordian_status chain_size_rows(struct bench *bench, unsigned size, unsigned order,
+                                      struct bench_row *rows)
 {
-    struct gen_options options;
     struct gen_trace trace;
-    gen_options_init(&options);
-    options.kind = "chain";
-    options.processes = sizes[size];
+    struct gen_options options = gen_options_of("chain", 1, sizes[size]);
     options.order = orders[order];
-    gordian_status status = gen_events(&options, &trace, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gen_events(&options, &trace, bench->error));
     struct chain chain = {.trace = &trace};
-    status = prepare(bench, &chain);
+    gordian_status status = prepare_chain(bench, &chain);
     for (unsigned again = 0; again < 2 && status == GORDIAN_OK; again++) {
         struct bench_row *row = &rows[again];
         bench_progress(bench, "chain of %u, %s", sizes[size], orders[order]);
         *row = bench_row("us", "detect/single/chain-%u-%s%s/sparse", sizes[size], orders[order],
                          again ? "-again" : "");
-        status = measure(bench, &chain, again, row);
-        if (sizes[size] == 8192) {
-            row->bar_kind = BAR_AT_LEAST;
-            row->bar = 10;
-        }
+        status = measure_last_block(bench, &chain, again, row);
+        if (sizes[size] == 8192)
+            bench_bar(row, BAR_AT_LEAST, 10);
         row->paper_cpu = paper_cpu_us[size];
         row->paper_gpu = paper_gpu_us[size];
         row->plot = "Last block of a chain";
@@ -182,8 +170,7 @@ static gordian_status chain_rows(struct bench *bench, unsigned size, unsigned or
         snprintf(row->baseline_series, sizeof row->baseline_series, "chase, %s%s", orders[order],
                  again ? ", again" : "");
         row->x = sizes[size];
-        if (status == GORDIAN_OK)
-            status = bench_add(bench, row);
+        THEN(status, bench_add(bench, row));
     }
     gordian_close(chain.system);
     chase_close(&chain.chase, &bench->memory);
@@ -207,13 +194,11 @@ static gordian_status summary_rows(struct bench *bench, struct bench_row (*rows)
         row.baseline = "1024";
         row.baseline_value = rows[0][way].value;
         row.ratio = row.value / row.baseline_value;
-        row.bar_kind = BAR_AT_MOST;
-        row.bar = 2.5;
+        bench_bar(&row, BAR_AT_MOST, 2.5);
         status = bench_add(bench, &row);
     }
-    if (status != GORDIAN_OK)
-        return status;
-    snprintf(worst.note, sizeof worst.note, "the worst of the four above: %s", worst.id);
+    TRY(status);
+    bench_note(&worst, "the worst of the four above: %s", worst.id);
     snprintf(worst.id, sizeof worst.id, "detect/single/chain-8192/sparse");
     worst.plot = NULL;
     return bench_add(bench, &worst);
@@ -227,6 +212,6 @@ gordian_status detect_chains(struct bench *bench)
     gordian_status status = GORDIAN_OK;
     for (unsigned size = 0; size < SIZES && status == GORDIAN_OK; size++)
         for (unsigned order = 0; order < 2 && status == GORDIAN_OK; order++)
-            status = chain_rows(bench, size, order, &rows[size][2 * order]);
+            status = chain_size_rows(bench, size, order, &rows[size][2 * order]);
     return status == GORDIAN_OK ? summary_rows(bench, rows) : status;
 }

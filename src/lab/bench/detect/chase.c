@@ -25,8 +25,8 @@ void chase_clear(struct chase *chase, uint32_t processes, uint32_t resources)
     memset(chase->holder, 0xff, resources * sizeof *chase->holder);
 }
 
-static inline uint8_t block(uint32_t *wait, const uint32_t *holder, uint32_t process,
-                            uint32_t resource)
+static inline uint8_t chase_block(uint32_t *wait, const uint32_t *holder, uint32_t process,
+                                  uint32_t resource)
 {
     uint32_t at = holder[resource];
     while (at != process && wait[at] != GORDIAN_NONE)
@@ -46,7 +46,7 @@ void chase_feed(struct chase *chase, const gordian_event *events, size_t count, 
                 holder[resource] = process;
                 outcomes[i] = GORDIAN_OUTCOME_GRANTED;
             } else {
-                outcomes[i] = block(wait, holder, process, resource);
+                outcomes[i] = chase_block(wait, holder, process, resource);
             }
         } else if (event->op == GORDIAN_OP_RELEASE) {
             holder[resource] = event->to;

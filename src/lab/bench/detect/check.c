@@ -23,21 +23,22 @@ struct check {
 
 /* ------------------------------------------------------------------ ours */
 
-static gordian_status begin(void *context, uint32_t processes, uint32_t resources,
-                            const uint64_t *units, uint64_t units_each, gordian_error *error)
+static gordian_status begin_snapshot(void *context, uint32_t processes, uint32_t resources,
+                                     const uint64_t *units, uint64_t units_each,
+                                     gordian_error *error)
 {
     gordian_snapshot *snapshot = context;
-    gordian_status status = GORDIAN_OK;
     uint32_t id;
     (void)units;
-    for (uint32_t q = 0; q < resources && status == GORDIAN_OK; q++)
-        status = gordian_snapshot_add_resource(snapshot, units_each, &id, error);
-    for (uint32_t p = 0; p < processes && status == GORDIAN_OK; p++)
-        status = gordian_snapshot_add_process(snapshot, &id, error);
-    return status;
+    for (uint32_t q = 0; q < resources; q++)
+        TRY(gordian_snapshot_add_resource(snapshot, units_each, &id, error));
+    for (uint32_t p = 0; p < processes; p++)
+        TRY(gordian_snapshot_add_process(snapshot, &id, error));
+    return GORDIAN_OK;
 }
 
-static gordian_status add_edge(void *context, const gordian_event *event, gordian_error *error)
+static gordian_status add_snapshot_edge(void *context, const gordian_event *event,
+                                        gordian_error *error)
 {
     gordian_snapshot *snapshot = context;
     if (event->op == GORDIAN_OP_HOLD)
@@ -50,7 +51,7 @@ gordian_status detect_snapshot(gordian_snapshot **snapshot, const struct gen_opt
                                gordian_error *error)
 {
     gordian_status status = gordian_snapshot_open(snapshot, NULL, error);
-    struct gen_sink sink = {*snapshot, begin, add_edge};
+    struct gen_sink sink = {*snapshot, begin_snapshot, add_snapshot_edge};
     return status == GORDIAN_OK ? gen_stream(options, &sink, error) : status;
 }
 
@@ -65,7 +66,7 @@ static gordian_status same_cycles(struct check *check, size_t cycles, const char
     return GORDIAN_OK;
 }
 
-static gordian_status run_check(void *context, double *ns, gordian_error *error)
+static gordian_status run_snapshot_check(void *context, double *ns, gordian_error *error)
 {
     struct check *check = context;
     gordian_report report;
@@ -73,9 +74,8 @@ static gordian_status run_check(void *context, double *ns, gordian_error *error)
     /* A newcomer that does nothing: no answer can be left over from the last time. */
     gordian_status status = gordian_snapshot_add_process(check->snapshot, &id, error);
     uint64_t start = work_ns();
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_check_for(check->snapshot, &(gordian_check_options){"sparse", 1},
-                                            &report, error);
+    THEN(status, gordian_snapshot_check_for(check->snapshot, &(gordian_check_options){"sparse", 1},
+                                            &report, error));
     *ns = (double)(work_ns() - start);
     return status == GORDIAN_OK ? same_cycles(check, report.part_count, "sparse", error) : status;
 }
@@ -125,9 +125,8 @@ static gordian_status open_igraph(struct check *check, gordian_error *error)
     struct gen_sink sink = {check, graph_begin, graph_edge};
     const igraph_integer_t nodes = 2 * (igraph_integer_t)check->options->processes;
     gordian_status status = gen_stream(check->options, &sink, error);
-    if (status == GORDIAN_OK)
-        status =
-            from_igraph(igraph_create(&check->graph, &check->edges, nodes, IGRAPH_DIRECTED), error);
+    THEN(status,
+         from_igraph(igraph_create(&check->graph, &check->edges, nodes, IGRAPH_DIRECTED), error));
     igraph_vector_int_destroy(&check->edges);
     return status;
 }
@@ -141,12 +140,10 @@ static gordian_status run_igraph(void *context, double *ns, gordian_error *error
 {
     struct check *check = context;
     igraph_vector_int_t sizes;
-    gordian_status status = from_igraph(igraph_vector_int_init(&sizes, 0), error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(from_igraph(igraph_vector_int_init(&sizes, 0), error));
     igraph_integer_t count;
     uint64_t start = work_ns();
-    status = from_igraph(
+    gordian_status status = from_igraph(
         igraph_connected_components(&check->graph, NULL, &sizes, &count, IGRAPH_STRONG), error);
     *ns = (double)(work_ns() - start);
     size_t cycles = 0; /* a component of one is none: nothing points at itself here */
@@ -184,34 +181,27 @@ static gordian_status run_igraph(void *context, double *ns, gordian_error *error
 
 /* ------------------------------------------------------------------ rows */
 
-static gordian_status measure(struct bench *bench, struct check *check)
+static gordian_status measure_snapshot(struct bench *bench, struct check *check)
 {
     const bool quick = bench->options->quick;
-    struct bench_side sides[2] = {{check, run_check, 0, 0}, {check, run_igraph, 0, 0}};
+    struct bench_side sides[2] = {{check, run_snapshot_check, 0, 0}, {check, run_igraph, 0, 0}};
     /* igraph takes long: the median of three drops a cold first run. */
     struct bench_effort effort = {0, 3, 20, quick ? 2 : 20};
-    TRY(bench_measure(bench, sides, BASELINE ? 2 : 1, &effort));
+    TRY(bench_measure(bench, sides, BASELINE ? 2 : 1, effort));
     struct bench_row row = bench_row("ms", "detect/check/%s-%u/sparse", check->options->kind,
                                      check->options->processes);
-    row.value = sides[0].median / 1e6;
-    row.p99 = sides[0].p99 / 1e6;
-    row.baseline = BASELINE;
-    row.baseline_value = sides[1].median / 1e6;
-    row.bar_kind = BASELINE ? BAR_AT_LEAST : BAR_NONE;
-    row.bar = 3;
-    snprintf(row.note, sizeof row.note, "%u processes + %u resources, %zu cycles%s",
-             check->options->processes, check->options->processes, check->cycles,
-             BASELINE ? "" : "; igraph is not installed, so there is no baseline");
+    bench_fill(&row, &sides[0], 1e6);
+    bench_against(&row, BASELINE, &sides[1], 1e6);
+    bench_bar(&row, BASELINE ? BAR_AT_LEAST : BAR_NONE, 3);
+    bench_note(&row, "%u processes + %u resources, %zu cycles%s", check->options->processes,
+               check->options->processes, check->cycles,
+               BASELINE ? "" : "; igraph is not installed, so there is no baseline");
     return bench_add(bench, &row);
 }
 
-static gordian_status check_row(struct bench *bench, const char *kind, uint32_t size)
+static gordian_status snapshot_check_row(struct bench *bench, const char *kind, uint32_t size)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = kind;
-    options.seed = bench->options->seed;
-    options.processes = size;
+    struct gen_options options = gen_options_of(kind, bench->options->seed, size);
     options.snapshot = true;
     if (kind[0] == 'c') {
         options.length = 100;
@@ -222,10 +212,9 @@ static gordian_status check_row(struct bench *bench, const char *kind, uint32_t 
     struct check check = {.options = &options};
     bench_progress(bench, "check, %s of %u + %u", kind, size, size);
     gordian_status status = detect_snapshot(&check.snapshot, &options, bench->error);
-    if (status == GORDIAN_OK)
-        status = open_igraph(&check, bench->error);
+    THEN(status, open_igraph(&check, bench->error));
     if (status == GORDIAN_OK) {
-        status = measure(bench, &check);
+        status = measure_snapshot(bench, &check);
         close_igraph(&check);
     }
     gordian_snapshot_close(check.snapshot);
@@ -237,6 +226,6 @@ gordian_status detect_checks(struct bench *bench)
     if (!bench_wants(bench, "sparse"))
         return GORDIAN_OK;
     const uint32_t size = bench->options->quick ? 1000000 : 10000000;
-    gordian_status status = check_row(bench, "chains", size);
-    return status == GORDIAN_OK ? check_row(bench, "forest", size) : status;
+    TRY(snapshot_check_row(bench, "chains", size));
+    return snapshot_check_row(bench, "forest", size);
 }

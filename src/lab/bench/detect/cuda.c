@@ -24,26 +24,17 @@ struct bench_effort cuda_effort(const struct cuda_bench *cuda, double seconds)
     return (struct bench_effort){3, 5, 1000, cuda->bench->options->quick ? seconds / 4 : seconds};
 }
 
-void cuda_fill(struct bench_row *row, const struct bench_side *side, double per_unit)
-{
-    row->value = side->median / per_unit;
-    row->p99 = side->p99 / per_unit;
-}
-
 void cuda_compare(struct bench_row *row, const char *baseline, const struct bench_side *side,
                   double per_unit)
 {
-    row->baseline = baseline;
-    row->baseline_value = side->median / per_unit;
+    bench_against(row, baseline, side, per_unit);
     snprintf(row->baseline_series, sizeof row->baseline_series, "%s", baseline);
 }
 
 gordian_status cuda_add(const struct cuda_bench *cuda, struct bench_row *row, double bar)
 {
-    if (bar > 0 && cuda->bars) {
-        row->bar_kind = BAR_VALUE_AT_MOST;
-        row->bar = bar;
-    }
+    if (bar > 0 && cuda->bars)
+        bench_bar(row, BAR_VALUE_AT_MOST, bar);
     if (!row->series[0])
         snprintf(row->series, sizeof row->series, "cuda");
     return bench_add(cuda->bench, row);
@@ -56,7 +47,7 @@ struct block {
     bool settled; /* what counts: until settled, or until the answer */
 };
 
-static gordian_status run_block(void *context, double *ns, gordian_error *error)
+static gordian_status run_chain_block(void *context, double *ns, gordian_error *error)
 {
     const struct block *block = context;
     double answer, settled;
@@ -64,11 +55,6 @@ static gordian_status run_block(void *context, double *ns, gordian_error *error)
         long_chain_block(block->chain, long_chain_worst(block->chain), &answer, &settled, error);
     *ns = block->settled ? settled : answer;
     return status;
-}
-
-static gordian_status run_round_trip(void *context, double *ns, gordian_error *error)
-{
-    return long_chain_round_trip(context, ns, error);
 }
 
 struct block_size {
@@ -97,8 +83,8 @@ static gordian_status add_block_rows(const struct cuda_bench *cuda, const struct
     struct bench_row answer = bench_row("us", "detect/cuda/block-%u", size->size);
     struct bench_row settled = bench_row("us", "detect/cuda/block-%u-settled", size->size);
     struct bench_row computing = bench_row("us", "detect/cuda/block-%u-computing", size->size);
-    cuda_fill(&answer, &sides[0], 1e3);
-    cuda_fill(&settled, &sides[1], 1e3);
+    bench_fill(&answer, &sides[0], 1e3);
+    bench_fill(&settled, &sides[1], 1e3);
     cuda_compare(&answer, "sparse", &sides[2], 1e3);
     cuda_compare(&settled, "sparse", &sides[2], 1e3);
     computing.value = (sides[1].median > round_trip ? sides[1].median - round_trip : 0) / 1e3;
@@ -109,12 +95,11 @@ static gordian_status add_block_rows(const struct cuda_bench *cuda, const struct
     /* The papers wait for all of the update. */
     settled.paper_cpu = paper.block_cpu_ms * 1e3;
     settled.paper_gpu = paper.block_gpu_ms * 1e3;
-    snprintf(computing.note, sizeof computing.note,
-             "settled less the round trip: half of the resources gain half of the chain");
-    gordian_status status = cuda_add(cuda, &answer, size->answer_bar);
-    if (status == GORDIAN_OK)
-        status = cuda_add(cuda, &settled, size->settled_bar);
-    return status == GORDIAN_OK ? cuda_add(cuda, &computing, 0) : status;
+    bench_note(&computing,
+               "settled less the round trip: half of the resources gain half of the chain");
+    TRY(cuda_add(cuda, &answer, size->answer_bar));
+    TRY(cuda_add(cuda, &settled, size->settled_bar));
+    return cuda_add(cuda, &computing, 0);
 }
 
 static gordian_status add_matrix_block(const struct cuda_bench *cuda, uint32_t size)
@@ -124,17 +109,13 @@ static gordian_status add_matrix_block(const struct cuda_bench *cuda, uint32_t s
     gordian_error *error = cuda->bench->error;
     TRY(long_chain_open(&chain, "matrix", size, 1, error));
     struct block block = {&chain, true};
-    struct bench_side side = {&block, run_block, 0, 0};
-    struct bench_effort effort = cuda_effort(cuda, 1);
+    struct bench_side side = {&block, run_chain_block, 0, 0};
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
-    if (status == GORDIAN_OK)
-        status = bench_measure(cuda->bench, &side, 1, &effort);
+    THEN(status, bench_measure(cuda->bench, &side, 1, cuda_effort(cuda, 1)));
     long_chain_close(&chain);
     struct bench_row row = bench_row("us", "detect/cuda/block-%u/matrix", size);
-    cuda_fill(&row, &side, 1e3);
-    row.plot = BLOCK_PLOT;
-    row.x = size;
-    snprintf(row.series, sizeof row.series, "matrix");
+    bench_fill(&row, &side, 1e3);
+    bench_curve(&row, BLOCK_PLOT, "matrix", size);
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
@@ -146,22 +127,17 @@ static gordian_status block_rows(const struct cuda_bench *cuda, const struct blo
     double built;
     bench_progress(cuda->bench, "a worst blocked event, %u x %u, cuda", size->size, size->size);
     gordian_status status = long_chain_open(&chain, "cuda", size->size, 1, error);
-    if (status == GORDIAN_OK)
-        status = long_chain_open(&plain, "sparse", size->size, 1, error);
-    if (status == GORDIAN_OK)
-        status = long_chain_build(&chain, true, NULL, &built, error);
-    if (status == GORDIAN_OK)
-        status = long_chain_build(&plain, true, NULL, &built, error);
+    THEN(status, long_chain_open(&plain, "sparse", size->size, 1, error));
+    THEN(status, long_chain_build(&chain, true, NULL, &built, error));
+    THEN(status, long_chain_build(&plain, true, NULL, &built, error));
     struct block answer = {&chain, false}, settled = {&chain, true}, sparse = {&plain, true};
-    struct bench_side sides[] = {
-        {&answer, run_block, 0, 0}, {&settled, run_block, 0, 0}, {&sparse, run_block, 0, 0}};
-    struct bench_effort effort = cuda_effort(cuda, 2);
-    if (status == GORDIAN_OK)
-        status = bench_measure(cuda->bench, sides, 3, &effort);
+    struct bench_side sides[] = {{&answer, run_chain_block, 0, 0},
+                                 {&settled, run_chain_block, 0, 0},
+                                 {&sparse, run_chain_block, 0, 0}};
+    THEN(status, bench_measure(cuda->bench, sides, 3, cuda_effort(cuda, 2)));
     long_chain_close(&chain);
     long_chain_close(&plain);
-    if (status == GORDIAN_OK)
-        status = add_block_rows(cuda, size, sides, round_trip);
+    THEN(status, add_block_rows(cuda, size, sides, round_trip));
     if (status == GORDIAN_OK && size->matrix)
         status = add_matrix_block(cuda, size->size);
     return status;
@@ -171,15 +147,14 @@ static gordian_status add_round_trip(const struct cuda_bench *cuda, double *medi
 {
     struct long_chain chain;
     TRY(long_chain_open(&chain, "cuda", 64, 1, cuda->bench->error));
-    struct bench_side side = {&chain, run_round_trip, 0, 0};
-    struct bench_effort effort = cuda_effort(cuda, 1);
-    gordian_status status = bench_measure(cuda->bench, &side, 1, &effort);
+    struct bench_side side = {&chain, long_chain_round_trip, 0, 0};
+    gordian_status status = bench_measure(cuda->bench, &side, 1, cuda_effort(cuda, 1));
     long_chain_close(&chain);
     struct bench_row row = bench_row("us", "detect/cuda/round-trip");
-    cuda_fill(&row, &side, 1e3);
+    bench_fill(&row, &side, 1e3);
     *median = side.median;
-    snprintf(row.note, sizeof row.note,
-             "a granted request, and word from the device that it is done: communication alone");
+    bench_note(&row,
+               "a granted request, and word from the device that it is done: communication alone");
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
@@ -199,14 +174,10 @@ gordian_status cuda_run_list(void *context, double *ns, gordian_error *error)
 {
     const struct cuda_list *list = context;
     struct long_chain chain;
-    gordian_status status =
-        long_chain_open(&chain, list->engine, list->size, list->first_units, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = long_chain_build(&chain, false, NULL, ns, error);
+    TRY(long_chain_open(&chain, list->engine, list->size, list->first_units, error));
+    gordian_status status = long_chain_build(&chain, false, NULL, ns, error);
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = long_chain_close_ring(&chain, error);
+    THEN(status, long_chain_close_ring(&chain, error));
     *ns += (double)(clock_ns() - start);
     long_chain_close(&chain);
     return status;
@@ -218,12 +189,11 @@ static struct bench_row list_row(const char *id, const struct cuda_list *list, c
     const struct detect_paper paper = detect_paper_at(list->size);
     const bool multi = list->first_units > 1;
     struct bench_row row = bench_row("ms", "detect/cuda/%s-%u%s", id, list->size, engine);
-    cuda_fill(&row, side, 1e6);
+    bench_fill(&row, side, 1e6);
     row.paper_cpu = (multi ? paper.multi_cpu_s : paper.list_cpu_s) * 1e3;
     row.paper_gpu = (multi ? paper.multi_gpu_s : paper.list_gpu_s) * 1e3;
-    row.plot = multi ? "2M events, multi-unit (ms)" : "The papers' 2M events (ms)";
-    row.x = list->size;
-    snprintf(row.series, sizeof row.series, "%s", list->engine);
+    bench_curve(&row, multi ? "2M events, multi-unit (ms)" : "The papers' 2M events (ms)",
+                list->engine, list->size);
     return row;
 }
 
@@ -241,21 +211,20 @@ gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uin
     struct bench_effort effort = {0, once ? 1 : 3, once || few ? 3 : 10, once ? 0 : 3};
     struct bench_effort matrix_effort = {0, 1, 3, 2};
     bench_progress(cuda->bench, "%s, M = %u", id, size);
-    TRY(bench_measure(cuda->bench, sides, 2, &effort));
+    TRY(bench_measure(cuda->bench, sides, 2, effort));
     struct bench_row row = list_row(id, &lists[0], "", &sides[0]);
     cuda_compare(&row, "sparse", &sides[1], 1e6);
     if (first_units > 1 && !cuda->info.emulated)
-        snprintf(row.note, sizeof row.note,
-                 "the papers do not tell which events theirs were; these are a chain's");
+        bench_note(&row, "the papers do not tell which events theirs were; these are a chain's");
     gordian_status status = cuda_add(cuda, &row, bar);
     if (status != GORDIAN_OK || !matrix)
         return status;
-    status = bench_measure(cuda->bench, &sides[2], 1, &matrix_effort);
+    status = bench_measure(cuda->bench, &sides[2], 1, matrix_effort);
     row = list_row(id, &lists[2], "/matrix", &sides[2]);
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
-static gordian_status all_list_rows(const struct cuda_bench *cuda)
+static gordian_status single_list_rows(const struct cuda_bench *cuda)
 {
     static const struct {
         uint32_t size;
@@ -267,12 +236,10 @@ static gordian_status all_list_rows(const struct cuda_bench *cuda)
         {2048, CUDA_FULL, true, 0},   {4096, CUDA_FULL, true, 0},   {8192, CUDA_QUICK, false, 100},
         {16384, CUDA_FULL, false, 0}, {32768, CUDA_FULL, false, 0}, {65536, CUDA_FULL, false, 0},
     };
-    gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
-            status =
-                cuda_list_rows(cuda, "events", sizes[i].size, 1, sizes[i].matrix, sizes[i].bar);
-    return status;
+        if (cuda_takes(cuda, sizes[i].scale))
+            TRY(cuda_list_rows(cuda, "events", sizes[i].size, 1, sizes[i].matrix, sizes[i].bar));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ releases */
@@ -283,32 +250,33 @@ struct releases {
     unsigned rounds;
 };
 
-static gordian_status run_releases(void *context, double *ns, gordian_error *error)
+static gordian_status run_chain_releases(void *context, double *ns, gordian_error *error)
 {
     struct releases *releases = context;
     double built;
     if (releases->seed)
         return long_chain_release_random(&releases->chain, releases->seed++, releases->rounds, ns,
                                          error);
-    gordian_status status = long_chain_build(&releases->chain, true, NULL, &built, error);
-    return status == GORDIAN_OK ? long_chain_release_all(&releases->chain, ns, error) : status;
+    TRY(long_chain_build(&releases->chain, true, NULL, &built, error));
+    return long_chain_release_all(&releases->chain, ns, error);
 }
 
 static gordian_status add_releases(const struct cuda_bench *cuda, struct releases *both,
                                    const char *kind, const char *note, double bar)
 {
     const uint32_t size = both[0].chain.length;
-    struct bench_side sides[] = {{&both[0], run_releases, 0, 0}, {&both[1], run_releases, 0, 0}};
+    struct bench_side sides[] = {{&both[0], run_chain_releases, 0, 0},
+                                 {&both[1], run_chain_releases, 0, 0}};
     struct bench_effort effort = cuda_effort(cuda, 2);
     effort.warmups = 0;
-    TRY(bench_measure(cuda->bench, sides, 2, &effort));
+    TRY(bench_measure(cuda->bench, sides, 2, effort));
     const struct detect_paper paper = detect_paper_at(size);
     struct bench_row row = bench_row("us", "detect/cuda/release-%u%s", size, kind);
-    cuda_fill(&row, &sides[0], 1e3);
+    bench_fill(&row, &sides[0], 1e3);
     cuda_compare(&row, "sparse", &sides[1], 1e3);
     row.paper_cpu = paper.release_cpu_ms * 1e3;
     row.paper_gpu = paper.release_gpu_ms * 1e3;
-    snprintf(row.note, sizeof row.note, "%s", note);
+    bench_note(&row, "%s", note);
     return cuda_add(cuda, &row, bar);
 }
 
@@ -318,17 +286,14 @@ static gordian_status release_rows(const struct cuda_bench *cuda, uint32_t size,
     gordian_error *error = cuda->bench->error;
     bench_progress(cuda->bench, "releases, %u x %u, cuda", size, size);
     gordian_status status = long_chain_open(&both[0].chain, "cuda", size, 1, error);
-    if (status == GORDIAN_OK)
-        status = long_chain_open(&both[1].chain, "sparse", size, 1, error);
-    if (status == GORDIAN_OK)
-        status = add_releases(cuda, both, "",
+    THEN(status, long_chain_open(&both[1].chain, "sparse", size, 1, error));
+    THEN(status, add_releases(cuda, both, "",
                               "a chain runs off, each handing over to the next: "
                               "the average, settled at the end",
-                              bar);
+                              bar));
     both[0].seed = both[1].seed = cuda->bench->options->seed + 1;
-    if (status == GORDIAN_OK)
-        status =
-            add_releases(cuda, both, "-random", "at random: the average, settled at the end", 0);
+    THEN(status,
+         add_releases(cuda, both, "-random", "at random: the average, settled at the end", 0));
     long_chain_close(&both[0].chain);
     long_chain_close(&both[1].chain);
     return status;
@@ -342,11 +307,10 @@ static gordian_status all_release_rows(const struct cuda_bench *cuda)
         double bar; /* us */
     } sizes[] = {{64, CUDA_EMULATED, 0}, {512, CUDA_FULL, 0},  {1024, CUDA_QUICK, 0},
                  {2048, CUDA_FULL, 0},   {4096, CUDA_FULL, 0}, {8192, CUDA_QUICK, 5}};
-    gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
-            status = release_rows(cuda, sizes[i].size, sizes[i].bar);
-    return status;
+        if (cuda_takes(cuda, sizes[i].scale))
+            TRY(release_rows(cuda, sizes[i].size, sizes[i].bar));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ all of them */
@@ -355,12 +319,10 @@ gordian_status cuda_begin(struct bench *bench, struct cuda_bench *cuda)
 {
     struct gpu *gpu;
     *cuda = (struct cuda_bench){.bench = bench};
-    TRY(gpu_open_default(&gpu, &bench->memory, bench->error));
-    gpu_get_info(gpu, &cuda->info);
+    TRY(bench_open_gpu(bench, &gpu, &cuda->info));
     gpu_close(gpu);
     cuda->bars = strstr(cuda->info.name, "H200") != NULL;
-    snprintf(bench->device, sizeof bench->device, "%.100s%s", cuda->info.name,
-             cuda->info.emulated ? " (its times mean nothing)" : "");
+
     return GORDIAN_OK;
 }
 
@@ -374,8 +336,8 @@ gordian_status detect_cuda_rows(struct bench *bench)
     struct cuda_bench cuda;
     gordian_status status = cuda_begin(bench, &cuda);
     static gordian_status (*const parts[])(const struct cuda_bench *) = {
-        all_block_rows,    all_list_rows,   all_release_rows,   cuda_multi_rows,
-        cuda_what_if_rows, cuda_check_rows, cuda_published_rows};
+        all_block_rows,    single_list_rows, all_release_rows,   cuda_multi_rows,
+        cuda_what_if_rows, cuda_check_rows,  cuda_published_rows};
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == GORDIAN_OK; i++)
         status = parts[i](&cuda);
     return status;

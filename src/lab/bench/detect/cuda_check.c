@@ -25,7 +25,7 @@ struct judged {
     size_t count;
 };
 
-static gordian_status judge_here(struct judged *judged, gordian_error *error)
+static gordian_status judge_on_cpu(struct judged *judged, gordian_error *error)
 {
     gordian_report report;
     uint64_t start = work_ns();
@@ -39,15 +39,12 @@ static gordian_status judge_here(struct judged *judged, gordian_error *error)
     return status;
 }
 
-static gordian_status judge_there(struct judged *judged, gordian_error *error)
+static gordian_status judge_on_device(struct judged *judged, gordian_error *error)
 {
     struct check_result result = {0};
     struct check_cuda_times times = {0};
     const gordian_model model = check_model(judged->snapshot);
-    gordian_status status =
-        check_cuda_on(judged->gpu, judged->snapshot, model, &result, &times, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_cuda_on(judged->gpu, judged->snapshot, model, &result, &times, error));
     const size_t dead = result.report.deadlocked_count, parts = result.report.part_count;
     check_result_free(&result, &judged->snapshot->memory);
     if (dead != judged->dead || parts != judged->parts)
@@ -70,25 +67,17 @@ struct check_kind {
     bool units;
 };
 
-/* "3e7": sizes are a digit and zeros. */
-static void write_size(char text[16], uint32_t size)
-{
-    unsigned zeros = 0;
-    for (; size >= 10; size /= 10)
-        zeros++;
-    snprintf(text, 16, "%ue%u", size, zeros);
-}
-
-static gordian_status add_rows(const struct cuda_bench *cuda, struct judged *judged,
-                               const struct check_kind *kind)
+static gordian_status add_stage_rows(const struct cuda_bench *cuda, struct judged *judged,
+                                     const struct check_kind *kind)
 {
     const uint32_t size = judged->snapshot->process_count;
-    char size_text[16];
-    write_size(size_text, size);
+    unsigned digit = size, zeros = 0; /* "3e7": sizes are a digit and zeros */
+    for (; digit >= 10; digit /= 10)
+        zeros++;
     for (unsigned stage = 0; stage < STAGES; stage++) {
         double *samples = judged->samples[stage];
-        struct bench_row row =
-            bench_row("ms", "detect/cuda/check/%s-%s%s", kind->name, size_text, stage_names[stage]);
+        struct bench_row row = bench_row("ms", "detect/cuda/check/%s-%ue%u%s", kind->name, digit,
+                                         zeros, stage_names[stage]);
         row.value = bench_median(samples, judged->count) / 1e3;
         row.p99 = bench_p99(samples, judged->count) / 1e3;
         if (stage == KERNELS) {
@@ -97,16 +86,15 @@ static gordian_status add_rows(const struct cuda_bench *cuda, struct judged *jud
             row.plot = "check of a snapshot (ms)";
             row.x = size;
             snprintf(row.series, sizeof row.series, "%s, kernels", kind->name);
-            snprintf(row.note, sizeof row.note,
-                     "%u processes + %u resources: %zu dead, %zu deadlocks", size,
-                     judged->snapshot->resource_count, judged->dead, judged->parts);
+            bench_note(&row, "%u processes + %u resources: %zu dead, %zu deadlocks", size,
+                       judged->snapshot->resource_count, judged->dead, judged->parts);
         }
         TRY(cuda_add(cuda, &row, stage == KERNELS && size == 100000000 ? kind->bar : 0));
     }
     return GORDIAN_OK;
 }
 
-static gordian_status add_units(gordian_snapshot *snapshot, gordian_error *error)
+static gordian_status add_second_units(gordian_snapshot *snapshot, gordian_error *error)
 {
     const uint32_t count = snapshot->resource_count;
     struct random random;
@@ -129,17 +117,14 @@ static gordian_status add_units(gordian_snapshot *snapshot, gordian_error *error
 static gordian_status make_snapshot(gordian_snapshot **snapshot, const struct check_kind *kind,
                                     uint32_t size, gordian_error *error)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = kind->shape;
-    options.processes = size;
+    struct gen_options options = gen_options_of(kind->shape, 1, size);
     options.snapshot = true;
     if (strcmp(kind->shape, "chains") == 0) {
         options.length = 100;
         options.cycles = size / 1000;
     }
     gordian_status status = detect_snapshot(snapshot, &options, error);
-    return status == GORDIAN_OK && kind->units ? add_units(*snapshot, error) : status;
+    return status == GORDIAN_OK && kind->units ? add_second_units(*snapshot, error) : status;
 }
 
 static gordian_status check_rows(const struct cuda_bench *cuda, struct gpu *gpu,
@@ -149,17 +134,14 @@ static gordian_status check_rows(const struct cuda_bench *cuda, struct gpu *gpu,
     bench_progress(cuda->bench, "check, %s of %u + %u, cuda", kind->name, size, size);
     struct judged judged = {.gpu = gpu};
     gordian_status status = make_snapshot(&judged.snapshot, kind, size, error);
-    if (status == GORDIAN_OK)
-        status = judge_here(&judged, error);
+    THEN(status, judge_on_cpu(&judged, error));
     /* The first one warms up: it is dropped. */
     const unsigned samples = cuda->info.emulated ? 1 : size > 20000000 ? 5 : SAMPLES_MOST;
-    if (status == GORDIAN_OK)
-        status = judge_there(&judged, error);
+    THEN(status, judge_on_device(&judged, error));
     judged.count = 0;
     for (unsigned i = 0; i < samples && status == GORDIAN_OK; i++)
-        status = judge_there(&judged, error);
-    if (status == GORDIAN_OK)
-        status = add_rows(cuda, &judged, kind);
+        status = judge_on_device(&judged, error);
+    THEN(status, add_stage_rows(cuda, &judged, kind));
     gordian_snapshot_close(judged.snapshot);
     return status;
 }
@@ -182,8 +164,7 @@ gordian_status cuda_check_rows(const struct cuda_bench *cuda)
     };
     struct gpu *gpu;
     gordian_status status = gpu_open_default(&gpu, &cuda->bench->memory, cuda->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale) &&

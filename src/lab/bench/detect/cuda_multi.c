@@ -49,7 +49,7 @@ struct run_off {
     uint32_t next;
 };
 
-static gordian_status run_release(void *context, double *ns, gordian_error *error)
+static gordian_status run_one_release(void *context, double *ns, gordian_error *error)
 {
     struct run_off *off = context;
     return long_chain_release(off->chain, off->next--, ns, error);
@@ -59,11 +59,10 @@ static gordian_status measure_releases(const struct cuda_bench *cuda, struct lon
                                        unsigned most, struct bench_side *side)
 {
     struct run_off off = {chain, chain->length - 1};
-    *side = (struct bench_side){&off, run_release, 0, 0};
+    *side = (struct bench_side){&off, run_one_release, 0, 0};
     if (most > chain->length / 2)
         most = chain->length / 2;
-    struct bench_effort effort = {0, 1, most, 1};
-    return bench_measure(cuda->bench, side, 1, &effort);
+    return bench_measure(cuda->bench, side, 1, (struct bench_effort){0, 1, most, 1});
 }
 
 static gordian_status add_matrix(const struct cuda_bench *cuda, uint32_t size)
@@ -74,14 +73,11 @@ static gordian_status add_matrix(const struct cuda_bench *cuda, uint32_t size)
     gordian_error *error = cuda->bench->error;
     TRY(long_chain_open(&chain, "matrix", size, UNITS, error));
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
-    if (status == GORDIAN_OK)
-        status = measure_releases(cuda, &chain, 10, &side);
+    THEN(status, measure_releases(cuda, &chain, 10, &side));
     long_chain_close(&chain);
     struct bench_row row = bench_row("us", "detect/cuda/multi/reach-%u/matrix", size);
-    cuda_fill(&row, &side, 1e3);
-    row.plot = "Reachability after a release (us)";
-    row.x = size;
-    snprintf(row.series, sizeof row.series, "matrix");
+    bench_fill(&row, &side, 1e3);
+    bench_curve(&row, "Reachability after a release (us)", "matrix", size);
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
@@ -92,10 +88,7 @@ static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *g
     gordian_error *error = cuda->bench->error;
     const uint32_t length = chain->length;
     void *state = NULL;
-    gordian_status status =
-        cuda_lmdda.open(&state, gpu, &chain->system->graph, length, length, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(cuda_lmdda.open(&state, gpu, &chain->system->graph, length, length, error));
     struct reach alone = {state, false}, whole = {state, true};
     struct bench_effort effort = cuda_effort(cuda, 2);
     struct hop_options options;
@@ -103,14 +96,11 @@ static gordian_status measure_reach(const struct cuda_bench *cuda, struct gpu *g
     sides[0] = (struct bench_side){&alone, run_reach, 0, 0};
     sides[1] = (struct bench_side){&whole, run_reach, 0, 0};
     sides[2] = sides[0];
-    status = bench_measure(cuda->bench, sides, 2, &effort);
-    if (status == GORDIAN_OK)
-        status = check_reach(state, length, error);
+    gordian_status status = bench_measure(cuda->bench, sides, 2, effort);
+    THEN(status, check_reach(state, length, error));
     options.tensor = false;
-    if (status == GORDIAN_OK)
-        status = cuda_lmdda_tune(state, &options, error);
-    if (status == GORDIAN_OK)
-        status = bench_measure(cuda->bench, &sides[2], 1, &effort);
+    THEN(status, cuda_lmdda_tune(state, &options, error));
+    THEN(status, bench_measure(cuda->bench, &sides[2], 1, effort));
     cuda_lmdda.close(state);
     return status;
 }
@@ -121,21 +111,20 @@ static gordian_status add_reach(const struct cuda_bench *cuda, uint32_t size,
     struct bench_row row = bench_row("us", "detect/cuda/multi/reach-%u", size);
     struct bench_row whole = bench_row("us", "detect/cuda/multi/reach-%u-waited", size);
     struct bench_row words = bench_row("us", "detect/cuda/multi/reach-%u-words", size);
-    cuda_fill(&row, &sides[0], 1e3);
-    cuda_fill(&whole, &sides[1], 1e3);
-    cuda_fill(&words, &sides[2], 1e3);
+    bench_fill(&row, &sides[0], 1e3);
+    bench_fill(&whole, &sides[1], 1e3);
+    bench_fill(&words, &sides[2], 1e3);
     cuda_compare(&row, "sparse", &sides[3], 1e3);
     row.plot = words.plot = "Reachability after a release (us)";
     row.x = words.x = size;
     snprintf(words.series, sizeof words.series, "cuda, words");
-    snprintf(row.note, sizeof row.note,
-             "all of RP made anew, on the device; sparse: the release, which needs none of it");
-    snprintf(whole.note, sizeof whole.note, "the same with launches, transfers and waiting");
-    snprintf(words.note, sizeof words.note, "the same without the matrix units");
-    gordian_status status = cuda_add(cuda, &row, bar);
-    if (status == GORDIAN_OK)
-        status = cuda_add(cuda, &whole, 0);
-    return status == GORDIAN_OK ? cuda_add(cuda, &words, 0) : status;
+    bench_note(&row,
+               "all of RP made anew, on the device; sparse: the release, which needs none of it");
+    bench_note(&whole, "the same with launches, transfers and waiting");
+    bench_note(&words, "the same without the matrix units");
+    TRY(cuda_add(cuda, &row, bar));
+    TRY(cuda_add(cuda, &whole, 0));
+    return cuda_add(cuda, &words, 0);
 }
 
 static gordian_status reach_rows(const struct cuda_bench *cuda, struct gpu *gpu, uint32_t size,
@@ -148,13 +137,10 @@ static gordian_status reach_rows(const struct cuda_bench *cuda, struct gpu *gpu,
     bench_progress(cuda->bench, "reachability after a release, %u x %u, cuda", size, size);
     TRY(long_chain_open(&chain, "sparse", size, UNITS, error));
     gordian_status status = long_chain_build(&chain, true, NULL, &built, error);
-    if (status == GORDIAN_OK)
-        status = measure_reach(cuda, gpu, &chain, sides);
-    if (status == GORDIAN_OK)
-        status = measure_releases(cuda, &chain, RELEASES, &sides[3]);
+    THEN(status, measure_reach(cuda, gpu, &chain, sides));
+    THEN(status, measure_releases(cuda, &chain, RELEASES, &sides[3]));
     long_chain_close(&chain);
-    if (status == GORDIAN_OK)
-        status = add_reach(cuda, size, sides, bar);
+    THEN(status, add_reach(cuda, size, sides, bar));
     return status == GORDIAN_OK && matrix ? add_matrix(cuda, size) : status;
 }
 
@@ -173,8 +159,7 @@ static gordian_status all_reach_rows(const struct cuda_bench *cuda)
     };
     struct gpu *gpu;
     gordian_status status = gpu_open_default(&gpu, &cuda->bench->memory, cuda->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
             status = reach_rows(cuda, gpu, sizes[i].size, sizes[i].matrix, sizes[i].bar);
@@ -182,22 +167,21 @@ static gordian_status all_reach_rows(const struct cuda_bench *cuda)
     return status;
 }
 
-static gordian_status all_list_rows(const struct cuda_bench *cuda)
+static gordian_status multi_list_rows(const struct cuda_bench *cuda)
 {
     static const struct {
         uint32_t size;
         enum cuda_scale scale;
     } sizes[] = {{24, CUDA_EMULATED}, {64, CUDA_FULL},  {128, CUDA_FULL},
                  {256, CUDA_FULL},    {512, CUDA_FULL}, {1024, CUDA_QUICK}};
-    gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
-            status = cuda_list_rows(cuda, "multi/events", sizes[i].size, UNITS, true, 0);
-    return status;
+        if (cuda_takes(cuda, sizes[i].scale))
+            TRY(cuda_list_rows(cuda, "multi/events", sizes[i].size, UNITS, true, 0));
+    return GORDIAN_OK;
 }
 
 gordian_status cuda_multi_rows(const struct cuda_bench *cuda)
 {
-    gordian_status status = all_reach_rows(cuda);
-    return status == GORDIAN_OK ? all_list_rows(cuda) : status;
+    TRY(all_reach_rows(cuda));
+    return multi_list_rows(cuda);
 }

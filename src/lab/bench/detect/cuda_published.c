@@ -67,18 +67,15 @@ static gordian_status add_contest(const struct cuda_bench *cuda, const struct co
     struct bench_row row =
         bench_row(experiments[published->experiment].unit, "detect/published/%s-%u/%s",
                   experiments[published->experiment].id, published->size, name);
-    cuda_fill(&row, &sides[0], per_unit);
+    bench_fill(&row, &sides[0], per_unit);
     cuda_compare(&row, name, &sides[1], per_unit);
     if (published->player.method == PUBLISHED_METHOD_OSDDA_BITS ||
         published->player.method == PUBLISHED_METHOD_LMDDA_BITS)
         fill_paper(&row, published);
-    snprintf(row.note, sizeof row.note,
-             "cuda, beside the method as published, here: %.3g %s of it on the device",
-             published->time.device / per_unit, experiments[published->experiment].unit);
-    if (largest && cuda->bars) {
-        row.bar_kind = BAR_AT_LEAST;
-        row.bar = WANTED_RATIO;
-    }
+    bench_note(&row, "cuda, beside the method as published, here: %.3g %s of it on the device",
+               published->time.device / per_unit, experiments[published->experiment].unit);
+    if (largest && cuda->bars)
+        bench_bar(&row, BAR_AT_LEAST, WANTED_RATIO);
     return cuda_add(cuda, &row, 0);
 }
 
@@ -95,8 +92,8 @@ static gordian_status measure_contest(const struct cuda_bench *cuda, const struc
     ours.player.engine = "cuda";
     bench_progress(cuda->bench, "%s as published, %s, M = %u", paper_player_name(&published.player),
                    experiments[published.experiment].id, published.size);
-    gordian_status status = bench_measure(cuda->bench, sides, 2, &effort);
-    return status == GORDIAN_OK ? add_contest(cuda, &published, sides, largest) : status;
+    TRY(bench_measure(cuda->bench, sides, 2, effort));
+    return add_contest(cuda, &published, sides, largest);
 }
 
 struct published_size {
@@ -114,9 +111,9 @@ static const struct published_size multi_sizes[] = {
     {256, CUDA_QUICK, CUDA_QUICK},      {512, CUDA_FULL, CUDA_FULL}, {1024, CUDA_QUICK, CUDA_FULL},
 };
 
-static gordian_status method_rows(const struct cuda_bench *cuda, struct gpu *gpu,
-                                  enum published_method method, const struct published_size *size,
-                                  bool largest)
+static gordian_status published_method_rows(const struct cuda_bench *cuda, struct gpu *gpu,
+                                            enum published_method method,
+                                            const struct published_size *size, bool largest)
 {
     const bool multi = published_is_multi_unit(method);
     const enum paper_experiment first = multi ? PAPER_EXPERIMENT_RELEASE : PAPER_EXPERIMENT_LIST;
@@ -145,7 +142,7 @@ static gordian_status all_methods(const struct cuda_bench *cuda, struct gpu *gpu
         for (size_t k = 0; k < count && status == GORDIAN_OK; k++) {
             const struct published_size *size = multi ? &multi_sizes[k] : &single_sizes[k];
             if (cuda_takes(cuda, packed ? size->packed : size->initial))
-                status = method_rows(cuda, gpu, method, size, k + 1 == count);
+                status = published_method_rows(cuda, gpu, method, size, k + 1 == count);
         }
     }
     return status;
@@ -156,8 +153,7 @@ gordian_status cuda_published_rows(const struct cuda_bench *cuda)
     struct gpu *gpu;
     TRY(gpu_open_default(&gpu, &cuda->bench->memory, cuda->bench->error));
     gordian_status status = gpu_add_kernels(gpu, &published_kernels, cuda->bench->error);
-    if (status == GORDIAN_OK)
-        status = all_methods(cuda, gpu);
+    THEN(status, all_methods(cuda, gpu));
     gpu_close(gpu);
     return status;
 }

@@ -32,11 +32,8 @@ static gordian_status open_what_if(struct what_if *what_if, struct bench *bench,
     what_if->pairs = memory_alloc(&bench->memory, what_if->stride * size * sizeof *what_if->pairs);
     if (!what_if->pairs)
         return fail_memory(bench->error);
-    gordian_status status =
-        long_chain_open(&what_if->chain, engine, size, first_units, bench->error);
-    if (status == GORDIAN_OK)
-        status = long_chain_build(&what_if->chain, true, NULL, &built, bench->error);
-    return status;
+    TRY(long_chain_open(&what_if->chain, engine, size, first_units, bench->error));
+    return long_chain_build(&what_if->chain, true, NULL, &built, bench->error);
 }
 
 static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
@@ -46,13 +43,10 @@ static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
     const char *multi = first_units > 1 ? "multi/" : "";
     struct what_if both[2] = {0};
     struct bench_side sides[] = {{&both[0], run_what_if, 0, 0}, {&both[1], run_what_if, 0, 0}};
-    struct bench_effort effort = cuda_effort(cuda, 1);
     bench_progress(bench, "what would deadlock, %u x %u, cuda", size, size);
     gordian_status status = open_what_if(&both[0], bench, "cuda", size, first_units);
-    if (status == GORDIAN_OK)
-        status = open_what_if(&both[1], bench, "sparse", size, first_units);
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
+    THEN(status, open_what_if(&both[1], bench, "sparse", size, first_units));
+    THEN(status, bench_measure(bench, sides, 2, cuda_effort(cuda, 1)));
     if (status == GORDIAN_OK &&
         memcmp(both[0].pairs, both[1].pairs, both[0].stride * size * sizeof *both[0].pairs) != 0)
         status = fail(bench->error, GORDIAN_STATUS_INPUT, "what if: cuda and sparse differ");
@@ -61,9 +55,9 @@ static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
         memory_free(&bench->memory, both[i].pairs);
     }
     struct bench_row row = bench_row("us", "detect/cuda/%swhat-if-%u", multi, size);
-    cuda_fill(&row, &sides[0], 1e3);
+    bench_fill(&row, &sides[0], 1e3);
     cuda_compare(&row, "sparse", &sides[1], 1e3);
-    snprintf(row.note, sizeof row.note, "all pairs, the array of answers filled in here");
+    bench_note(&row, "all pairs, the array of answers filled in here");
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 
@@ -73,10 +67,9 @@ gordian_status cuda_what_if_rows(const struct cuda_bench *cuda)
         uint32_t size;
         enum cuda_scale scale;
     } sizes[] = {{24, CUDA_EMULATED}, {1024, CUDA_QUICK}, {8192, CUDA_QUICK}, {32768, CUDA_FULL}};
-    gordian_status status = GORDIAN_OK;
     for (uint64_t first_units = 1; first_units <= 2; first_units++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            if (status == GORDIAN_OK && cuda_takes(cuda, sizes[i].scale))
-                status = what_if_row(cuda, sizes[i].size, first_units);
-    return status;
+            if (cuda_takes(cuda, sizes[i].scale))
+                TRY(what_if_row(cuda, sizes[i].size, first_units));
+    return GORDIAN_OK;
 }

@@ -9,8 +9,7 @@ gordian_status detect_open(gordian_system **system, const char *engine,
     gordian_options_init(&options);
     options.engine = engine;
     gordian_status status = gordian_open(system, &options, error);
-    if (status == GORDIAN_OK)
-        status = gordian_reserve(*system, trace->processes, trace->resources, error);
+    THEN(status, gordian_reserve(*system, trace->processes, trace->resources, error));
     uint32_t id;
     for (uint32_t q = 0; q < trace->resources && status == GORDIAN_OK; q++)
         status = gordian_add_resource(*system, NULL, trace->units[q], &id, error);
@@ -29,10 +28,7 @@ gordian_status detect_feed(gordian_system *system, const gordian_event *events, 
     gordian_result results[DETECT_SLICE];
     for (size_t at = 0; at < count; at += DETECT_SLICE) {
         size_t slice = count - at < DETECT_SLICE ? count - at : DETECT_SLICE, done;
-        gordian_status status =
-            gordian_feed_batch(system, &events[at], slice, results, &done, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(gordian_feed_batch(system, &events[at], slice, results, &done, error));
         for (size_t i = 0; i < slice; i++)
             *sum += results[i].outcome;
     }

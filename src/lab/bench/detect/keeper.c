@@ -87,7 +87,7 @@ static inline void leave(struct keeper *keeper, uint32_t process)
     keeper->wait[process] = NOBODY;
 }
 
-static inline uint8_t block(struct keeper *keeper, uint32_t process, uint32_t resource)
+static inline uint8_t keeper_block(struct keeper *keeper, uint32_t process, uint32_t resource)
 {
     uint32_t at = keeper->holder[resource];
     while (at != process && keeper->wait[at] != NOBODY)
@@ -106,7 +106,7 @@ void keeper_feed(struct keeper *keeper, const gordian_event *events, size_t coun
                 hold(keeper, process, resource);
                 outcomes[i] = GORDIAN_OUTCOME_GRANTED;
             } else {
-                outcomes[i] = block(keeper, process, resource);
+                outcomes[i] = keeper_block(keeper, process, resource);
             }
         } else if (events[i].op == GORDIAN_OP_RELEASE) {
             uint32_t next = keeper->resources[resource].head;

@@ -122,33 +122,27 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
     gordian_status status = resolve(load, &facts, bench->error);
     struct bench_side sides[3] = {{load, ours, 0, 0}, {load, bare, 0, 0}, {load, keeps, 0, 0}};
     struct bench_effort effort = {2, 7, 60, bench->options->quick ? 2 : 8};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 3, &effort);
-    if (status != GORDIAN_OK)
-        return status;
+    THEN(status, bench_measure(bench, sides, 3, effort));
+    TRY(status);
     double hops = (double)facts.hops / (double)(facts.blocks ? facts.blocks : 1);
     struct bench_row row = bench_row("ns", "detect/single/random-%u%s/sparse",
                                      load->trace.processes, load->busy ? "-busy" : "");
-    row.value = sides[0].median;
-    row.p99 = sides[0].p99;
-    row.baseline = "bare";
-    row.baseline_value = sides[1].median;
-    row.bar_kind = hops < SHORT ? BAR_AT_LEAST : BAR_NONE;
-    row.bar = 0.8;
-    snprintf(row.note, sizeof row.note,
-             "an event of %zu; %.0f%% of the requests block, behind %.2f processes on average; %zu "
-             "deadlocks",
-             load->trace.event_count, 100.0 * (double)facts.blocks / (double)facts.requests, hops,
-             facts.deadlocks);
+    bench_fill(&row, &sides[0], 1);
+    bench_against(&row, "bare", &sides[1], 1);
+    bench_bar(&row, hops < SHORT ? BAR_AT_LEAST : BAR_NONE, 0.8);
+    bench_note(
+        &row,
+        "an event of %zu; %.0f%% of the requests block, behind %.2f processes on average; %zu "
+        "deadlocks",
+        load->trace.event_count, 100.0 * (double)facts.blocks / (double)facts.requests, hops,
+        facts.deadlocks);
     TRY(bench_add(bench, &row));
     struct bench_row floor = bench_row("ns", "detect/single/random-%u%s/keeper",
                                        load->trace.processes, load->busy ? "-busy" : "");
-    floor.value = sides[2].median;
-    floor.p99 = sides[2].p99;
-    floor.baseline = "bare";
-    floor.baseline_value = sides[1].median;
-    snprintf(
-        floor.note, sizeof floor.note,
+    bench_fill(&floor, &sides[2], 1);
+    bench_against(&floor, "bare", &sides[1], 1);
+    bench_note(
+        &floor,
         "the bare loop with queues and holdings kept, nothing checked: the floor of the above");
     return bench_add(bench, &floor);
 }
@@ -156,18 +150,14 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
 /* From about 35 percent of contention on nearly everybody waits: that is `busy`. */
 static gordian_status short_chains(struct bench *bench, uint32_t size, uint64_t events, bool busy)
 {
-    struct gen_options options;
     struct load load = {.engine = "sparse", .busy = busy};
-    gen_options_init(&options);
-    options.seed = bench->options->seed;
-    options.processes = size;
+    struct gen_options options = gen_options_of("random", bench->options->seed, size);
     options.events = events;
     options.contention = busy ? 60 : 30;
     options.cancels = 1;
     bench_progress(bench, "random load, %u x %u", size, size);
     gordian_status status = gen_events(&options, &load.trace, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     load.resolved = memory_alloc(&bench->memory, load.trace.event_count * sizeof *load.resolved);
     load.outcomes = memory_alloc(&bench->memory, DETECT_SLICE);
     if (!load.resolved || !load.outcomes || !chase_open(&load.bare, &bench->memory, size, size) ||
@@ -193,12 +183,8 @@ struct engine_load {
 
 static gordian_status engine_row(struct bench *bench, const struct engine_load *wanted)
 {
-    struct gen_options options;
     struct load load = {.engine = wanted->engine};
-    gen_options_init(&options);
-    options.kind = wanted->kind;
-    options.seed = bench->options->seed;
-    options.processes = wanted->size;
+    struct gen_options options = gen_options_of(wanted->kind, bench->options->seed, wanted->size);
     options.events = wanted->events;
     options.cancels = options.exits = 1;
     bench_progress(bench, "%s load, %u x %u, %s", wanted->model, wanted->size, wanted->size,
@@ -206,15 +192,12 @@ static gordian_status engine_row(struct bench *bench, const struct engine_load *
     gordian_status status = gen_events(&options, &load.trace, bench->error);
     struct bench_side side = {&load, ours, 0, 0};
     struct bench_effort effort = {1, 3, 30, bench->options->quick ? 0.3 : 2};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, &side, 1, &effort);
+    THEN(status, bench_measure(bench, &side, 1, effort));
     gen_trace_free(&load.trace);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row =
         bench_row("ns", "detect/%s/load-%u/%s", wanted->model, wanted->size, wanted->engine);
-    row.value = side.median;
-    row.p99 = side.p99;
+    bench_fill(&row, &side, 1);
     return bench_add(bench, &row);
 }
 

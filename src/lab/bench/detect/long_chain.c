@@ -12,7 +12,7 @@ static double since(uint64_t start)
     return (double)(clock_ns() - start);
 }
 
-static uint32_t id_of(const struct long_chain *chain, uint32_t link)
+static uint32_t chain_id(const struct long_chain *chain, uint32_t link)
 {
     return chain->ids ? chain->ids[link] : link;
 }
@@ -26,14 +26,12 @@ gordian_status long_chain_open_within(struct long_chain *chain, const char *engi
     options.engine = engine;
     *chain = (struct long_chain){.length = length, .first_units = first_units, .ids = ids};
     gordian_status status = gordian_open(&chain->system, &options, error);
-    if (status == GORDIAN_OK)
-        status = gordian_reserve(chain->system, size, size, error);
-    uint32_t id, first = id_of(chain, 0);
+    THEN(status, gordian_reserve(chain->system, size, size, error));
+    uint32_t id, first = chain_id(chain, 0);
     for (uint32_t i = 0; i < size && status == GORDIAN_OK; i++) {
         status = gordian_add_process(chain->system, NULL, &id, error);
-        if (status == GORDIAN_OK)
-            status =
-                gordian_add_resource(chain->system, NULL, i == first ? first_units : 1, &id, error);
+        THEN(status,
+             gordian_add_resource(chain->system, NULL, i == first ? first_units : 1, &id, error));
     }
     if (status != GORDIAN_OK)
         long_chain_close(chain);
@@ -62,12 +60,13 @@ gordian_status long_chain_settle(struct long_chain *chain, gordian_error *error)
 }
 
 /* A request of p_process for q_resource, with the outcome it must have. */
-static gordian_status request(struct long_chain *chain, uint32_t process, uint32_t resource,
-                              gordian_outcome expected, gordian_error *error)
+static gordian_status request_in_chain(struct long_chain *chain, uint32_t process,
+                                       uint32_t resource, gordian_outcome expected,
+                                       gordian_error *error)
 {
     gordian_outcome outcome;
     uint64_t units = process || resource ? 1 : chain->first_units;
-    TRY(gordian_request(chain->system, id_of(chain, process), id_of(chain, resource), units,
+    TRY(gordian_request(chain->system, chain_id(chain, process), chain_id(chain, resource), units,
                         &outcome, error));
     if (outcome != expected)
         return fail(error, GORDIAN_STATUS_INPUT,
@@ -77,24 +76,22 @@ static gordian_status request(struct long_chain *chain, uint32_t process, uint32
     return GORDIAN_OK;
 }
 
-static gordian_status release(struct long_chain *chain, uint32_t process, uint32_t resource,
-                              uint64_t units, gordian_error *error)
+static gordian_status release_in_chain(struct long_chain *chain, uint32_t process,
+                                       uint32_t resource, uint64_t units, gordian_error *error)
 {
-    return gordian_release(chain->system, id_of(chain, process), id_of(chain, resource), units,
-                           NULL, error);
+    return gordian_release(chain->system, chain_id(chain, process), chain_id(chain, resource),
+                           units, NULL, error);
 }
 
-gordian_status long_chain_round_trip(struct long_chain *chain, double *ns, gordian_error *error)
+gordian_status long_chain_round_trip(void *context, double *ns, gordian_error *error)
 {
+    struct long_chain *chain = context;
     gordian_status status = long_chain_settle(chain, error);
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = request(chain, 0, 0, GORDIAN_OUTCOME_GRANTED, error);
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(chain, error);
+    THEN(status, request_in_chain(chain, 0, 0, GORDIAN_OUTCOME_GRANTED, error));
+    THEN(status, long_chain_settle(chain, error));
     *ns = since(start);
-    if (status == GORDIAN_OK)
-        status = release(chain, 0, 0, chain->first_units, error);
+    THEN(status, release_in_chain(chain, 0, 0, chain->first_units, error));
     return status;
 }
 
@@ -107,24 +104,23 @@ gordian_status long_chain_build(struct long_chain *chain, bool far_end_first, do
     gordian_status status = GORDIAN_OK;
     uint64_t start = clock_ns();
     for (uint32_t i = 0; i < length && status == GORDIAN_OK; i++)
-        status = request(chain, i, i, GORDIAN_OUTCOME_GRANTED, error);
+        status = request_in_chain(chain, i, i, GORDIAN_OUTCOME_GRANTED, error);
     for (uint32_t i = 0; i + 1 < length && status == GORDIAN_OK; i++) {
         uint32_t process = far_end_first ? length - 2 - i : i;
         uint64_t asked = answers ? clock_ns() : 0;
-        status = request(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error);
+        status = request_in_chain(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error);
         if (answers)
             answers[i] = since(asked);
     }
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(chain, error);
+    THEN(status, long_chain_settle(chain, error));
     *ns = since(start);
     return status;
 }
 
 gordian_status long_chain_close_ring(struct long_chain *chain, gordian_error *error)
 {
-    gordian_status status = request(chain, chain->length - 1, 0, GORDIAN_OUTCOME_DEADLOCK, error);
-    return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;
+    TRY(request_in_chain(chain, chain->length - 1, 0, GORDIAN_OUTCOME_DEADLOCK, error));
+    return long_chain_settle(chain, error);
 }
 
 gordian_status long_chain_open_ring(struct long_chain *chain, double *ns, gordian_error *error)
@@ -136,9 +132,8 @@ gordian_status long_chain_cancel(struct long_chain *chain, uint32_t process, dou
                                  gordian_error *error)
 {
     uint64_t start = clock_ns();
-    gordian_status status = gordian_cancel(chain->system, id_of(chain, process), NULL, error);
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(chain, error);
+    gordian_status status = gordian_cancel(chain->system, chain_id(chain, process), NULL, error);
+    THEN(status, long_chain_settle(chain, error));
     *ns = since(start);
     return status;
 }
@@ -149,11 +144,9 @@ gordian_status long_chain_block(struct long_chain *chain, uint32_t process, doub
     double ignored;
     gordian_status status = long_chain_cancel(chain, process, &ignored, error);
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = request(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error);
+    THEN(status, request_in_chain(chain, process, process + 1, GORDIAN_OUTCOME_BLOCKED, error));
     *answer = since(start);
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(chain, error);
+    THEN(status, long_chain_settle(chain, error));
     *settled = since(start);
     return status;
 }
@@ -164,11 +157,11 @@ gordian_status long_chain_release(struct long_chain *chain, uint32_t resource, d
                                   gordian_error *error)
 {
     uint64_t start = clock_ns();
-    gordian_status status = release(chain, resource, resource, 1, error);
+    gordian_status status = release_in_chain(chain, resource, resource, 1, error);
     *ns = since(start);
     size_t count = 0;
     const uint32_t *served = gordian_served(chain->system, &count);
-    if (status == GORDIAN_OK && (count != 1 || served[0] != id_of(chain, resource - 1)))
+    if (status == GORDIAN_OK && (count != 1 || served[0] != chain_id(chain, resource - 1)))
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%s: the release of q%u of a chain serves somebody else",
                     chain->system->engine->about.name, resource);
@@ -177,20 +170,17 @@ gordian_status long_chain_release(struct long_chain *chain, uint32_t resource, d
 
 gordian_status long_chain_release_all(struct long_chain *chain, double *ns, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     double one;
     uint64_t start = clock_ns();
-    for (uint32_t q = chain->length - 1; q > 0 && status == GORDIAN_OK; q--)
-        status = long_chain_release(chain, q, &one, error);
-    if (status == GORDIAN_OK)
-        status = release(chain, 0, 0, chain->first_units, error);
-    if (status == GORDIAN_OK)
-        status = long_chain_settle(chain, error);
+    for (uint32_t q = chain->length - 1; q > 0; q--)
+        TRY(long_chain_release(chain, q, &one, error));
+    TRY(release_in_chain(chain, 0, 0, chain->first_units, error));
+    TRY(long_chain_settle(chain, error));
     *ns = since(start) / chain->length;
     /* All but the last still hold what they were served. */
-    for (uint32_t p = 0; p + 1 < chain->length && status == GORDIAN_OK; p++)
-        status = release(chain, p, p + 1, 1, error);
-    return status;
+    for (uint32_t p = 0; p + 1 < chain->length; p++)
+        TRY(release_in_chain(chain, p, p + 1, 1, error));
+    return GORDIAN_OK;
 }
 
 static gordian_status ask_at_random(struct long_chain *chain, struct random *random,
@@ -217,15 +207,6 @@ static size_t list_holds(struct long_chain *chain, gordian_edge *list)
     return count;
 }
 
-/* Random requests leave deadlocks behind: the next to measure starts afresh. */
-static gordian_status end_all(struct long_chain *chain, gordian_error *error)
-{
-    gordian_status status = GORDIAN_OK;
-    for (uint32_t p = 0; p < chain->length && status == GORDIAN_OK; p++)
-        status = gordian_exit(chain->system, p, NULL, error);
-    return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;
-}
-
 gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed, unsigned rounds,
                                          double *ns, gordian_error *error)
 {
@@ -245,12 +226,14 @@ gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed
         for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
             status =
                 gordian_release(chain->system, list[i].process, list[i].resource, 1, NULL, error);
-        if (status == GORDIAN_OK)
-            status = long_chain_settle(chain, error);
+        THEN(status, long_chain_settle(chain, error));
         spent += since(start);
         releases += count;
     }
     memory_free(&memory, list);
     *ns = releases ? spent / (double)releases : 0;
-    return status == GORDIAN_OK ? end_all(chain, error) : status;
+    /* Random requests leave deadlocks behind: the next to measure starts afresh. */
+    for (uint32_t p = 0; p < chain->length && status == GORDIAN_OK; p++)
+        status = gordian_exit(chain->system, p, NULL, error);
+    return status == GORDIAN_OK ? long_chain_settle(chain, error) : status;
 }

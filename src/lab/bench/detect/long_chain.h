@@ -31,7 +31,7 @@ gordian_status long_chain_settle(struct long_chain *chain, gordian_error *error)
 
 /* A command to the device that needs no work, and word that it is done: the way there and back.
  * Nothing may be held. */
-gordian_status long_chain_round_trip(struct long_chain *chain, double *ns, gordian_error *error);
+gordian_status long_chain_round_trip(void *chain, double *ns, gordian_error *error);
 
 /* The papers' list of 2M events, all but the one that closes it: settled at the end. `answers`, if
  * not NULL: length - 1 times, of each blocked event to its answer. The far end recedes (their

@@ -20,8 +20,8 @@ struct loaded {
     uint64_t edges;
 };
 
-static gordian_status begin(void *context, uint32_t processes, uint32_t resources,
-                            const uint64_t *units, uint64_t units_each, gordian_error *error)
+static gordian_status begin_loaded(void *context, uint32_t processes, uint32_t resources,
+                                   const uint64_t *units, uint64_t units_each, gordian_error *error)
 {
     struct loaded *loaded = context;
     gordian_status status = GORDIAN_OK;
@@ -41,7 +41,7 @@ static gordian_status begin(void *context, uint32_t processes, uint32_t resource
     return status;
 }
 
-static gordian_status feed(void *context, const gordian_event *event, gordian_error *error)
+static gordian_status feed_loaded(void *context, const gordian_event *event, gordian_error *error)
 {
     struct loaded *loaded = context;
     gordian_result result;
@@ -57,24 +57,21 @@ static void count_edges(struct loaded *loaded)
                          gordian_pending(loaded->system, p, &edge, 1);
 }
 
-static gordian_status fill(struct bench *bench, struct loaded *loaded)
+static gordian_status fill_loaded(struct bench *bench, struct loaded *loaded)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = loaded->load->kind;
-    options.seed = bench->options->seed;
-    options.processes = loaded->load->processes;
+    struct gen_options options =
+        gen_options_of(loaded->load->kind, bench->options->seed, loaded->load->processes);
     options.resources = loaded->load->resources;
     options.contention = 80;
     if (loaded->load->kind[0] != 'f')
         options.events = 10 * (uint64_t)options.processes;
-    struct gen_sink sink = {loaded, begin, feed};
+    struct gen_sink sink = {loaded, begin_loaded, feed_loaded};
     gordian_status status = gen_stream(&options, &sink, bench->error);
     count_edges(loaded);
     return status;
 }
 
-static gordian_status memory_row(struct bench *bench, const struct memory_load *load)
+static gordian_status sparse_memory_row(struct bench *bench, const struct memory_load *load)
 {
     struct bench_memory counter = {0};
     gordian_allocator allocator = bench_counting(&counter);
@@ -85,25 +82,22 @@ static gordian_status memory_row(struct bench *bench, const struct memory_load *
     struct loaded loaded = {.load = load};
     bench_progress(bench, "memory, %s", load->name);
     gordian_status status = gordian_open(&loaded.system, &options, bench->error);
-    if (status == GORDIAN_OK)
-        status = fill(bench, &loaded);
+    THEN(status, fill_loaded(bench, &loaded));
     double bytes = (double)counter.live;
     double nodes = (double)load->processes + load->resources;
     gordian_close(loaded.system);
     if (status == GORDIAN_OK && counter.live)
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
                       "memory: %zu bytes are left after closing", counter.live);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("B", "detect/memory/%s/sparse", load->name);
     row.value = bytes / nodes;
     row.baseline = "budget";
     row.baseline_value = (64 * nodes + 16 * (double)loaded.edges) / nodes;
-    row.bar_kind = load->bar ? BAR_AT_LEAST : BAR_NONE;
-    row.bar = 1;
-    snprintf(row.note, sizeof row.note,
-             "bytes a process or resource, edges included: %.0f of them, %llu edges, %.0f bytes",
-             nodes, (unsigned long long)loaded.edges, bytes);
+    bench_bar(&row, load->bar ? BAR_AT_LEAST : BAR_NONE, 1);
+    bench_note(&row,
+               "bytes a process or resource, edges included: %.0f of them, %llu edges, %.0f bytes",
+               nodes, (unsigned long long)loaded.edges, bytes);
     return bench_add(bench, &row);
 }
 
@@ -117,9 +111,8 @@ gordian_status detect_memory(struct bench *bench)
         {"multi-named", "multi", 100000, 100000, true, true, false},
         {"general", "general", 2000, 2000, false, true, true},
     };
-    gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
-        if (status == GORDIAN_OK && bench_wants(bench, "sparse"))
-            status = memory_row(bench, &loads[i]);
-    return status;
+        if (bench_wants(bench, "sparse"))
+            TRY(sparse_memory_row(bench, &loads[i]));
+    return GORDIAN_OK;
 }

@@ -36,10 +36,7 @@ struct detect_paper detect_paper_at(uint32_t size)
 
 gordian_status detect_paper_list(uint32_t size, struct gen_trace *trace, gordian_error *error)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = "chain";
-    options.processes = size;
+    struct gen_options options = gen_options_of("chain", 1, size);
     options.order = "head";
     return gen_events(&options, trace, error);
 }
@@ -76,8 +73,7 @@ static gordian_status whole_list(void *context, double *ns, gordian_error *error
         status = gordian_feed(system, &events[count - 2], &result, error);
         run->block_ns = (double)(clock_ns() - before);
     }
-    if (status == GORDIAN_OK)
-        status = gordian_feed(system, &events[count - 1], &result, error);
+    THEN(status, gordian_feed(system, &events[count - 1], &result, error));
     *ns = (double)(work_ns() - start);
     gordian_close(system);
     if (status == GORDIAN_OK && result.outcome != GORDIAN_OUTCOME_DEADLOCK)
@@ -96,7 +92,7 @@ static gordian_status last_block(void *context, double *ns, gordian_error *error
 }
 
 /* A chain of half the processes; the one at its end gives back what the next one waits for. */
-static gordian_status release(void *context, double *ns, gordian_error *error)
+static gordian_status time_paper_release(void *context, double *ns, gordian_error *error)
 {
     struct run *run = context;
     const uint32_t size = run->trace.processes, end = size / 2;
@@ -104,8 +100,7 @@ static gordian_status release(void *context, double *ns, gordian_error *error)
     gordian_result result;
     uint64_t sum = 0;
     gordian_status status = detect_open(&system, run->engine, &run->trace, error);
-    if (status == GORDIAN_OK)
-        status = detect_feed(system, run->trace.events, (size_t)size + end, &sum, error);
+    THEN(status, detect_feed(system, run->trace.events, (size_t)size + end, &sum, error));
     if (status == GORDIAN_OK) {
         const gordian_event event = detect_paper_release(end);
         uint64_t start = clock_ns();
@@ -119,19 +114,18 @@ static gordian_status release(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-static gordian_status add_row(struct bench *bench, struct run *run, const char *what,
-                              gordian_status (*body)(void *, double *, gordian_error *),
-                              double per_unit, const char *unit, double cpu, double gpu)
+static gordian_status add_paper_row(struct bench *bench, struct run *run, const char *what,
+                                    gordian_status (*body)(void *, double *, gordian_error *),
+                                    double per_unit, const char *unit, double cpu, double gpu)
 {
     const bool quick = bench->options->quick;
     const uint32_t size = run->trace.processes;
     struct bench_side side = {run, body, 0, 0};
     struct bench_effort effort = {1, 3, 200, quick ? 0.2 : 2};
     bench_progress(bench, "the papers' %s, M = %u, %s", what, size, run->engine);
-    TRY(bench_measure(bench, &side, 1, &effort));
+    TRY(bench_measure(bench, &side, 1, effort));
     struct bench_row row = bench_row(unit, "detect/paper/%s-%u/%s", what, size, run->engine);
-    row.value = side.median / per_unit;
-    row.p99 = side.p99 / per_unit;
+    bench_fill(&row, &side, per_unit);
     row.paper_cpu = cpu;
     row.paper_gpu = gpu;
     row.plot = body == whole_list ? "The papers' 2M events (ms)" : NULL;
@@ -145,15 +139,12 @@ static gordian_status paper_rows(struct bench *bench, const struct detect_paper 
 {
     struct run run = {.engine = engine};
     gordian_status status = detect_paper_list(paper->size, &run.trace, bench->error);
-    if (status == GORDIAN_OK)
-        status = add_row(bench, &run, "events", whole_list, 1e6, "ms", paper->list_cpu_s * 1e3,
-                         paper->list_gpu_s * 1e3);
-    if (status == GORDIAN_OK)
-        status = add_row(bench, &run, "block", last_block, 1e3, "us", paper->block_cpu_ms * 1e3,
-                         paper->block_gpu_ms * 1e3);
-    if (status == GORDIAN_OK)
-        status = add_row(bench, &run, "release", release, 1e3, "us", paper->release_cpu_ms * 1e3,
-                         paper->release_gpu_ms * 1e3);
+    THEN(status, add_paper_row(bench, &run, "events", whole_list, 1e6, "ms",
+                               paper->list_cpu_s * 1e3, paper->list_gpu_s * 1e3));
+    THEN(status, add_paper_row(bench, &run, "block", last_block, 1e3, "us",
+                               paper->block_cpu_ms * 1e3, paper->block_gpu_ms * 1e3));
+    THEN(status, add_paper_row(bench, &run, "release", time_paper_release, 1e3, "us",
+                               paper->release_cpu_ms * 1e3, paper->release_gpu_ms * 1e3));
     gen_trace_free(&run.trace);
     return status;
 }

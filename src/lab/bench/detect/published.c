@@ -19,9 +19,9 @@ const char *paper_player_name(const struct paper_player *player)
 
 /* ------------------------------------------------------------------ events */
 
-static gordian_status check_outcome(const struct play *play, const gordian_event *event,
-                                    gordian_outcome outcome, gordian_outcome expected,
-                                    gordian_error *error)
+static gordian_status check_paper_outcome(const struct play *play, const gordian_event *event,
+                                          gordian_outcome outcome, gordian_outcome expected,
+                                          gordian_error *error)
 {
     if (outcome == expected)
         return GORDIAN_OK;
@@ -54,7 +54,8 @@ static gordian_status play_request(struct play *play, const gordian_event *event
     } else {
         status = request_published(play, event, expected, &outcome, error);
     }
-    return status == GORDIAN_OK ? check_outcome(play, event, outcome, expected, error) : status;
+    return status == GORDIAN_OK ? check_paper_outcome(play, event, outcome, expected, error)
+                                : status;
 }
 
 /* A release that serves the one before in the chain. */
@@ -75,34 +76,33 @@ static gordian_status play_release(struct play *play, const gordian_event *event
 /* The first so many events of the list, the deadlock not among them. */
 static gordian_status play_list(struct play *play, size_t count, gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
     if (play->player->multi) /* the second unit */
-        status = play_request(play, &play->trace.events[0], GORDIAN_OUTCOME_GRANTED, error);
-    for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = play_request(
+        TRY(play_request(play, &play->trace.events[0], GORDIAN_OUTCOME_GRANTED, error));
+    for (size_t i = 0; i < count; i++)
+        TRY(play_request(
             play, &play->trace.events[i],
-            i < play->trace.processes ? GORDIAN_OUTCOME_GRANTED : GORDIAN_OUTCOME_BLOCKED, error);
-    return status;
+            i < play->trace.processes ? GORDIAN_OUTCOME_GRANTED : GORDIAN_OUTCOME_BLOCKED, error));
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ the clock */
-
-/* The cuda engine puts reachability of multi-unit systems off until somebody asks for it. */
-static gordian_status ask_reach(const gordian_system *system, gordian_error *error)
-{
-    const uint64_t *words;
-    size_t count;
-    gordian_status status = gordian_matrix_row(system, GORDIAN_MATRIX_RP, 0, &words, &count, error);
-    return status == GORDIAN_STATUS_UNAVAILABLE ? GORDIAN_OK : status; /* keeps none */
-}
 
 static gordian_status settle_play(struct play *play, gordian_error *error)
 {
     struct long_chain chain = {.system = play->system};
     if (!play->system)
         return gpu_wait(play->player->gpu, error);
-    gordian_status status = play->player->multi ? ask_reach(play->system, error) : GORDIAN_OK;
-    return status == GORDIAN_OK ? long_chain_settle(&chain, error) : status;
+    if (play->player->multi) {
+        /* The cuda engine works reachability of multi-unit systems out when it is asked for. */
+        const uint64_t *words;
+        size_t count;
+        gordian_status status =
+            gordian_matrix_row(play->system, GORDIAN_MATRIX_RP, 0, &words, &count, error);
+        if (status != GORDIAN_OK &&
+            status != GORDIAN_STATUS_UNAVAILABLE) /* the latter: keeps none */
+            return status;
+    }
+    return long_chain_settle(&chain, error);
 }
 
 static gordian_status start_clock(struct play *play, gordian_error *error)
@@ -129,37 +129,30 @@ static gordian_status stop_clock(struct play *play, struct measure_time *time, g
 static gordian_status run_list(struct play *play, struct measure_time *time, gordian_error *error)
 {
     const size_t count = play->trace.event_count;
-    gordian_status status = start_clock(play, error);
-    if (status == GORDIAN_OK)
-        status = play_list(play, count - 1, error);
-    if (status == GORDIAN_OK)
-        status =
-            play_request(play, &play->trace.events[count - 1], GORDIAN_OUTCOME_DEADLOCK, error);
-    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
+    TRY(start_clock(play, error));
+    TRY(play_list(play, count - 1, error));
+    TRY(play_request(play, &play->trace.events[count - 1], GORDIAN_OUTCOME_DEADLOCK, error));
+    return stop_clock(play, time, error);
 }
 
-static gordian_status run_block(struct play *play, struct measure_time *time, gordian_error *error)
+static gordian_status play_block(struct play *play, struct measure_time *time, gordian_error *error)
 {
     const size_t last = play->trace.event_count - 2;
-    gordian_status status = play_list(play, last, error);
-    if (status == GORDIAN_OK)
-        status = start_clock(play, error);
-    if (status == GORDIAN_OK)
-        status = play_request(play, &play->trace.events[last], GORDIAN_OUTCOME_BLOCKED, error);
-    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
+    TRY(play_list(play, last, error));
+    TRY(start_clock(play, error));
+    TRY(play_request(play, &play->trace.events[last], GORDIAN_OUTCOME_BLOCKED, error));
+    return stop_clock(play, time, error);
 }
 
-static gordian_status run_release(struct play *play, struct measure_time *time,
-                                  gordian_error *error)
+static gordian_status play_timed_release(struct play *play, struct measure_time *time,
+                                         gordian_error *error)
 {
     const uint32_t size = play->trace.processes, links = size / 2;
     const gordian_event event = detect_paper_release(links);
-    gordian_status status = play_list(play, (size_t)size + links, error);
-    if (status == GORDIAN_OK)
-        status = start_clock(play, error);
-    if (status == GORDIAN_OK)
-        status = play_release(play, &event, error);
-    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
+    TRY(play_list(play, (size_t)size + links, error));
+    TRY(start_clock(play, error));
+    TRY(play_release(play, &event, error));
+    return stop_clock(play, time, error);
 }
 
 /* After the release the one that was served runs, and closes the ring. */
@@ -170,26 +163,23 @@ static gordian_status run_list_and_release(struct play *play, struct measure_tim
     const gordian_event event = detect_paper_release(play->trace.processes - 1);
     gordian_event last = play->trace.events[count - 1];
     last.process = event.process - 1;
-    gordian_status status = start_clock(play, error);
-    if (status == GORDIAN_OK)
-        status = play_list(play, count - 1, error);
-    if (status == GORDIAN_OK)
-        status = play_release(play, &event, error);
-    if (status == GORDIAN_OK)
-        status = play_request(play, &last, GORDIAN_OUTCOME_DEADLOCK, error);
-    return status == GORDIAN_OK ? stop_clock(play, time, error) : status;
+    TRY(start_clock(play, error));
+    TRY(play_list(play, count - 1, error));
+    TRY(play_release(play, &event, error));
+    TRY(play_request(play, &last, GORDIAN_OUTCOME_DEADLOCK, error));
+    return stop_clock(play, time, error);
 }
 
-static gordian_status run_experiment(struct play *play, enum paper_experiment experiment,
-                                     struct measure_time *time, gordian_error *error)
+static gordian_status play_experiment(struct play *play, enum paper_experiment experiment,
+                                      struct measure_time *time, gordian_error *error)
 {
     switch (experiment) {
     case PAPER_EXPERIMENT_LIST:
         return run_list(play, time, error);
     case PAPER_EXPERIMENT_BLOCK:
-        return run_block(play, time, error);
+        return play_block(play, time, error);
     case PAPER_EXPERIMENT_RELEASE:
-        return run_release(play, time, error);
+        return play_timed_release(play, time, error);
     case PAPER_EXPERIMENT_LIST_AND_RELEASE:
         return run_list_and_release(play, time, error);
     }
@@ -213,8 +203,7 @@ gordian_status paper_play(const struct paper_player *player, enum paper_experime
 {
     struct play play = {.player = player};
     gordian_status status = open_play(&play, size, error);
-    if (status == GORDIAN_OK)
-        status = run_experiment(&play, experiment, time, error);
+    THEN(status, play_experiment(&play, experiment, time, error));
     gordian_close(play.system);
     published_detect_close(play.published);
     gen_trace_free(&play.trace);

@@ -47,8 +47,7 @@ static gordian_status make_state(struct bench *bench, struct releases *releases,
     for (uint32_t i = 0; i < SIZE * UNITS && status == GORDIAN_OK; i++) {
         uint32_t process = (uint32_t)random_below(random, SIZE);
         status = push(bench, releases, process, i / UNITS);
-        if (status == GORDIAN_OK)
-            status = gordian_request(system, process, i / UNITS, 1, &outcome, bench->error);
+        THEN(status, gordian_request(system, process, i / UNITS, 1, &outcome, bench->error));
     }
     for (uint32_t p = 0; p < SIZE && status == GORDIAN_OK; p++) {
         if (!random_chance(random, WAITING))
@@ -114,10 +113,8 @@ static gordian_status make(struct bench *bench, struct releases *releases)
     for (uint32_t q = 0; q < SIZE; q++)
         releases->state.units[q] = UNITS;
     gordian_status status = detect_open(&system, "sparse", &releases->state, bench->error);
-    if (status == GORDIAN_OK)
-        status = make_state(bench, releases, &random, system);
-    if (status == GORDIAN_OK)
-        status = make_list(bench, releases, &random, system);
+    THEN(status, make_state(bench, releases, &random, system));
+    THEN(status, make_list(bench, releases, &random, system));
     gordian_close(system);
     return status;
 }
@@ -131,9 +128,8 @@ static gordian_status pass(const struct releases *releases, const char *engine, 
     uint64_t (*const now)(void) = strcmp(engine, "matrix") == 0 ? work_ns : clock_ns;
     uint64_t sum = 0;
     gordian_status status = detect_open(&system, engine, &releases->state, error);
-    if (status == GORDIAN_OK)
-        status =
-            detect_feed(system, releases->state.events, releases->state.event_count, &sum, error);
+    THEN(status,
+         detect_feed(system, releases->state.events, releases->state.event_count, &sum, error));
     for (size_t i = 0; i < releases->count && status == GORDIAN_OK; i++) {
         gordian_result result;
         uint64_t start = now();
@@ -150,28 +146,25 @@ static gordian_status pass(const struct releases *releases, const char *engine, 
 }
 
 /* Passes of sparse around the one of matrix, after one that warms up. */
-static gordian_status measure(struct bench *bench, const struct releases *releases, double *samples,
-                              double *matrix_samples)
+static gordian_status measure_passes(struct bench *bench, const struct releases *releases,
+                                     double *samples, double *matrix_samples)
 {
     const size_t count = releases->count;
     gordian_status status = pass(releases, "sparse", samples, bench->error);
     for (unsigned i = 0; i < PASSES && status == GORDIAN_OK; i++) {
         if (i == PASSES / 2)
             status = pass(releases, "matrix", matrix_samples, bench->error);
-        if (status == GORDIAN_OK)
-            status = pass(releases, "sparse", &samples[i * count], bench->error);
+        THEN(status, pass(releases, "sparse", &samples[i * count], bench->error));
     }
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("us", "detect/multi/release-%u/sparse", SIZE);
     row.value = bench_median(samples, PASSES * count) / 1000;
     row.p99 = bench_p99(samples, PASSES * count) / 1000;
     row.baseline = "matrix";
     row.baseline_value = bench_median(matrix_samples, count) / 1000;
-    row.bar_kind = BAR_AT_LEAST;
-    row.bar = 1000;
-    snprintf(
-        row.note, sizeof row.note,
+    bench_bar(&row, BAR_AT_LEAST, 1000);
+    bench_note(
+        &row,
         "%zu releases of resources with %u units, %zu processes wait at first; the papers give "
         "whole runs only",
         count, UNITS, releases->state.event_count - (size_t)SIZE * UNITS);
@@ -186,8 +179,7 @@ gordian_status detect_releases(struct bench *bench)
     bench_progress(bench, "multi-unit releases, %u x %u", SIZE, SIZE);
     double *samples = memory_alloc(&bench->memory, (PASSES + 1) * releases.count * sizeof *samples);
     gordian_status status = samples ? make(bench, &releases) : fail_memory(bench->error);
-    if (status == GORDIAN_OK)
-        status = measure(bench, &releases, samples, &samples[PASSES * releases.count]);
+    THEN(status, measure_passes(bench, &releases, samples, &samples[PASSES * releases.count]));
     memory_free(&bench->memory, samples);
     memory_free(&bench->memory, releases.list);
     memory_free(&bench->memory, releases.served);

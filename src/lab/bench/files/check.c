@@ -27,7 +27,7 @@ struct judging {
     size_t *dead; /* both sides find as many */
 };
 
-static gordian_status run_judgement(void *context, double *ns, gordian_error *error)
+static gordian_status run_threaded_judgement(void *context, double *ns, gordian_error *error)
 {
     struct judging *judging = context;
     gordian_report report = {0};
@@ -35,10 +35,9 @@ static gordian_status run_judgement(void *context, double *ns, gordian_error *er
     /* A newcomer that does nothing: no answer can be left over from the last time. */
     gordian_status status = gordian_snapshot_add_process(judging->snapshot, &id, error);
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_check_for(judging->snapshot,
+    THEN(status, gordian_snapshot_check_for(judging->snapshot,
                                             &(gordian_check_options){"sparse", judging->threads},
-                                            &report, error);
+                                            &report, error));
     *ns = (double)(clock_ns() - start);
     if (status == GORDIAN_OK && *judging->dead != SIZE_MAX &&
         *judging->dead != report.deadlocked_count)
@@ -63,8 +62,7 @@ static gordian_status build_load(gordian_snapshot *snapshot, const struct load *
     random_seed(&random, seed);
     for (uint32_t i = 0; i < size && status == GORDIAN_OK; i++) {
         status = gordian_snapshot_add_process(snapshot, NULL, error);
-        if (status == GORDIAN_OK)
-            status = gordian_snapshot_add_resource(snapshot, load->units, NULL, error);
+        THEN(status, gordian_snapshot_add_resource(snapshot, load->units, NULL, error));
     }
     for (uint32_t q = 0; q < size && status == GORDIAN_OK; q++)
         for (uint32_t u = 0; u < load->units && status == GORDIAN_OK; u++)
@@ -78,13 +76,12 @@ static gordian_status build_load(gordian_snapshot *snapshot, const struct load *
     return status;
 }
 
-static struct bench_row row_of(const struct bench_side sides[2], const char *what, uint32_t size)
+static struct bench_row check_row_of(const struct bench_side sides[2], const char *what,
+                                     uint32_t size)
 {
     struct bench_row row = bench_row("ms", "check/%s-%u", what, size);
-    row.value = sides[0].median / 1e6;
-    row.p99 = sides[0].p99 / 1e6;
-    row.baseline = "one thread";
-    row.baseline_value = sides[1].median / 1e6;
+    bench_fill(&row, &sides[0], 1e6);
+    bench_against(&row, "one thread", &sides[1], 1e6);
     return row;
 }
 
@@ -94,17 +91,15 @@ static gordian_status judge_row(struct bench *bench, const struct load *load, ui
     gordian_snapshot *snapshot;
     bench_progress(bench, "judging, %s, %u processes", load->name, size);
     gordian_status status = gordian_snapshot_open(&snapshot, NULL, bench->error);
-    if (status == GORDIAN_OK)
-        status = build_load(snapshot, load, size, bench->options->seed, bench->error);
+    THEN(status, build_load(snapshot, load, size, bench->options->seed, bench->error));
     struct judging many = {snapshot, 0, &dead}, one = {snapshot, 1, &dead};
-    struct bench_side sides[2] = {{&many, run_judgement, 0, 0}, {&one, run_judgement, 0, 0}};
+    struct bench_side sides[2] = {{&many, run_threaded_judgement, 0, 0},
+                                  {&one, run_threaded_judgement, 0, 0}};
     struct bench_effort effort = {1, 3, 15, bench->options->quick ? 2 : 10};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
+    THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
-        struct bench_row row = row_of(sides, load->name, size);
-        snprintf(row.note, sizeof row.note, "the judgement alone, by all cores; %zu are dead",
-                 dead);
+        struct bench_row row = check_row_of(sides, load->name, size);
+        bench_note(&row, "the judgement alone, by all cores; %zu are dead", dead);
         status = bench_add(bench, &row);
     }
     gordian_snapshot_close(snapshot);
@@ -131,7 +126,7 @@ static void become_command(const struct command *command)
 }
 
 /* From its start to its end, which is behind the report. */
-static gordian_status run_command(void *context, double *ns, gordian_error *error)
+static gordian_status run_check_command(void *context, double *ns, gordian_error *error)
 {
     const struct command *command = context;
     int status;
@@ -150,26 +145,23 @@ static gordian_status run_command(void *context, double *ns, gordian_error *erro
     return GORDIAN_OK;
 }
 
-static bool write_bytes(void *context, const char *bytes, size_t size)
+static bool write_to_output(void *context, const char *bytes, size_t size)
 {
     struct output *out = context;
     output_bytes(out, bytes, size);
     return !out->failure;
 }
 
-static gordian_status write_file(struct command *command, const struct gen_options *options,
-                                 bool packed, gordian_error *error)
+static gordian_status write_snapshot_file(struct command *command,
+                                          const struct gen_options *options, bool packed,
+                                          gordian_error *error)
 {
     struct output out;
     int fd;
-    gordian_status status =
-        temporary_file("gordian-check", "", command->path, sizeof command->path, &fd, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = output_open(&out, fd) ? GORDIAN_OK : fail_memory(error);
-    const gordian_writer writer = {write_bytes, NULL, &out};
-    if (status == GORDIAN_OK)
-        status = packed ? gen_pack(options, &writer, error) : gen_write(options, &out, error);
+    TRY(temporary_file("gordian-check", "", command->path, sizeof command->path, &fd, error));
+    gordian_status status = output_open(&out, fd) ? GORDIAN_OK : fail_memory(error);
+    const gordian_writer writer = {write_to_output, NULL, &out};
+    THEN(status, packed ? gen_pack(options, &writer, error) : gen_write(options, &out, error));
     if (!output_close(&out) && status == GORDIAN_OK)
         status = fail(error, GORDIAN_STATUS_IO, "%s: %s", command->path, strerror(out.failure));
     close(fd);
@@ -178,11 +170,8 @@ static gordian_status write_file(struct command *command, const struct gen_optio
 
 static struct gen_options chains_of(const struct bench *bench, uint32_t size)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = "chains";
-    options.seed = bench->options->seed;
-    options.processes = options.resources = size;
+    struct gen_options options = gen_options_of("chains", bench->options->seed, size);
+    options.resources = options.processes;
     options.length = 100;
     options.cycles = 10;
     options.snapshot = true;
@@ -199,19 +188,19 @@ static gordian_status command_row(struct bench *bench, uint32_t size, bool packe
     struct machine machine;
     bench_progress(bench, "check, %s, %u processes", packed ? "packed" : "text", size);
     machine_describe(&machine);
-    gordian_status status = write_file(&many, &options, packed, bench->error);
+    gordian_status status = write_snapshot_file(&many, &options, packed, bench->error);
     struct command one = many;
     one.threads = "1";
-    struct bench_side sides[2] = {{&many, run_command, 0, 0}, {&one, run_command, 0, 0}};
+    struct bench_side sides[2] = {{&many, run_check_command, 0, 0},
+                                  {&one, run_check_command, 0, 0}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 3 : 40};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
+    THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
-        struct bench_row row = row_of(sides, packed ? "packed" : "text", size);
+        struct bench_row row = check_row_of(sides, packed ? "packed" : "text", size);
         row.bar_kind =
             !packed && machine.cores >= 16 && size == TEXT_SIZE ? BAR_AT_LEAST : BAR_NONE;
         row.bar = 8;
-        snprintf(row.note, sizeof row.note, "from the file to the answer, by all cores");
+        bench_note(&row, "from the file to the answer, by all cores");
         status = bench_add(bench, &row);
     }
     if (many.path[0])
@@ -231,20 +220,17 @@ static gordian_status gpu_row(struct bench *bench, uint32_t size)
         return bench_skip(bench, "check/packed-gpu", why);
     struct gen_options options = chains_of(bench, size);
     bench_progress(bench, "check, packed, on a GPU, %u processes", size);
-    gordian_status status = write_file(&gpu, &options, true, bench->error);
+    gordian_status status = write_snapshot_file(&gpu, &options, true, bench->error);
     struct command cpu = gpu;
     cpu.engine = "sparse";
-    struct bench_side sides[2] = {{&gpu, run_command, 0, 0}, {&cpu, run_command, 0, 0}};
+    struct bench_side sides[2] = {{&gpu, run_check_command, 0, 0}, {&cpu, run_check_command, 0, 0}};
     struct bench_effort effort = {1, 3, 9, bench->options->quick ? 5 : 60};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
+    THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
-        struct bench_row row = row_of(sides, "packed-gpu", size);
+        struct bench_row row = check_row_of(sides, "packed-gpu", size);
         row.baseline = "all cores";
-        row.bar_kind = size == GPU_SIZE ? BAR_VALUE_AT_MOST : BAR_NONE;
-        row.bar = 1000;
-        snprintf(row.note, sizeof row.note,
-                 "from the start of the command to its end, the device opened and closed");
+        bench_bar(&row, size == GPU_SIZE ? BAR_VALUE_AT_MOST : BAR_NONE, 1000);
+        bench_note(&row, "from the start of the command to its end, the device opened and closed");
         status = bench_add(bench, &row);
     }
     if (gpu.path[0])
@@ -259,9 +245,7 @@ gordian_status bench_check(struct bench *bench)
     gordian_status status = GORDIAN_OK;
     for (unsigned i = 0; i < 3 && status == GORDIAN_OK; i++)
         status = judge_row(bench, &loads[i], quick ? 1000000 : i ? 3000000 : 10000000);
-    if (status == GORDIAN_OK)
-        status = command_row(bench, quick ? 1000000 : TEXT_SIZE, false);
-    if (status == GORDIAN_OK)
-        status = command_row(bench, quick ? 1000000 : 10000000, true);
+    THEN(status, command_row(bench, quick ? 1000000 : TEXT_SIZE, false));
+    THEN(status, command_row(bench, quick ? 1000000 : 10000000, true));
     return status == GORDIAN_OK ? gpu_row(bench, quick ? 10000000 : GPU_SIZE) : status;
 }

@@ -150,7 +150,7 @@ static char *floor_map(int fd, size_t size)
     return NULL;
 }
 
-static gordian_status fail_file(const struct reading *reading, gordian_error *error)
+static gordian_status fail_reading_file(const struct reading *reading, gordian_error *error)
 {
     return fail(error, GORDIAN_STATUS_IO, "%s: %s", reading->path, strerror(errno));
 }
@@ -163,12 +163,12 @@ static gordian_status run_floor(void *context, double *ns, gordian_error *error)
     uint64_t start = work_ns();
     int fd = open(reading->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &about) != 0)
-        return fail_file(reading, error);
+        return fail_reading_file(reading, error);
     size_t size = (size_t)about.st_size;
     char *text = floor_map(fd, size);
     close(fd);
     if (!text)
-        return fail_file(reading, error);
+        return fail_reading_file(reading, error);
     while (loop.mask < 2 * (uint64_t)reading->names)
         loop.mask = loop.mask * 2 + 1;
     loop.slots = calloc(loop.mask + 1, sizeof *loop.slots);
@@ -234,7 +234,7 @@ static double cpu_ns(const struct rusage *usage)
 }
 
 /* The time it had a core for. */
-static gordian_status run_command(void *context, double *ns, gordian_error *error)
+static gordian_status run_pinned_command(void *context, double *ns, gordian_error *error)
 {
     const struct reading *reading = context;
     struct rusage usage;
@@ -254,17 +254,17 @@ static gordian_status run_command(void *context, double *ns, gordian_error *erro
 
 /* ------------------------------------------------------------------ rows */
 
-static gordian_status make_file(struct reading *reading, int *fd, gordian_error *error)
+static gordian_status make_reading_file(struct reading *reading, int *fd, gordian_error *error)
 {
     return temporary_file("gordian-read", "", reading->path, sizeof reading->path, fd, error);
 }
 
-static gordian_status write_text(struct reading *reading, const struct gen_options *options,
-                                 gordian_error *error)
+static gordian_status write_trace_text(struct reading *reading, const struct gen_options *options,
+                                       gordian_error *error)
 {
     struct output out;
     int fd;
-    TRY(make_file(reading, &fd, error));
+    TRY(make_reading_file(reading, &fd, error));
     gordian_status status =
         output_open(&out, fd) ? gen_write(options, &out, error) : fail_memory(error);
     if (!output_close(&out) && status == GORDIAN_OK)
@@ -273,8 +273,8 @@ static gordian_status write_text(struct reading *reading, const struct gen_optio
     return status;
 }
 
-static struct bench_row row_of(const struct reading *reading, const struct bench_side *side,
-                               const char *what, const char *kind)
+static struct bench_row reading_row_of(const struct reading *reading, const struct bench_side *side,
+                                       const char *what, const char *kind)
 {
     struct bench_row row = bench_row("ns", "read/%s/%s-%u", what, kind, reading->names);
     row.value = side->median / (double)reading->lines;
@@ -284,19 +284,19 @@ static struct bench_row row_of(const struct reading *reading, const struct bench
 }
 
 /* Within 2.5x of the floor; and --json, where there is one, within 2x of that. */
-static gordian_status add_rows(struct bench *bench, const struct reading *reading,
-                               const struct bench_side sides[3], const char *kind)
+static gordian_status add_reading_rows(struct bench *bench, const struct reading *reading,
+                                       const struct bench_side sides[3], const char *kind)
 {
-    struct bench_row row = row_of(reading, &sides[0], reading->words[0], kind);
+    struct bench_row row = reading_row_of(reading, &sides[0], reading->words[0], kind);
     row.baseline = "floor";
     row.baseline_value = sides[1].median / (double)reading->lines;
     row.bar = 1 / 2.5;
-    snprintf(row.note, sizeof row.note, "a line of %llu, from the file to the answer, on one core",
-             (unsigned long long)reading->lines);
+    bench_note(&row, "a line of %llu, from the file to the answer, on one core",
+               (unsigned long long)reading->lines);
     gordian_status status = bench_add(bench, &row);
     if (status != GORDIAN_OK || sides[2].median == 0)
         return status;
-    struct bench_row json = row_of(reading, &sides[2], "detect-json", kind);
+    struct bench_row json = reading_row_of(reading, &sides[2], "detect-json", kind);
     json.baseline = "detect";
     json.baseline_value = row.value;
     json.bar = 1 / 2.0;
@@ -313,7 +313,7 @@ struct judging {
     gordian_names *names;
 };
 
-static gordian_status run_judgement(void *context, double *ns, gordian_error *error)
+static gordian_status run_core_judgement(void *context, double *ns, gordian_error *error)
 {
     struct judging *judging = context;
     gordian_report report;
@@ -321,9 +321,8 @@ static gordian_status run_judgement(void *context, double *ns, gordian_error *er
     /* A newcomer that does nothing: no answer can be left over from the last time. */
     gordian_status status = gordian_snapshot_add_process(judging->snapshot, &id, error);
     uint64_t start = work_ns();
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_check_for(judging->snapshot,
-                                            &(gordian_check_options){"sparse", 1}, &report, error);
+    THEN(status, gordian_snapshot_check_for(judging->snapshot,
+                                            &(gordian_check_options){"sparse", 1}, &report, error));
     *ns = (double)(work_ns() - start);
     return status;
 }
@@ -333,13 +332,13 @@ static gordian_status pack_text(const struct reading *text, struct reading *pack
                                 gordian_error *error)
 {
     int from, to;
-    TRY(make_file(packed, &to, error));
+    TRY(make_reading_file(packed, &to, error));
     from = open(text->path, O_RDONLY | O_CLOEXEC);
     gordian_source source = gordian_source_fd(&from);
     gordian_writer writer = gordian_writer_fd(&to);
     gordian_status status =
         from >= 0 ? gordian_convert(&source, &writer, GORDIAN_FORM_SNAPSHOT, NULL, error)
-                  : fail_file(text, error);
+                  : fail_reading_file(text, error);
     if (from >= 0)
         close(from);
     close(to);
@@ -352,7 +351,7 @@ static gordian_status open_judging(struct judging *judging, const struct reading
     int fd = open(packed->path, O_RDONLY | O_CLOEXEC);
     gordian_source source = gordian_source_fd(&fd);
     if (fd < 0)
-        return fail_file(packed, error);
+        return fail_reading_file(packed, error);
     gordian_status status =
         gordian_snapshot_read(&judging->snapshot, &judging->names, &source, NULL, error);
     close(fd);
@@ -363,14 +362,10 @@ static gordian_status add_packed(struct bench *bench, const struct reading *pack
                                  const struct bench_side sides[2], const char *kind)
 {
     struct bench_row row = bench_row("ms", "read/check-packed/%s-%u", kind, packed->names);
-    row.value = sides[0].median / 1e6;
-    row.p99 = sides[0].p99 / 1e6;
-    row.baseline = "judging";
-    row.baseline_value = sides[1].median / 1e6;
-    row.bar_kind = packed->names >= PACKED_BAR_NAMES ? BAR_AT_LEAST : BAR_NONE;
-    row.bar = 1 / 1.5;
-    snprintf(row.note, sizeof row.note,
-             "from the packed file to the answer, beside the judgement alone, on one core");
+    bench_fill(&row, &sides[0], 1e6);
+    bench_against(&row, "judging", &sides[1], 1e6);
+    bench_bar(&row, packed->names >= PACKED_BAR_NAMES ? BAR_AT_LEAST : BAR_NONE, 1 / 1.5);
+    bench_note(&row, "from the packed file to the answer, beside the judgement alone, on one core");
     return bench_add(bench, &row);
 }
 
@@ -378,15 +373,13 @@ static gordian_status packed_row(struct bench *bench, const struct reading *text
 {
     struct reading packed = *text;
     struct judging judging = {0};
-    struct bench_side sides[2] = {{&packed, run_command, 0, 0}, {&judging, run_judgement, 0, 0}};
+    struct bench_side sides[2] = {{&packed, run_pinned_command, 0, 0},
+                                  {&judging, run_core_judgement, 0, 0}};
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 2 : 20};
     gordian_status status = pack_text(text, &packed, bench->error);
-    if (status == GORDIAN_OK)
-        status = open_judging(&judging, &packed, bench->error);
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
-    if (status == GORDIAN_OK)
-        status = add_packed(bench, &packed, sides, kind);
+    THEN(status, open_judging(&judging, &packed, bench->error));
+    THEN(status, bench_measure(bench, sides, 2, effort));
+    THEN(status, add_packed(bench, &packed, sides, kind));
     gordian_snapshot_close(judging.snapshot);
     gordian_names_close(judging.names);
     if (packed.path[0])
@@ -394,23 +387,22 @@ static gordian_status packed_row(struct bench *bench, const struct reading *text
     return status;
 }
 
-static gordian_status read_rows(struct bench *bench, const struct gen_options *options,
-                                bool snapshot)
+static gordian_status reading_rows(struct bench *bench, const struct gen_options *options,
+                                   bool snapshot)
 {
     struct reading reading = {.names = options->processes + options->resources};
     bench_progress(bench, "reading, %s with %u names", options->kind, reading.names);
-    gordian_status status = write_text(&reading, options, bench->error);
+    gordian_status status = write_trace_text(&reading, options, bench->error);
     reading.words[0] = snapshot ? "check" : "detect";
     reading.words[1] = "--quiet";
     struct reading json = reading;
     json.words[1] = "--json";
-    struct bench_side sides[3] = {
-        {&reading, run_command, 0, 0}, {&reading, run_floor, 0, 0}, {&json, run_command, 0, 0}};
+    struct bench_side sides[3] = {{&reading, run_pinned_command, 0, 0},
+                                  {&reading, run_floor, 0, 0},
+                                  {&json, run_pinned_command, 0, 0}};
     struct bench_effort effort = {0, 3, 15, bench->options->quick ? 3 : 30};
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, snapshot ? 2 : 3, &effort);
-    if (status == GORDIAN_OK)
-        status = add_rows(bench, &reading, sides, options->kind);
+    THEN(status, bench_measure(bench, sides, snapshot ? 2 : 3, effort));
+    THEN(status, add_reading_rows(bench, &reading, sides, options->kind));
     if (status == GORDIAN_OK && snapshot)
         status = packed_row(bench, &reading, options->kind);
     if (reading.path[0])
@@ -420,33 +412,27 @@ static gordian_status read_rows(struct bench *bench, const struct gen_options *o
 
 static gordian_status trace_rows(struct bench *bench, uint32_t names, uint64_t events)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.seed = bench->options->seed;
-    options.processes = options.resources = names / 2;
+    struct gen_options options = gen_options_of("random", bench->options->seed, names / 2);
+    options.resources = options.processes;
     options.events = events;
     options.contention = 0;
-    return read_rows(bench, &options, false);
+    return reading_rows(bench, &options, false);
 }
 
 static gordian_status snapshot_rows(struct bench *bench, uint32_t size)
 {
-    struct gen_options options;
-    gen_options_init(&options);
-    options.kind = "chains";
-    options.seed = bench->options->seed;
-    options.processes = options.resources = size;
+    struct gen_options options = gen_options_of("chains", bench->options->seed, size);
+    options.resources = options.processes;
     options.length = 100;
     options.cycles = 10;
     options.snapshot = true;
-    return read_rows(bench, &options, true);
+    return reading_rows(bench, &options, true);
 }
 
 gordian_status bench_read(struct bench *bench)
 {
     const bool quick = bench->options->quick;
     gordian_status status = trace_rows(bench, 3000, quick ? 2000000 : 10000000);
-    if (status == GORDIAN_OK)
-        status = trace_rows(bench, 3000000, quick ? 4000000 : 10000000);
+    THEN(status, trace_rows(bench, 3000000, quick ? 4000000 : 10000000));
     return status == GORDIAN_OK ? snapshot_rows(bench, quick ? 1000000 : 10000000) : status;
 }

@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+void bench_options_init(struct bench_options *options)
+{
+    *options = (struct bench_options){.seed = 1};
+}
+
 bool bench_wants(const struct bench *bench, const char *engine)
 {
     const char *only = bench->options->engine;
@@ -26,6 +31,15 @@ void bench_progress(const struct bench *bench, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     bench->options->progress(bench->options->progress_context, text);
+}
+
+gordian_status bench_open_gpu(struct bench *bench, struct gpu **gpu, struct gpu_info *info)
+{
+    TRY(gpu_open_default(gpu, &bench->memory, bench->error));
+    gpu_get_info(*gpu, info);
+    snprintf(bench->device, sizeof bench->device, "%.100s%s", info->name,
+             info->emulated ? " (its times mean nothing)" : "");
+    return GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ measuring */
@@ -71,29 +85,29 @@ static gordian_status measure_round(struct bench_side *sides, size_t count, doub
 }
 
 gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size_t count,
-                             const struct bench_effort *effort)
+                             struct bench_effort effort)
 {
-    double *samples = memory_alloc(&bench->memory, count * effort->most * sizeof *samples);
+    double *samples = memory_alloc(&bench->memory, count * effort.most * sizeof *samples);
     if (!samples)
         return fail_memory(bench->error);
     gordian_status status = GORDIAN_OK;
     struct random random;
     random_seed(&random, count);
     double ns;
-    for (unsigned i = 0; i < effort->warmups && status == GORDIAN_OK; i++)
+    for (unsigned i = 0; i < effort.warmups && status == GORDIAN_OK; i++)
         for (size_t s = 0; s < count && status == GORDIAN_OK; s++)
             status = sides[s].run(sides[s].context, &ns, bench->error);
     uint64_t start = clock_ns();
     unsigned taken = 0;
-    while (status == GORDIAN_OK && taken < effort->most) {
-        if (taken >= effort->least && (double)(clock_ns() - start) > effort->seconds * 1e9)
+    while (status == GORDIAN_OK && taken < effort.most) {
+        if (taken >= effort.least && (double)(clock_ns() - start) > effort.seconds * 1e9)
             break;
-        status = measure_round(sides, count, &samples[taken], effort->most, &random, bench->error);
+        status = measure_round(sides, count, &samples[taken], effort.most, &random, bench->error);
         taken++;
     }
     for (size_t s = 0; s < count && status == GORDIAN_OK; s++) {
-        sides[s].median = bench_median(&samples[s * effort->most], taken);
-        sides[s].p99 = bench_p99(&samples[s * effort->most], taken);
+        sides[s].median = bench_median(&samples[s * effort.most], taken);
+        sides[s].p99 = bench_p99(&samples[s * effort.most], taken);
         sides[s].samples = taken;
     }
     memory_free(&bench->memory, samples);
@@ -110,6 +124,40 @@ struct bench_row bench_row(const char *unit, const char *id, ...)
     vsnprintf(row.id, sizeof row.id, id, arguments);
     va_end(arguments);
     return row;
+}
+
+void bench_fill(struct bench_row *row, const struct bench_side *side, double per_unit)
+{
+    row->value = side->median / per_unit;
+    row->p99 = side->p99 / per_unit;
+}
+
+void bench_against(struct bench_row *row, const char *baseline, const struct bench_side *side,
+                   double per_unit)
+{
+    row->baseline = baseline;
+    row->baseline_value = side->median / per_unit;
+}
+
+void bench_bar(struct bench_row *row, enum bench_bar kind, double bar)
+{
+    row->bar_kind = kind;
+    row->bar = bar;
+}
+
+void bench_note(struct bench_row *row, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(row->note, sizeof row->note, format, arguments);
+    va_end(arguments);
+}
+
+void bench_curve(struct bench_row *row, const char *plot, const char *series, double x)
+{
+    row->plot = plot;
+    row->x = x;
+    snprintf(row->series, sizeof row->series, "%s", series);
 }
 
 bool bench_met(const struct bench_row *row)
@@ -153,7 +201,7 @@ static void print_json(struct output *out, const struct bench_row *row)
 }
 
 /* Three digits that count, in at most eight columns. */
-static const char *short_number(double value, char *text, size_t size)
+static const char *row_number(double value, char *text, size_t size)
 {
     double size_of = fabs(value);
     int digits = size_of >= 99.95 ? 0 : size_of >= 9.995 ? 1 : size_of >= 0.9995 ? 2 : 3;
@@ -164,29 +212,23 @@ static const char *short_number(double value, char *text, size_t size)
     return text;
 }
 
-static void print_heading(struct output *out)
-{
-    output_format(out, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-8s %-6s %s\n", "", "median", "", "p99",
-                  "baseline", "median", "ratio", "bar", "", "papers: CPU, GPU");
-}
-
 static void print_text(struct output *out, const struct bench_row *row)
 {
     char value[32], p99[32] = "", base[32] = "", ratio[40] = "", bar[40] = "", paper[80] = "";
     char number[32], other[32];
-    short_number(row->value, value, sizeof value);
+    row_number(row->value, value, sizeof value);
     if (row->p99 > 0)
-        short_number(row->p99, p99, sizeof p99);
+        row_number(row->p99, p99, sizeof p99);
     if (row->baseline) {
-        short_number(row->baseline_value, base, sizeof base);
-        snprintf(ratio, sizeof ratio, "%sx", short_number(row->ratio, number, sizeof number));
+        row_number(row->baseline_value, base, sizeof base);
+        snprintf(ratio, sizeof ratio, "%sx", row_number(row->ratio, number, sizeof number));
     }
     if (row->bar_kind != BAR_NONE)
         snprintf(bar, sizeof bar, "%s%g%s", row->bar_kind == BAR_AT_LEAST ? ">= " : "<= ", row->bar,
                  row->bar_kind == BAR_VALUE_AT_MOST ? row->unit : "x");
     if (row->paper_cpu > 0 && row->paper_gpu > 0)
-        snprintf(paper, sizeof paper, "%s, %s", short_number(row->paper_cpu, number, sizeof number),
-                 short_number(row->paper_gpu, other, sizeof other));
+        snprintf(paper, sizeof paper, "%s, %s", row_number(row->paper_cpu, number, sizeof number),
+                 row_number(row->paper_gpu, other, sizeof other));
     const char *mark = row->bar_kind == BAR_NONE ? "" : bench_met(row) ? "met" : "MISSED";
     char line[400];
     int length = snprintf(line, sizeof line, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-8s %-6s %s",
@@ -211,7 +253,9 @@ gordian_status bench_add(struct bench *bench, struct bench_row *row)
         print_json(bench->out, row);
     } else {
         if (bench->row_count == 1)
-            print_heading(bench->out);
+            output_format(bench->out, "%-44s %8s %-5s %8s  %-8s %8s %8s  %-8s %-6s %s\n", "",
+                          "median", "", "p99", "baseline", "median", "ratio", "bar", "",
+                          "papers: CPU, GPU");
         print_text(bench->out, row);
     }
     if (!output_flush(bench->out))

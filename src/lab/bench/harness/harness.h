@@ -20,6 +20,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/io/output.h"
 #include "foundation/base/memory.h"
+#include "foundation/gpu/gpu.h"
 
 struct bench_options {
     const char *name;   /* of one bench; NULL: all of them */
@@ -34,6 +35,9 @@ struct bench_options {
     void (*progress)(void *context, const char *text);
     void *progress_context;
 };
+
+/* Every option at its default: all benches, text, seed 1. */
+void bench_options_init(struct bench_options *options);
 
 enum bench_bar {
     BAR_NONE,
@@ -61,6 +65,15 @@ struct bench_row {
     double x;
 };
 
+/* One of the things compared. `run` does it once and gives the nanoseconds of the part that
+ * counts; median, p99 and how many samples they are of are filled in. */
+struct bench_side {
+    void *context;
+    gordian_status (*run)(void *context, double *ns, gordian_error *error);
+    double median, p99;
+    unsigned samples;
+};
+
 struct bench {
     const struct bench_options *options;
     struct output *out;
@@ -77,24 +90,28 @@ bool bench_wants(const struct bench *bench, const char *engine);
 void bench_progress(const struct bench *bench, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The device of the process, which the rows name; to be closed with gpu_close. */
+gordian_status bench_open_gpu(struct bench *bench, struct gpu **gpu, struct gpu_info *info);
+
 /* Starts a row: id from a format, everything else zero. */
 struct bench_row bench_row(const char *unit, const char *id, ...)
     __attribute__((format(printf, 2, 3)));
+/* Fills the median and the 99th percentile in; `per_unit`: nanoseconds in the row's unit. */
+void bench_fill(struct bench_row *row, const struct bench_side *side, double per_unit);
+/* Fills a baseline in, likewise. */
+void bench_against(struct bench_row *row, const char *baseline, const struct bench_side *side,
+                   double per_unit);
+void bench_bar(struct bench_row *row, enum bench_bar kind, double bar);
+void bench_note(struct bench_row *row, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Makes the row a point of a curve. */
+void bench_curve(struct bench_row *row, const char *plot, const char *series, double x);
 /* Prints and keeps the row; works the ratio out. */
 gordian_status bench_add(struct bench *bench, struct bench_row *row);
 /* Says, where rows with ids that start so would be, why they are not there. */
 gordian_status bench_skip(struct bench *bench, const char *id, const char *why);
 /* Did it meet its bar? True without one. */
 bool bench_met(const struct bench_row *row);
-
-/* One of the things compared. `run` does it once and gives the nanoseconds of the part that
- * counts; median, p99 and how many samples they are of are filled in. */
-struct bench_side {
-    void *context;
-    gordian_status (*run)(void *context, double *ns, gordian_error *error);
-    double median, p99;
-    unsigned samples;
-};
 
 struct bench_effort {
     unsigned warmups;
@@ -106,7 +123,7 @@ struct bench_effort {
 
 /* Measures the sides, BENCH_SIDES_MOST at most, by turns. */
 gordian_status bench_measure(struct bench *bench, struct bench_side *sides, size_t count,
-                             const struct bench_effort *effort);
+                             struct bench_effort effort);
 
 /* An allocator that counts, one thread at a time. */
 struct bench_memory {

@@ -40,14 +40,6 @@ struct panel {
     int top; /* where the panel starts */
 };
 
-static void stretch(struct panel *panel, double x, double y)
-{
-    panel->low_x = fmin(panel->low_x, log10(x));
-    panel->high_x = fmax(panel->high_x, log10(x));
-    panel->low_y = fmin(panel->low_y, panel->linear ? y : floor(log10(y)));
-    panel->high_y = fmax(panel->high_y, panel->linear ? y : ceil(log10(y)));
-}
-
 /* Room for whole steps: 1, 2 or 5 times a power of ten, four to ten of them. */
 static void round_linear(struct panel *panel)
 {
@@ -61,7 +53,7 @@ static void round_linear(struct panel *panel)
     panel->high_y = ceil(panel->high_y / panel->step) * panel->step;
 }
 
-static void add_series(struct panel *panel, const char *name)
+static void add_plot_series(struct panel *panel, const char *name)
 {
     for (size_t i = 0; i < panel->series_count; i++)
         if (strcmp(panel->series[i], name) == 0)
@@ -83,8 +75,12 @@ static void measure_panel(struct panel *panel)
     for (size_t i = 0; i < plot->count; i++)
         if (is_on(&plot->points[i], panel)) {
             panel->linear = plot->points[i].linear;
-            add_series(panel, plot->points[i].series);
-            stretch(panel, plot->points[i].x, plot->points[i].y);
+            add_plot_series(panel, plot->points[i].series);
+            double x = log10(plot->points[i].x), y = plot->points[i].y;
+            panel->low_x = fmin(panel->low_x, x);
+            panel->high_x = fmax(panel->high_x, x);
+            panel->low_y = fmin(panel->low_y, panel->linear ? y : floor(log10(y)));
+            panel->high_y = fmax(panel->high_y, panel->linear ? y : ceil(log10(y)));
         }
     if (panel->linear)
         round_linear(panel);
@@ -155,7 +151,7 @@ static void print_name(struct output *out, const char *name)
             output_char(out, *name);
 }
 
-static bool is_of(const struct plot_point *point, const struct panel *panel, size_t series)
+static bool is_point_of(const struct plot_point *point, const struct panel *panel, size_t series)
 {
     return is_on(point, panel) && strcmp(point->series, panel->series[series]) == 0;
 }
@@ -169,14 +165,14 @@ static void draw_series(struct output *out, const struct panel *panel, size_t in
     output_text(out, "<path d=\"");
     for (size_t i = 0; i < plot->count; i++) {
         const struct plot_point *point = &plot->points[i];
-        if (!is_of(point, panel, index))
+        if (!is_point_of(point, panel, index))
             continue;
         output_format(out, "%c%.1f %.1f", step, place_x(panel, point->x), place_y(panel, point->y));
         step = 'L';
     }
     output_format(out, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s/>\n", colour, dashes);
     for (size_t i = 0; i < plot->count; i++)
-        if (is_of(&plot->points[i], panel, index))
+        if (is_point_of(&plot->points[i], panel, index))
             output_format(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
                           place_x(panel, plot->points[i].x), place_y(panel, plot->points[i].y),
                           colour);

@@ -24,7 +24,7 @@ struct chains_side {
     uint64_t steps;
 };
 
-static gordian_status run_chains(void *context, double *ns, gordian_error *error)
+static gordian_status run_gpu_chains(void *context, double *ns, gordian_error *error)
 {
     struct chains_side *side = context;
     uint64_t begin = clock_ns();
@@ -40,7 +40,7 @@ static gordian_status evaluation_row(const struct device *device, uint32_t warps
     struct makespan_model *model;
     gordian_makespan_options options;
     struct chains_side side = {.steps = device->emulated ? 4 : 200};
-    struct bench_side measured = {&side, run_chains, 0, 0};
+    struct bench_side measured = {&side, run_gpu_chains, 0, 0};
     struct bench_effort effort = {3, 10, 100, bench->options->quick ? 0.5 : 2};
     char name[16];
     if (device->emulated)
@@ -54,18 +54,14 @@ static gordian_status evaluation_row(const struct device *device, uint32_t warps
     options.published = published;
     gordian_status status =
         gpu_chains_open(&side.chains, device->gpu, model, &options, 0, NULL, bench->error);
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, &measured, 1, &effort);
+    THEN(status, bench_measure(bench, &measured, 1, effort));
     if (status == GORDIAN_OK) {
         struct bench_row row =
             bench_row("ns", "makespan/evaluation-%s%s/cuda", name, published ? "-published" : "");
         double each = (double)side.steps * options.chains;
-        row.value = measured.median / each;
-        row.p99 = measured.p99 / each;
-        row.bar_kind = device->bars && warps == 16 ? BAR_VALUE_AT_MOST : BAR_NONE;
-        row.bar = 50;
-        snprintf(row.note, sizeof row.note, "%.3g M evaluations/s, %u chains", 1e3 / row.value,
-                 options.chains);
+        bench_fill(&row, &measured, each);
+        bench_bar(&row, device->bars && warps == 16 ? BAR_VALUE_AT_MOST : BAR_NONE, 50);
+        bench_note(&row, "%.3g M evaluations/s, %u chains", 1e3 / row.value, options.chains);
         status = bench_add(bench, &row);
     }
     gpu_chains_close(side.chains);
@@ -108,15 +104,13 @@ static gordian_status bound_row(const struct device *device, uint32_t warps, uin
     side.options.wide = warps > 20;
     gordian_status status =
         sweep_tables_open(&side.tables, model, detail, &model->memory, bench->error);
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, &measured, 1, &effort);
+    THEN(status, bench_measure(bench, &measured, 1, effort));
     if (status == GORDIAN_OK) {
         struct bench_row row = bench_row("ms", "makespan/bound-%s-%s/cuda", name, details[detail]);
         double states = (double)side.outcome.states;
-        row.value = measured.median / 1e6;
-        row.p99 = measured.p99 / 1e6;
-        snprintf(row.note, sizeof row.note, "%u cycles; %.3g states, %.2f ns each, %.3g bytes",
-                 side.outcome.value, states, measured.median / states, (double)side.outcome.memory);
+        bench_fill(&row, &measured, 1e6);
+        bench_note(&row, "%u cycles; %.3g states, %.2f ns each, %.3g bytes", side.outcome.value,
+                   states, measured.median / states, (double)side.outcome.memory);
         status = bench_add(bench, &row);
     }
     sweep_tables_close(side.tables);
@@ -149,11 +143,10 @@ static gordian_status answer_row(const struct device *device, uint32_t warps, ui
     if (status == GORDIAN_OK) {
         struct bench_row row = bench_row("ms", "makespan/answer-%s/cuda", name);
         row.value = ns / 1e6;
-        row.bar_kind = device->bars && bar > 0 ? BAR_VALUE_AT_MOST : BAR_NONE;
-        row.bar = bar;
-        snprintf(row.note, sizeof row.note, "%u to %u%s; %.3g evaluations, %.3g states",
-                 result.lower, result.upper, result.exact ? ", proved" : "",
-                 (double)result.evaluations, (double)result.states);
+        bench_bar(&row, device->bars && bar > 0 ? BAR_VALUE_AT_MOST : BAR_NONE, bar);
+        bench_note(&row, "%u to %u%s; %.3g evaluations, %.3g states", result.lower, result.upper,
+                   result.exact ? ", proved" : "", (double)result.evaluations,
+                   (double)result.states);
         status = bench_add(bench, &row);
     }
     if (status == GORDIAN_OK)
@@ -163,13 +156,6 @@ static gordian_status answer_row(const struct device *device, uint32_t warps, ui
 }
 
 /* ------------------------------------------------------------------ all of them */
-
-static gordian_status small_rows(const struct device *device)
-{
-    TRY(evaluation_row(device, 4, 0, false));
-    TRY(bound_row(device, 4, 0, SWEEP_LARGEST));
-    return answer_row(device, 3, 0, 37, 0);
-}
 
 static gordian_status real_rows(const struct device *device)
 {
@@ -195,13 +181,18 @@ gordian_status makespan_cuda_rows(struct bench *bench)
 {
     struct device device = {.bench = bench};
     struct gpu_info info;
-    TRY(gpu_open_default(&device.gpu, &bench->memory, bench->error));
-    gpu_get_info(device.gpu, &info);
+    TRY(bench_open_gpu(bench, &device.gpu, &info));
     device.emulated = info.emulated;
     device.bars = info.major == 9 && !info.emulated; /* they were set for that one */
-    snprintf(bench->device, sizeof bench->device, "%.90s%s", info.name,
-             info.emulated ? " (its times mean nothing)" : "");
-    gordian_status status = device.emulated ? small_rows(&device) : real_rows(&device);
+
+    gordian_status status;
+    if (device.emulated) {
+        status = evaluation_row(&device, 4, 0, false);
+        THEN(status, bound_row(&device, 4, 0, SWEEP_LARGEST));
+        THEN(status, answer_row(&device, 3, 0, 37, 0));
+    } else {
+        status = real_rows(&device);
+    }
     gpu_close(device.gpu);
     return status;
 }

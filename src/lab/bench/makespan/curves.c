@@ -27,7 +27,7 @@ struct curve {
     double seconds;
 };
 
-static void reach(struct curve *curve, double ms, uint32_t best)
+static void note_reached(struct curve *curve, double ms, uint32_t best)
 {
     for (size_t i = 0; i < TIMES; i++)
         if (ms <= times[i] && best > curve->best[i])
@@ -40,14 +40,14 @@ static void follow(struct anneal_chain *chain, struct curve *curve, struct curve
     uint64_t begin = work_ns();
     double ms = 0;
     anneal_chain_begin(chain);
-    reach(curve, 0, chain->best);
-    reach(all, 0, chain->best);
+    note_reached(curve, 0, chain->best);
+    note_reached(all, 0, chain->best);
     while (!anneal_chain_over(chain) && ms < times[TIMES - 1]) {
         bool better = anneal_chain_run(chain, 2000);
         ms = (double)(work_ns() - begin) / 1e6;
         if (better) {
-            reach(curve, ms, chain->best);
-            reach(all, ms, chain->best);
+            note_reached(curve, ms, chain->best);
+            note_reached(all, ms, chain->best);
         }
     }
     curve->steps += chain->step;
@@ -64,8 +64,8 @@ struct figure {
 };
 
 /* `id` is how rows name the curve, `series` how the picture does. */
-static gordian_status add_curve(const struct figure *figure, const struct curve *curve,
-                                const char *id, const char *series)
+static gordian_status add_curve_rows(const struct figure *figure, const struct curve *curve,
+                                     const char *id, const char *series)
 {
     const size_t count = figure->bench->options->quick ? TIMES - 2 : TIMES;
     for (size_t i = 0; i < count; i++) {
@@ -75,25 +75,22 @@ static gordian_status add_curve(const struct figure *figure, const struct curve 
         row.baseline = "exact";
         row.baseline_value = figure->exact;
         row.ratio = row.value / figure->exact;
-        row.plot = figure->plot;
-        row.x = times[i];
-        snprintf(row.series, sizeof row.series, "%s", series);
+        bench_curve(&row, figure->plot, series, times[i]);
         snprintf(row.baseline_series, sizeof row.baseline_series, "exact");
         if (curve->best[i] > figure->exact)
             return fail(figure->bench->error, GORDIAN_STATUS_INPUT,
                         "%s: %u cycles found where %u are exact", row.id, curve->best[i],
                         figure->exact);
         if (i + 1 == count && curve->seconds > 0)
-            snprintf(row.note, sizeof row.note, "%.2f M evaluations/s",
-                     (double)curve->steps / curve->seconds / 1e6);
+            bench_note(&row, "%.2f M evaluations/s", (double)curve->steps / curve->seconds / 1e6);
         TRY(bench_add(figure->bench, &row));
     }
     return GORDIAN_OK;
 }
 
 /* All chains of one kind; with the published one a curve a start, as in the figure. */
-static gordian_status run_chains(const struct figure *figure, struct evaluator *evaluator,
-                                 uint8_t *room)
+static gordian_status run_figure_chains(const struct figure *figure, struct evaluator *evaluator,
+                                        uint8_t *room)
 {
     size_t work = figure->model->work;
     struct curve curves[ORDER_TEMPLATES] = {{{0}, 0, 0}}, all = {{0}, 0, 0};
@@ -122,10 +119,10 @@ static gordian_status run_chains(const struct figure *figure, struct evaluator *
         snprintf(id, sizeof id, "published-%s", starts[i]);
         snprintf(series, sizeof series, "published, %s", starts[i]);
         if (figure->published && status == GORDIAN_OK)
-            status = add_curve(figure, &curves[i], id, series);
+            status = add_curve_rows(figure, &curves[i], id, series);
     }
     if (status == GORDIAN_OK && !figure->published)
-        status = add_curve(figure, &all, "anneal", "ours, best of 8");
+        status = add_curve_rows(figure, &all, "anneal", "ours, best of 8");
     return status;
 }
 
@@ -135,15 +132,14 @@ static gordian_status draw_figure(struct bench *bench, uint32_t schedulers, uint
     struct figure figure = {.bench = bench, .plot = plot, .exact = exact};
     struct evaluator *evaluator = NULL;
     makespan_case_name(figure.name, 16, schedulers);
-    gordian_status status = makespan_case(&figure.model, 16, schedulers, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(makespan_case(&figure.model, 16, schedulers, bench->error));
     uint8_t *room = memory_alloc(&bench->memory, 3 * (size_t)figure.model->work);
-    status = room ? evaluator_open(&evaluator, figure.model, &bench->memory, bench->error)
-                  : fail_memory(bench->error);
+    gordian_status status =
+        room ? evaluator_open(&evaluator, figure.model, &bench->memory, bench->error)
+             : fail_memory(bench->error);
     for (int published = 1; published >= 0 && status == GORDIAN_OK; published--) {
         figure.published = published;
-        status = run_chains(&figure, evaluator, room);
+        status = run_figure_chains(&figure, evaluator, room);
     }
     evaluator_close(evaluator);
     memory_free(&bench->memory, room);
@@ -153,10 +149,7 @@ static gordian_status draw_figure(struct bench *bench, uint32_t schedulers, uint
 
 gordian_status makespan_curve_rows(struct bench *bench)
 {
-    gordian_status status =
-        draw_figure(bench, 0, 160, "worst case found (cycles) after so many ms, 16 warps");
-    if (status == GORDIAN_OK)
-        status = draw_figure(bench, 4, 184,
-                             "worst case found (cycles) after so many ms, 16 warps, 4 schedulers");
-    return status;
+    TRY(draw_figure(bench, 0, 160, "worst case found (cycles) after so many ms, 16 warps"));
+    return draw_figure(bench, 4, 184,
+                       "worst case found (cycles) after so many ms, 16 warps, 4 schedulers");
 }

@@ -61,8 +61,8 @@ static gordian_status draw_moves(struct evaluation *e, struct sample *sample,
 }
 
 /* Lets chain `number` run for a while, and draws moves there. */
-static gordian_status prepare(struct evaluation *e, size_t number, const gordian_allocator *memory,
-                              gordian_error *error)
+static gordian_status prepare_state(struct evaluation *e, size_t number,
+                                    const gordian_allocator *memory, gordian_error *error)
 {
     struct sample *sample = &e->samples[number];
     size_t work = e->model->work;
@@ -147,28 +147,25 @@ static gordian_status run_plain(void *context, double *ns, gordian_error *error)
 }
 
 /* Beside the incremental evaluation stands the faster of the two from scratch. */
-static gordian_status add_rows(struct bench *bench, struct evaluation *e, const char *name,
-                               bool bar)
+static gordian_status add_evaluation_rows(struct bench *bench, struct evaluation *e,
+                                          const char *name, bool bar)
 {
     struct bench_side sides[] = {
         {e, run_incremental, 0, 0}, {e, run_scratch, 0, 0}, {e, run_plain, 0, 0}};
     const struct bench_effort effort = {2, 20, 400, bench->options->quick ? 0.5 : 3};
-    TRY(bench_measure(bench, sides, 3, &effort));
+    TRY(bench_measure(bench, sides, 3, effort));
     bool plain = sides[2].median < sides[1].median;
     struct bench_row row = bench_row("ns", "makespan/evaluation-%s/incremental", name);
-    row.value = sides[0].median;
-    row.p99 = sides[0].p99;
-    row.baseline = plain ? "scratch, plain" : "scratch";
-    row.baseline_value = sides[plain ? 2 : 1].median;
-    row.bar_kind = bar ? BAR_AT_LEAST : BAR_NONE;
-    row.bar = 3;
-    snprintf(row.note, sizeof row.note,
-             "%.2f M evaluations/s on one core; from scratch: %.0f ns, in the plain way %.0f ns",
-             1e3 / sides[0].median, sides[1].median, sides[2].median);
+    bench_fill(&row, &sides[0], 1);
+    bench_against(&row, plain ? "scratch, plain" : "scratch", &sides[plain ? 2 : 1], 1);
+    bench_bar(&row, bar ? BAR_AT_LEAST : BAR_NONE, 3);
+    bench_note(&row,
+               "%.2f M evaluations/s on one core; from scratch: %.0f ns, in the plain way %.0f ns",
+               1e3 / sides[0].median, sides[1].median, sides[2].median);
     return bench_add(bench, &row);
 }
 
-static gordian_status measure(struct bench *bench, uint32_t warps, uint32_t schedulers)
+static gordian_status measure_evaluations(struct bench *bench, uint32_t warps, uint32_t schedulers)
 {
     struct makespan_model *model;
     struct evaluation *e = memory_zeroed(&bench->memory, sizeof *e);
@@ -184,9 +181,8 @@ static gordian_status measure(struct bench *bench, uint32_t warps, uint32_t sche
     }
     e->model = model;
     for (size_t i = 0; i < STATES && status == GORDIAN_OK; i++)
-        status = prepare(e, i, &bench->memory, bench->error);
-    if (status == GORDIAN_OK)
-        status = add_rows(bench, e, name, warps == 16);
+        status = prepare_state(e, i, &bench->memory, bench->error);
+    THEN(status, add_evaluation_rows(bench, e, name, warps == 16));
     forget(e, &bench->memory);
     memory_free(&bench->memory, e);
     model_close(model);
@@ -195,9 +191,9 @@ static gordian_status measure(struct bench *bench, uint32_t warps, uint32_t sche
 
 gordian_status makespan_evaluation_rows(struct bench *bench)
 {
-    TRY(measure(bench, 16, 0));
-    TRY(measure(bench, 16, 4));
+    TRY(measure_evaluations(bench, 16, 0));
+    TRY(measure_evaluations(bench, 16, 4));
     if (!bench->options->quick)
-        TRY(measure(bench, 32, 0));
+        TRY(measure_evaluations(bench, 32, 0));
     return GORDIAN_OK;
 }

@@ -12,18 +12,9 @@ struct exact_case {
     uint64_t memory; /* bytes it may take; 0: 1 GB */
 };
 
-static gordian_status check(struct bench *bench, const struct exact_case *wanted,
-                            const struct makespan_result *result)
-{
-    if (wanted->value && (result->lower > wanted->value || result->upper < wanted->value))
-        return fail(bench->error, GORDIAN_STATUS_INPUT, "%u warps: %u to %u, where %u is exact",
-                    wanted->warps, result->lower, result->upper, wanted->value);
-    return GORDIAN_OK;
-}
-
 /* A proof is a row in seconds, an interval one in cycles: the upper end beside the lower. */
-static gordian_status add_row(struct bench *bench, const struct exact_case *wanted,
-                              const struct makespan_result *result, double seconds)
+static gordian_status add_exact_row(struct bench *bench, const struct exact_case *wanted,
+                                    const struct makespan_result *result, double seconds)
 {
     char name[16];
     makespan_case_name(name, wanted->warps, wanted->schedulers);
@@ -31,20 +22,18 @@ static gordian_status add_row(struct bench *bench, const struct exact_case *want
     if (result->exact) {
         row = bench_row("s", "makespan/proof-%s/exact", name);
         row.value = seconds;
-        row.bar_kind = wanted->bar > 0 ? BAR_VALUE_AT_MOST : BAR_NONE;
-        row.bar = wanted->bar;
-        snprintf(row.note, sizeof row.note, "%u cycles; %.0f MB, %.1f M states", result->lower,
-                 (double)result->most_memory / 1e6, (double)result->states / 1e6);
+        bench_bar(&row, wanted->bar > 0 ? BAR_VALUE_AT_MOST : BAR_NONE, wanted->bar);
+        bench_note(&row, "%u cycles; %.0f MB, %.1f M states", result->lower,
+                   (double)result->most_memory / 1e6, (double)result->states / 1e6);
     } else {
         row = bench_row("cycles", "makespan/interval-%s/exact", name);
         row.value = result->upper;
         row.baseline = "lower end";
         row.baseline_value = result->lower;
-        snprintf(row.note, sizeof row.note, "%u to %u cycles, certain after %.1f s; %.0f MB",
-                 result->lower, result->upper, seconds, (double)result->most_memory / 1e6);
+        bench_note(&row, "%u to %u cycles, certain after %.1f s; %.0f MB", result->lower,
+                   result->upper, seconds, (double)result->most_memory / 1e6);
         if (wanted->bar > 0) { /* it was to be proved */
-            row.bar_kind = BAR_AT_LEAST;
-            row.bar = 1;
+            bench_bar(&row, BAR_AT_LEAST, 1);
         }
     }
     return bench_add(bench, &row);
@@ -66,9 +55,11 @@ static gordian_status prove(struct bench *bench, const struct exact_case *wanted
     gordian_status status = makespan_exact.run(model, &options, &result, bench->error);
     double seconds = (double)(clock_ns() - begin) / 1e9;
     if (status == GORDIAN_OK) {
-        status = check(bench, wanted, &result);
-        if (status == GORDIAN_OK)
-            status = add_row(bench, wanted, &result, seconds);
+        if (wanted->value && (result.lower > wanted->value || result.upper < wanted->value))
+            status =
+                fail(bench->error, GORDIAN_STATUS_INPUT, "%u warps: %u to %u, where %u is exact",
+                     wanted->warps, result.lower, result.upper, wanted->value);
+        THEN(status, add_exact_row(bench, wanted, &result, seconds));
         makespan_result_free(&result);
     }
     model_close(model);

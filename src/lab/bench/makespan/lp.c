@@ -23,22 +23,22 @@ static gordian_status open_lp_case(gordian_makespan **makespan, uint32_t warps,
     return gordian_makespan_open(makespan, &problem, NULL, error);
 }
 
-static gordian_status add_row(struct bench *bench, uint32_t warps,
-                              const gordian_makespan_answer *ours,
-                              const struct lp_solver_answer *lp)
+static gordian_status add_lp_row(struct bench *bench, uint32_t warps,
+                                 const gordian_makespan_answer *ours,
+                                 const struct lp_solver_answer *lp)
 {
     struct bench_row row = bench_row("s", "makespan/lp-%u/exact", warps);
     row.value = ours->seconds;
     row.baseline = lp->solver;
     row.baseline_value = lp->seconds;
     if (lp->optimal)
-        snprintf(row.note, sizeof row.note, "%u cycles; %s: the same", ours->lower, lp->solver);
+        bench_note(&row, "%u cycles; %s: the same", ours->lower, lp->solver);
     else if (lp->found)
-        snprintf(row.note, sizeof row.note, "%u cycles; %s: %u to %u when its time was up",
-                 ours->lower, lp->solver, lp->found, lp->bound);
+        bench_note(&row, "%u cycles; %s: %u to %u when its time was up", ours->lower, lp->solver,
+                   lp->found, lp->bound);
     else
-        snprintf(row.note, sizeof row.note, "%u cycles; %s: at most %u when its time was up",
-                 ours->lower, lp->solver, lp->bound);
+        bench_note(&row, "%u cycles; %s: at most %u when its time was up", ours->lower, lp->solver,
+                   lp->bound);
     return bench_add(bench, &row);
 }
 
@@ -62,15 +62,13 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
     bench_progress(bench, "makespan: integer program, %u warps", warps);
     TRY(open_lp_case(&makespan, warps, bench->error));
     gordian_status status = gordian_makespan_solve(makespan, &options, &ours, bench->error);
-    if (status == GORDIAN_OK)
-        status =
-            lp_solver_run(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp, bench->error);
+    THEN(status,
+         lp_solver_run(makespan, GORDIAN_MAKESPAN_GOAL_WORST, NULL, limit, &lp, bench->error));
     if (status == GORDIAN_OK && !agrees(exact_values[warps - 1], &ours, &lp))
         status = fail(bench->error, GORDIAN_STATUS_INPUT,
                       "%u warps: %u cycles, %s %u to %u, where %u are exact", warps, ours.lower,
                       lp.solver, lp.found, lp.bound, exact_values[warps - 1]);
-    if (status == GORDIAN_OK)
-        status = add_row(bench, warps, &ours, &lp);
+    THEN(status, add_lp_row(bench, warps, &ours, &lp));
     gordian_makespan_close(makespan);
     return status;
 }
@@ -78,10 +76,9 @@ static gordian_status compare_lp(struct bench *bench, uint32_t warps, double lim
 gordian_status makespan_lp_rows(struct bench *bench)
 {
     bool quick = bench->options->quick;
-    gordian_status status = GORDIAN_OK;
     if (!lp_solver_available(NULL))
         return bench_skip(bench, "makespan/lp-*/exact", "no solver: cbc, highs or glpsol");
-    for (uint32_t warps = 1; warps <= (quick ? 2 : MOST_WARPS) && status == GORDIAN_OK; warps++)
-        status = compare_lp(bench, warps, quick ? 5 : 120);
-    return status;
+    for (uint32_t warps = 1; warps <= (quick ? 2 : MOST_WARPS); warps++)
+        TRY(compare_lp(bench, warps, quick ? 5 : 120));
+    return GORDIAN_OK;
 }

@@ -28,14 +28,6 @@ const char *makespan_case_name(char buffer[16], uint32_t warps, uint32_t schedul
     return buffer;
 }
 
-static gordian_status device_rows(struct bench *bench)
-{
-    const char *why = NULL;
-    if (!engine_usable(&makespan_cuda.about, NULL, &why))
-        return bench_skip(bench, "makespan/*/cuda", why);
-    return makespan_cuda_rows(bench);
-}
-
 gordian_status bench_makespan(struct bench *bench)
 {
     gordian_status status = GORDIAN_OK;
@@ -49,7 +41,10 @@ gordian_status bench_makespan(struct bench *bench)
         status = makespan_lp_rows(bench); /* no engine of ours: with all of them */
     if (status == GORDIAN_OK && bench_wants(bench, "relax"))
         status = makespan_relax_rows(bench);
+    const char *why = NULL;
     if (status == GORDIAN_OK && bench_wants(bench, "cuda"))
-        status = device_rows(bench);
+        status = engine_usable(&makespan_cuda.about, NULL, &why)
+                     ? makespan_cuda_rows(bench)
+                     : bench_skip(bench, "makespan/*/cuda", why);
     return status;
 }

@@ -28,22 +28,21 @@ static gordian_status open_relaxed(struct makespan_model **model, const struct r
     return model_open(model, &problem, NULL, error);
 }
 
-static gordian_status add_row(struct bench *bench, const struct relaxed_case *wanted,
-                              const struct makespan_result *result, double seconds)
+static gordian_status add_relaxed_row(struct bench *bench, const struct relaxed_case *wanted,
+                                      const struct makespan_result *result, double seconds)
 {
     struct bench_row row;
     if (result->exact) {
         row = bench_row("s", "makespan/%s-%u-4/relax", wanted->name, wanted->warps);
         row.value = seconds;
-        snprintf(row.note, sizeof row.note, "%u cycles; %.2f M states", result->lower,
-                 (double)result->states / 1e6);
+        bench_note(&row, "%u cycles; %.2f M states", result->lower, (double)result->states / 1e6);
     } else {
         row = bench_row("cycles", "makespan/%s-%u-4/relax", wanted->name, wanted->warps);
         row.value = result->upper;
         row.baseline = "lower end";
         row.baseline_value = result->lower;
-        snprintf(row.note, sizeof row.note, "%u to %u cycles, certain after %.1f s", result->lower,
-                 result->upper, seconds);
+        bench_note(&row, "%u to %u cycles, certain after %.1f s", result->lower, result->upper,
+                   seconds);
     }
     return bench_add(bench, &row);
 }
@@ -62,7 +61,7 @@ static gordian_status relax_case(struct bench *bench, const struct relaxed_case 
     gordian_status status = makespan_relax.run(model, &options, &result, bench->error);
     double seconds = (double)(clock_ns() - begin) / 1e9;
     if (status == GORDIAN_OK) {
-        status = add_row(bench, wanted, &result, seconds);
+        status = add_relaxed_row(bench, wanted, &result, seconds);
         makespan_result_free(&result);
     }
     model_close(model);

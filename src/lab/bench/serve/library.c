@@ -40,8 +40,7 @@ gordian_status library_run(void *context, double *ns, gordian_error *error)
         gordian_event event = next_event(library);
         status = gordian_client_send(library->client, &event, check, library, error);
     }
-    if (status == GORDIAN_OK)
-        status = gordian_client_drain(library->client, GORDIAN_FOREVER, error);
+    THEN(status, gordian_client_drain(library->client, GORDIAN_FOREVER, error));
     *ns = (double)(clock_ns() - start) / (double)library->operations;
     return status == GORDIAN_OK ? say_wrong(library, error) : status;
 }
@@ -55,8 +54,8 @@ gordian_status library_single(struct library *library, gordian_error *error)
     return say_wrong(library, error);
 }
 
-static gordian_status declare(struct library *library, gordian_allocator *memory,
-                              gordian_error *error)
+static gordian_status declare_by_library(struct library *library, gordian_allocator *memory,
+                                         gordian_error *error)
 {
     const struct serve_load *load = library->load;
     size_t count = load->process_count + load->resource_count;
@@ -70,8 +69,7 @@ static gordian_status declare(struct library *library, gordian_allocator *memory
         list[i] = (gordian_declaration){
             .name = names[i], .is_resource = resource, .units = resource ? 1 : 0};
     }
-    if (status == GORDIAN_OK)
-        status = gordian_client_declare(library->client, list, count, library->ids, error);
+    THEN(status, gordian_client_declare(library->client, list, count, library->ids, error));
     memory_free(memory, list);
     memory_free(memory, names);
     return status;
@@ -82,8 +80,8 @@ gordian_status library_open(struct library *library, struct bench *bench, const 
                             gordian_error *error)
 {
     *library = (struct library){.load = load, .operations = bench->options->quick ? 50000 : 400000};
-    gordian_status status = gordian_client_open(&library->client, uri, options, error);
-    return status == GORDIAN_OK ? declare(library, &bench->memory, error) : status;
+    TRY(gordian_client_open(&library->client, uri, options, error));
+    return declare_by_library(library, &bench->memory, error);
 }
 
 void library_close(struct library *library, struct bench *bench)
@@ -98,7 +96,7 @@ gordian_status library_stream(struct library *library, struct bench *bench)
     struct bench_side stream = {.context = library, .run = library_run};
     struct bench_effort effort = {1, 3, 15, bench->options->quick ? 1 : 5};
     bench_progress(bench, "serve: the client library");
-    TRY(bench_measure(bench, &stream, 1, &effort));
+    TRY(bench_measure(bench, &stream, 1, effort));
     struct bench_row row = bench_row("/s", "serve/library/stream");
     row.value = 1e9 / stream.median;
     row.p99 = 1e9 / stream.p99;

@@ -82,8 +82,8 @@ static gordian_status send_one(struct crowd *crowd, size_t which, gordian_error 
 {
     struct peer *peer = &crowd->peers[which];
     crowd->started[which] = clock_ns();
-    gordian_status status = peer_put(peer, 1, error);
-    return status == GORDIAN_OK ? talk_flush(&peer->talk, error) : status;
+    TRY(peer_put(peer, 1, error));
+    return talk_flush(&peer->talk, error);
 }
 
 /* `more`: how many are still to be sent; *finished counts those answered. */
@@ -93,8 +93,7 @@ static gordian_status serve_event(struct crowd *crowd, size_t which, size_t *mor
     size_t taken = 0;
     struct peer *peer = &crowd->peers[which];
     gordian_status status = talk_fill(&peer->talk, false, error);
-    if (status == GORDIAN_OK)
-        status = peer_take(peer, &taken, error);
+    THEN(status, peer_take(peer, &taken, error));
     if (status != GORDIAN_OK || taken == 0)
         return status;
     if (crowd->latency_count < crowd->latency_room)
@@ -107,8 +106,8 @@ static gordian_status serve_event(struct crowd *crowd, size_t which, size_t *mor
     return send_one(crowd, which, error);
 }
 
-static gordian_status run_crowd(struct crowd *crowd, size_t operations, double *seconds,
-                                gordian_error *error)
+static gordian_status run_clients(struct crowd *crowd, size_t operations, double *seconds,
+                                  gordian_error *error)
 {
     size_t more = operations - crowd->count, finished = 0;
     gordian_status status = GORDIAN_OK;
@@ -131,16 +130,15 @@ struct crowd_result {
     double rate, median, p99;
 };
 
-static gordian_status measure(struct bench *bench, const char *socket, bool redis,
-                              struct crowd_result *result)
+static gordian_status measure_clients(struct bench *bench, const char *socket, bool redis,
+                                      struct crowd_result *result)
 {
     struct crowd crowd;
     size_t operations = bench->options->quick ? 20000 : 200000;
     double seconds = 1;
     bench_progress(bench, "serve: %d clients at once%s", CLIENTS, redis ? ", redis" : "");
     gordian_status status = gather(&crowd, socket, redis, operations, bench->error);
-    if (status == GORDIAN_OK)
-        status = run_crowd(&crowd, operations, &seconds, bench->error);
+    THEN(status, run_clients(&crowd, operations, &seconds, bench->error));
     if (status == GORDIAN_OK)
         *result = (struct crowd_result){
             .rate = (double)operations / seconds,
@@ -169,11 +167,10 @@ gordian_status serve_many(struct bench *bench, const struct service_process *our
     struct crowd_result mine = {0}, theirs = {0};
     if (!may_open_enough())
         return bench_skip(bench, "serve/clients-1000", "too few descriptors (ulimit -n)");
-    gordian_status status = measure(bench, ours->socket, false, &mine);
+    gordian_status status = measure_clients(bench, ours->socket, false, &mine);
     if (status == GORDIAN_OK && redis)
-        status = measure(bench, redis->socket, true, &theirs);
-    if (status != GORDIAN_OK)
-        return status;
+        status = measure_clients(bench, redis->socket, true, &theirs);
+    TRY(status);
     struct bench_row rate = bench_row("/s", "serve/clients-%d/rate", CLIENTS);
     rate.value = mine.rate;
     struct bench_row latency = bench_row("us", "serve/clients-%d/latency", CLIENTS);
@@ -185,7 +182,7 @@ gordian_status serve_many(struct bench *bench, const struct service_process *our
         rate.ratio = mine.rate / theirs.rate;
         latency.baseline_value = theirs.median;
         latency.ratio = mine.median / theirs.median;
-        snprintf(latency.note, sizeof latency.note, "redis p99 %.0f us", theirs.p99);
+        bench_note(&latency, "redis p99 %.0f us", theirs.p99);
     }
     status = bench_add(bench, &rate);
     return status == GORDIAN_OK ? bench_add(bench, &latency) : status;

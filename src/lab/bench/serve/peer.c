@@ -26,8 +26,8 @@ struct maker {
     gordian_error *error;
 };
 
-static gordian_status feed(struct maker *maker, gordian_op op, uint32_t process, uint32_t resource,
-                           gordian_outcome *outcome)
+static gordian_status feed_load(struct maker *maker, gordian_op op, uint32_t process,
+                                uint32_t resource, gordian_outcome *outcome)
 {
     struct serve_load *load = maker->load;
     if (load->count == maker->room)
@@ -50,18 +50,18 @@ static gordian_status feed(struct maker *maker, gordian_op op, uint32_t process,
     return GORDIAN_OK;
 }
 
-static gordian_status give_back(struct maker *maker, uint32_t process)
+static gordian_status release_one(struct maker *maker, uint32_t process)
 {
     gordian_outcome outcome;
     unsigned which = (unsigned)random_below(&maker->random, maker->counts[process]);
     uint32_t resource = maker->held[process][which];
     maker->held[process][which] = maker->held[process][--maker->counts[process]];
-    return feed(maker, GORDIAN_OP_RELEASE, process, resource, &outcome);
+    return feed_load(maker, GORDIAN_OP_RELEASE, process, resource, &outcome);
 }
 
 /* One step of a random process; resources are asked for in ascending order, so that there is
  * waiting, but no deadlock. */
-static gordian_status step(struct maker *maker, bool winding_up)
+static gordian_status step_load(struct maker *maker, bool winding_up)
 {
     uint32_t process = (uint32_t)random_below(&maker->random, PROCESSES);
     unsigned count = maker->counts[process];
@@ -73,11 +73,11 @@ static gordian_status step(struct maker *maker, bool winding_up)
     bool asks = !winding_up && least < RESOURCES && count < HELD_MAX &&
                 (count == 0 || random_chance(&maker->random, 50));
     if (!asks)
-        return count ? give_back(maker, process) : GORDIAN_OK;
+        return count ? release_one(maker, process) : GORDIAN_OK;
     gordian_outcome outcome;
     uint32_t resource = least + (uint32_t)random_below(&maker->random, RESOURCES - least);
     maker->pending[process] = resource;
-    TRY(feed(maker, GORDIAN_OP_REQUEST, process, resource, &outcome));
+    TRY(feed_load(maker, GORDIAN_OP_REQUEST, process, resource, &outcome));
     if (outcome == GORDIAN_OUTCOME_GRANTED)
         maker->held[process][maker->counts[process]++] = resource;
     return GORDIAN_OK;
@@ -98,9 +98,9 @@ static gordian_status fill_load(struct maker *maker, size_t count)
     for (uint32_t q = 0; q < RESOURCES; q++)
         TRY(gordian_add_resource(maker->system, NULL, 1, NULL, maker->error));
     while (maker->load->count < count)
-        TRY(step(maker, false));
+        TRY(step_load(maker, false));
     while (!at_rest(maker))
-        TRY(step(maker, true));
+        TRY(step_load(maker, true));
     return GORDIAN_OK;
 }
 
@@ -117,8 +117,7 @@ gordian_status serve_load_make(struct serve_load *load, uint64_t seed, size_t co
     gordian_status status = load->events && load->expected && load->served
                                 ? gordian_open(&maker.system, NULL, error)
                                 : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = fill_load(&maker, count);
+    THEN(status, fill_load(&maker, count));
     gordian_close(maker.system);
     if (status != GORDIAN_OK)
         serve_load_free(load);
@@ -135,7 +134,7 @@ void serve_load_free(struct serve_load *load)
 
 /* ------------------------------------------------------------------ ours */
 
-static gordian_status next_frame(struct peer *peer, struct wire_frame *frame, gordian_error *error)
+static gordian_status next_answer(struct peer *peer, struct wire_frame *frame, gordian_error *error)
 {
     struct talk *talk = &peer->talk;
     size_t used;
@@ -157,7 +156,7 @@ static gordian_status next_frame(struct peer *peer, struct wire_frame *frame, go
 
 /* In the order of the load: ids are handed out one after the other, from a base that depends on who
  * was there before. */
-static gordian_status declare(struct peer *peer, gordian_error *error)
+static gordian_status declare_by_wire(struct peer *peer, gordian_error *error)
 {
     const struct serve_load *load = peer->load;
     size_t count = load->process_count + load->resource_count;
@@ -183,13 +182,13 @@ static gordian_status declare(struct peer *peer, gordian_error *error)
     return status;
 }
 
-static gordian_status take_ids(struct peer *peer, gordian_error *error)
+static gordian_status take_declared_ids(struct peer *peer, gordian_error *error)
 {
     const struct serve_load *load = peer->load;
     size_t count = load->process_count + load->resource_count;
     struct wire_frame frame;
     struct wire_list ids;
-    TRY(next_frame(peer, &frame, error));
+    TRY(next_answer(peer, &frame, error));
     if (!wire_get_declared(&frame, &ids) || ids.left != count)
         return fail(error, GORDIAN_STATUS_IO, "an unexpected answer to DECLARE");
     for (size_t i = 0; i < count; i++) {
@@ -218,14 +217,12 @@ static gordian_status greet(struct peer *peer, gordian_error *error)
     memcpy(to, WIRE_START, WIRE_START_SIZE);
     peer->talk.out_used += WIRE_START_SIZE;
     peer->talk.out_used += wire_put_hello(to + WIRE_START_SIZE, 200, &hello);
-    gordian_status status = declare(peer, error);
-    if (status == GORDIAN_OK)
-        status = talk_flush(&peer->talk, error);
-    if (status == GORDIAN_OK)
-        status = next_frame(peer, &frame, error);
+    gordian_status status = declare_by_wire(peer, error);
+    THEN(status, talk_flush(&peer->talk, error));
+    THEN(status, next_answer(peer, &frame, error));
     if (status == GORDIAN_OK && frame.kind != WIRE_WELCOME)
         status = fail(error, GORDIAN_STATUS_IO, "an unexpected answer to HELLO");
-    return status == GORDIAN_OK ? take_ids(peer, error) : status;
+    return status == GORDIAN_OK ? take_declared_ids(peer, error) : status;
 }
 
 static gordian_status put_events(struct peer *peer, size_t count, gordian_error *error)
@@ -275,7 +272,7 @@ static gordian_status check_result(struct peer *peer, struct wire_results *resul
     return GORDIAN_OK;
 }
 
-static gordian_status take_results(struct peer *peer, size_t *taken, gordian_error *error)
+static gordian_status take_event_results(struct peer *peer, size_t *taken, gordian_error *error)
 {
     struct talk *talk = &peer->talk;
     struct wire_frame frame;
@@ -287,7 +284,7 @@ static gordian_status take_results(struct peer *peer, size_t *taken, gordian_err
                      &frame, &used) == WIRE_WHOLE) {
         struct wire_results results;
         if (!wire_get_results(&frame, &results) || results.first != peer->taken + 1)
-            return next_frame(peer, &frame, error) != GORDIAN_OK
+            return next_answer(peer, &frame, error) != GORDIAN_OK
                        ? GORDIAN_STATUS_IO
                        : fail(error, GORDIAN_STATUS_IO, "an unexpected answer");
         uint32_t count = results.count;
@@ -305,7 +302,7 @@ static gordian_status take_results(struct peer *peer, size_t *taken, gordian_err
 #define VALUE_BYTES 20 /* as an event of ours */
 
 /* The value of an operation is its number, so that what is kept can be checked. */
-static size_t put_set(char *to, const char *tag, uint64_t number)
+static size_t write_redis_set(char *to, const char *tag, uint64_t number)
 {
     static const char head[] = "*3\r\n$3\r\nSET\r\n$24\r\n";
     char *at = to;
@@ -332,7 +329,7 @@ static gordian_status put_sets(struct peer *peer, size_t count, gordian_error *e
     if (!to)
         return fail_memory(error);
     for (size_t i = 0; i < count; i++)
-        to += put_set((char *)to, peer->tag, peer->number++);
+        to += write_redis_set((char *)to, peer->tag, peer->number++);
     peer->talk.out_used = (size_t)(to - peer->talk.out);
     return GORDIAN_OK;
 }
@@ -354,7 +351,7 @@ gordian_status peer_verify(struct peer *peer, gordian_error *error)
     if (!peer->redis || peer->number == 0)
         return GORDIAN_OK;
     char set[128], get[128], expected[64];
-    size_t length = put_set(set, peer->tag, peer->number - 1);
+    size_t length = write_redis_set(set, peer->tag, peer->number - 1);
     /* "*2 GET" with the same key; the value stands at the end. */
     int size = snprintf(get, sizeof get, "*2\r\n$3\r\nGET\r\n$24\r\n%.24s\r\n", set + 18);
     int wanted =
@@ -400,19 +397,17 @@ gordian_status peer_put(struct peer *peer, size_t count, gordian_error *error)
 
 gordian_status peer_take(struct peer *peer, size_t *taken, gordian_error *error)
 {
-    return peer->redis ? take_oks(peer, taken, error) : take_results(peer, taken, error);
+    return peer->redis ? take_oks(peer, taken, error) : take_event_results(peer, taken, error);
 }
 
 gordian_status peer_exchange(struct peer *peer, size_t count, gordian_error *error)
 {
     size_t taken = 0;
     gordian_status status = peer_put(peer, count, error);
-    if (status == GORDIAN_OK)
-        status = talk_flush(&peer->talk, error);
+    THEN(status, talk_flush(&peer->talk, error));
     while (status == GORDIAN_OK && count > 0) {
         status = talk_fill(&peer->talk, true, error);
-        if (status == GORDIAN_OK)
-            status = peer_take(peer, &taken, error);
+        THEN(status, peer_take(peer, &taken, error));
         count -= taken;
     }
     return status;

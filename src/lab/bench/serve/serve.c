@@ -60,18 +60,15 @@ static gordian_status add_rate(struct world *world, enum side which, size_t dept
         bench_row("/s", "serve/pipelined/%s/depth-%zu", side_names[which], depth);
     row.value = 1e9 / side->median;
     row.p99 = 1e9 / side->p99;
-    row.plot = "serve: operations a second, over the depth of the pipeline";
-    row.x = (double)depth;
-    snprintf(row.series, sizeof row.series, "%s", side_names[which]);
+    bench_curve(&row, "serve: operations a second, over the depth of the pipeline",
+                side_names[which], (double)depth);
     if (which != SIDE_REDIS && redis_ns > 0) {
         row.baseline = "redis";
         row.baseline_value = 1e9 / redis_ns;
         row.ratio = row.value / row.baseline_value;
     }
-    if ((which == SIDE_BATCH || which == SIDE_SINGLE) && redis_ns > 0 && depth >= 16) {
-        row.bar_kind = BAR_AT_LEAST;
-        row.bar = RATE_BAR;
-    }
+    if ((which == SIDE_BATCH || which == SIDE_SINGLE) && redis_ns > 0 && depth >= 16)
+        bench_bar(&row, BAR_AT_LEAST, RATE_BAR);
     return bench_add(world->bench, &row);
 }
 
@@ -95,7 +92,7 @@ static gordian_status measure_depth(struct world *world, size_t depth, enum side
     }
     bench_progress(bench, "serve: pipelined, depth %zu", depth);
     struct bench_effort effort = {1, 5, 61, bench->options->quick ? 1 : 5};
-    TRY(bench_measure(bench, sides, count, &effort));
+    TRY(bench_measure(bench, sides, count, effort));
     for (size_t i = 0; i < count; i++)
         if (which[i] == SIDE_REDIS)
             *redis_ns = sides[i].median;
@@ -125,8 +122,8 @@ struct latencies {
 };
 
 /* One at a time a message has one event anyway: in place of SIDE_SINGLE stands the library. */
-static gordian_status time_chunk(struct world *world, enum side side, struct latencies *latencies,
-                                 size_t count)
+static gordian_status time_side_chunk(struct world *world, enum side side,
+                                      struct latencies *latencies, size_t count)
 {
     gordian_error *error = world->bench->error;
     gordian_status status = GORDIAN_OK;
@@ -152,10 +149,8 @@ static gordian_status add_latency(struct world *world, enum side which, struct l
         row.baseline_value = redis_us;
         row.ratio = row.value / redis_us;
     }
-    if (which == SIDE_BATCH && redis_us > 0) {
-        row.bar_kind = BAR_AT_MOST;
-        row.bar = LATENCY_BAR;
-    }
+    if (which == SIDE_BATCH && redis_us > 0)
+        bench_bar(&row, BAR_AT_MOST, LATENCY_BAR);
     return bench_add(world->bench, &row);
 }
 
@@ -165,11 +160,11 @@ static gordian_status time_all(struct world *world, struct latencies *all, size_
     for (size_t round = 0; round < rounds; round++)
         for (int s = 0; s < SIDE_FULL; s++)
             if (world->open[s])
-                TRY(time_chunk(world, (enum side)s, &all[s], CHUNK));
-    return time_chunk(world, SIDE_FULL, &all[SIDE_FULL], rounds * 8);
+                TRY(time_side_chunk(world, (enum side)s, &all[s], CHUNK));
+    return time_side_chunk(world, SIDE_FULL, &all[SIDE_FULL], rounds * 8);
 }
 
-static gordian_status measure_latency(struct world *world)
+static gordian_status measure_latencies(struct world *world)
 {
     struct bench *bench = world->bench;
     struct latencies all[SIDE_COUNT] = {0}, warm_up[SIDE_COUNT] = {0};
@@ -182,10 +177,8 @@ static gordian_status measure_latency(struct world *world)
         if (!all[s].samples)
             status = fail_memory(bench->error);
     }
-    if (status == GORDIAN_OK)
-        status = time_all(world, warm_up, 2);
-    if (status == GORDIAN_OK)
-        status = time_all(world, all, rounds);
+    THEN(status, time_all(world, warm_up, 2));
+    THEN(status, time_all(world, all, rounds));
     double redis_us = status == GORDIAN_OK && all[SIDE_REDIS].count
                           ? bench_median(all[SIDE_REDIS].samples, all[SIDE_REDIS].count)
                           : 0;
@@ -224,11 +217,9 @@ static gordian_status start_all(struct world *world, gordian_error *error)
             if (status == GORDIAN_OK)
                 continue;
         }
-        if (status == GORDIAN_OK)
-            status = peer_open(&world->peers[s], world->services[service].socket, s == SIDE_REDIS,
-                               &world->load, side_names[s], error);
-        if (status != GORDIAN_OK)
-            return status;
+        THEN(status, peer_open(&world->peers[s], world->services[service].socket, s == SIDE_REDIS,
+                               &world->load, side_names[s], error));
+        TRY(status);
         world->open[s] = true;
         world->peers[s].one_a_frame = s == SIDE_SINGLE;
     }
@@ -237,7 +228,7 @@ static gordian_status start_all(struct world *world, gordian_error *error)
     return library_open(&world->library, bench, uri, NULL, &world->load, error);
 }
 
-static void stop_all(struct world *world)
+static void stop_services(struct world *world)
 {
     library_close(&world->library, world->bench);
     for (int s = 0; s < SIDE_COUNT; s++)
@@ -251,7 +242,7 @@ static void stop_all(struct world *world)
 static gordian_status measure_all(struct world *world)
 {
     struct bench *bench = world->bench;
-    TRY(measure_latency(world));
+    TRY(measure_latencies(world));
     TRY(measure_pipelined(world));
     TRY(library_stream(&world->library, bench));
     TRY(serve_tls(bench, &world->load));
@@ -267,8 +258,7 @@ gordian_status bench_serve(struct bench *bench)
         return serve_soak(bench);
     gordian_status status = serve_load_make(&world.load, bench->options->seed,
                                             bench->options->quick ? 20000 : 100000, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (bench->options->store) {
         status = serve_store(bench, bench->options->store, &world.load);
         serve_load_free(&world.load);
@@ -281,6 +271,6 @@ gordian_status bench_serve(struct bench *bench)
         status = bench_skip(bench, "serve/", error.message);
     else
         fail(bench->error, status, "%s", error.message);
-    stop_all(&world);
+    stop_services(&world);
     return status;
 }

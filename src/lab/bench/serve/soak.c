@@ -66,27 +66,24 @@ static gordian_status run_long(struct bench *bench, struct soak *soak)
     return status;
 }
 
-static gordian_status add_rows(struct bench *bench, const struct soak *soak)
+static gordian_status add_soak_rows(struct bench *bench, const struct soak *soak)
 {
     struct bench_row rate = bench_row("/s", "serve/soak-%u/rate", bench->options->soak);
     rate.value = soak->rate;
     rate.baseline = "asked";
     rate.baseline_value = soak->top * SHARE;
     rate.ratio = rate.value / rate.baseline_value;
-    rate.bar_kind = BAR_AT_LEAST;
-    rate.bar = RATE_BAR;
-    snprintf(rate.note, sizeof rate.note, "%.0f%% of the top rate, depth %d", SHARE * 100, DEPTH);
+    bench_bar(&rate, BAR_AT_LEAST, RATE_BAR);
+    bench_note(&rate, "%.0f%% of the top rate, depth %d", SHARE * 100, DEPTH);
     gordian_status status = bench_add(bench, &rate);
     struct bench_row memory = bench_row("MiB", "serve/soak-%u/memory", bench->options->soak);
     memory.value = (double)soak->memory_after / 1048576;
     memory.baseline = "early";
     memory.baseline_value = (double)soak->memory_before / 1048576;
     memory.ratio = memory.value / memory.baseline_value;
-    memory.bar_kind = BAR_AT_MOST;
-    memory.bar = GROWTH_BAR;
-    snprintf(memory.note, sizeof memory.note,
-             "resident at the end, and after the first tenth; at most %.1f MiB",
-             (double)soak->memory_most / 1048576);
+    bench_bar(&memory, BAR_AT_MOST, GROWTH_BAR);
+    bench_note(&memory, "resident at the end, and after the first tenth; at most %.1f MiB",
+               (double)soak->memory_most / 1048576);
     return status == GORDIAN_OK ? bench_add(bench, &memory) : status;
 }
 
@@ -100,19 +97,17 @@ gordian_status serve_soak(struct bench *bench)
     if (status != GORDIAN_OK)
         return fail(bench->error, status, "%s", error.message);
     status = serve_load_make(&soak.load, bench->options->seed, 100000, bench->error);
-    if (status == GORDIAN_OK)
-        status =
-            peer_open(&soak.peer, soak.service.socket, false, &soak.load, "soak", bench->error);
+    THEN(status,
+         peer_open(&soak.peer, soak.service.socket, false, &soak.load, "soak", bench->error));
     if (status == GORDIAN_OK) {
         bench_progress(bench, "serve: the top rate");
         double seconds =
             bench->options->soak / 10.0 < TOP_MOST ? bench->options->soak / 10.0 + 1 : TOP_MOST;
         status = find_top(&soak, seconds, bench->error);
-        if (status == GORDIAN_OK)
-            status = run_long(bench, &soak);
+        THEN(status, run_long(bench, &soak));
         peer_close(&soak.peer);
     }
     serve_stop(&soak.service);
     serve_load_free(&soak.load);
-    return status == GORDIAN_OK ? add_rows(bench, &soak) : status;
+    return status == GORDIAN_OK ? add_soak_rows(bench, &soak) : status;
 }

@@ -31,7 +31,7 @@ gordian_status serve_make_folder(struct service_process *process, gordian_error 
 }
 
 /* Ends with us, says what it has to say into a file. */
-static _Noreturn void become(const struct service_process *process, const char *const *words)
+static _Noreturn void exec_service(const struct service_process *process, const char *const *words)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_DFL);
@@ -55,7 +55,7 @@ static bool can_connect(const char *path)
 }
 
 /* The first line that the service left behind, for a message. */
-static void read_log(const struct service_process *process, char *text, size_t size)
+static void read_service_log(const struct service_process *process, char *text, size_t size)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/log", process->folder);
@@ -73,7 +73,7 @@ static gordian_status launch(struct service_process *process, const char *const 
     int status = 0;
     pid_t child = fork();
     if (child == 0)
-        become(process, words);
+        exec_service(process, words);
     if (child < 0) {
         serve_stop(process);
         return fail(error, GORDIAN_STATUS_IO, "cannot start %s: %s", words[0], strerror(errno));
@@ -85,7 +85,7 @@ static gordian_status launch(struct service_process *process, const char *const 
         if (waitpid(child, &status, WNOHANG) == child) {
             char text[200];
             process->pid = 0;
-            read_log(process, text, sizeof text);
+            read_service_log(process, text, sizeof text);
             serve_stop(process);
             bool missing =
                 WIFEXITED(status) && (WEXITSTATUS(status) == 127 || WEXITSTATUS(status) == 3);
@@ -101,8 +101,8 @@ static gordian_status launch(struct service_process *process, const char *const 
 gordian_status serve_start(struct service_process *process, const char *durability,
                            gordian_error *error)
 {
-    gordian_status status = serve_make_folder(process, error);
-    return status == GORDIAN_OK ? serve_start_with(process, durability, NULL, error) : status;
+    TRY(serve_make_folder(process, error));
+    return serve_start_with(process, durability, NULL, error);
 }
 
 gordian_status serve_start_with(struct service_process *process, const char *durability,
@@ -127,8 +127,7 @@ gordian_status serve_start_store(struct service_process *process, const char *st
         return fail(error, GORDIAN_STATUS_IO, "gordian was not found next to this program");
     if (!process->folder[0])
         status = serve_make_folder(process, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     const char *words[] = {
         self,   "serve",  "--socket", process->socket,   "--store", store,         "--store-schema",
         schema, "--http", "none",     "--store-commits", commits,   "--max-lease", "1h",

@@ -119,13 +119,11 @@ static gordian_status start_sides(struct store_world *world, gordian_error *erro
         bench_progress(world->bench, "serve: starting %s", names[side]);
         status = start_side(world, side, error);
         snprintf(uri, sizeof uri, "unix:%s", world->services[side].socket);
-        if (status == GORDIAN_OK)
-            status = peer_open(&world->peers[side], world->services[side].socket, false,
-                               world->load, names[side], error);
+        THEN(status, peer_open(&world->peers[side], world->services[side].socket, false,
+                               world->load, names[side], error));
         world->open[side] = status == GORDIAN_OK;
-        if (status == GORDIAN_OK)
-            status =
-                library_open(&world->streams[side], world->bench, uri, NULL, world->load, error);
+        THEN(status,
+             library_open(&world->streams[side], world->bench, uri, NULL, world->load, error));
         world->streams[side].operations = world->bench->options->quick ? 20000 : 100000;
     }
     return status;
@@ -151,7 +149,7 @@ static gordian_status measure_rates(struct store_world *world, const char *what,
         sides[i] = stream ? (struct bench_side){.context = &world->streams[i], .run = library_run}
                           : (struct bench_side){.context = &world->peers[i], .run = run_exchange};
     bench_progress(world->bench, "serve: %s", what);
-    TRY(bench_measure(world->bench, sides, SIDES, &effort));
+    TRY(bench_measure(world->bench, sides, SIDES, effort));
     for (int i = 0; i < SIDES; i++) {
         struct bench_row row = bench_row("/s", "serve/store/%s/%s", what, names[i]);
         row.value = 1e9 / sides[i].median;
@@ -162,10 +160,8 @@ static gordian_status measure_rates(struct store_world *world, const char *what,
             row.baseline_value = 1e9 / sides[SIDE_FULL].median;
             row.ratio = row.value / row.baseline_value;
         }
-        if (i == SIDE_SEVERAL) {
-            row.bar_kind = BAR_AT_LEAST;
-            row.bar = RATE_BAR;
-        }
+        if (i == SIDE_SEVERAL)
+            bench_bar(&row, BAR_AT_LEAST, RATE_BAR);
         TRY(bench_add(world->bench, &row));
     }
     return GORDIAN_OK;
@@ -185,7 +181,7 @@ static void stop_sides(struct store_world *world)
 
 /* ------------------------------------------------------------------ gaps */
 
-static gordian_status start_server(struct store_world *world, int which, gordian_error *error)
+static gordian_status start_store_server(struct store_world *world, int which, gordian_error *error)
 {
     char schema[64];
     return serve_start_store(&world->servers[which], world->store, schema_name(schema, "cluster"),
@@ -193,7 +189,7 @@ static gordian_status start_server(struct store_world *world, int which, gordian
 }
 
 /* Which of them leads; -1: none does. */
-static int find_leader(const struct store_world *world)
+static int find_leading_server(const struct store_world *world)
 {
     char sql[160], address[300], schema[64];
     snprintf(sql, sizeof sql, "SELECT address FROM %s.leader", schema_name(schema, "cluster"));
@@ -209,7 +205,7 @@ static gordian_status wait_for_leader(const struct store_world *world, int *lead
                                       gordian_error *error)
 {
     for (int tries = 0; tries < 3000; tries++) {
-        *leader = find_leader(world);
+        *leader = find_leading_server(world);
         if (*leader >= 0)
             return GORDIAN_OK;
         usleep(10000);
@@ -238,10 +234,8 @@ static gordian_status measure_gap(struct store_world *world, struct library *lib
     double before;
     int leader = -1;
     gordian_status status = wait_for_leader(world, &leader, error);
-    if (status == GORDIAN_OK)
-        status = longest_gap(library, &before, error);
-    if (status != GORDIAN_OK)
-        return status;
+    THEN(status, longest_gap(library, &before, error));
+    TRY(status);
     kill(world->servers[leader].pid, signal_number);
     /* Until another answers: who hands over goes on for a moment. */
     *ms = 0;
@@ -249,12 +243,12 @@ static gordian_status measure_gap(struct store_world *world, struct library *lib
         double gap;
         status = longest_gap(library, &gap, error);
         *ms = gap > *ms ? gap : *ms;
-        now = find_leader(world);
+        now = find_leading_server(world);
     }
     if (status == GORDIAN_OK && signal_number == SIGKILL) {
         waitpid(world->servers[leader].pid, NULL, 0);
         world->servers[leader].pid = 0;
-        status = start_server(world, leader, error);
+        status = start_store_server(world, leader, error);
     }
     return status;
 }
@@ -268,13 +262,11 @@ static gordian_status measure_gaps(struct store_world *world, struct library *li
     bench_progress(world->bench, "serve: without an answer, %s", what);
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = measure_gap(world, library, signal_number, &gaps[i], world->bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     struct bench_row row = bench_row("ms", "serve/store/gap/%s", what);
     row.value = bench_median(gaps, count);
     row.p99 = gaps[count - 1];
-    row.bar_kind = BAR_VALUE_AT_MOST;
-    row.bar = bar;
+    bench_bar(&row, BAR_VALUE_AT_MOST, bar);
     return bench_add(world->bench, &row);
 }
 
@@ -287,19 +279,16 @@ static gordian_status measure_cluster(struct store_world *world)
     gordian_client_options_init(&options);
     options.lease_ms = 60000;
     for (int i = 0; i < SERVERS && status == GORDIAN_OK; i++) {
-        status = start_server(world, i, world->bench->error);
+        status = start_store_server(world, i, world->bench->error);
         size_t used = strlen(uri);
         snprintf(uri + used, sizeof uri - used, "%sunix:%s", i ? "," : "",
                  world->servers[i].socket);
     }
     /* A client knows where they are for good: one that is killed comes back at its place. */
-    if (status == GORDIAN_OK)
-        status =
-            library_open(&library, world->bench, uri, &options, world->load, world->bench->error);
-    if (status == GORDIAN_OK)
-        status = measure_gaps(world, &library, "hand-over", SIGUSR2, HANDOVER_BAR);
-    if (status == GORDIAN_OK)
-        status = measure_gaps(world, &library, "kill", SIGKILL, KILL_BAR);
+    THEN(status,
+         library_open(&library, world->bench, uri, &options, world->load, world->bench->error));
+    THEN(status, measure_gaps(world, &library, "hand-over", SIGUSR2, HANDOVER_BAR));
+    THEN(status, measure_gaps(world, &library, "kill", SIGKILL, KILL_BAR));
     library_close(&library, world->bench);
     for (int i = 0; i < SERVERS; i++)
         serve_stop(&world->servers[i]);
@@ -311,10 +300,8 @@ gordian_status serve_store(struct bench *bench, const char *store, const struct 
 {
     struct store_world world = {.bench = bench, .store = store, .load = load};
     gordian_status status = start_sides(&world, bench->error);
-    if (status == GORDIAN_OK)
-        status = measure_rates(&world, "depth-1024", false);
-    if (status == GORDIAN_OK)
-        status = measure_rates(&world, "stream", true);
+    THEN(status, measure_rates(&world, "depth-1024", false));
+    THEN(status, measure_rates(&world, "stream", true));
     stop_sides(&world);
     return status == GORDIAN_OK ? measure_cluster(&world) : status;
 }

@@ -51,8 +51,8 @@ static gordian_status make_certificate(const char *folder, gordian_error *error)
 }
 
 /* The service's log says which port it got. */
-static gordian_status find_port(const struct service_process *service, unsigned *port,
-                                gordian_error *error)
+static gordian_status find_logged_port(const struct service_process *service, unsigned *port,
+                                       gordian_error *error)
 {
     char path[240], line[400];
     snprintf(path, sizeof path, "%s/log", service->folder);
@@ -73,8 +73,8 @@ static gordian_status find_port(const struct service_process *service, unsigned 
     return fail(error, GORDIAN_STATUS_IO, "the service does not say where it listens");
 }
 
-static gordian_status start(struct way *way, bool secure, struct bench *bench,
-                            const struct serve_load *load, gordian_error *error)
+static gordian_status start_way(struct way *way, bool secure, struct bench *bench,
+                                const struct serve_load *load, gordian_error *error)
 {
     const char *plain[] = {"--listen", "127.0.0.1:0", NULL};
     const char *with[] = {"--listen",  "127.0.0.1:0", "--tls-cert", "cert.pem",
@@ -84,17 +84,14 @@ static gordian_status start(struct way *way, bool secure, struct bench *bench,
     unsigned port = 0;
     gordian_client_options_init(&options);
     gordian_status status = serve_make_folder(&way->service, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     snprintf(authority, sizeof authority, "%s/cert.pem", way->service.folder);
     if (secure) {
         options.tls_ca = authority;
         status = make_certificate(way->service.folder, error);
     }
-    if (status == GORDIAN_OK)
-        status = serve_start_with(&way->service, "batch", secure ? with : plain, error);
-    if (status == GORDIAN_OK)
-        status = find_port(&way->service, &port, error);
+    THEN(status, serve_start_with(&way->service, "batch", secure ? with : plain, error));
+    THEN(status, find_logged_port(&way->service, &port, error));
     snprintf(uri, sizeof uri, "%s://127.0.0.1:%u", secure ? "tls" : "tcp", port);
     return status == GORDIAN_OK ? library_open(&way->library, bench, uri, &options, load, error)
                                 : status;
@@ -102,7 +99,7 @@ static gordian_status start(struct way *way, bool secure, struct bench *bench,
 
 /* ------------------------------------------------------------------ measuring */
 
-static gordian_status time_chunk(struct way *way, gordian_error *error)
+static gordian_status time_way_chunk(struct way *way, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < CHUNK && status == GORDIAN_OK; i++) {
@@ -114,7 +111,7 @@ static gordian_status time_chunk(struct way *way, gordian_error *error)
 }
 
 /* The first round warms up. */
-static gordian_status measure_latency(struct bench *bench, struct way *ways)
+static gordian_status measure_way_latency(struct bench *bench, struct way *ways)
 {
     size_t rounds = bench->options->quick ? 20 : 100;
     gordian_status status = GORDIAN_OK;
@@ -127,7 +124,7 @@ static gordian_status measure_latency(struct bench *bench, struct way *ways)
     }
     for (size_t round = 0; round <= rounds && status == GORDIAN_OK; round++)
         for (int w = 0; w < WAYS && status == GORDIAN_OK; w++)
-            status = time_chunk(&ways[w], bench->error);
+            status = time_way_chunk(&ways[w], bench->error);
     double tcp = 0;
     for (int w = 0; w < WAYS && status == GORDIAN_OK; w++) {
         struct bench_row row = bench_row("us", "serve/latency/library-%s", names[w]);
@@ -152,7 +149,7 @@ static gordian_status measure_stream(struct bench *bench, struct way *ways)
     bench_progress(bench, "serve: TCP and TLS, as fast as they go");
     for (int w = 0; w < WAYS; w++)
         sides[w] = (struct bench_side){.context = &ways[w].library, .run = library_run};
-    TRY(bench_measure(bench, sides, WAYS, &effort));
+    TRY(bench_measure(bench, sides, WAYS, effort));
     for (int w = 0; w < WAYS; w++) {
         struct bench_row row = bench_row("/s", "serve/library/stream-%s", names[w]);
         row.value = 1e9 / sides[w].median;
@@ -174,15 +171,14 @@ gordian_status serve_tls(struct bench *bench, const struct serve_load *load)
     gordian_status status = GORDIAN_OK;
     bench_progress(bench, "serve: starting TCP and TLS");
     for (int w = 0; w < WAYS && status == GORDIAN_OK; w++)
-        status = start(&ways[w], w == WAY_TLS, bench, load, &error);
+        status = start_way(&ways[w], w == WAY_TLS, bench, load, &error);
     if (status == GORDIAN_STATUS_UNAVAILABLE) {
         status = bench_skip(bench, "serve/*/*-tls", error.message);
     } else if (status != GORDIAN_OK) {
         fail(bench->error, status, "%s", error.message);
     } else {
-        status = measure_latency(bench, ways);
-        if (status == GORDIAN_OK)
-            status = measure_stream(bench, ways);
+        status = measure_way_latency(bench, ways);
+        THEN(status, measure_stream(bench, ways));
     }
     for (int w = 0; w < WAYS; w++) {
         library_close(&ways[w].library, bench);

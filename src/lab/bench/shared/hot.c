@@ -28,16 +28,14 @@ static gordian_status drive_ours(const struct hot *hot, double *ns, uint64_t *su
         shared_system(&system, true, hot->waiters, hot->waiters + 1, NULL, error);
     for (uint32_t p = 0; p < hot->waiters && status == GORDIAN_OK; p++) {
         status = gordian_request(system, p, p + 1, 1, &outcome, error);
-        if (status == GORDIAN_OK)
-            status = gordian_request(system, p, 0, 1, &outcome, error);
+        THEN(status, gordian_request(system, p, 0, 1, &outcome, error));
     }
     uint64_t start = work_ns();
     for (uint64_t turn = 0; turn < hot->turns && status == GORDIAN_OK; turn++) {
         uint32_t holder = (uint32_t)(turn % hot->waiters); /* first come, first served */
         status = gordian_release(system, holder, 0, 1, &outcome, error);
         *sum += outcome * turn;
-        if (status == GORDIAN_OK)
-            status = gordian_request(system, holder, 0, 1, &outcome, error);
+        THEN(status, gordian_request(system, holder, 0, 1, &outcome, error));
         *sum += outcome * turn;
     }
     *ns = (double)(work_ns() - start) / (double)hot->turns;
@@ -180,7 +178,7 @@ static gordian_status run_members(struct crowd *crowd, double *ns, gordian_error
     return status;
 }
 
-static gordian_status run_crowd(void *context, double *ns, gordian_error *error)
+static gordian_status run_hot_crowd(void *context, double *ns, gordian_error *error)
 {
     const struct hot *hot = context;
     struct crowd crowd = {.hot = hot};
@@ -189,8 +187,7 @@ static gordian_status run_crowd(void *context, double *ns, gordian_error *error)
         status = shared_system(&crowd.system, true, hot->waiters, hot->waiters + 1, NULL, error);
     else if (!(crowd.waits = waits_open(hot->waiters, hot->waiters + 1)))
         status = fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = run_members(&crowd, ns, error);
+    THEN(status, run_members(&crowd, ns, error));
     gordian_close(crowd.system);
     waits_close(crowd.waits);
     return status;
@@ -204,21 +201,19 @@ static gordian_status hot_row(struct bench *bench, uint32_t waiters, bool thread
     uint64_t turns = threads ? 20000 : 200000;
     struct hot ours = {waiters, quick ? turns / 4 : turns, true};
     struct hot theirs = {waiters, threads ? ours.turns : ours.turns / 10, false};
-    struct bench_side sides[] = {{.context = &ours, .run = threads ? run_crowd : drive},
-                                 {.context = &theirs, .run = threads ? run_crowd : drive}};
+    struct bench_side sides[] = {{.context = &ours, .run = threads ? run_hot_crowd : drive},
+                                 {.context = &theirs, .run = threads ? run_hot_crowd : drive}};
     struct bench_effort effort = {1, 3, 20, quick ? 1 : 6};
     bench_progress(bench, "a hot row, %u%s", waiters, threads ? " threads" : "");
-    TRY(bench_measure(bench, sides, 2, &effort));
+    TRY(bench_measure(bench, sides, 2, effort));
     struct bench_row row =
         bench_row("ns", "shared/hot-row/%u%s", waiters, threads ? "-threads" : "");
-    row.value = sides[0].median;
-    row.p99 = sides[0].p99;
-    row.baseline = "depth-first";
-    row.baseline_value = sides[1].median;
-    snprintf(row.note, sizeof row.note,
-             threads ? "a hand-over, %u threads that sleep until served"
-                     : "a hand-over, %u waiting, one thread for all",
-             waiters);
+    bench_fill(&row, &sides[0], 1);
+    bench_against(&row, "depth-first", &sides[1], 1);
+    bench_note(&row,
+               threads ? "a hand-over, %u threads that sleep until served"
+                       : "a hand-over, %u waiting, one thread for all",
+               waiters);
     return bench_add(bench, &row);
 }
 
@@ -228,7 +223,6 @@ gordian_status shared_hot_rows(struct bench *bench)
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++)
         status = hot_row(bench, sizes[i], false);
-    if (status == GORDIAN_OK)
-        status = hot_row(bench, 16, true);
+    THEN(status, hot_row(bench, 16, true));
     return status == GORDIAN_OK ? hot_row(bench, 256, true) : status;
 }

@@ -156,18 +156,15 @@ static gordian_status one_thread_row(struct bench *bench, uint64_t turns, bool b
                                  {.context = &plain, .run = run_disjoint}};
     struct bench_effort effort = {2, 7, 60, bench->options->quick ? 2 : 8};
     bench_progress(bench, "one thread, shared and not");
-    TRY(bench_measure(bench, sides, 2, &effort));
+    TRY(bench_measure(bench, sides, 2, effort));
     struct bench_row row = bench_row("ns", "shared/disjoint/1-thread%s", batches ? "-batches" : "");
-    row.value = sides[0].median;
-    row.p99 = sides[0].p99;
-    row.baseline = "unshared";
-    row.baseline_value = sides[1].median;
+    bench_fill(&row, &sides[0], 1);
+    bench_against(&row, "unshared", &sides[1], 1);
     row.bar_kind =
         batches ? BAR_NONE : BAR_AT_LEAST; /* an atomic operation costs more than such an event */
     row.bar = 0.77;
-    snprintf(row.note, sizeof row.note,
-             "an event; a process takes %d of its %d resources and gives them back%s", AT_ONCE, OWN,
-             batches ? ", in one batch" : "");
+    bench_note(&row, "an event; a process takes %d of its %d resources and gives them back%s",
+               AT_ONCE, OWN, batches ? ", in one batch" : "");
     return bench_add(bench, &row);
 }
 
@@ -179,15 +176,12 @@ static gordian_status many_threads_row(struct bench *bench, unsigned threads, ui
                                  {.context = &one, .run = run_disjoint}};
     struct bench_effort effort = {1, 5, 30, bench->options->quick ? 2 : 8};
     bench_progress(bench, "%u threads on resources of their own", threads);
-    TRY(bench_measure(bench, sides, 2, &effort));
+    TRY(bench_measure(bench, sides, 2, effort));
     struct bench_row row = bench_row("ns", "shared/disjoint/%u-threads", threads);
-    row.value = sides[0].median;
-    row.p99 = sides[0].p99;
-    row.baseline = "1 thread";
-    row.baseline_value = sides[1].median;
-    row.bar_kind = threads == 16 ? BAR_AT_LEAST : BAR_NONE;
-    row.bar = 10;
-    snprintf(row.note, sizeof row.note, "an event, all threads together");
+    bench_fill(&row, &sides[0], 1);
+    bench_against(&row, "1 thread", &sides[1], 1);
+    bench_bar(&row, threads == 16 ? BAR_AT_LEAST : BAR_NONE, 10);
+    bench_note(&row, "an event, all threads together");
     return bench_add(bench, &row);
 }
 
@@ -197,11 +191,9 @@ gordian_status shared_disjoint_rows(struct bench *bench)
     machine_describe(&machine);
     const uint64_t turns = bench->options->quick ? 50000 : 200000;
     gordian_status status = one_thread_row(bench, turns, false);
-    if (status == GORDIAN_OK)
-        status = one_thread_row(bench, turns, true);
+    THEN(status, one_thread_row(bench, turns, true));
     for (unsigned threads = 2; threads <= machine.cores && threads <= THREADS_MOST; threads *= 2)
-        if (status == GORDIAN_OK)
-            status = many_threads_row(bench, threads, turns);
+        THEN(status, many_threads_row(bench, threads, turns));
     return status;
 }
 
@@ -229,16 +221,14 @@ gordian_status shared_memory_row(struct bench *bench)
     struct bench_row row = bench_row("B", "shared/memory");
     bench_progress(bench, "memory");
     gordian_status status = peak_memory(true, processes, &row.value, bench->error);
-    if (status == GORDIAN_OK)
-        status = peak_memory(false, processes, &row.baseline_value, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    THEN(status, peak_memory(false, processes, &row.baseline_value, bench->error));
+    TRY(status);
     row.baseline = "unshared";
-    row.bar_kind = BAR_AT_LEAST;
-    row.bar = 1 / 1.2;
-    snprintf(row.note, sizeof row.note,
-             "bytes a process or resource at the peak; %u processes, ten resources each, half held",
-             processes);
+    bench_bar(&row, BAR_AT_LEAST, 1 / 1.2);
+    bench_note(
+        &row,
+        "bytes a process or resource at the peak; %u processes, ten resources each, half held",
+        processes);
     return bench_add(bench, &row);
 }
 
@@ -248,9 +238,7 @@ gordian_status bench_shared(struct bench *bench)
     if (!bench_wants(bench, "sparse"))
         return status;
     status = shared_disjoint_rows(bench);
-    if (status == GORDIAN_OK)
-        status = shared_hot_rows(bench);
-    if (status == GORDIAN_OK)
-        status = shared_memory_row(bench);
+    THEN(status, shared_hot_rows(bench));
+    THEN(status, shared_memory_row(bench));
     return status;
 }

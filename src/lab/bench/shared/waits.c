@@ -84,7 +84,7 @@ static bool leads_to(struct waits *waits, uint32_t from, uint32_t to)
     return false;
 }
 
-static bool add_edge(struct waits *waits, uint32_t process, uint32_t holder)
+static bool add_wait_edge(struct waits *waits, uint32_t process, uint32_t holder)
 {
     struct waiter *waiter = &waits->processes[process];
     if (waiter->edge_count == waiter->edge_room) {
@@ -98,7 +98,7 @@ static bool add_edge(struct waits *waits, uint32_t process, uint32_t holder)
     return closes;
 }
 
-static void join_queue(struct waits *waits, uint32_t process, uint32_t row)
+static void join_row_queue(struct waits *waits, uint32_t process, uint32_t row)
 {
     struct row *at = &waits->rows[row];
     waits->processes[process].row = row;
@@ -118,9 +118,9 @@ gordian_outcome waits_request(struct waits *waits, uint32_t process, uint32_t ro
     if (at->holder == GORDIAN_NONE) {
         at->holder = process;
     } else {
-        outcome = add_edge(waits, process, at->holder) ? GORDIAN_OUTCOME_DEADLOCK
-                                                       : GORDIAN_OUTCOME_BLOCKED;
-        join_queue(waits, process, row);
+        outcome = add_wait_edge(waits, process, at->holder) ? GORDIAN_OUTCOME_DEADLOCK
+                                                            : GORDIAN_OUTCOME_BLOCKED;
+        join_row_queue(waits, process, row);
     }
     pthread_mutex_unlock(&waits->lock);
     return outcome;
@@ -139,7 +139,7 @@ uint32_t waits_release(struct waits *waits, uint32_t process, uint32_t row)
         served->edge_count = 0;
         for (uint32_t p = at->head; p != GORDIAN_NONE; p = waits->processes[p].next) {
             waits->processes[p].edge_count = 0;
-            add_edge(waits, p, next);
+            add_wait_edge(waits, p, next);
         }
         pthread_cond_signal(&served->served);
     }

@@ -41,13 +41,12 @@ static int run_child(char *const *words, struct rusage *usage)
     return WEXITSTATUS(status);
 }
 
-static gordian_status add_row(struct bench *bench, const char *ranks, const char *what,
-                              const char *unit, double value, double most)
+static gordian_status add_collectives_row(struct bench *bench, const char *ranks, const char *what,
+                                          const char *unit, double value, double most)
 {
     struct bench_row row = bench_row(unit, "collectives/%s-ranks/%s", ranks, what);
     row.value = value;
-    row.bar_kind = bench->options->quick ? BAR_NONE : BAR_VALUE_AT_MOST;
-    row.bar = most;
+    bench_bar(&row, bench->options->quick ? BAR_NONE : BAR_VALUE_AT_MOST, most);
     return bench_add(bench, &row);
 }
 
@@ -72,11 +71,9 @@ static gordian_status measure_verdict(struct bench *bench, char *gordian, char *
     if (code != 1) /* somebody is to blame */
         return fail(bench->error, GORDIAN_STATUS_INPUT, "the fault was not found (status %d)",
                     code);
-    gordian_status status = add_row(bench, ranks, "time", "s", seconds, SECONDS);
-    if (status == GORDIAN_OK)
-        status =
-            add_row(bench, ranks, "memory", "GB", (double)usage.ru_maxrss * 1024 / 1e9, GIGABYTES);
-    return status;
+    TRY(add_collectives_row(bench, ranks, "time", "s", seconds, SECONDS));
+    return add_collectives_row(bench, ranks, "memory", "GB", (double)usage.ru_maxrss * 1024 / 1e9,
+                               GIGABYTES);
 }
 
 gordian_status bench_collectives(struct bench *bench)
@@ -85,8 +82,7 @@ gordian_status bench_collectives(struct bench *bench)
     if (!child_gordian(gordian, sizeof gordian))
         return bench_skip(bench, "collectives/", "gordian was not found next to this program");
     gordian_status status = temporary_folder("gc", folder, sizeof folder, bench->error);
-    if (status == GORDIAN_OK)
-        status = measure_verdict(bench, gordian, folder);
+    THEN(status, measure_verdict(bench, gordian, folder));
     temporary_remove(folder);
     return status;
 }

@@ -33,7 +33,7 @@ static uint64_t now(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static void *take_both(void *mine)
+static void *take_both_mutexes(void *mine)
 {
     pthread_mutex_t *other = mine == &first ? &second : &first;
     pthread_mutex_lock(mine);
@@ -77,7 +77,7 @@ static bool sleeps(int thread)
 }
 
 /* Starts it, and waits until it waits. */
-static void start(void *(*run)(void *), void *argument)
+static void start_hanging(void *(*run)(void *), void *argument)
 {
     pthread_t thread;
     atomic_store(&last, 0);
@@ -87,7 +87,7 @@ static void start(void *(*run)(void *), void *argument)
     }
 }
 
-static void await_sleep(void)
+static void await_sleeping_thread(void)
 {
     while (!atomic_load(&last) || !sleeps(atomic_load(&last)))
         usleep(100);
@@ -102,14 +102,14 @@ int main(int argc, char **argv)
     }
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     pthread_barrier_init(&both, NULL, 2);
-    start(take_both, &first);
-    start(take_both, &second);
-    await_sleep();
+    start_hanging(take_both_mutexes, &first);
+    start_hanging(take_both_mutexes, &second);
+    await_sleeping_thread();
     for (int i = 2; i < threads; i++) {
-        start(come_behind, NULL);
-        await_sleep();
+        start_hanging(come_behind, NULL);
+        await_sleeping_thread();
     }
-    start(pulse, NULL);
+    start_hanging(pulse, NULL);
     puts("ready");
     fflush(stdout);
     for (int c; (c = getchar()) != EOF;)

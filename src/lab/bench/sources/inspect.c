@@ -96,7 +96,7 @@ static double take_pause(struct target *target)
 
 /* ------------------------------------------------------------------ looking at it */
 
-static gordian_status look_at(void *context, double *ns, gordian_error *error)
+static gordian_status look_at_target(void *context, double *ns, gordian_error *error)
 {
     static char text[1 << 20];
     struct looker *looker = context;
@@ -114,19 +114,19 @@ static gordian_status look_at(void *context, double *ns, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static gordian_status add_row(struct bench *bench, unsigned threads, const char *what, double ours,
-                              double theirs, const char *note)
+static gordian_status add_inspect_row(struct bench *bench, unsigned threads, const char *what,
+                                      double ours, double theirs, const char *note)
 {
     struct bench_row row = bench_row("ms", "inspect/threads-%u/%s", threads, what);
     row.value = ours / 1e6;
     row.baseline = theirs > 0 ? "gdb" : NULL;
     row.baseline_value = theirs / 1e6;
-    snprintf(row.note, sizeof row.note, "%s", note);
+    bench_note(&row, "%s", note);
     return bench_add(bench, &row);
 }
 
-static gordian_status measure(struct bench *bench, const char *gordian, const char *program,
-                              unsigned threads, bool gdb)
+static gordian_status measure_target(struct bench *bench, const char *gordian, const char *program,
+                                     unsigned threads, bool gdb)
 {
     char pid[12];
     struct target target;
@@ -135,25 +135,22 @@ static gordian_status measure(struct bench *bench, const char *gordian, const ch
                                   NULL};
     struct looker lookers[2] = {{&target, ours, 1, "deadlock, proved", {0}, 0},
                                 {&target, theirs, 0, "take_both", {0}, 0}};
-    struct bench_side sides[2] = {{.context = &lookers[0], .run = look_at},
-                                  {.context = &lookers[1], .run = look_at}};
+    struct bench_side sides[2] = {{.context = &lookers[0], .run = look_at_target},
+                                  {.context = &lookers[1], .run = look_at_target}};
     struct bench_effort effort = {1, 3, SAMPLES_MOST, bench->options->quick ? 2 : 15};
     bench_progress(bench, "inspect: %u threads", threads);
-    gordian_status status = open_target(&target, program, threads, bench->error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(open_target(&target, program, threads, bench->error));
     snprintf(pid, sizeof pid, "%d", (int)target.pid);
-    status = bench_measure(bench, sides, gdb ? 2 : 1, &effort);
+    gordian_status status = bench_measure(bench, sides, gdb ? 2 : 1, effort);
     close_target(&target);
-    if (status == GORDIAN_OK)
-        status = add_row(bench, threads, "answer", sides[0].median, gdb ? sides[1].median : 0,
-                         "to the deadlock's name; gdb: to every thread's stack");
+    THEN(status,
+         add_inspect_row(bench, threads, "answer", sides[0].median, gdb ? sides[1].median : 0,
+                         "to the deadlock's name; gdb: to every thread's stack"));
     double pauses[2] = {0};
     for (int i = 0; i < 1 + gdb && status == GORDIAN_OK; i++)
         pauses[i] = bench_median(lookers[i].pauses, lookers[i].pause_count);
-    if (status == GORDIAN_OK)
-        status = add_row(bench, threads, "pause", pauses[0], pauses[1],
-                         "the longest of a thread that looks at the clock every 0.1 ms");
+    THEN(status, add_inspect_row(bench, threads, "pause", pauses[0], pauses[1],
+                                 "the longest of a thread that looks at the clock every 0.1 ms"));
     return status;
 }
 
@@ -162,12 +159,12 @@ gordian_status bench_inspect(struct bench *bench)
     static const unsigned sizes[] = {3, 100, 1000};
     char gordian[PATH_MAX], program[PATH_MAX];
     bool gdb = child_in_path("gdb");
-    gordian_status status = GORDIAN_OK;
-    if (!child_gordian(gordian, sizeof gordian) || !child_beside("hung", program, sizeof program))
+    if (!child_gordian(gordian, sizeof gordian) ||
+        !child_beside("src/lab/bench/hung", program, sizeof program))
         return bench_skip(bench, "inspect/", "the program that hangs was not built beside gordian");
     if (!gdb && bench_skip(bench, "inspect/*/gdb", "gdb is not installed") != GORDIAN_OK)
         return GORDIAN_STATUS_IO;
-    for (size_t i = 0; i < (bench->options->quick ? 2 : 3) && status == GORDIAN_OK; i++)
-        status = measure(bench, gordian, program, sizes[i], gdb);
-    return status;
+    for (size_t i = 0; i < (bench->options->quick ? 2 : 3); i++)
+        TRY(measure_target(bench, gordian, program, sizes[i], gdb));
+    return GORDIAN_OK;
 }

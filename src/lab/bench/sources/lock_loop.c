@@ -24,7 +24,7 @@ static pthread_barrier_t together;
 static volatile uint64_t counter;
 static uint64_t pairs;
 
-static uint64_t now(clockid_t clock)
+static uint64_t loop_ns(clockid_t clock)
 {
     struct timespec time;
     clock_gettime(clock, &time);
@@ -77,16 +77,16 @@ static uint64_t contended(unsigned threads)
         if (pthread_create(&list[i], NULL, contender, NULL) != 0)
             exit(3);
     pthread_barrier_wait(&together);
-    uint64_t start = now(CLOCK_MONOTONIC);
+    uint64_t start = loop_ns(CLOCK_MONOTONIC);
     for (unsigned i = 0; i < threads; i++)
         pthread_join(list[i], NULL);
-    return now(CLOCK_MONOTONIC) - start;
+    return loop_ns(CLOCK_MONOTONIC) - start;
 }
 
 static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
 static unsigned turn; /* whose: 0 or 1 */
 
-static void take_turns(unsigned own)
+static void take_turns_at_condition(unsigned own)
 {
     for (uint64_t i = 0; i < pairs; i++) {
         pthread_mutex_lock(&first);
@@ -101,7 +101,7 @@ static void take_turns(unsigned own)
 
 static void *partner(void *unused)
 {
-    take_turns(1);
+    take_turns_at_condition(1);
     return unused;
 }
 
@@ -109,12 +109,12 @@ static void *partner(void *unused)
 static uint64_t condition_round(void)
 {
     pthread_t other;
-    uint64_t start = now(CLOCK_MONOTONIC);
+    uint64_t start = loop_ns(CLOCK_MONOTONIC);
     if (pthread_create(&other, NULL, partner, NULL) != 0)
         exit(3);
-    take_turns(0);
+    take_turns_at_condition(0);
     pthread_join(other, NULL);
-    return now(CLOCK_MONOTONIC) - start;
+    return loop_ns(CLOCK_MONOTONIC) - start;
 }
 
 static void *bystander(void *unused)
@@ -135,9 +135,9 @@ static uint64_t alone(void (*loop)(void))
     loop(); /* warm */
     counter = 0;
     pairs = wanted;
-    uint64_t start = now(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t start = loop_ns(CLOCK_THREAD_CPUTIME_ID);
     loop();
-    return now(CLOCK_THREAD_CPUTIME_ID) - start;
+    return loop_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 
 int main(int argc, char **argv)

@@ -33,7 +33,7 @@ struct job {
 };
 
 /* Root, in a container, with more ranks than cores: fine for a measurement. */
-static void set_environment(void)
+static void set_mpi_environment(void)
 {
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
@@ -42,12 +42,12 @@ static void set_environment(void)
     setenv("HWLOC_COMPONENTS", "-gl", 0);
 }
 
-static _Noreturn void become(const struct job *job, int out)
+static _Noreturn void exec_mpirun(const struct job *job, int out)
 {
     const char *words[10] = {NULL};
     size_t count = 0;
     dup2(out, STDOUT_FILENO);
-    set_environment();
+    set_mpi_environment();
     if (job->watched) {
         words[count++] = job->gordian;
         words[count++] = "run";
@@ -64,16 +64,11 @@ static _Noreturn void become(const struct job *job, int out)
 
 /* ------------------------------------------------------------------ the program */
 
-static void order_path(const struct job *job, int rank, char *path, size_t size)
-{
-    snprintf(path, size, "%s/%d", job->folder, rank);
-}
-
 static bool make_pipes(struct job *job)
 {
     char path[sizeof job->folder + 8];
     for (int rank = 0; rank < RANKS; rank++) {
-        order_path(job, rank, path, sizeof path);
+        snprintf(path, sizeof path, "%s/%d", job->folder, rank);
         if (mkfifo(path, 0600) != 0)
             return false;
         /* For reading, too: so that it opens before anybody reads. */
@@ -92,7 +87,7 @@ static gordian_status start_job(struct job *job, gordian_error *error)
         return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
     job->child = fork();
     if (job->child == 0)
-        become(job, pipes[1]);
+        exec_mpirun(job, pipes[1]);
     close(pipes[1]);
     job->out = fdopen(pipes[0], "r");
     if (!job->out)
@@ -103,7 +98,7 @@ static gordian_status start_job(struct job *job, gordian_error *error)
 }
 
 /* The ranks end with their pipes. */
-static void end_job(struct job *job)
+static void end_mpi_job(struct job *job)
 {
     for (int rank = 0; rank < RANKS; rank++)
         if (job->orders[rank] >= 0)
@@ -116,7 +111,7 @@ static void end_job(struct job *job)
 }
 
 /* A batch; the program's own figure: nanoseconds a round. */
-static gordian_status run_job(void *context, double *ns, gordian_error *error)
+static gordian_status run_mpi_job(void *context, double *ns, gordian_error *error)
 {
     const struct job *job = context;
     const int rounds = ROUNDS;
@@ -134,24 +129,16 @@ static gordian_status run_job(void *context, double *ns, gordian_error *error)
 
 /* ------------------------------------------------------------------ the measurement */
 
-static bool find_program(char *gordian, char *program, size_t size)
-{
-    return child_gordian(gordian, size) && child_beside("ping_pong", program, size);
-}
-
-static gordian_status add_row(struct bench *bench, const char *name, const struct bench_side *side,
-                              const struct bench_side *native)
+static gordian_status add_messages_row(struct bench *bench, const char *name,
+                                       const struct bench_side *side,
+                                       const struct bench_side *native)
 {
     struct bench_row row = bench_row("ns", "mpi/ping-pong/%s", name);
-    row.value = side->median;
-    row.p99 = side->p99;
-    row.baseline = side == native ? NULL : "native";
-    row.baseline_value = native->median;
+    bench_fill(&row, side, 1);
+    bench_against(&row, side == native ? NULL : "native", native, 1);
     row.ratio = side->median / native->median;
-    if (side != native) {
-        row.bar_kind = BAR_AT_MOST;
-        row.bar = RATIO_MOST;
-    }
+    if (side != native)
+        bench_bar(&row, BAR_AT_MOST, RATIO_MOST);
     return bench_add(bench, &row);
 }
 
@@ -159,29 +146,27 @@ static gordian_status measure_jobs(struct bench *bench, struct job *native, stru
 {
     /* What is played again at the end is written down first: the warm-up is longer than that. */
     struct bench_effort effort = {16, 25, 2001, bench->options->quick ? 4 : 20};
-    struct bench_side sides[] = {{.context = native, .run = run_job},
-                                 {.context = watched, .run = run_job}};
-    gordian_status status = start_job(native, bench->error);
-    if (status == GORDIAN_OK)
-        status = start_job(watched, bench->error);
-    if (status == GORDIAN_OK)
-        status = bench_measure(bench, sides, 2, &effort);
-    if (status == GORDIAN_OK)
-        status = add_row(bench, "native", &sides[0], &sides[0]);
-    return status == GORDIAN_OK ? add_row(bench, "run", &sides[1], &sides[0]) : status;
+    struct bench_side sides[] = {{.context = native, .run = run_mpi_job},
+                                 {.context = watched, .run = run_mpi_job}};
+    TRY(start_job(native, bench->error));
+    TRY(start_job(watched, bench->error));
+    TRY(bench_measure(bench, sides, 2, effort));
+    TRY(add_messages_row(bench, "native", &sides[0], &sides[0]));
+    return add_messages_row(bench, "run", &sides[1], &sides[0]);
 }
 
 gordian_status bench_of_messages(struct bench *bench)
 {
     char gordian[PATH_MAX], program[PATH_MAX + 32];
-    if (!find_program(gordian, program, sizeof gordian))
+    if (!child_gordian(gordian, sizeof gordian) ||
+        !child_beside("src/lab/bench/ping_pong", program, sizeof gordian))
         return bench_skip(bench, "mpi/", "built without an MPI");
     struct job native = {.gordian = gordian, .program = program, .orders = {-1, -1}};
     struct job watched = native;
     watched.watched = true;
     bench_progress(bench, "mpi: 8 bytes to and fro");
     gordian_status status = measure_jobs(bench, &native, &watched);
-    end_job(&native);
-    end_job(&watched);
+    end_mpi_job(&native);
+    end_mpi_job(&watched);
     return status;
 }

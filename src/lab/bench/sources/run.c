@@ -47,7 +47,7 @@ struct job {
 
 /* ------------------------------------------------------------------ children */
 
-static _Noreturn void become(const struct job *job, int out)
+static _Noreturn void exec_tool(const struct job *job, int out)
 {
     const struct files *files = job->files;
     char *loop = (char *)(uintptr_t)files->loop;
@@ -86,7 +86,7 @@ static _Noreturn void become(const struct job *job, int out)
     _exit(127);
 }
 
-static size_t read_line(int fd, char *text, size_t size)
+static size_t read_figure(int fd, char *text, size_t size)
 {
     size_t used = 0;
     while (used < size - 1) {
@@ -102,7 +102,7 @@ static size_t read_line(int fd, char *text, size_t size)
 }
 
 /* The child's own figure: nanoseconds a pair. */
-static gordian_status run_job(void *context, double *ns, gordian_error *error)
+static gordian_status run_tool_job(void *context, double *ns, gordian_error *error)
 {
     const struct job *job = context;
     int pipes[2], status = 0;
@@ -111,9 +111,9 @@ static gordian_status run_job(void *context, double *ns, gordian_error *error)
         return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
     pid_t child = fork();
     if (child == 0)
-        become(job, pipes[1]);
+        exec_tool(job, pipes[1]);
     close(pipes[1]);
-    size_t length = child > 0 ? read_line(pipes[0], text, sizeof text) : 0;
+    size_t length = child > 0 ? read_figure(pipes[0], text, sizeof text) : 0;
     close(pipes[0]);
     if (child < 0 || waitpid(child, &status, 0) < 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot measure: %s", strerror(errno));
@@ -154,20 +154,17 @@ struct plan {
     double bar, bar_without; /* against native; 0: none */
 };
 
-static gordian_status add_row(struct bench *bench, const struct plan *plan, enum tool tool,
-                              const struct bench_side *side, double native)
+static gordian_status add_tool_row(struct bench *bench, const struct plan *plan, enum tool tool,
+                                   const struct bench_side *side, double native)
 {
     struct bench_row row = bench_row("ns", "run/%s/%s", plan->what, tool_names[tool]);
-    row.value = side->median;
-    row.p99 = side->p99;
+    bench_fill(&row, side, 1);
     row.baseline = tool == TOOL_NATIVE ? NULL : "native";
     row.baseline_value = native;
     row.ratio = side->median / native;
     double bar = tool == TOOL_SITES ? plan->bar : tool == TOOL_NO_SITES ? plan->bar_without : 0;
-    if (bar > 0) {
-        row.bar_kind = BAR_AT_MOST;
-        row.bar = bar;
-    }
+    if (bar > 0)
+        bench_bar(&row, BAR_AT_MOST, bar);
     return bench_add(bench, &row);
 }
 
@@ -176,15 +173,15 @@ static gordian_status measure_helgrind(struct bench *bench, const struct files *
                                        const struct plan *plan, double native)
 {
     struct job job = job_for(files, TOOL_HELGRIND, plan->what, plan->helgrind_pairs, plan->threads);
-    struct bench_side side = {.context = &job, .run = run_job};
+    struct bench_side side = {.context = &job, .run = run_tool_job};
     struct bench_effort effort = {0, 1, 3, bench->options->quick ? 1 : 10};
     bench_progress(bench, "run: %s under helgrind", plan->what);
-    gordian_status status = bench_measure(bench, &side, 1, &effort);
-    return status == GORDIAN_OK ? add_row(bench, plan, TOOL_HELGRIND, &side, native) : status;
+    TRY(bench_measure(bench, &side, 1, effort));
+    return add_tool_row(bench, plan, TOOL_HELGRIND, &side, native);
 }
 
-static gordian_status measure(struct bench *bench, const struct files *files,
-                              const struct plan *plan)
+static gordian_status measure_plan(struct bench *bench, const struct files *files,
+                                   const struct plan *plan)
 {
     struct job jobs[TOOL_HELGRIND];
     struct bench_side sides[TOOL_HELGRIND];
@@ -196,12 +193,12 @@ static gordian_status measure(struct bench *bench, const struct files *files,
         uint64_t pairs = plan->pairs / (bench->options->quick && plan->threads == 1 ? 4 : 1);
         jobs[i] = job_for(files, (enum tool)i, plan->what, pairs / (i == TOOL_TSAN ? 8 : 1),
                           plan->threads);
-        sides[i] = (struct bench_side){.context = &jobs[i], .run = run_job};
+        sides[i] = (struct bench_side){.context = &jobs[i], .run = run_tool_job};
     }
-    gordian_status status = bench_measure(bench, sides, count, &effort);
+    gordian_status status = bench_measure(bench, sides, count, effort);
     double native = status == GORDIAN_OK ? sides[TOOL_NATIVE].median : 1;
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = add_row(bench, plan, (enum tool)i, &sides[i], native);
+        status = add_tool_row(bench, plan, (enum tool)i, &sides[i], native);
     if (status == GORDIAN_OK && files->helgrind)
         status = measure_helgrind(bench, files, plan, native);
     return status;
@@ -223,7 +220,7 @@ gordian_status bench_of_run(struct bench *bench)
         bench_skip(bench, "run/*/helgrind", "valgrind is not installed") != GORDIAN_OK)
         return GORDIAN_STATUS_IO;
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
-        TRY(measure(bench, &files, &plans[i]));
+        TRY(measure_plan(bench, &files, &plans[i]));
 
     return GORDIAN_OK;
 }

@@ -141,11 +141,9 @@ static gordian_status try_load(struct bench *bench, const char *gordian, const c
     row.baseline = "not watched";
     row.baseline_value = bench_median(trial.without, trial.without_count);
     row.ratio = ratio;
-    row.bar_kind = BAR_AT_MOST;
-    row.bar = 1.01;
-    snprintf(row.note, sizeof row.note,
-             "medians of %zu pairs of %s s each; the ratio is the pairs'", trial.with_count,
-             seconds);
+    bench_bar(&row, BAR_AT_MOST, 1.01);
+    bench_note(&row, "medians of %zu pairs of %s s each; the ratio is the pairs'", trial.with_count,
+               seconds);
     return bench_add(bench, &row);
 }
 

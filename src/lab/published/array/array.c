@@ -1,6 +1,7 @@
 /* LFVector and sub-arrays from the host. */
 #include "lab/published/array/array.h"
 
+#include "foundation/base/error.h"
 #include "foundation/gpu/device.h"
 #include "lab/published/kernels/array_kinds.h"
 
@@ -28,11 +29,6 @@ struct published_array {
 
 /* ---- sizes */
 
-static uint32_t first_shift(enum published_array_kind kind)
-{
-    return kind == PUBLISHED_ARRAY_LFVECTOR ? LFVECTOR_SHIFT : SUBARRAYS_SHIFT;
-}
-
 static uint64_t elements_of(uint32_t buckets, uint32_t shift)
 {
     return ((UINT64_C(1) << buckets) - 1) << shift;
@@ -42,7 +38,8 @@ static uint64_t elements_of(uint32_t buckets, uint32_t shift)
  * empty but for one element. */
 uint64_t published_array_needs(const struct published_array_options *options, uint64_t elements)
 {
-    uint32_t shift = first_shift(options->kind), buckets = 0;
+    uint32_t buckets = 0;
+    uint32_t shift = options->kind == PUBLISHED_ARRAY_LFVECTOR ? LFVECTOR_SHIFT : SUBARRAYS_SHIFT;
     if (options->kind == PUBLISHED_ARRAY_SUBARRAYS)
         return (2 * elements + ((uint64_t)options->blocks << shift)) * options->element;
     while (elements_of(buckets, shift) < elements)
@@ -66,9 +63,8 @@ static gordian_status write_lfvector_heap(struct published_array *array, gordian
                                  .owners = array->tables,
                                  .starts = array->tables + PIECES_MOST * sizeof(uint64_t),
                                  .most = PIECES_MOST};
-    gordian_status status = gpu_zero(array->gpu, array->tables, bytes, error);
-    return status != GORDIAN_OK ? status
-                                : gpu_write(array->gpu, array->heap, &heap, sizeof heap, error);
+    TRY(gpu_zero(array->gpu, array->tables, bytes, error));
+    return gpu_write(array->gpu, array->heap, &heap, sizeof heap, error);
 }
 
 static gordian_status write_subarrays_heap(struct published_array *array, gordian_error *error)
@@ -103,33 +99,30 @@ static gordian_status open_heap(struct published_array *array,
     uint64_t most =
         options->heap_most > options->heap_bytes ? options->heap_most : options->heap_bytes;
     gordian_status status = gpu_range_create(&array->range, gpu, most ? most : 1, error);
-    if (status == GORDIAN_OK)
-        status = gpu_range_grow(array->range, options->heap_bytes, error);
+    THEN(status, gpu_range_grow(array->range, options->heap_bytes, error));
     array->heap_bytes = options->heap_bytes;
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(gpu, &array->heap, sizeof(struct lfvector_heap), error);
+    THEN(status, gpu_alloc(gpu, &array->heap, sizeof(struct lfvector_heap), error));
     if (status == GORDIAN_OK && array->kind == PUBLISHED_ARRAY_LFVECTOR)
         status = gpu_alloc(gpu, &array->tables, (2 * PIECES_MOST + 1) * sizeof(uint64_t), error);
     return status != GORDIAN_OK ? status : write_heap(array, error);
 }
 
-static gordian_status open_array(struct published_array *array,
-                                 const struct published_array_options *options,
-                                 gordian_error *error)
+static gordian_status open_array_layout(struct published_array *array,
+                                        const struct published_array_options *options,
+                                        gordian_error *error)
 {
     gordian_status status = gpu_alloc(array->gpu, &array->control, control_bytes(array), error);
     if (status == GORDIAN_OK && array->kind == PUBLISHED_ARRAY_SUBARRAYS)
         status = gpu_alloc(array->gpu, &array->starts,
                            ((size_t)array->blocks + 1) * sizeof(uint64_t), error);
-    if (status == GORDIAN_OK)
-        status = write_control(array, error);
+    THEN(status, write_control(array, error));
     if (status == GORDIAN_OK && !array->heap_of)
         status = open_heap(array, options, error);
     return status != GORDIAN_OK ? status : gpu_wait(array->gpu, error);
 }
 
-static gordian_status check_options(const struct published_array_options *options,
-                                    gordian_error *error)
+static gordian_status check_layout_options(const struct published_array_options *options,
+                                           gordian_error *error)
 {
     bool blocks = options->kind == PUBLISHED_ARRAY_SUBARRAYS;
     if (options->element == 0 || blocks != (options->blocks != 0))
@@ -145,7 +138,7 @@ gordian_status published_array_create(struct published_array **out, struct gpu *
                                       gordian_error *error)
 {
     *out = NULL;
-    TRY(check_options(options, error));
+    TRY(check_layout_options(options, error));
     struct published_array *array = memory_zeroed(&gpu->memory, sizeof *array);
     if (!array)
         return fail_memory(error);
@@ -156,7 +149,7 @@ gordian_status published_array_create(struct published_array **out, struct gpu *
     array->heap_of = options->heap_of;
     if (array->heap_of)
         array->heap_of->guests++;
-    gordian_status status = open_array(array, options, error);
+    gordian_status status = open_array_layout(array, options, error);
     if (status != GORDIAN_OK) {
         published_array_destroy(array);
         return status;
@@ -299,10 +292,9 @@ gordian_status published_array_clear(struct published_array *array, gordian_erro
     if (array->heap_of || array->guests)
         return gpu_write(array->gpu, array->control + offsetof(struct lfvector_control, count),
                          &none, sizeof none, error);
-    gordian_status status = write_control(array, error);
-    if (status == GORDIAN_OK)
-        status = write_heap(array, error);
-    return status != GORDIAN_OK ? status : gpu_wait(array->gpu, error);
+    TRY(write_control(array, error));
+    TRY(write_heap(array, error));
+    return gpu_wait(array->gpu, error);
 }
 
 /* ---- elements */
@@ -331,8 +323,7 @@ gordian_status published_array_flatten(struct published_array *array, gpu_addres
 {
     struct gpu_array_count there;
     gordian_status status = settle_array(array, &there, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (first > there.size || count > there.size - first)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "elements %" PRIu64 " to %" PRIu64 " of an array of %" PRIu64, first,
@@ -351,8 +342,7 @@ gordian_status published_array_read(struct published_array *array, void *to, uin
     gpu_address buffer = 0;
     size_t bytes = count * array->element;
     gordian_status status = gpu_alloc(array->gpu, &buffer, bytes, error);
-    if (status == GORDIAN_OK)
-        status = published_array_flatten(array, buffer, first, count, error);
+    THEN(status, published_array_flatten(array, buffer, first, count, error));
     if (status == GORDIAN_OK && bytes)
         status = gpu_read(array->gpu, to, buffer, bytes, error);
     gpu_free(array->gpu, buffer);

@@ -1,6 +1,7 @@
 /* The cells of the paper's figure. */
 #include "lab/published/array/figure.h"
 
+#include "foundation/base/error.h"
 #include "lab/published/array/kinds.h"
 #include "lab/published/array/paper.h"
 #include "lab/published/kernels/array_filter.h"
@@ -25,7 +26,7 @@ struct figure {
 
 /* ---- the methods */
 
-static gordian_status run_paper(struct figure *figure, double *ns, gordian_error *error)
+static gordian_status run_figure_paper(struct figure *figure, double *ns, gordian_error *error)
 {
     uint64_t lost = 0;
     gordian_status status = array_paper_run(&figure->paper, ns, &lost, error);
@@ -51,10 +52,8 @@ static gordian_status run_bound(struct figure *figure, double *ns, gordian_error
         status = array_task_blocks(task->gpu, launch.kernel, launch.threads,
                                    (task->count + launch.threads - 1) / launch.threads,
                                    &launch.blocks, error);
-    if (status == GORDIAN_OK)
-        status = array_task_time(task->gpu, &launch, 1, ns, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(task->gpu, &size, figure->stored, sizeof size, error);
+    THEN(status, array_task_time(task->gpu, &launch, 1, ns, error));
+    THEN(status, gpu_read(task->gpu, &size, figure->stored, sizeof size, error));
     return status != GORDIAN_OK
                ? status
                : array_task_check(task, launch.kernel, NULL, figure->plain, size, error);
@@ -83,16 +82,13 @@ static gordian_status run_pages(struct figure *figure, double *ns, gordian_error
                                 .arguments = &arguments,
                                 .arguments_size = sizeof arguments};
     gordian_status status = gpu_array_clear(figure->pages, error);
-    if (status == GORDIAN_OK)
-        status = gpu_array_shrink(figure->pages, error);
+    THEN(status, gpu_array_shrink(figure->pages, error));
     if (status == GORDIAN_OK && !figure->cell->one_block)
         status = array_task_blocks(task->gpu, launch.kernel, launch.threads,
                                    (task->count + ARRAY_FILTER_TILE - 1) / ARRAY_FILTER_TILE,
                                    &launch.blocks, error);
-    if (status == GORDIAN_OK)
-        status = array_task_time(task->gpu, &launch, 1, ns, error);
-    if (status == GORDIAN_OK)
-        status = gpu_array_settle(figure->pages, &count, error);
+    THEN(status, array_task_time(task->gpu, &launch, 1, ns, error));
+    THEN(status, gpu_array_settle(figure->pages, &count, error));
     return status != GORDIAN_OK
                ? status
                : array_task_check(task, "pages", figure->pages, 0, count.size, error);
@@ -112,7 +108,7 @@ static gordian_status open_pages(struct figure *figure, gordian_error *error)
     return status != GORDIAN_OK ? status : gpu_array_create(&figure->pages, gpu, &options, error);
 }
 
-static gordian_status open_method(struct figure *figure, gordian_error *error)
+static gordian_status open_figure_method(struct figure *figure, gordian_error *error)
 {
     switch (figure->cell->method) {
     case PUBLISHED_ARRAY_CELL_ALL:
@@ -137,11 +133,9 @@ static gordian_status open_figure(struct figure *figure, struct gpu *gpu, gordia
     gordian_status status =
         array_task_open(&figure->task, gpu, cell->count, sizeof(uint32_t), cell->seed, error);
     cell->kept = figure->task.expected.count;
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(gpu, &figure->plain, cell->kept * sizeof(uint32_t) + 16, error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(gpu, &figure->stored, sizeof(uint64_t), error);
-    return status != GORDIAN_OK ? status : open_method(figure, error);
+    THEN(status, gpu_alloc(gpu, &figure->plain, cell->kept * sizeof(uint32_t) + 16, error));
+    THEN(status, gpu_alloc(gpu, &figure->stored, sizeof(uint64_t), error));
+    return status != GORDIAN_OK ? status : open_figure_method(figure, error);
 }
 
 static void close_figure(struct figure *figure)
@@ -166,9 +160,12 @@ static int compare_samples(const void *a, const void *b)
 static gordian_status run_method(struct figure *figure, double *ns, gordian_error *error)
 {
     static gordian_status (*const runs[])(struct figure *, double *, gordian_error *) = {
-        [PUBLISHED_ARRAY_CELL_ALL] = run_paper,      [PUBLISHED_ARRAY_CELL_WAIT] = run_paper,
-        [PUBLISHED_ARRAY_CELL_BOUND] = run_bound,    [PUBLISHED_ARRAY_CELL_LFVECTOR] = run_kind,
-        [PUBLISHED_ARRAY_CELL_SUBARRAYS] = run_kind, [PUBLISHED_ARRAY_CELL_PAGES] = run_pages,
+        [PUBLISHED_ARRAY_CELL_ALL] = run_figure_paper,
+        [PUBLISHED_ARRAY_CELL_WAIT] = run_figure_paper,
+        [PUBLISHED_ARRAY_CELL_BOUND] = run_bound,
+        [PUBLISHED_ARRAY_CELL_LFVECTOR] = run_kind,
+        [PUBLISHED_ARRAY_CELL_SUBARRAYS] = run_kind,
+        [PUBLISHED_ARRAY_CELL_PAGES] = run_pages,
     };
     return runs[figure->cell->method](figure, ns, error);
 }
@@ -184,13 +181,11 @@ gordian_status published_array_measure(struct gpu *gpu, struct published_array_c
                     SAMPLES_MOST);
     cell->refused = 0;
     gordian_status status = open_figure(&figure, gpu, error);
-    if (status == GORDIAN_OK)
-        status = run_method(&figure, &warm, error);
+    THEN(status, run_method(&figure, &warm, error));
     for (unsigned i = 0; i < cell->samples && status == GORDIAN_OK; i++)
         status = run_method(&figure, &samples[i], error);
     close_figure(&figure);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     qsort(samples, cell->samples, sizeof *samples, compare_samples);
     cell->ns = samples[cell->samples / 2];
     return GORDIAN_OK;

@@ -1,6 +1,7 @@
 /* LFVector and sub-arrays on the paper's task. */
 #include "lab/published/array/kinds.h"
 
+#include "foundation/base/error.h"
 #include "lab/published/kernels/array_filter.h"
 #include "lab/published/kernels/array_kinds.h"
 #include "lab/published/kernels/array_paper.h"
@@ -71,12 +72,9 @@ gordian_status array_kinds_filter(const struct array_task *task, struct publishe
     gordian_status status = published_array_clear(array, error);
     if (status == GORDIAN_OK && blocks == 0)
         status = find_blocks(task, way, &blocks, error);
-    if (status == GORDIAN_OK)
-        status = time_filter(task, array, way, blocks, ns, error);
-    if (status == GORDIAN_OK)
-        status = published_array_settle(array, &count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    THEN(status, time_filter(task, array, way, blocks, ns, error));
+    THEN(status, published_array_settle(array, &count, error));
+    TRY(status);
     if (count.refused || count.size != task->expected.count)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "array: %s keeps %" PRIu64 " elements and refuses %" PRIu64 ", of %" PRIu64,

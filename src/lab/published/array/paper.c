@@ -1,6 +1,7 @@
 /* The paper's two methods from the host. */
 #include "lab/published/array/paper.h"
 
+#include "foundation/base/error.h"
 #include "lab/published/kernels/array_paper.h"
 
 #define EMULATED_HEAP (4 << 20)
@@ -32,10 +33,8 @@ static gordian_status end_run(const struct array_paper_method *method, struct gp
     struct array_paper vector = {0};
     launch.kernel = "array_paper_end";
     gordian_status status = gpu_launch(gpu, &launch, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(gpu, answer, method->task->answer, sizeof *answer, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(gpu, &vector, method->vector, sizeof vector, error);
+    THEN(status, gpu_read(gpu, answer, method->task->answer, sizeof *answer, error));
+    THEN(status, gpu_read(gpu, &vector, method->vector, sizeof vector, error));
     *lost = vector.lost;
     return status;
 }
@@ -59,12 +58,9 @@ gordian_status array_paper_run(const struct array_paper_method *method, double *
                                 .arguments = &arguments,
                                 .arguments_size = sizeof arguments};
     gordian_status status = gpu_write(task->gpu, method->vector, &vector, sizeof vector, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(task->gpu, task->answer, sizeof answer, error);
-    if (status == GORDIAN_OK)
-        status = array_task_time(task->gpu, &launch, 1, ns, error);
-    if (status == GORDIAN_OK)
-        status = end_run(method, launch, &answer, lost, error);
+    THEN(status, gpu_zero(task->gpu, task->answer, sizeof answer, error));
+    THEN(status, array_task_time(task->gpu, &launch, 1, ns, error));
+    THEN(status, end_run(method, launch, &answer, lost, error));
     if (status != GORDIAN_OK || (*lost && *lost + answer.count == task->expected.count))
         return status;
     return array_task_check_answer(task, launch.kernel, &answer, error);

@@ -1,6 +1,8 @@
 /* What is filtered, and whether the answer is right. */
 #include "lab/published/array/task.h"
 
+#include "foundation/base/error.h"
+
 #include <inttypes.h>
 
 #define HOST_MOST 10000000 /* words that the host looks at too */
@@ -21,14 +23,11 @@ gordian_status array_task_time(struct gpu *gpu, const struct gpu_launch *launche
                                 .arguments_size = sizeof pause};
     double us = 0;
     gordian_status status = gpu_wait(gpu, error);
-    if (status == GORDIAN_OK)
-        status = gpu_launch(gpu, &before, error);
-    if (status == GORDIAN_OK)
-        status = gpu_timer_start(gpu, error);
+    THEN(status, gpu_launch(gpu, &before, error));
+    THEN(status, gpu_timer_start(gpu, error));
     for (unsigned i = 0; i < count && status == GORDIAN_OK; i++)
         status = gpu_launch(gpu, &launches[i], error);
-    if (status == GORDIAN_OK)
-        status = gpu_timer_stop(gpu, &us, error);
+    THEN(status, gpu_timer_stop(gpu, &us, error));
     *ns = us * 1e3;
     return status;
 }
@@ -58,9 +57,9 @@ static gordian_status launch_over_all(const struct array_task *task, const char 
                       error);
 }
 
-static gordian_status add_up(const struct array_task *task, const struct gpu_array *array,
-                             gpu_address plain, uint64_t count, struct array_task_answer *answer,
-                             gordian_error *error)
+static gordian_status add_task_up(const struct array_task *task, const struct gpu_array *array,
+                                  gpu_address plain, uint64_t count,
+                                  struct array_task_answer *answer, gordian_error *error)
 {
     struct array_answer_arguments arguments = {.plain = plain,
                                                .count = count,
@@ -69,11 +68,9 @@ static gordian_status add_up(const struct array_task *task, const struct gpu_arr
                                                .below = ARRAY_BELOW};
     if (array)
         arguments.from = gpu_array_view(array);
-    gordian_status status = gpu_zero(task->gpu, task->answer, sizeof *answer, error);
-    if (status == GORDIAN_OK)
-        status = launch_over_all(task, "array_answer", &arguments, sizeof arguments, error);
-    return status == GORDIAN_OK ? gpu_read(task->gpu, answer, task->answer, sizeof *answer, error)
-                                : status;
+    TRY(gpu_zero(task->gpu, task->answer, sizeof *answer, error));
+    TRY(launch_over_all(task, "array_answer", &arguments, sizeof arguments, error));
+    return gpu_read(task->gpu, answer, task->answer, sizeof *answer, error);
 }
 
 gordian_status array_task_check_answer(const struct array_task *task, const char *who,
@@ -97,7 +94,7 @@ gordian_status array_task_check(const struct array_task *task, const char *who,
     struct array_task_answer answer = {.count = size};
     gordian_status status = GORDIAN_OK;
     if (size <= task->expected.count) /* more than there is memory for cannot be looked at */
-        status = add_up(task, array, array ? 0 : plain, size, &answer, error);
+        status = add_task_up(task, array, array ? 0 : plain, size, &answer, error);
     return status == GORDIAN_OK ? array_task_check_answer(task, who, &answer, error) : status;
 }
 
@@ -128,13 +125,10 @@ gordian_status array_task_open(struct array_task *task, struct gpu *gpu, uint64_
     gpu_get_info(gpu, &task->info);
     struct array_numbers_arguments arguments = {.count = count, .seed = seed, .words = element / 4};
     gordian_status status = gpu_alloc(gpu, &task->numbers, count * element + 16, error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(gpu, &task->answer, sizeof task->expected, error);
+    THEN(status, gpu_alloc(gpu, &task->answer, sizeof task->expected, error));
     arguments.to = task->numbers;
-    if (status == GORDIAN_OK)
-        status = launch_over_all(task, "array_numbers", &arguments, sizeof arguments, error);
-    if (status == GORDIAN_OK)
-        status = add_up(task, NULL, task->numbers, count, &task->expected, error);
+    THEN(status, launch_over_all(task, "array_numbers", &arguments, sizeof arguments, error));
+    THEN(status, add_task_up(task, NULL, task->numbers, count, &task->expected, error));
     if (status == GORDIAN_OK && count * (element / 4) <= HOST_MOST) {
         struct array_task_answer here = answer_here(task);
         status = array_task_check_answer(task, "the host", &here, error);

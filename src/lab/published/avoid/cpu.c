@@ -1,6 +1,8 @@
 /* CPU-PBA: the same computations one after another, as the thesis's serial version does them. */
 #include "lab/published/avoid/pba.h"
 
+#include "foundation/base/error.h"
+
 #include <string.h>
 
 struct pba_cpu {
@@ -24,10 +26,7 @@ static gordian_status copy_state(struct pba_cpu *pba, const struct pba_state *fr
 {
     const gordian_allocator *memory = &pba->memory;
     size_t cells = (size_t)from->processes * from->resources;
-    gordian_status status =
-        pba_state_new(&pba->now, from->processes, from->resources, memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(pba_state_new(&pba->now, from->processes, from->resources, memory, error));
     pba->need = memory_alloc(memory, cells * sizeof *pba->need);
     pba->work = memory_alloc(memory, from->resources * sizeof *pba->work);
     pba->finish = memory_alloc(memory, from->processes);
@@ -90,7 +89,7 @@ static uint32_t count_able(struct pba_cpu *pba)
     return count;
 }
 
-static void give_back(struct pba_cpu *pba)
+static void pba_return_units(struct pba_cpu *pba)
 {
     for (uint32_t i = 0; i < pba->now.processes; i++) {
         const uint32_t *allocation = pba->now.allocation + (size_t)i * pba->now.resources;
@@ -102,13 +101,13 @@ static void give_back(struct pba_cpu *pba)
     }
 }
 
-static bool find_order(struct pba_cpu *pba)
+static bool pba_cpu_find_order(struct pba_cpu *pba)
 {
     uint32_t finished = 0, count;
     memcpy(pba->work, pba->now.available, pba->now.resources * sizeof *pba->work);
     memset(pba->finish, 0, pba->now.processes);
     while ((count = count_able(pba)) > 0) {
-        give_back(pba);
+        pba_return_units(pba);
         finished += count;
         if (finished == pba->now.processes)
             return true;
@@ -124,7 +123,7 @@ enum pba_answer pba_cpu_request(struct pba_cpu *pba, uint32_t process, const uin
     if (!all_enough(units, pba->now.available, resources))
         return PBA_MISSING;
     move_units(pba, process, units, true);
-    if (find_order(pba))
+    if (pba_cpu_find_order(pba))
         return PBA_GRANTED;
     move_units(pba, process, units, false);
     return PBA_UNSAFE;

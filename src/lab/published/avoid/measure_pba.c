@@ -1,6 +1,7 @@
 #include "lab/published/avoid/measure_pba.h"
 
 #include "foundation/base/clock.h"
+#include "foundation/base/error.h"
 #include "lab/published/avoid/pba.h"
 
 struct measure_pba {
@@ -12,8 +13,8 @@ struct measure_pba {
     uint32_t *units; /* the request */
 };
 
-static gordian_status open_method(struct measure_pba *measure, uint32_t resources,
-                                  gordian_error *error)
+static gordian_status open_pba_method(struct measure_pba *measure, uint32_t resources,
+                                      gordian_error *error)
 {
     const gordian_allocator *memory = &measure->memory;
     struct pba_state state;
@@ -37,7 +38,7 @@ gordian_status measure_pba_open(struct measure_pba **out, struct gpu *gpu, uint3
     *measure = (struct measure_pba){.memory = memory, .gpu = gpu, .processes = processes};
     measure->units = memory_zeroed(&memory, resources * sizeof *measure->units);
     gordian_status status =
-        measure->units ? open_method(measure, resources, error) : fail_memory(error);
+        measure->units ? open_pba_method(measure, resources, error) : fail_memory(error);
     if (status == GORDIAN_OK) {
         measure->units[0] = 1;
         *out = measure;
@@ -57,17 +58,15 @@ void measure_pba_close(struct measure_pba *measure)
     memory_free(&measure->memory, measure);
 }
 
-static gordian_status ask_device(struct measure_pba *measure, enum pba_answer *answer,
-                                 struct measure_time *time, gordian_error *error)
+static gordian_status ask_pba_device(struct measure_pba *measure, enum pba_answer *answer,
+                                     struct measure_time *time, gordian_error *error)
 {
     double microseconds = 0;
     gordian_status status = gpu_timer_start(measure->gpu, error);
     uint64_t start = clock_ns();
-    if (status == GORDIAN_OK)
-        status = pba_request(measure->pba, PBA_WORST_PROCESS, measure->units, answer, error);
+    THEN(status, pba_request(measure->pba, PBA_WORST_PROCESS, measure->units, answer, error));
     time->wall = (double)(clock_ns() - start);
-    if (status == GORDIAN_OK)
-        status = gpu_timer_stop(measure->gpu, &microseconds, error);
+    THEN(status, gpu_timer_stop(measure->gpu, &microseconds, error));
     time->device = microseconds * 1e3;
     if (status == GORDIAN_OK && *answer == PBA_GRANTED)
         status = pba_release(measure->pba, PBA_WORST_PROCESS, measure->units, error);
@@ -91,11 +90,10 @@ gordian_status measure_pba_run(struct measure_pba *measure, struct measure_time 
     gordian_status status = GORDIAN_OK;
     *time = (struct measure_time){0};
     if (measure->gpu)
-        status = ask_device(measure, &answer, time, error);
+        status = ask_pba_device(measure, &answer, time, error);
     else
         answer = ask_cpu(measure, time);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (answer != PBA_GRANTED ||
         (measure->pba && pba_effort(measure->pba).rounds != measure->processes - 2))
         return fail(error, GORDIAN_STATUS_INPUT, "PBA finds the worst case other than it is");

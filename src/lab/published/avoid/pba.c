@@ -1,5 +1,6 @@
 #include "lab/published/avoid/pba.h"
 
+#include "foundation/base/error.h"
 #include "lab/published/kernels/published_pba.h"
 
 #include <string.h>
@@ -27,14 +28,14 @@ static uint64_t *address_of(struct pba *pba, size_t which)
     return which < sizeof addresses / sizeof *addresses ? addresses[which] : NULL;
 }
 
-static size_t cell_count(const struct pba *pba)
+static size_t pba_cell_count(const struct pba *pba)
 {
     return (size_t)pba->processes * pba->on_device.resources;
 }
 
-static gordian_status alloc_arrays(struct pba *pba, gordian_error *error)
+static gordian_status alloc_pba_arrays(struct pba *pba, gordian_error *error)
 {
-    size_t row = pba->on_device.resources, column = pba->processes, cells = cell_count(pba);
+    size_t row = pba->on_device.resources, column = pba->processes, cells = pba_cell_count(pba);
     const size_t counts[] = {row, cells, cells, cells, row, row, column, column, 1};
     for (size_t i = 0; address_of(pba, i); i++)
         TRY(gpu_alloc(pba->gpu, address_of(pba, i), counts[i] * sizeof(uint32_t), error));
@@ -53,11 +54,11 @@ void pba_close(struct pba *pba)
 
 /* ------------------------------------------------------------------ opening */
 
-static gordian_status write_state(struct pba *pba, const struct pba_state *state,
-                                  gordian_error *error)
+static gordian_status write_pba_state(struct pba *pba, const struct pba_state *state,
+                                      gordian_error *error)
 {
     struct gpu *gpu = pba->gpu;
-    size_t row = pba->on_device.resources * sizeof(uint32_t), all = cell_count(pba);
+    size_t row = pba->on_device.resources * sizeof(uint32_t), all = pba_cell_count(pba);
     uint32_t *need = memory_alloc(&pba->memory, all * sizeof *need);
     if (!need)
         return fail_memory(error);
@@ -65,14 +66,11 @@ static gordian_status write_state(struct pba *pba, const struct pba_state *state
         need[i] = state->maximum[i] - state->allocation[i];
     gordian_status status = gpu_write(gpu, pba->on_device.need, need, all * sizeof *need, error);
     memory_free(&pba->memory, need);
-    if (status == GORDIAN_OK)
-        status =
-            gpu_write(gpu, pba->on_device.maximum, state->maximum, all * sizeof(uint32_t), error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(gpu, pba->on_device.allocation, state->allocation,
-                           all * sizeof(uint32_t), error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(gpu, pba->on_device.available, state->available, row, error);
+    THEN(status,
+         gpu_write(gpu, pba->on_device.maximum, state->maximum, all * sizeof(uint32_t), error));
+    THEN(status, gpu_write(gpu, pba->on_device.allocation, state->allocation,
+                           all * sizeof(uint32_t), error));
+    THEN(status, gpu_write(gpu, pba->on_device.available, state->available, row, error));
     return status;
 }
 
@@ -89,9 +87,8 @@ gordian_status pba_open(struct pba **out, struct gpu *gpu, const struct pba_stat
                         .processes = state->processes,
                         .on_device.resources = state->resources};
     pba->able = memory_alloc(&memory, state->processes * sizeof *pba->able);
-    gordian_status status = pba->able ? alloc_arrays(pba, error) : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = write_state(pba, state, error);
+    gordian_status status = pba->able ? alloc_pba_arrays(pba, error) : fail_memory(error);
+    THEN(status, write_pba_state(pba, state, error));
     if (status == GORDIAN_OK)
         *out = pba;
     else
@@ -119,8 +116,8 @@ static gordian_status launch_phase(struct pba *pba, const char *kernel, uint32_t
                       error);
 }
 
-static gordian_status write_event(struct pba *pba, uint32_t process, const uint32_t *units,
-                                  gordian_error *error)
+static gordian_status write_pba_event(struct pba *pba, uint32_t process, const uint32_t *units,
+                                      gordian_error *error)
 {
     if (process >= pba->processes)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
@@ -134,8 +131,7 @@ static gordian_status ask_phase(struct pba *pba, const char *kernel, uint32_t pr
 {
     uint32_t answer = 0;
     gordian_status status = launch_phase(pba, kernel, 1, process, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(pba->gpu, &answer, pba->on_device.go_on, sizeof answer, error);
+    THEN(status, gpu_read(pba->gpu, &answer, pba->on_device.go_on, sizeof answer, error));
     *go_on = answer != 0;
     return status;
 }
@@ -161,17 +157,15 @@ static gordian_status scan_round(struct pba *pba, uint32_t *finished, gordian_er
     return GORDIAN_OK;
 }
 
-static gordian_status find_order(struct pba *pba, bool *safe, gordian_error *error)
+static gordian_status pba_find_order(struct pba *pba, bool *safe, gordian_error *error)
 {
     uint32_t finished = 0, before = 0;
     gordian_status status = zero_column(pba, pba->on_device.finish, error);
-    if (status == GORDIAN_OK)
-        status = zero_column(pba, pba->on_device.able, error);
+    THEN(status, zero_column(pba, pba->on_device.able, error));
     while (status == GORDIAN_OK) {
         before = finished;
         status = launch_phase(pba, "published_pba_check", pba->processes, 0, error);
-        if (status == GORDIAN_OK)
-            status = scan_round(pba, &finished, error);
+        THEN(status, scan_round(pba, &finished, error));
         pba->effort.rounds++;
         if (status != GORDIAN_OK || finished == pba->processes || finished == before)
             break;
@@ -189,8 +183,7 @@ static gordian_status try_loan(struct pba *pba, uint32_t process, enum pba_answe
 {
     bool safe = false;
     gordian_status status = launch_phase(pba, "published_pba_allocate", 1, process, error);
-    if (status == GORDIAN_OK)
-        status = find_order(pba, &safe, error);
+    THEN(status, pba_find_order(pba, &safe, error));
     *answer = safe ? PBA_GRANTED : PBA_UNSAFE;
     if (status == GORDIAN_OK && !safe)
         status = launch_phase(pba, "published_pba_roll_back", 1, process, error);
@@ -202,9 +195,8 @@ gordian_status pba_request(struct pba *pba, uint32_t process, const uint32_t *un
 {
     bool go_on = false;
     pba->effort = (struct pba_effort){0};
-    gordian_status status = write_event(pba, process, units, error);
-    if (status == GORDIAN_OK)
-        status = ask_phase(pba, "published_pba_valid", process, &go_on, error);
+    gordian_status status = write_pba_event(pba, process, units, error);
+    THEN(status, ask_phase(pba, "published_pba_valid", process, &go_on, error));
     *answer = PBA_TOO_MUCH;
     if (status != GORDIAN_OK || !go_on)
         return status;
@@ -218,10 +210,9 @@ gordian_status pba_request(struct pba *pba, uint32_t process, const uint32_t *un
 gordian_status pba_release(struct pba *pba, uint32_t process, const uint32_t *units,
                            gordian_error *error)
 {
-    gordian_status status = write_event(pba, process, units, error);
-    if (status == GORDIAN_OK)
-        status = launch_phase(pba, "published_pba_release", 1, process, error);
-    return status == GORDIAN_OK ? gpu_wait(pba->gpu, error) : status;
+    TRY(write_pba_event(pba, process, units, error));
+    TRY(launch_phase(pba, "published_pba_release", 1, process, error));
+    return gpu_wait(pba->gpu, error);
 }
 
 struct pba_effort pba_effort(const struct pba *pba)
@@ -233,7 +224,7 @@ gordian_status pba_read(struct pba *pba, struct pba_state *state, uint32_t *need
                         gordian_error *error)
 {
     const struct published_pba_arguments *from = &pba->on_device;
-    size_t row = from->resources * sizeof(uint32_t), all = cell_count(pba) * sizeof(uint32_t);
+    size_t row = from->resources * sizeof(uint32_t), all = pba_cell_count(pba) * sizeof(uint32_t);
     TRY(gpu_read(pba->gpu, state->maximum, from->maximum, all, error));
     TRY(gpu_read(pba->gpu, state->allocation, from->allocation, all, error));
     TRY(gpu_read(pba->gpu, need, from->need, all, error));

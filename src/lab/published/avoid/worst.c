@@ -1,6 +1,8 @@
 /* States for PBA: room for them, and the thesis's worst case. */
 #include "lab/published/avoid/pba.h"
 
+#include "foundation/base/error.h"
+
 #define BESIDE 2u /* processes 0 and 1 are not of the chain */
 
 void pba_state_free(struct pba_state *state, const gordian_allocator *memory)
@@ -26,7 +28,7 @@ gordian_status pba_state_new(struct pba_state *state, uint32_t processes, uint32
 }
 
 /* The one whose turn comes then needs what is there by then, of every resource. */
-static void fill_row(struct pba_state *state, uint32_t process, uint32_t turn)
+static void fill_worst_row(struct pba_state *state, uint32_t process, uint32_t turn)
 {
     size_t row = (size_t)process * state->resources;
     for (uint32_t j = 0; j < state->resources; j++) {
@@ -50,6 +52,6 @@ gordian_status pba_worst(struct pba_state *state, uint32_t processes, uint32_t r
     state->allocation[resources] = 1;
     state->maximum[resources] = 2;
     for (uint32_t i = BESIDE; i < processes; i++)
-        fill_row(state, i, processes - 1 - i);
+        fill_worst_row(state, i, processes - 1 - i);
     return GORDIAN_OK;
 }

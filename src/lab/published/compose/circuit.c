@@ -1,5 +1,7 @@
 #include "lab/published/compose/circuit.h"
 
+#include "foundation/base/error.h"
+
 /* Sets of 64-bit words, cut in two. */
 static void copy_halves(uint32_t *to, uint32_t words, const uint64_t *label, const uint64_t *mask)
 {
@@ -55,9 +57,8 @@ static gordian_status make_factor(struct product_factor *factor, const gordian_c
     uint64_t *label = memory_zeroed(memory, words * sizeof *label);
     uint64_t *mask = memory_zeroed(memory, words * sizeof *mask);
     gordian_status status = counts && label && mask ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = product_factor_new(factor, shape->state_count, set_words(circuit),
-                                    fullest_cell(shape, counts), memory, error);
+    THEN(status, product_factor_new(factor, shape->state_count, set_words(circuit),
+                                    fullest_cell(shape, counts), memory, error));
     if (status == GORDIAN_OK)
         fill_factor(factor, circuit, number, label, mask);
     memory_free_all(memory, counts, label, mask);

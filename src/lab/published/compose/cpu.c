@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-static const uint32_t *cell_at(uint64_t cells, uint64_t number, uint32_t stride)
+static const uint32_t *product_cell_at(uint64_t cells, uint64_t number, uint32_t stride)
 {
     return (const uint32_t *)(uintptr_t)cells + number * stride;
 }
@@ -33,7 +33,7 @@ static void fill_cell(const uint32_t *left, const uint32_t *right, uint32_t *pro
             }
 }
 
-static void fill_row(const struct published_product_arguments *a, uint64_t row)
+static void fill_product_row(const struct published_product_arguments *a, uint64_t row)
 {
     uint64_t side = (uint64_t)a->left_states * a->right_states, state = a->first + row;
     uint64_t left = (state / a->right_states - a->left_first) * a->left_states;
@@ -41,12 +41,12 @@ static void fill_row(const struct published_product_arguments *a, uint64_t row)
     uint32_t *product = (uint32_t *)(uintptr_t)a->product + row * side * a->stride;
     for (uint32_t l = 0; l < a->left_states; l++)
         for (uint32_t r = 0; r < a->right_states; r++, product += a->stride)
-            fill_cell(cell_at(a->left, left + l, a->left_stride),
-                      cell_at(a->right, right + r, a->right_stride), product, a->words);
+            fill_cell(product_cell_at(a->left, left + l, a->left_stride),
+                      product_cell_at(a->right, right + r, a->right_stride), product, a->words);
 }
 
 void product_fill_cpu(const struct published_product_arguments *arguments)
 {
     for (uint64_t row = 0; row < arguments->rows; row++)
-        fill_row(arguments, row);
+        fill_product_row(arguments, row);
 }

@@ -1,6 +1,8 @@
 /* Automata as the matrices that products start from. */
 #include "lab/published/compose/product.h"
 
+#include "foundation/base/error.h"
+
 gordian_status product_factor_new(struct product_factor *factor, uint32_t states, uint32_t words,
                                   uint32_t slots, const gordian_allocator *memory,
                                   gordian_error *error)
@@ -29,8 +31,8 @@ uint32_t *product_factor_add(struct product_factor *factor, uint32_t from, uint3
 }
 
 /* A transition that fires one of the two names, or none. */
-static void add_firing(struct product_factor *factor, uint32_t from, uint32_t to, uint32_t first,
-                       uint32_t fires)
+static void add_factor_firing(struct product_factor *factor, uint32_t from, uint32_t to,
+                              uint32_t first, uint32_t fires)
 {
     uint32_t *names = product_factor_add(factor, from, to);
     for (uint32_t name = first; name < first + 2; name++)
@@ -41,9 +43,9 @@ gordian_status product_fifo1(struct product_factor *factor, uint32_t first, uint
                              const gordian_allocator *memory, gordian_error *error)
 {
     TRY(product_factor_new(factor, 2, words, 1, memory, error));
-    add_firing(factor, 0, 0, first, UINT32_MAX);
-    add_firing(factor, 1, 1, first, UINT32_MAX);
-    add_firing(factor, 0, 1, first, first);
-    add_firing(factor, 1, 0, first, first + 1);
+    add_factor_firing(factor, 0, 0, first, UINT32_MAX);
+    add_factor_firing(factor, 1, 1, first, UINT32_MAX);
+    add_factor_firing(factor, 0, 1, first, first);
+    add_factor_firing(factor, 1, 0, first, first + 1);
     return GORDIAN_OK;
 }

@@ -1,6 +1,7 @@
 #include "lab/published/compose/measure_product.h"
 
 #include "foundation/base/clock.h"
+#include "foundation/base/error.h"
 #include "foundation/base/machine.h"
 #include "lab/published/compose/product.h"
 
@@ -15,7 +16,8 @@ struct stopwatch {
     uint64_t start;
 };
 
-static gordian_status watch_start(struct stopwatch *watch, struct gpu *gpu, gordian_error *error)
+static gordian_status product_watch_start(struct stopwatch *watch, struct gpu *gpu,
+                                          gordian_error *error)
 {
     gordian_status status = gpu ? gpu_timer_start(gpu, error) : GORDIAN_OK;
     *watch = (struct stopwatch){.gpu = gpu, .start = clock_ns()};
@@ -23,8 +25,8 @@ static gordian_status watch_start(struct stopwatch *watch, struct gpu *gpu, gord
 }
 
 /* Waits for the device: stopping its timer does. */
-static gordian_status watch_stop(const struct stopwatch *watch, struct measure_time *time,
-                                 gordian_error *error)
+static gordian_status product_watch_stop(const struct stopwatch *watch, struct measure_time *time,
+                                         gordian_error *error)
 {
     double microseconds = 0;
     gordian_status status =
@@ -79,11 +81,9 @@ gordian_status measure_product_open(struct measure_product **out, struct gpu *gp
         return fail_memory(error);
     measure->place = place;
     gordian_status status = make_pair(&place, 0, &measure->left, error);
-    if (status == GORDIAN_OK)
-        status = make_pair(&place, PAIR_NAMES, &measure->right, error);
-    if (status == GORDIAN_OK)
-        status =
-            product_make(&place, &measure->left, &measure->right, 0, 16, &measure->product, error);
+    THEN(status, make_pair(&place, PAIR_NAMES, &measure->right, error));
+    THEN(status,
+         product_make(&place, &measure->left, &measure->right, 0, 16, &measure->product, error));
     if (status == GORDIAN_OK)
         *out = measure;
     else
@@ -115,13 +115,11 @@ gordian_status measure_product_run(struct measure_product *measure, unsigned ite
     const struct product_place *place = &measure->place;
     struct stopwatch watch;
     uint64_t transitions = 0;
-    gordian_status status = watch_start(&watch, place->gpu, error);
+    gordian_status status = product_watch_start(&watch, place->gpu, error);
     for (unsigned i = 0; i < iterations && status == GORDIAN_OK; i++)
         status = product_fill(place, &measure->left, &measure->right, &measure->product, error);
-    if (status == GORDIAN_OK)
-        status = watch_stop(&watch, time, error);
-    if (status == GORDIAN_OK)
-        status = product_survey(place, &measure->product, &transitions, error);
+    THEN(status, product_watch_stop(&watch, time, error));
+    THEN(status, product_survey(place, &measure->product, &transitions, error));
     return status == GORDIAN_OK ? check_transitions(PAIR_CELLS, transitions, error) : status;
 }
 
@@ -129,8 +127,8 @@ gordian_status measure_product_run(struct measure_product *measure, unsigned ite
 
 /* What the host promises it need not have: half of it is ours at most. An emulated device's memory
  * is the host's. */
-static gordian_status check_memory(struct gpu *gpu, uint32_t fifos, uint32_t ranks,
-                                   gordian_error *error)
+static gordian_status check_product_memory(struct gpu *gpu, uint32_t fifos, uint32_t ranks,
+                                           gordian_error *error)
 {
     struct machine machine;
     struct gpu_info info = {0};
@@ -154,8 +152,8 @@ static gordian_status open_fifos(struct product_factor **factors, struct gpu *gp
     *factors = NULL;
     if (fifos == 0 || fifos > FIFOS_MOST || ranks == 0)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "from 1 to %u FIFO1s", FIFOS_MOST);
-    gordian_status status = check_memory(gpu, fifos, ranks, error);
-    return status == GORDIAN_OK ? make_fifos(factors, fifos, 0, 2 * fifos, memory, error) : status;
+    TRY(check_product_memory(gpu, fifos, ranks, error));
+    return make_fifos(factors, fifos, 0, 2 * fifos, memory, error);
 }
 
 gordian_status measure_product_tree(struct gpu *gpu, uint32_t fifos,
@@ -168,15 +166,11 @@ gordian_status measure_product_tree(struct gpu *gpu, uint32_t fifos,
     struct stopwatch watch;
     uint64_t transitions = 0;
     TRY(open_fifos(&factors, gpu, fifos, 1, &place.memory, error));
-    gordian_status status = watch_start(&watch, gpu, error);
-    if (status == GORDIAN_OK)
-        status = product_tree(&place, factors, fifos, 0, 1u << fifos, &product, error);
-    if (status == GORDIAN_OK)
-        status = watch_stop(&watch, time, error);
-    if (status == GORDIAN_OK)
-        status = product_survey(&place, &product, &transitions, error);
-    if (status == GORDIAN_OK)
-        status = check_transitions(UINT64_C(1) << 2 * fifos, transitions, error);
+    gordian_status status = product_watch_start(&watch, gpu, error);
+    THEN(status, product_tree(&place, factors, fifos, 0, 1u << fifos, &product, error));
+    THEN(status, product_watch_stop(&watch, time, error));
+    THEN(status, product_survey(&place, &product, &transitions, error));
+    THEN(status, check_transitions(UINT64_C(1) << 2 * fifos, transitions, error));
     product_free(&place, &product);
     product_factors_free(factors, fifos, &place.memory);
     return status;
@@ -190,11 +184,9 @@ gordian_status measure_product_part(struct gpu *gpu, uint32_t fifos, uint32_t ra
     struct product_factor *factors;
     struct stopwatch watch;
     TRY(open_fifos(&factors, gpu, fifos, ranks, &place.memory, error));
-    gordian_status status = watch_start(&watch, gpu, error);
-    if (status == GORDIAN_OK)
-        status = product_count_part(&place, factors, fifos, rank, ranks, transitions, error);
-    if (status == GORDIAN_OK)
-        status = watch_stop(&watch, time, error);
+    gordian_status status = product_watch_start(&watch, gpu, error);
+    THEN(status, product_count_part(&place, factors, fifos, rank, ranks, transitions, error));
+    THEN(status, product_watch_stop(&watch, time, error));
     product_factors_free(factors, fifos, &place.memory);
     return status;
 }

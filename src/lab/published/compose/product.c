@@ -1,5 +1,6 @@
 #include "lab/published/compose/product.h"
 
+#include "foundation/base/error.h"
 #include "lab/published/compose/cpu.h"
 
 #include <string.h>
@@ -33,35 +34,36 @@ void product_free(const struct product_place *place, struct product_matrix *matr
     matrix->cells = 0;
 }
 
-static uint64_t cell_count(const struct product_matrix *matrix)
+static uint64_t product_cell_count(const struct product_matrix *matrix)
 {
     return (uint64_t)matrix->rows * matrix->states;
 }
 
-static size_t matrix_bytes(const struct product_matrix *matrix)
+static size_t product_matrix_bytes(const struct product_matrix *matrix)
 {
-    return (size_t)cell_count(matrix) * product_stride(matrix->slots, matrix->words) *
+    return (size_t)product_cell_count(matrix) * product_stride(matrix->slots, matrix->words) *
            sizeof(uint32_t);
 }
 
 static gordian_status alloc_cells(const struct product_place *place, struct product_matrix *matrix,
                                   gordian_error *error)
 {
-    uint64_t cells = cell_count(matrix), slots = (uint64_t)2 * matrix->slots * matrix->words;
+    uint64_t cells = product_cell_count(matrix),
+             slots = (uint64_t)2 * matrix->slots * matrix->words;
     uint64_t bytes = (slots + 1) * sizeof(uint32_t);
     matrix->cells = 0;
     if (slots >= UINT32_MAX || cells > SIZE_MAX / bytes)
         return fail(error, GORDIAN_STATUS_MEMORY, "out of memory: %llu cells of %llu bytes",
                     (unsigned long long)cells, (unsigned long long)bytes);
-    return place_alloc(place, &matrix->cells, matrix_bytes(matrix), error);
+    return place_alloc(place, &matrix->cells, product_matrix_bytes(matrix), error);
 }
 
 gordian_status product_read(const struct product_place *place, const struct product_matrix *matrix,
                             uint32_t *cells, gordian_error *error)
 {
     if (place->gpu)
-        return gpu_read(place->gpu, cells, matrix->cells, matrix_bytes(matrix), error);
-    memcpy(cells, host_pointer(matrix->cells), matrix_bytes(matrix));
+        return gpu_read(place->gpu, cells, matrix->cells, product_matrix_bytes(matrix), error);
+    memcpy(cells, host_pointer(matrix->cells), product_matrix_bytes(matrix));
     return GORDIAN_OK;
 }
 
@@ -78,12 +80,11 @@ gordian_status product_load(const struct product_place *place, const struct prod
                                       .slots = factor->slots,
                                       .most = factor->slots};
     gordian_status status = alloc_cells(place, matrix, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     if (!place->gpu)
-        memcpy(host_pointer(matrix->cells), from, matrix_bytes(matrix));
+        memcpy(host_pointer(matrix->cells), from, product_matrix_bytes(matrix));
     else
-        status = gpu_write(place->gpu, matrix->cells, from, matrix_bytes(matrix), error);
+        status = gpu_write(place->gpu, matrix->cells, from, product_matrix_bytes(matrix), error);
     if (status != GORDIAN_OK)
         product_free(place, matrix);
     return status;
@@ -104,13 +105,13 @@ gordian_status product_make(const struct product_place *place, const struct prod
     product->slots = product->most = (uint32_t)slots;
     TRY(alloc_cells(place, product, error));
     if (place->gpu)
-        TRY(gpu_zero(place->gpu, product->cells, matrix_bytes(product), error));
+        TRY(gpu_zero(place->gpu, product->cells, product_matrix_bytes(product), error));
     return GORDIAN_OK;
 }
 
-static struct published_product_arguments arguments_of(const struct product_matrix *left,
-                                                       const struct product_matrix *right,
-                                                       const struct product_matrix *product)
+static struct published_product_arguments product_arguments(const struct product_matrix *left,
+                                                            const struct product_matrix *right,
+                                                            const struct product_matrix *product)
 {
     return (struct published_product_arguments){
         .left = left->cells,
@@ -133,15 +134,15 @@ gordian_status product_fill(const struct product_place *place, const struct prod
                             const struct product_matrix *right,
                             const struct product_matrix *product, gordian_error *error)
 {
-    struct published_product_arguments arguments = arguments_of(left, right, product);
-    uint64_t blocks = (cell_count(product) + BLOCK_CELLS - 1) / BLOCK_CELLS;
+    struct published_product_arguments arguments = product_arguments(left, right, product);
+    uint64_t blocks = (product_cell_count(product) + BLOCK_CELLS - 1) / BLOCK_CELLS;
     if (!place->gpu) {
         product_fill_cpu(&arguments);
         return GORDIAN_OK;
     }
     if (blocks > INT32_MAX)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%llu cells are too many for a launch",
-                    (unsigned long long)cell_count(product));
+                    (unsigned long long)product_cell_count(product));
     return gpu_launch(place->gpu,
                       &(struct gpu_launch){.kernel = "published_product",
                                            .blocks = (unsigned)blocks,
@@ -159,7 +160,7 @@ static gordian_status survey_device(const struct product_place *place,
 {
     struct published_product_survey_arguments arguments = {
         .cells = matrix->cells,
-        .count = cell_count(matrix),
+        .count = product_cell_count(matrix),
         .stride = product_stride(matrix->slots, matrix->words)};
     uint64_t blocks = (arguments.count + BLOCK_CELLS - 1) / BLOCK_CELLS;
     struct gpu_launch launch = {.kernel = "published_product_survey",
@@ -169,12 +170,9 @@ static gordian_status survey_device(const struct product_place *place,
                                 .arguments = &arguments,
                                 .arguments_size = sizeof arguments};
     gordian_status status = gpu_alloc(place->gpu, &arguments.out, sizeof *found, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(place->gpu, arguments.out, sizeof *found, error);
-    if (status == GORDIAN_OK)
-        status = gpu_launch(place->gpu, &launch, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(place->gpu, found, arguments.out, sizeof *found, error);
+    THEN(status, gpu_zero(place->gpu, arguments.out, sizeof *found, error));
+    THEN(status, gpu_launch(place->gpu, &launch, error));
+    THEN(status, gpu_read(place->gpu, found, arguments.out, sizeof *found, error));
     gpu_free(place->gpu, arguments.out);
     return status;
 }
@@ -183,7 +181,7 @@ static void survey_host(const struct product_matrix *matrix, struct published_pr
 {
     const uint32_t *cells = host_pointer(matrix->cells);
     uint64_t stride = product_stride(matrix->slots, matrix->words);
-    for (uint64_t i = 0; i < cell_count(matrix); i++) {
+    for (uint64_t i = 0; i < product_cell_count(matrix); i++) {
         uint32_t count = cells[i * stride];
         found->transitions += count;
         found->most = count > found->most ? count : found->most;
@@ -199,8 +197,7 @@ gordian_status product_survey(const struct product_place *place, struct product_
         status = survey_device(place, matrix, &found, error);
     else
         survey_host(matrix, &found);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(status);
     matrix->most = found.most;
     *transitions = found.transitions;
     return GORDIAN_OK;

@@ -7,6 +7,8 @@
  */
 #include "lab/published/compose/product.h"
 
+#include "foundation/base/error.h"
+
 /* A factor or a product of the tree. */
 struct node {
     uint32_t left, right; /* of a product: what it is made of */
@@ -39,7 +41,7 @@ gordian_status product_states(const struct product_factor *factors, size_t count
 /* ------------------------------------------------------------------ planning */
 
 /* An iteration: neighbours become one, the last one stays if it has none. How many there are. */
-static size_t pair_up(struct tree *tree, uint32_t *level, size_t count)
+static size_t pair_up_matrices(struct tree *tree, uint32_t *level, size_t count)
 {
     size_t next = 0;
     for (size_t i = 0; i + 1 < count; i += 2) {
@@ -79,7 +81,7 @@ static gordian_status plan_tree(struct tree *tree, uint32_t first, uint32_t rows
         tree->nodes[tree->made].states = tree->factors[tree->made].states;
     }
     for (size_t left = tree->count; left > 1;)
-        left = pair_up(tree, level, left);
+        left = pair_up_matrices(tree, level, left);
     tree->nodes[tree->made - 1].first = first;
     tree->nodes[tree->made - 1].rows = rows;
     for (size_t i = tree->made; i-- > tree->count;)
@@ -91,15 +93,14 @@ static gordian_status plan_tree(struct tree *tree, uint32_t first, uint32_t rows
 /* ------------------------------------------------------------------ making */
 
 /* Needs no more room than the fullest cell has, where it might have any. */
-static gordian_status make_product(struct tree *tree, struct node *node, gordian_error *error)
+static gordian_status make_pair_product(struct tree *tree, struct node *node, gordian_error *error)
 {
     const struct product_place *place = tree->place;
     struct node *left = &tree->nodes[node->left], *right = &tree->nodes[node->right];
     uint64_t transitions;
     gordian_status status = product_make(place, &left->matrix, &right->matrix, node->first,
                                          node->rows, &node->matrix, error);
-    if (status == GORDIAN_OK)
-        status = product_fill(place, &left->matrix, &right->matrix, &node->matrix, error);
+    THEN(status, product_fill(place, &left->matrix, &right->matrix, &node->matrix, error));
     if (status == GORDIAN_OK && node->matrix.slots > 1)
         status = product_survey(place, &node->matrix, &transitions, error);
     product_free(place, &left->matrix);
@@ -115,7 +116,7 @@ static gordian_status make_all(struct tree *tree, gordian_error *error)
                          error));
     }
     for (size_t i = tree->count; i < tree->made; i++)
-        TRY(make_product(tree, &tree->nodes[i], error));
+        TRY(make_pair_product(tree, &tree->nodes[i], error));
     return GORDIAN_OK;
 }
 
@@ -127,10 +128,8 @@ gordian_status product_tree(const struct product_place *place, const struct prod
     uint32_t states;
     *product = (struct product_matrix){0};
     gordian_status status = product_states(factors, count, &states, error);
-    if (status == GORDIAN_OK)
-        status = plan_tree(&tree, first, rows, error);
-    if (status == GORDIAN_OK)
-        status = make_all(&tree, error);
+    THEN(status, plan_tree(&tree, first, rows, error));
+    THEN(status, make_all(&tree, error));
     if (status == GORDIAN_OK) {
         *product = tree.nodes[tree.made - 1].matrix;
         tree.nodes[tree.made - 1].matrix.cells = 0;
@@ -163,8 +162,7 @@ gordian_status product_count_part(const struct product_place *place,
         return GORDIAN_OK;
     gordian_status status =
         product_tree(place, factors, count, part.first, part.rows, &product, error);
-    if (status == GORDIAN_OK)
-        status = product_survey(place, &product, transitions, error);
+    THEN(status, product_survey(place, &product, transitions, error));
     product_free(place, &product);
     *transitions -= status == GORDIAN_OK ? part.rows : 0;
     return status;

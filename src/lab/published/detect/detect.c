@@ -1,5 +1,7 @@
 #include "lab/published/detect/detect_internal.h"
 
+#include "foundation/base/error.h"
+
 static const struct {
     const char *name;
     enum form form;
@@ -27,8 +29,8 @@ bool published_is_multi_unit(enum published_method method)
 static gordian_status make_zeroed(struct published_detect *d, gpu_address *out, size_t bytes,
                                   gordian_error *error)
 {
-    gordian_status status = gpu_alloc(d->gpu, out, bytes, error);
-    return status == GORDIAN_OK ? gpu_zero(d->gpu, *out, bytes, error) : status;
+    TRY(gpu_alloc(d->gpu, out, bytes, error));
+    return gpu_zero(d->gpu, *out, bytes, error);
 }
 
 /* Ones along the diagonal: RR at the start, and the papers' matrix of masks. */
@@ -69,7 +71,7 @@ static gordian_status make_lmdda(struct published_detect *d, gordian_error *erro
     return set_diagonal(d, d->masks, d->processes, d->across_processes, error);
 }
 
-static gordian_status make_parts(struct published_detect *d, gordian_error *error)
+static gordian_status make_method_matrices(struct published_detect *d, gordian_error *error)
 {
     const size_t bytes = matrix_bytes(d, d->resource_tiles, d->across_processes);
     TRY(make_zeroed(d, &d->rp, bytes, error));
@@ -81,8 +83,8 @@ static gordian_status make_parts(struct published_detect *d, gordian_error *erro
     return methods[d->method].multi ? make_lmdda(d, error) : make_osdda(d, error);
 }
 
-static gordian_status check_units(enum published_method method, uint64_t units,
-                                  gordian_error *error)
+static gordian_status check_published_units(enum published_method method, uint64_t units,
+                                            gordian_error *error)
 {
     if (units > 1 && !methods[method].multi)
         return fail(error, GORDIAN_STATUS_INPUT, "%s: every resource has one unit",
@@ -98,7 +100,7 @@ gordian_status published_detect_open(struct published_detect **out, struct gpu *
                                      uint32_t resources, uint64_t units, gordian_error *error)
 {
     *out = NULL;
-    TRY(check_units(method, units, error));
+    TRY(check_published_units(method, units, error));
     gordian_allocator memory = memory_allocator(NULL);
     struct published_detect *d = memory_zeroed(&memory, sizeof *d);
     if (!d)
@@ -116,7 +118,7 @@ gordian_status published_detect_open(struct published_detect **out, struct gpu *
     d->across_processes = d->process_tiles * wide;
     d->across_resources = d->resource_tiles * wide;
     d->cell_bytes = form == FORM_CHARS ? 1 : sizeof(uint32_t);
-    gordian_status status = make_parts(d, error);
+    gordian_status status = make_method_matrices(d, error);
     if (status != GORDIAN_OK) {
         published_detect_close(d);
         return status;
@@ -181,7 +183,7 @@ gordian_status published_detect_transpose(struct published_detect *d, gpu_addres
 
 /* ------------------------------------------------------------------ events */
 
-static const struct detect_events *events_of(const struct published_detect *d)
+static const struct detect_events *method_events(const struct published_detect *d)
 {
     return methods[d->method].multi ? &published_lmdda_events : &published_osdda_events;
 }
@@ -190,7 +192,7 @@ gordian_status published_detect_grant(struct published_detect *d, uint32_t proce
                                       uint32_t resource, gordian_error *error)
 {
     const struct published_event event = {process, resource, PUBLISHED_NOBODY};
-    return events_of(d)->grant(d, &event, error);
+    return method_events(d)->grant(d, &event, error);
 }
 
 gordian_status published_detect_block(struct published_detect *d, uint32_t process,
@@ -199,7 +201,7 @@ gordian_status published_detect_block(struct published_detect *d, uint32_t proce
 {
     const struct published_event event = {process, resource, PUBLISHED_NOBODY};
     bool deadlock = false;
-    gordian_status status = events_of(d)->block(d, &event, &deadlock, error);
+    gordian_status status = method_events(d)->block(d, &event, &deadlock, error);
     *outcome = deadlock ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED;
     return status;
 }
@@ -208,7 +210,7 @@ gordian_status published_detect_release(struct published_detect *d, uint32_t pro
                                         uint32_t resource, uint32_t heir, gordian_error *error)
 {
     const struct published_event event = {process, resource, heir};
-    return events_of(d)->release(d, &event, error);
+    return method_events(d)->release(d, &event, error);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -221,7 +223,8 @@ struct layout {
     size_t bytes; /* of an element that is not packed */
 };
 
-static struct layout find_layout(const struct published_detect *d, enum published_matrix which)
+static struct layout find_matrix_layout(const struct published_detect *d,
+                                        enum published_matrix which)
 {
     const bool packed = d->form == FORM_BITS;
     const uint32_t processes = d->process_tiles * PUBLISHED_TILE;
@@ -264,7 +267,7 @@ static uint32_t element_of(const struct layout *layout, const void *row, uint32_
 gordian_status published_detect_read(struct published_detect *d, enum published_matrix which,
                                      uint32_t *values, gordian_error *error)
 {
-    const struct layout layout = find_layout(d, which);
+    const struct layout layout = find_matrix_layout(d, which);
     if (!layout.at)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%s has no such matrix",
                     methods[d->method].name);

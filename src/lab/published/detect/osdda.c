@@ -2,8 +2,10 @@
  * system launches. */
 #include "lab/published/detect/detect_internal.h"
 
-static struct published_osdda_arguments arguments_of(const struct published_detect *d,
-                                                     const struct published_event *event)
+#include "foundation/base/error.h"
+
+static struct published_osdda_arguments osdda_arguments(const struct published_detect *d,
+                                                        const struct published_event *event)
 {
     return (struct published_osdda_arguments){
         .event = *event,
@@ -23,7 +25,7 @@ static gordian_status launch_osdda(struct published_detect *d, const struct step
                                    struct grid grid, const struct published_event *event,
                                    gordian_error *error)
 {
-    const struct published_osdda_arguments a = arguments_of(d, event);
+    const struct published_osdda_arguments a = osdda_arguments(d, event);
     return published_detect_launch(d, step, grid, &a, sizeof a, error);
 }
 
@@ -51,14 +53,14 @@ static gordian_status reduce_column(struct published_detect *d, gpu_address matr
     const struct published_reduction_arguments a = {matrix_row(d, d->turned, column, count),
                                                     flag_address(d, flag), count};
     const struct grid grid = {1, (count + 63) / 64 * 32}; /* half as many, in whole warps */
-    gordian_status status = published_detect_transpose(d, matrix, down, across, error);
-    if (status == GORDIAN_OK)
-        status = published_detect_launch(d, &reduce, grid, &a, sizeof a, error);
-    return status == GORDIAN_OK ? published_detect_flag(d, flag, any, error) : status;
+    TRY(published_detect_transpose(d, matrix, down, across, error));
+    TRY(published_detect_launch(d, &reduce, grid, &a, sizeof a, error));
+    return published_detect_flag(d, flag, any, error);
 }
 
-static gordian_status osdda_grant(struct published_detect *d, const struct published_event *event,
-                                  gordian_error *error)
+static gordian_status published_osdda_grant(struct published_detect *d,
+                                            const struct published_event *event,
+                                            gordian_error *error)
 {
     static const struct step granted = STEP("osdda_granted");
     return launch_single(d, &granted, event, error);
@@ -66,14 +68,14 @@ static gordian_status osdda_grant(struct published_detect *d, const struct publi
 
 /* Line 12 of the thesis's algorithm asks for a process that holds nothing; it must be one that
  * holds something, as the article has it. */
-static gordian_status osdda_block(struct published_detect *d, const struct published_event *event,
-                                  bool *deadlock, gordian_error *error)
+static gordian_status published_osdda_block(struct published_detect *d,
+                                            const struct published_event *event, bool *deadlock,
+                                            gordian_error *error)
 {
     static const struct step check = STEP("osdda_deadlock_check"), blocked = STEP("osdda_blocked");
     bool holds = false;
     gordian_status status = launch_single(d, &check, event, error);
-    if (status == GORDIAN_OK)
-        status = published_detect_flag(d, FLAG_DEADLOCK, deadlock, error);
+    THEN(status, published_detect_flag(d, FLAG_DEADLOCK, deadlock, error));
     if (status != GORDIAN_OK || *deadlock)
         return status;
     status = reduce_column(d, d->ag, d->resource_tiles, d->process_tiles, event->process, FLAG_HELD,
@@ -85,19 +87,18 @@ static gordian_status osdda_block(struct published_detect *d, const struct publi
     return status == GORDIAN_OK ? launch_osdda(d, &blocked, grid_of_rows(d), event, error) : status;
 }
 
-static gordian_status osdda_release(struct published_detect *d, const struct published_event *event,
-                                    gordian_error *error)
+static gordian_status published_osdda_release(struct published_detect *d,
+                                              const struct published_event *event,
+                                              gordian_error *error)
 {
     static const struct step release = STEP("osdda_release"), isolate = STEP("osdda_isolate"),
                              hand_over = STEP("osdda_hand_over"),
                              reach = STEP("osdda_release_reach");
     bool waited = false;
     gordian_status status = launch_single(d, &release, event, error);
-    if (status == GORDIAN_OK)
-        status = reduce_column(d, d->ar, d->process_tiles, d->resource_tiles, event->resource,
-                               FLAG_WAITING, &waited, error);
-    if (status != GORDIAN_OK)
-        return status;
+    THEN(status, reduce_column(d, d->ar, d->process_tiles, d->resource_tiles, event->resource,
+                               FLAG_WAITING, &waited, error));
+    TRY(status);
     if (waited != (event->heir != PUBLISHED_NOBODY))
         return fail(error, GORDIAN_STATUS_INPUT, "q%u is %swaited for", event->resource,
                     waited ? "" : "not ");
@@ -107,4 +108,5 @@ static gordian_status osdda_release(struct published_detect *d, const struct pub
     return status == GORDIAN_OK ? launch_osdda(d, &reach, grid_of_rows(d), event, error) : status;
 }
 
-const struct detect_events published_osdda_events = {osdda_grant, osdda_block, osdda_release};
+const struct detect_events published_osdda_events = {published_osdda_grant, published_osdda_block,
+                                                     published_osdda_release};

@@ -30,7 +30,7 @@ static void note_point(void *context, const gordian_makespan_improvement *found)
     curve->points[curve->count++] = (struct published_point){found->chain_seconds, found->value};
 }
 
-static bool go_on(void *context, const gordian_makespan_progress *progress)
+static bool figure_goes_on(void *context, const gordian_makespan_progress *progress)
 {
     struct drawing *drawing = context;
     const struct published_fig7_options *options = drawing->options;
@@ -64,7 +64,7 @@ static gordian_status run_instances(struct drawing *drawing, gordian_makespan *m
     options.evaluations = asked->iterations;
     options.published = !asked->ours;
     options.threads = 1;
-    options.go_on = go_on;
+    options.go_on = figure_goes_on;
     options.improved = note_point;
     options.context = drawing;
     TRY(gordian_makespan_solve(makespan, &options, &answer, error));
