@@ -260,7 +260,7 @@ gordian_status folder_check(struct folder *folder, const struct store_options *o
 static gordian_status sync_folder(const struct folder *folder, gordian_error *error)
 {
     int above = folder->made ? openat(folder->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    bool synced = files_synced(folder->fd) && (above < 0 || files_synced(above));
+    bool synced = replace_sync_folder(folder->fd) && (above < 0 || replace_sync_folder(above));
     if (above >= 0)
         close(above);
     return synced ? GORDIAN_OK : fail_file(folder, "", error);

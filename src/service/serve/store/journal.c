@@ -30,7 +30,7 @@ static bool write_head(int fd, const struct journal *journal, uint32_t salt)
     wire_store64(head + 16, journal->frame);
     wire_store32(head + 24, salt);
     wire_store32(head + 28, crc32c(0, head, 28));
-    return file_write_bytes(fd, head, sizeof head, 0) && fsync(fd) == 0;
+    return file_write_bytes(fd, head, sizeof head, 0);
 }
 
 /* Takes another file, which has another name until now, in the place of the one there is. False: it
@@ -41,8 +41,9 @@ static bool switch_to(struct journal *journal, int fd, const char *from, uint64_
 {
     char name[JOURNAL_NAME];
     struct stat about;
+    bool synced;
     file_name(name, sizeof name, "journal", first);
-    if (fstat(fd, &about) != 0 || renameat(journal->folder, from, journal->folder, name) != 0)
+    if (fstat(fd, &about) != 0 || !replace_end(journal->folder, fd, from, name, &synced))
         return false;
     if (journal->fd >= 0)
         close(journal->fd);
@@ -51,7 +52,7 @@ static bool switch_to(struct journal *journal, int fd, const char *from, uint64_
     journal->size = journal->ready = size;
     journal->room = (uint64_t)about.st_size;
     journal->leftovers = false;
-    journal->doubtful = !files_synced(journal->folder);
+    journal->doubtful = !synced;
     return true;
 }
 
@@ -77,7 +78,7 @@ gordian_status journal_roll(struct journal *journal, gordian_error *error)
         return GORDIAN_STATUS_IO;
     bool spare = file_exists(journal->folder, SPARE);
     int fd = spare ? openat(journal->folder, SPARE, O_RDWR | O_CLOEXEC)
-                   : file_make(journal->folder, NEW);
+                   : replace_begin(journal->folder, NEW, 0600);
     if (fd < 0 || getrandom(&salt, sizeof salt, 0) != sizeof salt ||
         !write_head(fd, journal, salt) ||
         !switch_to(journal, fd, spare ? SPARE : NEW, journal->next, JOURNAL_HEAD)) {
@@ -132,7 +133,7 @@ bool journal_retire(int folder, const char *name)
     spare = spare && ftruncate(fd, size) == 0 && fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, size) == 0;
     if (fd >= 0)
         close(fd);
-    return spare ? file_rename(folder, name, SPARE) : unlinkat(folder, name, 0) == 0;
+    return spare ? replace_end(folder, -1, name, SPARE, NULL) : unlinkat(folder, name, 0) == 0;
 }
 
 /* ---- frames */
@@ -282,7 +283,7 @@ static gordian_status write_again(struct journal *journal, int fd, gordian_error
         status = fail(error, GORDIAN_STATUS_IO,
                       "what the disk did not take is gone from memory as well");
     if (status == GORDIAN_OK &&
-        (!file_write_bytes(fd, file.bytes.data, file.at, 0) || fsync(fd) != 0 ||
+        (!file_write_bytes(fd, file.bytes.data, file.at, 0) ||
          !switch_to(journal, fd, NEW, journal->first, file.at) || journal->doubtful))
         status = fail_disk(error, errno);
     bytes_free(&file.bytes);
@@ -297,7 +298,7 @@ gordian_status journal_sync(struct journal *journal, gordian_error *error)
         journal->doubtful = true;
         return fail(error, GORDIAN_STATUS_IO, "syncing failed: %s", strerror(errno));
     }
-    int fd = file_make(journal->folder, NEW);
+    int fd = replace_begin(journal->folder, NEW, 0600);
     gordian_status status = fd < 0 ? fail_disk(error, errno) : write_again(journal, fd, error);
     if (status != GORDIAN_OK && fd >= 0 && fd != journal->fd)
         close(fd);
