@@ -120,16 +120,6 @@ static gordian_status check_name(const char *name, gordian_error *error)
 }
 
 /* Keeps the name for the next greeting; the old one is freed when it is no more needed. */
-static char *copy_name(gordian_client *client, const char *name, gordian_error *error)
-{
-    char *copy = memory_alloc(&client->memory, strlen(name) + 1);
-    if (copy)
-        memcpy(copy, name, strlen(name) + 1);
-    else
-        fail_memory(error);
-    return copy;
-}
-
 static gordian_status now_using(gordian_client *client, gordian_status status, char *name)
 {
     memory_free(&client->memory, status == GORDIAN_OK ? client->system : name);
@@ -145,9 +135,9 @@ gordian_status gordian_client_use(gordian_client *client, const char *name, gord
     struct call call = {0};
     struct named named = {WIRE_USE, text_of(name)};
     TRY(check_name(name, error));
-    char *copy = copy_name(client, name, error);
+    char *copy = memory_copy_text(&client->memory, name);
     if (!copy)
-        return GORDIAN_STATUS_MEMORY;
+        return fail_memory(error);
     gordian_status status = perform_call(client, WIRE_USE, &call, put_named, &named, error);
     return now_using(client, status, copy);
 }
@@ -165,9 +155,9 @@ gordian_status gordian_client_open_system(gordian_client *client, const char *na
             fail(error, GORDIAN_STATUS_INPUT, "options have at most %d bytes", WIRE_OPTIONS_MAX);
     if (status != GORDIAN_OK)
         return status;
-    char *copy = copy_name(client, name, error);
+    char *copy = memory_copy_text(&client->memory, name);
     if (!copy)
-        return GORDIAN_STATUS_MEMORY;
+        return fail_memory(error);
     status = perform_call(client, WIRE_OPEN, &call, put_open, &open, error);
     return now_using(client, status, copy);
 }

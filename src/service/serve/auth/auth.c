@@ -230,13 +230,8 @@ gordian_status auth_open(struct auth **out, const char *path, gordian_error *err
         return fail_memory(error);
     auth->memory = memory;
     if (path) {
-        auth->path = memory_alloc(&memory, strlen(path) + 1);
-        if (!auth->path) {
-            auth_close(auth);
-            return fail_memory(error);
-        }
-        strcpy(auth->path, path);
-        gordian_status status = read_tokens(auth, error);
+        auth->path = memory_copy_text(&memory, path);
+        gordian_status status = auth->path ? read_tokens(auth, error) : fail_memory(error);
         if (status != GORDIAN_OK) {
             auth_close(auth);
             return status;

@@ -143,12 +143,6 @@ gordian_status tls_reload(struct tls *tls, gordian_error *error)
 
 /* ------------------------------------------------------------------ open and close */
 
-static char *copy_of(const gordian_allocator *memory, const char *text)
-{
-    char *copy = memory_alloc(memory, strlen(text) + 1);
-    return copy ? strcpy(copy, text) : NULL;
-}
-
 gordian_status tls_open(struct tls **out, const char *certificate, const char *key,
                         const char *clients, gordian_error *error)
 {
@@ -158,9 +152,9 @@ gordian_status tls_open(struct tls **out, const char *certificate, const char *k
     if (!tls)
         return fail_memory(error);
     tls->memory = memory;
-    tls->certificate = copy_of(&memory, certificate);
-    tls->key = copy_of(&memory, key);
-    tls->clients = clients ? copy_of(&memory, clients) : NULL;
+    tls->certificate = memory_copy_text(&memory, certificate);
+    tls->key = memory_copy_text(&memory, key);
+    tls->clients = memory_copy_text(&memory, clients);
     gordian_status status = GORDIAN_OK;
     if (!tls->certificate || !tls->key || (clients && !tls->clients))
         status = fail_memory(error);

@@ -35,15 +35,6 @@ static gordian_status take_record(void *context, uint64_t number, uint64_t at, c
 
 static const struct store_loader loader = {take_section, take_record};
 
-static const char *copy_text(struct past *past, int index, const char *text)
-{
-    size_t size = text ? strlen(text) + 1 : 0;
-    past->texts[index] = text ? memory_alloc(&past->memory, size) : NULL;
-    if (past->texts[index])
-        memcpy(past->texts[index], text, size);
-    return past->texts[index];
-}
-
 gordian_status past_open(struct past **out, const struct store_options *source,
                          const atomic_bool *stop, gordian_error *error)
 {
@@ -55,9 +46,9 @@ gordian_status past_open(struct past **out, const struct store_options *source,
     past->memory = memory;
     past->stop = stop;
     store_options_init(&past->source);
-    past->source.folder = copy_text(past, 0, source->folder);
-    past->source.postgres = copy_text(past, 1, source->postgres);
-    past->source.schema = copy_text(past, 2, source->schema);
+    past->source.folder = past->texts[0] = memory_copy_text(&memory, source->folder);
+    past->source.postgres = past->texts[1] = memory_copy_text(&memory, source->postgres);
+    past->source.schema = past->texts[2] = memory_copy_text(&memory, source->schema);
     if ((source->folder && !past->texts[0]) || (source->postgres && !past->texts[1]) ||
         (source->schema && !past->texts[2])) {
         past_close(past);
