@@ -1,5 +1,5 @@
 /* Commands that are programs of their own, since they need libraries that the others do without:
- * the service SQLite, libevent, jansson and OpenSSL; the watcher of databases their client
+ * the service SQLite, libevent and OpenSSL; the watcher of databases their client
  * libraries. `gordian serve` is one command for its user, whichever program does it: this one
  * becomes the other.
  *

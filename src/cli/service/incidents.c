@@ -6,19 +6,17 @@
 #include "cli/service/service_json.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
+#include "foundation/base/io/replace.h"
 #include "output/show/draw.h"
 #include "service/serve/core/point_in_time.h"
 #include "service/serve/core/state.h"
 #include "service/serve/store/incidents_db.h"
 #include "service/serve/store/store.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define USUAL_FOLDER "/var/lib/gordian" /* as the unit of systemd has it */
 
@@ -148,9 +146,9 @@ static void draw_incident(struct listing *listing, const struct incident *incide
 {
     struct told_witness *told = &listing->told;
     const char *text = incident->witness ? incident->witness : "";
-    json_t *witness = told_read(text, strlen(text));
-    bool good = told_witness_read(told, witness);
-    json_decref(witness);
+    struct arena arena;
+    bool good = told_witness_read(told, told_read(&arena, text, strlen(text)));
+    arena_free(&arena);
     if (!good)
         return;
     struct drawing drawing = {.style = listing->style,
@@ -164,13 +162,14 @@ static void draw_incident(struct listing *listing, const struct incident *incide
 /* "  team:pay env:prod" */
 static void write_labels(struct listing *listing, const char *labels)
 {
-    json_t *list = told_read(labels, strlen(labels));
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *label = json_string_value(json_array_get(list, i));
+    struct arena arena;
+    const struct value *list = told_read(&arena, labels, strlen(labels));
+    for (size_t i = 0; i < value_count(list); i++) {
+        const char *label = value_text(value_item(list, i));
         output_text(listing->out, i ? " " : "  ");
         style_name(&listing->style, listing->out, COLOR_FAINT, label ? label : "");
     }
-    json_decref(list);
+    arena_free(&arena);
 }
 
 static gordian_status write_text(void *context, const struct incident *incident)
@@ -271,32 +270,24 @@ static gordian_status run_query(struct listing *listing, bool as_json)
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-/* Everything, replays included, one object a line; the file is there all of it or not at all. */
+/* Everything, replays included, one object a line. */
+static gordian_status write_export(void *context, struct output *out, gordian_error *error)
+{
+    struct listing *listing = context;
+    (void)error; /* it is listing's */
+    listing->out = out;
+    listing->filter.with_replay = listing->filter.oldest_first = true;
+    return run_query(listing, true);
+}
+
 static gordian_status export_all(struct listing *listing)
 {
-    char fresh[4096];
-    struct output file;
-    if ((size_t)snprintf(fresh, sizeof fresh, "%s.new", listing->export) >= sizeof fresh)
-        return fail(&listing->error, GORDIAN_STATUS_INPUT, "the name of the file is too long");
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return fail(&listing->error, GORDIAN_STATUS_IO, "%.200s: %s", fresh, strerror(errno));
-    gordian_status status = output_open(&file, fd) ? GORDIAN_OK : fail_memory(&listing->error);
-    listing->out = &file;
-    listing->filter.with_replay = true;
-    listing->filter.oldest_first = true;
-    if (status == GORDIAN_OK)
-        status = run_query(listing, true);
-    bool written = output_close(&file) && fsync(fd) == 0;
-    int number = file.failure ? file.failure : errno;
-    close(fd);
-    if (status == GORDIAN_OK && !(written && rename(fresh, listing->export) == 0))
-        status = fail(&listing->error, GORDIAN_STATUS_IO, "%.200s: %s", listing->export,
-                      strerror(written ? errno : number));
-    if (status != GORDIAN_OK)
-        unlink(fresh);
+    gordian_error inner = {0};
+    gordian_status status = replace_file(listing->export, 0600, write_export, listing, &inner);
     listing->out = &listing->cli->out;
-    return status;
+    if (status == GORDIAN_OK || listing->error.status == status)
+        return status;
+    return fail(&listing->error, status, "%.200s: %.300s", listing->export, inner.message);
 }
 
 static void say_summary(struct listing *listing)

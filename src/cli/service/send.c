@@ -79,16 +79,17 @@ static void tell_link(void *context, bool connected, const char *why)
 }
 
 /* A question and its answer; NULL: it failed. */
-static json_t *ask_line(struct send *send, const char *line, const char **text,
-                        gordian_error *error)
+static const struct value *ask_line(struct send *send, struct arena *arena, const char *line,
+                                    const char **text, gordian_error *error)
 {
     size_t length;
+    *arena = (struct arena){.memory = send->memory};
     send->reach.code = 0;
     if (gordian_client_ask(send->client, line, text, &length, error) != GORDIAN_OK) {
         reach_explain(&send->reach, error);
         return NULL;
     }
-    json_t *answer = told_read(*text, length);
+    const struct value *answer = told_read(arena, *text, length);
     if (!answer)
         fail(error, GORDIAN_STATUS_IO, "%.200s does not speak Gordian's protocol", send->reach.uri);
     return answer;
@@ -127,12 +128,13 @@ static gordian_status send_open(struct send *send, gordian_error *error)
         status = reach_open(&send->reach, &send->client, error);
     if (status != GORDIAN_OK)
         return status;
-    json_t *state = ask_line(send, "state", &text, error);
+    struct arena arena;
+    const struct value *state = ask_line(send, &arena, "state", &text, error);
     send->avoids = gordian_client_kind(send->client) == GORDIAN_SERVICE_KIND_AVOIDS;
     snprintf(send->engine, sizeof send->engine, "%s",
-             told_text(json_object_get(state, "state"), "engine"));
+             told_text(value_find(state, "state"), "engine"));
     status = state ? GORDIAN_OK : error->status;
-    json_decref(state);
+    arena_free(&arena);
     return status;
 }
 
@@ -257,11 +259,13 @@ static gordian_status finish_send(struct send *send, gordian_error *error)
     gordian_status status = send->wait ? wait_for_grants(send, error) : GORDIAN_OK;
     if (status != GORDIAN_OK)
         return status;
-    json_t *state = ask_line(send, "state", &text, error);
+    struct arena arena;
+    const struct value *state = ask_line(send, &arena, "state", &text, error);
+    if (state)
+        send_report_summary(send, value_find(state, "state"));
+    arena_free(&arena);
     if (!state)
         return error->status;
-    send_report_summary(send, json_object_get(state, "state"));
-    json_decref(state);
     gordian_client_close(send->client);
     send->client = NULL;
     return GORDIAN_OK;
@@ -282,17 +286,20 @@ static int ask_what_if(struct send *send, int operands, char **argv)
         strcat(line, " ");
         strcat(line, argv[i]);
     }
-    json_t *answer = NULL;
+    struct arena arena = {0};
+    const struct value *answer = NULL;
     if (send_open(send, &error) == GORDIAN_OK)
-        answer = ask_line(send, line, &text, &error);
-    if (!answer)
+        answer = ask_line(send, &arena, line, &text, &error);
+    if (!answer) {
+        arena_free(&arena);
         return cli_fail(send->cli, NULL, &error);
+    }
     const char *result = told_text(answer, "result");
     output_format(&send->cli->out, "%s\n", send->cli->json ? text : result);
     bool bad = strcmp(result, "deadlock") == 0 || strcmp(result, "doomed") == 0 ||
                strcmp(result, "unsafe") == 0;
     int code = strcmp(result, "error") == 0 ? EXIT_MISUSE : bad ? EXIT_FOUND : EXIT_NOTHING;
-    json_decref(answer);
+    arena_free(&arena);
     return code;
 }
 

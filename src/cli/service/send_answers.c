@@ -70,11 +70,11 @@ static bool keep_name(struct send *send, uint32_t process, const char *text, siz
 }
 
 static bool note_waits(struct send *send, const gordian_reply *reply, enum send_result result,
-                       const json_t *answer)
+                       const struct value *answer)
 {
     bool good = true;
     size_t i;
-    const json_t *name;
+    const struct value *name;
     if (reply->waits)
         good =
             set_waits(send, reply->process,
@@ -85,9 +85,8 @@ static bool note_waits(struct send *send, const gordian_reply *reply, enum send_
         send->served = served; /* it gave up */
     }
     /* Whoever is in a deadlock cannot be waited for. */
-    json_array_foreach(json_object_get(answer, "deadlocked"), i, name)
-    {
-        const char *text = json_string_value(name);
+    for (i = 0; (name = value_item(value_find(answer, "deadlocked"), i)) != NULL; i++) {
+        const char *text = value_text(name);
         uint32_t id = text ? names_find(&send->names, text, strlen(text)) : GORDIAN_NONE;
         good = good && set_waits(send, id, WAITS_DEAD);
     }
@@ -132,8 +131,10 @@ static void take_result(struct send *send, const struct sent_line *line, const c
                         const gordian_reply *reply)
 {
     enum send_result result = result_of(send, reply);
-    json_t *answer =
-        needs_reading(send, result) ? told_read(reply->json, reply->json_length) : NULL;
+    struct arena arena = {0};
+    const struct value *answer = NULL;
+    if (needs_reading(send, result))
+        answer = told_read(&arena, reply->json, reply->json_length);
     send->events++;
     send->results[result]++;
     send->event_refused = result == SEND_REFUSED;
@@ -145,7 +146,7 @@ static void take_result(struct send *send, const struct sent_line *line, const c
         if (result == SEND_REFUSED)
             tell_refused(send, line, GORDIAN_STATUS_INPUT, told_text(answer, "message"));
     }
-    json_decref(answer);
+    arena_free(&arena);
 }
 
 /* As in a trace: a declaration that cannot be is bad input, an event is only refused. */

@@ -66,10 +66,10 @@ static enum color color_of(enum send_result result)
     }
 }
 
-static void write_names(struct send *send, const json_t *names, const char *before)
+static void write_names(struct send *send, const struct value *names, const char *before)
 {
-    for (size_t i = 0; i < json_array_size(names); i++, before = " ") {
-        const char *name = json_string_value(json_array_get(names, i));
+    for (size_t i = 0; i < value_count(names); i++, before = " ") {
+        const char *name = value_text(value_item(names, i));
         output_text(out_of(send), before);
         style_name(&send->drawing.style, out_of(send), COLOR_PROCESS, name ? name : "");
     }
@@ -77,7 +77,7 @@ static void write_names(struct send *send, const json_t *names, const char *befo
 
 /* "     7  release ann fork-0        released, served: bob". */
 static void write_event_line(struct send *send, const char *text, size_t size,
-                             enum send_result result, const json_t *answer)
+                             enum send_result result, const struct value *answer)
 {
     struct output *out = out_of(send);
     struct words words = words_of(text, size);
@@ -87,8 +87,8 @@ static void write_event_line(struct send *send, const char *text, size_t size,
     size_t columns = write_rest(send, words);
     output_format(out, "%*s  ", columns < WHAT_COLUMNS ? (int)(WHAT_COLUMNS - columns) : 0, "");
     style_text(&send->drawing.style, out, color_of(result), told_text(answer, "result"));
-    write_names(send, json_object_get(answer, "granted_to"), ", served: ");
-    if (json_object_get(answer, "message")) {
+    write_names(send, value_find(answer, "granted_to"), ", served: ");
+    if (value_find(answer, "message")) {
         output_text(out, ": ");
         style_name(&send->drawing.style, out, COLOR_PLAIN, told_text(answer, "message"));
     }
@@ -126,12 +126,12 @@ static void write_action(struct send *send, const char *text, size_t size)
 }
 
 static void draw_deadlock(struct send *send, const struct sent_line *line, const char *text,
-                          const json_t *answer)
+                          const struct value *answer)
 {
     struct output *out = out_of(send);
     struct told_witness *told = &send->told;
     char number[40];
-    if (!told_witness_read(told, json_object_get(answer, "witness")))
+    if (!told_witness_read(told, value_find(answer, "witness")))
         return;
     snprintf(number, sizeof number, "deadlock %llu",
              (unsigned long long)send->results[SEND_DEADLOCK]);
@@ -152,11 +152,11 @@ static void draw_deadlock(struct send *send, const struct sent_line *line, const
 }
 
 /* Those that the service has ended, by its policy. */
-static void write_victims(struct send *send, const json_t *victims)
+static void write_victims(struct send *send, const struct value *victims)
 {
     output_text(out_of(send), victims ? "\n" : "");
-    for (size_t i = 0; i < json_array_size(victims); i++) {
-        const json_t *victim = json_array_get(victims, i);
+    for (size_t i = 0; i < value_count(victims); i++) {
+        const struct value *victim = value_item(victims, i);
         const char *policy = told_text(victim, "policy");
         output_text(out_of(send), "  the service ends ");
         style_name(&send->drawing.style, out_of(send), COLOR_PROCESS, told_text(victim, "process"));
@@ -185,7 +185,8 @@ static void write_unsafe(struct send *send, const struct sent_line *line, const 
 /* ------------------------------------------------------------------ the reports */
 
 void send_report_event(struct send *send, const struct sent_line *line, const char *text,
-                       const gordian_reply *reply, enum send_result result, const json_t *answer)
+                       const gordian_reply *reply, enum send_result result,
+                       const struct value *answer)
 {
     bool bad = result == SEND_DEADLOCK || result == SEND_DOOMED || result == SEND_UNSAFE;
     if (send->cli->json) {
@@ -201,7 +202,7 @@ void send_report_event(struct send *send, const struct sent_line *line, const ch
         write_event_line(send, text, line->size, result, answer);
     if (result == SEND_DEADLOCK) {
         draw_deadlock(send, line, text, answer);
-        write_victims(send, json_object_get(answer, "recovered"));
+        write_victims(send, value_find(answer, "recovered"));
         output_char(out_of(send), '\n');
     } else if (result == SEND_DOOMED && !send->all) {
         write_doomed(send, line, text);
@@ -230,10 +231,10 @@ void send_report_grant(struct send *send, const char *process)
     }
 }
 
-static void summary_json(struct send *send, const json_t *state)
+static void summary_json(struct send *send, const struct value *state)
 {
     const uint64_t *results = send->results;
-    const json_t *dead = json_object_get(state, "deadlocked");
+    const struct value *dead = value_find(state, "deadlocked");
     struct json json;
     json_begin(&json, out_of(send));
     json_open(&json, "summary", '{');
@@ -254,8 +255,8 @@ static void summary_json(struct send *send, const json_t *state)
     json_key_text(&json, "engine", send->engine);
     if (dead) {
         json_open(&json, "deadlocked", '[');
-        for (size_t i = 0; i < json_array_size(dead); i++)
-            json_text(&json, json_string_value(json_array_get(dead, i)));
+        for (size_t i = 0; i < value_count(dead); i++)
+            json_text(&json, value_text(value_item(dead, i)));
         json_shut(&json);
     }
     json_end(&json);
@@ -295,7 +296,7 @@ static void summary_text(struct send *send)
                   send->engine);
 }
 
-void send_report_summary(struct send *send, const json_t *state)
+void send_report_summary(struct send *send, const struct value *state)
 {
     progress_clear(&send->cli->progress);
     if (send->cli->json)

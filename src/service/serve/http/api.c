@@ -1,5 +1,8 @@
 /* Routes: who may ask, and who answers. */
 #include "service/serve/http/api.h"
+#include "foundation/http/prometheus.h"
+
+#include "foundation/base/json/json_read.h"
 
 #include "foundation/base/clock.h"
 #include "foundation/base/io/reader.h"
@@ -59,6 +62,17 @@ const char *api_label(const struct api_call *call)
 {
     const char *text = http_query(call->request, "label");
     return text ? text : "";
+}
+
+int api_read_body(struct api_call *call, struct arena *arena, const struct value **body)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    arena_init(arena, &memory);
+    *body = NULL;
+    if (!http_is_json(call->request->content_type))
+        return api_fail(call, 415, "send 'Content-Type: application/json'");
+    json_read_strictly(body, arena, call->body, call->length, true, NULL);
+    return 200;
 }
 
 bool api_flag(const struct api_call *call, const char *key)
@@ -311,9 +325,7 @@ static bool reply_other(struct api_call *call, struct http_connection *connectio
     output_open(&out, -1);
     if (metrics)
         metrics_write(call->api, &out);
-    http_reply(connection, 200,
-               metrics ? "text/plain; version=0.0.4; charset=utf-8" : "text/event-stream",
-               API_HEADERS, &out);
+    http_reply(connection, 200, metrics ? PROMETHEUS_TYPE : "text/event-stream", API_HEADERS, &out);
     return true;
 }
 
