@@ -370,8 +370,7 @@ static int show_state(struct listing *listing)
     where_it_is(listing, &source);
     listing->out = &listing->cli->out;
     gordian_status status = past_open(&past, &source, NULL, &listing->error);
-    if (status == GORDIAN_OK)
-        status = past_go(past, listing->filter.stood, &service, &listing->error);
+    THEN(status, past_go(past, listing->filter.stood, &service, &listing->error));
     struct served *served = status == GORDIAN_OK ? choose_system(listing, service) : NULL;
     if (served)
         status = write_system(listing, service, served);

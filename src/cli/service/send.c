@@ -124,8 +124,7 @@ static gordian_status send_open(struct send *send, gordian_error *error)
     options->link = tell_link;
     options->context = send;
     gordian_status status = send->open ? read_open(send, error) : GORDIAN_OK;
-    if (status == GORDIAN_OK)
-        status = reach_open(&send->reach, &send->client, error);
+    THEN(status, reach_open(&send->reach, &send->client, error));
     if (status != GORDIAN_OK)
         return status;
     struct arena arena;
@@ -215,8 +214,7 @@ static gordian_status stream_trace(struct send *send, gordian_error *error)
     for (uint64_t lines = 1; status == GORDIAN_OK && !send->refused && !send->cli->out.failure;
          lines++) {
         status = gordian_trace_next(&send->trace, error);
-        if (status == GORDIAN_OK)
-            status = send_line(send, error);
+        THEN(status, send_line(send, error));
         if (status == GORDIAN_OK && send->labels && !send->refused)
             status = send_labels(send, error);
         if (status == GORDIAN_OK && lines % 256 == 0)
@@ -318,8 +316,7 @@ static int run_send(struct send *send, const char *path)
     status = gordian_trace_open(&send->trace, &source, NULL, &error);
     send->trace.avoidance = send->avoids;
     send->trace.acts = !send->avoids;
-    if (status == GORDIAN_OK)
-        status = stream_trace(send, &error);
+    THEN(status, stream_trace(send, &error));
     if (send->refused)
         return send->refused_status == GORDIAN_STATUS_INPUT ? EXIT_MISUSE : EXIT_BROKEN;
     if (status == GORDIAN_OK && !send->cli->out.failure)

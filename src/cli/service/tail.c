@@ -475,11 +475,10 @@ static gordian_status open_tail(struct tail *tail, gordian_error *error)
     unsigned mask = GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS;
     gordian_status status = reach_open(&tail->reach, &tail->client, error);
     tail->asking = true;
-    if (status == GORDIAN_OK)
-        status = gordian_client_subscribe(
-            tail->client, tail->deadlocks || tail->label ? mask : mask | GORDIAN_ALL_EVENTS, error);
-    if (status == GORDIAN_OK)
-        status = show_before_now(tail, error);
+    THEN(status, gordian_client_subscribe(
+                     tail->client,
+                     tail->deadlocks || tail->label ? mask : mask | GORDIAN_ALL_EVENTS, error));
+    THEN(status, show_before_now(tail, error));
     show_later(tail);
     if (status == GORDIAN_OK && tail->cli->verbose)
         cli_say(tail->cli, "connected to %s", tail->reach.uri);

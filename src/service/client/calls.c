@@ -166,9 +166,8 @@ gordian_status gordian_client_close_system(gordian_client *client, const char *n
                                            gordian_error *error)
 {
     struct named named = {WIRE_CLOSE, text_of(name)};
-    gordian_status status = check_name(name, error);
-    return status == GORDIAN_OK ? perform_alone(client, WIRE_CLOSE, put_named, &named, error)
-                                : status;
+    TRY(check_name(name, error));
+    return perform_alone(client, WIRE_CLOSE, put_named, &named, error);
 }
 
 /* ------------------------------------------------------------------ names */

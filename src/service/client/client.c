@@ -141,8 +141,7 @@ gordian_status gordian_client_open(gordian_client **out, const char *uri,
     if (!client)
         return fail_memory(error);
     gordian_status status = find_service(client, uri, options, error);
-    if (status == GORDIAN_OK)
-        status = connect_first(client, error);
+    THEN(status, connect_first(client, error));
     if (status != GORDIAN_OK) {
         gordian_client_leave(client);
         return status;

@@ -629,8 +629,8 @@ int gordian_client_timeout(const gordian_client *client)
 
 gordian_status gordian_client_work(gordian_client *client, gordian_error *error)
 {
-    gordian_status status = call_allowed(client, error);
-    return status == GORDIAN_OK ? link_step(client, error) : status;
+    TRY(call_allowed(client, error));
+    return link_step(client, error);
 }
 
 gordian_status gordian_client_flush(gordian_client *client, gordian_error *error)

@@ -312,8 +312,7 @@ gordian_status gordian_client_event(gordian_client *client, const gordian_event 
     struct event_call call = {.client = client, .reply = &mine};
     uint64_t until = link_deadline(client->timeout_ms);
     gordian_status status = call_allowed(client, error);
-    if (status == GORDIAN_OK)
-        status = gordian_client_send(client, event, take_reply, &call, error);
+    THEN(status, gordian_client_send(client, event, take_reply, &call, error));
     if (status != GORDIAN_OK)
         return status;
     status = gordian_client_flush(client, error);

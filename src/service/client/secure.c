@@ -139,8 +139,7 @@ static gordian_status identify_us(SSL_CTX *context, const struct secure_wishes *
                                   gordian_error *error)
 {
     gordian_status status = check_file("certificate", wishes->certificate, error);
-    if (status == GORDIAN_OK)
-        status = check_key_file(wishes->key, error);
+    THEN(status, check_key_file(wishes->key, error));
     if (status != GORDIAN_OK)
         return status;
     SSL_CTX_set_default_passwd_cb(context, no_password);
@@ -208,10 +207,8 @@ gordian_status secure_open(struct secure **out, const char *host,
     secure->context = SSL_CTX_new(TLS_client_method());
     secure->method = make_method();
     gordian_status status = secure->context && secure->method ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = take_name(secure, wishes->name ? wishes->name : host, error);
-    if (status == GORDIAN_OK)
-        status = fill_context(secure, wishes, error);
+    THEN(status, take_name(secure, wishes->name ? wishes->name : host, error));
+    THEN(status, fill_context(secure, wishes, error));
     if (status == GORDIAN_OK)
         *out = secure;
     else

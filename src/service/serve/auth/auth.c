@@ -193,12 +193,10 @@ static gordian_status take_line(struct auth *auth, const struct reader *reader,
 static gordian_status read_tokens(struct auth *auth, gordian_error *error)
 {
     int fd;
-    gordian_status status = open_file(auth->path, &fd, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(open_file(auth->path, &fd, error));
     struct reader reader;
     gordian_source source = {read_file, &fd};
-    status = reader_open(&reader, &source, &auth->memory, error);
+    gordian_status status = reader_open(&reader, &source, &auth->memory, error);
     if (status == GORDIAN_OK) {
         gordian_error trouble = {0};
         while ((status = reader_next(&reader, &trouble)) == GORDIAN_OK &&

@@ -94,10 +94,8 @@ gordian_status auth_peers_open(struct auth_peers *peers, const char *socket_grou
     gordian_status status = GORDIAN_OK;
     if (socket_group)
         status = parse_id(socket_group, strlen(socket_group), true, &peers->socket_group, error);
-    if (status == GORDIAN_OK)
-        status = parse_ids(users, false, &peers->users, &peers->user_count, error);
-    if (status == GORDIAN_OK)
-        status = parse_ids(groups, true, &peers->groups, &peers->group_count, error);
+    THEN(status, parse_ids(users, false, &peers->users, &peers->user_count, error));
+    THEN(status, parse_ids(groups, true, &peers->groups, &peers->group_count, error));
     if (status != GORDIAN_OK)
         auth_peers_close(peers);
     return status;

@@ -126,8 +126,7 @@ gordian_status tls_reload(struct tls *tls, gordian_error *error)
     SSL_CTX *plain = NULL, *http = NULL;
     ERR_clear_error();
     gordian_status status = make_context(tls, &plain, error);
-    if (status == GORDIAN_OK)
-        status = make_context(tls, &http, error);
+    THEN(status, make_context(tls, &http, error));
     if (status != GORDIAN_OK) {
         SSL_CTX_free(plain);
         return status;

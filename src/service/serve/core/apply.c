@@ -71,8 +71,8 @@ static gordian_status check_resources(struct service *service, const struct serv
     uint32_t limit = service->options.limits.session_resources;
     if (!service->replaying && session != NOBODY && service->sessions[session].resources >= limit)
         return FAIL_WITH(service, WIRE_QUOTA, error, "a session may add %u resources", limit);
-    gordian_status status = holder_check(service, session, 1, 0, error);
-    return status == GORDIAN_OK ? check_names(service, served, NOBODY, error) : status;
+    TRY(holder_check(service, session, 1, 0, error));
+    return check_names(service, served, NOBODY, error);
 }
 
 static gordian_status check_memory(struct service *service, gordian_error *error)
@@ -201,10 +201,8 @@ static gordian_status open_new(struct service *service, uint32_t session,
         return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u systems: that is the limit",
                          service->system_count);
     gordian_status status = holder_check(service, session, 0, 1, error);
-    if (status == GORDIAN_OK)
-        status = check_memory(service, error);
-    if (status == GORDIAN_OK)
-        status = quota_check(service, session, served_system_cost(), error);
+    THEN(status, check_memory(service, error));
+    THEN(status, quota_check(service, session, served_system_cost(), error));
     if (status != GORDIAN_OK)
         return status;
     *slot = free_slot(service);
@@ -280,8 +278,7 @@ static gordian_status declare_resource(struct service *service, struct served *s
         status = quota_check(service, session, served_resource_cost(served, length), error);
     if (status == GORDIAN_OK && is_new && !served_reserve_adder(served))
         status = fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = served_declare_resource(served, name, length, declaration->units, id, error);
+    THEN(status, served_declare_resource(served, name, length, declaration->units, id, error));
     if (status == GORDIAN_OK && is_new)
         quota_added(service, session, served, *id, length);
     *changed = is_new || served->operations->forgets;
@@ -393,8 +390,7 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
     struct wire_declaration declaration;
     uint32_t kept = 0;
     gordian_status status = check_memory(service, error);
-    if (status == GORDIAN_OK)
-        status = reserve_declare(service, declare, error);
+    THEN(status, reserve_declare(service, declare, error));
     if (status != GORDIAN_OK && declare->count > 0)
         return refuse_rest(service, declare);
     if (status != GORDIAN_OK)
@@ -455,9 +451,8 @@ static gordian_status check_removable(struct service *service, struct served *se
     size_t first = 0, second = 0;
     gordian_status status =
         served_edges(served, process ? SERVED_HELD : SERVED_HOLDERS, id, &edges, &first, error);
-    if (status == GORDIAN_OK)
-        status = served_edges(served, process ? SERVED_WANTED : SERVED_WAITERS, id, &edges, &second,
-                              error);
+    THEN(status, served_edges(served, process ? SERVED_WANTED : SERVED_WAITERS, id, &edges, &second,
+                              error));
     if (status == GORDIAN_OK && first + second > 0)
         return FAIL_WITH(service, WIRE_IN_USE, error,
                          process ? "'%.60s' holds or waits for something"
@@ -510,10 +505,8 @@ gordian_status apply_removal(struct service *service, struct served *served, uin
 static gordian_status check_next(struct service *service, const struct apply_remove *remove,
                                  uint32_t id, gordian_error *error)
 {
-    gordian_status status =
-        client_may_remove(remove->client, remove->served, remove->what, id, error);
-    return status == GORDIAN_OK ? check_removable(service, remove->served, remove->what, id, error)
-                                : status;
+    TRY(client_may_remove(remove->client, remove->served, remove->what, id, error));
+    return check_removable(service, remove->served, remove->what, id, error);
 }
 
 static bool removal_yields(struct service *service, const struct apply_remove *remove)
@@ -593,10 +586,7 @@ gordian_status apply_weigh(struct service *service, struct served *served,
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", weigh->process);
     if (!record_begin(service, RECORD_WEIGH, served->slot, NOBODY, size))
         return fail_memory(error);
-    gordian_status status =
-        served_weigh(served, weigh->process, weigh->priority, weigh->cost, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(served_weigh(served, weigh->process, weigh->priority, weigh->cost, error));
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_weigh(record->data + record->used, size, weigh));
     record_append(service);

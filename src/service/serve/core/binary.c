@@ -331,10 +331,9 @@ static void take_state(struct client *client, const struct wire_frame *frame)
         status = gather_side(served, SERVED_HELD, state.process, work->wants, WANTS / 2,
                              &state.held_count, &error);
         state.wanted = work->wants + state.held_count;
-        if (status == GORDIAN_OK)
-            status =
-                gather_side(served, SERVED_WANTED, state.process, work->wants + state.held_count,
-                            WANTS / 2, &state.wanted_count, &error);
+        THEN(status,
+             gather_side(served, SERVED_WANTED, state.process, work->wants + state.held_count,
+                         WANTS / 2, &state.wanted_count, &error));
     }
     if (status != GORDIAN_OK) {
         client_fail(client, &error);

@@ -328,8 +328,7 @@ gordian_status apply_events(struct service *service, struct apply_events *events
     struct service_work *work = service->work;
     size_t bytes = (size_t)(events->list.end - events->list.at);
     gordian_status status = reserve_frame(service, events, bytes, error);
-    if (status == GORDIAN_OK)
-        status = pass_duplicates(service, events, error);
+    THEN(status, pass_duplicates(service, events, error));
     if (status != GORDIAN_OK)
         return status;
     bool bad;

@@ -119,9 +119,8 @@ static gordian_status declare_process(struct client *client, struct served *serv
                                 ? claims_of(work, served, &declaration.claim_count, error)
                                 : trace_attributes(&work->trace, &attributes, error);
     declaration.claims = work->wants;
-    if (status == GORDIAN_OK)
-        status =
-            apply_declaration(client->service, served, client->session, &declaration, &id, error);
+    THEN(status,
+         apply_declaration(client->service, served, client->session, &declaration, &id, error));
     if (status != GORDIAN_OK || !(attributes.has_priority || attributes.has_cost))
         return status;
     struct wire_weigh weigh = {

@@ -278,8 +278,7 @@ gordian_status service_save(struct service *service,
         bytes.used = 0;
         save_head(service, service->systems[i], &bytes);
         status = image_save(service->systems[i], &bytes, error);
-        if (status == GORDIAN_OK)
-            status = put_section(&bytes, name, put, context, error);
+        THEN(status, put_section(&bytes, name, put, context, error));
     }
     bytes_free(&bytes);
     return status;
@@ -462,14 +461,10 @@ static gordian_status load_system(struct service *service, const uint8_t *bytes,
     served->meter = meter;
     service_add_system(service, slot, served);
     status = served_restored(served, error);
-    if (status == GORDIAN_OK)
-        status = own_processes(service, served, error);
-    if (status == GORDIAN_OK)
-        status = incidents_load(service, served, &first, error);
-    if (status == GORDIAN_OK)
-        status = load_owners(service, served, &first, error);
-    if (status == GORDIAN_OK)
-        status = load_labels(service, served, &first, error);
+    THEN(status, own_processes(service, served, error));
+    THEN(status, incidents_load(service, served, &first, error));
+    THEN(status, load_owners(service, served, &first, error));
+    THEN(status, load_labels(service, served, &first, error));
     if (status == GORDIAN_OK && (first.bad || bytes_left(&first) > 0))
         status = bad_snapshot(error);
     return status;

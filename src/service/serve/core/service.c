@@ -161,8 +161,7 @@ gordian_status service_new(struct service **out, const struct service_options *o
     if (!service)
         return fail_memory(error);
     gordian_status status = open_work(service, error);
-    if (status == GORDIAN_OK)
-        status = open_default(service, error);
+    THEN(status, open_default(service, error));
     if (status != GORDIAN_OK) {
         service_free(service);
         return status;

@@ -260,8 +260,8 @@ gordian_status state_trace(struct served *served, const char *label, struct outp
 {
     const struct state state = state_of(served, label, out, error);
     write_resources(&state);
-    gordian_status status = write_processes(&state);
-    return status == GORDIAN_OK ? write_waits(&state) : status;
+    TRY(write_processes(&state));
+    return write_waits(&state);
 }
 
 /* ------------------------------------------------------------------ JSON */
@@ -304,8 +304,7 @@ gordian_status state_json(const struct service *service, struct served *served, 
         if (!is_asked_for(&state, p))
             continue;
         status = json_edges(&state, json, p, SERVED_WANTED);
-        if (status == GORDIAN_OK)
-            status = json_edges(&state, json, p, SERVED_HELD);
+        THEN(status, json_edges(&state, json, p, SERVED_HELD));
     }
     json_shut(json);
     memory_free(&memory, dead);

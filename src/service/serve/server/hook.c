@@ -162,8 +162,7 @@ gordian_status hook_open(struct hook **out, const char *target, const char *secr
     pthread_cond_init(&hook->wake, &attributes);
     pthread_condattr_destroy(&attributes);
     gordian_status status = hook_parse(&hook->target, target, secret, error);
-    if (status == GORDIAN_OK)
-        status = start_thread(hook, error);
+    THEN(status, start_thread(hook, error));
     if (status == GORDIAN_OK)
         *out = hook;
     else

@@ -85,12 +85,9 @@ static gordian_status open_parts(struct http_server *http, struct server *server
     };
     httpd_limits_init(&options.limits);
     gordian_status status = httpd_open(&http->api.httpd, &options, error);
-    if (status == GORDIAN_OK)
-        status = sse_open(&http->api.sse, &http->api, error);
-    if (status == GORDIAN_OK)
-        status = followers_open(&http->api.followers, &http->api, error);
-    if (status == GORDIAN_OK)
-        status = start_writers(http, server->base, error);
+    THEN(status, sse_open(&http->api.sse, &http->api, error));
+    THEN(status, followers_open(&http->api.followers, &http->api, error));
+    THEN(status, start_writers(http, server->base, error));
     if (status != GORDIAN_OK)
         return status;
     struct timeval every = {.tv_usec = TICK_MS * 1000};
@@ -148,9 +145,8 @@ gordian_status http_open(struct http_server **out, struct server *server, const 
     rates_init(&http->api.rates, server->service);
     blockers_init(&http->api.blockers, server->service);
     gordian_status status = open_parts(http, server, error);
-    if (status == GORDIAN_OK)
-        status = count > 0 ? adopt_sockets(http, server, fds, count, error)
-                           : start_listening(http, server, address, error);
+    THEN(status, count > 0 ? adopt_sockets(http, server, fds, count, error)
+                           : start_listening(http, server, address, error));
     if (status == GORDIAN_OK)
         *out = http;
     else

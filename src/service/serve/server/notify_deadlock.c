@@ -156,8 +156,7 @@ gordian_status server_tell_before(struct server *server, gordian_error *error)
     if (before.told > 0)
         server_log(server, 6, "--on-deadlock: %llu of before are told now",
                    (unsigned long long)before.told);
-    if (status == GORDIAN_OK)
-        status = incidents_query(history, &open, see_open, &before, error);
+    THEN(status, incidents_query(history, &open, see_open, &before, error));
     if (before.standing > STANDING)
         server_log(server, 6, "... and %llu more deadlocks stand",
                    (unsigned long long)(before.standing - STANDING));

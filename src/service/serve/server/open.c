@@ -212,8 +212,8 @@ static gordian_status look_at_history(struct server *server, gordian_error *erro
 static gordian_status recover_state(struct server *server, gordian_error *error)
 {
     static const struct store_loader loader = {load_section, load_record};
-    gordian_status status = store_load(server->store, &loader, server, error);
-    return status == GORDIAN_OK ? server_take_role(server, error) : status;
+    TRY(store_load(server->store, &loader, server, error));
+    return server_take_role(server, error);
 }
 
 gordian_status server_resume(struct server *server, gordian_error *error)
@@ -225,8 +225,7 @@ gordian_status server_resume(struct server *server, gordian_error *error)
 static gordian_status open_once(struct server *server, gordian_error *error)
 {
     gordian_status status = open_store(server, error);
-    if (status == GORDIAN_OK)
-        status = open_service(server, error);
+    THEN(status, open_service(server, error));
     return status == GORDIAN_OK ? recover_state(server, error) : status;
 }
 
@@ -529,9 +528,8 @@ static gordian_status listen_tcp(struct server *server, const char *text, gordia
 {
     char host[256], port[8];
     gordian_status status = server_split_address(text, host, sizeof host, port, sizeof port, error);
-    if (status == GORDIAN_OK)
-        status = auth_check_address(server->auth, host, server->tls != NULL,
-                                    server->options.insecure, error);
+    THEN(status, auth_check_address(server->auth, host, server->tls != NULL,
+                                    server->options.insecure, error));
     if (status != GORDIAN_OK)
         return status;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list;
@@ -563,8 +561,7 @@ static gordian_status listen_all(struct server *server, const char *list, gordia
     char one[300];
     for (const char *at = list; *at;) {
         gordian_status status = server_next_address(&at, one, sizeof one, error);
-        if (status == GORDIAN_OK)
-            status = listen_tcp(server, one, error);
+        THEN(status, listen_tcp(server, one, error));
         if (status != GORDIAN_OK)
             return status;
     }
@@ -699,8 +696,7 @@ gordian_status server_open(struct server **out, const struct server_options *opt
         status = steps[i](server, error);
     if (status == GORDIAN_OK) /* before anybody can know that it is there, and end it */
         status = server_add_events(server, error);
-    if (status == GORDIAN_OK)
-        status = open_listeners(server, error);
+    THEN(status, open_listeners(server, error));
     if (status == GORDIAN_OK)
         server_watch(server);
     if (status != GORDIAN_OK) {

@@ -132,8 +132,7 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
     bool known = false;
     gordian_status status =
         folder->fd < 0 ? fail_file(folder, "", error) : check_mode(folder, error);
-    if (status == GORDIAN_OK)
-        status = take_lock(folder, &known, error);
+    THEN(status, take_lock(folder, &known, error));
     if (status != GORDIAN_OK)
         return status;
     read_past(folder->lock, known, past);
@@ -243,8 +242,7 @@ gordian_status folder_check(struct folder *folder, const struct store_options *o
                     "%.200s/" MARKER_FILE ": %.100s; with --repair it is written again",
                     folder->path, trouble.message);
     status = folder_list(folder->fd, &folder->marker, &contents, error);
-    if (status == GORDIAN_OK)
-        status = check_contents(folder, &contents, options, found, error);
+    THEN(status, check_contents(folder, &contents, options, found, error));
     if (status != GORDIAN_OK)
         return status;
     folder->blank = found->made || !contents.database;
@@ -288,8 +286,8 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
     if (stat(folder->file, &there) != 0)
         return fail_file(folder, "/" HISTORY_FILE, error);
     folder->inode = there.st_ino;
-    gordian_status status = marker_note(&folder->marker, newest, true, error);
-    return status == GORDIAN_OK ? sync_folder(folder, error) : status;
+    TRY(marker_note(&folder->marker, newest, true, error));
+    return sync_folder(folder, error);
 }
 
 void folder_close(struct folder *folder, bool orderly, const gordian_allocator *memory)

@@ -582,10 +582,8 @@ gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64
         status = fail(error, GORDIAN_STATUS_INPUT, HISTORY_FILE " is damaged: %.200s",
                       said ? said : sqlite3_errmsg(db->db));
     sqlite3_finalize(statement);
-    if (status == GORDIAN_OK)
-        status = check_parts(db, error);
-    if (status == GORDIAN_OK)
-        status = check_sums(db, error);
+    THEN(status, check_parts(db, error));
+    THEN(status, check_sums(db, error));
     int code = history_ask(db->db, "SELECT count(*) FROM incident", &number);
     *count = (uint64_t)number;
     if (!code)

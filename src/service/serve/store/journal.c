@@ -254,8 +254,7 @@ gordian_status journal_append(struct journal *journal, struct batch *batch, size
         status = journal_sync(journal, error);
     if (status == GORDIAN_OK && journal->leftovers && !cut_behind(journal))
         status = fail_disk(error, errno);
-    if (status == GORDIAN_OK)
-        status = write_group(journal, batch, count, sync, error);
+    THEN(status, write_group(journal, batch, count, sync, error));
     if (status == GORDIAN_OK || !patient || !journal->full || !file_exists(journal->folder, SPARE))
         return status;
     /* The file cannot grow any more; the spare one need not. */

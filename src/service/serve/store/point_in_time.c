@@ -126,8 +126,7 @@ static gordian_status open_past(struct past *past, const char *path, gordian_err
                     "%.200s: %s; --data names the folder of the service", path, strerror(errno));
     gordian_status status =
         numbers_list(&past->journals, past->folder, "journal", &past->memory, error);
-    if (status == GORDIAN_OK)
-        status = numbers_list(&past->snapshots, past->folder, "snapshot", &past->memory, error);
+    THEN(status, numbers_list(&past->snapshots, past->folder, "snapshot", &past->memory, error));
     return status;
 }
 

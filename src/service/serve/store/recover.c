@@ -165,10 +165,8 @@ gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t ap
     *recovery = (struct recovery){.applied = applied, .senseless = senseless, .end = JOURNAL_ENDS};
     bytes_init(&recovery->image, memory);
     gordian_status status = numbers_list(&recovery->numbers, folder, "journal", memory, error);
-    if (status == GORDIAN_OK)
-        status = numbers_list(&recovery->snapshots, folder, "snapshot", memory, error);
-    if (status == GORDIAN_OK)
-        status = choose_snapshot(recovery, folder, error);
+    THEN(status, numbers_list(&recovery->snapshots, folder, "snapshot", memory, error));
+    THEN(status, choose_snapshot(recovery, folder, error));
     recovery->files =
         memory_zeroed(memory, (recovery->numbers.count + 1) * sizeof *recovery->files);
     if (status == GORDIAN_OK && !recovery->files)

@@ -90,8 +90,7 @@ gordian_status repair_journal(const struct folder *folder, const struct recovery
     uint64_t after = !file ? 0 : whole ? file->first - 1 : file->first;
     gordian_status status =
         move_numbered(folder, "snapshot", &recovery->snapshots, recovery->snapshot, error);
-    if (status == GORDIAN_OK)
-        status = move_numbered(folder, "journal", &recovery->numbers, after, error);
+    THEN(status, move_numbered(folder, "journal", &recovery->numbers, after, error));
     if (status == GORDIAN_OK && !whole)
         status = copy_and_cut(folder, file, error);
     if (status == GORDIAN_OK && !replace_sync_folder(folder->fd))
@@ -109,8 +108,7 @@ gordian_status repair_finish(const struct folder *folder, gordian_error *error)
     if (!file_exists(folder->fd, READY))
         return GORDIAN_OK;
     gordian_status status = move_aside(folder, HISTORY_FILE "-wal", error);
-    if (status == GORDIAN_OK)
-        status = move_aside(folder, HISTORY_FILE, error);
+    THEN(status, move_aside(folder, HISTORY_FILE, error));
     unlinkat(folder->fd, HISTORY_FILE "-shm", 0);
     if (status == GORDIAN_OK && !replace_end(folder->fd, -1, READY, HISTORY_FILE, NULL))
         status = fail_disk(error, errno);

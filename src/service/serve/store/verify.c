@@ -98,16 +98,13 @@ static gordian_status verify_files(const char *path, int folder, const struct st
     struct recovery recovery = {0};
     uint64_t applied = 0;
     gordian_status status = incidents_open(&db, path, NULL, error);
-    if (status == GORDIAN_OK)
-        status = incidents_verify(db, &verdict->incidents, &applied, error);
-    if (status == GORDIAN_OK)
-        status = check_journal(&recovery, folder, applied, path, error);
+    THEN(status, incidents_verify(db, &verdict->incidents, &applied, error));
+    THEN(status, check_journal(&recovery, folder, applied, path, error));
     verdict->snapshot = recovery.snapshot;
     verdict->last = recovery.last;
     verdict->torn = recovery.end != JOURNAL_ENDS;
     verdict->ahead = recovery.applied > recovery.frame;
-    if (status == GORDIAN_OK)
-        status = recovery_load(&recovery, loader, context, error);
+    THEN(status, recovery_load(&recovery, loader, context, error));
     recovery_free(&recovery, &memory);
     incidents_close(db);
     return status;
@@ -119,8 +116,7 @@ gordian_status store_verify(const char *path, const struct store_loader *loader,
     int folder;
     *verdict = (struct store_verdict){0};
     gordian_status status = open_for_reading(path, &folder, error);
-    if (status == GORDIAN_OK)
-        status = check_contents(folder, path, &verdict->empty, error);
+    THEN(status, check_contents(folder, path, &verdict->empty, error));
     if (status == GORDIAN_OK && !verdict->empty)
         status = verify_files(path, folder, loader, context, verdict, error);
     if (folder >= 0)

@@ -191,8 +191,7 @@ gordian_status image_load(struct served **out, const void *image, size_t length,
     if (bytes_take_u64(&in) != IMAGE_VERSION)
         return not_an_image(error, "its beginning");
     gordian_status status = open_served(out, &in, allocator, error);
-    if (status == GORDIAN_OK)
-        status = load_all(*out, &in, error);
+    THEN(status, load_all(*out, &in, error));
     if (status != GORDIAN_OK) {
         served_close(*out);
         *out = NULL;

@@ -435,8 +435,7 @@ gordian_status served_declare_process(struct served *served, const char *name, s
     if (is_new)
         status = served_reserve(served, next_process(served), error);
     uint64_t before = is_new ? 0 : served_process_cost(served, known);
-    if (status == GORDIAN_OK)
-        status = served->operations->declare_process(served, copy, claims, count, &known, error);
+    THEN(status, served->operations->declare_process(served, copy, claims, count, &known, error));
     if (status != GORDIAN_OK)
         return status;
     if (is_new) {

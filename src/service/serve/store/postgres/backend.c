@@ -74,8 +74,7 @@ static gordian_status open_history(struct store *store, gordian_error *error)
 {
     bool damaged;
     gordian_status status = history_open(&store->history, NULL, true, &damaged, error);
-    if (status == GORDIAN_OK)
-        status = incidents_share(&store->reader, store->history.db, &store->memory, error);
+    THEN(status, incidents_share(&store->reader, store->history.db, &store->memory, error));
     store->told_end = &store->told;
     return status;
 }
@@ -113,14 +112,11 @@ static gordian_status see_numbers(struct store *store, struct store_found *found
 static gordian_status open_pg(struct store *store, struct store_found *found, gordian_error *error)
 {
     gordian_status status = pg_check(store->options.postgres, error);
-    if (status == GORDIAN_OK)
-        status = make_pg(store, error);
-    if (status == GORDIAN_OK)
-        status = open_history(store, error);
+    THEN(status, make_pg(store, error));
+    THEN(status, open_history(store, error));
     if (status == GORDIAN_OK && !pg_connect(store->pg))
         status = fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", store->pg->why);
-    if (status == GORDIAN_OK)
-        status = schema_open(store->pg, &found->made, error);
+    THEN(status, schema_open(store->pg, &found->made, error));
     if (status != GORDIAN_OK)
         return status;
     struct pg *pg = store->pg;
@@ -197,8 +193,7 @@ static gordian_status open_past(struct store **out, const struct store_options *
     store->memory = memory;
     store->options = *options;
     gordian_status status = make_pg(store, error);
-    if (status == GORDIAN_OK)
-        status = history_open(&store->history, NULL, true, &damaged, error);
+    THEN(status, history_open(&store->history, NULL, true, &damaged, error));
     if (status == GORDIAN_OK && !pg_connect(store->pg))
         status = fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", store->pg->why);
     if (status == GORDIAN_OK)

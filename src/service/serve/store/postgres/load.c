@@ -247,18 +247,12 @@ static gordian_status read_all(struct store *store, const struct store_loader *l
     if (status == GORDIAN_OK && store->newest)
         status = sections_load(image, 0, loader, context, error);
     bytes_free(image);
-    if (status == GORDIAN_OK)
-        status = read_incidents(store, incidents_select, 0, error);
-    if (status == GORDIAN_OK)
-        status = read_incidents(store, actions_select, INCIDENT_ACTION, error);
-    if (status == GORDIAN_OK)
-        status = read_incidents(store, labels_select, INCIDENT_LABELS, error);
-    if (status == GORDIAN_OK)
-        status = read_incidents(store, notices_select, INCIDENT_NOTICE, error);
-    if (status == GORDIAN_OK)
-        status = read_journal(store, loader, context, error);
-    if (status == GORDIAN_OK)
-        status = check_end(store, error);
+    THEN(status, read_incidents(store, incidents_select, 0, error));
+    THEN(status, read_incidents(store, actions_select, INCIDENT_ACTION, error));
+    THEN(status, read_incidents(store, labels_select, INCIDENT_LABELS, error));
+    THEN(status, read_incidents(store, notices_select, INCIDENT_NOTICE, error));
+    THEN(status, read_journal(store, loader, context, error));
+    THEN(status, check_end(store, error));
     atomic_store(&store->committed, store->last);
     return status;
 }

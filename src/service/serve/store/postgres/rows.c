@@ -129,8 +129,7 @@ gordian_status rows_take(struct store *store, struct rows_cursor *cursor, uint64
             return GORDIAN_STATUS_END;
         if (cursor->next == 0)
             status = begin_row(store, cursor, error);
-        if (status == GORDIAN_OK)
-            status = take_row(store, cursor, loader, context, &enough, error);
+        THEN(status, take_row(store, cursor, loader, context, &enough, error));
         if (status == GORDIAN_OK && row_is_done(cursor)) {
             ++*batch;
             cursor->row++;
