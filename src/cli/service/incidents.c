@@ -36,7 +36,7 @@ struct listing {
 
 /* ------------------------------------------------------------------ times */
 
-static uint64_t now_ms(void)
+static uint64_t wall_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -50,7 +50,7 @@ static bool parse_ago(const char *text, uint64_t *ms)
     static const uint64_t factors[] = {1000, 60000, 3600000, 86400000};
     size_t length = strlen(text);
     const char *why, *letter = length > 1 ? strchr(letters, text[length - 1]) : NULL;
-    uint64_t number, now = now_ms();
+    uint64_t number, now = wall_ms();
     if (!letter || !parse_u64(text, length - 1, &number, &why) ||
         number > now / factors[letter - letters])
         return false;
@@ -89,7 +89,7 @@ static int take_time(struct listing *listing, const char *option, const char *te
                       option, text);
 }
 
-static void write_time(struct output *out, uint64_t ms)
+static void print_date(struct output *out, uint64_t ms)
 {
     char text[40];
     time_t seconds = (time_t)(ms / 1000);
@@ -112,7 +112,7 @@ static void write_duration(struct output *out, uint64_t ms)
 
 /* ------------------------------------------------------------------ one incident */
 
-static gordian_status write_json(void *context, const struct incident *incident)
+static gordian_status print_incident_json(void *context, const struct incident *incident)
 {
     struct listing *listing = context;
     struct json json;
@@ -124,7 +124,7 @@ static gordian_status write_json(void *context, const struct incident *incident)
     return GORDIAN_OK;
 }
 
-static void write_end(struct listing *listing, const struct incident *incident)
+static void print_end(struct listing *listing, const struct incident *incident)
 {
     struct output *out = listing->out;
     const struct style *style = &listing->style;
@@ -160,7 +160,7 @@ static void draw_incident(struct listing *listing, const struct incident *incide
 }
 
 /* "  team:pay env:prod" */
-static void write_labels(struct listing *listing, const char *labels)
+static void print_labels(struct listing *listing, const char *labels)
 {
     struct arena arena;
     const struct value *list = told_read(&arena, labels, strlen(labels));
@@ -172,7 +172,7 @@ static void write_labels(struct listing *listing, const char *labels)
     arena_free(&arena);
 }
 
-static gordian_status write_text(void *context, const struct incident *incident)
+static gordian_status print_incident_text(void *context, const struct incident *incident)
 {
     struct listing *listing = context;
     struct output *out = listing->out;
@@ -184,13 +184,13 @@ static gordian_status write_text(void *context, const struct incident *incident)
     output_format(out, "incident %llu", (unsigned long long)incident->id);
     style_color(style, out, COLOR_PLAIN);
     output_text(out, "  ");
-    write_time(out, incident->at);
+    print_date(out, incident->at);
     output_text(out, "  ");
     style_name(style, out, COLOR_PLAIN, incident->system ? incident->system : "");
     output_text(out, "  ");
-    write_end(listing, incident);
+    print_end(listing, incident);
     if (incident->labels)
-        write_labels(listing, incident->labels);
+        print_labels(listing, incident->labels);
     if (incident->damaged)
         output_text(out, "  damaged: its checksum is wrong");
     output_char(out, '\n');
@@ -217,7 +217,7 @@ static gordian_status audit_text(void *context, const struct incident *action)
     struct output *out = listing->out;
     const struct style *style = &listing->style;
     listing->count++;
-    write_time(out, action->at);
+    print_date(out, action->at);
     output_text(out, "  ");
     style_name(style, out, COLOR_PLAIN, action->system ? action->system : "");
     output_format(out, "  %s ", action->how ? action->how : "");
@@ -242,7 +242,7 @@ static void where_it_is(const struct listing *listing, struct store_options *opt
     options->schema = listing->schema;
 }
 
-static gordian_status open_history(struct listing *listing, struct incidents_db **db)
+static gordian_status open_incidents(struct listing *listing, struct incidents_db **db)
 {
     struct store_options options;
     if (!listing->store)
@@ -255,8 +255,9 @@ static gordian_status open_history(struct listing *listing, struct incidents_db 
 static gordian_status run_query(struct listing *listing, bool as_json)
 {
     struct incidents_db *db;
-    gordian_status (*each)(void *, const struct incident *) = as_json ? write_json : write_text;
-    gordian_status status = open_history(listing, &db);
+    gordian_status (*each)(void *, const struct incident *) =
+        as_json ? print_incident_json : print_incident_text;
+    gordian_status status = open_incidents(listing, &db);
     if (status != GORDIAN_OK)
         return status;
     if (listing->audit)
@@ -324,7 +325,7 @@ static int list_incidents(struct listing *listing)
 
 /* ------------------------------------------------------------------ everything, at some moment */
 
-static gordian_status write_system(struct listing *listing, const struct service *service,
+static gordian_status print_system(struct listing *listing, const struct service *service,
                                    struct served *served)
 {
     struct output *out = listing->out;
@@ -332,7 +333,7 @@ static gordian_status write_system(struct listing *listing, const struct service
     const char *label = listing->filter.label;
     if (!listing->cli->json) {
         output_format(out, "# system %s, which %ss, at ", served->name, served->operations->kind);
-        write_time(out, listing->filter.stood);
+        print_date(out, listing->filter.stood);
         output_text(out, " UTC\n");
         return state_trace(served, label, out, &listing->error);
     }
@@ -373,7 +374,7 @@ static int show_state(struct listing *listing)
     THEN(status, past_go(past, listing->filter.stood, &service, &listing->error));
     struct served *served = status == GORDIAN_OK ? choose_system(listing, service) : NULL;
     if (served)
-        status = write_system(listing, service, served);
+        status = print_system(listing, service, served);
     else if (status == GORDIAN_OK || status == GORDIAN_STATUS_END)
         status = listing->error.status = GORDIAN_STATUS_INPUT;
     past_close(past);

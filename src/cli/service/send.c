@@ -71,7 +71,7 @@ static gordian_status send_drain(struct send *send, size_t most, gordian_error *
     return status;
 }
 
-static void tell_link(void *context, bool connected, const char *why)
+static void report_link(void *context, bool connected, const char *why)
 {
     struct send *send = context;
     if (!connected && !send->cli->quiet)
@@ -121,7 +121,7 @@ static gordian_status send_open(struct send *send, gordian_error *error)
     options->patient = true;
     options->window = 2 * UNANSWERED; /* we do the waiting */
     options->granted = send_granted;
-    options->link = tell_link;
+    options->link = report_link;
     options->context = send;
     gordian_status status = send->open ? read_open(send, error) : GORDIAN_OK;
     THEN(status, reach_open(&send->reach, &send->client, error));
@@ -175,7 +175,7 @@ static gordian_status send_line(struct send *send, gordian_error *error)
 /* ------------------------------------------------------------------ input */
 
 /* Live input is waited for together with the service's answers. */
-static ptrdiff_t read_input(void *context, char *buffer, size_t size)
+static ptrdiff_t read_send_input(void *context, char *buffer, size_t size)
 {
     struct send *send = context;
     struct pollfd wanted = {.fd = send->input.fd, .events = POLLIN};
@@ -195,7 +195,7 @@ static ptrdiff_t read_input(void *context, char *buffer, size_t size)
     }
 }
 
-static void show_progress(struct send *send)
+static void show_send_progress(struct send *send)
 {
     struct progress *progress = &send->cli->progress;
     if (!progress_due(progress))
@@ -220,7 +220,7 @@ static gordian_status stream_trace(struct send *send, gordian_error *error)
         if (status == GORDIAN_OK && lines % 256 == 0)
             status = send_step(send, false, 0, error);
         if (lines % 1024 == 0)
-            show_progress(send);
+            show_send_progress(send);
     }
     if (status == GORDIAN_STATUS_END)
         return send_drain(send, 0, error);
@@ -312,7 +312,7 @@ static int run_send(struct send *send, const char *path)
     gordian_status status = send_open(send, &error);
     if (status != GORDIAN_OK)
         return cli_fail(send->cli, NULL, &error);
-    gordian_source source = {read_input, send};
+    gordian_source source = {read_send_input, send};
     status = gordian_trace_open(&send->trace, &source, NULL, &error);
     send->trace.avoidance = send->avoids;
     send->trace.acts = !send->avoids;

@@ -69,8 +69,8 @@ static bool keep_name(struct send *send, uint32_t process, const char *text, siz
     return names_put(&send->names, process, name, length);
 }
 
-static bool note_waits(struct send *send, const gordian_reply *reply, enum send_result result,
-                       const struct value *answer)
+static bool note_waiting(struct send *send, const gordian_reply *reply, enum send_result result,
+                         const struct value *answer)
 {
     bool good = true;
     size_t i;
@@ -105,8 +105,8 @@ void send_granted(void *context, uint32_t process)
 
 /* ------------------------------------------------------------------ events */
 
-static void tell_refused(struct send *send, const struct sent_line *line, gordian_status status,
-                         const char *message)
+static void report_refused(struct send *send, const struct sent_line *line, gordian_status status,
+                           const char *message)
 {
     struct cli *cli = send->cli;
     uint64_t errors = send->results[SEND_REFUSED];
@@ -139,18 +139,19 @@ static void take_result(struct send *send, const struct sent_line *line, const c
     send->results[result]++;
     send->event_refused = result == SEND_REFUSED;
     if ((reply->waits && !keep_name(send, reply->process, text, line->size)) ||
-        !note_waits(send, reply, result, answer)) {
+        !note_waiting(send, reply, result, answer)) {
         fail_memory(&send->failure);
     } else {
         send_report_event(send, line, text, reply, result, answer);
         if (result == SEND_REFUSED)
-            tell_refused(send, line, GORDIAN_STATUS_INPUT, told_text(answer, "message"));
+            report_refused(send, line, GORDIAN_STATUS_INPUT, told_text(answer, "message"));
     }
     arena_free(&arena);
 }
 
 /* As in a trace: a declaration that cannot be is bad input, an event is only refused. */
-static void take_error(struct send *send, const struct sent_line *line, const gordian_reply *reply)
+static void take_refusal(struct send *send, const struct sent_line *line,
+                         const gordian_reply *reply)
 {
     if (reply->code == 0) {
         fail(&send->failure, reply->status, "%s", reply->message);
@@ -162,7 +163,7 @@ static void take_error(struct send *send, const struct sent_line *line, const go
         send->events++;
         send->event_refused = true;
         send->results[SEND_REFUSED]++;
-        tell_refused(send, line, reply->status, reply->message);
+        report_refused(send, line, reply->status, reply->message);
         if (send->cli->json) {
             struct json json;
             json_begin(&json, &send->cli->out);
@@ -182,7 +183,7 @@ void send_answered(void *context, const gordian_reply *reply)
     send->heard = true;
     if (send->failure.status == GORDIAN_OK && !send->refused) {
         if (reply->status != GORDIAN_OK)
-            take_error(send, &line, reply);
+            take_refusal(send, &line, reply);
         else if (line.event)
             take_result(send, &line, fifo_front(&send->texts), reply);
     }

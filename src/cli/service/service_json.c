@@ -71,7 +71,7 @@ static const char *told_process(const void *context, uint32_t process)
 }
 
 /* Awaits have no name: here each has one that begins with a blank, which no name does. */
-static bool is_await(const struct told_witness *told, uint32_t resource)
+static bool is_await_resource(const struct told_witness *told, uint32_t resource)
 {
     return *names_text(&told->resources, resource) == ' ';
 }
@@ -79,12 +79,12 @@ static bool is_await(const struct told_witness *told, uint32_t resource)
 static const char *told_resource(const void *context, uint32_t resource)
 {
     const struct told_witness *told = context;
-    return is_await(told, resource) ? "an act" : names_text(&told->resources, resource);
+    return is_await_resource(told, resource) ? "an act" : names_text(&told->resources, resource);
 }
 
 static const char *told_holding(const void *context, uint32_t resource)
 {
-    return is_await(context, resource) ? "of" : "held by";
+    return is_await_resource(context, resource) ? "of" : "held by";
 }
 
 void told_witness_init(struct told_witness *told)
@@ -108,7 +108,7 @@ void told_witness_free(struct told_witness *told)
 }
 
 /* The id of a name, a new one if it is. GORDIAN_NONE: out of memory. */
-static uint32_t id_of(struct names *names, uint32_t *count, const char *name)
+static uint32_t id_of_name(struct names *names, uint32_t *count, const char *name)
 {
     size_t length = strnlen(name, GORDIAN_NAME_MAX);
     uint32_t id = names_find(names, name, length);
@@ -117,8 +117,8 @@ static uint32_t id_of(struct names *names, uint32_t *count, const char *name)
     return names_put(names, *count, name, length) ? (*count)++ : GORDIAN_NONE;
 }
 
-static bool add_edge(struct told_witness *told, const char *process, const char *resource,
-                     uint64_t units, bool waits)
+static bool add_witness_edge(struct told_witness *told, const char *process, const char *resource,
+                             uint64_t units, bool waits)
 {
     gordian_allocator memory = memory_allocator(NULL);
     size_t count = told->witness.count;
@@ -126,8 +126,8 @@ static bool add_edge(struct told_witness *told, const char *process, const char 
         !memory_grow(&memory, &told->edges, &told->edge_room, count + 1, sizeof *told->edges))
         return false;
     gordian_edge edge = {.units = units,
-                         .process = id_of(&told->processes, &told->process_count, process),
-                         .resource = id_of(&told->resources, &told->resource_count, resource),
+                         .process = id_of_name(&told->processes, &told->process_count, process),
+                         .resource = id_of_name(&told->resources, &told->resource_count, resource),
                          .waits = waits};
     if (edge.process == GORDIAN_NONE || edge.resource == GORDIAN_NONE ||
         !memory_grow_zeroed(&memory, &told->waits, &told->waits_room, told->process_count,
@@ -148,8 +148,9 @@ static bool read_cycle(struct told_witness *told, const struct value *list)
     told->witness.cycle = true;
     for (size_t i = 0; i < count; i += 2) {
         const char *resource = value_text(value_item(list, i + 1));
-        if (!add_edge(told, value_text(value_item(list, i)), resource, 1, true) ||
-            !add_edge(told, value_text(value_item(list, (i + 2) % count)), resource, 1, false))
+        if (!add_witness_edge(told, value_text(value_item(list, i)), resource, 1, true) ||
+            !add_witness_edge(told, value_text(value_item(list, (i + 2) % count)), resource, 1,
+                              false))
             return false;
     }
     return true;
@@ -162,10 +163,11 @@ static bool read_await(struct told_witness *told, const struct value *item)
     size_t i;
     const struct value *other;
     snprintf(resource, sizeof resource, " %u", told->resource_count);
-    if (!add_edge(told, told_text(item, "process"), resource, told_number(item, "awaits"), true))
+    if (!add_witness_edge(told, told_text(item, "process"), resource, told_number(item, "awaits"),
+                          true))
         return false;
     for (i = 0; (other = value_item(value_find(item, "of"), i)) != NULL; i++) {
-        if (!add_edge(told, value_text(other), resource, 1, false))
+        if (!add_witness_edge(told, value_text(other), resource, 1, false))
             return false;
     }
     return true;
@@ -189,8 +191,8 @@ static bool read_edges(struct told_witness *told, const struct value *list)
         const char *wanted = value_text(value_find(item, "waits"));
         const char *held = value_text(value_find(item, "holds"));
         if (!is_number(value_find(item, "units")) ||
-            !add_edge(told, told_text(item, "process"), wanted ? wanted : held,
-                      told_number(item, "units"), wanted != NULL))
+            !add_witness_edge(told, told_text(item, "process"), wanted ? wanted : held,
+                              told_number(item, "units"), wanted != NULL))
             return false;
     }
     return true;

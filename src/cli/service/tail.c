@@ -62,7 +62,7 @@ struct tail {
     struct told_witness told;
 };
 
-static struct output *out_of(struct tail *tail)
+static struct output *tail_out(struct tail *tail)
 {
     return &tail->cli->out;
 }
@@ -70,17 +70,17 @@ static struct output *out_of(struct tail *tail)
 /* ------------------------------------------------------------------ for people */
 
 /* "12:03:04.120 ", local time. */
-static void write_time(struct tail *tail, uint64_t ms)
+static void print_time(struct tail *tail, uint64_t ms)
 {
     char text[32];
     time_t seconds = (time_t)(ms / 1000);
     struct tm when;
     if (!localtime_r(&seconds, &when) || !strftime(text, sizeof text, "%H:%M:%S", &when))
         return;
-    style_color(&tail->drawing.style, out_of(tail), COLOR_FAINT);
-    output_format(out_of(tail), "%s.%03u", text, (unsigned)(ms % 1000));
-    style_color(&tail->drawing.style, out_of(tail), COLOR_PLAIN);
-    output_char(out_of(tail), ' ');
+    style_color(&tail->drawing.style, tail_out(tail), COLOR_FAINT);
+    output_format(tail_out(tail), "%s.%03u", text, (unsigned)(ms % 1000));
+    style_color(&tail->drawing.style, tail_out(tail), COLOR_PLAIN);
+    output_char(tail_out(tail), ' ');
 }
 
 static uint64_t real_ms(void)
@@ -90,73 +90,73 @@ static uint64_t real_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void write_name(struct tail *tail, const char *name)
+static void print_name(struct tail *tail, const char *name)
 {
-    style_name(&tail->drawing.style, out_of(tail), COLOR_PROCESS, name);
+    style_name(&tail->drawing.style, tail_out(tail), COLOR_PROCESS, name);
 }
 
-static void write_names(struct tail *tail, const struct value *names, const char *before,
+static void print_names(struct tail *tail, const struct value *names, const char *before,
                         const char *between)
 {
     for (size_t i = 0; i < value_count(names); i++, before = between) {
         const char *name = value_text(value_item(names, i));
-        output_text(out_of(tail), before);
-        write_name(tail, name ? name : "");
+        output_text(tail_out(tail), before);
+        print_name(tail, name ? name : "");
     }
 }
 
-static void write_event(struct tail *tail, const struct value *event)
+static void print_event(struct tail *tail, const struct value *event)
 {
-    write_time(tail, real_ms());
-    output_format(out_of(tail), "%-8s", told_text(event, "op"));
-    write_name(tail, told_text(event, "process"));
-    output_format(out_of(tail), " %s", told_text(event, "result"));
-    write_names(tail, value_find(event, "granted_to"), ", served: ", " ");
-    output_char(out_of(tail), '\n');
+    print_time(tail, real_ms());
+    output_format(tail_out(tail), "%-8s", told_text(event, "op"));
+    print_name(tail, told_text(event, "process"));
+    output_format(tail_out(tail), " %s", told_text(event, "result"));
+    print_names(tail, value_find(event, "granted_to"), ", served: ", " ");
+    output_char(tail_out(tail), '\n');
 }
 
 static void write_formed(struct tail *tail, const struct value *incident)
 {
     const char *requester = told_text(incident, "requester");
-    write_time(tail, told_number(incident, "at"));
-    style_text(&tail->drawing.style, out_of(tail), COLOR_BAD, "deadlock");
-    output_format(out_of(tail), " %llu in %s, closed by ",
+    print_time(tail, told_number(incident, "at"));
+    style_text(&tail->drawing.style, tail_out(tail), COLOR_BAD, "deadlock");
+    output_format(tail_out(tail), " %llu in %s, closed by ",
                   (unsigned long long)told_number(incident, "id"), told_text(incident, "system"));
-    write_name(tail, requester);
-    write_names(tail, value_find(incident, "processes"), ": ", ", ");
-    output_text(out_of(tail), "\n");
+    print_name(tail, requester);
+    print_names(tail, value_find(incident, "processes"), ": ", ", ");
+    output_text(tail_out(tail), "\n");
     if (!told_witness_read(&tail->told, value_find(incident, "witness")))
         return;
     tail->drawing.labels = &tail->told.labels;
-    output_char(out_of(tail), '\n');
+    output_char(tail_out(tail), '\n');
     draw_witness(&tail->drawing, &tail->told.witness, told_witness_find(&tail->told, requester));
-    output_char(out_of(tail), '\n');
+    output_char(tail_out(tail), '\n');
 }
 
-static void write_ended(struct tail *tail, const struct value *incident)
+static void print_ended(struct tail *tail, const struct value *incident)
 {
     const char *how = told_text(incident, "how"), *victim = told_text(incident, "victim");
-    write_time(tail, told_number(incident, "ended"));
-    style_text(&tail->drawing.style, out_of(tail), COLOR_GOOD, "resolved");
-    output_format(out_of(tail), " deadlock %llu in %s%s%s",
+    print_time(tail, told_number(incident, "ended"));
+    style_text(&tail->drawing.style, tail_out(tail), COLOR_GOOD, "resolved");
+    output_format(tail_out(tail), " deadlock %llu in %s%s%s",
                   (unsigned long long)told_number(incident, "id"), told_text(incident, "system"),
                   *how ? ": " : "", how);
     if (*victim) {
-        output_text(out_of(tail), ", victim ");
-        write_name(tail, victim);
+        output_text(tail_out(tail), ", victim ");
+        print_name(tail, victim);
     }
-    output_char(out_of(tail), '\n');
+    output_char(tail_out(tail), '\n');
 }
 
 /* One that has ended is told whole if it comes from the past, and in brief if it was told before.
  */
-static void write_incident(struct tail *tail, const struct value *incident)
+static void print_incident(struct tail *tail, const struct value *incident)
 {
     bool ended = told_number(incident, "ended") > 0;
     if (!ended || value_is(value_find(incident, "witness"), VALUE_LIST))
         write_formed(tail, incident);
     if (ended)
-        write_ended(tail, incident);
+        print_ended(tail, incident);
 }
 
 /* ------------------------------------------------------------------ what was told */
@@ -186,7 +186,7 @@ static void ids_free(struct ids *ids)
 }
 
 /* A notice may be of what was told already, when it came while that was asked for. */
-static bool is_news(struct tail *tail, const struct value *incident)
+static bool is_new_incident(struct tail *tail, const struct value *incident)
 {
     uint64_t id = told_number(incident, "id");
     if (told_number(incident, "ended") > 0) {
@@ -216,7 +216,7 @@ static bool was_missed(struct tail *tail, const struct value *incident)
 }
 
 /* Events between the last one and this one were not told to us. */
-static void tell_gap(struct tail *tail, const char *text, size_t length)
+static void print_gap(struct tail *tail, const char *text, size_t length)
 {
     uint64_t seq, before = tail->seq;
     if (!wire_event_seq(text, length, &seq))
@@ -225,18 +225,18 @@ static void tell_gap(struct tail *tail, const char *text, size_t length)
     if (before == 0 || seq <= before + 1)
         return;
     if (tail->cli->json) {
-        output_format(out_of(tail), WIRE_MISSED "\n", (unsigned long long)before,
+        output_format(tail_out(tail), WIRE_MISSED "\n", (unsigned long long)before,
                       (unsigned long long)seq - 1);
         return;
     }
-    write_time(tail, real_ms());
-    output_format(out_of(tail), "... %llu events were missed\n",
+    print_time(tail, real_ms());
+    output_format(tail_out(tail), "... %llu events were missed\n",
                   (unsigned long long)(seq - before - 1));
 }
 
 /* ------------------------------------------------------------------ what comes */
 
-static bool is_done(const struct tail *tail)
+static bool tail_is_done(const struct tail *tail)
 {
     return (tail->count && tail->shown >= tail->count) || interrupt_seen() ||
            tail->cli->out.failure;
@@ -265,14 +265,14 @@ static bool is_wanted(struct tail *tail, const struct value *incident)
 static void show_event(struct tail *tail, const char *text, size_t length)
 {
     tail->shown++;
-    tell_gap(tail, text, length);
+    print_gap(tail, text, length);
     if (tail->cli->json) {
-        output_bytes(out_of(tail), text, length);
-        output_char(out_of(tail), '\n');
+        output_bytes(tail_out(tail), text, length);
+        output_char(tail_out(tail), '\n');
         return;
     }
     struct arena arena;
-    write_event(tail, value_find(told_read(&arena, text, length), "event"));
+    print_event(tail, value_find(told_read(&arena, text, length), "event"));
     arena_free(&arena);
 }
 
@@ -280,14 +280,14 @@ static void show_deadlock(struct tail *tail, const char *text, size_t length)
 {
     struct arena arena;
     const struct value *incident = value_find(told_read(&arena, text, length), "incident");
-    if (is_news(tail, incident) && is_wanted(tail, incident)) {
+    if (is_new_incident(tail, incident) && is_wanted(tail, incident)) {
         tail->shown++;
         tail->found = true;
         if (tail->cli->json) {
-            output_bytes(out_of(tail), text, length);
-            output_char(out_of(tail), '\n');
+            output_bytes(tail_out(tail), text, length);
+            output_char(tail_out(tail), '\n');
         } else {
-            write_incident(tail, incident);
+            print_incident(tail, incident);
         }
     }
     arena_free(&arena);
@@ -297,7 +297,8 @@ static void take_notice(void *context, gordian_notice notice, const char *text, 
 {
     struct tail *tail = context;
     bool deadlock = notice == GORDIAN_NOTICE_DEADLOCK;
-    if (is_done(tail) || notice == GORDIAN_NOTICE_GAP) /* the next event says what is missing */
+    if (tail_is_done(tail) ||
+        notice == GORDIAN_NOTICE_GAP) /* the next event says what is missing */
         return;
     if (!tail->asking) {
         (deadlock ? show_deadlock : show_event)(tail, text, length);
@@ -334,7 +335,7 @@ static bool parse_since(const char *text, uint64_t *ms)
 static void show_before(struct tail *tail, const struct value *incident)
 {
     bool known = told_number(incident, "id") <= tail->newest;
-    if (is_done(tail) || !was_missed(tail, incident) || !is_wanted(tail, incident))
+    if (tail_is_done(tail) || !was_missed(tail, incident) || !is_wanted(tail, incident))
         return;
     for (uint32_t i = 0; known && i < incident->count; i++)
         if (value_says(incident->items[2 * i], "witness") ||
@@ -343,12 +344,12 @@ static void show_before(struct tail *tail, const struct value *incident)
     tail->shown++;
     tail->found = true;
     if (!tail->cli->json) {
-        write_incident(tail, incident);
+        print_incident(tail, incident);
         return;
     }
-    output_text(out_of(tail), "{\"incident\":");
-    told_write(out_of(tail), incident);
-    output_text(out_of(tail), "}\n");
+    output_text(tail_out(tail), "{\"incident\":");
+    told_write(tail_out(tail), incident);
+    output_text(tail_out(tail), "}\n");
 }
 
 /* Down to this number. */
@@ -406,7 +407,7 @@ static gordian_status show_history(struct tail *tail, const char *which, gordian
         arena_free(&page->arena);
         free(page);
     }
-    output_flush(out_of(tail));
+    output_flush(tail_out(tail));
     return status;
 }
 
@@ -490,14 +491,14 @@ static gordian_status follow_events(struct tail *tail, gordian_error *error)
 {
     gordian_status status = open_tail(tail, error);
     tail->connected |= status == GORDIAN_OK;
-    while (status == GORDIAN_OK && !is_done(tail)) {
+    while (status == GORDIAN_OK && !tail_is_done(tail)) {
         int own = gordian_client_timeout(tail->client);
         struct pollfd wanted = {.fd = gordian_client_fd(tail->client),
                                 .events = gordian_client_events(tail->client)};
         if (poll(&wanted, 1, own >= 0 && own < 200 ? own : 200) < 0 && errno != EINTR)
             return fail(error, GORDIAN_STATUS_IO, "cannot wait: %s", strerror(errno));
         status = gordian_client_work(tail->client, error);
-        output_flush(out_of(tail));
+        output_flush(tail_out(tail));
     }
     return status;
 }
@@ -511,7 +512,7 @@ static gordian_status follow_on(struct tail *tail, gordian_error *error)
         bool was_there = tail->client != NULL;
         gordian_client_leave(tail->client);
         tail->client = NULL;
-        if (status == GORDIAN_OK || is_done(tail))
+        if (status == GORDIAN_OK || tail_is_done(tail))
             return GORDIAN_OK;
         if (status != GORDIAN_STATUS_IO || !tail->retry || !tail->connected)
             return status;

@@ -80,7 +80,8 @@ static gordian_client *make_client(const gordian_client_options *options)
     return NULL;
 }
 
-static gordian_status check_options(const gordian_client_options *options, gordian_error *error)
+static gordian_status check_client_options(const gordian_client_options *options,
+                                           gordian_error *error)
 {
     const char *system = options->system;
     if (options->token && strlen(options->token) > UINT16_MAX)
@@ -136,7 +137,7 @@ gordian_status gordian_client_open(gordian_client **out, const char *uri,
         uri = getenv("GORDIAN_SERVICE");
     if (!uri || !*uri)
         uri = gordian_client_usual_uri(usual, sizeof usual);
-    TRY(check_options(options, error));
+    TRY(check_client_options(options, error));
     gordian_client *client = make_client(options);
     if (!client)
         return fail_memory(error);

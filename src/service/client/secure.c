@@ -38,7 +38,7 @@ static int take_bytes(BIO *bio, char *to, int size)
     return (int)count;
 }
 
-static int put_bytes(BIO *bio, const char *from, int size)
+static int put_tls_bytes(BIO *bio, const char *from, int size)
 {
     struct secure_link *link = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
@@ -69,8 +69,8 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
 static BIO_METHOD *make_method(void)
 {
     BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "gordian");
-    if (method && BIO_meth_set_read(method, take_bytes) && BIO_meth_set_write(method, put_bytes) &&
-        BIO_meth_set_ctrl(method, bio_control))
+    if (method && BIO_meth_set_read(method, take_bytes) &&
+        BIO_meth_set_write(method, put_tls_bytes) && BIO_meth_set_ctrl(method, bio_control))
         return method;
     BIO_meth_free(method);
     return NULL;
@@ -175,7 +175,8 @@ static gordian_status fill_context(struct secure *secure, const struct secure_wi
 }
 
 /* The name to look for, without the end of an absolute one, or an address without its zone. */
-static gordian_status take_name(struct secure *secure, const char *name, gordian_error *error)
+static gordian_status take_server_name(struct secure *secure, const char *name,
+                                       gordian_error *error)
 {
     unsigned char address[16];
     size_t length = strlen(name);
@@ -207,7 +208,7 @@ gordian_status secure_open(struct secure **out, const char *host,
     secure->context = SSL_CTX_new(TLS_client_method());
     secure->method = make_method();
     gordian_status status = secure->context && secure->method ? GORDIAN_OK : fail_memory(error);
-    THEN(status, take_name(secure, wishes->name ? wishes->name : host, error));
+    THEN(status, take_server_name(secure, wishes->name ? wishes->name : host, error));
     THEN(status, fill_context(secure, wishes, error));
     if (status == GORDIAN_OK)
         *out = secure;

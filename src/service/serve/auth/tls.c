@@ -39,7 +39,7 @@ static gordian_status complain_of(const char *what, const char *path, gordian_er
                 last_trouble(why, sizeof why));
 }
 
-static gordian_status check_key_file(const char *path, gordian_error *error)
+static gordian_status check_private_key(const char *path, gordian_error *error)
 {
     struct stat about;
     if (stat(path, &about) != 0)
@@ -79,10 +79,11 @@ static gordian_status want_client_certificates(SSL_CTX *context, const char *pat
     return GORDIAN_OK;
 }
 
-static gordian_status fill_context(const struct tls *tls, SSL_CTX *context, gordian_error *error)
+static gordian_status fill_server_context(const struct tls *tls, SSL_CTX *context,
+                                          gordian_error *error)
 {
     static const unsigned char name[] = "gordian";
-    TRY(check_key_file(tls->key, error));
+    TRY(check_private_key(tls->key, error));
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                      SSL_OP_CIPHER_SERVER_PREFERENCE);
@@ -104,7 +105,7 @@ static gordian_status make_context(const struct tls *tls, SSL_CTX **out, gordian
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (!context)
         return fail_memory(error);
-    gordian_status status = fill_context(tls, context, error);
+    gordian_status status = fill_server_context(tls, context, error);
     if (status == GORDIAN_OK)
         *out = context;
     else

@@ -13,7 +13,7 @@
 /* ------------------------------------------------------------------ the table */
 
 /* Ids are random. */
-static uint64_t session_hash(const void *context, uint32_t slot)
+static uint64_t session_id_hash(const void *context, uint32_t slot)
 {
     const struct service *service = context;
     return wire_load64(service->sessions[slot].id);
@@ -24,7 +24,7 @@ static void hash_sessions(const void *context, struct hash *table)
     const struct service *service = context;
     for (uint32_t i = 0; i < service->session_limit; i++)
         if (service->sessions[i].in_use)
-            hash_put(table, session_hash(service, i), i);
+            hash_put(table, session_id_hash(service, i), i);
 }
 
 /* Its slot, and its place in the hash table; NOBODY: there is none. */
@@ -65,7 +65,7 @@ static bool reserve_slot(struct service *service, uint32_t slot)
     return true;
 }
 
-static void take_slot(struct service *service, uint32_t slot)
+static void take_session_slot(struct service *service, uint32_t slot)
 {
     uint32_t *link = &service->free_session;
     while (*link != slot)
@@ -124,10 +124,10 @@ gordian_status session_put(struct service *service, uint32_t slot, const struct 
         return fail_memory(error);
     struct session *session = &service->sessions[slot];
     if (!session->in_use) {
-        take_slot(service, slot);
+        take_session_slot(service, slot);
         memcpy(session->id, hello->session, sizeof session->id);
         session->opened = service->work->now;
-        hash_put(&service->session_ids, session_hash(service, slot), slot);
+        hash_put(&service->session_ids, session_id_hash(service, slot), slot);
     }
     holder_take(service, slot, holder_find(service, hello->token.text, hello->token.length));
     session->lease_ms = hello->lease_ms;
@@ -316,7 +316,7 @@ void session_forget(struct service *service, uint32_t slot)
     holder_take(service, slot, NOBODY);
     service->work->ending -= session->ending;
     session_find_place(service, session->id, &place);
-    hash_remove(&service->session_ids, place, session_hash, service);
+    hash_remove(&service->session_ids, place, session_id_hash, service);
     memory_free(&service->memory, session->shares);
     *session = (struct session){.next = service->free_session, .holder = NOBODY};
     service->free_session = slot;

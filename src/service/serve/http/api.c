@@ -90,7 +90,7 @@ static bool is_address(const char *name)
     return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
 }
 
-static bool ends_in(const char *text, const char *end)
+static bool host_ends_in(const char *text, const char *end)
 {
     size_t length = strlen(text), end_length = strlen(end);
     return length >= end_length && strcasecmp(text + length - end_length, end) == 0;
@@ -105,7 +105,8 @@ static bool is_our_host(const struct http_request *request)
         return true; /* HTTP/1.0: not a browser */
     if (!http_host_name(request->host, name, sizeof name))
         return false;
-    return is_address(name) || strcasecmp(name, "localhost") == 0 || ends_in(name, ".localhost");
+    return is_address(name) || strcasecmp(name, "localhost") == 0 ||
+           host_ends_in(name, ".localhost");
 }
 
 /* Did a page of our own send this, if a browser did at all? */
@@ -422,7 +423,7 @@ bool api_reply_kept(struct api_call *call, int status, uint64_t number)
     return true;
 }
 
-static void drop_first(struct api *api)
+static void drop_first_held(struct api *api)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct api_held *held = api->held;
@@ -443,7 +444,7 @@ static void reply_held(struct api *api, bool kept)
         api_reply(&call, kept ? 200 : fail_doubtful(&call));
     else
         output_close(&call.out);
-    drop_first(api);
+    drop_first_held(api);
     if (connection)
         http_go_on(connection);
 }
@@ -464,7 +465,7 @@ void api_flush(struct api *api)
 void api_close(struct api *api)
 {
     while (api->held)
-        drop_first(api);
+        drop_first_held(api);
     api_drop_graph(api);
     api_past_close(api);
 }

@@ -32,7 +32,8 @@ int api_labels(struct api_call *call)
     return 200;
 }
 
-static int read_name(struct api_call *call, const struct value *body, struct wire_label *label)
+static int read_labelled_name(struct api_call *call, const struct value *body,
+                              struct wire_label *label)
 {
     const struct value *process = value_find(body, "process");
     const struct value *resource = value_find(body, "resource");
@@ -68,7 +69,7 @@ static int read_labels(struct api_call *call, const struct value *body, struct w
     return 200;
 }
 
-static void write_labels(struct api_call *call, const struct wire_label *label)
+static void write_new_labels(struct api_call *call, const struct wire_label *label)
 {
     bool process = label->what == WIRE_PROCESS;
     char buffer[GORDIAN_NAME_MAX + 1];
@@ -94,7 +95,7 @@ int api_set_labels(struct api_call *call)
         return api_fail(call, 403, "this token does not permit to change what is another's");
     int status = api_read_body(call, &arena, &body);
     if (status == 200)
-        status = read_name(call, body, &label);
+        status = read_labelled_name(call, body, &label);
     if (status == 200)
         status = read_labels(call, body, &label, texts);
     if (status == 200 &&
@@ -103,6 +104,6 @@ int api_set_labels(struct api_call *call)
                           error.message);
     arena_free(&arena);
     if (status == 200)
-        write_labels(call, &label);
+        write_new_labels(call, &label);
     return status;
 }

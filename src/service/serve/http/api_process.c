@@ -84,7 +84,7 @@ static void write_link(struct chain *chain, struct json *json, uint32_t process)
 }
 
 /* As `gordian detect --json` has it; null also if too many lie ahead of the process. */
-static void write_witness(struct chain *chain, struct json *json, uint32_t process)
+static void write_chain_witness(struct chain *chain, struct json *json, uint32_t process)
 {
     gordian_witness witness;
     struct served *system = chain->system;
@@ -103,7 +103,7 @@ static void write_witness(struct chain *chain, struct json *json, uint32_t proce
     json_witness(json, "witness", &labels, &witness);
 }
 
-static int write_chain(struct chain *chain, uint32_t process)
+static int answer_chain(struct chain *chain, uint32_t process)
 {
     struct api_call *call = chain->call;
     char label[GORDIAN_NAME_MAX + 1];
@@ -116,7 +116,7 @@ static int write_chain(struct chain *chain, uint32_t process)
     for (size_t i = 0; i < chain->count; i++)
         write_link(chain, &json, chain->ids[i]);
     json_shut(&json);
-    write_witness(chain, &json, process);
+    write_chain_witness(chain, &json, process);
     json_key_bool(&json, "truncated", chain->truncated);
     json_end(&json);
     return 200;
@@ -131,7 +131,7 @@ int api_chain(struct api_call *call)
     if (process == GORDIAN_NONE)
         return api_fail(call, 404, "there is no process '%.100s'", name);
     struct chain chain = {.call = call, .system = call->system};
-    return write_chain(&chain, process);
+    return answer_chain(&chain, process);
 }
 
 /* ------------------------------------------------------------------ what if */

@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* `length`: of the body; SIZE_MAX: the connection's end is its end. */
-static bool write_head(struct http_connection *connection, int status, const char *type,
-                       const char *headers, size_t length)
+static bool write_response_head(struct http_connection *connection, int status, const char *type,
+                                const char *headers, size_t length)
 {
     struct output head;
     if (!output_open(&head, OUTPUT_MEMORY))
@@ -56,7 +56,7 @@ void http_reply(struct http_connection *connection, int status, const char *type
         http_reply_static(connection, 503, "application/json", NULL, text, sizeof text - 1);
         return;
     }
-    bool fine = write_head(connection, status, type, headers, taken.used);
+    bool fine = write_response_head(connection, status, type, headers, taken.used);
     struct evbuffer *out = bufferevent_get_output(connection->bev);
     if (connection->head_only || !fine || taken.used == 0 ||
         evbuffer_add_reference(out, taken.buffer, taken.used, free_body, NULL) != 0) {
@@ -69,7 +69,7 @@ void http_reply(struct http_connection *connection, int status, const char *type
 void http_reply_static(struct http_connection *connection, int status, const char *type,
                        const char *headers, const void *body, size_t length)
 {
-    bool fine = write_head(connection, status, type, headers, length);
+    bool fine = write_response_head(connection, status, type, headers, length);
     struct evbuffer *out = bufferevent_get_output(connection->bev);
     if (fine && !connection->head_only && length > 0)
         fine = evbuffer_add_reference(out, body, length, NULL, NULL) == 0;
@@ -166,11 +166,11 @@ bool http_stream_begin(struct http_connection *connection, const char *type, voi
         return false;
     }
     connection->keep_alive = false;
-    bool fine = write_head(connection, 200, type,
-                           "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
-                           "Cross-Origin-Resource-Policy: same-origin\r\n"
-                           "X-Accel-Buffering: no\r\n",
-                           SIZE_MAX);
+    bool fine = write_response_head(connection, 200, type,
+                                    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+                                    "Cross-Origin-Resource-Policy: same-origin\r\n"
+                                    "X-Accel-Buffering: no\r\n",
+                                    SIZE_MAX);
     note_answered(connection, 200, fine);
     connection->state = HTTP_STREAMING;
     connection->gone = gone;

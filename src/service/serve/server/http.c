@@ -74,8 +74,8 @@ static bool is_ready(void *context, const char **why)
 }
 
 /* Everything but the listener. */
-static gordian_status open_parts(struct http_server *http, struct server *server,
-                                 gordian_error *error)
+static gordian_status open_http_parts(struct http_server *http, struct server *server,
+                                      gordian_error *error)
 {
     struct httpd_options options = {
         .base = server->base,
@@ -97,8 +97,8 @@ static gordian_status open_parts(struct http_server *http, struct server *server
     return GORDIAN_OK;
 }
 
-static gordian_status adopt_sockets(struct http_server *http, struct server *server, const int *fds,
-                                    size_t count, gordian_error *error)
+static gordian_status adopt_http_sockets(struct http_server *http, struct server *server,
+                                         const int *fds, size_t count, gordian_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         TRY(auth_check_socket(server->auth, fds[i], server->tls != NULL, server->options.insecure,
@@ -144,8 +144,8 @@ gordian_status http_open(struct http_server **out, struct server *server, const 
     };
     rates_init(&http->api.rates, server->service);
     blockers_init(&http->api.blockers, server->service);
-    gordian_status status = open_parts(http, server, error);
-    THEN(status, count > 0 ? adopt_sockets(http, server, fds, count, error)
+    gordian_status status = open_http_parts(http, server, error);
+    THEN(status, count > 0 ? adopt_http_sockets(http, server, fds, count, error)
                            : start_listening(http, server, address, error));
     if (status == GORDIAN_OK)
         *out = http;

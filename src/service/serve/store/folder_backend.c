@@ -43,7 +43,7 @@ static gordian_status open_history(struct store *store, struct store_found *foun
 
 /* ---- the journal */
 
-static gordian_status check_files(struct store *store, gordian_error *error)
+static gordian_status check_folder_files(struct store *store, gordian_error *error)
 {
     gordian_error trouble = {0};
     recovery_free(&store->recovery, &store->memory);
@@ -58,8 +58,8 @@ static gordian_status check_files(struct store *store, gordian_error *error)
 /* What the end of the journal's last file means. After a power cut the last moment may be missing,
  * and what is left may have holes; with `full` at most the one frame that had not been
  * acknowledged. A file that was closed ends as it should. */
-static void judge_end(struct store *store, const struct folder_past *past,
-                      struct store_found *found)
+static void judge_journal_end(struct store *store, const struct folder_past *past,
+                              struct store_found *found)
 {
     struct recovery *recovery = &store->recovery;
     if (recovery->damaged || recovery->end == JOURNAL_ENDS)
@@ -106,7 +106,7 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
     THEN(status, take_history_back(store, false, error));
     THEN(status, repair_journal(&store->folder, &store->recovery, error));
     store->options.repair_from = 0; /* it is left out now */
-    THEN(status, check_files(store, error));
+    THEN(status, check_folder_files(store, error));
     if (status == GORDIAN_OK && store->recovery.damaged)
         status = refuse_folder(store, "the journal", store->recovery.what, error);
     if (status != GORDIAN_OK)
@@ -148,9 +148,9 @@ static gordian_status open_journal(struct store *store, const struct folder_past
                                    struct store_found *found, gordian_error *error)
 {
     struct recovery *recovery = &store->recovery;
-    TRY(check_files(store, error));
+    TRY(check_folder_files(store, error));
     recovery_judge_loss(recovery, past);
-    judge_end(store, past, found);
+    judge_journal_end(store, past, found);
     gordian_status status = judge_loss(store, found, error);
     if (status != GORDIAN_OK)
         return status;

@@ -22,7 +22,7 @@ static const uint8_t zeros[AHEAD / 16];
 
 /* ---- files */
 
-static bool write_head(int fd, const struct journal *journal, uint32_t salt)
+static bool write_journal_head(int fd, const struct journal *journal, uint32_t salt)
 {
     uint8_t head[JOURNAL_HEAD] = "GRDJ";
     wire_store32(head + 4, JOURNAL_VERSION);
@@ -80,7 +80,7 @@ gordian_status journal_roll(struct journal *journal, gordian_error *error)
     int fd = spare ? openat(journal->folder, SPARE, O_RDWR | O_CLOEXEC)
                    : replace_begin(journal->folder, NEW, 0600);
     if (fd < 0 || getrandom(&salt, sizeof salt, 0) != sizeof salt ||
-        !write_head(fd, journal, salt) ||
+        !write_journal_head(fd, journal, salt) ||
         !switch_to(journal, fd, spare ? SPARE : NEW, journal->next, JOURNAL_HEAD)) {
         gordian_status status = fail_disk(error, errno);
         if (fd >= 0)
@@ -156,8 +156,8 @@ static uint32_t frame_crc(uint32_t salt, const struct batch *batch)
     return crc32c(crc, zeros, padding_bytes(batch->body.used + batch->incidents.used));
 }
 
-static void fill_head(const struct journal *journal, struct batch *batch, size_t before,
-                      size_t rest)
+static void fill_frame_head(const struct journal *journal, struct batch *batch, size_t before,
+                            size_t rest)
 {
     uint8_t *head = batch->head;
     wire_store32(head + 4, frame_crc(journal->salt, batch));
@@ -205,7 +205,7 @@ static bool write_frames(struct journal *journal, struct batch *batch, size_t co
     int used = 0;
     for (size_t i = 0; i < count; i++) {
         batch = i ? batch->next : batch;
-        fill_head(journal, batch, i, rest);
+        fill_frame_head(journal, batch, i, rest);
         rest -= frame_size(batch);
         parts[used++] = (struct iovec){batch->head, JOURNAL_FRAME};
         parts[used++] = (struct iovec){batch->body.data, batch->body.used};
@@ -221,8 +221,8 @@ static bool write_frames(struct journal *journal, struct batch *batch, size_t co
     return false;
 }
 
-static gordian_status write_group(struct journal *journal, struct batch *batch, size_t count,
-                                  bool sync, gordian_error *error)
+static gordian_status write_batches(struct journal *journal, struct batch *batch, size_t count,
+                                    bool sync, gordian_error *error)
 {
     size_t size = 0;
     struct batch *each = batch;
@@ -254,12 +254,12 @@ gordian_status journal_append(struct journal *journal, struct batch *batch, size
         status = journal_sync(journal, error);
     if (status == GORDIAN_OK && journal->leftovers && !cut_behind(journal))
         status = fail_disk(error, errno);
-    THEN(status, write_group(journal, batch, count, sync, error));
+    THEN(status, write_batches(journal, batch, count, sync, error));
     if (status == GORDIAN_OK || !patient || !journal->full || !file_exists(journal->folder, SPARE))
         return status;
     /* The file cannot grow any more; the spare one need not. */
     status = journal_roll(journal, error);
-    return status != GORDIAN_OK ? status : write_group(journal, batch, count, sync, error);
+    return status != GORDIAN_OK ? status : write_batches(journal, batch, count, sync, error);
 }
 
 /* ---- syncs */

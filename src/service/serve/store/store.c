@@ -277,7 +277,7 @@ static struct batch *next_told(struct store *store)
 
 /* Incidents that have been committed, where the loop has a history of its own. There may be tens of
  * thousands of them: what takes longer than STORE_TOLD_NS is done in the next turns. */
-static void take_told(struct store *store)
+static void take_committed_incidents(struct store *store)
 {
     if (!store->pg)
         return;
@@ -320,7 +320,7 @@ void store_poll(struct store *store)
         else if (job->number > newest) /* it was not written */
             store->journal_bytes += job->journal_bytes;
     store_free_jobs(store, done);
-    take_told(store);
+    take_committed_incidents(store);
     questions_poll(store->questions);
     if (store->workers)
         questions_poll(store->workers);

@@ -26,7 +26,7 @@ void store_give_files(struct store *store)
     pthread_cond_signal(&store->freed);
 }
 
-static void note_pages(struct store *store)
+static void note_wal_pages(struct store *store)
 {
     store->unsynced = store->options.durability != STORE_FULL;
     store->unnoted = true;
@@ -80,7 +80,7 @@ bool store_commit(struct store *store, struct batch *batch, size_t count, bool p
     store->failed = status != GORDIAN_OK;
     if (!store->failed) {
         store_note_commit(store, batch, count, ns);
-        note_pages(store);
+        note_wal_pages(store);
         return true;
     }
     store_note_failure(store, error.message);
@@ -194,7 +194,7 @@ static bool checkpoint_journal(struct store *store)
 
 /* ---- snapshots */
 
-static void end_job(struct store *store, bool written, const char *why)
+static void end_written_job(struct store *store, bool written, const char *why)
 {
     snapshot_end(store->job, store->folder.fd);
     store_end_job(store, written, why);
@@ -243,7 +243,7 @@ static void step_job(struct store *store)
         fail(&error, GORDIAN_STATUS_IO, "the journal cannot be synced");
     store_lock(store);
     if (!good || last)
-        end_job(store, good, error.message);
+        end_written_job(store, good, error.message);
 }
 
 /* ---- what is not needed any more */
@@ -381,7 +381,7 @@ static void trim_journal(struct store *store)
 /* ---- the thread */
 
 /* When there is something to do, if nothing changes. */
-static uint64_t next_due(const struct store *store)
+static uint64_t next_deadline(const struct store *store)
 {
     uint64_t due = queue_due(store);
     if (store->unsynced)
@@ -393,7 +393,7 @@ static uint64_t next_due(const struct store *store)
     return earlier_of(due, store->trimming ? 0 : store->trim_at);
 }
 
-static void sleep_until(struct store *store, uint64_t due)
+static void sleep_until_due(struct store *store, uint64_t due)
 {
     struct timespec deadline = {.tv_sec = (time_t)(due / 1000),
                                 .tv_nsec = (long)(due % 1000) * 1000000};
@@ -449,7 +449,7 @@ void *store_thread(void *context)
         }
         if (store->stopping && store->failed)
             break;
-        sleep_until(store, store->failed ? queue_due(store) : next_due(store));
+        sleep_until_due(store, store->failed ? queue_due(store) : next_deadline(store));
     }
     store->doubtful = store->queue != NULL;
     if (store->unsynced && !store->failed)
