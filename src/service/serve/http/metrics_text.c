@@ -26,97 +26,81 @@ static double commit_bound(size_t bucket)
 
 /* ------------------------------------------------------------------ systems */
 
-struct system_figures {
-    const struct served *served;
-    const struct rates_system *rates;
-    double now; /* ms since 1970 */
+/* Numbers of a system, each a family. */
+enum system_figure {
+    FIGURE_EVENTS,
+    FIGURE_SERVED,
+    FIGURE_DEADLOCKS,
+    FIGURE_OPEN,
+    FIGURE_DEADLOCKED,
+    FIGURE_VICTIMS,
+    FIGURE_LOST,
+    FIGURE_WAITING,
+    FIGURE_LONGEST,
+    FIGURE_PROCESSES,
+    FIGURE_RESOURCES,
+    FIGURE_DEGRADED,
+    FIGURES,
 };
 
-/* One number of a system. */
-struct family {
+static const struct {
     const char *name, *type, *help;
-    double (*value)(const struct system_figures *figures);
+} families[FIGURES] = {
+    [FIGURE_EVENTS] = {"gordian_events_total", "counter", "Events taken."},
+    [FIGURE_SERVED] = {"gordian_served_total", "counter",
+                       "Waiting requests that were granted later."},
+    [FIGURE_DEADLOCKS] = {"gordian_deadlocks_total", "counter", "Deadlocks that have formed."},
+    [FIGURE_OPEN] = {"gordian_deadlocks_open", "gauge", "Deadlocks that stand now."},
+    [FIGURE_DEADLOCKED] = {"gordian_deadlocked_processes", "gauge",
+                           "Processes that can never run again."},
+    [FIGURE_VICTIMS] = {"gordian_victims_total", "counter",
+                        "Processes ended to resolve a deadlock."},
+    [FIGURE_LOST] = {"gordian_lost_processes_total", "counter",
+                     "Processes dropped with a lost session."},
+    [FIGURE_WAITING] = {"gordian_waiting_processes", "gauge", "Processes that wait."},
+    [FIGURE_LONGEST] = {"gordian_longest_wait_seconds", "gauge", "How long the oldest wait lasts."},
+    [FIGURE_PROCESSES] = {"gordian_processes", "gauge", "Processes known."},
+    [FIGURE_RESOURCES] = {"gordian_resources", "gauge", "Resources known."},
+    [FIGURE_DEGRADED] = {"gordian_engine_degraded", "gauge",
+                         "1: the engine's device failed, another goes on."},
 };
 
-static double events_of(const struct system_figures *figures)
+static double system_figure(const struct api *api, const struct served *served,
+                            enum system_figure figure)
 {
-    return (double)figures->served->seq;
-}
-
-static double served_of(const struct system_figures *figures)
-{
-    return (double)figures->served->counters.served;
-}
-
-static double deadlocks_of(const struct system_figures *figures)
-{
-    return (double)figures->served->counters.incidents;
-}
-
-static double open_of(const struct system_figures *figures)
-{
-    return figures->served->incident_count;
-}
-
-static double deadlocked_of(const struct system_figures *figures)
-{
-    return figures->rates ? rates_deadlocked(figures->rates) : 0;
-}
-
-static double victims_of(const struct system_figures *figures)
-{
-    return (double)figures->served->counters.recovered;
-}
-
-static double lost_of(const struct system_figures *figures)
-{
-    return (double)figures->served->counters.lost;
-}
-
-static double waiting_of(const struct system_figures *figures)
-{
-    return figures->served->waiting;
-}
-
-static double longest_of(const struct system_figures *figures)
-{
-    uint64_t since = figures->rates ? rates_oldest(figures->rates) : 0;
-    double wait = since ? (figures->now - (double)since) / 1e3 : 0;
-    return wait > 0 ? wait : 0;
-}
-
-static double processes_of(const struct system_figures *figures)
-{
-    return figures->served->process_count;
-}
-
-static double resources_of(const struct system_figures *figures)
-{
-    return figures->served->resource_count;
-}
-
-static double degraded_of(const struct system_figures *figures)
-{
+    const struct rates_system *rates = rates_of(&api->rates, served);
+    uint64_t now = service_now(api->service), since;
     char note[256];
-    const char *said = served_note(figures->served, note, sizeof note);
-    return said && *said;
+    const char *said;
+    switch (figure) {
+    case FIGURE_EVENTS:
+        return (double)served->seq;
+    case FIGURE_SERVED:
+        return (double)served->counters.served;
+    case FIGURE_DEADLOCKS:
+        return (double)served->counters.incidents;
+    case FIGURE_OPEN:
+        return served->incident_count;
+    case FIGURE_DEADLOCKED:
+        return rates ? rates_deadlocked(rates) : 0;
+    case FIGURE_VICTIMS:
+        return (double)served->counters.recovered;
+    case FIGURE_LOST:
+        return (double)served->counters.lost;
+    case FIGURE_WAITING:
+        return served->waiting;
+    case FIGURE_LONGEST:
+        since = rates ? rates_oldest(rates) : 0;
+        return since && now > since ? (double)(now - since) / 1e3 : 0;
+    case FIGURE_PROCESSES:
+        return served->process_count;
+    case FIGURE_RESOURCES:
+        return served->resource_count;
+    default:
+        said = served_note(served, note, sizeof note);
+        return said && *said;
+    }
 }
-
-static const struct family families[] = {
-    {"gordian_events_total", "counter", "Events taken.", events_of},
-    {"gordian_served_total", "counter", "Waiting requests that were granted later.", served_of},
-    {"gordian_deadlocks_total", "counter", "Deadlocks that have formed.", deadlocks_of},
-    {"gordian_deadlocks_open", "gauge", "Deadlocks that stand now.", open_of},
-    {"gordian_deadlocked_processes", "gauge", "Processes that can never run again.", deadlocked_of},
-    {"gordian_victims_total", "counter", "Processes ended to resolve a deadlock.", victims_of},
-    {"gordian_lost_processes_total", "counter", "Processes dropped with a lost session.", lost_of},
-    {"gordian_waiting_processes", "gauge", "Processes that wait.", waiting_of},
-    {"gordian_longest_wait_seconds", "gauge", "How long the oldest wait lasts.", longest_of},
-    {"gordian_processes", "gauge", "Processes known.", processes_of},
-    {"gordian_resources", "gauge", "Resources known.", resources_of},
-    {"gordian_engine_degraded", "gauge", "1: the engine's device failed, another goes on.",
-     degraded_of},
-};
 
 static void write_outcomes(const struct service *service, struct output *out)
 {
@@ -155,18 +139,15 @@ static void write_engines(const struct service *service, struct output *out)
 static void write_systems(const struct api *api, struct output *out)
 {
     const struct service *service = api->service;
-    double now = (double)service_now(service);
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        const struct family *family = &families[i];
-        prometheus_family(out, family->name, family->type, family->help);
+    for (size_t i = 0; i < FIGURES; i++) {
+        prometheus_family(out, families[i].name, families[i].type, families[i].help);
         for (uint32_t j = 0; j < service->system_limit; j++) {
             const struct served *served = service->systems[j];
             if (!served)
                 continue;
-            struct system_figures figures = {served, rates_of(&api->rates, served), now};
-            output_format(out, "%s{", family->name);
+            output_format(out, "%s{", families[i].name);
             prometheus_label(out, "system", served->name);
-            output_format(out, "} %.17g\n", family->value(&figures));
+            output_format(out, "} %.17g\n", system_figure(api, served, (enum system_figure)i));
         }
     }
     write_outcomes(service, out);
@@ -329,7 +310,7 @@ static void write_http(const struct api *api, struct output *out)
 }
 
 /* As Prometheus's own client libraries have them. */
-static void write_process(struct output *out)
+static void write_process_metrics(struct output *out)
 {
     struct rusage usage;
     unsigned long size = 0, resident = 0;
@@ -359,5 +340,5 @@ void metrics_write(const struct api *api, struct output *out)
     write_systems(api, out);
     write_journal(api, out);
     write_http(api, out);
-    write_process(out);
+    write_process_metrics(out);
 }
