@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/hide.h"
 #include "cli/service/service_json.h"
+#include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
 #include "foundation/base/io/replace.h"
@@ -35,13 +36,6 @@ struct listing {
 };
 
 /* ------------------------------------------------------------------ times */
-
-static uint64_t wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* 90s, 15m, 12h, 30d: so long ago. */
 static bool parse_ago(const char *text, uint64_t *ms)

@@ -66,15 +66,6 @@ static enum color color_of_result(enum send_result result)
     }
 }
 
-static void print_process_names(struct send *send, const struct value *names, const char *before)
-{
-    for (size_t i = 0; i < value_count(names); i++, before = " ") {
-        const char *name = value_text(value_item(names, i));
-        output_text(send_out(send), before);
-        style_name(&send->drawing.style, send_out(send), COLOR_PROCESS, name ? name : "");
-    }
-}
-
 /* "     7  release ann fork-0        released, served: bob". */
 static void print_event_line(struct send *send, const char *text, size_t size,
                              enum send_result result, const struct value *answer)
@@ -87,7 +78,8 @@ static void print_event_line(struct send *send, const char *text, size_t size,
     size_t columns = print_rest_of_line(send, words);
     output_format(out, "%*s  ", columns < WHAT_COLUMNS ? (int)(WHAT_COLUMNS - columns) : 0, "");
     style_text(&send->drawing.style, out, color_of_result(result), told_text(answer, "result"));
-    print_process_names(send, value_find(answer, "granted_to"), ", served: ");
+    told_write_names(&send->drawing.style, out, value_find(answer, "granted_to"),
+                     ", served: ", " ");
     if (value_find(answer, "message")) {
         output_text(out, ": ");
         style_name(&send->drawing.style, out, COLOR_PLAIN, told_text(answer, "message"));

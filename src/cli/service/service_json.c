@@ -30,6 +30,16 @@ uint64_t told_number(const struct value *object, const char *key)
     return value_is(value, VALUE_INTEGER) && value->integer > 0 ? (uint64_t)value->integer : 0;
 }
 
+void told_write_names(const struct style *style, struct output *out, const struct value *names,
+                      const char *before, const char *between)
+{
+    for (size_t i = 0; i < value_count(names); i++, before = between) {
+        const char *name = value_text(value_item(names, i));
+        output_text(out, before);
+        style_name(style, out, COLOR_PROCESS, name ? name : "");
+    }
+}
+
 void told_write(struct output *out, const struct value *value)
 {
     bool dict = value->kind == VALUE_DICT;

@@ -6,6 +6,7 @@
 #include "foundation/base/json/value.h"
 #include "foundation/base/names/interner.h"
 #include "output/show/graph.h"
+#include "output/show/style.h"
 
 /* In an arena that this makes, and the caller frees. Anything but JSON is NULL, and NULL has no
  * members. */
@@ -14,6 +15,9 @@ const struct value *told_read(struct arena *arena, const char *text, size_t leng
 const char *told_text(const struct value *object, const char *key);
 uint64_t told_number(const struct value *object, const char *key);
 
+/* Names of processes: `before` the first, and `between` them. */
+void told_write_names(const struct style *style, struct output *out, const struct value *names,
+                      const char *before, const char *between);
 /* Writes a value as JSON again, without blanks. */
 void told_write(struct output *out, const struct value *value);
 

@@ -4,6 +4,7 @@
 #include "cli/interrupt.h"
 #include "cli/service/reach.h"
 #include "cli/service/service_json.h"
+#include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/fifo.h"
 #include "foundation/base/io/reader.h"
@@ -83,35 +84,19 @@ static void print_time(struct tail *tail, uint64_t ms)
     output_char(tail_out(tail), ' ');
 }
 
-static uint64_t real_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void print_name(struct tail *tail, const char *name)
 {
     style_name(&tail->drawing.style, tail_out(tail), COLOR_PROCESS, name);
 }
 
-static void print_names(struct tail *tail, const struct value *names, const char *before,
-                        const char *between)
-{
-    for (size_t i = 0; i < value_count(names); i++, before = between) {
-        const char *name = value_text(value_item(names, i));
-        output_text(tail_out(tail), before);
-        print_name(tail, name ? name : "");
-    }
-}
-
 static void print_event(struct tail *tail, const struct value *event)
 {
-    print_time(tail, real_ms());
+    print_time(tail, wall_ms());
     output_format(tail_out(tail), "%-8s", told_text(event, "op"));
     print_name(tail, told_text(event, "process"));
     output_format(tail_out(tail), " %s", told_text(event, "result"));
-    print_names(tail, value_find(event, "granted_to"), ", served: ", " ");
+    told_write_names(&tail->drawing.style, tail_out(tail), value_find(event, "granted_to"),
+                     ", served: ", " ");
     output_char(tail_out(tail), '\n');
 }
 
@@ -123,7 +108,8 @@ static void write_formed(struct tail *tail, const struct value *incident)
     output_format(tail_out(tail), " %llu in %s, closed by ",
                   (unsigned long long)told_number(incident, "id"), told_text(incident, "system"));
     print_name(tail, requester);
-    print_names(tail, value_find(incident, "processes"), ": ", ", ");
+    told_write_names(&tail->drawing.style, tail_out(tail), value_find(incident, "processes"), ": ",
+                     ", ");
     output_text(tail_out(tail), "\n");
     if (!told_witness_read(&tail->told, value_find(incident, "witness")))
         return;
@@ -229,7 +215,7 @@ static void print_gap(struct tail *tail, const char *text, size_t length)
                       (unsigned long long)seq - 1);
         return;
     }
-    print_time(tail, real_ms());
+    print_time(tail, wall_ms());
     output_format(tail_out(tail), "... %llu events were missed\n",
                   (unsigned long long)(seq - before - 1));
 }
@@ -414,7 +400,7 @@ static gordian_status show_history(struct tail *tail, const char *which, gordian
 static gordian_status show_since(struct tail *tail, gordian_error *error)
 {
     char which[60];
-    uint64_t now = real_ms();
+    uint64_t now = wall_ms();
     snprintf(which, sizeof which, " since=%llu",
              (unsigned long long)(now > tail->since_ms ? now - tail->since_ms : 0));
     tail->since = NULL; /* once */

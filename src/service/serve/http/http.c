@@ -48,11 +48,6 @@ static size_t input_most(const struct httpd *http)
     return HTTP_HEAD_MAX + 1 + http->options.limits.body_bytes;
 }
 
-static uint64_t now_ms(void)
-{
-    return clock_ns() / 1000000;
-}
-
 static void set_timer(struct http_connection *connection, unsigned ms)
 {
     struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
@@ -225,7 +220,7 @@ static bool next_request(struct http_connection *connection)
     evbuffer_drain(in, total);
     connection->head_length = connection->seen = 0;
     connection->fresh = evbuffer_get_length(in) == 0;
-    connection->since = now_ms();
+    connection->since = clock_ms();
     return true;
 }
 
@@ -252,7 +247,7 @@ void http_go_on(struct http_connection *connection)
     connection->gone = NULL;
     if (connection->doomed)
         return;
-    connection->since = now_ms();
+    connection->since = clock_ms();
     bufferevent_enable(connection->bev, EV_READ);
     join_ready_queue(connection);
     http_rearm(connection);
@@ -350,7 +345,7 @@ static void on_read(struct bufferevent *bev, void *context)
         bufferevent_disable(bev, EV_READ);
     if (connection->fresh) {
         connection->fresh = false;
-        connection->since = now_ms();
+        connection->since = clock_ms();
         http_rearm(connection);
     }
     join_ready_queue(connection);
@@ -436,7 +431,7 @@ static struct http_connection *find_idle_client(const struct httpd *http, bool r
                                                 enum give_way_to_events *way)
 {
     struct http_connection *victim = NULL;
-    uint64_t now = now_ms();
+    uint64_t now = clock_ms();
     *way = WAY_NEVER;
     for (struct http_connection *each = http->newest; each; each = each->next) {
         enum give_way_to_events its =
@@ -565,7 +560,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     int yes = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); /* fails on a Unix socket: fine */
     connection->http = http;
-    connection->since = now_ms();
+    connection->since = clock_ms();
     if (!start_connection(http, connection, fd)) {
         if (connection->bev)
             bufferevent_free(connection->bev);

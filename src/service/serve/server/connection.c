@@ -68,11 +68,6 @@ struct connection {
 
 /* ------------------------------------------------------------------ small things */
 
-static uint64_t steady_ms(void)
-{
-    return clock_ns() / 1000000;
-}
-
 static size_t unsent_bytes(const struct connection *connection)
 {
     size_t size = connection->client.out.used - connection->sent;
@@ -477,7 +472,7 @@ static void on_tls_written(struct bufferevent *tls, void *context)
 {
     struct connection *connection = context;
     (void)tls;
-    connection->progress = steady_ms();
+    connection->progress = clock_ms();
     make_dirty(connection);
 }
 
@@ -628,7 +623,7 @@ static struct connection *find_idle_connection(const struct server *server,
             return each;
         oldest = oldest ? oldest : each;
     }
-    *soon = oldest && from == FROM_TCP && steady_ms() - oldest->opened < GRACE_MS;
+    *soon = oldest && from == FROM_TCP && clock_ms() - oldest->opened < GRACE_MS;
     return *soon ? NULL : oldest;
 }
 
@@ -673,7 +668,7 @@ void connection_open(struct server *server, int fd, enum connection_from from, c
     connection->server = server;
     connection->fd = fd;
     connection->from = from;
-    connection->opened = connection->progress = connection->received = steady_ms();
+    connection->opened = connection->progress = connection->received = clock_ms();
     if (!make_libevent_events(connection) ||
         service_attach(server->service, &connection->client, rights, &error)) {
         if (error.message[0])
@@ -748,7 +743,7 @@ static const char *fault_of(const struct connection *connection, uint64_t now)
 
 void connections_tick(struct server *server)
 {
-    uint64_t now = steady_ms();
+    uint64_t now = clock_ms();
     for (struct connection *next, *c = server->connections; c; c = next) {
         next = c->next;
         const char *fault = fault_of(c, now);

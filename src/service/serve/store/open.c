@@ -92,8 +92,8 @@ static gordian_status make_store(struct store **out, const struct store_options 
                      : options->folder ? &backend_files
                                        : &backend_memory;
     store->kept = store->backend != &backend_memory;
-    store->wall_at = store_wall_ms();
-    store->steady_at = steady_ms();
+    store->wall_at = wall_ms();
+    store->steady_at = clock_ms();
     store->keep_ms = options->keep_incidents_ms;
     store->folder.fd = store->folder.lock = store->folder.marker.fd = -1;
     store->doorbell = store->journal.fd = -1;

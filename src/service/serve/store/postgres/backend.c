@@ -57,7 +57,7 @@ static gordian_status make_pg(struct store *store, gordian_error *error)
     pg->lease_ms = options->lease_ms ? options->lease_ms : PG_LEASE_MS;
     pg->commits = options->commits ? options->commits : PG_COMMITS;
     pg->commits = pg->commits > PG_FLIGHTS / 2 ? PG_FLIGHTS / 2 : pg->commits;
-    pg->rest_until = options->rest_ms ? steady_ms() + options->rest_ms : 0;
+    pg->rest_until = options->rest_ms ? clock_ms() + options->rest_ms : 0;
     bytes_init(&pg->row, &memory);
     snprintf(pg->schema, sizeof pg->schema, "%s", options->schema ? options->schema : "gordian");
     snprintf(pg->address, sizeof pg->address, "%s", options->address ? options->address : "");
@@ -83,12 +83,12 @@ static gordian_status open_memory_history(struct store *store, gordian_error *er
 static void seek_lead(struct store *store)
 {
     struct pg *pg = store->pg;
-    uint64_t until = steady_ms() + store->options.lead_ms;
+    uint64_t until = clock_ms() + store->options.lead_ms;
     store->role = STORE_FOLLOWS;
     if (store->options.rest_ms)
         return;
     while (!pg_try_lead(store) && pg->conn && PQstatus(pg->conn) == CONNECTION_OK &&
-           steady_ms() < until)
+           clock_ms() < until)
         usleep(5000);
 }
 

@@ -29,9 +29,9 @@ static bool see_leader(struct pg *pg, char address[STORE_ADDRESS], uint64_t *epo
 static gordian_status await_other(struct pg *pg, char to[STORE_ADDRESS], uint64_t before,
                                   gordian_error *error)
 {
-    uint64_t until = steady_ms() + HAND_OVER_MS, epoch = before;
+    uint64_t until = clock_ms() + HAND_OVER_MS, epoch = before;
     to[0] = '\0';
-    while (steady_ms() < until) {
+    while (clock_ms() < until) {
         if (!see_leader(pg, to, &epoch))
             return ask_failed(pg, error);
         if (epoch > before && *to)

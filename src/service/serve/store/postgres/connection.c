@@ -146,7 +146,7 @@ void pg_wait(struct pg *pg, bool flush, int ms)
 /* Only for the server: whoever wakes us meanwhile is heard later. */
 static bool wait_for_server(struct pg *pg, uint64_t until)
 {
-    uint64_t now = steady_ms();
+    uint64_t now = clock_ms();
     int left = PQflush(pg->conn);
     struct pollfd end = {.fd = PQsocket(pg->conn),
                          .events = (short)(POLLIN | (left > 0 ? POLLOUT : 0))};
@@ -160,7 +160,7 @@ static bool wait_for_server(struct pg *pg, uint64_t until)
 /* The last result; an error in any of them is the answer. */
 static PGresult *take_query_answer(struct pg *pg)
 {
-    uint64_t until = steady_ms() + PG_ANSWER_MS;
+    uint64_t until = clock_ms() + PG_ANSWER_MS;
     PGresult *answer = NULL;
     bool good = true;
     for (;;) {

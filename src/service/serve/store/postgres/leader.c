@@ -196,20 +196,20 @@ static bool send_append(struct store *store, bool *did)
     flight->count = count;
     pg->sent += count;
     pg->appending++;
-    pg->beat_at = steady_ms() + pg->lease_ms / 4;
+    pg->beat_at = clock_ms() + pg->lease_ms / 4;
     return true;
 }
 
 /* A loop that hangs must lose the lead although this thread does not: others are to answer. */
 static bool loop_turns(const struct store *store)
 {
-    return steady_ms() < atomic_load_explicit(&store->turned, memory_order_relaxed) + PG_TURN_MS +
-                             store->pg->lease_ms / 2;
+    return clock_ms() < atomic_load_explicit(&store->turned, memory_order_relaxed) + PG_TURN_MS +
+                            store->pg->lease_ms / 2;
 }
 
 static bool send_beat(struct pg *pg)
 {
-    pg->beat_at = steady_ms() + pg->lease_ms / 4;
+    pg->beat_at = clock_ms() + pg->lease_ms / 4;
     add_flight(pg, FLIGHT_BEAT);
     return send_numbers(pg, "beat", 1, &pg->epoch);
 }
@@ -269,7 +269,7 @@ static void end_snapshot_job(struct store *store, bool written)
 /* The moment so long ago; 0: never. */
 static uint64_t moment_before(const struct store *store, uint64_t keep_ms)
 {
-    uint64_t wall = store_wall_ms(), passed = store->wall_at + (steady_ms() - store->steady_at);
+    uint64_t wall = wall_ms(), passed = store->wall_at + (clock_ms() - store->steady_at);
     uint64_t now = wall < passed ? wall : passed; /* a clock set forward makes nothing old */
     return keep_ms && now > keep_ms ? now - keep_ms : 0;
 }
@@ -292,10 +292,10 @@ static bool step_trim(struct store *store)
     uint64_t keep = store->options.keep_history_ms;
     const uint64_t past[2] = {moment_before(store, keep), store->older};
     bool keeps = keep && pg->trim_step < 3;
-    bool due = store->trimming || steady_ms() >= store->trim_at;
+    bool due = store->trimming || clock_ms() >= store->trim_at;
     if (due && pg->trim_step == 0 && !pg->trim_under_way) {
         store->trimming = false;
-        store->trim_at = steady_ms() + STORE_TRIM_MS;
+        store->trim_at = clock_ms() + STORE_TRIM_MS;
     }
     store_unlock(store);
     if (pg->trim_under_way || (!due && pg->trim_step == 0))
@@ -590,7 +590,7 @@ static bool send_batches(struct store *store)
         did = false;
         good = send_append(store, &did);
     }
-    if (good && pg->flight_count == 0 && steady_ms() >= pg->beat_at && loop_turns(store))
+    if (good && pg->flight_count == 0 && clock_ms() >= pg->beat_at && loop_turns(store))
         good = send_beat(pg);
     if (good && pg->flight_count < PG_FLIGHTS / 2)
         good = step_snapshot(store);
@@ -630,7 +630,7 @@ static bool lead_once(struct store *store)
     int left = PQflush(pg->conn);
     if (left < 0)
         return pg_failed(pg, PQerrorMessage(pg->conn));
-    uint64_t now = steady_ms();
+    uint64_t now = clock_ms();
     int due = pg->beat_at > now ? (int)(pg->beat_at - now) : loop_turns(store) ? 0 : PG_LOOK_MS;
     pg_wait(pg, left > 0, pg->flight_count > 0 ? 1000 : due);
     if (!take_commit_answers(store))

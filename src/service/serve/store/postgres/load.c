@@ -14,7 +14,7 @@ static gordian_status load_failed(const struct pg *pg, gordian_error *error)
 static bool stay_alive(struct store *store)
 {
     struct pg *pg = store->pg;
-    if (store->role != STORE_LEADS || steady_ms() < pg->beat_at)
+    if (store->role != STORE_LEADS || clock_ms() < pg->beat_at)
         return true;
     uint64_t sent = boot_ns() / 1000000;
     PGresult *done = pg_ask_numbers(
@@ -23,7 +23,7 @@ static bool stay_alive(struct store *store)
     if (done && PQntuples(done) == 1)
         pg_renewed(store, sent);
     PQclear(done);
-    pg->beat_at = steady_ms() + pg->lease_ms / 4;
+    pg->beat_at = clock_ms() + pg->lease_ms / 4;
     return done != NULL;
 }
 

@@ -114,7 +114,7 @@ static bool raise_epoch(struct store *store, uint64_t *until)
     pg->epoch = pg_u64(raised, 0, 0);
     *until = pg_u64(raised, 0, 1);
     pg->backend = (int)pg_u64(raised, 0, 2);
-    pg->beat_at = steady_ms() + pg->lease_ms / 4;
+    pg->beat_at = clock_ms() + pg->lease_ms / 4;
     pg_renewed(store, sent);
     PQclear(raised);
     return true;
@@ -183,7 +183,7 @@ static PGresult *poll_leader(struct pg *pg)
 {
     char numbers[2][PG_NUMBER];
     const char *values[] = {pg_number(numbers[0], PG_LOCK), pg_number(numbers[1], pg->lock),
-                            steady_ms() >= pg->rest_until ? "1" : "0"};
+                            clock_ms() >= pg->rest_until ? "1" : "0"};
     return pg_ask(pg, look, 3, values);
 }
 
@@ -228,7 +228,7 @@ static bool follow_once(struct store *store)
         pg_disconnect(pg); /* and with it goes the lock, if we got it */
     } else if (locked) {
         pg_take_lead(store);
-    } else if (stale && steady_ms() >= pg->rest_until) {
+    } else if (stale && clock_ms() >= pg->rest_until) {
         const uint64_t keys[] = {PG_LOCK, pg->lock};
         PGresult *ended = pg_ask_numbers(pg, end_leader, 2, keys);
         PQclear(ended);
