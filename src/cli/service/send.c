@@ -123,16 +123,14 @@ static gordian_status send_open(struct send *send, gordian_error *error)
     options->granted = send_granted;
     options->link = report_link;
     options->context = send;
-    gordian_status status = send->open ? read_open(send, error) : GORDIAN_OK;
-    THEN(status, reach_open(&send->reach, &send->client, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(send->open ? read_open(send, error) : GORDIAN_OK);
+    TRY(reach_open(&send->reach, &send->client, error));
     struct arena arena;
     const struct value *state = ask_line(send, &arena, "state", &text, error);
     send->avoids = gordian_client_kind(send->client) == GORDIAN_SERVICE_KIND_AVOIDS;
     snprintf(send->engine, sizeof send->engine, "%s",
              told_text(value_find(state, "state"), "engine"));
-    status = state ? GORDIAN_OK : error->status;
+    gordian_status status = state ? GORDIAN_OK : error->status;
     arena_free(&arena);
     return status;
 }

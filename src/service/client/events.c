@@ -306,11 +306,9 @@ gordian_status gordian_client_event(gordian_client *client, const gordian_event 
     gordian_reply mine = {0};
     struct event_call call = {.client = client, .reply = &mine};
     uint64_t until = link_deadline(client->timeout_ms);
-    gordian_status status = call_allowed(client, error);
-    THEN(status, gordian_client_send(client, event, take_reply, &call, error));
-    if (status != GORDIAN_OK)
-        return status;
-    status = gordian_client_flush(client, error);
+    TRY(call_allowed(client, error));
+    TRY(gordian_client_send(client, event, take_reply, &call, error));
+    gordian_status status = gordian_client_flush(client, error);
     while (status == GORDIAN_OK && !call.done)
         status = link_wait(client, until, error);
     if (!call.done) {

@@ -138,10 +138,8 @@ static gordian_status check_key_file(const char *path, gordian_error *error)
 static gordian_status identify_us(SSL_CTX *context, const struct secure_wishes *wishes,
                                   gordian_error *error)
 {
-    gordian_status status = check_file("certificate", wishes->certificate, error);
-    THEN(status, check_key_file(wishes->key, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_file("certificate", wishes->certificate, error));
+    TRY(check_key_file(wishes->key, error));
     SSL_CTX_set_default_passwd_cb(context, no_password);
     if (SSL_CTX_use_certificate_chain_file(context, wishes->certificate) != 1)
         return complain_of_tls("certificate", wishes->certificate, error);

@@ -200,11 +200,9 @@ static gordian_status open_new(struct service *service, uint32_t session,
     if (service->system_count >= service->options.limits.systems)
         return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u systems: that is the limit",
                          service->system_count);
-    gordian_status status = holder_check(service, session, 0, 1, error);
-    THEN(status, check_service_memory(service, error));
-    THEN(status, quota_check(service, session, served_system_cost(), error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(holder_check(service, session, 0, 1, error));
+    TRY(check_service_memory(service, error));
+    TRY(quota_check(service, session, served_system_cost(), error));
     *slot = free_slot(service);
     size_t size = wire_put_open(NULL, 0, open);
     if (!record_begin(service, RECORD_OPEN, *slot, session, size))

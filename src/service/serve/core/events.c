@@ -327,10 +327,8 @@ gordian_status apply_events(struct service *service, struct apply_events *events
 {
     struct service_work *work = service->work;
     size_t bytes = (size_t)(events->list.end - events->list.at);
-    gordian_status status = reserve_frame(service, events, bytes, error);
-    THEN(status, pass_duplicates(service, events, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(reserve_frame(service, events, bytes, error));
+    TRY(pass_duplicates(service, events, error));
     bool bad;
     size_t head = work->record.used, known = work->result_count;
     work->record.used += 12; /* the number of the first, how many they are */

@@ -298,10 +298,7 @@ static gordian_status bring_into_being(struct client *client, struct served *ser
                                        gordian_event *event, bool *created, gordian_error *error)
 {
     const gordian_trace *trace = &client->service->work->trace;
-    gordian_status status =
-        event->op == GORDIAN_OP_AWAIT ? bring_awaited(client, served, error) : GORDIAN_OK;
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(event->op == GORDIAN_OP_AWAIT ? bring_awaited(client, served, error) : GORDIAN_OK);
     event->process = find_line_process(served, &trace->name); /* it may await itself */
     *created = !trace->avoidance && event->process == NOBODY &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||

@@ -84,12 +84,10 @@ static gordian_status open_http_parts(struct http_server *http, struct server *s
         .context = &http->api,
     };
     httpd_limits_init(&options.limits);
-    gordian_status status = httpd_open(&http->api.httpd, &options, error);
-    THEN(status, sse_open(&http->api.sse, &http->api, error));
-    THEN(status, followers_open(&http->api.followers, &http->api, error));
-    THEN(status, start_writers(http, server->base, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(httpd_open(&http->api.httpd, &options, error));
+    TRY(sse_open(&http->api.sse, &http->api, error));
+    TRY(followers_open(&http->api.followers, &http->api, error));
+    TRY(start_writers(http, server->base, error));
     struct timeval every = {.tv_usec = TICK_MS * 1000};
     http->timer = event_new(server->base, -1, EV_PERSIST, on_tick, http);
     if (!http->timer || event_add(http->timer, &every) != 0)

@@ -554,10 +554,8 @@ static gordian_status listen_all(struct server *server, const char *list, gordia
 {
     char one[300];
     for (const char *at = list; *at;) {
-        gordian_status status = server_next_address(&at, one, sizeof one, error);
-        THEN(status, listen_tcp(server, one, error));
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(server_next_address(&at, one, sizeof one, error));
+        TRY(listen_tcp(server, one, error));
     }
     return GORDIAN_OK;
 }

@@ -131,11 +131,8 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
     folder->path[strlen(path)] = '\0';
     folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool known = false;
-    gordian_status status =
-        folder->fd < 0 ? fail_folder_file(folder, "", error) : check_mode(folder, error);
-    THEN(status, take_folder_lock(folder, &known, error));
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(folder->fd < 0 ? fail_folder_file(folder, "", error) : check_mode(folder, error));
+    TRY(take_folder_lock(folder, &known, error));
     read_past(folder->lock, known, past);
     return GORDIAN_OK;
 }
