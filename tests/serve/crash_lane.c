@@ -1,8 +1,8 @@
 /* A client in either form of the protocol. */
 #include "crash_lane.h"
+#include "foundation/base/json/json_read.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +43,7 @@ void lane_open(struct lane *lane, unsigned number, const char *socket, _Atomic b
 void lane_close(struct lane *lane)
 {
     model_close(lane);
+    arena_free(&lane->line);
     free(lane->in);
 }
 
@@ -329,10 +330,11 @@ static bool binary_answers(struct lane *lane, bool *refused)
 
 /* ------------------------------------------------------------------ lines */
 
-/* The next line that is an answer: one with this member, or an error. It is the caller's; NULL: the
- * connection has ended. */
-static json_t *next_line(struct lane *lane, const char *member)
+/* The next line that is an answer: one with this member, or an error, until the next
+ * is read. NULL: the connection has ended. */
+static const struct value *next_line(struct lane *lane, const char *member)
 {
+    gordian_allocator memory = memory_allocator(NULL);
     for (size_t looked = 0;;) {
         char *end = memchr(lane->in + looked, '\n', lane->in_used - looked);
         if (!end) {
@@ -342,38 +344,37 @@ static json_t *next_line(struct lane *lane, const char *member)
             continue;
         }
         size_t used = (size_t)(end - lane->in) + 1;
-        json_t *line = json_loadb(lane->in, used - 1, 0, NULL);
-        if (!line)
+        const struct value *line = NULL;
+        arena_free(&lane->line);
+        arena_init(&lane->line, &memory);
+        if (json_read_strictly(&line, &lane->line, lane->in, used - 1, false, NULL) != GORDIAN_OK)
             lane_wrong(lane, "not JSON: %.*s", (int)(used < 200 ? used : 200), lane->in);
         drop_input(lane, used);
-        if (!line || json_object_get(line, "error") || json_object_get(line, member))
+        if (!line || value_find(line, "error") || value_find(line, member))
             return line;
-        json_decref(line);
         looked = 0;
     }
 }
 
-static void wrong_line(struct lane *lane, json_t *line)
+static void wrong_line(struct lane *lane, const struct value *line)
 {
-    char *text = json_dumps(line, JSON_COMPACT);
-    lane_wrong(lane, "%.200s", text ? text : "");
-    free(text);
+    const char *error = value_text(value_find(line, "message"));
+    lane_wrong(lane, "%.200s", error ? error : "an answer that makes no sense");
 }
 
-static bool says_no_leader(const struct lane *lane, const json_t *line)
+static bool says_no_leader(const struct lane *lane, const struct value *line)
 {
-    return is_no_leader(lane, (unsigned)json_integer_value(json_object_get(line, "code")));
+    return is_no_leader(lane, (unsigned)value_integer(value_find(line, "code"), 0));
 }
 
-static json_t *expect_line(struct lane *lane, const char *member)
+static const struct value *expect_line(struct lane *lane, const char *member)
 {
-    json_t *line = next_line(lane, member);
-    if (!line || !json_object_get(line, "error"))
+    const struct value *line = next_line(lane, member);
+    if (!line || !value_find(line, "error"))
         return line;
     lane->errors++;
     if (!says_no_leader(lane, line))
         wrong_line(lane, line);
-    json_decref(line);
     return NULL;
 }
 
@@ -412,21 +413,19 @@ static bool lines_hello(struct lane *lane, uint64_t *last)
     size = (size_t)snprintf(text, sizeof text, "hello lease=600%s%s\nopen %s %s\n",
                             lane->has_session ? " session=" : "", lane->has_session ? was : "",
                             lane->system, options[lane->model]);
-    json_t *line = put(lane, text, size) ? expect_line(lane, "hello") : NULL;
+    const struct value *line = put(lane, text, size) ? expect_line(lane, "hello") : NULL;
     if (!line)
         return false;
-    const json_t *hello = json_object_get(line, "hello");
-    const char *id = json_string_value(json_object_get(hello, "session"));
-    if (!id || !json_is_integer(json_object_get(hello, "last")))
+    const struct value *hello = value_find(line, "hello");
+    const char *id = value_text(value_find(hello, "session"));
+    if (!id || !value_is(value_find(hello, "last"), VALUE_INTEGER))
         lane_wrong(lane, "a bad hello");
     else if (lane->has_session && strcmp(id, was) != 0)
         lane_wrong(lane, "another session than asked for");
-    *last = (uint64_t)json_integer_value(json_object_get(hello, "last"));
+    *last = (uint64_t)value_integer(value_find(hello, "last"), 0);
     parse_session(lane, id ? id : "");
     lane->has_session = true;
-    json_decref(line);
     line = expect_line(lane, "ok");
-    json_decref(line);
     if (!line)
         return false;
     return *last > 0 || lines_declare(lane);
@@ -436,24 +435,24 @@ static bool lines_state(struct lane *lane, uint32_t process, uint64_t *held, uin
                         bool *waits)
 {
     char text[32];
-    json_t *line = put(lane, text, (size_t)snprintf(text, sizeof text, "state p%u\n", process))
-                       ? expect_line(lane, "state")
-                       : NULL;
+    const struct value *line =
+        put(lane, text, (size_t)snprintf(text, sizeof text, "state p%u\n", process))
+            ? expect_line(lane, "state")
+            : NULL;
     if (!line)
         return false;
-    const json_t *state = json_object_get(line, "state");
-    const json_t *holds = json_object_get(state, "holds");
-    const json_t *waits_for = json_object_get(state, "waits_for");
-    bool good = holds && waits_for && json_object_get(state, "waiting");
+    const struct value *state = value_find(line, "state");
+    const struct value *holds = value_find(state, "holds");
+    const struct value *waits_for = value_find(state, "waits_for");
+    bool good = holds && waits_for && value_find(state, "waiting");
     if (!good)
         lane_wrong(lane, "a bad state");
-    *waits = json_is_true(json_object_get(state, "waiting"));
+    *waits = value_is_true(value_find(state, "waiting"));
     for (uint32_t q = 0; q < LANE_RESOURCES; q++) {
         snprintf(text, sizeof text, "r%u", q);
-        held[q] = (uint64_t)json_integer_value(json_object_get(holds, text));
-        wanted[q] = (uint64_t)json_integer_value(json_object_get(waits_for, text));
+        held[q] = (uint64_t)value_integer(value_find(holds, text), 0);
+        wanted[q] = (uint64_t)value_integer(value_find(waits_for, text), 0);
     }
-    json_decref(line);
     return good;
 }
 
@@ -482,23 +481,23 @@ static bool lines_send(struct lane *lane, uint64_t first, size_t count)
     return put(lane, text, used);
 }
 
-static size_t count_granted(const json_t *answer)
+static size_t count_granted(const struct value *answer)
 {
-    return json_array_size(json_object_get(answer, "granted_to"));
+    return value_count(value_find(answer, "granted_to"));
 }
 
 /* One line; the events are answered in order, so its number is the next. */
 static bool lines_answer(struct lane *lane, uint64_t number, bool *refused)
 {
-    json_t *line = next_line(lane, "op");
+    const struct value *line = next_line(lane, "op");
     if (!line)
         return false;
-    bool error = json_object_get(line, "error") != NULL, good = true;
-    const char *result = json_string_value(json_object_get(line, "result"));
-    const json_t *victims = json_object_get(line, "recovered");
+    bool error = value_find(line, "error") != NULL, good = true;
+    const char *result = value_text(value_find(line, "result"));
+    const struct value *victims = value_find(line, "recovered");
     size_t served = count_granted(line);
-    for (size_t i = 0; i < json_array_size(victims); i++)
-        served += count_granted(json_array_get(victims, i));
+    for (size_t i = 0; i < value_count(victims); i++)
+        served += count_granted(value_item(victims, i));
     if (error && lane->careful) {
         lane->errors++;
         *refused = true;
@@ -509,9 +508,8 @@ static bool lines_answer(struct lane *lane, uint64_t number, bool *refused)
         good = false;
     } else {
         judge(lane, number, strcmp(result, "duplicate") == 0, result, (uint32_t)served,
-              json_is_true(json_object_get(line, "waits")));
+              value_is_true(value_find(line, "waits")));
     }
-    json_decref(line);
     return good;
 }
 

@@ -14,6 +14,7 @@
 #ifndef GORDIAN_TESTS_CRASH_LANE_H
 #define GORDIAN_TESTS_CRASH_LANE_H
 
+#include "foundation/base/arena.h"
 #include "foundation/base/random.h"
 #include "service/wire/wire.h"
 
@@ -63,6 +64,7 @@ struct lane {
     int fd;
     char *in;
     size_t in_used, in_room;
+    struct arena line; /* the last one, in the form of lines */
     _Atomic uint64_t acknowledged, duplicates, errors, deadlocks, checked; /* figures */
     char wrong[300]; /* "" while all is right */
 };

@@ -1,6 +1,7 @@
 /* How it was: random events with labels, and what was remembered of many moments, against what the
  * store tells of them, while the service runs, after it was started again, and when it is not kept
  * any more. With GORDIAN_TEST_POSTGRES: the same there. */
+#include "foundation/base/clock.h"
 #include "store_world.h"
 
 #include "service/serve/core/point_in_time.h"
@@ -40,13 +41,6 @@ int clock_gettime(clockid_t which, struct timespec *time)
     if (result == 0 && which == CLOCK_REALTIME)
         time->tv_sec += clock_jump;
     return result;
-}
-
-static uint64_t wall_ms(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (uint64_t)time.tv_sec * 1000;
 }
 
 /* Later than the snapshots' own clock, so that the records' times count. */

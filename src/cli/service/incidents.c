@@ -4,21 +4,20 @@
 #include "cli/base/commands.h"
 #include "cli/base/hide_passwords.h"
 #include "cli/service/service_json.h"
+#include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/reader.h"
+#include "foundation/base/io/replace.h"
 #include "output/show/draw.h"
 #include "service/serve/core/point_in_time.h"
 #include "service/serve/core/state.h"
 #include "service/serve/store/incidents_db.h"
 #include "service/serve/store/store.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define USUAL_FOLDER "/var/lib/gordian" /* as the unit of systemd has it */
 
@@ -38,13 +37,6 @@ struct listing {
 
 /* ------------------------------------------------------------------ times */
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* 90s, 15m, 12h, 30d: so long ago. */
 static bool parse_ago(const char *text, uint64_t *ms)
 {
@@ -52,7 +44,7 @@ static bool parse_ago(const char *text, uint64_t *ms)
     static const uint64_t factors[] = {1000, 60000, 3600000, 86400000};
     size_t length = strlen(text);
     const char *why, *letter = length > 1 ? strchr(letters, text[length - 1]) : NULL;
-    uint64_t number, now = now_ms();
+    uint64_t number, now = wall_ms();
     if (!letter || !parse_u64(text, length - 1, &number, &why) ||
         number > now / factors[letter - letters])
         return false;
@@ -91,7 +83,7 @@ static int take_time(struct listing *listing, const char *option, const char *te
                       option, text);
 }
 
-static void write_time(struct output *out, uint64_t ms)
+static void print_date(struct output *out, uint64_t ms)
 {
     char text[40];
     time_t seconds = (time_t)(ms / 1000);
@@ -114,7 +106,7 @@ static void write_duration(struct output *out, uint64_t ms)
 
 /* ------------------------------------------------------------------ one incident */
 
-static gordian_status write_json(void *context, const struct incident *incident)
+static gordian_status print_incident_json(void *context, const struct incident *incident)
 {
     struct listing *listing = context;
     struct json json;
@@ -126,7 +118,7 @@ static gordian_status write_json(void *context, const struct incident *incident)
     return GORDIAN_OK;
 }
 
-static void write_end(struct listing *listing, const struct incident *incident)
+static void print_end(struct listing *listing, const struct incident *incident)
 {
     struct output *out = listing->out;
     const struct style *style = &listing->style;
@@ -148,9 +140,9 @@ static void draw_incident(struct listing *listing, const struct incident *incide
 {
     struct told_witness *told = &listing->told;
     const char *text = incident->witness ? incident->witness : "";
-    json_t *witness = told_read(text, strlen(text));
-    bool good = told_witness_read(told, witness);
-    json_decref(witness);
+    struct arena arena;
+    bool good = told_witness_read(told, told_read(&arena, text, strlen(text)));
+    arena_free(&arena);
     if (!good)
         return;
     struct drawing drawing = {.style = listing->style,
@@ -162,18 +154,19 @@ static void draw_incident(struct listing *listing, const struct incident *incide
 }
 
 /* "  team:pay env:prod" */
-static void write_labels(struct listing *listing, const char *labels)
+static void print_labels(struct listing *listing, const char *labels)
 {
-    json_t *list = told_read(labels, strlen(labels));
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *label = json_string_value(json_array_get(list, i));
+    struct arena arena;
+    const struct value *list = told_read(&arena, labels, strlen(labels));
+    for (size_t i = 0; i < value_count(list); i++) {
+        const char *label = value_text(value_item(list, i));
         output_text(listing->out, i ? " " : "  ");
         style_name(&listing->style, listing->out, COLOR_FAINT, label ? label : "");
     }
-    json_decref(list);
+    arena_free(&arena);
 }
 
-static gordian_status write_text(void *context, const struct incident *incident)
+static gordian_status print_incident_text(void *context, const struct incident *incident)
 {
     struct listing *listing = context;
     struct output *out = listing->out;
@@ -185,13 +178,13 @@ static gordian_status write_text(void *context, const struct incident *incident)
     output_format(out, "incident %llu", (unsigned long long)incident->id);
     style_color(style, out, COLOR_PLAIN);
     output_text(out, "  ");
-    write_time(out, incident->at);
+    print_date(out, incident->at);
     output_text(out, "  ");
     style_name(style, out, COLOR_PLAIN, incident->system ? incident->system : "");
     output_text(out, "  ");
-    write_end(listing, incident);
+    print_end(listing, incident);
     if (incident->labels)
-        write_labels(listing, incident->labels);
+        print_labels(listing, incident->labels);
     if (incident->damaged)
         output_text(out, "  damaged: its checksum is wrong");
     output_char(out, '\n');
@@ -218,7 +211,7 @@ static gordian_status audit_text(void *context, const struct incident *action)
     struct output *out = listing->out;
     const struct style *style = &listing->style;
     listing->count++;
-    write_time(out, action->at);
+    print_date(out, action->at);
     output_text(out, "  ");
     style_name(style, out, COLOR_PLAIN, action->system ? action->system : "");
     output_format(out, "  %s ", action->how ? action->how : "");
@@ -243,7 +236,7 @@ static void where_it_is(const struct listing *listing, struct store_options *opt
     options->schema = listing->schema;
 }
 
-static gordian_status open_history(struct listing *listing, struct incidents_db **db)
+static gordian_status open_incidents(struct listing *listing, struct incidents_db **db)
 {
     struct store_options options;
     if (!listing->store)
@@ -256,8 +249,9 @@ static gordian_status open_history(struct listing *listing, struct incidents_db 
 static gordian_status run_query(struct listing *listing, bool as_json)
 {
     struct incidents_db *db;
-    gordian_status (*each)(void *, const struct incident *) = as_json ? write_json : write_text;
-    gordian_status status = open_history(listing, &db);
+    gordian_status (*each)(void *, const struct incident *) =
+        as_json ? print_incident_json : print_incident_text;
+    gordian_status status = open_incidents(listing, &db);
     if (status != GORDIAN_OK)
         return status;
     if (listing->audit)
@@ -271,32 +265,24 @@ static gordian_status run_query(struct listing *listing, bool as_json)
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-/* Everything, replays included, one object a line; the file is there all of it or not at all. */
+/* Everything, replays included, one object a line. */
+static gordian_status write_export(void *context, struct output *out, gordian_error *error)
+{
+    struct listing *listing = context;
+    (void)error; /* it is listing's */
+    listing->out = out;
+    listing->filter.with_replay = listing->filter.oldest_first = true;
+    return run_query(listing, true);
+}
+
 static gordian_status export_all(struct listing *listing)
 {
-    char fresh[4096];
-    struct output file;
-    if ((size_t)snprintf(fresh, sizeof fresh, "%s.new", listing->export) >= sizeof fresh)
-        return fail(&listing->error, GORDIAN_STATUS_INPUT, "the name of the file is too long");
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return fail(&listing->error, GORDIAN_STATUS_IO, "%.200s: %s", fresh, strerror(errno));
-    gordian_status status = output_open(&file, fd) ? GORDIAN_OK : fail_memory(&listing->error);
-    listing->out = &file;
-    listing->filter.with_replay = true;
-    listing->filter.oldest_first = true;
-    if (status == GORDIAN_OK)
-        status = run_query(listing, true);
-    bool written = output_close(&file) && fsync(fd) == 0;
-    int number = file.failure ? file.failure : errno;
-    close(fd);
-    if (status == GORDIAN_OK && !(written && rename(fresh, listing->export) == 0))
-        status = fail(&listing->error, GORDIAN_STATUS_IO, "%.200s: %s", listing->export,
-                      strerror(written ? errno : number));
-    if (status != GORDIAN_OK)
-        unlink(fresh);
+    gordian_error inner = {0};
+    gordian_status status = replace_file(listing->export, 0600, write_export, listing, &inner);
     listing->out = &listing->cli->out;
-    return status;
+    if (status == GORDIAN_OK || listing->error.status == status)
+        return status;
+    return fail(&listing->error, status, "%.200s: %.300s", listing->export, inner.message);
 }
 
 static void say_summary(struct listing *listing)
@@ -333,7 +319,7 @@ static int list_incidents(struct listing *listing)
 
 /* ------------------------------------------------------------------ everything, at some moment */
 
-static gordian_status write_system(struct listing *listing, const struct service *service,
+static gordian_status print_system(struct listing *listing, const struct service *service,
                                    struct served *served)
 {
     struct output *out = listing->out;
@@ -341,7 +327,7 @@ static gordian_status write_system(struct listing *listing, const struct service
     const char *label = listing->filter.label;
     if (!listing->cli->json) {
         output_format(out, "# system %s, which %ss, at ", served->name, served->operations->kind);
-        write_time(out, listing->filter.stood);
+        print_date(out, listing->filter.stood);
         output_text(out, " UTC\n");
         return state_trace(served, label, out, &listing->error);
     }
@@ -379,11 +365,10 @@ static int show_state(struct listing *listing)
     where_it_is(listing, &source);
     listing->out = &listing->cli->out;
     gordian_status status = past_open(&past, &source, NULL, &listing->error);
-    if (status == GORDIAN_OK)
-        status = past_go(past, listing->filter.stood, &service, &listing->error);
+    THEN(status, past_go(past, listing->filter.stood, &service, &listing->error));
     struct served *served = status == GORDIAN_OK ? choose_system(listing, service) : NULL;
     if (served)
-        status = write_system(listing, service, served);
+        status = print_system(listing, service, served);
     else if (status == GORDIAN_OK || status == GORDIAN_STATUS_END)
         status = listing->error.status = GORDIAN_STATUS_INPUT;
     past_close(past);

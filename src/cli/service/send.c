@@ -71,7 +71,7 @@ static gordian_status send_drain(struct send *send, size_t most, gordian_error *
     return status;
 }
 
-static void tell_link(void *context, bool connected, const char *why)
+static void report_link(void *context, bool connected, const char *why)
 {
     struct send *send = context;
     if (!connected && !send->cli->quiet)
@@ -79,16 +79,17 @@ static void tell_link(void *context, bool connected, const char *why)
 }
 
 /* A question and its answer; NULL: it failed. */
-static json_t *ask_line(struct send *send, const char *line, const char **text,
-                        gordian_error *error)
+static const struct value *ask_line(struct send *send, struct arena *arena, const char *line,
+                                    const char **text, gordian_error *error)
 {
     size_t length;
+    *arena = (struct arena){.memory = send->memory};
     send->reach.code = 0;
     if (gordian_client_ask(send->client, line, text, &length, error) != GORDIAN_OK) {
         reach_explain(&send->reach, error);
         return NULL;
     }
-    json_t *answer = told_read(*text, length);
+    const struct value *answer = told_read(arena, *text, length);
     if (!answer)
         fail(error, GORDIAN_STATUS_IO, "%.200s does not speak Gordian's protocol", send->reach.uri);
     return answer;
@@ -120,19 +121,17 @@ static gordian_status send_open(struct send *send, gordian_error *error)
     options->patient = true;
     options->window = 2 * UNANSWERED; /* we do the waiting */
     options->granted = send_granted;
-    options->link = tell_link;
+    options->link = report_link;
     options->context = send;
-    gordian_status status = send->open ? read_open(send, error) : GORDIAN_OK;
-    if (status == GORDIAN_OK)
-        status = reach_open(&send->reach, &send->client, error);
-    if (status != GORDIAN_OK)
-        return status;
-    json_t *state = ask_line(send, "state", &text, error);
+    TRY(send->open ? read_open(send, error) : GORDIAN_OK);
+    TRY(reach_open(&send->reach, &send->client, error));
+    struct arena arena;
+    const struct value *state = ask_line(send, &arena, "state", &text, error);
     send->avoids = gordian_client_kind(send->client) == GORDIAN_SERVICE_KIND_AVOIDS;
     snprintf(send->engine, sizeof send->engine, "%s",
-             told_text(json_object_get(state, "state"), "engine"));
-    status = state ? GORDIAN_OK : error->status;
-    json_decref(state);
+             told_text(value_find(state, "state"), "engine"));
+    gordian_status status = state ? GORDIAN_OK : error->status;
+    arena_free(&arena);
     return status;
 }
 
@@ -174,7 +173,7 @@ static gordian_status send_line(struct send *send, gordian_error *error)
 /* ------------------------------------------------------------------ input */
 
 /* Live input is waited for together with the service's answers. */
-static ptrdiff_t read_input(void *context, char *buffer, size_t size)
+static ptrdiff_t read_send_input(void *context, char *buffer, size_t size)
 {
     struct send *send = context;
     struct pollfd wanted = {.fd = send->input.fd, .events = POLLIN};
@@ -194,7 +193,7 @@ static ptrdiff_t read_input(void *context, char *buffer, size_t size)
     }
 }
 
-static void show_progress(struct send *send)
+static void show_send_progress(struct send *send)
 {
     struct progress *progress = &send->cli->progress;
     if (!progress_due(progress))
@@ -213,14 +212,13 @@ static gordian_status stream_trace(struct send *send, gordian_error *error)
     for (uint64_t lines = 1; status == GORDIAN_OK && !send->refused && !send->cli->out.failure;
          lines++) {
         status = gordian_trace_next(&send->trace, error);
-        if (status == GORDIAN_OK)
-            status = send_line(send, error);
+        THEN(status, send_line(send, error));
         if (status == GORDIAN_OK && send->labels && !send->refused)
             status = send_labels(send, error);
         if (status == GORDIAN_OK && lines % 256 == 0)
             status = send_step(send, false, 0, error);
         if (lines % 1024 == 0)
-            show_progress(send);
+            show_send_progress(send);
     }
     if (status == GORDIAN_STATUS_END)
         return send_drain(send, 0, error);
@@ -257,11 +255,13 @@ static gordian_status finish_send(struct send *send, gordian_error *error)
     gordian_status status = send->wait ? wait_for_grants(send, error) : GORDIAN_OK;
     if (status != GORDIAN_OK)
         return status;
-    json_t *state = ask_line(send, "state", &text, error);
+    struct arena arena;
+    const struct value *state = ask_line(send, &arena, "state", &text, error);
+    if (state)
+        send_report_summary(send, value_find(state, "state"));
+    arena_free(&arena);
     if (!state)
         return error->status;
-    send_report_summary(send, json_object_get(state, "state"));
-    json_decref(state);
     gordian_client_close(send->client);
     send->client = NULL;
     return GORDIAN_OK;
@@ -282,17 +282,20 @@ static int ask_what_if(struct send *send, int operands, char **argv)
         strcat(line, " ");
         strcat(line, argv[i]);
     }
-    json_t *answer = NULL;
+    struct arena arena = {0};
+    const struct value *answer = NULL;
     if (send_open(send, &error) == GORDIAN_OK)
-        answer = ask_line(send, line, &text, &error);
-    if (!answer)
+        answer = ask_line(send, &arena, line, &text, &error);
+    if (!answer) {
+        arena_free(&arena);
         return cli_fail(send->cli, NULL, &error);
+    }
     const char *result = told_text(answer, "result");
     output_format(&send->cli->out, "%s\n", send->cli->json ? text : result);
     bool bad = strcmp(result, "deadlock") == 0 || strcmp(result, "doomed") == 0 ||
                strcmp(result, "unsafe") == 0;
     int code = strcmp(result, "error") == 0 ? EXIT_MISUSE : bad ? EXIT_FOUND : EXIT_NOTHING;
-    json_decref(answer);
+    arena_free(&arena);
     return code;
 }
 
@@ -307,12 +310,11 @@ static int run_send(struct send *send, const char *path)
     gordian_status status = send_open(send, &error);
     if (status != GORDIAN_OK)
         return cli_fail(send->cli, NULL, &error);
-    gordian_source source = {read_input, send};
+    gordian_source source = {read_send_input, send};
     status = gordian_trace_open(&send->trace, &source, NULL, &error);
     send->trace.avoidance = send->avoids;
     send->trace.acts = !send->avoids;
-    if (status == GORDIAN_OK)
-        status = stream_trace(send, &error);
+    THEN(status, stream_trace(send, &error));
     if (send->refused)
         return send->refused_status == GORDIAN_STATUS_INPUT ? EXIT_MISUSE : EXIT_BROKEN;
     if (status == GORDIAN_OK && !send->cli->out.failure)

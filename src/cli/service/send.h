@@ -107,8 +107,9 @@ void send_granted(void *context, uint32_t process);
 
 /* `answer` NULL: it was not needed. */
 void send_report_event(struct send *send, const struct sent_line *line, const char *text,
-                       const gordian_reply *reply, enum send_result result, const json_t *answer);
+                       const gordian_reply *reply, enum send_result result,
+                       const struct value *answer);
 void send_report_grant(struct send *send, const char *process);
-void send_report_summary(struct send *send, const json_t *state);
+void send_report_summary(struct send *send, const struct value *state);
 
 #endif

@@ -69,12 +69,12 @@ static bool keep_name(struct send *send, uint32_t process, const char *text, siz
     return names_put(&send->names, process, name, length);
 }
 
-static bool note_waits(struct send *send, const gordian_reply *reply, enum send_result result,
-                       const json_t *answer)
+static bool note_waiting(struct send *send, const gordian_reply *reply, enum send_result result,
+                         const struct value *answer)
 {
     bool good = true;
     size_t i;
-    const json_t *name;
+    const struct value *name;
     if (reply->waits)
         good =
             set_waits(send, reply->process,
@@ -85,9 +85,8 @@ static bool note_waits(struct send *send, const gordian_reply *reply, enum send_
         send->served = served; /* it gave up */
     }
     /* Whoever is in a deadlock cannot be waited for. */
-    json_array_foreach(json_object_get(answer, "deadlocked"), i, name)
-    {
-        const char *text = json_string_value(name);
+    for (i = 0; (name = value_item(value_find(answer, "deadlocked"), i)) != NULL; i++) {
+        const char *text = value_text(name);
         uint32_t id = text ? names_find(&send->names, text, strlen(text)) : GORDIAN_NONE;
         good = good && set_waits(send, id, WAITS_DEAD);
     }
@@ -106,8 +105,8 @@ void send_granted(void *context, uint32_t process)
 
 /* ------------------------------------------------------------------ events */
 
-static void tell_refused(struct send *send, const struct sent_line *line, gordian_status status,
-                         const char *message)
+static void report_refused(struct send *send, const struct sent_line *line, gordian_status status,
+                           const char *message)
 {
     struct cli *cli = send->cli;
     uint64_t errors = send->results[SEND_REFUSED];
@@ -132,24 +131,27 @@ static void take_result(struct send *send, const struct sent_line *line, const c
                         const gordian_reply *reply)
 {
     enum send_result result = result_of(send, reply);
-    json_t *answer =
-        needs_reading(send, result) ? told_read(reply->json, reply->json_length) : NULL;
+    struct arena arena = {0};
+    const struct value *answer = NULL;
+    if (needs_reading(send, result))
+        answer = told_read(&arena, reply->json, reply->json_length);
     send->events++;
     send->results[result]++;
     send->event_refused = result == SEND_REFUSED;
     if ((reply->waits && !keep_name(send, reply->process, text, line->size)) ||
-        !note_waits(send, reply, result, answer)) {
+        !note_waiting(send, reply, result, answer)) {
         fail_memory(&send->failure);
     } else {
         send_report_event(send, line, text, reply, result, answer);
         if (result == SEND_REFUSED)
-            tell_refused(send, line, GORDIAN_STATUS_INPUT, told_text(answer, "message"));
+            report_refused(send, line, GORDIAN_STATUS_INPUT, told_text(answer, "message"));
     }
-    json_decref(answer);
+    arena_free(&arena);
 }
 
 /* As in a trace: a declaration that cannot be is bad input, an event is only refused. */
-static void take_error(struct send *send, const struct sent_line *line, const gordian_reply *reply)
+static void take_refusal(struct send *send, const struct sent_line *line,
+                         const gordian_reply *reply)
 {
     if (reply->code == 0) {
         fail(&send->failure, reply->status, "%s", reply->message);
@@ -161,7 +163,7 @@ static void take_error(struct send *send, const struct sent_line *line, const go
         send->events++;
         send->event_refused = true;
         send->results[SEND_REFUSED]++;
-        tell_refused(send, line, reply->status, reply->message);
+        report_refused(send, line, reply->status, reply->message);
         if (send->cli->json) {
             struct json json;
             json_begin(&json, &send->cli->out);
@@ -181,7 +183,7 @@ void send_answered(void *context, const gordian_reply *reply)
     send->heard = true;
     if (send->failure.status == GORDIAN_OK && !send->refused) {
         if (reply->status != GORDIAN_OK)
-            take_error(send, &line, reply);
+            take_refusal(send, &line, reply);
         else if (line.event)
             take_result(send, &line, fifo_front(&send->texts), reply);
     }

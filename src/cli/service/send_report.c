@@ -6,7 +6,7 @@
 
 #define WHAT_COLUMNS 32
 
-static struct output *out_of(struct send *send)
+static struct output *send_out(struct send *send)
 {
     return &send->cli->out;
 }
@@ -17,7 +17,7 @@ struct words {
     const char *at, *end;
 };
 
-static struct words words_of(const char *text, size_t size)
+static struct words words_of_line(const char *text, size_t size)
 {
     return (struct words){text, text + size};
 }
@@ -34,21 +34,21 @@ static bool next_word(struct words *words, char *word, size_t size)
 }
 
 /* " p q=2": the rest of a line, coloured; returns its columns. */
-static size_t write_rest(struct send *send, struct words words)
+static size_t print_rest_of_line(struct send *send, struct words words)
 {
     const struct style *style = &send->drawing.style;
     char word[GORDIAN_NAME_MAX + 32];
     size_t columns = 0;
     for (bool first = true; next_word(&words, word, sizeof word); first = false) {
         if (!first)
-            output_char(out_of(send), ' ');
-        style_name(style, out_of(send), first ? COLOR_PROCESS : COLOR_RESOURCE, word);
+            output_char(send_out(send), ' ');
+        style_name(style, send_out(send), first ? COLOR_PROCESS : COLOR_RESOURCE, word);
         columns += style_width(style, word) + !first;
     }
     return columns;
 }
 
-static enum color color_of(enum send_result result)
+static enum color color_of_result(enum send_result result)
 {
     switch (result) {
     case SEND_GRANTED:
@@ -66,29 +66,21 @@ static enum color color_of(enum send_result result)
     }
 }
 
-static void write_names(struct send *send, const json_t *names, const char *before)
-{
-    for (size_t i = 0; i < json_array_size(names); i++, before = " ") {
-        const char *name = json_string_value(json_array_get(names, i));
-        output_text(out_of(send), before);
-        style_name(&send->drawing.style, out_of(send), COLOR_PROCESS, name ? name : "");
-    }
-}
-
 /* "     7  release ann fork-0        released, served: bob". */
-static void write_event_line(struct send *send, const char *text, size_t size,
-                             enum send_result result, const json_t *answer)
+static void print_event_line(struct send *send, const char *text, size_t size,
+                             enum send_result result, const struct value *answer)
 {
-    struct output *out = out_of(send);
-    struct words words = words_of(text, size);
+    struct output *out = send_out(send);
+    struct words words = words_of_line(text, size);
     char op[32];
     next_word(&words, op, sizeof op);
     output_format(out, "%8llu  %-8s", (unsigned long long)told_number(answer, "seq"), op);
-    size_t columns = write_rest(send, words);
+    size_t columns = print_rest_of_line(send, words);
     output_format(out, "%*s  ", columns < WHAT_COLUMNS ? (int)(WHAT_COLUMNS - columns) : 0, "");
-    style_text(&send->drawing.style, out, color_of(result), told_text(answer, "result"));
-    write_names(send, json_object_get(answer, "granted_to"), ", served: ");
-    if (json_object_get(answer, "message")) {
+    style_text(&send->drawing.style, out, color_of_result(result), told_text(answer, "result"));
+    told_write_names(&send->drawing.style, out, value_find(answer, "granted_to"),
+                     ", served: ", " ");
+    if (value_find(answer, "message")) {
         output_text(out, ": ");
         style_name(&send->drawing.style, out, COLOR_PLAIN, told_text(answer, "message"));
     }
@@ -98,9 +90,9 @@ static void write_event_line(struct send *send, const char *text, size_t size,
 /* ------------------------------------------------------------------ deadlocks */
 
 /* "FILE:12: " before what happened there. */
-static void write_place(struct send *send, const struct sent_line *line)
+static void print_place(struct send *send, const struct sent_line *line)
 {
-    struct output *out = out_of(send);
+    struct output *out = send_out(send);
     style_color(&send->drawing.style, out, COLOR_STRONG);
     style_name(&(struct style){.utf8 = true}, out, COLOR_PLAIN, send->input.name);
     output_format(out, ":%llu:", (unsigned long long)line->line);
@@ -109,37 +101,37 @@ static void write_place(struct send *send, const struct sent_line *line)
 }
 
 /* "ann requests fork-1". */
-static void write_action(struct send *send, const char *text, size_t size)
+static void print_action(struct send *send, const char *text, size_t size)
 {
-    struct words words = words_of(text, size);
+    struct words words = words_of_line(text, size);
     char op[32], name[GORDIAN_NAME_MAX + 32];
     next_word(&words, op, sizeof op);
     next_word(&words, name, sizeof name);
-    style_name(&send->drawing.style, out_of(send), COLOR_PROCESS, name);
-    output_text(out_of(send), strcmp(op, "wait") == 0    ? " waits for"
-                              : strcmp(op, "await") == 0 ? " awaits"
-                                                         : " requests");
+    style_name(&send->drawing.style, send_out(send), COLOR_PROCESS, name);
+    output_text(send_out(send), strcmp(op, "wait") == 0    ? " waits for"
+                                : strcmp(op, "await") == 0 ? " awaits"
+                                                           : " requests");
     while (next_word(&words, name, sizeof name)) {
-        output_char(out_of(send), ' ');
-        style_name(&send->drawing.style, out_of(send), COLOR_RESOURCE, name);
+        output_char(send_out(send), ' ');
+        style_name(&send->drawing.style, send_out(send), COLOR_RESOURCE, name);
     }
 }
 
-static void draw_deadlock(struct send *send, const struct sent_line *line, const char *text,
-                          const json_t *answer)
+static void draw_sent_deadlock(struct send *send, const struct sent_line *line, const char *text,
+                               const struct value *answer)
 {
-    struct output *out = out_of(send);
+    struct output *out = send_out(send);
     struct told_witness *told = &send->told;
     char number[40];
-    if (!told_witness_read(told, json_object_get(answer, "witness")))
+    if (!told_witness_read(told, value_find(answer, "witness")))
         return;
     snprintf(number, sizeof number, "deadlock %llu",
              (unsigned long long)send->results[SEND_DEADLOCK]);
     output_text(out, send->all ? "\n" : "");
-    write_place(send, line);
+    print_place(send, line);
     style_text(&send->drawing.style, out, COLOR_BAD, number);
     output_text(out, ": ");
-    write_action(send, text, line->size);
+    print_action(send, text, line->size);
     if (told->members == 1)
         output_text(out, ", waiting for itself\n\n");
     else if (told->witness.cycle)
@@ -152,90 +144,92 @@ static void draw_deadlock(struct send *send, const struct sent_line *line, const
 }
 
 /* Those that the service has ended, by its policy. */
-static void write_victims(struct send *send, const json_t *victims)
+static void write_victims(struct send *send, const struct value *victims)
 {
-    output_text(out_of(send), victims ? "\n" : "");
-    for (size_t i = 0; i < json_array_size(victims); i++) {
-        const json_t *victim = json_array_get(victims, i);
+    output_text(send_out(send), victims ? "\n" : "");
+    for (size_t i = 0; i < value_count(victims); i++) {
+        const struct value *victim = value_item(victims, i);
         const char *policy = told_text(victim, "policy");
-        output_text(out_of(send), "  the service ends ");
-        style_name(&send->drawing.style, out_of(send), COLOR_PROCESS, told_text(victim, "process"));
-        output_format(out_of(send), "%s%s\n", *policy ? ": " : "", policy);
+        output_text(send_out(send), "  the service ends ");
+        style_name(&send->drawing.style, send_out(send), COLOR_PROCESS,
+                   told_text(victim, "process"));
+        output_format(send_out(send), "%s%s\n", *policy ? ": " : "", policy);
     }
 }
 
-static void write_doomed(struct send *send, const struct sent_line *line, const char *text)
+static void print_doomed(struct send *send, const struct sent_line *line, const char *text)
 {
-    write_place(send, line);
-    write_action(send, text, line->size);
-    output_text(out_of(send), " and is ");
-    style_text(&send->drawing.style, out_of(send), COLOR_BAD, "doomed");
-    output_text(out_of(send), ": it waits behind a deadlock\n");
+    print_place(send, line);
+    print_action(send, text, line->size);
+    output_text(send_out(send), " and is ");
+    style_text(&send->drawing.style, send_out(send), COLOR_BAD, "doomed");
+    output_text(send_out(send), ": it waits behind a deadlock\n");
 }
 
-static void write_unsafe(struct send *send, const struct sent_line *line, const char *text)
+static void print_unsafe(struct send *send, const struct sent_line *line, const char *text)
 {
-    write_place(send, line);
-    write_action(send, text, line->size);
-    output_text(out_of(send), ": ");
-    style_text(&send->drawing.style, out_of(send), COLOR_BAD, "unsafe");
-    output_char(out_of(send), '\n');
+    print_place(send, line);
+    print_action(send, text, line->size);
+    output_text(send_out(send), ": ");
+    style_text(&send->drawing.style, send_out(send), COLOR_BAD, "unsafe");
+    output_char(send_out(send), '\n');
 }
 
 /* ------------------------------------------------------------------ the reports */
 
 void send_report_event(struct send *send, const struct sent_line *line, const char *text,
-                       const gordian_reply *reply, enum send_result result, const json_t *answer)
+                       const gordian_reply *reply, enum send_result result,
+                       const struct value *answer)
 {
     bool bad = result == SEND_DEADLOCK || result == SEND_DOOMED || result == SEND_UNSAFE;
     if (send->cli->json) {
-        output_bytes(out_of(send), reply->json, reply->json_length);
-        output_char(out_of(send), '\n');
+        output_bytes(send_out(send), reply->json, reply->json_length);
+        output_char(send_out(send), '\n');
         if (send->input.live)
-            output_flush(out_of(send));
+            output_flush(send_out(send));
         return;
     }
     if (send->all || bad)
         progress_clear(&send->cli->progress);
     if (send->all)
-        write_event_line(send, text, line->size, result, answer);
+        print_event_line(send, text, line->size, result, answer);
     if (result == SEND_DEADLOCK) {
-        draw_deadlock(send, line, text, answer);
-        write_victims(send, json_object_get(answer, "recovered"));
-        output_char(out_of(send), '\n');
+        draw_sent_deadlock(send, line, text, answer);
+        write_victims(send, value_find(answer, "recovered"));
+        output_char(send_out(send), '\n');
     } else if (result == SEND_DOOMED && !send->all) {
-        write_doomed(send, line, text);
+        print_doomed(send, line, text);
     } else if (result == SEND_UNSAFE && !send->all) {
-        write_unsafe(send, line, text);
+        print_unsafe(send, line, text);
     }
     if (bad && (send->input.live || send->cli->out_is_terminal))
-        output_flush(out_of(send));
+        output_flush(send_out(send));
 }
 
 void send_report_grant(struct send *send, const char *process)
 {
     if (send->cli->json) {
         struct json json;
-        json_begin(&json, out_of(send));
+        json_begin(&json, send_out(send));
         json_key_text(&json, "granted", process);
         json_end(&json);
         if (send->input.live)
-            output_flush(out_of(send));
+            output_flush(send_out(send));
     } else if (send->all || send->wait) {
         progress_clear(&send->cli->progress);
-        output_format(out_of(send), "%8s  granted ", "");
-        style_name(&send->drawing.style, out_of(send), COLOR_PROCESS, process);
-        output_char(out_of(send), '\n');
-        output_flush(out_of(send));
+        output_format(send_out(send), "%8s  granted ", "");
+        style_name(&send->drawing.style, send_out(send), COLOR_PROCESS, process);
+        output_char(send_out(send), '\n');
+        output_flush(send_out(send));
     }
 }
 
-static void summary_json(struct send *send, const json_t *state)
+static void summary_json(struct send *send, const struct value *state)
 {
     const uint64_t *results = send->results;
-    const json_t *dead = json_object_get(state, "deadlocked");
+    const struct value *dead = value_find(state, "deadlocked");
     struct json json;
-    json_begin(&json, out_of(send));
+    json_begin(&json, send_out(send));
     json_open(&json, "summary", '{');
     json_key_u64(&json, "events", send->events);
     json_key_u64(&json, "granted", results[SEND_GRANTED]);
@@ -254,37 +248,37 @@ static void summary_json(struct send *send, const json_t *state)
     json_key_text(&json, "engine", send->engine);
     if (dead) {
         json_open(&json, "deadlocked", '[');
-        for (size_t i = 0; i < json_array_size(dead); i++)
-            json_text(&json, json_string_value(json_array_get(dead, i)));
+        for (size_t i = 0; i < value_count(dead); i++)
+            json_text(&json, value_text(value_item(dead, i)));
         json_shut(&json);
     }
     json_end(&json);
 }
 
-static void write_count(struct send *send, uint64_t count, const char *one, const char *many,
+static void print_count(struct send *send, uint64_t count, const char *one, const char *many,
                         enum color color)
 {
     char text[64];
     snprintf(text, sizeof text, "%llu %s", (unsigned long long)count, count == 1 ? one : many);
-    style_text(&send->drawing.style, out_of(send), color, text);
+    style_text(&send->drawing.style, send_out(send), color, text);
 }
 
 static void summary_text(struct send *send)
 {
     const uint64_t *results = send->results;
     uint64_t unsafe = results[SEND_UNSAFE], deadlocks = results[SEND_DEADLOCK];
-    struct output *out = out_of(send);
+    struct output *out = send_out(send);
     if (send_refused_all(send))
         style_text(&send->drawing.style, out, COLOR_BAD, "nothing judged");
     else if (send->avoids)
-        write_count(send, unsafe, "unsafe request", "unsafe requests",
+        print_count(send, unsafe, "unsafe request", "unsafe requests",
                     unsafe ? COLOR_BAD : COLOR_GOOD);
     else if (deadlocks)
-        write_count(send, deadlocks, "deadlock", "deadlocks", COLOR_BAD);
+        print_count(send, deadlocks, "deadlock", "deadlocks", COLOR_BAD);
     else
         style_text(&send->drawing.style, out, COLOR_GOOD, "no deadlock");
     output_text(out, " in ");
-    write_count(send, send->events, "event", "events", COLOR_PLAIN);
+    print_count(send, send->events, "event", "events", COLOR_PLAIN);
     output_format(out, ": %llu granted, ", (unsigned long long)results[SEND_GRANTED]);
     if (send->avoids)
         output_format(out, "%llu unavailable", (unsigned long long)results[SEND_UNAVAILABLE]);
@@ -295,7 +289,7 @@ static void summary_text(struct send *send)
                   send->engine);
 }
 
-void send_report_summary(struct send *send, const json_t *state)
+void send_report_summary(struct send *send, const struct value *state)
 {
     progress_clear(&send->cli->progress);
     if (send->cli->json)

@@ -98,7 +98,7 @@ static const char *take_values(struct serve *serve)
 
 /* ------------------------------------------------------------------ the file */
 
-static ptrdiff_t read_file(void *context, char *buffer, size_t size)
+static ptrdiff_t read_option_file(void *context, char *buffer, size_t size)
 {
     return read(*(int *)context, buffer, size);
 }
@@ -112,7 +112,8 @@ static void free_words(char **words)
 }
 
 /* `key value`, `key = value` or a flag's `key` becomes --key=value. */
-static gordian_status take_line(const struct reader *reader, char **word, gordian_error *error)
+static gordian_status take_option_line(const struct reader *reader, char **word,
+                                       gordian_error *error)
 {
     const gordian_word *words = reader->words;
     size_t count = reader->word_count, value = 1;
@@ -134,21 +135,21 @@ static gordian_status read_words(const char *path, char **words, int *count, gor
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fail(error, GORDIAN_STATUS_INPUT, "cannot be read: %s", strerror(errno));
-    gordian_source source = {read_file, &fd};
+    gordian_source source = {read_option_file, &fd};
     gordian_status status = reader_open(&reader, &source, &memory, error);
     *count = 0;
     while (status == GORDIAN_OK && (status = reader_next(&reader, error)) == GORDIAN_OK) {
         if (*count == CONFIG_WORDS - 1)
             status = fail_at(error, GORDIAN_STATUS_INPUT, reader.line, 1, "too many lines");
         else
-            status = take_line(&reader, &words[(*count)++], error);
+            status = take_option_line(&reader, &words[(*count)++], error);
     }
     reader_close(&reader);
     close(fd);
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-static int take_file(struct serve *serve, char **words)
+static int take_option_file(struct serve *serve, char **words)
 {
     gordian_error error = {0};
     char complaint[400] = "";
@@ -167,9 +168,9 @@ static int take_file(struct serve *serve, char **words)
 }
 
 /* The file first, then the command line: what it says goes. */
-static int read_options(struct serve *serve, char **words)
+static int read_serve_options(struct serve *serve, char **words)
 {
-    int code = serve->config ? take_file(serve, words) : EXIT_NOTHING;
+    int code = serve->config ? take_option_file(serve, words) : EXIT_NOTHING;
     if (code != EXIT_NOTHING)
         return code;
     int operands = cli_parse(serve->cli, serve->table, serve->argc, serve->argv, &code);
@@ -182,7 +183,7 @@ static bool is_reloadable(const struct option *option)
     return strncmp(option->name, "max-", 4) == 0 || strcmp(option->name, "keep-incidents") == 0;
 }
 
-static bool is_same(const struct option *option, const void *left, const void *right)
+static bool is_same_value(const struct option *option, const void *left, const void *right)
 {
     const char *a = NULL, *b = NULL;
     switch (option->kind) {
@@ -203,7 +204,7 @@ static void tell_unchanged(struct serve *serve)
     for (const struct option *option = serve->table; option->name; option++) {
         size_t place = (size_t)((const char *)option->target - (const char *)serve);
         if (!is_reloadable(option) &&
-            !is_same(option, option->target, (const char *)serve->given + place))
+            !is_same_value(option, option->target, (const char *)serve->given + place))
             cli_say(serve->cli, "%s: --%s stays as it is: it needs a restart", serve->config,
                     option->name);
     }
@@ -223,7 +224,7 @@ static bool on_reload(void *context, struct server_options *now)
     serve->durability = serve->fresh->durability;
     free_words(serve->words[1]);
     memset(before.words, 0, sizeof before.words);
-    bool good = read_options(serve, serve->words[1]) == EXIT_NOTHING;
+    bool good = read_serve_options(serve, serve->words[1]) == EXIT_NOTHING;
     if (good && (wrong = take_values(serve)) != NULL)
         cli_say(serve->cli, "%s: %s", path, wrong);
     good &= !wrong;
@@ -244,7 +245,7 @@ static bool on_reload(void *context, struct server_options *now)
 /* ------------------------------------------------------------------ running */
 
 /* "2026-11-16T09:15:00.123Z: ", by the world's clock. */
-static void tell_time(char *text, size_t size)
+static void report_time(char *text, size_t size)
 {
     struct timespec now;
     struct tm parts;
@@ -263,7 +264,7 @@ static void on_log(void *context, int level, const char *text)
         return;
     char when[40] = "";
     if (!getenv("JOURNAL_STREAM")) /* systemd's journal knows when */
-        tell_time(when, sizeof when);
+        report_time(when, sizeof when);
     cli_say(serve->cli, "%s%s", when, text);
 }
 
@@ -323,7 +324,7 @@ static bool is_told_to_end(void)
 }
 
 /* *again: it has lost the lead to another, and is to stand by from here on. */
-static gordian_status run_once(struct serve *serve, bool *again, gordian_error *error)
+static gordian_status run_server_once(struct serve *serve, bool *again, gordian_error *error)
 {
     struct server *server;
     const char *why;
@@ -350,7 +351,7 @@ static int run_servers(struct serve *serve)
     bool again = false;
     gordian_status status = GORDIAN_OK;
     do {
-        status = run_once(serve, &again, &error);
+        status = run_server_once(serve, &again, &error);
         if (again && status == GORDIAN_STATUS_IO) { /* the database cannot be reached just now */
             on_log(serve, 4, error.message);
             if (is_told_to_end()) {
@@ -465,7 +466,7 @@ static int start_given(struct serve *serve)
     return run_server(serve);
 }
 
-static int start_server(struct serve *serve, int argc, char **argv)
+static int start_serving(struct serve *serve, int argc, char **argv)
 {
     int code, operands = cli_parse(serve->cli, serve->table, argc, argv, &code);
     if (operands < 0)
@@ -476,7 +477,7 @@ static int start_server(struct serve *serve, int argc, char **argv)
         return verify_folder(serve);
     serve->argc = argc;
     serve->argv = argv;
-    code = read_options(serve, serve->words[0]);
+    code = read_serve_options(serve, serve->words[0]);
     if (code != EXIT_NOTHING)
         return code;
     *serve->given = *serve;
@@ -493,7 +494,7 @@ static int run_with(struct serve *serve, int argc, char **argv)
     struct serve fresh = *serve, given = *serve;
     serve->fresh = &fresh;
     serve->given = &given;
-    int code = start_server(serve, argc, argv);
+    int code = start_serving(serve, argc, argv);
     free_words(serve->words[0]);
     free_words(serve->words[1]);
     serve->fresh = serve->given = NULL;
@@ -501,7 +502,7 @@ static int run_with(struct serve *serve, int argc, char **argv)
 }
 
 /* The options, in the order in which the help has them. */
-static size_t add_options(struct option *to, const struct option *from, size_t count)
+static size_t add_file_options(struct option *to, const struct option *from, size_t count)
 {
     memcpy(to, from, count * sizeof *from);
     return count;
@@ -552,7 +553,7 @@ static size_t keeping_options(struct option *to, struct serve *serve)
          "look whether the folder of a service that has ended\nis whole, and end", OPTION_TEXT,
          &serve->verify, NULL},
     };
-    return add_options(to, options, sizeof options / sizeof *options);
+    return add_file_options(to, options, sizeof options / sizeof *options);
 }
 
 static size_t access_options(struct option *to, struct serve *serve)
@@ -588,7 +589,7 @@ static size_t access_options(struct option *to, struct serve *serve)
          &o->allow_uid, NULL},
         {"allow-group", 0, "GROUPS", "likewise", OPTION_TEXT, &o->allow_group, NULL},
     };
-    return add_options(to, options, sizeof options / sizeof *options);
+    return add_file_options(to, options, sizeof options / sizeof *options);
 }
 
 static size_t limit_options(struct option *to, struct serve *serve)
@@ -621,7 +622,7 @@ static size_t limit_options(struct option *to, struct serve *serve)
         {"config", 'c', "FILE", "options from a file, `name value` a line", OPTION_TEXT,
          &serve->config, NULL},
     };
-    return add_options(to, options, sizeof options / sizeof *options);
+    return add_file_options(to, options, sizeof options / sizeof *options);
 }
 
 static int serve_main(struct cli *cli, int argc, char **argv)

@@ -1,7 +1,7 @@
 /* gordian serve and gordian incidents, where they were built without what they need. */
 #include "cli/base/commands.h"
 
-#define MISSING "built without libevent, SQLite, jansson or OpenSSL"
+#define MISSING "built without libevent, SQLite or OpenSSL"
 
 const struct command command_serve = {
     .name = "serve",

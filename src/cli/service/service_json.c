@@ -1,32 +1,77 @@
 #include "cli/service/service_json.h"
 
+#include "foundation/base/json/json_read.h"
+#include "foundation/base/json/json_write.h"
 #include "foundation/base/memory.h"
 
 #include <stdio.h>
 #include <string.h>
 
-json_t *told_read(const char *text, size_t length)
+const struct value *told_read(struct arena *arena, const char *text, size_t length)
 {
-    json_t *value = json_loadb(text, length, JSON_DECODE_ANY, NULL);
-    /* Units may be more than jansson's integers hold. */
-    return value ? value
-                 : json_loadb(text, length, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
+    gordian_allocator memory = memory_allocator(NULL);
+    const struct value *value = NULL;
+    arena_init(arena, &memory);
+    json_read_strictly(&value, arena, text, length, false, NULL);
+    return value;
 }
 
-const char *told_text(const json_t *object, const char *key)
+const char *told_text(const struct value *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = value_text(value_find(object, key));
     return text ? text : "";
 }
 
-uint64_t told_number(const json_t *object, const char *key)
+uint64_t told_number(const struct value *object, const char *key)
 {
-    const json_t *value = json_object_get(object, key);
-    json_int_t number = json_integer_value(value);
-    double real = json_real_value(value);
-    if (real >= 1)
-        return real < 0x1p64 ? (uint64_t)real : UINT64_MAX;
-    return number > 0 ? (uint64_t)number : 0;
+    const struct value *value = value_find(object, key);
+    if (value_is(value, VALUE_REAL) && value->real >= 1) /* units may be 2^63 and more */
+        return value->real < 0x1p64 ? (uint64_t)value->real : UINT64_MAX;
+    return value_is(value, VALUE_INTEGER) && value->integer > 0 ? (uint64_t)value->integer : 0;
+}
+
+void told_write_names(const struct style *style, struct output *out, const struct value *names,
+                      const char *before, const char *between)
+{
+    for (size_t i = 0; i < value_count(names); i++, before = between) {
+        const char *name = value_text(value_item(names, i));
+        output_text(out, before);
+        style_name(style, out, COLOR_PROCESS, name ? name : "");
+    }
+}
+
+void told_write(struct output *out, const struct value *value)
+{
+    bool dict = value->kind == VALUE_DICT;
+    switch (value->kind) {
+    case VALUE_BOOL:
+        output_text(out, value->integer ? "true" : "false");
+        break;
+    case VALUE_INTEGER:
+        output_i64(out, value->integer);
+        break;
+    case VALUE_REAL:
+        output_format(out, "%.17g", value->real);
+        break;
+    case VALUE_TEXT:
+        json_quote(out, value->text);
+        break;
+    case VALUE_LIST:
+    case VALUE_DICT:
+        output_char(out, dict ? '{' : '[');
+        for (uint32_t i = 0; i < value->count; i++) {
+            output_text(out, i ? "," : "");
+            if (dict) {
+                told_write(out, value->items[2 * i]);
+                output_char(out, ':');
+            }
+            told_write(out, value->items[dict ? 2 * i + 1 : i]);
+        }
+        output_char(out, dict ? '}' : ']');
+        break;
+    default:
+        output_text(out, "null");
+    }
 }
 
 static const char *told_process(const void *context, uint32_t process)
@@ -36,7 +81,7 @@ static const char *told_process(const void *context, uint32_t process)
 }
 
 /* Awaits have no name: here each has one that begins with a blank, which no name does. */
-static bool is_await(const struct told_witness *told, uint32_t resource)
+static bool is_await_resource(const struct told_witness *told, uint32_t resource)
 {
     return *names_text(&told->resources, resource) == ' ';
 }
@@ -44,12 +89,12 @@ static bool is_await(const struct told_witness *told, uint32_t resource)
 static const char *told_resource(const void *context, uint32_t resource)
 {
     const struct told_witness *told = context;
-    return is_await(told, resource) ? "an act" : names_text(&told->resources, resource);
+    return is_await_resource(told, resource) ? "an act" : names_text(&told->resources, resource);
 }
 
 static const char *told_holding(const void *context, uint32_t resource)
 {
-    return is_await(context, resource) ? "of" : "held by";
+    return is_await_resource(context, resource) ? "of" : "held by";
 }
 
 void told_witness_init(struct told_witness *told)
@@ -73,7 +118,7 @@ void told_witness_free(struct told_witness *told)
 }
 
 /* The id of a name, a new one if it is. GORDIAN_NONE: out of memory. */
-static uint32_t id_of(struct names *names, uint32_t *count, const char *name)
+static uint32_t id_of_name(struct names *names, uint32_t *count, const char *name)
 {
     size_t length = strnlen(name, GORDIAN_NAME_MAX);
     uint32_t id = names_find(names, name, length);
@@ -82,8 +127,8 @@ static uint32_t id_of(struct names *names, uint32_t *count, const char *name)
     return names_put(names, *count, name, length) ? (*count)++ : GORDIAN_NONE;
 }
 
-static bool add_edge(struct told_witness *told, const char *process, const char *resource,
-                     uint64_t units, bool waits)
+static bool add_witness_edge(struct told_witness *told, const char *process, const char *resource,
+                             uint64_t units, bool waits)
 {
     gordian_allocator memory = memory_allocator(NULL);
     size_t count = told->witness.count;
@@ -91,8 +136,8 @@ static bool add_edge(struct told_witness *told, const char *process, const char 
         !memory_grow(&memory, &told->edges, &told->edge_room, count + 1, sizeof *told->edges))
         return false;
     gordian_edge edge = {.units = units,
-                         .process = id_of(&told->processes, &told->process_count, process),
-                         .resource = id_of(&told->resources, &told->resource_count, resource),
+                         .process = id_of_name(&told->processes, &told->process_count, process),
+                         .resource = id_of_name(&told->resources, &told->resource_count, resource),
                          .waits = waits};
     if (edge.process == GORDIAN_NONE || edge.resource == GORDIAN_NONE ||
         !memory_grow_zeroed(&memory, &told->waits, &told->waits_room, told->process_count,
@@ -107,64 +152,68 @@ static bool add_edge(struct told_witness *told, const char *process, const char 
 }
 
 /* [p, q, p', q', ...]: p waits for q, which p' holds. */
-static bool read_cycle(struct told_witness *told, const json_t *list)
+static bool read_cycle(struct told_witness *told, const struct value *list)
 {
-    size_t count = json_array_size(list);
+    size_t count = value_count(list);
     told->witness.cycle = true;
     for (size_t i = 0; i < count; i += 2) {
-        const char *resource = json_string_value(json_array_get(list, i + 1));
-        if (!add_edge(told, json_string_value(json_array_get(list, i)), resource, 1, true) ||
-            !add_edge(told, json_string_value(json_array_get(list, (i + 2) % count)), resource, 1,
-                      false))
+        const char *resource = value_text(value_item(list, i + 1));
+        if (!add_witness_edge(told, value_text(value_item(list, i)), resource, 1, true) ||
+            !add_witness_edge(told, value_text(value_item(list, (i + 2) % count)), resource, 1,
+                              false))
             return false;
     }
     return true;
 }
 
 /* {"process":"ann","awaits":2,"of":["bob","cal"]} */
-static bool read_await(struct told_witness *told, const json_t *item)
+static bool read_await(struct told_witness *told, const struct value *item)
 {
     char resource[32];
     size_t i;
-    const json_t *other;
+    const struct value *other;
     snprintf(resource, sizeof resource, " %u", told->resource_count);
-    if (!add_edge(told, told_text(item, "process"), resource, told_number(item, "awaits"), true))
+    if (!add_witness_edge(told, told_text(item, "process"), resource, told_number(item, "awaits"),
+                          true))
         return false;
-    json_array_foreach(json_object_get(item, "of"), i, other)
-    {
-        if (!add_edge(told, json_string_value(other), resource, 1, false))
+    for (i = 0; (other = value_item(value_find(item, "of"), i)) != NULL; i++) {
+        if (!add_witness_edge(told, value_text(other), resource, 1, false))
             return false;
     }
     return true;
 }
 
-static bool read_edges(struct told_witness *told, const json_t *list)
+static bool is_number(const struct value *value)
+{
+    return value_is(value, VALUE_INTEGER) || value_is(value, VALUE_REAL);
+}
+
+static bool read_edges(struct told_witness *told, const struct value *list)
 {
     size_t i;
-    const json_t *item;
-    json_array_foreach((json_t *)list, i, item)
-    {
-        if (json_is_number(json_object_get(item, "awaits"))) {
+    const struct value *item;
+    for (i = 0; (item = value_item(list, i)) != NULL; i++) {
+        if (is_number(value_find(item, "awaits"))) {
             if (!read_await(told, item))
                 return false;
             continue;
         }
-        const char *wanted = json_string_value(json_object_get(item, "waits"));
-        const char *held = json_string_value(json_object_get(item, "holds"));
-        if (!json_is_number(json_object_get(item, "units")) ||
-            !add_edge(told, told_text(item, "process"), wanted ? wanted : held,
-                      told_number(item, "units"), wanted != NULL))
+        const char *wanted = value_text(value_find(item, "waits"));
+        const char *held = value_text(value_find(item, "holds"));
+        if (!is_number(value_find(item, "units")) ||
+            !add_witness_edge(told, told_text(item, "process"), wanted ? wanted : held,
+                              told_number(item, "units"), wanted != NULL))
             return false;
     }
     return true;
 }
 
-bool told_witness_read(struct told_witness *told, const json_t *value)
+bool told_witness_read(struct told_witness *told, const struct value *value)
 {
-    const json_t *first = json_array_get(value, 0);
+    const struct value *first = value_item(value, 0);
     told_witness_free(told);
     told_witness_init(told);
-    return first && (json_is_object(first) ? read_edges : read_cycle)(told, value);
+    return first && (value_is(first, VALUE_DICT) ? read_edges : read_cycle)(told, value);
 }
 
 uint32_t told_witness_find(const struct told_witness *told, const char *name)

@@ -4,7 +4,9 @@
 #include "cli/base/interrupt.h"
 #include "cli/service/reach.h"
 #include "cli/service/service_json.h"
+#include "foundation/base/clock.h"
 #include "foundation/base/error.h"
+#include "foundation/base/fifo.h"
 #include "foundation/base/io/reader.h"
 #include "foundation/base/memory.h"
 #include "output/show/draw.h"
@@ -24,6 +26,12 @@
 struct ids {
     uint64_t *items;
     size_t count, room;
+};
+
+/* A notice to be shown later: this, and then its text. */
+struct later {
+    bool deadlock;
+    size_t length;
 };
 
 struct tail {
@@ -49,12 +57,13 @@ struct tail {
     struct ids standing;  /* deadlocks that have not ended */
     struct ids caught_up; /* ... whose ends were told when it was asked for what was missed */
     uint64_t seq;         /* the newest event; 0: none */
-    json_t *later;        /* notices that come while that is asked for; NULL: it is not */
+    struct fifo later;    /* of struct later: notices that come while that is asked for */
+    bool asking;          /* ... which it is */
     struct drawing drawing;
     struct told_witness told;
 };
 
-static struct output *out_of(struct tail *tail)
+static struct output *tail_out(struct tail *tail)
 {
     return &tail->cli->out;
 }
@@ -62,93 +71,78 @@ static struct output *out_of(struct tail *tail)
 /* ------------------------------------------------------------------ for people */
 
 /* "12:03:04.120 ", local time. */
-static void write_time(struct tail *tail, uint64_t ms)
+static void print_time(struct tail *tail, uint64_t ms)
 {
     char text[32];
     time_t seconds = (time_t)(ms / 1000);
     struct tm when;
     if (!localtime_r(&seconds, &when) || !strftime(text, sizeof text, "%H:%M:%S", &when))
         return;
-    style_color(&tail->drawing.style, out_of(tail), COLOR_FAINT);
-    output_format(out_of(tail), "%s.%03u", text, (unsigned)(ms % 1000));
-    style_color(&tail->drawing.style, out_of(tail), COLOR_PLAIN);
-    output_char(out_of(tail), ' ');
+    style_color(&tail->drawing.style, tail_out(tail), COLOR_FAINT);
+    output_format(tail_out(tail), "%s.%03u", text, (unsigned)(ms % 1000));
+    style_color(&tail->drawing.style, tail_out(tail), COLOR_PLAIN);
+    output_char(tail_out(tail), ' ');
 }
 
-static uint64_t real_ms(void)
+static void print_name(struct tail *tail, const char *name)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    style_name(&tail->drawing.style, tail_out(tail), COLOR_PROCESS, name);
 }
 
-static void write_name(struct tail *tail, const char *name)
+static void print_event(struct tail *tail, const struct value *event)
 {
-    style_name(&tail->drawing.style, out_of(tail), COLOR_PROCESS, name);
+    print_time(tail, wall_ms());
+    output_format(tail_out(tail), "%-8s", told_text(event, "op"));
+    print_name(tail, told_text(event, "process"));
+    output_format(tail_out(tail), " %s", told_text(event, "result"));
+    told_write_names(&tail->drawing.style, tail_out(tail), value_find(event, "granted_to"),
+                     ", served: ", " ");
+    output_char(tail_out(tail), '\n');
 }
 
-static void write_names(struct tail *tail, const json_t *names, const char *before,
-                        const char *between)
-{
-    for (size_t i = 0; i < json_array_size(names); i++, before = between) {
-        const char *name = json_string_value(json_array_get(names, i));
-        output_text(out_of(tail), before);
-        write_name(tail, name ? name : "");
-    }
-}
-
-static void write_event(struct tail *tail, const json_t *event)
-{
-    write_time(tail, real_ms());
-    output_format(out_of(tail), "%-8s", told_text(event, "op"));
-    write_name(tail, told_text(event, "process"));
-    output_format(out_of(tail), " %s", told_text(event, "result"));
-    write_names(tail, json_object_get(event, "granted_to"), ", served: ", " ");
-    output_char(out_of(tail), '\n');
-}
-
-static void write_formed(struct tail *tail, const json_t *incident)
+static void write_formed(struct tail *tail, const struct value *incident)
 {
     const char *requester = told_text(incident, "requester");
-    write_time(tail, told_number(incident, "at"));
-    style_text(&tail->drawing.style, out_of(tail), COLOR_BAD, "deadlock");
-    output_format(out_of(tail), " %llu in %s, closed by ",
+    print_time(tail, told_number(incident, "at"));
+    style_text(&tail->drawing.style, tail_out(tail), COLOR_BAD, "deadlock");
+    output_format(tail_out(tail), " %llu in %s, closed by ",
                   (unsigned long long)told_number(incident, "id"), told_text(incident, "system"));
-    write_name(tail, requester);
-    write_names(tail, json_object_get(incident, "processes"), ": ", ", ");
-    output_text(out_of(tail), "\n");
-    if (!told_witness_read(&tail->told, json_object_get(incident, "witness")))
+    print_name(tail, requester);
+    told_write_names(&tail->drawing.style, tail_out(tail), value_find(incident, "processes"), ": ",
+                     ", ");
+    output_text(tail_out(tail), "\n");
+    if (!told_witness_read(&tail->told, value_find(incident, "witness")))
         return;
     tail->drawing.labels = &tail->told.labels;
-    output_char(out_of(tail), '\n');
+    output_char(tail_out(tail), '\n');
     draw_witness(&tail->drawing, &tail->told.witness, told_witness_find(&tail->told, requester));
-    output_char(out_of(tail), '\n');
+    output_char(tail_out(tail), '\n');
 }
 
-static void write_ended(struct tail *tail, const json_t *incident)
+static void print_ended(struct tail *tail, const struct value *incident)
 {
     const char *how = told_text(incident, "how"), *victim = told_text(incident, "victim");
-    write_time(tail, told_number(incident, "ended"));
-    style_text(&tail->drawing.style, out_of(tail), COLOR_GOOD, "resolved");
-    output_format(out_of(tail), " deadlock %llu in %s%s%s",
+    print_time(tail, told_number(incident, "ended"));
+    style_text(&tail->drawing.style, tail_out(tail), COLOR_GOOD, "resolved");
+    output_format(tail_out(tail), " deadlock %llu in %s%s%s",
                   (unsigned long long)told_number(incident, "id"), told_text(incident, "system"),
                   *how ? ": " : "", how);
     if (*victim) {
-        output_text(out_of(tail), ", victim ");
-        write_name(tail, victim);
+        output_text(tail_out(tail), ", victim ");
+        print_name(tail, victim);
     }
-    output_char(out_of(tail), '\n');
+    output_char(tail_out(tail), '\n');
 }
 
 /* One that has ended is told whole if it comes from the past, and in brief if it was told before.
  */
-static void write_incident(struct tail *tail, const json_t *incident)
+static void print_incident(struct tail *tail, const struct value *incident)
 {
     bool ended = told_number(incident, "ended") > 0;
-    if (!ended || json_is_array(json_object_get(incident, "witness")))
+    if (!ended || value_is(value_find(incident, "witness"), VALUE_LIST))
         write_formed(tail, incident);
     if (ended)
-        write_ended(tail, incident);
+        print_ended(tail, incident);
 }
 
 /* ------------------------------------------------------------------ what was told */
@@ -178,7 +172,7 @@ static void ids_free(struct ids *ids)
 }
 
 /* A notice may be of what was told already, when it came while that was asked for. */
-static bool is_news(struct tail *tail, const json_t *incident)
+static bool is_new_incident(struct tail *tail, const struct value *incident)
 {
     uint64_t id = told_number(incident, "id");
     if (told_number(incident, "ended") > 0) {
@@ -193,7 +187,7 @@ static bool is_news(struct tail *tail, const json_t *incident)
 }
 
 /* One of the history may be of what was told long ago. Numbers grow. */
-static bool was_missed(struct tail *tail, const json_t *incident)
+static bool was_missed(struct tail *tail, const struct value *incident)
 {
     uint64_t id = told_number(incident, "id");
     bool ended = told_number(incident, "ended") > 0, is_new = id > tail->newest;
@@ -208,7 +202,7 @@ static bool was_missed(struct tail *tail, const json_t *incident)
 }
 
 /* Events between the last one and this one were not told to us. */
-static void tell_gap(struct tail *tail, const char *text, size_t length)
+static void print_gap(struct tail *tail, const char *text, size_t length)
 {
     uint64_t seq, before = tail->seq;
     if (!wire_event_seq(text, length, &seq))
@@ -217,32 +211,32 @@ static void tell_gap(struct tail *tail, const char *text, size_t length)
     if (before == 0 || seq <= before + 1)
         return;
     if (tail->cli->json) {
-        output_format(out_of(tail), WIRE_MISSED "\n", (unsigned long long)before,
+        output_format(tail_out(tail), WIRE_MISSED "\n", (unsigned long long)before,
                       (unsigned long long)seq - 1);
         return;
     }
-    write_time(tail, real_ms());
-    output_format(out_of(tail), "... %llu events were missed\n",
+    print_time(tail, wall_ms());
+    output_format(tail_out(tail), "... %llu events were missed\n",
                   (unsigned long long)(seq - before - 1));
 }
 
 /* ------------------------------------------------------------------ what comes */
 
-static bool is_done(const struct tail *tail)
+static bool tail_is_done(const struct tail *tail)
 {
     return (tail->count && tail->shown >= tail->count) || interrupt_seen() ||
            tail->cli->out.failure;
 }
 
 /* Has somebody or something in it the label? Its end tells no labels. */
-static bool is_wanted(struct tail *tail, const json_t *incident)
+static bool is_wanted(struct tail *tail, const struct value *incident)
 {
-    const json_t *labels = json_object_get(incident, "labels");
+    const struct value *labels = value_find(incident, "labels");
     uint64_t id = told_number(incident, "id");
     if (!tail->label)
         return true;
-    for (size_t i = 0; i < json_array_size(labels); i++) {
-        const char *text = json_string_value(json_array_get(labels, i));
+    for (size_t i = 0; i < value_count(labels); i++) {
+        const char *text = value_text(value_item(labels, i));
         if (!text || strcmp(text, tail->label) != 0)
             continue;
         tail->passed[tail->passed_next++ % PASSED] = id;
@@ -257,44 +251,54 @@ static bool is_wanted(struct tail *tail, const json_t *incident)
 static void show_event(struct tail *tail, const char *text, size_t length)
 {
     tail->shown++;
-    tell_gap(tail, text, length);
+    print_gap(tail, text, length);
     if (tail->cli->json) {
-        output_bytes(out_of(tail), text, length);
-        output_char(out_of(tail), '\n');
+        output_bytes(tail_out(tail), text, length);
+        output_char(tail_out(tail), '\n');
         return;
     }
-    json_t *told = told_read(text, length);
-    write_event(tail, json_object_get(told, "event"));
-    json_decref(told);
+    struct arena arena;
+    print_event(tail, value_find(told_read(&arena, text, length), "event"));
+    arena_free(&arena);
 }
 
 static void show_deadlock(struct tail *tail, const char *text, size_t length)
 {
-    json_t *told = told_read(text, length);
-    const json_t *incident = json_object_get(told, "incident");
-    if (is_news(tail, incident) && is_wanted(tail, incident)) {
+    struct arena arena;
+    const struct value *incident = value_find(told_read(&arena, text, length), "incident");
+    if (is_new_incident(tail, incident) && is_wanted(tail, incident)) {
         tail->shown++;
         tail->found = true;
         if (tail->cli->json) {
-            output_bytes(out_of(tail), text, length);
-            output_char(out_of(tail), '\n');
+            output_bytes(tail_out(tail), text, length);
+            output_char(tail_out(tail), '\n');
         } else {
-            write_incident(tail, incident);
+            print_incident(tail, incident);
         }
     }
-    json_decref(told);
+    arena_free(&arena);
 }
 
 static void take_notice(void *context, gordian_notice notice, const char *text, size_t length)
 {
     struct tail *tail = context;
     bool deadlock = notice == GORDIAN_NOTICE_DEADLOCK;
-    if (is_done(tail) || notice == GORDIAN_NOTICE_GAP) /* the next event says what is missing */
+    if (tail_is_done(tail) ||
+        notice == GORDIAN_NOTICE_GAP) /* the next event says what is missing */
         return;
-    if (!tail->later)
+    if (!tail->asking) {
         (deadlock ? show_deadlock : show_event)(tail, text, length);
-    else if (json_array_append_new(tail->later, json_pack("[bs%]", deadlock, text, length)) != 0)
+        return;
+    }
+    gordian_allocator memory = memory_allocator(NULL);
+    struct later later = {deadlock, length};
+    if (!fifo_reserve(&memory, &tail->later, sizeof later + length)) {
         cli_say(tail->cli, "a notice was left out: there is no memory for it");
+        return;
+    }
+    memcpy(fifo_back(&tail->later), &later, sizeof later);
+    memcpy((char *)fifo_back(&tail->later) + sizeof later, text, length);
+    fifo_put(&tail->later, sizeof later + length);
 }
 
 /* ------------------------------------------------------------------ what was before */
@@ -314,24 +318,24 @@ static bool parse_since(const char *text, uint64_t *ms)
 }
 
 /* The end of one that was told is told in brief, as a notice has it. */
-static void show_before(struct tail *tail, json_t *incident)
+static void show_before(struct tail *tail, const struct value *incident)
 {
     bool known = told_number(incident, "id") <= tail->newest;
-    if (is_done(tail) || !was_missed(tail, incident) || !is_wanted(tail, incident))
+    if (tail_is_done(tail) || !was_missed(tail, incident) || !is_wanted(tail, incident))
         return;
-    if (known) {
-        json_object_set_new(incident, "witness", json_null());
-        json_object_set_new(incident, "processes", json_null());
-    }
+    for (uint32_t i = 0; known && i < incident->count; i++)
+        if (value_says(incident->items[2 * i], "witness") ||
+            value_says(incident->items[2 * i], "processes"))
+            incident->items[2 * i + 1]->kind = VALUE_NONE;
     tail->shown++;
     tail->found = true;
     if (!tail->cli->json) {
-        write_incident(tail, incident);
+        print_incident(tail, incident);
         return;
     }
-    char *text = json_dumps(incident, JSON_COMPACT);
-    output_format(out_of(tail), "{\"incident\":%s}\n", text ? text : "null");
-    free(text);
+    output_text(tail_out(tail), "{\"incident\":");
+    told_write(tail_out(tail), incident);
+    output_text(tail_out(tail), "}\n");
 }
 
 /* Down to this number. */
@@ -343,8 +347,14 @@ static uint64_t last_known(const struct tail *tail)
     return known;
 }
 
-/* All pages into one list: the service begins with the newest, we with the oldest. */
-static gordian_status fetch_before(struct tail *tail, const char *which, json_t *list,
+struct page {
+    struct page *newer;
+    struct arena arena;
+    const struct value *incidents;
+};
+
+/* All pages: the service begins with the newest, we with the oldest. */
+static gordian_status fetch_before(struct tail *tail, const char *which, struct page **pages,
                                    gordian_error *error)
 {
     uint64_t before = 0, known = last_known(tail);
@@ -359,30 +369,38 @@ static gordian_status fetch_before(struct tail *tail, const char *which, json_t 
         gordian_status status = gordian_client_ask(tail->client, line, &text, &length, error);
         if (status != GORDIAN_OK)
             return reach_explain(&tail->reach, error);
-        json_t *page = told_read(text, length);
-        before = told_number(page, "next");
-        if (json_array_extend(list, json_object_get(page, "incidents")) != 0)
-            fail_memory(error);
-        json_decref(page);
-    } while (before > known && error->status == GORDIAN_OK);
-    return error->status;
+        struct page *page = malloc(sizeof *page);
+        if (!page)
+            return fail_memory(error);
+        const struct value *answer = told_read(&page->arena, text, length);
+        page->incidents = value_find(answer, "incidents");
+        page->newer = *pages;
+        *pages = page;
+        before = told_number(answer, "next");
+    } while (before > known);
+    return GORDIAN_OK;
 }
 
 static gordian_status show_history(struct tail *tail, const char *which, gordian_error *error)
 {
-    json_t *list = json_array();
-    gordian_status status = fetch_before(tail, which, list, error);
-    for (size_t i = json_array_size(list); status == GORDIAN_OK && i-- > 0;)
-        show_before(tail, json_array_get(list, i));
-    json_decref(list);
-    output_flush(out_of(tail));
+    struct page *pages = NULL;
+    gordian_status status = fetch_before(tail, which, &pages, error);
+    while (pages) {
+        struct page *page = pages;
+        for (size_t i = value_count(page->incidents); status == GORDIAN_OK && i-- > 0;)
+            show_before(tail, value_item(page->incidents, i));
+        pages = page->newer;
+        arena_free(&page->arena);
+        free(page);
+    }
+    output_flush(tail_out(tail));
     return status;
 }
 
 static gordian_status show_since(struct tail *tail, gordian_error *error)
 {
     char which[60];
-    uint64_t now = real_ms();
+    uint64_t now = wall_ms();
     snprintf(which, sizeof which, " since=%llu",
              (unsigned long long)(now > tail->since_ms ? now - tail->since_ms : 0));
     tail->since = NULL; /* once */
@@ -395,20 +413,20 @@ static gordian_status note_history(struct tail *tail, gordian_error *error)
     char line[60];
     const char *text;
     size_t length, i;
-    const json_t *one;
+    const struct value *one;
     snprintf(line, sizeof line, "history limit=%d", PAGE);
     gordian_status status = gordian_client_ask(tail->client, line, &text, &length, error);
     if (status != GORDIAN_OK)
         return reach_explain(&tail->reach, error);
-    json_t *page = told_read(text, length);
-    json_array_foreach(json_object_get(page, "incidents"), i, one)
-    {
+    struct arena arena;
+    const struct value *page = told_read(&arena, text, length);
+    for (i = 0; (one = value_item(value_find(page, "incidents"), i)) != NULL; i++) {
         uint64_t id = told_number(one, "id");
         tail->newest = id > tail->newest ? id : tail->newest;
         if (told_number(one, "ended") == 0)
             ids_add(&tail->standing, id);
     }
-    json_decref(page);
+    arena_free(&arena);
     return GORDIAN_OK;
 }
 
@@ -426,15 +444,16 @@ static gordian_status show_before_now(struct tail *tail, gordian_error *error)
 /* What came meanwhile comes behind that. */
 static void show_later(struct tail *tail)
 {
-    json_t *later = tail->later;
-    tail->later = NULL;
-    for (size_t i = 0; i < json_array_size(later); i++) {
-        const json_t *one = json_array_get(later, i), *text = json_array_get(one, 1);
-        bool deadlock = json_is_true(json_array_get(one, 0));
-        take_notice(tail, deadlock ? GORDIAN_NOTICE_DEADLOCK : GORDIAN_NOTICE_EVENT,
-                    json_string_value(text), json_string_length(text));
+    gordian_allocator memory = memory_allocator(NULL);
+    tail->asking = false;
+    while (fifo_count(&tail->later) > 0) {
+        struct later later;
+        memcpy(&later, fifo_front(&tail->later), sizeof later);
+        take_notice(tail, later.deadlock ? GORDIAN_NOTICE_DEADLOCK : GORDIAN_NOTICE_EVENT,
+                    (char *)fifo_front(&tail->later) + sizeof later, later.length);
+        fifo_take(&tail->later, sizeof later + later.length);
     }
-    json_decref(later);
+    fifo_free(&memory, &tail->later);
     ids_free(&tail->caught_up);
 }
 
@@ -442,12 +461,11 @@ static gordian_status open_tail(struct tail *tail, gordian_error *error)
 {
     unsigned mask = GORDIAN_MY_GRANTS | GORDIAN_ALL_DEADLOCKS;
     gordian_status status = reach_open(&tail->reach, &tail->client, error);
-    tail->later = json_array();
-    if (status == GORDIAN_OK)
-        status = gordian_client_subscribe(
-            tail->client, tail->deadlocks || tail->label ? mask : mask | GORDIAN_ALL_EVENTS, error);
-    if (status == GORDIAN_OK)
-        status = show_before_now(tail, error);
+    tail->asking = true;
+    THEN(status, gordian_client_subscribe(
+                     tail->client,
+                     tail->deadlocks || tail->label ? mask : mask | GORDIAN_ALL_EVENTS, error));
+    THEN(status, show_before_now(tail, error));
     show_later(tail);
     if (status == GORDIAN_OK && tail->cli->verbose)
         cli_say(tail->cli, "connected to %s", tail->reach.uri);
@@ -459,14 +477,14 @@ static gordian_status follow_events(struct tail *tail, gordian_error *error)
 {
     gordian_status status = open_tail(tail, error);
     tail->connected |= status == GORDIAN_OK;
-    while (status == GORDIAN_OK && !is_done(tail)) {
+    while (status == GORDIAN_OK && !tail_is_done(tail)) {
         int own = gordian_client_timeout(tail->client);
         struct pollfd wanted = {.fd = gordian_client_fd(tail->client),
                                 .events = gordian_client_events(tail->client)};
         if (poll(&wanted, 1, own >= 0 && own < 200 ? own : 200) < 0 && errno != EINTR)
             return fail(error, GORDIAN_STATUS_IO, "cannot wait: %s", strerror(errno));
         status = gordian_client_work(tail->client, error);
-        output_flush(out_of(tail));
+        output_flush(tail_out(tail));
     }
     return status;
 }
@@ -480,7 +498,7 @@ static gordian_status follow_on(struct tail *tail, gordian_error *error)
         bool was_there = tail->client != NULL;
         gordian_client_leave(tail->client);
         tail->client = NULL;
-        if (status == GORDIAN_OK || is_done(tail))
+        if (status == GORDIAN_OK || tail_is_done(tail))
             return GORDIAN_OK;
         if (status != GORDIAN_STATUS_IO || !tail->retry || !tail->connected)
             return status;

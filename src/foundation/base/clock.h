@@ -12,7 +12,21 @@ static inline uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The same clock going on while the machine sleeps: for what has to hold for others as well. */
+static inline uint64_t clock_ms(void)
+{
+    return clock_ns() / 1000000;
+}
+
+/* Milliseconds since 1970, by a clock that may be set. */
+static inline uint64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* The clock of clock_ns going on while the machine sleeps: for what has to hold for others as well.
+ */
 static inline uint64_t boot_ns(void)
 {
     struct timespec now;

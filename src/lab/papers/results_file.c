@@ -1,5 +1,6 @@
 /* Results from and to a file. */
 #include "foundation/base/error.h"
+#include "foundation/base/io/replace.h"
 #include "foundation/base/io/text.h"
 #include "lab/papers/results.h"
 
@@ -27,33 +28,17 @@ gordian_status results_read_file(struct results *results, const char *path, bool
     return status;
 }
 
-static gordian_status write_results_to(struct results *results, int fd, gordian_error *error)
+static gordian_status write_results(void *context, struct output *out, gordian_error *error)
 {
-    struct output out;
-    if (!output_open(&out, fd))
-        return fail_memory(error);
-    results_write(results, &out);
-    return output_close(&out) ? GORDIAN_OK
-                              : fail(error, GORDIAN_STATUS_IO, "%s", strerror(out.failure));
+    (void)error;
+    results_write(context, out);
+    return GORDIAN_OK;
 }
 
-/* Beside it first, so that what there was is not lost half-way. */
 gordian_status results_write_file(struct results *results, const char *path, gordian_error *error)
 {
-    char beside[4096];
-    if (snprintf(beside, sizeof beside, "%s.new", path) >= (int)sizeof beside)
-        return fail(error, GORDIAN_STATUS_IO, "the name of the file is too long");
-    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", beside, strerror(errno));
     gordian_error inner = {0};
-    gordian_status status = write_results_to(results, fd, &inner);
-    if (close(fd) < 0 && status == GORDIAN_OK)
-        status = fail(&inner, GORDIAN_STATUS_IO, "%s", strerror(errno));
-    if (status == GORDIAN_OK && rename(beside, path) < 0)
-        status = fail(&inner, GORDIAN_STATUS_IO, "%s", strerror(errno));
-    if (status == GORDIAN_OK)
-        return GORDIAN_OK;
-    unlink(beside);
-    return fail(error, status, "cannot write '%s': %s", path, inner.message);
+    gordian_status status = replace_file(path, 0666, write_results, results, &inner);
+    return status == GORDIAN_OK ? status
+                                : fail(error, status, "cannot write '%s': %s", path, inner.message);
 }

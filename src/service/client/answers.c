@@ -48,7 +48,7 @@ static gordian_status answer_call(gordian_client *client, struct call *call)
 }
 
 /* Is the first command, a line, one that gordian_client_ask has sent? */
-static bool is_asked(const gordian_client *client)
+static bool is_answer_asked(const gordian_client *client)
 {
     return ((const struct command *)fifo_front(&client->commands))->asked;
 }
@@ -63,8 +63,8 @@ static struct call *expected_call(gordian_client *client, uint8_t kind, bool *go
 
 /* ------------------------------------------------------------------ events */
 
-static void tell_event(gordian_client *client, const struct sent_event *event,
-                       const gordian_reply *reply)
+static void notify_event(gordian_client *client, const struct sent_event *event,
+                         const gordian_reply *reply)
 {
     if (!event->answered)
         return;
@@ -162,12 +162,12 @@ static void settle_event(gordian_client *client, const struct wire_result *resul
         note_end(client, &event, result);
     for (uint32_t i = 0; i < result->served; i++)
         note_served(client, client->served[i]);
-    tell_event(client, &event, &reply);
+    notify_event(client, &event, &reply);
 }
 
 /* Results of events that have an answer already (sent again with others) are passed over. */
-static gordian_status take_results(gordian_client *client, const struct wire_frame *frame,
-                                   gordian_error *error)
+static gordian_status take_event_results(gordian_client *client, const struct wire_frame *frame,
+                                         gordian_error *error)
 {
     struct wire_results results;
     struct wire_result result;
@@ -233,7 +233,7 @@ static gordian_status take_line_answer(gordian_client *client, const struct wire
     bool good;
     struct wire_answer answer;
     struct call *call = expected_call(client, WIRE_LINE, &good);
-    bool asked = good && is_asked(client);
+    bool asked = good && is_answer_asked(client);
     if (!good || !wire_get_answer(frame, &answer))
         return broken_answer(client);
     struct wire_result result = {answer.outcome, answer.reason, answer.served.left};
@@ -288,8 +288,8 @@ static void tell_notice(gordian_client *client, gordian_notice notice, const cha
     client->calling = false;
 }
 
-static gordian_status take_notice(gordian_client *client, const struct wire_frame *frame,
-                                  gordian_notice notice)
+static gordian_status take_notice_frame(gordian_client *client, const struct wire_frame *frame,
+                                        gordian_notice notice)
 {
     const char *json = (const char *)frame->body;
     if (notice == GORDIAN_NOTICE_EVENT && !wire_event_seq(json, frame->size, &client->told))
@@ -307,7 +307,7 @@ static uint64_t told_from(const struct wire_frame *frame)
 
 /* Subscribed anew, to what comes behind the event `now`: what was to be told since the connection
  * was lost never will be. */
-static void tell_gap(gordian_client *client, uint64_t now)
+static void notify_gap(gordian_client *client, uint64_t now)
 {
     char text[80] = "{\"gap\":{}}";
     if (client->told <= now && now != NOT_TOLD)
@@ -362,8 +362,8 @@ static gordian_status read_state(gordian_client *client, const struct wire_frame
     return GORDIAN_OK;
 }
 
-static gordian_status take_state(gordian_client *client, const struct wire_frame *frame,
-                                 gordian_error *error)
+static gordian_status take_state_frame(gordian_client *client, const struct wire_frame *frame,
+                                       gordian_error *error)
 {
     bool good;
     gordian_process_state unwanted;
@@ -422,7 +422,7 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
 /* ------------------------------------------------------------------ errors */
 
 /* The frames are ours: one that is malformed on arrival was spoilt on its way. */
-static gordian_status status_of(unsigned code)
+static gordian_status status_of_code(unsigned code)
 {
     return code == WIRE_MALFORMED ? GORDIAN_STATUS_IO : wire_error_status(code);
 }
@@ -437,7 +437,7 @@ static gordian_status take_fatal(gordian_client *client, const struct wire_error
              from->code == WIRE_NOT_KEPT || from->code == WIRE_NO_MEMORY)
         link_break(client, text);
     else
-        link_fail(client, status_of(from->code), "%s", text);
+        link_fail(client, status_of_code(from->code), "%s", text);
     return GORDIAN_OK;
 }
 
@@ -445,7 +445,7 @@ static gordian_status take_fatal(gordian_client *client, const struct wire_error
 static void refuse_line(gordian_client *client, const struct wire_error *from, const char *text)
 {
     struct sent_event event = *(struct sent_event *)fifo_front(&client->events);
-    gordian_reply reply = {.status = status_of(from->code),
+    gordian_reply reply = {.status = status_of_code(from->code),
                            .number = event.op ? client->first_number : 0,
                            .process = GORDIAN_NONE,
                            .message = text,
@@ -456,7 +456,7 @@ static void refuse_line(gordian_client *client, const struct wire_error *from, c
         client->renumber = true;
         link_rewind(client, 0, 0);
     }
-    tell_event(client, &event, &reply);
+    notify_event(client, &event, &reply);
 }
 
 static gordian_status take_error(gordian_client *client, const struct wire_frame *frame)
@@ -471,7 +471,7 @@ static gordian_status take_error(gordian_client *client, const struct wire_frame
     *client->code = from.code;
     if (from.fatal || !command || client->state == LINK_GREETING || from.code == WIRE_NOT_LEADER)
         return take_fatal(client, &from, text);
-    bool line = command->kind == WIRE_LINE && !is_asked(client);
+    bool line = command->kind == WIRE_LINE && !is_answer_asked(client);
     if (command->kind == WIRE_EVENTS || line) {
         if (wire_error_passes(from.code, from.retry_ms)) {
             snprintf(client->trouble, sizeof client->trouble, "%.190s", text);
@@ -486,8 +486,8 @@ static gordian_status take_error(gordian_client *client, const struct wire_frame
     struct call *call = command->call;
     drop_command(client);
     if (call)
-        fail(call->error, status_of(from.code), "%s", text);
-    end_call(client, call, status_of(from.code));
+        fail(call->error, status_of_code(from.code), "%s", text);
+    end_call(client, call, status_of_code(from.code));
     return GORDIAN_OK;
 }
 
@@ -538,7 +538,7 @@ static void come_up(gordian_client *client, uint64_t now)
         client->calling = false;
     }
     if (again)
-        tell_gap(client, now);
+        notify_gap(client, now);
 }
 
 static gordian_status take_greeting(gordian_client *client, const struct wire_frame *frame)
@@ -554,16 +554,16 @@ static gordian_status take_greeting(gordian_client *client, const struct wire_fr
 
 /* ------------------------------------------------------------------ all of them */
 
-static gordian_status take_answer(gordian_client *client, const struct wire_frame *frame,
-                                  gordian_error *error)
+static gordian_status take_frame_answer(gordian_client *client, const struct wire_frame *frame,
+                                        gordian_error *error)
 {
     switch (frame->kind) {
     case WIRE_DECLARED:
         return take_declared(client, frame);
     case WIRE_RESULTS:
-        return take_results(client, frame, error);
+        return take_event_results(client, frame, error);
     case WIRE_STATED:
-        return take_state(client, frame, error);
+        return take_state_frame(client, frame, error);
     case WIRE_ASKED:
         return take_asked(client, frame);
     case WIRE_ANSWER:
@@ -576,8 +576,8 @@ static gordian_status take_answer(gordian_client *client, const struct wire_fram
     }
 }
 
-static gordian_status take_frame(gordian_client *client, const struct wire_frame *frame,
-                                 gordian_error *error)
+static gordian_status take_answer_frame(gordian_client *client, const struct wire_frame *frame,
+                                        gordian_error *error)
 {
     switch (frame->kind) {
     case WIRE_WELCOME:
@@ -587,9 +587,9 @@ static gordian_status take_frame(gordian_client *client, const struct wire_frame
     case WIRE_FENCE:
         return note_fence(client, frame);
     case WIRE_INCIDENT:
-        return take_notice(client, frame, GORDIAN_NOTICE_DEADLOCK);
+        return take_notice_frame(client, frame, GORDIAN_NOTICE_DEADLOCK);
     case WIRE_EVENT:
-        return take_notice(client, frame, GORDIAN_NOTICE_EVENT);
+        return take_notice_frame(client, frame, GORDIAN_NOTICE_EVENT);
     default:
         break;
     }
@@ -603,13 +603,13 @@ static gordian_status take_frame(gordian_client *client, const struct wire_frame
         return take_error(client, frame);
     if (client->state == LINK_GREETING)
         return take_greeting(client, frame);
-    return take_answer(client, frame, error);
+    return take_frame_answer(client, frame, error);
 }
 
 gordian_status answer_take(gordian_client *client, const struct wire_frame *frame,
                            gordian_error *error)
 {
-    TRY(take_frame(client, frame, error));
+    TRY(take_answer_frame(client, frame, error));
     if (frame->kind != WIRE_FENCE)
         client->next_fence = 0; /* it was for this one */
     return GORDIAN_OK;
@@ -631,7 +631,7 @@ void answers_give_up(gordian_client *client, gordian_status status, const char *
     }
     for (; fifo_count(&events) > 0; fifo_take(&events, sizeof(struct sent_event))) {
         gordian_reply reply = {.status = status, .number = number, .message = message};
-        tell_event(client, fifo_front(&events), &reply);
+        notify_event(client, fifo_front(&events), &reply);
         number++;
     }
     fifo_free(&client->memory, &events);

@@ -89,7 +89,7 @@ static gordian_status perform_alone(gordian_client *client, uint8_t kind,
     return status == GORDIAN_OK ? perform_call(client, kind, &call, put, what, error) : status;
 }
 
-static struct wire_text text_of(const char *text)
+static struct wire_text wire_text_of(const char *text)
 {
     return (struct wire_text){text, text ? strlen(text) : 0};
 }
@@ -107,12 +107,12 @@ static size_t put_named(void *to, size_t room, const void *what)
     return wire_put_name(to, room, named->kind, named->name);
 }
 
-static size_t put_open(void *to, size_t room, const void *what)
+static size_t put_open_call(void *to, size_t room, const void *what)
 {
     return wire_put_open(to, room, what);
 }
 
-static gordian_status check_name(const char *name, gordian_error *error)
+static gordian_status check_system_name(const char *name, gordian_error *error)
 {
     if (!name || !*name || strlen(name) > GORDIAN_NAME_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "a name has 1 to %d bytes", GORDIAN_NAME_MAX);
@@ -120,16 +120,6 @@ static gordian_status check_name(const char *name, gordian_error *error)
 }
 
 /* Keeps the name for the next greeting; the old one is freed when it is no more needed. */
-static char *copy_name(gordian_client *client, const char *name, gordian_error *error)
-{
-    char *copy = memory_alloc(&client->memory, strlen(name) + 1);
-    if (copy)
-        memcpy(copy, name, strlen(name) + 1);
-    else
-        fail_memory(error);
-    return copy;
-}
-
 static gordian_status now_using(gordian_client *client, gordian_status status, char *name)
 {
     memory_free(&client->memory, status == GORDIAN_OK ? client->system : name);
@@ -143,11 +133,11 @@ static gordian_status now_using(gordian_client *client, gordian_status status, c
 gordian_status gordian_client_use(gordian_client *client, const char *name, gordian_error *error)
 {
     struct call call = {0};
-    struct named named = {WIRE_USE, text_of(name)};
-    TRY(check_name(name, error));
-    char *copy = copy_name(client, name, error);
+    struct named named = {WIRE_USE, wire_text_of(name)};
+    TRY(check_system_name(name, error));
+    char *copy = memory_copy_text(&client->memory, name);
     if (!copy)
-        return GORDIAN_STATUS_MEMORY;
+        return fail_memory(error);
     gordian_status status = perform_call(client, WIRE_USE, &call, put_named, &named, error);
     return now_using(client, status, copy);
 }
@@ -158,27 +148,26 @@ gordian_status gordian_client_open_system(gordian_client *client, const char *na
 {
     struct call call = {0};
     struct wire_open open = {
-        .name = text_of(name), .kind = (uint8_t)kind, .options = text_of(options)};
-    gordian_status status = check_name(name, error);
+        .name = wire_text_of(name), .kind = (uint8_t)kind, .options = wire_text_of(options)};
+    gordian_status status = check_system_name(name, error);
     if (status == GORDIAN_OK && open.options.length > WIRE_OPTIONS_MAX)
         status =
             fail(error, GORDIAN_STATUS_INPUT, "options have at most %d bytes", WIRE_OPTIONS_MAX);
     if (status != GORDIAN_OK)
         return status;
-    char *copy = copy_name(client, name, error);
+    char *copy = memory_copy_text(&client->memory, name);
     if (!copy)
-        return GORDIAN_STATUS_MEMORY;
-    status = perform_call(client, WIRE_OPEN, &call, put_open, &open, error);
+        return fail_memory(error);
+    status = perform_call(client, WIRE_OPEN, &call, put_open_call, &open, error);
     return now_using(client, status, copy);
 }
 
 gordian_status gordian_client_close_system(gordian_client *client, const char *name,
                                            gordian_error *error)
 {
-    struct named named = {WIRE_CLOSE, text_of(name)};
-    gordian_status status = check_name(name, error);
-    return status == GORDIAN_OK ? perform_alone(client, WIRE_CLOSE, put_named, &named, error)
-                                : status;
+    struct named named = {WIRE_CLOSE, wire_text_of(name)};
+    TRY(check_system_name(name, error));
+    return perform_alone(client, WIRE_CLOSE, put_named, &named, error);
 }
 
 /* ------------------------------------------------------------------ names */
@@ -197,13 +186,13 @@ static size_t put_declare(void *to, size_t room, const void *what)
 static gordian_status translate_declaration(struct wire_declaration *to,
                                             const gordian_declaration *from, gordian_error *error)
 {
-    TRY(check_name(from->name, error));
+    TRY(check_system_name(from->name, error));
     if (from->claim_count > UINT16_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "a process claims at most %u resources",
                     UINT16_MAX);
     *to = (struct wire_declaration){
         .what = from->is_resource ? WIRE_RESOURCE : WIRE_PROCESS,
-        .name = text_of(from->name),
+        .name = wire_text_of(from->name),
         .units = from->units,
         .claims = from->claims,
         .claim_count = from->claim_count,
@@ -251,8 +240,9 @@ gordian_status gordian_client_declare(gordian_client *client,
     return status;
 }
 
-static gordian_status declare_one(gordian_client *client, const gordian_declaration *declaration,
-                                  uint32_t *id, gordian_error *error)
+static gordian_status declare_by_call(gordian_client *client,
+                                      const gordian_declaration *declaration, uint32_t *id,
+                                      gordian_error *error)
 {
     uint32_t mine = GORDIAN_NONE;
     TRY(gordian_client_declare(client, declaration, 1, &mine, error));
@@ -268,14 +258,14 @@ gordian_status gordian_client_add_resource(gordian_client *client, const char *n
                                            uint32_t *id, gordian_error *error)
 {
     gordian_declaration declaration = {.name = name, .is_resource = true, .units = units};
-    return declare_one(client, &declaration, id, error);
+    return declare_by_call(client, &declaration, id, error);
 }
 
 gordian_status gordian_client_add_process(gordian_client *client, const char *name, uint32_t *id,
                                           gordian_error *error)
 {
     gordian_declaration declaration = {.name = name};
-    return declare_one(client, &declaration, id, error);
+    return declare_by_call(client, &declaration, id, error);
 }
 
 static size_t put_weigh(void *to, size_t room, const void *what)
@@ -304,7 +294,7 @@ gordian_status gordian_client_label(gordian_client *client, bool resource, uint3
     if (count > WIRE_LABELS_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "more than %d labels at once", WIRE_LABELS_MAX);
     for (size_t i = 0; i < count; i++) {
-        texts[i] = text_of(labels[i]);
+        texts[i] = wire_text_of(labels[i]);
         if (texts[i].length > GORDIAN_NAME_MAX)
             return fail(error, GORDIAN_STATUS_INPUT, "a label has at most 255 bytes");
     }
@@ -367,7 +357,7 @@ gordian_status gordian_client_what_if(gordian_client *client, const gordian_even
     return GORDIAN_OK;
 }
 
-static size_t put_state(void *to, size_t room, const void *what)
+static size_t put_state_call(void *to, size_t room, const void *what)
 {
     return wire_put_u32(to, room, WIRE_STATE, *(const uint32_t *)what);
 }
@@ -377,13 +367,13 @@ gordian_status gordian_client_state(gordian_client *client, uint32_t process,
 {
     gordian_process_state mine = {0};
     struct call call = {.state = &mine};
-    TRY(perform_call(client, WIRE_STATE, &call, put_state, &process, error));
+    TRY(perform_call(client, WIRE_STATE, &call, put_state_call, &process, error));
     if (state)
         *state = mine;
     return GORDIAN_OK;
 }
 
-static size_t put_line(void *to, size_t room, const void *what)
+static size_t put_line_call(void *to, size_t room, const void *what)
 {
     return wire_put_line(to, room, what);
 }
@@ -392,8 +382,8 @@ gordian_status gordian_client_ask(gordian_client *client, const char *text, cons
                                   size_t *length, gordian_error *error)
 {
     struct call call = {0};
-    struct wire_line line = {.text = text_of(text)};
-    TRY(perform_call(client, WIRE_LINE, &call, put_line, &line, error));
+    struct wire_line line = {.text = wire_text_of(text)};
+    TRY(perform_call(client, WIRE_LINE, &call, put_line_call, &line, error));
     *json = client->said;
     *length = call.said;
     return GORDIAN_OK;

@@ -21,16 +21,6 @@ const char *gordian_client_usual_uri(char *buffer, size_t size)
     return buffer;
 }
 
-static char *copy_text(const gordian_allocator *memory, const char *text, bool *good)
-{
-    size_t size = text ? strlen(text) + 1 : 0;
-    char *copy = size ? memory_alloc(memory, size) : NULL;
-    if (copy)
-        memcpy(copy, text, size);
-    *good = *good && (copy || !text);
-    return copy;
-}
-
 static void free_client(gordian_client *client)
 {
     gordian_allocator memory = client->memory;
@@ -55,17 +45,16 @@ static gordian_client *make_client(const gordian_client_options *options)
 {
     gordian_allocator memory = memory_allocator(options->allocator);
     gordian_client *client = memory_zeroed(&memory, sizeof *client);
-    bool good = true;
     if (!client)
         return NULL;
     client->memory = memory;
     client->channel.fd = -1;
     client->watched = GORDIAN_NONE;
-    client->name = copy_text(&memory, options->name, &good);
-    client->token = copy_text(&memory, options->token, &good);
-    client->system = copy_text(&memory, options->system ? options->system : "default", &good);
+    client->name = memory_copy_text(&memory, options->name);
+    client->token = memory_copy_text(&memory, options->token);
+    client->system = memory_copy_text(&memory, options->system ? options->system : "default");
     client->open = (uint8_t)options->open;
-    client->open_options = copy_text(&memory, options->open_options, &good);
+    client->open_options = memory_copy_text(&memory, options->open_options);
     client->code = options->code ? options->code : &client->own_code;
     client->lease_ms = options->lease_ms;
     client->keep = options->keep;
@@ -84,13 +73,15 @@ static gordian_client *make_client(const gordian_client_options *options)
         memcpy(client->session, options->session, sizeof client->session);
         client->has_session = true;
     }
-    if (good)
+    if ((client->name || !options->name) && (client->token || !options->token) && client->system &&
+        (client->open_options || !options->open_options))
         return client;
     free_client(client);
     return NULL;
 }
 
-static gordian_status check_options(const gordian_client_options *options, gordian_error *error)
+static gordian_status check_client_options(const gordian_client_options *options,
+                                           gordian_error *error)
 {
     const char *system = options->system;
     if (options->token && strlen(options->token) > UINT16_MAX)
@@ -146,13 +137,12 @@ gordian_status gordian_client_open(gordian_client **out, const char *uri,
         uri = getenv("GORDIAN_SERVICE");
     if (!uri || !*uri)
         uri = gordian_client_usual_uri(usual, sizeof usual);
-    TRY(check_options(options, error));
+    TRY(check_client_options(options, error));
     gordian_client *client = make_client(options);
     if (!client)
         return fail_memory(error);
     gordian_status status = find_service(client, uri, options, error);
-    if (status == GORDIAN_OK)
-        status = connect_first(client, error);
+    THEN(status, connect_first(client, error));
     if (status != GORDIAN_OK) {
         gordian_client_leave(client);
         return status;

@@ -281,7 +281,7 @@ static void begin_shaking(gordian_client *client)
 }
 
 /* Tries the address's next place, or gives this attempt up. */
-static void next_place(gordian_client *client, int why)
+static void next_server(gordian_client *client, int why)
 {
     hang_up(client);
     client->place++;
@@ -309,7 +309,7 @@ void link_start(gordian_client *client)
     bool pending;
     int fd = address_connect(client->address, client->place, &pending);
     if (fd < 0) {
-        next_place(client, errno);
+        next_server(client, errno);
         return;
     }
     client->heard_at = clock_ns();
@@ -329,7 +329,7 @@ static void check_connecting(gordian_client *client)
         return;
     int why = address_connected(client->channel.fd);
     if (why)
-        next_place(client, why);
+        next_server(client, why);
     else
         begin_shaking(client);
 }
@@ -370,7 +370,7 @@ static size_t sendable_bytes(const gordian_client *client)
     return limit > client->sent ? limit - client->sent : 0;
 }
 
-static void write_out(gordian_client *client)
+static void write_commands(gordian_client *client)
 {
     int failure = channel_flush(&client->channel);
     if (!can_go_on(failure)) {
@@ -553,13 +553,13 @@ static gordian_status link_step(gordian_client *client, gordian_error *error)
     if (client->state != LINK_UP || client->lease_ms)
         keep_time(client);
     if (client->state == LINK_UP || client->state == LINK_GREETING)
-        write_out(client);
+        write_commands(client);
     if (client->state == LINK_UP || client->state == LINK_GREETING)
         status = read_in(client, error);
     /* Answers open the way for more, and callbacks may have sent some. */
     events_seal(client);
     if (status == GORDIAN_OK && sendable_bytes(client) > 0)
-        write_out(client);
+        write_commands(client);
     if (client->state != LINK_FAILED)
         return status;
     if (error)
@@ -629,8 +629,8 @@ int gordian_client_timeout(const gordian_client *client)
 
 gordian_status gordian_client_work(gordian_client *client, gordian_error *error)
 {
-    gordian_status status = call_allowed(client, error);
-    return status == GORDIAN_OK ? link_step(client, error) : status;
+    TRY(call_allowed(client, error));
+    return link_step(client, error);
 }
 
 gordian_status gordian_client_flush(gordian_client *client, gordian_error *error)
@@ -640,7 +640,7 @@ gordian_status gordian_client_flush(gordian_client *client, gordian_error *error
         return status;
     events_seal(client);
     if (client->state == LINK_UP)
-        write_out(client);
+        write_commands(client);
     if (client->state != LINK_FAILED)
         return GORDIAN_OK;
     if (error)

@@ -21,13 +21,6 @@ void events_set_waiting(gordian_client *client, uint32_t process, bool waits)
     *word = waits ? *word | bit : *word & ~bit;
 }
 
-static bool reserve_waiting(gordian_client *client, uint32_t process)
-{
-    return process == GORDIAN_NONE ||
-           memory_grow_zeroed(&client->memory, &client->waiting, &client->waiting_room,
-                              (size_t)process / 64 + 1, sizeof *client->waiting);
-}
-
 /* ------------------------------------------------------------------ frames */
 
 /* The frame being filled lies behind `sealed`. */
@@ -62,7 +55,9 @@ static bool reserve_event(gordian_client *client, const gordian_event *event, si
     return fifo_reserve(memory, &client->out, FRAME_HEAD + size) &&
            fifo_reserve(memory, &client->commands, sizeof(struct command)) &&
            fifo_reserve(memory, &client->events, sizeof(struct sent_event)) &&
-           reserve_waiting(client, event->process);
+           (event->process == GORDIAN_NONE ||
+            memory_grow_zeroed(&client->memory, &client->waiting, &client->waiting_room,
+                               (size_t)event->process / 64 + 1, sizeof *client->waiting));
 }
 
 /* Writes the event behind those of the open frame, or into a new one. */
@@ -83,7 +78,7 @@ static void append_event(gordian_client *client, const gordian_event *event, siz
     client->open_events++;
 }
 
-static void count_down(unsigned char *number)
+static void count_down_requests(unsigned char *number)
 {
     wire_store64(number, wire_load64(number) - 1);
 }
@@ -97,9 +92,9 @@ void events_renumber(gordian_client *client)
     for (size_t i = 0; i < count; at += commands[i++].size)
         if (commands[i].kind == WIRE_EVENTS ||
             (commands[i].kind == WIRE_LINE && commands[i].events))
-            count_down(at + WIRE_HEAD_SIZE);
+            count_down_requests(at + WIRE_HEAD_SIZE);
     if (client->open_events)
-        count_down(at + WIRE_HEAD_SIZE);
+        count_down_requests(at + WIRE_HEAD_SIZE);
     client->next_number--;
 }
 
@@ -130,7 +125,7 @@ static size_t count_unanswered(const gordian_client *client)
 }
 
 /* A callback cannot wait; it frees a place itself each time it is called. */
-static gordian_status wait_for_room(gordian_client *client, gordian_error *error)
+static gordian_status wait_for_window(gordian_client *client, gordian_error *error)
 {
     while (!client->calling && count_unanswered(client) >= client->window) {
         TRY(gordian_client_flush(client, error));
@@ -140,7 +135,7 @@ static gordian_status wait_for_room(gordian_client *client, gordian_error *error
 }
 
 /* The frame is full: let the service work on it while the next one is filled. */
-static gordian_status next_frame(gordian_client *client, gordian_error *error)
+static gordian_status begin_next_frame(gordian_client *client, gordian_error *error)
 {
     events_seal(client);
     return client->calling || client->state != LINK_UP ? GORDIAN_OK
@@ -157,11 +152,11 @@ gordian_status gordian_client_send(gordian_client *client, const gordian_event *
     size_t size = wire_event_size(event);
     gordian_status status = check_event(client, event, size, error);
     if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
-        status = wait_for_room(client, error);
+        status = wait_for_window(client, error);
     if (status != GORDIAN_OK)
         return status;
     if (client->open_events && open_bytes(client) + size > FRAME_BYTES)
-        status = next_frame(client, error);
+        status = begin_next_frame(client, error);
     if (status != GORDIAN_OK)
         return status;
     if (!reserve_event(client, event, size))
@@ -182,9 +177,9 @@ gordian_status gordian_client_send_line(gordian_client *client, const char *text
     size_t size = wire_put_line(NULL, 0, &line);
     gordian_status status = check_size(client, size, error);
     if (status == GORDIAN_OK && count_unanswered(client) >= client->window)
-        status = wait_for_room(client, error);
+        status = wait_for_window(client, error);
     if (status == GORDIAN_OK && client->sealed > client->sent + FRAME_BYTES)
-        status = next_frame(client, error);
+        status = begin_next_frame(client, error);
     if (status != GORDIAN_OK)
         return status;
     void *to = fifo_reserve(&client->memory, &client->events, sizeof(struct sent_event))
@@ -249,7 +244,7 @@ static void take_reply(void *context, const gordian_reply *reply)
 }
 
 /* Nobody waits for these events any more. */
-static void forget_call(gordian_client *client, const struct event_call *call)
+static void forget_event_call(gordian_client *client, const struct event_call *call)
 {
     struct sent_event *events = fifo_front(&client->events);
     for (size_t i = count_unanswered(client); i-- > 0;)
@@ -272,7 +267,7 @@ static bool covers_wants(const gordian_process_state *state, const gordian_want 
 }
 
 /* GORDIAN_OUTCOME_EXITED, as a system of this kind says it. */
-static uint8_t has_ended(const gordian_client *client)
+static uint8_t request_has_ended(const gordian_client *client)
 {
     return client->avoids ? (uint8_t)GORDIAN_VERDICT_EXITED : (uint8_t)GORDIAN_OUTCOME_EXITED;
 }
@@ -288,7 +283,7 @@ static gordian_status ask_outcome(gordian_client *client, const gordian_event *e
         reply->outcome = client->avoids ? (uint8_t)GORDIAN_VERDICT_CANCELLED
                                         : (uint8_t)GORDIAN_OUTCOME_CANCELLED;
     if (event->op == GORDIAN_OP_EXIT)
-        reply->outcome = has_ended(client);
+        reply->outcome = request_has_ended(client);
     if (event->op == GORDIAN_OP_AWAIT && !state.waiting)
         return GORDIAN_OK; /* enough have acted, or it was refused */
     if (event->op != GORDIAN_OP_REQUEST && event->op != GORDIAN_OP_WAIT &&
@@ -311,16 +306,13 @@ gordian_status gordian_client_event(gordian_client *client, const gordian_event 
     gordian_reply mine = {0};
     struct event_call call = {.client = client, .reply = &mine};
     uint64_t until = link_deadline(client->timeout_ms);
-    gordian_status status = call_allowed(client, error);
-    if (status == GORDIAN_OK)
-        status = gordian_client_send(client, event, take_reply, &call, error);
-    if (status != GORDIAN_OK)
-        return status;
-    status = gordian_client_flush(client, error);
+    TRY(call_allowed(client, error));
+    TRY(gordian_client_send(client, event, take_reply, &call, error));
+    gordian_status status = gordian_client_flush(client, error);
     while (status == GORDIAN_OK && !call.done)
         status = link_wait(client, until, error);
     if (!call.done) {
-        forget_call(client, &call);
+        forget_event_call(client, &call);
         return status == GORDIAN_STATUS_END
                    ? fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
                           (unsigned)client->timeout_ms)
@@ -335,9 +327,9 @@ gordian_status gordian_client_event(gordian_client *client, const gordian_event 
     return status;
 }
 
-static gordian_status plain_event(gordian_client *client, gordian_op op, uint32_t process,
-                                  uint32_t resource, uint64_t units, gordian_reply *reply,
-                                  gordian_error *error)
+static gordian_status make_plain_event(gordian_client *client, gordian_op op, uint32_t process,
+                                       uint32_t resource, uint64_t units, gordian_reply *reply,
+                                       gordian_error *error)
 {
     gordian_event event = {
         .op = op, .process = process, .resource = resource, .to = GORDIAN_NONE, .units = units};
@@ -347,25 +339,25 @@ static gordian_status plain_event(gordian_client *client, gordian_op op, uint32_
 gordian_status gordian_client_request(gordian_client *client, uint32_t process, uint32_t resource,
                                       uint64_t units, gordian_reply *reply, gordian_error *error)
 {
-    return plain_event(client, GORDIAN_OP_REQUEST, process, resource, units, reply, error);
+    return make_plain_event(client, GORDIAN_OP_REQUEST, process, resource, units, reply, error);
 }
 
 gordian_status gordian_client_release(gordian_client *client, uint32_t process, uint32_t resource,
                                       uint64_t units, gordian_reply *reply, gordian_error *error)
 {
-    return plain_event(client, GORDIAN_OP_RELEASE, process, resource, units, reply, error);
+    return make_plain_event(client, GORDIAN_OP_RELEASE, process, resource, units, reply, error);
 }
 
 gordian_status gordian_client_cancel(gordian_client *client, uint32_t process, gordian_reply *reply,
                                      gordian_error *error)
 {
-    return plain_event(client, GORDIAN_OP_CANCEL, process, GORDIAN_NONE, 0, reply, error);
+    return make_plain_event(client, GORDIAN_OP_CANCEL, process, GORDIAN_NONE, 0, reply, error);
 }
 
 gordian_status gordian_client_exit(gordian_client *client, uint32_t process, gordian_reply *reply,
                                    gordian_error *error)
 {
-    return plain_event(client, GORDIAN_OP_EXIT, process, GORDIAN_NONE, 0, reply, error);
+    return make_plain_event(client, GORDIAN_OP_EXIT, process, GORDIAN_NONE, 0, reply, error);
 }
 
 gordian_status gordian_client_await(gordian_client *client, uint32_t process,
@@ -424,8 +416,9 @@ gordian_status gordian_client_wait_granted(gordian_client *client, uint32_t proc
 }
 
 /* It waits no more: because it has what it wanted, or because it was ended. */
-static gordian_status judge_end(gordian_client *client, uint32_t process, const gordian_want *wants,
-                                size_t count, gordian_reply *reply, gordian_error *error)
+static gordian_status judge_request_end(gordian_client *client, uint32_t process,
+                                        const gordian_want *wants, size_t count,
+                                        gordian_reply *reply, gordian_error *error)
 {
     gordian_process_state state;
     reply->waits = false;
@@ -436,18 +429,19 @@ static gordian_status judge_end(gordian_client *client, uint32_t process, const 
     TRY(gordian_client_state(client, process, &state, error));
     reply->outcome = state.known && covers_wants(&state, wants, count)
                          ? (uint8_t)GORDIAN_OUTCOME_GRANTED
-                         : has_ended(client);
+                         : request_has_ended(client);
     return GORDIAN_OK;
 }
 
 /* Gives a request up; if it is granted in the same moment, so much the better. */
-static gordian_status give_up(gordian_client *client, uint32_t process, const gordian_want *wants,
-                              size_t count, gordian_reply *reply, gordian_error *error)
+static gordian_status give_up_request(gordian_client *client, uint32_t process,
+                                      const gordian_want *wants, size_t count, gordian_reply *reply,
+                                      gordian_error *error)
 {
     gordian_reply cancel;
     TRY(gordian_client_cancel(client, process, &cancel, error));
     if (cancel.outcome == GORDIAN_OUTCOME_REFUSED)
-        return judge_end(client, process, wants, count, reply, error);
+        return judge_request_end(client, process, wants, count, reply, error);
     reply->waits = false;
     return GORDIAN_OK;
 }
@@ -475,9 +469,9 @@ gordian_status gordian_client_acquire(gordian_client *client, uint32_t process,
         if (!hopeless)
             status = gordian_client_wait_granted(client, process, left, error);
         if (status == GORDIAN_STATUS_END || (status == GORDIAN_OK && hopeless))
-            status = give_up(client, process, wants, count, &mine, error);
+            status = give_up_request(client, process, wants, count, &mine, error);
         else if (status == GORDIAN_OK)
-            status = judge_end(client, process, wants, count, &mine, error);
+            status = judge_request_end(client, process, wants, count, &mine, error);
     }
     if (status == GORDIAN_OK && reply)
         *reply = mine;

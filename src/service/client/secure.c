@@ -38,7 +38,7 @@ static int take_bytes(BIO *bio, char *to, int size)
     return (int)count;
 }
 
-static int put_bytes(BIO *bio, const char *from, int size)
+static int put_tls_bytes(BIO *bio, const char *from, int size)
 {
     struct secure_link *link = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
@@ -69,8 +69,8 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
 static BIO_METHOD *make_method(void)
 {
     BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "gordian");
-    if (method && BIO_meth_set_read(method, take_bytes) && BIO_meth_set_write(method, put_bytes) &&
-        BIO_meth_set_ctrl(method, bio_control))
+    if (method && BIO_meth_set_read(method, take_bytes) &&
+        BIO_meth_set_write(method, put_tls_bytes) && BIO_meth_set_ctrl(method, bio_control))
         return method;
     BIO_meth_free(method);
     return NULL;
@@ -138,11 +138,8 @@ static gordian_status check_key_file(const char *path, gordian_error *error)
 static gordian_status identify_us(SSL_CTX *context, const struct secure_wishes *wishes,
                                   gordian_error *error)
 {
-    gordian_status status = check_file("certificate", wishes->certificate, error);
-    if (status == GORDIAN_OK)
-        status = check_key_file(wishes->key, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_file("certificate", wishes->certificate, error));
+    TRY(check_key_file(wishes->key, error));
     SSL_CTX_set_default_passwd_cb(context, no_password);
     if (SSL_CTX_use_certificate_chain_file(context, wishes->certificate) != 1)
         return complain_of_tls("certificate", wishes->certificate, error);
@@ -176,7 +173,8 @@ static gordian_status fill_context(struct secure *secure, const struct secure_wi
 }
 
 /* The name to look for, without the end of an absolute one, or an address without its zone. */
-static gordian_status take_name(struct secure *secure, const char *name, gordian_error *error)
+static gordian_status take_server_name(struct secure *secure, const char *name,
+                                       gordian_error *error)
 {
     unsigned char address[16];
     size_t length = strlen(name);
@@ -208,10 +206,8 @@ gordian_status secure_open(struct secure **out, const char *host,
     secure->context = SSL_CTX_new(TLS_client_method());
     secure->method = make_method();
     gordian_status status = secure->context && secure->method ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = take_name(secure, wishes->name ? wishes->name : host, error);
-    if (status == GORDIAN_OK)
-        status = fill_context(secure, wishes, error);
+    THEN(status, take_server_name(secure, wishes->name ? wishes->name : host, error));
+    THEN(status, fill_context(secure, wishes, error));
     if (status == GORDIAN_OK)
         *out = secure;
     else

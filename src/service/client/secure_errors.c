@@ -125,13 +125,6 @@ int secure_judge(int fine, X509_STORE_CTX *store)
 
 /* ------------------------------------------------------------------ the rest */
 
-static void explain_silence(struct secure_link *link)
-{
-    fail(&link->trouble, GORDIAN_STATUS_IO,
-         "it hung up during the TLS handshake%s%s: is it 'gordian serve' with --tls-cert?",
-         link->failure ? ": " : "", link->failure ? strerror(link->failure) : "");
-}
-
 /* Alerts of the service's, and what of its answers OpenSSL cannot read. */
 static void explain_code(struct secure_link *link, int reason, const char *text)
 {
@@ -186,7 +179,9 @@ void secure_explain(struct secure_link *link)
     if (link->trouble.status != GORDIAN_OK)
         return; /* the certificate */
     if (link->ended || link->failure)
-        explain_silence(link);
+        fail(&link->trouble, GORDIAN_STATUS_IO,
+             "it hung up during the TLS handshake%s%s: is it 'gordian serve' with --tls-cert?",
+             link->failure ? ": " : "", link->failure ? strerror(link->failure) : "");
     else
         explain_code(link, ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0,
                      text ? text : "no reason given");

@@ -63,8 +63,7 @@ gordian_status secure_open(struct secure **out, const char *host,
         return fail_memory(error);
     secure->memory = *memory;
     gordian_status status = load_door(&secure->door, error);
-    if (status == GORDIAN_OK)
-        status = secure->door->open(&secure->inside, host, wishes, memory, error);
+    THEN(status, secure->door->open(&secure->inside, host, wishes, memory, error));
     if (status == GORDIAN_OK)
         *out = secure;
     else

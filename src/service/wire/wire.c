@@ -164,7 +164,7 @@ size_t wire_put_declare(void *to, size_t room, const struct wire_declaration *de
 }
 
 /* The rest of a body as a list of so many elements. */
-static bool take_list(struct eye *eye, struct wire_list *list, uint32_t count)
+static bool take_wire_list(struct eye *eye, struct wire_list *list, uint32_t count)
 {
     *list = (struct wire_list){.at = eye->at, .end = eye->end, .left = count};
     return !eye->bad;
@@ -188,7 +188,7 @@ bool wire_get_declare(const struct wire_frame *frame, struct wire_list *list)
 {
     struct eye eye = eye_of(frame);
     uint32_t count = eye_u32(&eye);
-    return take_list(&eye, list, count) && (count > 0 || eye_done(&eye));
+    return take_wire_list(&eye, list, count) && (count > 0 || eye_done(&eye));
 }
 
 bool wire_next_declaration(struct wire_list *list, struct wire_declaration *declaration,
@@ -219,7 +219,7 @@ enum event_flags {
 };
 
 /* How many wants an event has on the wire. */
-static size_t wants_of(const gordian_event *event)
+static size_t event_wants(const gordian_event *event)
 {
     if (event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_EXIT ||
         event->op == GORDIAN_OP_ACT)
@@ -240,12 +240,13 @@ static uint32_t between(const gordian_event *event)
 
 size_t wire_event_size(const gordian_event *event)
 {
-    return WIRE_EVENT_MIN + (between(event) != GORDIAN_NONE ? 4 : 0) + wants_of(event) * WANT_SIZE;
+    return WIRE_EVENT_MIN + (between(event) != GORDIAN_NONE ? 4 : 0) +
+           event_wants(event) * WANT_SIZE;
 }
 
 static void pen_event(struct pen *pen, const gordian_event *event)
 {
-    size_t wants = wants_of(event);
+    size_t wants = event_wants(event);
     uint32_t more = between(event);
     bool has_to = more != GORDIAN_NONE;
     pen_u8(pen, (uint8_t)event->op);
@@ -277,7 +278,7 @@ bool wire_get_events(const struct wire_frame *frame, struct wire_events *events)
     struct eye eye = eye_of(frame);
     events->first = eye_u64(&eye);
     uint32_t count = eye_u32(&eye);
-    return take_list(&eye, &events->list, count) && (count > 0 || eye_done(&eye)) &&
+    return take_wire_list(&eye, &events->list, count) && (count > 0 || eye_done(&eye)) &&
            count <= frame->size / WIRE_EVENT_MIN;
 }
 
@@ -382,7 +383,7 @@ bool wire_get_weigh(const struct wire_frame *frame, struct wire_weigh *weigh)
     return eye_done(&eye);
 }
 
-static size_t put_ids(struct pen *pen, const uint32_t *ids, size_t count)
+static size_t put_id_list(struct pen *pen, const uint32_t *ids, size_t count)
 {
     pen_u32(pen, (uint32_t)count);
     for (size_t i = 0; i < count; i++)
@@ -393,14 +394,14 @@ static size_t put_ids(struct pen *pen, const uint32_t *ids, size_t count)
 static bool get_ids(struct eye *eye, struct wire_list *ids)
 {
     uint32_t count = eye_u32(eye);
-    return take_list(eye, ids, count) && (size_t)(eye->end - eye->at) == (size_t)count * 4;
+    return take_wire_list(eye, ids, count) && (size_t)(eye->end - eye->at) == (size_t)count * 4;
 }
 
 size_t wire_put_remove(void *to, size_t room, uint8_t what, const uint32_t *ids, size_t count)
 {
     struct pen pen = pen_begin(to, room, WIRE_REMOVE);
     pen_u8(&pen, what);
-    return put_ids(&pen, ids, count);
+    return put_id_list(&pen, ids, count);
 }
 
 bool wire_get_remove(const struct wire_frame *frame, uint8_t *what, struct wire_list *ids)
@@ -449,7 +450,7 @@ bool wire_get_label(const struct wire_frame *frame, struct wire_label *label,
 size_t wire_put_declared(void *to, size_t room, const uint32_t *ids, size_t count)
 {
     struct pen pen = pen_begin(to, room, WIRE_DECLARED);
-    return put_ids(&pen, ids, count);
+    return put_id_list(&pen, ids, count);
 }
 
 bool wire_get_declared(const struct wire_frame *frame, struct wire_list *ids)
@@ -674,7 +675,7 @@ bool wire_get_stated(const struct wire_frame *frame, struct wire_state *state,
     state->held_count = eye_u32(&eye);
     state->wanted_count = eye_u32(&eye);
     uint64_t count = (uint64_t)state->held_count + state->wanted_count;
-    return take_list(&eye, wants, (uint32_t)count) &&
+    return take_wire_list(&eye, wants, (uint32_t)count) &&
            (uint64_t)(eye.end - eye.at) == count * WANT_SIZE;
 }
 

@@ -3,6 +3,9 @@
 
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
+#include "foundation/http/prometheus.h"
+#include "foundation/http/request.h"
+#include "foundation/http/response.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -126,19 +129,22 @@ static void take_client(struct listener *listener)
         close(fd); /* too many at a time */
 }
 
-static void begin_answer(struct listener_client *client, listener_writer *write, void *context)
+/* The head of the request is there, or `status` says why it never will be. */
+static void begin_answer(struct listener_client *client, size_t head, int status,
+                         listener_writer *write, void *context)
 {
-    bool metrics = strncmp(client->request, "GET /metrics ", 13) == 0;
+    struct http_request request;
     if (!output_open(&client->answer, OUTPUT_MEMORY)) {
         drop_client(client);
         return;
     }
     client->answering = true;
-    output_format(&client->answer,
-                  "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
-                  "Connection: close\r\n\r\n",
-                  metrics ? "200 OK" : "404 Not Found");
-    if (metrics)
+    if (!status)
+        status = http_parse(&request, client->request, head);
+    if (!status)
+        status = request.method == HTTP_GET && strcmp(request.path, "/metrics") == 0 ? 200 : 404;
+    http_write_head(&client->answer, status, PROMETHEUS_TYPE, NULL, SIZE_MAX, false);
+    if (status == 200)
         write(context, &client->answer);
     else
         output_text(&client->answer, "only GET /metrics\n");
@@ -148,18 +154,18 @@ static void begin_answer(struct listener_client *client, listener_writer *write,
 
 static void read_request(struct listener_client *client, listener_writer *write, void *context)
 {
-    size_t room = sizeof client->request - 1 - client->used;
+    size_t room = sizeof client->request - client->used;
     ssize_t count = recv(client->fd, client->request + client->used, room, 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (count <= 0 || (size_t)count == room) {
-        drop_client(client); /* gone, or longer than a request may be */
+    if (count <= 0) {
+        drop_client(client);
         return;
     }
     client->used += (size_t)count;
-    client->request[client->used] = '\0';
-    if (strstr(client->request, "\r\n\r\n"))
-        begin_answer(client, write, context);
+    size_t head = http_head_end(client->request, client->used, &client->seen);
+    if (head > 0 || client->used == sizeof client->request)
+        begin_answer(client, head, head > 0 ? 0 : 431, write, context);
 }
 
 static void write_answer(struct listener_client *client)

@@ -19,7 +19,7 @@
 struct listener_client {
     int fd; /* -1: free */
     uint64_t since;
-    size_t used;
+    size_t used, seen; /* of the request: bytes, and those searched for its end */
     char request[2048];
     struct output answer;
     size_t sent;

@@ -1,11 +1,6 @@
 #include "sources/watch/metrics.h"
 
-#include "output/show/style.h"
-
-static const char *in_label(char c)
-{
-    return c == '"' ? "\\\"" : c == '\\' ? "\\\\" : c == '\n' ? "\\n" : NULL;
-}
+#include "foundation/http/prometheus.h"
 
 static double oldest_wait(const struct source *source)
 {
@@ -64,29 +59,21 @@ static const struct {
      asked_seconds},
 };
 
-static void write_single(struct output *out, const char *name, const char *type, const char *help,
-                         uint64_t value)
-{
-    output_format(out, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, type, name,
-                  (unsigned long long)value);
-}
-
 void watch_metrics_write(const struct servers *servers, const struct watch_totals *totals,
                          struct output *out)
 {
     for (size_t i = 0; i < sizeof measures / sizeof *measures; i++) {
-        output_format(out, "# HELP %s %s\n# TYPE %s %s\n", measures[i].name, measures[i].help,
-                      measures[i].name, measures[i].type);
+        prometheus_family(out, measures[i].name, measures[i].type, measures[i].help);
         for (size_t k = 0; k < servers->count; k++) {
-            output_format(out, "%s{server=\"", measures[i].name);
-            style_escaped(out, servers->sources[k]->label, in_label);
-            output_format(out, "\"} %.6g\n", measures[i].value(servers->sources[k]));
+            output_format(out, "%s{", measures[i].name);
+            prometheus_label(out, "server", servers->sources[k]->label);
+            output_format(out, "} %.6g\n", measures[i].value(servers->sources[k]));
         }
     }
-    write_single(out, "gordian_watch_deadlocks", "gauge", "Deadlocks that are there now.",
-                 servers->verdict.deadlock_count);
-    write_single(out, "gordian_watch_deadlocks_total", "counter", "Deadlocks found so far.",
-                 totals->deadlocks);
-    write_single(out, "gordian_watch_ended_sessions_total", "counter",
-                 "Sessions that were cancelled or terminated.", totals->ended);
+    prometheus_gauge(out, "gordian_watch_deadlocks", "Deadlocks that are there now.",
+                     (double)servers->verdict.deadlock_count);
+    prometheus_counter(out, "gordian_watch_deadlocks_total", "Deadlocks found so far.",
+                       totals->deadlocks);
+    prometheus_counter(out, "gordian_watch_ended_sessions_total",
+                       "Sessions that were cancelled or terminated.", totals->ended);
 }

@@ -1,6 +1,7 @@
 #include "foundation/base/json/json_read.h"
 
 #include "foundation/base/error.h"
+#include "foundation/base/json/json_write.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,6 +9,8 @@
 struct json_reader {
     struct arena *arena;
     const char *start, *at, *end;
+    char *copy;  /* of the bytes, whose texts are to end in NUL; NULL: they are the caller's */
+    bool unique; /* no key twice */
     unsigned depth;
     gordian_error *error;
     gordian_status status; /* of the first fault */
@@ -99,10 +102,10 @@ static int32_t hex_digits(const char *at, const char *end)
 }
 
 /* What \uXXXX, and perhaps a second one behind it, stands for; moves *at behind it. */
-static int32_t escaped_code(const char **at, const char *end)
+static int32_t escaped_code(const char **at, const char *end, bool strict)
 {
     int32_t code = hex_digits(*at, end);
-    if (code < 0)
+    if (code < 0 || (strict && code == 0))
         return -1;
     *at += 4;
     if (code < 0xd800 || code > 0xdfff)
@@ -110,7 +113,7 @@ static int32_t escaped_code(const char **at, const char *end)
     int32_t low =
         end - *at >= 6 && (*at)[0] == '\\' && (*at)[1] == 'u' ? hex_digits(*at + 2, end) : -1;
     if (code > 0xdbff || low < 0xdc00 || low > 0xdfff)
-        return 0xfffd; /* half a pair */
+        return strict ? -1 : 0xfffd; /* half a pair */
     *at += 6;
     return 0x10000 + (code - 0xd800) * 0x400 + (low - 0xdc00);
 }
@@ -134,7 +137,7 @@ static struct value *unescape_text(struct json_reader *reader, struct value *val
             *end++ = stand[letter - letters];
             continue;
         }
-        int32_t code = from[-1] == 'u' ? escaped_code(&from, to) : -1;
+        int32_t code = from[-1] == 'u' ? escaped_code(&from, to, reader->copy) : -1;
         if (code < 0) {
             reader->at = from - 2;
             return json_fault(reader, "a backslash that means nothing");
@@ -144,6 +147,17 @@ static struct value *unescape_text(struct json_reader *reader, struct value *val
     value->text = text;
     value->count = (uint32_t)(end - text);
     return value;
+}
+
+static bool is_utf8(const char *from, const char *to)
+{
+    while (from < to) {
+        size_t length = utf8_length((const unsigned char *)from);
+        if (length == 0)
+            return false;
+        from += length;
+    }
+    return true;
 }
 
 /* Behind the first quote. */
@@ -164,8 +178,12 @@ static struct value *json_string(struct json_reader *reader)
         return json_no_memory(reader);
     value->text = from;
     value->count = (uint32_t)(c - from);
+    if (reader->copy && !is_utf8(from, c))
+        return json_fault(reader, "a text that is not UTF-8");
     if (escapes && !unescape_text(reader, value, from, c))
         return NULL;
+    if (reader->copy)
+        reader->copy[c - reader->start] = '\0';
     reader->at = c + 1;
     return value;
 }
@@ -217,6 +235,8 @@ static struct value *json_number(struct json_reader *reader)
     if (to > whole || !whole_number(digits, whole, &value->integer)) {
         value->kind = VALUE_REAL;
         value->real = strtod(from, NULL);
+        if (reader->copy && isinf(value->real))
+            return json_fault(reader, "a number that is too large");
     } else if (digits > from) {
         value->integer = -value->integer;
     }
@@ -239,7 +259,8 @@ static struct value *json_word(struct json_reader *reader)
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t length = strlen(words[i].word);
-        if ((size_t)(reader->end - reader->at) < length ||
+        if ((reader->copy && words[i].kind == VALUE_REAL) ||
+            (size_t)(reader->end - reader->at) < length ||
             memcmp(reader->at, words[i].word, length) != 0)
             continue;
         struct value *value = value_new(reader->arena, words[i].kind);
@@ -253,6 +274,19 @@ static struct value *json_word(struct json_reader *reader)
         return value;
     }
     return json_number(reader);
+}
+
+/* Is the key none of those before it? */
+static bool is_new_key(const struct value *dict, const struct value *key)
+{
+    if (dict->count >= JSON_UNIQUE_MOST)
+        return false;
+    for (uint32_t i = 0; i < dict->count; i++) {
+        const struct value *other = dict->items[2 * i];
+        if (other->count == key->count && memcmp(other->text, key->text, key->count) == 0)
+            return false;
+    }
+    return true;
 }
 
 /* One element of a list, or a pair of an object. */
@@ -269,6 +303,8 @@ static bool json_element(struct json_reader *reader, struct value *value)
             return json_fault(reader, "no ':' behind a key");
         if (!key)
             return false;
+        if (reader->unique && !is_new_key(value, key))
+            return json_fault(reader, "a key twice, or too many of them");
     }
     struct value *item = json_value(reader);
     if (!item)
@@ -319,16 +355,35 @@ static struct value *json_value(struct json_reader *reader)
     }
 }
 
+static gordian_status read_document(const struct value **out, struct json_reader *reader)
+{
+    struct value *value = json_value(reader);
+    pass_blanks(reader);
+    if (value && reader->at != reader->end)
+        value = json_fault(reader, "something behind the end");
+    if (value)
+        *out = value;
+    return reader->status;
+}
+
 gordian_status json_read(const struct value **out, struct arena *arena, const char *bytes,
                          size_t size, gordian_error *error)
 {
     struct json_reader reader = {
         .arena = arena, .start = bytes, .at = bytes, .end = bytes + size, .error = error};
-    struct value *value = json_value(&reader);
-    pass_blanks(&reader);
-    if (value && reader.at != reader.end)
-        value = json_fault(&reader, "something behind the end");
-    if (value)
-        *out = value;
-    return reader.status;
+    return read_document(out, &reader);
+}
+
+gordian_status json_read_strictly(const struct value **out, struct arena *arena, const char *bytes,
+                                  size_t size, bool unique, gordian_error *error)
+{
+    char *copy = arena_text(arena, bytes, size);
+    struct json_reader reader = {.arena = arena,
+                                 .start = copy,
+                                 .at = copy,
+                                 .end = copy + size,
+                                 .copy = copy,
+                                 .unique = unique,
+                                 .error = error};
+    return copy ? read_document(out, &reader) : fail_memory(error);
 }

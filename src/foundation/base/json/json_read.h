@@ -13,4 +13,12 @@
 gordian_status json_read(const struct value **out, struct arena *arena, const char *bytes,
                          size_t size, gordian_error *error);
 
+#define JSON_UNIQUE_MOST 256 /* keys of an object */
+
+/* The same of bytes from a network. They are copied, and every text ends in NUL. Stricter: no NaN
+ * and no infinity, only UTF-8, no NUL in a text. `unique`: no key twice in an object, nor more than
+ * JSON_UNIQUE_MOST. */
+gordian_status json_read_strictly(const struct value **out, struct arena *arena, const char *bytes,
+                                  size_t size, bool unique, gordian_error *error);
+
 #endif

@@ -52,6 +52,28 @@ static inline bool value_says(const struct value *value, const char *text)
            memcmp(value->text, text, value->count) == 0;
 }
 
+static inline bool value_is_true(const struct value *value)
+{
+    return value_is(value, VALUE_BOOL) && value->integer;
+}
+
+/* NULL: it is no text. It ends in NUL if json_read_strictly has read it. */
+static inline const char *value_text(const struct value *value)
+{
+    return value_is(value, VALUE_TEXT) ? value->text : NULL;
+}
+
+/* The items of a list; 0 and NULL for anything else, and beyond its end. */
+static inline uint32_t value_count(const struct value *list)
+{
+    return value_is(list, VALUE_LIST) ? list->count : 0;
+}
+
+static inline const struct value *value_item(const struct value *list, size_t i)
+{
+    return i < value_count(list) ? list->items[i] : NULL;
+}
+
 /* What a dictionary has for a key; NULL: it has none, or is no dictionary. */
 const struct value *value_find(const struct value *dict, const char *key);
 /* A whole number, from a number or a text that is one; `otherwise` if it is neither. */

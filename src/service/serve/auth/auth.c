@@ -49,7 +49,7 @@ static bool digest_of(const char *text, size_t length, unsigned char digest[DIGE
 
 /* ------------------------------------------------------------------ the file */
 
-static ptrdiff_t read_file(void *context, char *buffer, size_t size)
+static ptrdiff_t read_token_file(void *context, char *buffer, size_t size)
 {
     int fd = *(int *)context;
     for (;;) {
@@ -59,7 +59,7 @@ static ptrdiff_t read_file(void *context, char *buffer, size_t size)
     }
 }
 
-static gordian_status open_file(const char *path, int *fd, gordian_error *error)
+static gordian_status open_token_file(const char *path, int *fd, gordian_error *error)
 {
     struct stat about;
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -77,8 +77,8 @@ static gordian_status open_file(const char *path, int *fd, gordian_error *error)
     return fail(error, GORDIAN_STATUS_INPUT, "will not take tokens from '%s': %s", path, why);
 }
 
-static gordian_status bad_line(const struct auth *auth, const struct reader *reader,
-                               const char *what, gordian_error *error)
+static gordian_status bad_token_line(const struct auth *auth, const struct reader *reader,
+                                     const char *what, gordian_error *error)
 {
     return fail(error, GORDIAN_STATUS_INPUT, "'%s', line %llu: %s", auth->path,
                 (unsigned long long)reader->line, what);
@@ -153,34 +153,36 @@ static const char *take_setting(struct token *token, const gordian_word *word)
     return NULL;
 }
 
-static gordian_status take_line(struct auth *auth, const struct reader *reader,
-                                gordian_error *error)
+static gordian_status take_token_line(struct auth *auth, const struct reader *reader,
+                                      gordian_error *error)
 {
     const gordian_word *words = reader->words;
     struct token token = {0};
     if (reader->word_count < 3)
-        return bad_line(auth, reader, "expected NAME, its rights, and the token", error);
+        return bad_token_line(auth, reader, "expected NAME, its rights, and the token", error);
     if (words[0].length > AUTH_NAME_MAX)
-        return bad_line(auth, reader, "the name is too long", error);
+        return bad_token_line(auth, reader, "the name is too long", error);
     memcpy(token.name, words[0].text, words[0].length);
     token.grant.rights = rights_of(&words[1]);
     if (token.grant.rights == AUTH_NONE)
-        return bad_line(auth, reader,
-                        "the second word must be 'read', 'write', or of 'send', 'administer' and "
-                        "'end-others', with commas",
-                        error);
+        return bad_token_line(
+            auth, reader,
+            "the second word must be 'read', 'write', or of 'send', 'administer' and "
+            "'end-others', with commas",
+            error);
     if (words[2].length < AUTH_TOKEN_MIN || words[2].length > AUTH_TOKEN_MAX)
-        return bad_line(auth, reader, "a token has 16 to 512 characters", error);
+        return bad_token_line(auth, reader, "a token has 16 to 512 characters", error);
     for (size_t i = 0; i < words[2].length; i++)
         if (words[2].text[i] <= ' ' || words[2].text[i] > '~')
-            return bad_line(auth, reader, "a token consists of printable ASCII characters", error);
+            return bad_token_line(auth, reader, "a token consists of printable ASCII characters",
+                                  error);
     for (size_t i = 3; i < reader->word_count; i++) {
         const char *wrong = take_setting(&token, &words[i]);
         if (wrong)
-            return bad_line(auth, reader, wrong, error);
+            return bad_token_line(auth, reader, wrong, error);
     }
     if (auth->token_count == AUTH_TOKENS_MAX)
-        return bad_line(auth, reader, "more than 256 tokens", error);
+        return bad_token_line(auth, reader, "more than 256 tokens", error);
     if (!digest_of(words[2].text, words[2].length, token.digest) ||
         !memory_grow(&auth->memory, &auth->tokens, &auth->token_room, auth->token_count + 1,
                      sizeof token))
@@ -193,19 +195,17 @@ static gordian_status take_line(struct auth *auth, const struct reader *reader,
 static gordian_status read_tokens(struct auth *auth, gordian_error *error)
 {
     int fd;
-    gordian_status status = open_file(auth->path, &fd, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(open_token_file(auth->path, &fd, error));
     struct reader reader;
-    gordian_source source = {read_file, &fd};
-    status = reader_open(&reader, &source, &auth->memory, error);
+    gordian_source source = {read_token_file, &fd};
+    gordian_status status = reader_open(&reader, &source, &auth->memory, error);
     if (status == GORDIAN_OK) {
         gordian_error trouble = {0};
         while ((status = reader_next(&reader, &trouble)) == GORDIAN_OK &&
-               (status = take_line(auth, &reader, error)) == GORDIAN_OK)
+               (status = take_token_line(auth, &reader, error)) == GORDIAN_OK)
             continue;
         if (trouble.status == GORDIAN_STATUS_INPUT)
-            bad_line(auth, &reader, trouble.message, error);
+            bad_token_line(auth, &reader, trouble.message, error);
         else if (trouble.status != GORDIAN_OK)
             fail(error, trouble.status, "'%s': %s", auth->path, trouble.message);
         OPENSSL_cleanse(reader.buffer, reader.room);
@@ -230,13 +230,8 @@ gordian_status auth_open(struct auth **out, const char *path, gordian_error *err
         return fail_memory(error);
     auth->memory = memory;
     if (path) {
-        auth->path = memory_alloc(&memory, strlen(path) + 1);
-        if (!auth->path) {
-            auth_close(auth);
-            return fail_memory(error);
-        }
-        strcpy(auth->path, path);
-        gordian_status status = read_tokens(auth, error);
+        auth->path = memory_copy_text(&memory, path);
+        gordian_status status = auth->path ? read_tokens(auth, error) : fail_memory(error);
         if (status != GORDIAN_OK) {
             auth_close(auth);
             return status;
@@ -340,7 +335,7 @@ bool auth_fits(const char *patterns, const char *name)
     return false;
 }
 
-static void hex_digits(const unsigned char *bytes, size_t count, char *text)
+static void write_hex_digits(const unsigned char *bytes, size_t count, char *text)
 {
     static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < count; i++) {
@@ -361,7 +356,7 @@ enum auth_rights auth_login(struct auth *auth, const char *token, size_t length,
         auth->cookies = memory_zeroed(&auth->memory, AUTH_COOKIES_MAX * sizeof *auth->cookies);
     if (!auth->cookies)
         return AUTH_NONE;
-    hex_digits(secret, sizeof secret, cookie);
+    write_hex_digits(secret, sizeof secret, cookie);
     struct cookie *place = &auth->cookies[auth->next_cookie];
     if (!digest_of(cookie, AUTH_COOKIE_SIZE - 1, place->digest))
         return AUTH_NONE;

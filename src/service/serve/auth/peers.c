@@ -33,7 +33,7 @@ static bool find_user(const char *name, uint32_t *id)
     return true;
 }
 
-static bool find_group(const char *name, uint32_t *id)
+static bool find_group_id(const char *name, uint32_t *id)
 {
     char buffer[LOOKUP_BUFFER];
     struct group entry, *found = NULL;
@@ -58,7 +58,7 @@ static gordian_status parse_id(const char *text, size_t length, bool group, uint
         *id = (uint32_t)number;
         return GORDIAN_OK;
     }
-    if (group ? find_group(name, id) : find_user(name, id))
+    if (group ? find_group_id(name, id) : find_user(name, id))
         return GORDIAN_OK;
     return fail(error, GORDIAN_STATUS_INPUT, "there is no %s '%s'", group ? "group" : "user", name);
 }
@@ -94,10 +94,8 @@ gordian_status auth_peers_open(struct auth_peers *peers, const char *socket_grou
     gordian_status status = GORDIAN_OK;
     if (socket_group)
         status = parse_id(socket_group, strlen(socket_group), true, &peers->socket_group, error);
-    if (status == GORDIAN_OK)
-        status = parse_ids(users, false, &peers->users, &peers->user_count, error);
-    if (status == GORDIAN_OK)
-        status = parse_ids(groups, true, &peers->groups, &peers->group_count, error);
+    THEN(status, parse_ids(users, false, &peers->users, &peers->user_count, error));
+    THEN(status, parse_ids(groups, true, &peers->groups, &peers->group_count, error));
     if (status != GORDIAN_OK)
         auth_peers_close(peers);
     return status;

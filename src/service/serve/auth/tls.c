@@ -39,7 +39,7 @@ static gordian_status complain_of(const char *what, const char *path, gordian_er
                 last_trouble(why, sizeof why));
 }
 
-static gordian_status check_key_file(const char *path, gordian_error *error)
+static gordian_status check_private_key(const char *path, gordian_error *error)
 {
     struct stat about;
     if (stat(path, &about) != 0)
@@ -79,10 +79,11 @@ static gordian_status want_client_certificates(SSL_CTX *context, const char *pat
     return GORDIAN_OK;
 }
 
-static gordian_status fill_context(const struct tls *tls, SSL_CTX *context, gordian_error *error)
+static gordian_status fill_server_context(const struct tls *tls, SSL_CTX *context,
+                                          gordian_error *error)
 {
     static const unsigned char name[] = "gordian";
-    TRY(check_key_file(tls->key, error));
+    TRY(check_private_key(tls->key, error));
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                      SSL_OP_CIPHER_SERVER_PREFERENCE);
@@ -104,7 +105,7 @@ static gordian_status make_context(const struct tls *tls, SSL_CTX **out, gordian
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (!context)
         return fail_memory(error);
-    gordian_status status = fill_context(tls, context, error);
+    gordian_status status = fill_server_context(tls, context, error);
     if (status == GORDIAN_OK)
         *out = context;
     else
@@ -126,8 +127,7 @@ gordian_status tls_reload(struct tls *tls, gordian_error *error)
     SSL_CTX *plain = NULL, *http = NULL;
     ERR_clear_error();
     gordian_status status = make_context(tls, &plain, error);
-    if (status == GORDIAN_OK)
-        status = make_context(tls, &http, error);
+    THEN(status, make_context(tls, &http, error));
     if (status != GORDIAN_OK) {
         SSL_CTX_free(plain);
         return status;
@@ -143,12 +143,6 @@ gordian_status tls_reload(struct tls *tls, gordian_error *error)
 
 /* ------------------------------------------------------------------ open and close */
 
-static char *copy_of(const gordian_allocator *memory, const char *text)
-{
-    char *copy = memory_alloc(memory, strlen(text) + 1);
-    return copy ? strcpy(copy, text) : NULL;
-}
-
 gordian_status tls_open(struct tls **out, const char *certificate, const char *key,
                         const char *clients, gordian_error *error)
 {
@@ -158,9 +152,9 @@ gordian_status tls_open(struct tls **out, const char *certificate, const char *k
     if (!tls)
         return fail_memory(error);
     tls->memory = memory;
-    tls->certificate = copy_of(&memory, certificate);
-    tls->key = copy_of(&memory, key);
-    tls->clients = clients ? copy_of(&memory, clients) : NULL;
+    tls->certificate = memory_copy_text(&memory, certificate);
+    tls->key = memory_copy_text(&memory, key);
+    tls->clients = memory_copy_text(&memory, clients);
     gordian_status status = GORDIAN_OK;
     if (!tls->certificate || !tls->key || (clients && !tls->clients))
         status = fail_memory(error);

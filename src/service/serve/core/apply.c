@@ -71,11 +71,11 @@ static gordian_status check_resources(struct service *service, const struct serv
     uint32_t limit = service->options.limits.session_resources;
     if (!service->replaying && session != NOBODY && service->sessions[session].resources >= limit)
         return FAIL_WITH(service, WIRE_QUOTA, error, "a session may add %u resources", limit);
-    gordian_status status = holder_check(service, session, 1, 0, error);
-    return status == GORDIAN_OK ? check_names(service, served, NOBODY, error) : status;
+    TRY(holder_check(service, session, 1, 0, error));
+    return check_names(service, served, NOBODY, error);
 }
 
-static gordian_status check_memory(struct service *service, gordian_error *error)
+static gordian_status check_service_memory(struct service *service, gordian_error *error)
 {
     uint64_t limit = service->options.limits.memory;
     if (service->replaying || limit == 0 || service_memory_used(service) < limit)
@@ -200,13 +200,9 @@ static gordian_status open_new(struct service *service, uint32_t session,
     if (service->system_count >= service->options.limits.systems)
         return FAIL_WITH(service, WIRE_QUOTA, error, "there are %u systems: that is the limit",
                          service->system_count);
-    gordian_status status = holder_check(service, session, 0, 1, error);
-    if (status == GORDIAN_OK)
-        status = check_memory(service, error);
-    if (status == GORDIAN_OK)
-        status = quota_check(service, session, served_system_cost(), error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(holder_check(service, session, 0, 1, error));
+    TRY(check_service_memory(service, error));
+    TRY(quota_check(service, session, served_system_cost(), error));
     *slot = free_slot(service);
     size_t size = wire_put_open(NULL, 0, open);
     if (!record_begin(service, RECORD_OPEN, *slot, session, size))
@@ -268,9 +264,9 @@ gordian_status apply_close(struct service *service, struct served *served, gordi
 
 /* ------------------------------------------------------------------ declarations */
 
-static gordian_status declare_resource(struct service *service, struct served *served,
-                                       uint32_t session, const struct wire_declaration *declaration,
-                                       bool *changed, uint32_t *id, gordian_error *error)
+static gordian_status apply_resource(struct service *service, struct served *served,
+                                     uint32_t session, const struct wire_declaration *declaration,
+                                     bool *changed, uint32_t *id, gordian_error *error)
 {
     const char *name = declaration->name.text;
     size_t length = declaration->name.length;
@@ -280,17 +276,16 @@ static gordian_status declare_resource(struct service *service, struct served *s
         status = quota_check(service, session, served_resource_cost(served, length), error);
     if (status == GORDIAN_OK && is_new && !served_reserve_adder(served))
         status = fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = served_declare_resource(served, name, length, declaration->units, id, error);
+    THEN(status, served_declare_resource(served, name, length, declaration->units, id, error));
     if (status == GORDIAN_OK && is_new)
         quota_added(service, session, served, *id, length);
     *changed = is_new || served->operations->forgets;
     return status;
 }
 
-static gordian_status declare_process(struct service *service, struct served *served,
-                                      uint32_t session, const struct wire_declaration *declaration,
-                                      bool *changed, uint32_t *id, gordian_error *error)
+static gordian_status apply_process(struct service *service, struct served *served,
+                                    uint32_t session, const struct wire_declaration *declaration,
+                                    bool *changed, uint32_t *id, gordian_error *error)
 {
     const char *name = declaration->name.text;
     size_t length = declaration->name.length, claims = declaration->claim_count;
@@ -325,9 +320,8 @@ static gordian_status declare_one(struct service *service, struct served *served
         session = NOBODY;
     }
     quota_enter(service, served);
-    gordian_status status =
-        (declaration->what == WIRE_RESOURCE ? declare_resource : declare_process)(
-            service, served, session, declaration, changed, id, error);
+    gordian_status status = (declaration->what == WIRE_RESOURCE ? apply_resource : apply_process)(
+        service, served, session, declaration, changed, id, error);
     return quota_leave(service, served, status, error);
 }
 
@@ -392,9 +386,8 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
     struct wire_list *list = &declare->list;
     struct wire_declaration declaration;
     uint32_t kept = 0;
-    gordian_status status = check_memory(service, error);
-    if (status == GORDIAN_OK)
-        status = reserve_declare(service, declare, error);
+    gordian_status status = check_service_memory(service, error);
+    THEN(status, reserve_declare(service, declare, error));
     if (status != GORDIAN_OK && declare->count > 0)
         return refuse_rest(service, declare);
     if (status != GORDIAN_OK)
@@ -426,7 +419,7 @@ gordian_status apply_declaration(struct service *service, struct served *served,
                                  gordian_error *error)
 {
     size_t size = wire_put_declare(NULL, 0, declaration, 1);
-    TRY(check_memory(service, error));
+    TRY(check_service_memory(service, error));
     if (!record_begin(service, RECORD_DECLARE, served->slot, session, size))
         return fail_memory(error);
     bool changed = false;
@@ -455,9 +448,8 @@ static gordian_status check_removable(struct service *service, struct served *se
     size_t first = 0, second = 0;
     gordian_status status =
         served_edges(served, process ? SERVED_HELD : SERVED_HOLDERS, id, &edges, &first, error);
-    if (status == GORDIAN_OK)
-        status = served_edges(served, process ? SERVED_WANTED : SERVED_WAITERS, id, &edges, &second,
-                              error);
+    THEN(status, served_edges(served, process ? SERVED_WANTED : SERVED_WAITERS, id, &edges, &second,
+                              error));
     if (status == GORDIAN_OK && first + second > 0)
         return FAIL_WITH(service, WIRE_IN_USE, error,
                          process ? "'%.60s' holds or waits for something"
@@ -466,8 +458,8 @@ static gordian_status check_removable(struct service *service, struct served *se
     return status;
 }
 
-static gordian_status remove_resource(struct service *service, struct served *served, uint32_t id,
-                                      gordian_error *error)
+static gordian_status apply_resource_removal(struct service *service, struct served *served,
+                                             uint32_t id, gordian_error *error)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     const char *name = served_resource_name(served, id, buffer);
@@ -481,11 +473,11 @@ static gordian_status remove_resource(struct service *service, struct served *se
 }
 
 /* Nobody holds or waits: it can only fail where a bank's resource is still claimed. */
-static gordian_status remove_one(struct service *service, struct served *served, uint8_t what,
-                                 uint32_t id, gordian_error *error)
+static gordian_status remove_name(struct service *service, struct served *served, uint8_t what,
+                                  uint32_t id, gordian_error *error)
 {
     if (what == WIRE_RESOURCE)
-        return remove_resource(service, served, id, error);
+        return apply_resource_removal(service, served, id, error);
     if (served->operations->forgets)
         return FAIL_WITH(service, WIRE_BAD_VALUE, error,
                          "a process of a system that avoids goes with its exit");
@@ -500,7 +492,7 @@ gordian_status apply_removal(struct service *service, struct served *served, uin
     TRY(check_removable(service, served, what, id, error));
     if (!record_begin(service, RECORD_REMOVE, served->slot, NOBODY, size))
         return fail_memory(error);
-    TRY(remove_one(service, served, what, id, error));
+    TRY(remove_name(service, served, what, id, error));
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_remove(record->data + record->used, size, what, &id, 1));
     record_append(service);
@@ -510,10 +502,8 @@ gordian_status apply_removal(struct service *service, struct served *served, uin
 static gordian_status check_next(struct service *service, const struct apply_remove *remove,
                                  uint32_t id, gordian_error *error)
 {
-    gordian_status status =
-        client_may_remove(remove->client, remove->served, remove->what, id, error);
-    return status == GORDIAN_OK ? check_removable(service, remove->served, remove->what, id, error)
-                                : status;
+    TRY(client_may_remove(remove->client, remove->served, remove->what, id, error));
+    return check_removable(service, remove->served, remove->what, id, error);
 }
 
 static bool removal_yields(struct service *service, const struct apply_remove *remove)
@@ -544,7 +534,7 @@ static gordian_status remove_next(struct service *service, const struct apply_re
                                   uint32_t id, gordian_error *error)
 {
     gordian_status status = remove->resumed ? check_next(service, remove, id, error) : GORDIAN_OK;
-    return status == GORDIAN_OK ? remove_one(service, remove->served, remove->what, id, error)
+    return status == GORDIAN_OK ? remove_name(service, remove->served, remove->what, id, error)
                                 : status;
 }
 
@@ -593,10 +583,7 @@ gordian_status apply_weigh(struct service *service, struct served *served,
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", weigh->process);
     if (!record_begin(service, RECORD_WEIGH, served->slot, NOBODY, size))
         return fail_memory(error);
-    gordian_status status =
-        served_weigh(served, weigh->process, weigh->priority, weigh->cost, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(served_weigh(served, weigh->process, weigh->priority, weigh->cost, error));
     struct bytes *record = &service->work->record;
     record_take_body(service, wire_put_weigh(record->data + record->used, size, weigh));
     record_append(service);
@@ -611,7 +598,7 @@ static uint32_t label_payer(const struct service *service, const struct served *
                                        : quota_adder(service, served, label->id);
 }
 
-static bool is_there(const struct served *served, const struct wire_label *label)
+static bool name_is_there(const struct served *served, const struct wire_label *label)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     if (label->what == WIRE_PROCESS)
@@ -624,7 +611,7 @@ gordian_status apply_label(struct service *service, struct served *served, uint3
                            const struct wire_label *label, gordian_error *error)
 {
     size_t size = wire_put_label(NULL, 0, label);
-    if (!is_there(served, label))
+    if (!name_is_there(served, label))
         return FAIL_WITH(service, WIRE_BAD_VALUE, error, "there is no %s %u",
                          label->what == WIRE_PROCESS ? "process" : "resource", label->id);
     uint32_t payer = label_payer(service, served, label);

@@ -7,7 +7,7 @@
 
 /* ------------------------------------------------------------------ answers */
 
-static void put_done(struct client *client)
+static void put_done_answer(struct client *client)
 {
     unsigned char frame[WIRE_HEAD_SIZE];
     client_put(client, frame, wire_put_frame(frame, sizeof frame, WIRE_DONE, NULL, 0));
@@ -106,7 +106,7 @@ static void take_use(struct client *client, const struct wire_frame *frame)
     done_with(client, served);
 }
 
-static void take_open(struct client *client, const struct wire_frame *frame)
+static void take_open_command(struct client *client, const struct wire_frame *frame)
 {
     struct wire_open open;
     gordian_error error = {0};
@@ -151,7 +151,7 @@ gordian_status client_close_system(struct client *client, struct wire_text name,
     return apply_close(service, served, error);
 }
 
-static void take_close(struct client *client, const struct wire_frame *frame)
+static void take_close_command(struct client *client, const struct wire_frame *frame)
 {
     struct wire_text name;
     gordian_error error = {0};
@@ -164,10 +164,10 @@ static void take_close(struct client *client, const struct wire_frame *frame)
     if (client_close_system(client, name, &error))
         client_fail(client, &error);
     else
-        put_done(client);
+        put_done_answer(client);
 }
 
-static void put_declared(struct client *client, size_t count)
+static void put_declared_ids(struct client *client, size_t count)
 {
     struct service_work *work = client->service->work;
     size_t size = wire_put_declared(NULL, 0, work->ids, count);
@@ -202,7 +202,7 @@ static bool take_declare(struct client *client, const struct wire_frame *frame)
     else if (declare.yields)
         frame_yield_declare(client, &declare, &list);
     else
-        put_declared(client, declare.count);
+        put_declared_ids(client, declare.count);
     return !declare.yields;
 }
 
@@ -304,7 +304,7 @@ static gordian_status gather_side(struct served *served, enum served_side side, 
     return GORDIAN_OK;
 }
 
-static void take_state(struct client *client, const struct wire_frame *frame)
+static void take_state_command(struct client *client, const struct wire_frame *frame)
 {
     struct service_work *work = client->service->work;
     struct served *served;
@@ -331,10 +331,9 @@ static void take_state(struct client *client, const struct wire_frame *frame)
         status = gather_side(served, SERVED_HELD, state.process, work->wants, WANTS / 2,
                              &state.held_count, &error);
         state.wanted = work->wants + state.held_count;
-        if (status == GORDIAN_OK)
-            status =
-                gather_side(served, SERVED_WANTED, state.process, work->wants + state.held_count,
-                            WANTS / 2, &state.wanted_count, &error);
+        THEN(status,
+             gather_side(served, SERVED_WANTED, state.process, work->wants + state.held_count,
+                         WANTS / 2, &state.wanted_count, &error));
     }
     if (status != GORDIAN_OK) {
         client_fail(client, &error);
@@ -372,7 +371,7 @@ static bool take_remove(struct client *client, const struct wire_frame *frame)
     else if (remove.yields)
         frame_yield_remove(client, &remove);
     else
-        put_done(client);
+        put_done_answer(client);
     return !remove.yields;
 }
 
@@ -390,10 +389,10 @@ static void take_weigh(struct client *client, const struct wire_frame *frame)
     if (apply_weigh(client->service, served, &weigh, &error))
         client_fail(client, &error);
     else
-        put_done(client);
+        put_done_answer(client);
 }
 
-static void take_label(struct client *client, const struct wire_frame *frame)
+static void take_label_command(struct client *client, const struct wire_frame *frame)
 {
     struct wire_text texts[WIRE_LABELS_MAX];
     struct wire_label label;
@@ -409,7 +408,7 @@ static void take_label(struct client *client, const struct wire_frame *frame)
         apply_label(client->service, served, client->session, &label, &error))
         client_fail(client, &error);
     else
-        put_done(client);
+        put_done_answer(client);
 }
 
 static void take_subscribe(struct client *client, const struct wire_frame *frame)
@@ -426,7 +425,7 @@ static void take_subscribe(struct client *client, const struct wire_frame *frame
     if (served && mask & WIRE_EVERYTHING)
         done_from(client, served);
     else
-        put_done(client);
+        put_done_answer(client);
 }
 
 static void take_ping(struct client *client, const struct wire_frame *frame)
@@ -465,14 +464,14 @@ static bool is_welcome(struct client *client, uint8_t kind)
 }
 
 /* False: not now. */
-static bool take_frame(struct client *client, const struct wire_frame *frame)
+static bool take_command_frame(struct client *client, const struct wire_frame *frame)
 {
     static void (*const commands[])(struct client *, const struct wire_frame *) = {
         [WIRE_HELLO] = take_hello,         [WIRE_USE] = take_use,
-        [WIRE_OPEN] = take_open,           [WIRE_ASK] = take_ask,
-        [WIRE_SUBSCRIBE] = take_subscribe, [WIRE_STATE] = take_state,
+        [WIRE_OPEN] = take_open_command,   [WIRE_ASK] = take_ask,
+        [WIRE_SUBSCRIBE] = take_subscribe, [WIRE_STATE] = take_state_command,
         [WIRE_PING] = take_ping,           [WIRE_WEIGH] = take_weigh,
-        [WIRE_CLOSE] = take_close,         [WIRE_LABEL] = take_label,
+        [WIRE_CLOSE] = take_close_command, [WIRE_LABEL] = take_label_command,
     };
     client->service->counters.frames += !client->frame.begun;
     if (!is_welcome(client, frame->kind))
@@ -486,7 +485,7 @@ static bool take_frame(struct client *client, const struct wire_frame *frame)
     if (frame->kind == WIRE_LINE)
         return lines_take_frame(client, frame);
     if (frame->kind == WIRE_BYE) {
-        put_done(client);
+        put_done_answer(client);
         client_bye(client);
     } else if (frame->kind < sizeof commands / sizeof *commands && commands[frame->kind]) {
         commands[frame->kind](client, frame);
@@ -514,7 +513,7 @@ size_t binary_take(struct client *client, const unsigned char *bytes, size_t cou
             client_error(client, WIRE_TOO_LARGE, 0, 0, "a frame that is empty or above 1 MiB");
             break;
         }
-        if (!take_frame(client, &frame))
+        if (!take_command_frame(client, &frame))
             return used;
         frame_end(client);
         used += size;

@@ -68,8 +68,8 @@ static void look_closer(struct service *service, struct apply_events *events,
 }
 
 /* What became of work->events[first..first+count). */
-static void take_results(struct service *service, const struct apply_events *events, size_t first,
-                         size_t count)
+static void collect_results(struct service *service, const struct apply_events *events,
+                            size_t first, size_t count)
 {
     struct service_work *work = service->work;
     struct served *served = events->served;
@@ -164,7 +164,7 @@ static size_t feed_chunk(struct service *service, struct apply_events *events, s
         size_t taken, step = count - done < served->step ? count - done : served->step;
         status = served_feed(served, work->events + done, step, work->now, work->taken + done,
                              &taken, NULL);
-        take_results(service, events, done, taken);
+        collect_results(service, events, done, taken);
         done += taken;
         if (taken > 0 && served->system) {
             size_t before = served->served_count;
@@ -181,7 +181,7 @@ static size_t feed_chunk(struct service *service, struct apply_events *events, s
 
 /* ------------------------------------------------------------------ a frame */
 
-static void put_results(struct service_work *work, uint8_t outcome, size_t count)
+static void put_event_results(struct service_work *work, uint8_t outcome, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         work->results[work->result_count++] = (struct wire_result){.outcome = outcome};
@@ -189,7 +189,7 @@ static void put_results(struct service_work *work, uint8_t outcome, size_t count
 
 void apply_not_taken(struct service *service, struct apply_events *events)
 {
-    put_results(service->work, WIRE_NOT_TAKEN, events->list.left);
+    put_event_results(service->work, WIRE_NOT_TAKEN, events->list.left);
     events->list.left = 0;
 }
 
@@ -221,7 +221,7 @@ static gordian_status pass_duplicates(struct service *service, struct apply_even
     size_t count = known < events->list.left ? (size_t)known : events->list.left;
     if (!skip_events(work, &events->list, count))
         return FAIL_WITH(service, WIRE_MALFORMED, error, "a malformed event");
-    put_results(work, WIRE_DUPLICATE, count);
+    put_event_results(work, WIRE_DUPLICATE, count);
     events->first += count;
     service->counters.duplicates += count;
     return GORDIAN_OK;
@@ -240,7 +240,7 @@ static void record_refused(struct service *service)
 }
 
 /* Would it end, or take something from, a process of another session, and may not? */
-static bool is_others(const struct apply_events *events, const gordian_event *event)
+static bool is_owned_by_other(const struct apply_events *events, const gordian_event *event)
 {
     return (event->op == GORDIAN_OP_EXIT || event->op == GORDIAN_OP_CANCEL ||
             event->op == GORDIAN_OP_RELEASE) &&
@@ -249,10 +249,10 @@ static bool is_others(const struct apply_events *events, const gordian_event *ev
 
 /* Events of a client that has nearly all the memory it may have, or may not do everything: one by
  * one. Why it was refused; 0: it was not. */
-static uint8_t refuse_event(struct service *service, const struct apply_events *events)
+static uint8_t refuse_client_event(struct service *service, const struct apply_events *events)
 {
     gordian_event *event = &service->work->events[0];
-    uint8_t reason = is_others(events, event)                         ? WIRE_OTHERS
+    uint8_t reason = is_owned_by_other(events, event)                 ? WIRE_OTHERS
                      : quota_permits(service, events->session, event) ? 0
                                                                       : WIRE_OVER_MEMORY;
     if (reason)
@@ -274,7 +274,7 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
         const unsigned char *start = events->list.at;
         size_t count = wire_next_events(&events->list, work->events, near ? 1 : CHUNK, work->wants,
                                         WANTS, bad);
-        uint8_t refused = near && count > 0 ? refuse_event(service, events) : 0;
+        uint8_t refused = near && count > 0 ? refuse_client_event(service, events) : 0;
         size_t taken = feed_chunk(service, events, count, !near || done % LOOK_EVERY == 0);
         done += taken;
         if (taken == count && refused) {
@@ -314,7 +314,7 @@ static gordian_status reserve_frame(struct service *service, const struct apply_
 }
 
 /* Nothing could be taken: better an error, which says so and when to come back, than a result. */
-static gordian_status not_now(struct service *service, gordian_error *error)
+static gordian_status refuse_for_now(struct service *service, gordian_error *error)
 {
     if (!quota_refused(service))
         return fail_memory(error);
@@ -327,11 +327,8 @@ gordian_status apply_events(struct service *service, struct apply_events *events
 {
     struct service_work *work = service->work;
     size_t bytes = (size_t)(events->list.end - events->list.at);
-    gordian_status status = reserve_frame(service, events, bytes, error);
-    if (status == GORDIAN_OK)
-        status = pass_duplicates(service, events, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(reserve_frame(service, events, bytes, error));
+    TRY(pass_duplicates(service, events, error));
     bool bad;
     size_t head = work->record.used, known = work->result_count;
     work->record.used += 12; /* the number of the first, how many they are */
@@ -350,7 +347,7 @@ gordian_status apply_events(struct service *service, struct apply_events *events
     if (bad)
         return FAIL_WITH(service, WIRE_MALFORMED, error, "event %zu of the frame is malformed",
                          work->result_count + 1);
-    return count == 0 && known == 0 && work->result_count > 0 ? not_now(service, error)
+    return count == 0 && known == 0 && work->result_count > 0 ? refuse_for_now(service, error)
                                                               : GORDIAN_OK;
 }
 

@@ -32,13 +32,13 @@
 /* ------------------------------------------------------------------ texts */
 
 /* An array on its own, ended by NUL. */
-static void text_begin(struct json *json, struct output *text)
+static void begin_incident_text(struct json *json, struct output *text)
 {
     text_clear(text);
     *json = (struct json){.out = text};
 }
 
-static const char *text_end(struct output *text)
+static const char *end_incident_text(struct output *text)
 {
     output_char(text, '\0');
     return text->failure ? NULL : text->buffer;
@@ -49,7 +49,7 @@ static const char *names_text_of(struct served *served, const uint32_t *members,
 {
     struct json json;
     char buffer[GORDIAN_NAME_MAX + 1];
-    text_begin(&json, text);
+    begin_incident_text(&json, text);
     json_open(&json, NULL, '[');
     for (size_t i = 0; i < count && i < NAMES_MAX; i++) {
         const char *name =
@@ -58,7 +58,7 @@ static const char *names_text_of(struct served *served, const uint32_t *members,
             json_text(&json, name);
     }
     json_shut(&json);
-    return text_end(text);
+    return end_incident_text(text);
 }
 
 static const char *witness_text(struct served *served, const gordian_witness *witness,
@@ -69,9 +69,9 @@ static const char *witness_text(struct served *served, const gordian_witness *wi
     struct json json;
     if (brief.count > 2 * NAMES_MAX)
         brief.count = 2 * NAMES_MAX;
-    text_begin(&json, text);
+    begin_incident_text(&json, text);
     json_witness(&json, NULL, &labels, &brief);
-    return text_end(text);
+    return end_incident_text(text);
 }
 
 static void add_labels(struct json *json, struct served *served, enum tags_of of, uint32_t id,
@@ -91,22 +91,22 @@ static void add_labels(struct json *json, struct served *served, enum tags_of of
 }
 
 /* Of everybody and everything in it, each once; NULL: there are none. */
-static const char *labels_text(struct served *served, const gordian_witness *witness,
-                               struct output *text)
+static const char *incident_labels_text(struct served *served, const gordian_witness *witness,
+                                        struct output *text)
 {
     uint32_t told[LABELS_MAX];
     size_t count = 0;
     struct json json;
     if (served->tags.limit == 0)
         return NULL;
-    text_begin(&json, text);
+    begin_incident_text(&json, text);
     json_open(&json, NULL, '[');
     for (size_t i = 0; i < witness->count && i < 2 * NAMES_MAX; i++) {
         add_labels(&json, served, TAGS_PROCESS, witness->edges[i].process, told, &count);
         add_labels(&json, served, TAGS_RESOURCE, witness->edges[i].resource, told, &count);
     }
     json_shut(&json);
-    return count ? text_end(text) : NULL;
+    return count ? end_incident_text(text) : NULL;
 }
 
 /* ------------------------------------------------------------------ places */
@@ -124,7 +124,7 @@ static void free_place(struct service *service, struct served *served, uint32_t 
 }
 
 /* NOBODY: no memory. */
-static uint32_t take_place(struct served *served)
+static uint32_t take_incident_place(struct served *served)
 {
     uint32_t place = served->incident_free;
     if (place != NOBODY) {
@@ -157,13 +157,14 @@ static void join_incident(struct served *served, uint32_t place, uint32_t proces
     served->processes[process].serial = served->incidents[place].serial;
 }
 
-static bool is_member(const struct served *served, uint32_t place, uint32_t process)
+static bool is_incident_member(const struct served *served, uint32_t place, uint32_t process)
 {
     return process != NOBODY && served_incident(served, process) == place;
 }
 
 /* Lists everybody who waits in the witness as a member, each once. False: no memory. */
-static bool list_members(struct served *served, uint32_t place, const gordian_witness *witness)
+static bool list_incident_members(struct served *served, uint32_t place,
+                                  const gordian_witness *witness)
 {
     struct open_incident *open = &served->incidents[place];
     open->members = memory_alloc(&served->memory, (witness->count + 1) * sizeof(uint32_t));
@@ -284,11 +285,11 @@ static void tell_begin(struct service *service, struct served *served,
         .witness = witness_text(served, witness, &work->text),
         .processes = names_text_of(served, few, count, &work->more),
     };
-    incident.labels = labels_text(served, witness, &work->labels);
+    incident.labels = incident_labels_text(served, witness, &work->labels);
     if (who != NOTIFY_MEMBERS && keep_replay(service)) {
         text_clear(&work->replay);
         incident_replay(service, served, few, count, &work->replay);
-        incident.replay = text_end(&work->replay);
+        incident.replay = end_incident_text(&work->replay);
     }
     if (who != NOTIFY_MEMBERS)
         keep_incident(service, &incident);
@@ -307,7 +308,7 @@ static bool fill_place(struct service *service, struct served *served, uint32_t 
         begin_cycle(service, served, place);
         return true;
     }
-    bool listed = list_members(served, place, witness);
+    bool listed = list_incident_members(served, place, witness);
     if (!listed)
         free_place(service, served, place);
     return listed;
@@ -327,7 +328,7 @@ void incident_begin(struct service *service, struct served *served, uint32_t req
     served->counters.incidents++;
     if (system_explain_some(served->system, requester, (size_t)2 * NAMES_MAX, &witness, NULL))
         return;
-    uint32_t place = take_place(served);
+    uint32_t place = take_incident_place(served);
     if (place == NOBODY)
         return;
     struct open_incident *open = &served->incidents[place];
@@ -419,7 +420,7 @@ static bool still_stands(const struct served *served, uint32_t place, const uint
 {
     const struct open_incident *open = &served->incidents[place];
     for (uint32_t i = 0; i < open->member_count; i++)
-        if (count > 0 && is_member(served, place, open->members[i]) &&
+        if (count > 0 && is_incident_member(served, place, open->members[i]) &&
             bsearch(&open->members[i], dead, count, sizeof *dead, compare_ids))
             return true;
     return false;
@@ -484,12 +485,12 @@ static void save_members(const struct served *served, uint32_t place, struct byt
     uint32_t at = open->requester, length = open->cycle ? cycle_length(served, at) : 0;
     uint32_t count = length;
     for (uint32_t i = 0; i < open->member_count; i++)
-        count += is_member(served, place, open->members[i]);
+        count += is_incident_member(served, place, open->members[i]);
     bytes_u64(bytes, count);
     for (uint32_t i = 0; i < length; i++, at = system_next_ahead(served->system, at))
         bytes_u64(bytes, at);
     for (uint32_t i = 0; i < open->member_count; i++)
-        if (is_member(served, place, open->members[i]))
+        if (is_incident_member(served, place, open->members[i]))
             bytes_u64(bytes, open->members[i]);
 }
 
@@ -525,7 +526,7 @@ static gordian_status load_members(struct served *served, uint32_t place, struct
 }
 
 /* Are its members the cycle of its requester, and does the engine know that? */
-static bool is_cycle(const struct served *served, const struct open_incident *open)
+static bool is_witness_cycle(const struct served *served, const struct open_incident *open)
 {
     uint32_t at = open->requester;
     if (open->member_count == 0 || system_closed_by(served->system, at) == NOBODY)
@@ -539,7 +540,8 @@ static bool is_cycle(const struct served *served, const struct open_incident *op
 }
 
 /* It need not be listed, then. */
-static void drop_members(struct service *service, struct served *served, struct open_incident *open)
+static void drop_incident_members(struct service *service, struct served *served,
+                                  struct open_incident *open)
 {
     for (uint32_t i = 0; i < open->member_count; i++)
         note_concerned(service, served, open, served->processes[open->members[i]].owner);
@@ -560,7 +562,7 @@ static gordian_status load_one(struct service *service, struct served *served, s
     uint64_t count = bytes_take_count(in);
     if (in->bad || next.id == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "a damaged snapshot: incidents");
-    uint32_t place = take_place(served);
+    uint32_t place = take_incident_place(served);
     if (place == NOBODY)
         return fail_memory(error);
     struct open_incident *open = &served->incidents[place];
@@ -570,8 +572,8 @@ static gordian_status load_one(struct service *service, struct served *served, s
     if (!open->members)
         return fail_memory(error);
     TRY(load_members(served, place, in, count, error));
-    if (is_cycle(served, open))
-        drop_members(service, served, open);
+    if (is_witness_cycle(served, open))
+        drop_incident_members(service, served, open);
     return GORDIAN_OK;
 }
 

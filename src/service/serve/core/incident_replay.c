@@ -20,7 +20,7 @@ struct nodes {
 
 #define SLOTS (sizeof((struct nodes *)0)->slots / sizeof(uint16_t))
 
-static size_t slot_of(const struct nodes *nodes, uint64_t node)
+static size_t slot_of_node(const struct nodes *nodes, uint64_t node)
 {
     size_t slot = (size_t)((node * 0x9e3779b97f4a7c15u) >> 32) % SLOTS;
     while (nodes->slots[slot] && nodes->list[nodes->slots[slot] - 1] != node)
@@ -30,12 +30,12 @@ static size_t slot_of(const struct nodes *nodes, uint64_t node)
 
 static bool has_node(const struct nodes *nodes, uint64_t node)
 {
-    return nodes->slots[slot_of(nodes, node)] != 0;
+    return nodes->slots[slot_of_node(nodes, node)] != 0;
 }
 
-static void add_node(struct nodes *nodes, uint64_t node)
+static void add_replay_node(struct nodes *nodes, uint64_t node)
 {
-    size_t slot = slot_of(nodes, node);
+    size_t slot = slot_of_node(nodes, node);
     if (nodes->slots[slot])
         return;
     if (nodes->count == NODES_MAX) {
@@ -57,7 +57,7 @@ static uint64_t resource_node(uint32_t resource)
 }
 
 /* Everything next to a node. */
-static void add_neighbours(struct served *served, struct nodes *nodes, uint64_t node)
+static void add_replay_neighbours(struct served *served, struct nodes *nodes, uint64_t node)
 {
     bool process = node % 2 == 0;
     uint32_t id = (uint32_t)(node / 2);
@@ -69,8 +69,8 @@ static void add_neighbours(struct served *served, struct nodes *nodes, uint64_t 
         if (served_edges(served, which, id, &edges, &count, NULL))
             return;
         for (size_t i = 0; i < count && !nodes->full; i++)
-            add_node(nodes,
-                     process ? resource_node(edges[i].resource) : process_node(edges[i].process));
+            add_replay_node(nodes, process ? resource_node(edges[i].resource)
+                                           : process_node(edges[i].process));
     }
 }
 
@@ -80,20 +80,20 @@ static void find_nodes(struct served *served, struct nodes *nodes, const uint32_
 {
     for (size_t i = 0; i < count; i++)
         if (members[i] != NOBODY)
-            add_node(nodes, process_node(members[i]));
+            add_replay_node(nodes, process_node(members[i]));
     size_t start = 0;
     for (int depth = 0; depth < 3 && !nodes->full; depth++) {
         size_t end = nodes->count;
         for (size_t i = start; i < end && !nodes->full; i++)
-            add_neighbours(served, nodes, nodes->list[i]);
+            add_replay_neighbours(served, nodes, nodes->list[i]);
         start = end;
     }
 }
 
 /* ------------------------------------------------------------------ the graph */
 
-static void write_edges(struct json *json, struct served *served, const struct nodes *nodes,
-                        uint32_t process)
+static void write_replay_edges(struct json *json, struct served *served, const struct nodes *nodes,
+                               uint32_t process)
 {
     for (int side = 0; side < 2; side++) {
         const gordian_edge *edges;
@@ -128,7 +128,7 @@ static void write_graph(struct json *json, struct service *service, struct serve
     json_open(json, "edges", '[');
     for (size_t i = 0; i < nodes->count; i++)
         if (nodes->list[i] % 2 == 0)
-            write_edges(json, served, nodes, (uint32_t)(nodes->list[i] / 2));
+            write_replay_edges(json, served, nodes, (uint32_t)(nodes->list[i] / 2));
     json_shut(json);
     json_key_bool(json, "truncated", nodes->full);
     json_shut(json);
@@ -160,8 +160,8 @@ static uint64_t find_start(const struct recent *recent, const struct nodes *node
     return start;
 }
 
-static void write_event(struct json *json, const struct served *served, const struct nodes *nodes,
-                        uint64_t at)
+static void write_replay_event(struct json *json, const struct served *served,
+                               const struct nodes *nodes, uint64_t at)
 {
     const struct recent *recent = &served->recent;
     const struct recent_item *event = recent_at(recent, at);
@@ -210,7 +210,7 @@ void incident_replay(struct service *service, struct served *served, const uint3
     json_open(&json, "events", '[');
     for (uint64_t i = find_start(recent, nodes); i < recent->written; i++)
         if (recent_at(recent, i)->kind == RECENT_EVENT && touches_nodes(recent, nodes, i))
-            write_event(&json, served, nodes, i);
+            write_replay_event(&json, served, nodes, i);
     json_shut(&json);
     json_shut(&json);
     memory_free(&service->memory, nodes);

@@ -63,21 +63,22 @@ static void end_lease(struct service *service, uint32_t slot)
     client_wake(client);
 }
 
-static bool is_over(const struct service *service, const struct session *session)
+static bool lease_is_over(const struct service *service, const struct session *session)
 {
     return session->in_use && !session->ending && session->deadline <= service->work->lease;
 }
 
 /* Does somebody wait to be heard who may be one of those that are not connected, and came in time?
  */
-static bool is_unheard(const struct service *service)
+static bool session_is_unheard(const struct service *service)
 {
     const struct service_options *options = &service->options;
     const struct service_work *work = service->work;
     uint64_t late = DOOR_MS; /* the latest of them */
     for (uint32_t i = 0; i < service->session_limit; i++) {
         const struct session *session = &service->sessions[i];
-        if (!session->client && is_over(service, session) && work->lease - session->deadline < late)
+        if (!session->client && lease_is_over(service, session) &&
+            work->lease - session->deadline < late)
             late = work->lease - session->deadline;
     }
     return late < DOOR_MS && options->unheard &&
@@ -96,11 +97,11 @@ static bool may_have_spoken(const struct service *service, const struct session 
 void lease_judge(struct service *service)
 {
     struct service_work *work = service->work;
-    bool unheard = is_unheard(service);
+    bool unheard = session_is_unheard(service);
     work->deadline = UINT64_MAX;
     for (uint32_t i = 0; i < service->session_limit; i++) {
         const struct session *session = &service->sessions[i];
-        if (is_over(service, session) && !may_have_spoken(service, session, unheard))
+        if (lease_is_over(service, session) && !may_have_spoken(service, session, unheard))
             end_lease(service, i);
         else if (session->in_use && !session->ending && session->deadline < work->deadline)
             work->deadline = session->deadline;

@@ -91,8 +91,8 @@ void line_reasons(struct json *json, const struct served *served)
 /* ------------------------------------------------------------------ state */
 
 /* {"q":1,...} of a process, {"p":1,...} of a resource. */
-static void write_side(struct json *json, const char *key, struct served *served,
-                       enum served_side side, uint32_t id)
+static void write_state_side(struct json *json, const char *key, struct served *served,
+                             enum served_side side, uint32_t id)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     const gordian_edge *edges;
@@ -156,8 +156,8 @@ static void write_awaited_by(struct json *json, struct served *served, uint32_t 
     json_shut(json);
 }
 
-static void write_process(struct json *json, struct client *client, struct served *served,
-                          uint32_t process)
+static void write_line_process(struct json *json, struct client *client, struct served *served,
+                               uint32_t process)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     const struct served_process *record = &served->processes[process];
@@ -168,8 +168,8 @@ static void write_process(struct json *json, struct client *client, struct serve
     service_process_json(json, client->service, served, process);
     if (record->since)
         json_key_u64(json, "waited_ms", served_waited(record, client->service->work->now));
-    write_side(json, "holds", served, SERVED_HELD, process);
-    write_side(json, "waits_for", served, SERVED_WANTED, process);
+    write_state_side(json, "holds", served, SERVED_HELD, process);
+    write_state_side(json, "waits_for", served, SERVED_WANTED, process);
     if (record->awaits)
         write_awaits(json, served, process);
     write_awaited_by(json, served, process);
@@ -183,8 +183,8 @@ static void write_resource(struct json *json, struct served *served, uint32_t re
     json_key_u64(json, "units", served_units(served, resource));
     json_key_u64(json, "free", served_free_units(served, resource));
     tags_json(json, &served->tags, TAGS_RESOURCE, resource);
-    write_side(json, "holders", served, SERVED_HOLDERS, resource);
-    write_side(json, "waiters", served, SERVED_WAITERS, resource);
+    write_state_side(json, "holders", served, SERVED_HOLDERS, resource);
+    write_state_side(json, "waiters", served, SERVED_WAITERS, resource);
 }
 
 static void write_system(struct json *json, const struct served *served)
@@ -235,7 +235,7 @@ void line_state(struct client *client, struct served *served, const gordian_word
     bool unkept = tell_unkept(&json, client);
     json_open(&json, "state", '{');
     if (process != NOBODY)
-        write_process(&json, client, served, process);
+        write_line_process(&json, client, served, process);
     if (resource != NOBODY)
         write_resource(&json, served, resource);
     if (!name) {

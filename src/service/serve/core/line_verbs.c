@@ -56,7 +56,7 @@ static const gordian_word *need_word(struct client *client, size_t index, const 
     return NULL;
 }
 
-static struct served *system_of(struct client *client)
+static struct served *system_of_words(struct client *client)
 {
     struct served *served = service_system(client->service, client->system);
     if (!served)
@@ -65,7 +65,7 @@ static struct served *system_of(struct client *client)
 }
 
 /* May this client change something now? */
-static bool may_change(struct client *client)
+static bool verb_may_change(struct client *client)
 {
     const char *why;
     if (!client_may_write(client)) {
@@ -80,7 +80,7 @@ static bool may_change(struct client *client)
 
 /* ------------------------------------------------------------------ hello */
 
-static int hex_digit(char c)
+static int session_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -92,7 +92,7 @@ static bool parse_session(const gordian_word *value, uint8_t id[WIRE_SESSION_SIZ
     if (value->length != 2 * WIRE_SESSION_SIZE)
         return false;
     for (size_t i = 0; i < WIRE_SESSION_SIZE; i++) {
-        int high = hex_digit(value->text[2 * i]), low = hex_digit(value->text[2 * i + 1]);
+        int high = session_digit(value->text[2 * i]), low = session_digit(value->text[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         id[i] = (uint8_t)(high * 16 + low);
@@ -144,7 +144,7 @@ static const char *set_hello(struct wire_hello *hello, const gordian_word *word)
     return NULL;
 }
 
-static void write_hello(struct client *client)
+static void write_hello_answer(struct client *client)
 {
     static const char *const levels[] = {"none", "batch", "full"};
     const struct service *service = client->service;
@@ -184,7 +184,7 @@ static void verb_hello(struct client *client)
     hello.flags &= WIRE_KEEP;
     if (!client_hello(client, &hello))
         return;
-    write_hello(client);
+    write_hello_answer(client);
     client_welcomed(client, start);
 }
 
@@ -197,7 +197,7 @@ static void verb_open(struct client *client)
     const gordian_word *kind = name ? need_word(client, 2, "expected detect or avoid") : NULL;
     gordian_error error = {0};
     uint32_t slot;
-    if (!kind || !may_change(client))
+    if (!kind || !verb_may_change(client))
         return;
     struct wire_open open = {.name = {name->text, name->length}, .options = {"", 0}};
     open.kind = word_is(kind, "detect") ? WIRE_DETECT : word_is(kind, "avoid") ? WIRE_AVOID : 0;
@@ -244,7 +244,7 @@ static void verb_close(struct client *client)
 {
     const gordian_word *name = need_word(client, 1, "expected the name of a system");
     gordian_error error = {0};
-    if (!name || !may_change(client))
+    if (!name || !verb_may_change(client))
         return;
     if (client_close_system(client, (struct wire_text){name->text, name->length}, &error))
         client_fail(client, &error);
@@ -257,9 +257,9 @@ static void verb_close(struct client *client)
 static void remove_named(struct client *client, uint8_t what, const char *verb)
 {
     const gordian_word *name = need_word(client, 1, "expected a name");
-    struct served *served = name ? system_of(client) : NULL;
+    struct served *served = name ? system_of_words(client) : NULL;
     gordian_error error = {0};
-    if (!served || !may_change(client))
+    if (!served || !verb_may_change(client))
         return;
     uint32_t id = what == WIRE_PROCESS ? served_find_process(served, name->text, name->length)
                                        : served_find_resource(served, name->text, name->length);
@@ -288,11 +288,11 @@ static void verb_label(struct client *client)
     const struct reader *reader = words_of(client);
     const gordian_word *what = need_word(client, 1, "expected process or resource");
     const gordian_word *name = what ? need_word(client, 2, "expected a name") : NULL;
-    struct served *served = name ? system_of(client) : NULL;
+    struct served *served = name ? system_of_words(client) : NULL;
     struct wire_text texts[WIRE_LABELS_MAX];
     struct wire_label label = {.texts = texts};
     gordian_error error = {0};
-    if (!served || !need_word(client, 3, "expected a label, KEY:VALUE") || !may_change(client))
+    if (!served || !need_word(client, 3, "expected a label, KEY:VALUE") || !verb_may_change(client))
         return;
     label.what = word_is(what, "process")    ? WIRE_PROCESS
                  : word_is(what, "resource") ? WIRE_RESOURCE
@@ -323,14 +323,14 @@ static void verb_label(struct client *client)
 static void verb_state(struct client *client)
 {
     const struct reader *reader = words_of(client);
-    struct served *served = system_of(client);
+    struct served *served = system_of_words(client);
     if (served)
         line_state(client, served, reader->word_count > 1 ? &reader->words[1] : NULL);
 }
 
 /* Q or Q=N into a want; false: the error was sent. */
-static bool take_want(struct client *client, const struct served *served, const gordian_word *word,
-                      gordian_want *want)
+static bool take_word_want(struct client *client, const struct served *served,
+                           const gordian_word *word, gordian_want *want)
 {
     gordian_word name, value;
     const char *why;
@@ -353,7 +353,7 @@ static void verb_what_if(struct client *client)
     struct service_work *work = client->service->work;
     const struct reader *reader = words_of(client);
     const gordian_word *name = need_word(client, 1, "expected a process");
-    struct served *served = name ? system_of(client) : NULL;
+    struct served *served = name ? system_of_words(client) : NULL;
     gordian_error error = {0};
     uint8_t outcome;
     if (!served || !need_word(client, 2, "expected a resource"))
@@ -365,7 +365,7 @@ static void verb_what_if(struct client *client)
         return;
     }
     for (size_t i = 2; i < reader->word_count; i++)
-        if (!take_want(client, served, &reader->words[i], &work->wants[event.want_count++]))
+        if (!take_word_want(client, served, &reader->words[i], &work->wants[event.want_count++]))
             return;
     if (event.want_count == 1) {
         event.resource = work->wants[0].resource;
@@ -445,7 +445,7 @@ static void answer_history(struct client *client, const struct incidents_filter 
 static void verb_history(struct client *client)
 {
     const struct reader *reader = words_of(client);
-    const struct served *served = system_of(client);
+    const struct served *served = system_of_words(client);
     struct incidents_filter filter = {.limit = HISTORY};
     char label[GORDIAN_NAME_MAX + 1];
     if (!served) { /* it may have gone since the question was asked */

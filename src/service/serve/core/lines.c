@@ -19,7 +19,7 @@
 
 /* ------------------------------------------------------------------ the reader */
 
-static ptrdiff_t read_line(void *context, char *buffer, size_t size)
+static ptrdiff_t read_client_line(void *context, char *buffer, size_t size)
 {
     struct line_source *line = context;
     size_t count = line->left < size ? line->left : size;
@@ -33,7 +33,7 @@ static ptrdiff_t read_line(void *context, char *buffer, size_t size)
 
 gordian_status lines_open(struct service *service, gordian_error *error)
 {
-    const gordian_source source = {read_line, &service->work->line};
+    const gordian_source source = {read_client_line, &service->work->line};
     return trace_open_text(&service->work->trace, &source, &service->memory, error);
 }
 
@@ -52,32 +52,32 @@ static void set_line(struct client *client, const char *text, size_t length, siz
 
 /* ------------------------------------------------------------------ names */
 
-static uint32_t find_process(const struct served *served, const gordian_word *name)
+static uint32_t find_line_process(const struct served *served, const gordian_word *name)
 {
     return served_find_process(served, name->text, name->length);
 }
 
-static uint32_t find_resource(const struct served *served, const gordian_word *name)
+static uint32_t find_line_resource(const struct served *served, const gordian_word *name)
 {
     return served_find_resource(served, name->text, name->length);
 }
 
-static struct wire_text text_of(const gordian_word *word)
+static struct wire_text word_text(const gordian_word *word)
 {
     return (struct wire_text){word->text, word->length};
 }
 
 /* The wants of a line into work->wants; false: too many. */
-static bool gather_wants(struct service_work *work, const struct served *served)
+static bool gather_line_wants(struct service_work *work, const struct served *served)
 {
     const gordian_trace *trace = &work->trace;
     if (trace->item_count >= UINT16_MAX)
         return false;
     bool await = trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_AWAIT;
     for (size_t i = 0; i < trace->item_count; i++)
-        work->wants[i] =
-            (gordian_want){await ? 1 : trace->items[i].units,
-                           (await ? find_process : find_resource)(served, &trace->items[i].name)};
+        work->wants[i] = (gordian_want){
+            await ? 1 : trace->items[i].units,
+            (await ? find_line_process : find_line_resource)(served, &trace->items[i].name)};
     return true;
 }
 
@@ -90,7 +90,7 @@ static gordian_status claims_of(struct service_work *work, const struct served *
     *count = 0;
     for (size_t i = 0; i < trace->item_count; i++) {
         const gordian_trace_item *item = &trace->items[i];
-        uint32_t resource = find_resource(served, &item->name);
+        uint32_t resource = find_line_resource(served, &item->name);
         char shown[TRACE_SHOWN_MAX];
         bool weight = word_is(&item->name, "priority") || word_is(&item->name, "cost");
         if (resource == NOBODY && weight)
@@ -107,21 +107,20 @@ static gordian_status claims_of(struct service_work *work, const struct served *
     return GORDIAN_OK;
 }
 
-static gordian_status declare_process(struct client *client, struct served *served,
-                                      gordian_error *error)
+static gordian_status line_declare_process(struct client *client, struct served *served,
+                                           gordian_error *error)
 {
     struct service_work *work = client->service->work;
     struct wire_declaration declaration = {.what = WIRE_PROCESS,
-                                           .name = text_of(&work->trace.name)};
+                                           .name = word_text(&work->trace.name)};
     struct trace_attributes attributes = {0};
     uint32_t id;
     gordian_status status = work->trace.avoidance
                                 ? claims_of(work, served, &declaration.claim_count, error)
                                 : trace_attributes(&work->trace, &attributes, error);
     declaration.claims = work->wants;
-    if (status == GORDIAN_OK)
-        status =
-            apply_declaration(client->service, served, client->session, &declaration, &id, error);
+    THEN(status,
+         apply_declaration(client->service, served, client->session, &declaration, &id, error));
     if (status != GORDIAN_OK || !(attributes.has_priority || attributes.has_cost))
         return status;
     struct wire_weigh weigh = {
@@ -133,12 +132,12 @@ static gordian_status declare_process(struct client *client, struct served *serv
     return apply_weigh(client->service, served, &weigh, error);
 }
 
-static gordian_status declare_resource(struct client *client, struct served *served,
-                                       gordian_error *error)
+static gordian_status line_declare_resource(struct client *client, struct served *served,
+                                            gordian_error *error)
 {
     const gordian_trace *trace = &client->service->work->trace;
     const struct wire_declaration declaration = {
-        .what = WIRE_RESOURCE, .name = text_of(&trace->name), .units = trace->units};
+        .what = WIRE_RESOURCE, .name = word_text(&trace->name), .units = trace->units};
     uint32_t id;
     return apply_declaration(client->service, served, client->session, &declaration, &id, error);
 }
@@ -153,8 +152,9 @@ struct answer {
     bool begun;
 };
 
-static void begin_answer(struct answer *answer, struct output *out, const struct served *served,
-                         gordian_op op, const struct served_result *result, const uint32_t *granted)
+static void begin_line_answer(struct answer *answer, struct output *out,
+                              const struct served *served, gordian_op op,
+                              const struct served_result *result, const uint32_t *granted)
 {
     json_begin(&answer->json, out);
     line_event_begin(&answer->json, served, op, answer->process, result, granted);
@@ -173,17 +173,17 @@ static void answer_stuck(struct apply_events *events, const gordian_event *event
     struct answer *answer = events->context;
     struct output *aside = &answer->client->service->work->stuck;
     text_clear(aside);
-    begin_answer(answer, aside, events->served, event->op, result, NULL);
+    begin_line_answer(answer, aside, events->served, event->op, result, NULL);
     line_stuck(&answer->json, events->served, event, result->outcome);
     events->victims = &answer->json;
 }
 
-static const gordian_word *unknown_resource(const struct service_work *work,
-                                            const struct served *served)
+static const gordian_word *refuse_unknown_resource(const struct service_work *work,
+                                                   const struct served *served)
 {
     const gordian_trace *trace = &work->trace;
     for (size_t i = 0; i < trace->item_count; i++)
-        if (find_resource(served, &trace->items[i].name) == NOBODY)
+        if (find_line_resource(served, &trace->items[i].name) == NOBODY)
             return &trace->items[i].name;
     return &trace->name;
 }
@@ -193,9 +193,9 @@ static const gordian_word *unknown_process(const struct service_work *work,
                                            const struct served *served)
 {
     const gordian_trace *trace = &work->trace;
-    if (find_process(served, &trace->name) != NOBODY)
+    if (find_line_process(served, &trace->name) != NOBODY)
         for (size_t i = 0; trace->op == GORDIAN_OP_AWAIT && i < trace->item_count; i++)
-            if (find_process(served, &trace->items[i].name) == NOBODY)
+            if (find_line_process(served, &trace->items[i].name) == NOBODY)
                 return &trace->items[i].name;
     return &trace->name;
 }
@@ -222,7 +222,7 @@ static const char *refusal_text(const struct service_work *work, const struct se
                  trace_show(unknown_process(work, served), shown));
     } else if (reason == GORDIAN_REFUSAL_UNKNOWN_RESOURCE) {
         snprintf(buffer, size, "resource '%s' was never declared",
-                 trace_show(unknown_resource(work, served), shown));
+                 trace_show(refuse_unknown_resource(work, served), shown));
     } else if (detect && reason == GORDIAN_REFUSAL_BAD_HAND_OVER && event->to == STRANGER) {
         snprintf(buffer, size, "process '%s' was never seen", trace_show(&work->trace.to, shown));
     } else if (detect) {
@@ -235,20 +235,20 @@ static const char *refusal_text(const struct service_work *work, const struct se
 }
 
 /* The line as an event; unknown names become NONE. */
-static gordian_status make_event(struct service_work *work, const struct served *served,
-                                 gordian_event *event, gordian_error *error)
+static gordian_status make_line_event(struct service_work *work, const struct served *served,
+                                      gordian_event *event, gordian_error *error)
 {
     const gordian_trace *trace = &work->trace;
-    if (!gather_wants(work, served))
+    if (!gather_line_wants(work, served))
         return trace_fail(trace, &trace->verb, error, "more than 65534 names in one line");
     *event = (gordian_event){
         .op = trace->op,
-        .process = find_process(served, &trace->name),
+        .process = find_line_process(served, &trace->name),
         .resource = NOBODY,
         .to = NOBODY,
     };
     if (trace->to.text) {
-        event->to = find_process(served, &trace->to);
+        event->to = find_line_process(served, &trace->to);
         if (event->to == NOBODY)
             event->to = STRANGER;
     }
@@ -266,10 +266,10 @@ static gordian_status make_event(struct service_work *work, const struct served 
     return GORDIAN_OK;
 }
 
-static gordian_status add_process(struct client *client, struct served *served, uint32_t session,
-                                  const gordian_word *name, uint32_t *id, gordian_error *error)
+static gordian_status line_process(struct client *client, struct served *served, uint32_t session,
+                                   const gordian_word *name, uint32_t *id, gordian_error *error)
 {
-    const struct wire_declaration declaration = {.what = WIRE_PROCESS, .name = text_of(name)};
+    const struct wire_declaration declaration = {.what = WIRE_PROCESS, .name = word_text(name)};
     return apply_declaration(client->service, served, session, &declaration, id, error);
 }
 
@@ -282,13 +282,13 @@ static gordian_status bring_awaited(struct client *client, struct served *served
     const gordian_trace *trace = &work->trace;
     for (size_t i = 0; i < trace->item_count; i++) {
         uint32_t *id = &work->wants[i].resource;
-        *id = find_process(served, &trace->items[i].name); /* it may be named twice */
+        *id = find_line_process(served, &trace->items[i].name); /* it may be named twice */
         if (*id != NOBODY)
             continue;
         const gordian_word *name = &trace->items[i].name;
         TRY(quota_check(client->service, client->session,
                         served_new_process_cost(served, name->length, 0), error));
-        TRY(add_process(client, served, NOBODY, name, id, error));
+        TRY(line_process(client, served, NOBODY, name, id, error));
     }
     return GORDIAN_OK;
 }
@@ -298,16 +298,13 @@ static gordian_status bring_into_being(struct client *client, struct served *ser
                                        gordian_event *event, bool *created, gordian_error *error)
 {
     const gordian_trace *trace = &client->service->work->trace;
-    gordian_status status =
-        event->op == GORDIAN_OP_AWAIT ? bring_awaited(client, served, error) : GORDIAN_OK;
-    if (status != GORDIAN_OK)
-        return status;
-    event->process = find_process(served, &trace->name); /* it may await itself */
+    TRY(event->op == GORDIAN_OP_AWAIT ? bring_awaited(client, served, error) : GORDIAN_OK);
+    event->process = find_line_process(served, &trace->name); /* it may await itself */
     *created = !trace->avoidance && event->process == NOBODY &&
                (event->op == GORDIAN_OP_REQUEST || event->op == GORDIAN_OP_HOLD ||
                 event->op == GORDIAN_OP_WAIT || event->op == GORDIAN_OP_AWAIT);
     return *created
-               ? add_process(client, served, client->session, &trace->name, &event->process, error)
+               ? line_process(client, served, client->session, &trace->name, &event->process, error)
                : GORDIAN_OK;
 }
 
@@ -318,7 +315,7 @@ static void end_answer(struct answer *answer, struct served *served, const gordi
     struct served_result told = {result->outcome, result->reason, result->served};
     char message[400];
     if (!answer->begun)
-        begin_answer(answer, &answer->client->out, served, event->op, &told, work->served);
+        begin_line_answer(answer, &answer->client->out, served, event->op, &told, work->served);
     if (result->outcome < WIRE_NOT_TAKEN)
         line_reasons(&answer->json, served);
     if (result->outcome == GORDIAN_OUTCOME_REFUSED) /* GORDIAN_VERDICT_REFUSED is the same number */
@@ -335,8 +332,8 @@ static void end_answer(struct answer *answer, struct served *served, const gordi
     }
 }
 
-static gordian_status take_event(struct client *client, struct served *served, uint64_t number,
-                                 gordian_error *error)
+static gordian_status take_line_event(struct client *client, struct served *served, uint64_t number,
+                                      gordian_error *error)
 {
     struct service *service = client->service;
     struct service_work *work = service->work;
@@ -351,7 +348,7 @@ static gordian_status take_event(struct client *client, struct served *served, u
                                   .stuck = answer_stuck,
                                   .context = &answer};
     memcpy(answer.process, trace->name.text, trace->name.length);
-    gordian_status status = make_event(work, served, &event, error);
+    gordian_status status = make_line_event(work, served, &event, error);
     bool known = number && number <= service->sessions[client->session].last;
     if (status == GORDIAN_OK && !known)
         status = bring_into_being(client, served, &event, &created, error);
@@ -406,17 +403,17 @@ static gordian_status take_trace(struct client *client, uint64_t number, gordian
     switch (work->trace.kind) {
     case GORDIAN_LINE_EVENT:
         client_spend(client, 1);
-        return take_event(client, served, number, error);
+        return take_line_event(client, served, number, error);
     case GORDIAN_LINE_RESOURCE:
-        return declare_resource(client, served, error);
+        return line_declare_resource(client, served, error);
     case GORDIAN_LINE_PROCESS:
-        return declare_process(client, served, error);
+        return line_declare_process(client, served, error);
     }
     return GORDIAN_OK;
 }
 
 /* "@N ": the number of the event on this line. Returns how many bytes that is. */
-static size_t take_number(const char *text, size_t length, uint64_t *number)
+static size_t take_event_number(const char *text, size_t length, uint64_t *number)
 {
     size_t end = 1;
     const char *why;
@@ -429,8 +426,8 @@ static size_t take_number(const char *text, size_t length, uint64_t *number)
 }
 
 /* A line whose first `blank` bytes are its number. */
-static gordian_status take_words(struct client *client, const char *text, size_t length,
-                                 size_t blank, uint64_t number, gordian_error *error)
+static gordian_status take_line_words(struct client *client, const char *text, size_t length,
+                                      size_t blank, uint64_t number, gordian_error *error)
 {
     struct service *service = client->service;
     size_t at, end;
@@ -457,18 +454,18 @@ static gordian_status take_words(struct client *client, const char *text, size_t
     return status;
 }
 
-static gordian_status take_line(struct client *client, const char *text, size_t length,
-                                gordian_error *error)
+static gordian_status take_client_line(struct client *client, const char *text, size_t length,
+                                       gordian_error *error)
 {
     uint64_t number = 0;
     size_t blank = 0;
     if (length > 0 && text[0] == '@') {
-        blank = take_number(text, length, &number);
+        blank = take_event_number(text, length, &number);
         if (blank == 0 || number == 0)
             return fail_at(error, GORDIAN_STATUS_INPUT, client->lines, 2,
                            "expected the number of an event after '@', from 1 on");
     }
-    return take_words(client, text, length, blank, number, error);
+    return take_line_words(client, text, length, blank, number, error);
 }
 
 /* What was written behind client->answer_at becomes the JSON of an ANSWER. */
@@ -523,7 +520,7 @@ bool lines_take_frame(struct client *client, const struct wire_frame *frame)
     client->erred = false;
     client->lines++;
     gordian_status status =
-        take_words(client, line.text.text, line.text.length, 0, line.number, &error);
+        take_line_words(client, line.text.text, line.text.length, 0, line.number, &error);
     if (take_again(client))
         return false;
     if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
@@ -555,7 +552,8 @@ size_t lines_take(struct client *client, const unsigned char *bytes, size_t coun
             return used;
         }
         gordian_error error = {0};
-        gordian_status status = take_line(client, line, (size_t)(newline - line) + 1, &error);
+        gordian_status status =
+            take_client_line(client, line, (size_t)(newline - line) + 1, &error);
         if (take_again(client))
             return used;
         client->service->counters.lines++;

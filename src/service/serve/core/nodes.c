@@ -46,7 +46,7 @@ bool node_edge(gordian_edge *told, const struct served *served, const gordian_ed
 
 /* ------------------------------------------------------------------ writing */
 
-static void write_members(struct json *json, const struct process_node *node)
+static void write_node_members(struct json *json, const struct process_node *node)
 {
     if (node->since)
         json_key_u64(json, "since_ms", node->since);
@@ -66,7 +66,7 @@ void process_node_json(struct json *json, const struct process_node *node)
     json_key_text(json, "name", node->name);
     json_key_bool(json, "waiting", node->since != 0);
     json_key_bool(json, "deadlocked", node->deadlocked);
-    write_members(json, node);
+    write_node_members(json, node);
     json_shut(json);
 }
 
@@ -89,7 +89,7 @@ void service_process_json(struct json *json, const struct service *service,
 {
     struct process_node node;
     node_of_process(&node, service, served, process, false);
-    write_members(json, &node);
+    write_node_members(json, &node);
 }
 
 void service_process_node(struct json *json, const struct service *service,

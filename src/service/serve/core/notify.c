@@ -69,7 +69,7 @@ void client_wake(struct client *client)
 
 /* ------------------------------------------------------------------ errors */
 
-static bool is_fatal(unsigned code)
+static bool is_fatal_code(unsigned code)
 {
     switch (code) {
     case WIRE_MALFORMED:
@@ -106,7 +106,7 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
 {
     if (code == WIRE_NOT_KEPT && client->service->standing_by[0])
         code = WIRE_NOT_LEADER;
-    bool fatal = is_fatal(code) || client->closing;
+    bool fatal = is_fatal_code(code) || client->closing;
     size_t start = client->out.used;
     client->service->counters.errors++;
     client->erred = true;
@@ -159,8 +159,8 @@ void client_fail(struct client *client, const gordian_error *error)
 
 /* ------------------------------------------------------------------ grants */
 
-static struct client *owner_of(const struct service *service, const struct served *served,
-                               uint32_t process)
+static struct client *owner_session(const struct service *service, const struct served *served,
+                                    uint32_t process)
 {
     uint32_t owner = served->processes[process].owner;
     struct client *client = owner == NOBODY ? NULL : service->sessions[owner].client;
@@ -227,7 +227,7 @@ void notify_granted(struct service *service, struct served *served, const uint32
     if (service->replaying)
         return;
     for (size_t i = 0; i < count; i++) {
-        struct client *client = owner_of(service, served, processes[i]);
+        struct client *client = owner_session(service, served, processes[i]);
         if (client && client != except && client->subscriptions & WIRE_MY_GRANTS &&
             may_tell(client))
             tell_granted(client, served, processes[i]);
@@ -237,7 +237,7 @@ void notify_granted(struct service *service, struct served *served, const uint32
 /* ------------------------------------------------------------------ incidents, events */
 
 /* JSON, in the client's form. */
-static void tell_text(struct client *client, uint8_t kind, const struct output *text)
+static void send_notice_text(struct client *client, uint8_t kind, const struct output *text)
 {
     frame_swap_output(client);
     if (client->form == CLIENT_BINARY) {
@@ -312,7 +312,7 @@ void notify_incident(struct service *service, struct served *served,
             json_end(&json);
         }
         if (!text->failure && may_tell(client))
-            tell_text(client, WIRE_INCIDENT, text);
+            send_notice_text(client, WIRE_INCIDENT, text);
     }
     for (struct service_watcher *w = service->watchers; w && who & NOTIFY_OTHERS; w = w->next)
         if (w->incident)
@@ -330,7 +330,8 @@ bool notify_wanted(const struct service *service, const struct served *served)
 }
 
 /* What it is about: resources and units, or of an await processes and how many of them. */
-static void write_wants(struct json *json, const struct served *served, const gordian_event *event)
+static void write_notice_wants(struct json *json, const struct served *served,
+                               const gordian_event *event)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     gordian_want one;
@@ -358,9 +359,9 @@ static void write_wants(struct json *json, const struct served *served, const go
         json_key_text(json, "to", served_process_label(served, event->to, buffer));
 }
 
-static void write_event(struct served *served, const gordian_event *event, uint64_t seq,
-                        const struct served_result *result, const uint32_t *granted,
-                        struct output *text)
+static void write_event_notice(struct served *served, const gordian_event *event, uint64_t seq,
+                               const struct served_result *result, const uint32_t *granted,
+                               struct output *text)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     struct json json;
@@ -372,7 +373,7 @@ static void write_event(struct served *served, const gordian_event *event, uint6
     json_key_u64(&json, "seq", seq);
     json_key_text(&json, "op", gordian_op_text(event->op));
     json_key_text(&json, "process", name ? name : "");
-    write_wants(&json, served, event);
+    write_notice_wants(&json, served, event);
     json_key_text(&json, "result", served_outcome_text(served, result->outcome));
     if (result->served)
         served_processes_json(&json, "granted_to", served, granted, result->served);
@@ -390,8 +391,8 @@ void notify_event(struct service *service, struct served *served, const gordian_
             !(client->subscriptions & WIRE_EVERYTHING))
             continue;
         if (text->used == 0)
-            write_event(served, event, seq, result, granted, text);
+            write_event_notice(served, event, seq, result, granted, text);
         if (!text->failure && may_tell(client))
-            tell_text(client, WIRE_EVENT, text);
+            send_notice_text(client, WIRE_EVENT, text);
     }
 }

@@ -16,15 +16,15 @@ struct past {
     uint64_t last;           /* record; 0: none */
 };
 
-static gordian_status take_section(void *context, const char *name, const void *bytes,
-                                   size_t length, gordian_error *error)
+static gordian_status replay_section(void *context, const char *name, const void *bytes,
+                                     size_t length, gordian_error *error)
 {
     struct past *past = context;
     return service_load_section(past->service, name, bytes, length, error);
 }
 
-static gordian_status take_record(void *context, uint64_t number, uint64_t at, const void *bytes,
-                                  size_t length, gordian_error *error)
+static gordian_status replay_record(void *context, uint64_t number, uint64_t at, const void *bytes,
+                                    size_t length, gordian_error *error)
 {
     struct past *past = context;
     if (past->stop && atomic_load_explicit(past->stop, memory_order_relaxed))
@@ -33,16 +33,7 @@ static gordian_status take_record(void *context, uint64_t number, uint64_t at, c
     return service_replay(past->service, number, at, bytes, length, error);
 }
 
-static const struct store_loader loader = {take_section, take_record};
-
-static const char *copy_text(struct past *past, int index, const char *text)
-{
-    size_t size = text ? strlen(text) + 1 : 0;
-    past->texts[index] = text ? memory_alloc(&past->memory, size) : NULL;
-    if (past->texts[index])
-        memcpy(past->texts[index], text, size);
-    return past->texts[index];
-}
+static const struct store_loader loader = {replay_section, replay_record};
 
 gordian_status past_open(struct past **out, const struct store_options *source,
                          const atomic_bool *stop, gordian_error *error)
@@ -55,9 +46,9 @@ gordian_status past_open(struct past **out, const struct store_options *source,
     past->memory = memory;
     past->stop = stop;
     store_options_init(&past->source);
-    past->source.folder = copy_text(past, 0, source->folder);
-    past->source.postgres = copy_text(past, 1, source->postgres);
-    past->source.schema = copy_text(past, 2, source->schema);
+    past->source.folder = past->texts[0] = memory_copy_text(&memory, source->folder);
+    past->source.postgres = past->texts[1] = memory_copy_text(&memory, source->postgres);
+    past->source.schema = past->texts[2] = memory_copy_text(&memory, source->schema);
     if ((source->folder && !past->texts[0]) || (source->postgres && !past->texts[1]) ||
         (source->schema && !past->texts[2])) {
         past_close(past);

@@ -35,7 +35,7 @@ struct meter {
     bool refused;   /* something, because of the limit; until service_begin */
 };
 
-static bool has_room(struct meter *meter, size_t more)
+static bool quota_has_room(struct meter *meter, size_t more)
 {
     for (; meter; meter = meter->parent)
         if (meter->limit && (more > meter->limit || meter->used > meter->limit - more)) {
@@ -60,7 +60,7 @@ static void *metered_resize(void *context, void *pointer, size_t size)
         meter_count(meter, before, 0);
         return NULL;
     }
-    if (size > before && !has_room(meter, size - before))
+    if (size > before && !quota_has_room(meter, size - before))
         return NULL;
     void *grown = realloc(pointer, size);
     if (grown)
@@ -127,14 +127,14 @@ static bool is_owner(const struct service *service, const struct served_owner *o
 }
 
 /* The session, if it is still the one that did it. */
-static uint32_t owner_of(const struct service *service, const struct served_owner *owner)
+static uint32_t owner_account(const struct service *service, const struct served_owner *owner)
 {
     uint32_t session = owner->session;
     bool there = session < service->session_limit && service->sessions[session].in_use;
     return there && is_owner(service, owner, session) ? session : NOBODY;
 }
 
-static void give_back(struct service *service, uint32_t session, uint64_t bytes)
+static void return_shares(struct service *service, uint32_t session, uint64_t bytes)
 {
     uint64_t *account = &service->accounts[session];
     *account -= bytes < *account ? bytes : *account;
@@ -189,17 +189,18 @@ void quota_own(struct service *service, uint32_t session, const struct served *s
 void quota_disown(struct service *service, uint32_t session, const struct served *served,
                   uint32_t process)
 {
-    give_back(service, session, served_process_cost(served, process));
+    return_shares(service, session, served_process_cost(served, process));
 }
 
 uint32_t quota_opener(const struct service *service, const struct served *served)
 {
-    return owner_of(service, &served->opener);
+    return owner_account(service, &served->opener);
 }
 
 uint32_t quota_adder(const struct service *service, const struct served *served, uint32_t resource)
 {
-    return resource < served->adder_room ? owner_of(service, &served->adders[resource]) : NOBODY;
+    return resource < served->adder_room ? owner_account(service, &served->adders[resource])
+                                         : NOBODY;
 }
 
 void quota_opened(struct service *service, uint32_t session, struct served *served)
@@ -230,25 +231,25 @@ void quota_removed(struct service *service, struct served *served, uint32_t reso
 {
     if (resource >= served->adder_room)
         return;
-    uint32_t session = owner_of(service, &served->adders[resource]);
+    uint32_t session = owner_account(service, &served->adders[resource]);
     served->adders[resource].session = NOBODY;
     if (session == NOBODY)
         return;
     service->sessions[session].resources--;
     holder_count(service, session, -1, 0);
-    give_back(service, session,
-              served_resource_cost(served, name_length) +
-                  tags_cost(&served->tags, TAGS_RESOURCE, resource));
+    return_shares(service, session,
+                  served_resource_cost(served, name_length) +
+                      tags_cost(&served->tags, TAGS_RESOURCE, resource));
 }
 
 void quota_closed(struct service *service, struct served *served)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
-    uint32_t opener = owner_of(service, &served->opener);
+    uint32_t opener = owner_account(service, &served->opener);
     if (opener != NOBODY) {
         service->sessions[opener].systems--;
         holder_count(service, opener, 0, -1);
-        give_back(service, opener, served_system_cost());
+        return_shares(service, opener, served_system_cost());
     }
     for (uint32_t q = 0; q < served->adder_room; q++) {
         const char *name = served_resource_name(served, q, buffer);
@@ -322,7 +323,7 @@ void quota_enter(struct service *service, struct served *served)
     uint64_t limit = service->options.limits.session_memory, others = 0;
     if (limit == 0 || service->replaying || !is_dense(served))
         return;
-    uint32_t opener = owner_of(service, &served->opener);
+    uint32_t opener = owner_account(service, &served->opener);
     if (opener != NOBODY)
         others = service->accounts[opener] + dense_bytes(service, opener, served);
     served->meter->limit = others < limit ? limit - others : 1;

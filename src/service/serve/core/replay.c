@@ -28,7 +28,7 @@ static gordian_status record_damaged(const struct record *record, gordian_error 
                 (unsigned long long)record->number);
 }
 
-static bool is_session(const struct service *service, uint32_t slot)
+static bool is_session_slot(const struct service *service, uint32_t slot)
 {
     return slot < service->session_limit && service->sessions[slot].in_use;
 }
@@ -120,7 +120,7 @@ static gordian_status replay_open(struct service *service, const struct record *
                                   gordian_error *error)
 {
     struct wire_open open;
-    bool known = record->session == NOBODY || is_session(service, record->session);
+    bool known = record->session == NOBODY || is_session_slot(service, record->session);
     if (!known || !wire_get_open(&record->frame, &open))
         return record_damaged(record, error);
     TRY(service_put_system(service, record->slot, &open, error));
@@ -138,14 +138,14 @@ static gordian_status replay_record(struct service *service, const struct record
     case RECORD_SESSION:
         return replay_session(service, record, error);
     case RECORD_END:
-        if (!is_session(service, record->slot))
+        if (!is_session_slot(service, record->slot))
             return record_damaged(record, error);
         session_forget(service, record->slot);
         return GORDIAN_OK;
     default:
         break;
     }
-    if (!served || (record->session != NOBODY && !is_session(service, record->session)))
+    if (!served || (record->session != NOBODY && !is_session_slot(service, record->session)))
         return record_damaged(record, error);
     switch (record->kind) {
     case RECORD_CLOSE:
@@ -250,10 +250,10 @@ static void save_head(const struct service *service, const struct served *served
     bytes_free(&head);
 }
 
-static gordian_status put_section(struct bytes *bytes, const char *name,
-                                  gordian_status (*put)(void *, const char *, const void *, size_t,
-                                                        gordian_error *),
-                                  void *context, gordian_error *error)
+static gordian_status put_state_section(struct bytes *bytes, const char *name,
+                                        gordian_status (*put)(void *, const char *, const void *,
+                                                              size_t, gordian_error *),
+                                        void *context, gordian_error *error)
 {
     if (bytes->failed)
         return fail_memory(error);
@@ -269,7 +269,7 @@ gordian_status service_save(struct service *service,
     struct bytes bytes;
     bytes_init(&bytes, &service->memory);
     save_service(service, &bytes);
-    gordian_status status = put_section(&bytes, SERVICE_SECTION, put, context, error);
+    gordian_status status = put_state_section(&bytes, SERVICE_SECTION, put, context, error);
     for (uint32_t i = 0; i < service->system_limit && status == GORDIAN_OK; i++) {
         char name[32];
         if (!service->systems[i])
@@ -278,8 +278,7 @@ gordian_status service_save(struct service *service,
         bytes.used = 0;
         save_head(service, service->systems[i], &bytes);
         status = image_save(service->systems[i], &bytes, error);
-        if (status == GORDIAN_OK)
-            status = put_section(&bytes, name, put, context, error);
+        THEN(status, put_state_section(&bytes, name, put, context, error));
     }
     bytes_free(&bytes);
     return status;
@@ -368,7 +367,7 @@ static gordian_status own_processes(struct service *service, struct served *serv
         uint32_t owner = record->owner;
         if (owner == NOBODY)
             continue;
-        if (!is_session(service, owner) || !served_process_name(served, p, buffer))
+        if (!is_session_slot(service, owner) || !served_process_name(served, p, buffer))
             return bad_snapshot(error);
         if (!session_reserve(service, owner))
             return fail_memory(error);
@@ -381,7 +380,7 @@ static gordian_status own_processes(struct service *service, struct served *serv
 static bool take_owner(const struct service *service, struct bytes_in *in, uint32_t *session)
 {
     *session = (uint32_t)bytes_take_upto(in, UINT32_MAX) - 1;
-    return !in->bad && (*session == NOBODY || is_session(service, *session));
+    return !in->bad && (*session == NOBODY || is_session_slot(service, *session));
 }
 
 /* So that quotas are used up as they were. */
@@ -462,14 +461,10 @@ static gordian_status load_system(struct service *service, const uint8_t *bytes,
     served->meter = meter;
     service_add_system(service, slot, served);
     status = served_restored(served, error);
-    if (status == GORDIAN_OK)
-        status = own_processes(service, served, error);
-    if (status == GORDIAN_OK)
-        status = incidents_load(service, served, &first, error);
-    if (status == GORDIAN_OK)
-        status = load_owners(service, served, &first, error);
-    if (status == GORDIAN_OK)
-        status = load_labels(service, served, &first, error);
+    THEN(status, own_processes(service, served, error));
+    THEN(status, incidents_load(service, served, &first, error));
+    THEN(status, load_owners(service, served, &first, error));
+    THEN(status, load_labels(service, served, &first, error));
     if (status == GORDIAN_OK && (first.bad || bytes_left(&first) > 0))
         status = bad_snapshot(error);
     return status;

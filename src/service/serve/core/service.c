@@ -35,23 +35,16 @@ void service_options_init(struct service_options *options)
 
 /* ------------------------------------------------------------------ time */
 
-static uint64_t real_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 uint64_t service_now(const struct service *service)
 {
     const struct service_options *options = &service->options;
-    return options->clock ? options->clock(options->clock_context) : real_clock();
+    return options->clock ? options->clock(options->clock_context) : wall_ms();
 }
 
 uint64_t service_steady(const struct service *service)
 {
     const struct service_options *options = &service->options;
-    return options->steady ? options->steady(options->clock_context) : clock_ns() / 1000000;
+    return options->steady ? options->steady(options->clock_context) : clock_ms();
 }
 
 void service_begin(struct service *service)
@@ -161,8 +154,7 @@ gordian_status service_new(struct service **out, const struct service_options *o
     if (!service)
         return fail_memory(error);
     gordian_status status = open_work(service, error);
-    if (status == GORDIAN_OK)
-        status = open_default(service, error);
+    THEN(status, open_default(service, error));
     if (status != GORDIAN_OK) {
         service_free(service);
         return status;

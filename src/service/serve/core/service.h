@@ -19,6 +19,7 @@
 #ifndef GORDIAN_SERVICE_SERVE_CORE_SERVICE_H
 #define GORDIAN_SERVICE_SERVE_CORE_SERVICE_H
 
+#include "foundation/base/hash.h"
 #include "foundation/base/io/output.h"
 #include "service/serve/core/metrics.h"
 #include "service/serve/core/session.h"
@@ -241,9 +242,8 @@ struct service {
     uint32_t session_limit, session_room, session_count, free_session;
     uint64_t *accounts; /* by slot: see quota.c */
     uint32_t account_room, serials;
-    uint32_t *session_hash; /* by id: the first slot */
-    uint32_t session_hash_size;
-    struct holder *holders; /* of tokens that were shown; they stay */
+    struct hash session_ids; /* of the sessions' slots */
+    struct holder *holders;  /* of tokens that were shown; they stay */
     uint32_t holder_count, holder_room;
     struct client *clients; /* a list */
     uint32_t client_count;

@@ -12,55 +12,38 @@
 
 /* ------------------------------------------------------------------ the table */
 
-static uint32_t hash_of(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE])
+/* Ids are random. */
+static uint64_t session_id_hash(const void *context, uint32_t slot)
 {
-    return wire_load32(id) & (service->session_hash_size - 1); /* ids are random */
+    const struct service *service = context;
+    return wire_load64(service->sessions[slot].id);
+}
+
+static void hash_sessions(const void *context, struct hash *table)
+{
+    const struct service *service = context;
+    for (uint32_t i = 0; i < service->session_limit; i++)
+        if (service->sessions[i].in_use)
+            hash_put(table, session_id_hash(service, i), i);
+}
+
+/* Its slot, and its place in the hash table; NOBODY: there is none. */
+static uint32_t session_find_place(const struct service *service,
+                                   const uint8_t id[WIRE_SESSION_SIZE], uint32_t *place)
+{
+    struct hash_probe probe = hash_probe(&service->session_ids, wire_load64(id));
+    while (hash_meet(&service->session_ids, &probe)) {
+        *place = probe.slot;
+        if (memcmp(service->sessions[probe.number].id, id, WIRE_SESSION_SIZE) == 0)
+            return probe.number;
+    }
+    return NOBODY;
 }
 
 static uint32_t session_find(const struct service *service, const uint8_t id[WIRE_SESSION_SIZE])
 {
-    if (service->session_hash_size == 0)
-        return NOBODY;
-    uint32_t slot = service->session_hash[hash_of(service, id)];
-    while (slot != NOBODY && memcmp(service->sessions[slot].id, id, WIRE_SESSION_SIZE) != 0)
-        slot = service->sessions[slot].next;
-    return slot;
-}
-
-static void hash_add(struct service *service, uint32_t slot)
-{
-    uint32_t *first = &service->session_hash[hash_of(service, service->sessions[slot].id)];
-    service->sessions[slot].next = *first;
-    *first = slot;
-}
-
-static void hash_remove(struct service *service, uint32_t slot)
-{
-    uint32_t *link = &service->session_hash[hash_of(service, service->sessions[slot].id)];
-    while (*link != slot)
-        link = &service->sessions[*link].next;
-    *link = service->sessions[slot].next;
-}
-
-static bool hash_reserve(struct service *service, uint32_t sessions)
-{
-    uint32_t size = service->session_hash_size ? service->session_hash_size : 64;
-    while (size < sessions)
-        size *= 2;
-    if (size == service->session_hash_size)
-        return true;
-    uint32_t *hash = memory_alloc(&service->memory, size * sizeof *hash);
-    if (!hash)
-        return false;
-    for (uint32_t i = 0; i < size; i++)
-        hash[i] = NOBODY;
-    memory_free(&service->memory, service->session_hash);
-    service->session_hash = hash;
-    service->session_hash_size = size;
-    for (uint32_t i = 0; i < service->session_limit; i++)
-        if (service->sessions[i].in_use)
-            hash_add(service, i);
-    return true;
+    uint32_t place;
+    return session_find_place(service, id, &place);
 }
 
 /* Makes slots up to this one exist; those in between are free. */
@@ -70,7 +53,8 @@ static bool reserve_slot(struct service *service, uint32_t slot)
                        sizeof *service->sessions) ||
         !memory_grow32(&service->memory, &service->accounts, &service->account_room, slot + 1,
                        sizeof *service->accounts) ||
-        !hash_reserve(service, slot + 1))
+        !hash_reserve(&service->session_ids, &service->memory, slot + 1, slot + 1, hash_sessions,
+                      service))
         return false;
     uint32_t first = service->session_limit;
     for (uint32_t i = slot + 1; i-- > first;) { /* the lowest comes first, and is taken first */
@@ -81,7 +65,7 @@ static bool reserve_slot(struct service *service, uint32_t slot)
     return true;
 }
 
-static void take_slot(struct service *service, uint32_t slot)
+static void take_session_slot(struct service *service, uint32_t slot)
 {
     uint32_t *link = &service->free_session;
     while (*link != slot)
@@ -126,7 +110,7 @@ void sessions_free(struct service *service)
         memory_free(&service->memory, service->sessions[i].shares);
     memory_free(&service->memory, service->sessions);
     memory_free(&service->memory, service->accounts);
-    memory_free(&service->memory, service->session_hash);
+    hash_free(&service->session_ids, &service->memory);
 }
 
 /* ------------------------------------------------------------------ hello */
@@ -140,10 +124,10 @@ gordian_status session_put(struct service *service, uint32_t slot, const struct 
         return fail_memory(error);
     struct session *session = &service->sessions[slot];
     if (!session->in_use) {
-        take_slot(service, slot);
+        take_session_slot(service, slot);
         memcpy(session->id, hello->session, sizeof session->id);
         session->opened = service->work->now;
-        hash_add(service, slot);
+        hash_put(&service->session_ids, session_id_hash(service, slot), slot);
     }
     holder_take(service, slot, holder_find(service, hello->token.text, hello->token.length));
     session->lease_ms = hello->lease_ms;
@@ -324,13 +308,15 @@ static void keep_all(struct service *service, struct served *served, uint32_t he
 void session_forget(struct service *service, uint32_t slot)
 {
     struct session *session = &service->sessions[slot];
+    uint32_t place;
     while (session->share_count > 0) {
         struct session_share share = session->shares[0];
         keep_all(service, service->systems[share.system], share.head);
     }
     holder_take(service, slot, NOBODY);
     service->work->ending -= session->ending;
-    hash_remove(service, slot);
+    session_find_place(service, session->id, &place);
+    hash_remove(&service->session_ids, place, session_id_hash, service);
     memory_free(&service->memory, session->shares);
     *session = (struct session){.next = service->free_session, .holder = NOBODY};
     service->free_session = slot;

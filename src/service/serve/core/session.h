@@ -30,7 +30,7 @@ struct session {
     char name[SESSION_NAME_MAX + 1];
     struct session_share *shares;
     uint32_t share_count, share_room;
-    uint32_t next; /* of the same hash; of a slot not in use: the next free one */
+    uint32_t next; /* of a slot not in use: the next free one */
     bool ending;   /* lost: its processes are being dropped */
 
     /* For quotas: what it has added that is still there, and a number no other session has. */

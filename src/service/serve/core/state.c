@@ -47,7 +47,8 @@ static bool is_resource(const struct state *state, uint32_t resource)
 
 /* ------------------------------------------------------------------ a trace */
 
-static void write_labels(const struct state *state, enum tags_of of, uint32_t id, const char *name)
+static void write_state_labels(const struct state *state, enum tags_of of, uint32_t id,
+                               const char *name)
 {
     const struct tags *tags = &state->served->tags;
     uint32_t count = tags_count(tags, of, id);
@@ -59,7 +60,7 @@ static void write_labels(const struct state *state, enum tags_of of, uint32_t id
     output_char(state->out, '\n');
 }
 
-static void write_resources(const struct state *state)
+static void write_state_resources(const struct state *state)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     for (uint32_t q = 0; q < served_resource_limit(state->served); q++) {
@@ -68,11 +69,11 @@ static void write_resources(const struct state *state)
         const char *name = served_resource_name(state->served, q, buffer);
         output_format(state->out, "resource %s %llu\n", name,
                       (unsigned long long)served_units(state->served, q));
-        write_labels(state, TAGS_RESOURCE, q, name);
+        write_state_labels(state, TAGS_RESOURCE, q, name);
     }
 }
 
-static void write_want(const struct state *state, uint32_t resource, uint64_t units)
+static void write_state_want(const struct state *state, uint32_t resource, uint64_t units)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     output_format(state->out, " %s=%llu", served_resource_label(state->served, resource, buffer),
@@ -80,13 +81,14 @@ static void write_want(const struct state *state, uint32_t resource, uint64_t un
 }
 
 /* What guides the choice of a victim, or what it claims. */
-static void write_attributes(const struct state *state, uint32_t process)
+static void write_state_attributes(const struct state *state, uint32_t process)
 {
     const struct served *served = state->served;
     if (served->bank) {
         const struct ledger_row *row = &served->bank->ledger.rows[process];
         for (uint32_t i = 0; i < row->count; i++)
-            write_want(state, row->claims[i].resource, row->claims[i].need + row->claims[i].held);
+            write_state_want(state, row->claims[i].resource,
+                             row->claims[i].need + row->claims[i].held);
         return;
     }
     if (gordian_priority(served->system, process) != 0)
@@ -96,20 +98,20 @@ static void write_attributes(const struct state *state, uint32_t process)
         output_format(state->out, " cost=%lld", (long long)gordian_cost(served->system, process));
 }
 
-static int by_resource(const void *left, const void *right)
+static int compare_by_resource(const void *left, const void *right)
 {
     const gordian_edge *a = left, *b = right;
     return (a->resource > b->resource) - (a->resource < b->resource);
 }
 
 /* In an order that does not depend on how it came about. */
-static gordian_status find_holds(const struct state *state, uint32_t process,
-                                 const gordian_edge **edges, size_t *count)
+static gordian_status find_state_holds(const struct state *state, uint32_t process,
+                                       const gordian_edge **edges, size_t *count)
 {
     struct served *served = state->served;
     TRY(served_edges(served, SERVED_HELD, process, edges, count, state->error));
     if (*count > 1)
-        qsort(served->edges, *count, sizeof *served->edges, by_resource);
+        qsort(served->edges, *count, sizeof *served->edges, compare_by_resource);
     return GORDIAN_OK;
 }
 
@@ -117,18 +119,18 @@ static gordian_status write_holds(const struct state *state, uint32_t process, c
 {
     const gordian_edge *edges;
     size_t count;
-    TRY(find_holds(state, process, &edges, &count));
+    TRY(find_state_holds(state, process, &edges, &count));
     for (size_t i = 0; i < count; i++) {
         if (served_is_await(state->served, edges[i].resource))
             continue;
         output_format(state->out, "%s %s", state->served->bank ? "request" : "hold", name);
-        write_want(state, edges[i].resource, edges[i].units);
+        write_state_want(state, edges[i].resource, edges[i].units);
         output_char(state->out, '\n');
     }
     return GORDIAN_OK;
 }
 
-static gordian_status write_processes(const struct state *state)
+static gordian_status write_state_processes(const struct state *state)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     gordian_status status = GORDIAN_OK;
@@ -138,9 +140,9 @@ static gordian_status write_processes(const struct state *state)
             continue;
         const char *name = served_process_name(state->served, p, buffer);
         output_format(state->out, "process %s", name);
-        write_attributes(state, p);
+        write_state_attributes(state, p);
         output_char(state->out, '\n');
-        write_labels(state, TAGS_PROCESS, p, name);
+        write_state_labels(state, TAGS_PROCESS, p, name);
     }
     for (uint32_t p = 0; p < limit && status == GORDIAN_OK; p++)
         if (is_asked_for(state, p))
@@ -149,8 +151,8 @@ static gordian_status write_processes(const struct state *state)
 }
 
 /* K of those who can act for it, and have not. */
-static gordian_status write_await(const struct state *state, const char *name,
-                                  const gordian_edge *wait)
+static gordian_status write_state_await(const struct state *state, const char *name,
+                                        const gordian_edge *wait)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     const gordian_edge *holds;
@@ -170,8 +172,8 @@ static gordian_status write_await(const struct state *state, const char *name,
     return GORDIAN_OK;
 }
 
-static gordian_status write_awaits(const struct state *state, const char *name,
-                                   const gordian_edge *edges, size_t count)
+static gordian_status write_state_awaits(const struct state *state, const char *name,
+                                         const gordian_edge *edges, size_t count)
 {
     gordian_allocator memory = memory_allocator(NULL);
     gordian_status status = GORDIAN_OK;
@@ -180,7 +182,7 @@ static gordian_status write_awaits(const struct state *state, const char *name,
         return fail_memory(state->error);
     memcpy(copy, edges, count * sizeof *copy); /* those of the system change with every call */
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
-        status = write_await(state, name, &copy[i]);
+        status = write_state_await(state, name, &copy[i]);
     memory_free(&memory, copy);
     return status;
 }
@@ -196,10 +198,10 @@ static gordian_status write_wait(const struct state *state, uint32_t process)
     if (status != GORDIAN_OK || count == 0)
         return status;
     if (state->served->processes[process].awaits)
-        return write_awaits(state, name, edges, count);
+        return write_state_awaits(state, name, edges, count);
     output_format(state->out, "%s %s", state->served->bank ? "request" : "wait", name);
     for (size_t i = 0; i < count; i++)
-        write_want(state, edges[i].resource, edges[i].units);
+        write_state_want(state, edges[i].resource, edges[i].units);
     output_char(state->out, '\n');
     return GORDIAN_OK;
 }
@@ -222,7 +224,7 @@ static int by_arrival(const void *left, const void *right)
     return (a->process > b->process) - (a->process < b->process);
 }
 
-static gordian_status find_places(const struct state *state, uint32_t *places)
+static gordian_status find_state_places(const struct state *state, uint32_t *places)
 {
     for (uint32_t q = 0; q < served_resource_limit(state->served); q++) {
         const gordian_edge *edges = NULL;
@@ -243,7 +245,8 @@ static gordian_status write_waits(const struct state *state)
     uint32_t limit = served_process_limit(served), count = 0;
     uint32_t *places = memory_zeroed(&memory, ((size_t)limit + 1) * sizeof *places);
     struct waiter *list = memory_alloc(&memory, ((size_t)served->waiting + 1) * sizeof *list);
-    gordian_status status = places && list ? find_places(state, places) : fail_memory(state->error);
+    gordian_status status =
+        places && list ? find_state_places(state, places) : fail_memory(state->error);
     for (uint32_t p = 0; p < limit && status == GORDIAN_OK && count < served->waiting; p++)
         if (served->processes[p].since && is_asked_for(state, p))
             list[count++] = (struct waiter){served->processes[p].since, places[p], p};
@@ -259,9 +262,9 @@ gordian_status state_trace(struct served *served, const char *label, struct outp
                            gordian_error *error)
 {
     const struct state state = state_of(served, label, out, error);
-    write_resources(&state);
-    gordian_status status = write_processes(&state);
-    return status == GORDIAN_OK ? write_waits(&state) : status;
+    write_state_resources(&state);
+    TRY(write_state_processes(&state));
+    return write_waits(&state);
 }
 
 /* ------------------------------------------------------------------ JSON */
@@ -272,7 +275,7 @@ static gordian_status json_edges(const struct state *state, struct json *json, u
     const gordian_edge *edges;
     size_t count;
     TRY(side == SERVED_HELD
-            ? find_holds(state, process, &edges, &count)
+            ? find_state_holds(state, process, &edges, &count)
             : served_edges(state->served, side, process, &edges, &count, state->error));
     for (size_t i = 0; i < count; i++)
         service_graph_edge(json, state->served, &edges[i]);
@@ -304,8 +307,7 @@ gordian_status state_json(const struct service *service, struct served *served, 
         if (!is_asked_for(&state, p))
             continue;
         status = json_edges(&state, json, p, SERVED_WANTED);
-        if (status == GORDIAN_OK)
-            status = json_edges(&state, json, p, SERVED_HELD);
+        THEN(status, json_edges(&state, json, p, SERVED_HELD));
     }
     json_shut(json);
     memory_free(&memory, dead);

@@ -17,17 +17,13 @@
 
 /* ------------------------------------------------------------------ who they are */
 
-static bool is_named(const struct holder *holder, const char *name, size_t length)
-{
-    return strlen(holder->name) == length && memcmp(holder->name, name, length) == 0;
-}
-
 uint32_t holder_find(struct service *service, const char *name, size_t length)
 {
     if (length == 0 || length > SERVICE_HOLDER_MAX)
         return NOBODY;
     for (uint32_t i = 0; i < service->holder_count; i++)
-        if (is_named(&service->holders[i], name, length))
+        if (strlen(service->holders[i].name) == length &&
+            memcmp(service->holders[i].name, name, length) == 0)
             return i;
     if (!memory_grow32(&service->memory, &service->holders, &service->holder_room,
                        service->holder_count + 1, sizeof *service->holders))
@@ -75,7 +71,7 @@ struct served *client_find_system(const struct client *client, const char *name,
 
 /* ------------------------------------------------------------------ what they have */
 
-static struct holder *holder_of(const struct service *service, uint32_t session)
+static struct holder *holder_of_session(const struct service *service, uint32_t session)
 {
     uint32_t place = session == NOBODY ? NOBODY : service->sessions[session].holder;
     return place < service->holder_count ? &service->holders[place] : NULL;
@@ -83,7 +79,7 @@ static struct holder *holder_of(const struct service *service, uint32_t session)
 
 void holder_count(struct service *service, uint32_t session, int names, int systems)
 {
-    struct holder *holder = holder_of(service, session);
+    struct holder *holder = holder_of_session(service, session);
     if (!holder)
         return;
     holder->name_count += (uint64_t)(int64_t)names;
@@ -104,7 +100,7 @@ void holder_take(struct service *service, uint32_t slot, uint32_t place)
 gordian_status holder_check(struct service *service, uint32_t session, int names, int systems,
                             gordian_error *error)
 {
-    const struct holder *holder = holder_of(service, session);
+    const struct holder *holder = holder_of_session(service, session);
     if (!holder || service->replaying)
         return GORDIAN_OK;
     if (names > 0 && holder->max_names > 0 && holder->name_count >= holder->max_names)
@@ -132,13 +128,13 @@ static void sum_memory(struct service *service, struct holder *holder)
 
 bool holder_is_limited(const struct service *service, uint32_t session)
 {
-    const struct holder *holder = holder_of(service, session);
+    const struct holder *holder = holder_of_session(service, session);
     return holder && holder->max_memory > 0 && !service->replaying;
 }
 
 bool holder_permits(struct service *service, uint32_t session, uint64_t bytes)
 {
-    struct holder *holder = holder_of(service, session);
+    struct holder *holder = holder_of_session(service, session);
     if (!holder_is_limited(service, session))
         return true;
     uint64_t age = service->work->steady - holder->memory_at, sum = holder->memory + bytes;

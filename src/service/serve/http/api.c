@@ -1,5 +1,8 @@
 /* Routes: who may ask, and who answers. */
 #include "service/serve/http/api.h"
+#include "foundation/http/prometheus.h"
+
+#include "foundation/base/json/json_read.h"
 
 #include "foundation/base/clock.h"
 #include "foundation/base/io/reader.h"
@@ -61,6 +64,17 @@ const char *api_label(const struct api_call *call)
     return text ? text : "";
 }
 
+int api_read_body(struct api_call *call, struct arena *arena, const struct value **body)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    arena_init(arena, &memory);
+    *body = NULL;
+    if (!http_is_json(call->request->content_type))
+        return api_fail(call, 415, "send 'Content-Type: application/json'");
+    json_read_strictly(body, arena, call->body, call->length, true, NULL);
+    return 200;
+}
+
 bool api_flag(const struct api_call *call, const char *key)
 {
     const char *text = http_query(call->request, key);
@@ -76,7 +90,7 @@ static bool is_address(const char *name)
     return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
 }
 
-static bool ends_in(const char *text, const char *end)
+static bool host_ends_in(const char *text, const char *end)
 {
     size_t length = strlen(text), end_length = strlen(end);
     return length >= end_length && strcasecmp(text + length - end_length, end) == 0;
@@ -91,7 +105,8 @@ static bool is_our_host(const struct http_request *request)
         return true; /* HTTP/1.0: not a browser */
     if (!http_host_name(request->host, name, sizeof name))
         return false;
-    return is_address(name) || strcasecmp(name, "localhost") == 0 || ends_in(name, ".localhost");
+    return is_address(name) || strcasecmp(name, "localhost") == 0 ||
+           host_ends_in(name, ".localhost");
 }
 
 /* Did a page of our own send this, if a browser did at all? */
@@ -311,9 +326,7 @@ static bool reply_other(struct api_call *call, struct http_connection *connectio
     output_open(&out, -1);
     if (metrics)
         metrics_write(call->api, &out);
-    http_reply(connection, 200,
-               metrics ? "text/plain; version=0.0.4; charset=utf-8" : "text/event-stream",
-               API_HEADERS, &out);
+    http_reply(connection, 200, metrics ? PROMETHEUS_TYPE : "text/event-stream", API_HEADERS, &out);
     return true;
 }
 
@@ -410,7 +423,7 @@ bool api_reply_kept(struct api_call *call, int status, uint64_t number)
     return true;
 }
 
-static void drop_first(struct api *api)
+static void drop_first_held(struct api *api)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct api_held *held = api->held;
@@ -431,7 +444,7 @@ static void reply_held(struct api *api, bool kept)
         api_reply(&call, kept ? 200 : fail_doubtful(&call));
     else
         output_close(&call.out);
-    drop_first(api);
+    drop_first_held(api);
     if (connection)
         http_go_on(connection);
 }
@@ -452,7 +465,7 @@ void api_flush(struct api *api)
 void api_close(struct api *api)
 {
     while (api->held)
-        drop_first(api);
+        drop_first_held(api);
     api_drop_graph(api);
     api_past_close(api);
 }

@@ -30,6 +30,7 @@
 #ifndef GORDIAN_SERVICE_SERVE_HTTP_API_H
 #define GORDIAN_SERVICE_SERVE_HTTP_API_H
 
+#include "foundation/base/json/value.h"
 #include "service/serve/auth/auth.h"
 #include "service/serve/core/service.h"
 #include "service/serve/http/blockers.h"
@@ -114,6 +115,9 @@ bool api_number(const struct api_call *call, const char *key, uint64_t fallback,
 struct served *api_system(const struct api_call *call, const char *name);
 /* label=KEY:VALUE of the query; "": none. */
 const char *api_label(const struct api_call *call);
+/* The body as JSON, in an arena that this makes; NULL: it is none. A status: 415 if it does not
+ * claim to be. */
+int api_read_body(struct api_call *call, struct arena *arena, const struct value **body);
 /* "1", "true", "yes" */
 bool api_flag(const struct api_call *call, const char *key);
 

@@ -10,8 +10,8 @@
 #define HOLDS         3          /* resources named of each */
 #define LOOK_LABELLED (1u << 17) /* processes looked at for those with a label */
 
-static void write_one(struct api_call *call, struct json *json, const struct blockers_system *known,
-                      uint32_t process, uint32_t behind)
+static void write_blocker(struct api_call *call, struct json *json,
+                          const struct blockers_system *known, uint32_t process, uint32_t behind)
 {
     struct served *served = call->system;
     gordian_edge edges[HOLDS];
@@ -33,7 +33,7 @@ static void write_one(struct api_call *call, struct json *json, const struct blo
     (void)known;
 }
 
-static bool is_there(const struct served *served, uint32_t process)
+static bool system_is_there(const struct served *served, uint32_t process)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     return process < served->process_room && served_process_name(served, process, buffer);
@@ -45,10 +45,10 @@ static void write_roots(struct api_call *call, struct json *json,
     json_open(json, "blockers", '[');
     for (uint32_t i = 0; known && i < known->top_count && i < limit; i++) {
         const struct blockers_root *root = &known->top[i];
-        if (!is_there(call->system, root->process))
+        if (!system_is_there(call->system, root->process))
             continue; /* it has gone since */
         json_open(json, NULL, '{');
-        write_one(call, json, known, root->process, root->behind);
+        write_blocker(call, json, known, root->process, root->behind);
         json_key_bool(json, "circle", root->circle);
         json_shut(json);
     }
@@ -104,7 +104,7 @@ static int write_under(struct api_call *call, struct json *json,
     json_open(json, "blockers", '[');
     for (size_t i = 0; i < count && i < CHILDREN; i++) {
         json_open(json, NULL, '{');
-        write_one(call, json, known, children[i].process, children[i].behind);
+        write_blocker(call, json, known, children[i].process, children[i].behind);
         json_shut(json);
     }
     json_shut(json);
@@ -127,7 +127,7 @@ static void write_labelled(struct api_call *call, struct json *json,
             continue;
         left--;
         struct child one = {i, blockers_behind(known, i)};
-        if (!is_there(call->system, i))
+        if (!system_is_there(call->system, i))
             continue;
         if (one.behind == 0 && call->system->processes[i].incident != GORDIAN_NONE)
             one.behind = 1; /* somebody of its circle */
@@ -141,7 +141,7 @@ static void write_labelled(struct api_call *call, struct json *json,
     json_open(json, "blockers", '[');
     for (size_t i = 0; i < count; i++) {
         json_open(json, NULL, '{');
-        write_one(call, json, known, best[i].process, best[i].behind);
+        write_blocker(call, json, known, best[i].process, best[i].behind);
         json_key_bool(json, "circle",
                       call->system->processes[best[i].process].incident != GORDIAN_NONE);
         json_shut(json);

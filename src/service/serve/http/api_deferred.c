@@ -24,7 +24,7 @@ struct api_later *api_later_new(struct api_call *call, int missing, const char *
 }
 
 /* The answer, as a status. */
-static int take_answer(struct api_call *call, const struct api_later *later)
+static int take_deferred(struct api_call *call, const struct api_later *later)
 {
     gordian_error error;
     struct output answer;
@@ -54,7 +54,7 @@ void api_later_drop(struct api_later *later)
     memory_free(&memory, later);
 }
 
-static void on_gone(void *context)
+static void on_asker_gone(void *context)
 {
     api_later_drop(context);
 }
@@ -64,7 +64,7 @@ void api_later_answer(void *context)
     struct api_later *later = context;
     struct http_connection *connection = later->connection;
     struct api_call call = {.api = later->api, .connection = connection, .out = {.fd = -1}};
-    int status = take_answer(&call, later);
+    int status = take_deferred(&call, later);
     uint64_t number = later->number;
     api_later_drop(later);
     if (api_reply_kept(&call, status, number))
@@ -78,9 +78,9 @@ int api_later_begin(struct api_call *call, struct api_later *later, struct quest
     if (!question)
         status = api_fail(call, 503, "too many such questions are being answered already");
     else if (question_is_answered(question))
-        status = take_answer(call, later);
+        status = take_deferred(call, later);
     if (status == API_LATER)
-        http_wait(call->connection, on_gone, later);
+        http_wait(call->connection, on_asker_gone, later);
     else
         api_later_drop(later);
     return status;

@@ -41,7 +41,7 @@ struct picker {
 
 /* ------------------------------------------------------------------ picking nodes */
 
-static bool is_dead(const struct picker *picker, uint32_t process)
+static bool is_dead_process(const struct picker *picker, uint32_t process)
 {
     return process / 64 < picker->ask->dead_words && bits_test(picker->ask->dead, process) &&
            picker->system->processes[process].since; /* what was found may be some seconds old */
@@ -66,7 +66,7 @@ static bool pick_one(struct picker *picker, struct list *list, uint32_t id)
     return true;
 }
 
-static bool is_done(const struct picker *picker)
+static bool is_graph_done(const struct picker *picker)
 {
     return picker->full || picker->broken;
 }
@@ -89,7 +89,7 @@ static void pick_side(struct picker *picker, enum served_side side, uint32_t id)
     size_t count;
     bool of_process = side == SERVED_HELD || side == SERVED_WANTED;
     const gordian_edge *edges = edges_of(picker, side, id, &count);
-    for (size_t i = 0; i < count && !is_done(picker); i++)
+    for (size_t i = 0; i < count && !is_graph_done(picker); i++)
         pick_one(picker, of_process ? &picker->resources : &picker->processes,
                  of_process ? edges[i].resource : edges[i].process);
 }
@@ -106,9 +106,10 @@ static void pick_with_resources(struct picker *picker, uint32_t process)
 static void pick_dead(struct picker *picker)
 {
     for (size_t word = 0; word < picker->ask->dead_words; word++)
-        for (uint64_t bits = picker->ask->dead[word]; bits && !is_done(picker); bits &= bits - 1) {
+        for (uint64_t bits = picker->ask->dead[word]; bits && !is_graph_done(picker);
+             bits &= bits - 1) {
             uint32_t process = (uint32_t)(word * 64 + (size_t)__builtin_ctzll(bits));
-            if (is_dead(picker, process))
+            if (is_dead_process(picker, process))
                 pick_with_resources(picker, process);
         }
 }
@@ -134,14 +135,14 @@ static void pick_waiting(struct picker *picker)
     if (limit - first_one > LOOK_MAX)
         limit = first_one + LOOK_MAX;
     size_t first = picker->resources.count;
-    for (uint32_t i = first_one; i < limit && left > 0 && !is_done(picker); i++) {
+    for (uint32_t i = first_one; i < limit && left > 0 && !is_graph_done(picker); i++) {
         if (!picker->system->processes[i].since)
             continue;
         left--;
         if (pick_one(picker, &picker->processes, i) || bits_test(picker->processes.set, i))
             pick_side(picker, SERVED_WANTED, i);
     }
-    for (size_t i = first; i < picker->resources.count && !is_done(picker); i++)
+    for (size_t i = first; i < picker->resources.count && !is_graph_done(picker); i++)
         pick_side(picker, SERVED_HOLDERS, picker->resources.ids[i]);
 }
 
@@ -153,10 +154,10 @@ static void pick_all(struct picker *picker)
     picker->partial |= processes > LOOK_MAX || resources > LOOK_MAX;
     processes = processes < LOOK_MAX ? processes : LOOK_MAX;
     resources = resources < LOOK_MAX ? resources : LOOK_MAX;
-    for (uint32_t i = 0; i < processes && !is_done(picker); i++)
+    for (uint32_t i = 0; i < processes && !is_graph_done(picker); i++)
         if (served_process_name(system, i, buffer))
             pick_with_resources(picker, i);
-    for (uint32_t i = 0; i < resources && !is_done(picker); i++)
+    for (uint32_t i = 0; i < resources && !is_graph_done(picker); i++)
         if (served_resource_name(system, i, buffer))
             pick_one(picker, &picker->resources, i);
 }
@@ -169,7 +170,7 @@ static void pick_labelled(struct picker *picker, const char *label)
     for (int of = 0; of < TAGS_SIDES; of++) {
         uint32_t left = tags_users(tags, (enum tags_of)of, number);
         uint32_t limit = tags->set_room[of], at = left ? look_from(picker, limit) : 0;
-        for (uint32_t end = at + LOOK_MAX; at < limit && at < end && left && !is_done(picker);
+        for (uint32_t end = at + LOOK_MAX; at < limit && at < end && left && !is_graph_done(picker);
              at++) {
             if (!tags_has(tags, (enum tags_of)of, at, number))
                 continue;
@@ -195,15 +196,15 @@ static bool pick_around(struct picker *picker, const char *name, uint64_t depth)
         pick_one(picker, &picker->processes, process);
     if (resource != GORDIAN_NONE)
         pick_one(picker, &picker->resources, resource);
-    for (uint64_t step = 0; step < depth && !is_done(picker); step++) {
+    for (uint64_t step = 0; step < depth && !is_graph_done(picker); step++) {
         size_t process_end = picker->processes.count, resource_end = picker->resources.count;
         if (process_done == process_end && resource_done == resource_end)
             break;
-        for (; process_done < process_end && !is_done(picker); process_done++) {
+        for (; process_done < process_end && !is_graph_done(picker); process_done++) {
             pick_side(picker, SERVED_WANTED, picker->processes.ids[process_done]);
             pick_side(picker, SERVED_HELD, picker->processes.ids[process_done]);
         }
-        for (; resource_done < resource_end && !is_done(picker); resource_done++) {
+        for (; resource_done < resource_end && !is_graph_done(picker); resource_done++) {
             pick_side(picker, SERVED_HOLDERS, picker->resources.ids[resource_done]);
             pick_side(picker, SERVED_WAITERS, picker->resources.ids[resource_done]);
         }
@@ -218,7 +219,8 @@ static void copy_processes(struct picker *picker, struct graph_copy *copy)
     for (size_t i = 0; i < picker->processes.count; i++) {
         struct process_node node;
         uint32_t id = picker->processes.ids[i];
-        node_of_process(&node, picker->ask->service, picker->system, id, is_dead(picker, id));
+        node_of_process(&node, picker->ask->service, picker->system, id,
+                        is_dead_process(picker, id));
         graph_copy_process(copy, &node);
     }
 }
@@ -232,7 +234,7 @@ static void copy_resources(struct picker *picker, struct graph_copy *copy)
     }
 }
 
-static void copy_edges(struct picker *picker, struct graph_copy *copy)
+static void copy_picked_edges(struct picker *picker, struct graph_copy *copy)
 {
     static const enum served_side sides[] = {SERVED_WANTED, SERVED_HELD};
     size_t left = API_EDGES_MAX;
@@ -346,7 +348,7 @@ static void drop_work(struct graph_work *work)
     memory_free(&memory, work);
 }
 
-static int take_step(struct graph_work *work, const struct graph_ask *ask, char *message)
+static int take_graph_step(struct graph_work *work, const struct graph_ask *ask, char *message)
 {
     struct picker *picker = &work->picker;
     struct graph_copy *copy = &work->copy;
@@ -365,7 +367,7 @@ static int take_step(struct graph_work *work, const struct graph_ask *ask, char 
         copy_resources(picker, copy);
         break;
     default:
-        copy_edges(picker, copy);
+        copy_picked_edges(picker, copy);
         copy->truncated = picker->full || picker->partial;
     }
     if (picker->broken || copy->bytes.failed || status == 503)
@@ -382,7 +384,7 @@ int graph_write(const struct graph_ask *ask, struct json *json, char message[GRA
         return 503;
     }
     while (status == 200 && work->step < STEPS)
-        status = take_step(work, ask, message);
+        status = take_graph_step(work, ask, message);
     if (status == 200)
         graph_copy_write(&work->copy, json);
     drop_work(work);
@@ -489,13 +491,13 @@ static int answer_graph(struct api_call *call, const struct graph_ask *ask)
     struct graph_work *work = find_work(call, ask);
     if (!work)
         return api_fail(call, 503, "out of memory");
-    int status = take_step(work, ask, call->message);
+    int status = take_graph_step(work, ask, call->message);
     while (status == 200 && work->step < STEPS) {
         if (may_pause(call, work)) {
             http_again(call->connection);
             return API_AGAIN;
         }
-        status = take_step(work, ask, call->message);
+        status = take_graph_step(work, ask, call->message);
     }
     if (status == 200)
         status = answer_copy(call, &work->copy);

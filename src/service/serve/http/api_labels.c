@@ -1,7 +1,6 @@
 /* Labels of processes and resources: which there are, and setting them by hand. */
 #include "service/serve/http/api.h"
 
-#include <jansson.h>
 #include <string.h>
 
 #define TOLD_MAX 1000  /* labels of a system */
@@ -33,43 +32,44 @@ int api_labels(struct api_call *call)
     return 200;
 }
 
-static int read_name(struct api_call *call, const json_t *body, struct wire_label *label)
+static int read_labelled_name(struct api_call *call, const struct value *body,
+                              struct wire_label *label)
 {
-    const json_t *process = json_object_get(body, "process");
-    const json_t *resource = json_object_get(body, "resource");
-    const json_t *name = process ? process : resource;
-    if (!json_is_object(body) || !json_is_string(name) || (process && resource))
+    const struct value *process = value_find(body, "process");
+    const struct value *resource = value_find(body, "resource");
+    const struct value *name = process ? process : resource;
+    if (!value_is(name, VALUE_TEXT) || (process && resource))
         return api_fail(call, 400,
                         "the body is not {\"process\":NAME,\"labels\":[..]}, nor with a resource");
-    const char *text = json_string_value(name);
+    const char *text = value_text(name);
     label->what = process ? WIRE_PROCESS : WIRE_RESOURCE;
-    label->id = process ? served_find_process(call->system, text, json_string_length(name))
-                        : served_find_resource(call->system, text, json_string_length(name));
+    label->id = process ? served_find_process(call->system, text, name->count)
+                        : served_find_resource(call->system, text, name->count);
     if (label->id == GORDIAN_NONE)
         return api_fail(call, 404, "there is no %s '%.100s'", process ? "process" : "resource",
                         text);
     return 200;
 }
 
-static int read_labels(struct api_call *call, const json_t *body, struct wire_label *label,
+static int read_labels(struct api_call *call, const struct value *body, struct wire_label *label,
                        struct wire_text texts[WIRE_LABELS_MAX])
 {
-    const json_t *list = json_object_get(body, "labels");
-    size_t count = json_array_size(list);
-    if (!json_is_array(list) || count == 0 || count > WIRE_LABELS_MAX)
+    const struct value *list = value_find(body, "labels");
+    size_t count = value_count(list);
+    if (!value_is(list, VALUE_LIST) || count == 0 || count > WIRE_LABELS_MAX)
         return api_fail(call, 400, "'labels' are 1 to %d texts KEY:VALUE", WIRE_LABELS_MAX);
     for (size_t i = 0; i < count; i++) {
-        const json_t *text = json_array_get(list, i);
-        if (!json_is_string(text) || json_string_length(text) > GORDIAN_NAME_MAX)
+        const struct value *text = value_item(list, i);
+        if (!value_is(text, VALUE_TEXT) || text->count > GORDIAN_NAME_MAX)
             return api_fail(call, 400, "a label is a text of at most %d bytes", GORDIAN_NAME_MAX);
-        texts[i] = (struct wire_text){json_string_value(text), json_string_length(text)};
+        texts[i] = (struct wire_text){value_text(text), text->count};
     }
     label->texts = texts;
     label->count = count;
     return 200;
 }
 
-static void write_labels(struct api_call *call, const struct wire_label *label)
+static void write_new_labels(struct api_call *call, const struct wire_label *label)
 {
     bool process = label->what == WIRE_PROCESS;
     char buffer[GORDIAN_NAME_MAX + 1];
@@ -88,22 +88,22 @@ int api_set_labels(struct api_call *call)
 {
     struct wire_label label = {0};
     struct wire_text texts[WIRE_LABELS_MAX];
-    json_error_t trouble;
+    struct arena arena;
+    const struct value *body;
     gordian_error error = {0};
     if ((call->grant.rights & AUTH_END_OTHERS) != AUTH_END_OTHERS)
         return api_fail(call, 403, "this token does not permit to change what is another's");
-    if (!http_is_json(call->request->content_type))
-        return api_fail(call, 415, "send 'Content-Type: application/json'");
-    json_t *body = json_loadb(call->body, call->length, JSON_REJECT_DUPLICATES, &trouble);
-    int status = read_name(call, body, &label);
+    int status = api_read_body(call, &arena, &body);
+    if (status == 200)
+        status = read_labelled_name(call, body, &label);
     if (status == 200)
         status = read_labels(call, body, &label, texts);
     if (status == 200 &&
         service_label(call->api->service, call->system, &label, api_who(call), &error))
         status = api_fail(call, error.status == GORDIAN_STATUS_INPUT ? 400 : 503, "%.200s",
                           error.message);
-    json_decref(body);
+    arena_free(&arena);
     if (status == 200)
-        write_labels(call, &label);
+        write_new_labels(call, &label);
     return status;
 }

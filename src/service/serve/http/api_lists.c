@@ -16,8 +16,8 @@
 /* ------------------------------------------------------------------ systems */
 
 /* `label`: that was asked for, and is there. */
-static void write_system(struct api_call *call, struct json *json, const struct served *served,
-                         uint32_t label)
+static void write_listed_system(struct api_call *call, struct json *json,
+                                const struct served *served, uint32_t label)
 {
     char note[256];
     const char *said = served_note(served, note, sizeof note);
@@ -61,7 +61,7 @@ int api_systems(struct api_call *call)
             continue;
         uint32_t tag = *label ? tags_find(&served->tags, label) : GORDIAN_NONE;
         if (!*label || tag != GORDIAN_NONE)
-            write_system(call, &json, served, tag);
+            write_listed_system(call, &json, served, tag);
     }
     json_shut(&json);
     json_key_text(&json, "version", gordian_version());

@@ -1,7 +1,6 @@
 /* What operators do by hand, and the trail of it. */
 #include "service/serve/http/api.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,29 +11,19 @@ const char *api_who(const struct api_call *call)
     return *call->grant.name ? call->grant.name : "somebody on this machine";
 }
 
-static int may_act(struct api_call *call)
+static int read_action(struct api_call *call, const struct value *body,
+                       struct service_action *action, char why[WHY_MAX + 1])
 {
-    if ((call->grant.rights & AUTH_END_OTHERS) != AUTH_END_OTHERS)
-        return api_fail(call, 403, "this token does not permit to end what is another's");
-    if (!http_is_json(call->request->content_type))
-        return api_fail(call, 415, "send 'Content-Type: application/json'");
-    return 200;
-}
-
-static int read_action(struct api_call *call, const json_t *body, struct service_action *action,
-                       char why[WHY_MAX + 1])
-{
-    const json_t *process = json_object_get(body, "process");
-    const json_t *reason = json_object_get(body, "reason");
-    if (!json_is_object(body) || !json_is_string(process))
+    const struct value *process = value_find(body, "process");
+    const struct value *reason = value_find(body, "reason");
+    if (!value_is(process, VALUE_TEXT))
         return api_fail(call, 400, "the body is not {\"process\":NAME}");
-    if (reason && (!json_is_string(reason) || json_string_length(reason) > WHY_MAX))
+    if (reason && (!value_is(reason, VALUE_TEXT) || reason->count > WHY_MAX))
         return api_fail(call, 400, "'reason' is a text of at most %d bytes", WHY_MAX);
-    snprintf(why, WHY_MAX + 1, "%s", reason ? json_string_value(reason) : "");
-    action->process =
-        served_find_process(call->system, json_string_value(process), json_string_length(process));
+    snprintf(why, WHY_MAX + 1, "%s", reason ? value_text(reason) : "");
+    action->process = served_find_process(call->system, value_text(process), process->count);
     if (action->process == GORDIAN_NONE)
-        return api_fail(call, 404, "there is no process '%.100s'", json_string_value(process));
+        return api_fail(call, 404, "there is no process '%.100s'", value_text(process));
     return 200;
 }
 
@@ -55,15 +44,16 @@ static int act_on(struct api_call *call, gordian_op op)
 {
     struct service_action action = {.op = op};
     char why[WHY_MAX + 1], buffer[GORDIAN_NAME_MAX + 1], name[GORDIAN_NAME_MAX + 1];
-    json_error_t trouble;
+    struct arena arena;
+    const struct value *body;
     gordian_error error = {0};
     const char *result = "";
-    int status = may_act(call);
-    if (status != 200)
-        return status;
-    json_t *body = json_loadb(call->body, call->length, JSON_REJECT_DUPLICATES, &trouble);
-    status = read_action(call, body, &action, why);
-    json_decref(body);
+    if ((call->grant.rights & AUTH_END_OTHERS) != AUTH_END_OTHERS)
+        return api_fail(call, 403, "this token does not permit to end what is another's");
+    int status = api_read_body(call, &arena, &body);
+    if (status == 200)
+        status = read_action(call, body, &action, why);
+    arena_free(&arena);
     if (status != 200)
         return status;
     snprintf(name, sizeof name, "%s", served_process_label(call->system, action.process, buffer));

@@ -32,7 +32,7 @@ struct job {
     char leader[STORE_ADDRESS], address[STORE_ADDRESS];
 };
 
-static void leave_desk(struct past_desk *desk)
+static void leave_past_desk(struct past_desk *desk)
 {
     gordian_allocator memory = memory_allocator(NULL);
     if (!desk || atomic_fetch_sub(&desk->users, 1) > 1)
@@ -45,7 +45,7 @@ void api_past_close(struct api *api)
 {
     if (api->past)
         atomic_store(&api->past->stop, true);
-    leave_desk(api->past);
+    leave_past_desk(api->past);
     api->past = NULL;
 }
 
@@ -66,7 +66,7 @@ static gordian_status open_desk(struct api *api, gordian_error *error)
     if (status == GORDIAN_OK)
         api->past = desk;
     else
-        leave_desk(desk);
+        leave_past_desk(desk);
     return status;
 }
 
@@ -74,7 +74,7 @@ static void drop_job(void *context)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct job *job = context;
-    leave_desk(job->desk);
+    leave_past_desk(job->desk);
     memory_free(&memory, job);
 }
 
@@ -90,8 +90,8 @@ static struct job *new_job(struct api *api)
     return job;
 }
 
-static int run_job(struct api_call *call, struct job *job,
-                   gordian_status (*work)(void *, struct output *, gordian_error *))
+static int run_moment_job(struct api_call *call, struct job *job,
+                          gordian_status (*work)(void *, struct output *, gordian_error *))
 {
     const struct question_work what = {work, drop_job, job};
     struct api_later *later = api_later_new(call, 410, NULL);
@@ -175,7 +175,7 @@ int api_past_graph(struct api_call *call, const struct graph_ask *ask)
     job->ask.only = keep_text(job->only, sizeof job->only, ask->only);
     job->ask.label = keep_text(job->label, sizeof job->label, ask->label);
     keep_text(job->system, sizeof job->system, call->system->name);
-    return run_job(call, job, find_past);
+    return run_moment_job(call, job, find_past);
 }
 
 /* ------------------------------------------------------------------ how far back */
@@ -204,12 +204,12 @@ int api_past(struct api_call *call)
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i] && service->systems[i]->opened < job->opened)
             job->opened = service->systems[i]->opened;
-    return run_job(call, job, find_begin);
+    return run_moment_job(call, job, find_begin);
 }
 
 /* ------------------------------------------------------------------ who leads */
 
-static void write_server(void *context, const char *address, bool leads, uint64_t since)
+static void write_cluster_server(void *context, const char *address, bool leads, uint64_t since)
 {
     struct json *json = context;
     json_open(json, NULL, '{');
@@ -253,7 +253,7 @@ static gordian_status find_servers(void *context, struct output *out, gordian_er
     write_cluster(&json, job);
     json_open(&json, "servers", '[');
     gordian_status status =
-        store_servers(past_source(job->desk->past), &epoch, write_server, &json, error);
+        store_servers(past_source(job->desk->past), &epoch, write_cluster_server, &json, error);
     bool partial = status == GORDIAN_STATUS_IO;
     if (partial)
         write_known(&json, job);
@@ -294,5 +294,5 @@ int api_cluster(struct api_call *call)
     if (!job)
         return status;
     tell_role(job, call->api);
-    return run_job(call, job, find_servers);
+    return run_moment_job(call, job, find_servers);
 }

@@ -2,7 +2,6 @@
 #include "service/serve/http/api.h"
 
 #include <assert.h>
-#include <jansson.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ the chain of waits */
@@ -85,7 +84,7 @@ static void write_link(struct chain *chain, struct json *json, uint32_t process)
 }
 
 /* As `gordian detect --json` has it; null also if too many lie ahead of the process. */
-static void write_witness(struct chain *chain, struct json *json, uint32_t process)
+static void write_chain_witness(struct chain *chain, struct json *json, uint32_t process)
 {
     gordian_witness witness;
     struct served *system = chain->system;
@@ -104,7 +103,7 @@ static void write_witness(struct chain *chain, struct json *json, uint32_t proce
     json_witness(json, "witness", &labels, &witness);
 }
 
-static int write_chain(struct chain *chain, uint32_t process)
+static int answer_chain(struct chain *chain, uint32_t process)
 {
     struct api_call *call = chain->call;
     char label[GORDIAN_NAME_MAX + 1];
@@ -117,7 +116,7 @@ static int write_chain(struct chain *chain, uint32_t process)
     for (size_t i = 0; i < chain->count; i++)
         write_link(chain, &json, chain->ids[i]);
     json_shut(&json);
-    write_witness(chain, &json, process);
+    write_chain_witness(chain, &json, process);
     json_key_bool(&json, "truncated", chain->truncated);
     json_end(&json);
     return 200;
@@ -132,43 +131,43 @@ int api_chain(struct api_call *call)
     if (process == GORDIAN_NONE)
         return api_fail(call, 404, "there is no process '%.100s'", name);
     struct chain chain = {.call = call, .system = call->system};
-    return write_chain(&chain, process);
+    return answer_chain(&chain, process);
 }
 
 /* ------------------------------------------------------------------ what if */
 
-static int read_want(struct api_call *call, const json_t *item, gordian_want *want)
+static int read_want(struct api_call *call, const struct value *item, gordian_want *want)
 {
-    const json_t *resource = json_object_get(item, "resource");
-    const json_t *units = json_object_get(item, "units");
-    const char *name = json_string_value(resource);
+    const struct value *resource = value_find(item, "resource");
+    const struct value *units = value_find(item, "units");
+    const char *name = value_text(resource);
     if (!name)
         return api_fail(call, 400, "each of 'wants' needs a 'resource'");
-    if (units && (!json_is_integer(units) || json_integer_value(units) < 1))
+    if (units && (!value_is(units, VALUE_INTEGER) || units->integer < 1))
         return api_fail(call, 400, "'units' must be a number from 1 on");
-    want->units = units ? (uint64_t)json_integer_value(units) : 1;
-    want->resource = served_find_resource(call->system, name, json_string_length(resource));
+    want->units = units ? (uint64_t)units->integer : 1;
+    want->resource = served_find_resource(call->system, name, resource->count);
     if (want->resource == GORDIAN_NONE)
         return api_fail(call, 404, "there is no resource '%.100s'", name);
     return 200;
 }
 
-static int read_question(struct api_call *call, const json_t *body, gordian_event *event,
+static int read_question(struct api_call *call, const struct value *body, gordian_event *event,
                          gordian_want *wants)
 {
-    const json_t *process = json_object_get(body, "process");
-    const json_t *list = json_object_get(body, "wants");
-    const char *name = json_string_value(process);
-    size_t count = json_array_size(list);
+    const struct value *process = value_find(body, "process");
+    const struct value *list = value_find(body, "wants");
+    const char *name = value_text(process);
+    size_t count = value_count(list);
     if (!name)
         return api_fail(call, 400, "'process' must be a name");
     if (count < 1 || count > API_WANTS_MAX)
         return api_fail(call, 400, "'wants' must be a list of 1 to %d", API_WANTS_MAX);
-    event->process = served_find_process(call->system, name, json_string_length(process));
+    event->process = served_find_process(call->system, name, process->count);
     if (event->process == GORDIAN_NONE)
         return api_fail(call, 404, "there is no process '%.100s'", name);
     for (size_t i = 0; i < count; i++) {
-        int status = read_want(call, json_array_get(list, i), &wants[i]);
+        int status = read_want(call, value_item(list, i), &wants[i]);
         if (status != 200)
             return status;
     }
@@ -185,17 +184,14 @@ int api_what_if(struct api_call *call)
 {
     gordian_want wants[API_WANTS_MAX];
     gordian_event event = {.op = GORDIAN_OP_REQUEST, .to = GORDIAN_NONE};
-    json_error_t trouble;
+    struct arena arena;
+    const struct value *body;
     char label[GORDIAN_NAME_MAX + 1];
-    if (!http_is_json(call->request->content_type))
-        return api_fail(call, 415, "send 'Content-Type: application/json'");
-    json_t *body = json_loadb(call->body, call->length, JSON_REJECT_DUPLICATES, &trouble);
-    if (!json_is_object(body)) {
-        json_decref(body);
-        return api_fail(call, 400, "the body is not a JSON object");
-    }
-    int status = read_question(call, body, &event, wants);
-    json_decref(body);
+    int status = api_read_body(call, &arena, &body);
+    if (status == 200)
+        status = value_is(body, VALUE_DICT) ? read_question(call, body, &event, wants)
+                                            : api_fail(call, 400, "the body is not a JSON object");
+    arena_free(&arena);
     if (status != 200)
         return status;
     uint8_t outcome;
@@ -216,21 +212,20 @@ int api_what_if(struct api_call *call)
 int api_login(struct api_call *call)
 {
     struct auth *auth = call->api->auth;
-    json_error_t trouble;
+    struct arena arena;
+    const struct value *body;
     char cookie[AUTH_COOKIE_SIZE];
     enum auth_rights rights = AUTH_WRITE;
-    if (!http_is_json(call->request->content_type))
-        return api_fail(call, 415, "send 'Content-Type: application/json'");
-    json_t *body = json_loadb(call->body, call->length, JSON_REJECT_DUPLICATES, &trouble);
-    const json_t *token = json_object_get(body, "token");
-    if (!json_is_string(token)) {
-        json_decref(body);
-        return api_fail(call, 400, "the body is not {\"token\":\"...\"}");
-    }
-    if (auth_required(auth))
-        rights = auth_login(auth, json_string_value(token), json_string_length(token),
+    int status = api_read_body(call, &arena, &body);
+    const struct value *token = value_find(body, "token");
+    if (status == 200 && !value_is(token, VALUE_TEXT))
+        status = api_fail(call, 400, "the body is not {\"token\":\"...\"}");
+    if (status == 200 && auth_required(auth))
+        rights = auth_login(auth, value_text(token), token->count,
                             service_steady(call->api->service), cookie);
-    json_decref(body);
+    arena_free(&arena);
+    if (status != 200)
+        return status;
     call->api->service->counters.wrong_tokens += rights == AUTH_NONE;
     if (rights == AUTH_NONE)
         return api_fail(call, 401, "this is not a token of this service");

@@ -106,7 +106,7 @@ static void count_some(struct blockers_system *system)
     }
 }
 
-static void keep_best(struct blockers_system *system, struct blockers_root root)
+static void keep_worst_blockers(struct blockers_system *system, struct blockers_root root)
 {
     uint32_t at = system->best_count;
     if (at == BLOCKERS_TOP && system->best[at - 1].behind >= root.behind)
@@ -124,7 +124,7 @@ static void rank_some(struct blockers_system *system, uint32_t end)
     for (uint32_t i = system->at; i < end; i++) {
         uint32_t next = system->next[i];
         if (next == NOBODY && system->behind[i] > 0)
-            keep_best(system, (struct blockers_root){i, system->behind[i], false});
+            keep_worst_blockers(system, (struct blockers_root){i, system->behind[i], false});
         if (next == NOBODY || system->degree[i] == 0)
             continue;
         uint32_t all = 0, most = i, hops = 0, at = i;
@@ -137,7 +137,7 @@ static void rank_some(struct blockers_system *system, uint32_t end)
             at = follower;
             hops++;
         } while (at != i && system->degree[at] > 0 && hops < CIRCLE);
-        keep_best(system, (struct blockers_root){most, all - 1, true});
+        keep_worst_blockers(system, (struct blockers_root){most, all - 1, true});
     }
 }
 
@@ -187,7 +187,7 @@ static bool work_some(struct blockers *blockers, struct blockers_system *system)
 
 /* ------------------------------------------------------------------ asking */
 
-static bool is_of(const struct blockers_system *system, const struct served *served)
+static bool is_of_system(const struct blockers_system *system, const struct served *served)
 {
     return system && system->served == served && system->opened == served->opened;
 }
@@ -201,7 +201,7 @@ void blockers_tick(struct blockers *blockers)
         if (!system)
             continue;
         const struct served *served = i < service->system_limit ? service->systems[i] : NULL;
-        if (!served || !is_of(system, served) || now - system->asked > BLOCKERS_MS) {
+        if (!served || !is_of_system(system, served) || now - system->asked > BLOCKERS_MS) {
             free_system(blockers, system);
             blockers->systems[i] = NULL;
         } else {
@@ -216,7 +216,7 @@ const struct blockers_system *blockers_ask(struct blockers *blockers, struct ser
                             (size_t)served->slot + 1, sizeof *blockers->systems))
         return NULL;
     struct blockers_system **place = &blockers->systems[served->slot];
-    if (!is_of(*place, served)) {
+    if (!is_of_system(*place, served)) {
         free_system(blockers, *place);
         *place = memory_zeroed(&blockers->memory, sizeof **place);
         if (!*place)

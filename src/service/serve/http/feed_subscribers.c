@@ -87,8 +87,8 @@ static void write_effect(struct json *json, const struct served *served,
 }
 
 /* The event at `at` and what it changed; where the next one begins. */
-static uint64_t write_event(struct output *out, const struct served *served, uint64_t at,
-                            uint64_t end)
+static uint64_t write_feed_event(struct output *out, const struct served *served, uint64_t at,
+                                 uint64_t end)
 {
     const struct recent *recent = &served->recent;
     const struct recent_item *event = recent_at(recent, at);
@@ -152,7 +152,7 @@ static uint64_t tell_one(struct follower *follower, uint64_t kept, uint64_t most
         const struct recent_item *item = recent_at(recent, follower->cursor);
         if (item->kind == RECENT_EVENT && item->seq > follower->seq) {
             follower->seq = item->seq;
-            follower->cursor = write_event(&out, served, follower->cursor, kept);
+            follower->cursor = write_feed_event(&out, served, follower->cursor, kept);
             continue;
         }
         if (item->kind == RECENT_OTHER)
@@ -165,7 +165,7 @@ static uint64_t tell_one(struct follower *follower, uint64_t kept, uint64_t most
     return follower->cursor - start;
 }
 
-static bool is_there(const struct followers *followers, const struct follower *follower)
+static bool is_system_there(const struct followers *followers, const struct follower *follower)
 {
     const struct service *service = followers->api->service;
     for (uint32_t i = 0; i < service->system_limit; i++)
@@ -192,7 +192,7 @@ void followers_tell(struct followers *followers)
     followers->generation = auth_generation(followers->api->auth);
     for (struct follower **link = &followers->list; *link;) {
         struct follower *follower = *link;
-        if (follower->connection && (stale || !is_there(followers, follower))) {
+        if (follower->connection && (stale || !is_system_there(followers, follower))) {
             http_stream_end(follower->connection);
             follower->connection = NULL;
         }
@@ -209,13 +209,13 @@ void followers_tell(struct followers *followers)
 
 /* ------------------------------------------------------------------ coming and going */
 
-static void on_gone(void *context)
+static void on_follower_gone(void *context)
 {
     struct follower *follower = context;
     follower->connection = NULL;
 }
 
-static bool read_number(const char *text, uint64_t *number)
+static bool read_query_number(const char *text, uint64_t *number)
 {
     const char *why;
     return parse_u64(text, strlen(text), number, &why);
@@ -249,7 +249,7 @@ int api_feed(struct api_call *call)
     const char *from = call->request->last_event_id ? call->request->last_event_id
                                                     : http_query(call->request, "from");
     uint64_t seq = call->system->seq;
-    if (from && *from && !read_number(from, &seq))
+    if (from && *from && !read_query_number(from, &seq))
         return api_fail(call, 400, "'from' is not the number of an event");
     if (call->request->method == HTTP_HEAD)
         return 200;
@@ -264,7 +264,7 @@ int api_feed(struct api_call *call)
                                   .opened = call->system->opened,
                                   .seq = seq < call->system->seq ? seq : call->system->seq};
     follower->cursor = find_cursor(call->system, follower->seq, &follower->gap);
-    if (!http_stream_begin(call->connection, "text/event-stream", on_gone, follower)) {
+    if (!http_stream_begin(call->connection, "text/event-stream", on_follower_gone, follower)) {
         memory_free(&followers->memory, follower);
         return API_LATER;
     }

@@ -37,7 +37,7 @@ struct resource_part {
     bool is_await;
 };
 
-static void put_labels(struct bytes *bytes, const struct tag_texts *labels)
+static void put_copied_labels(struct bytes *bytes, const struct tag_texts *labels)
 {
     for (uint32_t i = 0; i < labels->count; i++)
         bytes_text(bytes, labels->texts[i], strlen(labels->texts[i]) + 1);
@@ -57,7 +57,7 @@ void graph_copy_process(struct graph_copy *copy, const struct process_node *node
     bytes_put(bytes, &part, sizeof part);
     bytes_put(bytes, node->name, part.name);
     bytes_put(bytes, node->owner, part.owner);
-    put_labels(bytes, &node->labels);
+    put_copied_labels(bytes, &node->labels);
     copy->processes++;
 }
 
@@ -74,7 +74,7 @@ void graph_copy_resource(struct graph_copy *copy, const struct resource_node *no
     };
     bytes_put(bytes, &part, sizeof part);
     bytes_put(bytes, node->name, part.name);
-    put_labels(bytes, &node->labels);
+    put_copied_labels(bytes, &node->labels);
     copy->resources++;
 }
 
@@ -89,14 +89,14 @@ void graph_copy_edge(struct graph_copy *copy, const gordian_edge *edge)
 
 /* ------------------------------------------------------------------ writing */
 
-static void take_part(struct bytes_in *in, void *part, size_t size)
+static void take_copied_part(struct bytes_in *in, void *part, size_t size)
 {
     const uint8_t *bytes = bytes_take(in, size);
     if (bytes)
         memcpy(part, bytes, size);
 }
 
-static const char *take_text(struct bytes_in *in, size_t size)
+static const char *take_copied_text(struct bytes_in *in, size_t size)
 {
     const uint8_t *text = bytes_take(in, size);
     return text ? (const char *)text : "";
@@ -112,35 +112,35 @@ static void take_labels(struct bytes_in *in, struct tag_texts *labels, uint32_t 
     }
 }
 
-static void write_process(struct json *json, struct bytes_in *in)
+static void write_copied_process(struct json *json, struct bytes_in *in)
 {
     struct process_part part = {0};
     struct process_node node;
-    take_part(in, &part, sizeof part);
+    take_copied_part(in, &part, sizeof part);
     node.id = part.id;
     node.deadlocked = part.deadlocked;
     node.since = part.since;
-    node.name = take_text(in, part.name);
-    node.owner = take_text(in, part.owner);
+    node.name = take_copied_text(in, part.name);
+    node.owner = take_copied_text(in, part.owner);
     take_labels(in, &node.labels, part.labels);
     process_node_json(json, &node);
 }
 
-static void write_resource(struct json *json, struct bytes_in *in)
+static void write_copied_resource(struct json *json, struct bytes_in *in)
 {
     struct resource_part part = {0};
     struct resource_node node;
-    take_part(in, &part, sizeof part);
+    take_copied_part(in, &part, sizeof part);
     node.id = part.id;
     node.is_await = part.is_await;
     node.units = part.units;
     node.free_units = part.free_units;
-    node.name = take_text(in, part.name);
+    node.name = take_copied_text(in, part.name);
     take_labels(in, &node.labels, part.labels);
     resource_node_json(json, &node);
 }
 
-static void write_edge(struct json *json, struct bytes_in *in)
+static void write_copied_edge(struct json *json, struct bytes_in *in)
 {
     gordian_edge edge = {0};
     uint64_t process = bytes_take_u64(in);
@@ -151,8 +151,8 @@ static void write_edge(struct json *json, struct bytes_in *in)
     json_graph_edge(json, &edge);
 }
 
-static void write_all(struct json *json, struct bytes_in *in, const char *key, uint32_t count,
-                      void (*write_one)(struct json *json, struct bytes_in *in))
+static void write_copied(struct json *json, struct bytes_in *in, const char *key, uint32_t count,
+                         void (*write_one)(struct json *json, struct bytes_in *in))
 {
     json_open(json, key, '[');
     for (uint32_t i = 0; i < count && !in->bad; i++)
@@ -166,8 +166,8 @@ void graph_copy_write(const struct graph_copy *copy, struct json *json)
     struct bytes_in in = {.at = bytes->data, .end = bytes->data ? bytes->data + bytes->used : NULL};
     json_key_text(json, "system", copy->system);
     json_key_u64(json, "seq", copy->seq);
-    write_all(json, &in, "processes", copy->processes, write_process);
-    write_all(json, &in, "resources", copy->resources, write_resource);
-    write_all(json, &in, "edges", copy->edges, write_edge);
+    write_copied(json, &in, "processes", copy->processes, write_copied_process);
+    write_copied(json, &in, "resources", copy->resources, write_copied_resource);
+    write_copied(json, &in, "edges", copy->edges, write_copied_edge);
     json_key_bool(json, "truncated", copy->truncated);
 }

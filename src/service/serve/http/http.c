@@ -48,11 +48,6 @@ static size_t input_most(const struct httpd *http)
     return HTTP_HEAD_MAX + 1 + http->options.limits.body_bytes;
 }
 
-static uint64_t now_ms(void)
-{
-    return clock_ns() / 1000000;
-}
-
 static void set_timer(struct http_connection *connection, unsigned ms)
 {
     struct timeval after = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
@@ -225,14 +220,14 @@ static bool next_request(struct http_connection *connection)
     evbuffer_drain(in, total);
     connection->head_length = connection->seen = 0;
     connection->fresh = evbuffer_get_length(in) == 0;
-    connection->since = now_ms();
+    connection->since = clock_ms();
     return true;
 }
 
 /* ------------------------------------------------------------------ their turns */
 
 /* Something may be there to be handled: behind all who wait already, unless it has begun. */
-static void join_queue(struct http_connection *connection)
+static void join_ready_queue(struct http_connection *connection)
 {
     struct httpd *http = connection->http;
     if (connection->ready_link || connection->doomed || connection->state != HTTP_READING)
@@ -252,9 +247,9 @@ void http_go_on(struct http_connection *connection)
     connection->gone = NULL;
     if (connection->doomed)
         return;
-    connection->since = now_ms();
+    connection->since = clock_ms();
     bufferevent_enable(connection->bev, EV_READ);
-    join_queue(connection);
+    join_ready_queue(connection);
     http_rearm(connection);
 }
 
@@ -298,7 +293,7 @@ static void serve_first(struct httpd *http)
     bool handled = !connection->doomed && connection->state == HTTP_READING &&
                    evbuffer_get_length(out) < OUTPUT_HIGH && next_request(connection);
     if (handled)
-        join_queue(connection);
+        join_ready_queue(connection);
     if (connection->state == HTTP_CLOSING)
         drop_input(connection);
     if (handled || connection->state != HTTP_READING)
@@ -350,10 +345,10 @@ static void on_read(struct bufferevent *bev, void *context)
         bufferevent_disable(bev, EV_READ);
     if (connection->fresh) {
         connection->fresh = false;
-        connection->since = now_ms();
+        connection->since = clock_ms();
         http_rearm(connection);
     }
-    join_queue(connection);
+    join_ready_queue(connection);
 }
 
 /* Everything is out. */
@@ -361,7 +356,7 @@ static void on_write(struct bufferevent *bev, void *context)
 {
     struct http_connection *connection = context;
     (void)bev;
-    join_queue(connection);
+    join_ready_queue(connection);
     http_rearm(connection);
 }
 
@@ -408,7 +403,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 /* ------------------------------------------------------------------ accepting */
 
 /* How soon a connection makes room for another, the first ones first. */
-enum give_way {
+enum give_way_to_events {
     WAY_AT_ONCE,   /* it is over, or waits for the answer to a wrong token */
     WAY_UNKNOWN,   /* has kept its request unfinished, or its answer unread, and shown no token */
     WAY_PERMITTED, /* the same, and has shown one */
@@ -416,7 +411,8 @@ enum give_way {
     WAY_NEVER,
 };
 
-static enum give_way give_way(const struct http_connection *connection, uint64_t now)
+static enum give_way_to_events give_way_to_events(const struct http_connection *connection,
+                                                  uint64_t now)
 {
     bool idle = connection->state == HTTP_READING;
     bool leaving = connection->state == HTTP_CLOSING && !connection->permitted;
@@ -431,14 +427,15 @@ static enum give_way give_way(const struct http_connection *connection, uint64_t
 
 /* The first to make room, of equals the one that has been there longest; NULL: none ever does.
  * `reserved`: of the reserve, or of all others. */
-static struct http_connection *find_victim(const struct httpd *http, bool reserved,
-                                           enum give_way *way)
+static struct http_connection *find_idle_client(const struct httpd *http, bool reserved,
+                                                enum give_way_to_events *way)
 {
     struct http_connection *victim = NULL;
-    uint64_t now = now_ms();
+    uint64_t now = clock_ms();
     *way = WAY_NEVER;
     for (struct http_connection *each = http->newest; each; each = each->next) {
-        enum give_way its = each->reserved == reserved ? give_way(each, now) : WAY_NEVER;
+        enum give_way_to_events its =
+            each->reserved == reserved ? give_way_to_events(each, now) : WAY_NEVER;
         if (its < *way || (victim && its == *way && each->since <= victim->since)) {
             victim = each;
             *way = its;
@@ -454,21 +451,21 @@ enum place {
 };
 
 /* Is there a place for one more? *victim: who has it; NULL: nobody. */
-static enum place find_place(const struct httpd *http, struct http_connection **victim)
+static enum place find_place_for(const struct httpd *http, struct http_connection **victim)
 {
     const struct httpd_limits *limits = &http->options.limits;
-    enum give_way way;
+    enum give_way_to_events way;
     *victim = NULL;
     if (http->figures.connections - http->reserved < limits->connections)
         return PLACE_FREE;
-    struct http_connection *first = find_victim(http, false, &way);
+    struct http_connection *first = find_idle_client(http, false, &way);
     if (way < WAY_SOON)
         *victim = first;
     if (way < WAY_NEVER)
         return way < WAY_SOON ? PLACE_FREE : PLACE_NONE;
     if (http->reserved < limits->reserved)
         return PLACE_RESERVED;
-    first = find_victim(http, true, &way);
+    first = find_idle_client(http, true, &way);
     if (way < WAY_SOON)
         *victim = first;
     return way < WAY_SOON ? PLACE_RESERVED : PLACE_NONE;
@@ -524,7 +521,7 @@ static void pause_accepting(struct httpd *http, unsigned ms)
 static void consider_accepting(struct httpd *http)
 {
     struct http_connection *victim;
-    if (find_place(http, &victim) == PLACE_NONE)
+    if (find_place_for(http, &victim) == PLACE_NONE)
         pause_accepting(http, PLACE_MS);
     else
         set_accepting(http, true);
@@ -533,7 +530,7 @@ static void consider_accepting(struct httpd *http)
 static struct http_connection *new_connection(struct httpd *http)
 {
     struct http_connection *victim;
-    enum place place = find_place(http, &victim);
+    enum place place = find_place_for(http, &victim);
     if (place == PLACE_NONE)
         return NULL;
     struct http_connection *connection = memory_zeroed(&http->memory, sizeof *connection);
@@ -563,7 +560,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     int yes = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); /* fails on a Unix socket: fine */
     connection->http = http;
-    connection->since = now_ms();
+    connection->since = clock_ms();
     if (!start_connection(http, connection, fd)) {
         if (connection->bev)
             bufferevent_free(connection->bev);
@@ -609,7 +606,8 @@ gordian_status httpd_adopt(struct httpd *http, int fd, gordian_error *error)
 }
 
 /* ADDR:PORT taken apart. */
-static bool split_address(const char *text, char *host, size_t size, char *port, size_t port_size)
+static bool split_listen_address(const char *text, char *host, size_t size, char *port,
+                                 size_t port_size)
 {
     const char *colon = strrchr(text, ':');
     if (!colon) {
@@ -631,7 +629,7 @@ static bool split_address(const char *text, char *host, size_t size, char *port,
 bool httpd_host(const char *address, char *host, size_t size)
 {
     char port[8];
-    return split_address(address, host, size, port, sizeof port);
+    return split_listen_address(address, host, size, port, sizeof port);
 }
 
 static int open_socket(const struct addrinfo *address)
@@ -685,7 +683,7 @@ gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *p
     uint64_t number;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
-    if (!split_address(address, host, sizeof host, service, sizeof service) ||
+    if (!split_listen_address(address, host, sizeof host, service, sizeof service) ||
         !parse_u64(service, strlen(service), &number, &why) || number > 65535)
         return fail(error, GORDIAN_STATUS_INPUT, "'%s' is not ADDRESS:PORT", address);
     int trouble = getaddrinfo(host, service, &hints, &found);

@@ -166,7 +166,8 @@ static uint64_t known_until(const struct served *served)
 
 /* That others had the processor meanwhile makes nothing dear, and what is found some at a time is
  * less (members of deadlocks, but not who waits behind them). */
-static void find_all(struct rates *rates, struct rates_system *system, const struct served *served)
+static void find_all_deadlocked(struct rates *rates, struct rates_system *system,
+                                const struct served *served)
 {
     const uint32_t *list;
     size_t count;
@@ -183,7 +184,8 @@ static void find_all(struct rates *rates, struct rates_system *system, const str
 }
 
 /* In the set or not, as it is now. */
-static void look_at(struct rates_system *system, const struct served *served, uint32_t process)
+static void look_at_system(struct rates_system *system, const struct served *served,
+                           uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
     bool dead = record->since && served_incident(served, process) != GORDIAN_NONE;
@@ -197,7 +199,8 @@ static void look_at(struct rates_system *system, const struct served *served, ui
 }
 
 /* The members of the incidents that stand, some of the processes at a time. */
-static void find_some(struct rates *rates, struct rates_system *system, const struct served *served)
+static void find_some_deadlocked(struct rates *rates, struct rates_system *system,
+                                 const struct served *served)
 {
     uint32_t limit = served_process_limit(served);
     if (!make_set(rates, system, served))
@@ -210,7 +213,7 @@ static void find_some(struct rates *rates, struct rates_system *system, const st
         system->dead_round = known_until(served);
     uint32_t end = limit - system->dead_scan > RATES_SCAN ? system->dead_scan + RATES_SCAN : limit;
     for (uint32_t i = system->dead_scan; i < end; i++)
-        look_at(system, served, i);
+        look_at_system(system, served, i);
     system->dead_scan = end;
     if (end == limit)
         system->dead_seq = system->dead_round; /* if nothing has happened since, that is all */
@@ -233,7 +236,7 @@ uint32_t rates_dead(struct rates *rates, const struct served *served, const uint
     } else if (system->dead_seq != known_until(served)) {
         uint32_t limit = served_process_limit(served);
         bool large = limit > RATES_SCAN || (limit > SMALL && system->dead_cost_ns > CHEAP_NS);
-        (large ? find_some : find_all)(rates, system, served);
+        (large ? find_some_deadlocked : find_all_deadlocked)(rates, system, served);
     }
     *set = system->dead;
     *words = system->dead_words;

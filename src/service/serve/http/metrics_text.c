@@ -1,7 +1,7 @@
-/* `/metrics`: the text format of Prometheus, version 0.0.4. A family has one HELP and one TYPE line
- * and then all its samples, so each function here writes whole families. */
+/* `/metrics`: each function here writes whole families. */
 #include "service/serve/core/metrics.h"
 
+#include "foundation/http/prometheus.h"
 #include "service/serve/auth/tls.h"
 #include "service/serve/http/api.h"
 
@@ -14,178 +14,105 @@
 #define NS_A_SECOND  1e9
 #define COMMIT_FIRST 1e-6 /* seconds: the first bound of the store's histogram */
 
-static void begin_metric(struct output *out, const char *name, const char *type, const char *help)
+static double event_bound(size_t bucket)
 {
-    output_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    return (double)metrics_bound(bucket) / NS_A_SECOND;
 }
 
-static void write_gauge(struct output *out, const char *name, const char *type, const char *help,
-                        double value)
+static double commit_bound(size_t bucket)
 {
-    begin_metric(out, name, type, help);
-    output_format(out, "%s %.17g\n", name, value);
-}
-
-static void write_counter(struct output *out, const char *name, const char *help, uint64_t value)
-{
-    begin_metric(out, name, "counter", help);
-    output_format(out, "%s %llu\n", name, (unsigned long long)value);
-}
-
-/* The length of the UTF-8 character at `text`, or 0 if there is none. */
-static size_t character_length(const unsigned char *text)
-{
-    size_t length = 0;
-    if (*text < 0x80)
-        length = 1;
-    else if (*text >= 0xc2 && *text < 0xf5)
-        length = *text < 0xe0 ? 2 : *text < 0xf0 ? 3 : 4;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
-
-/* name="value", with what would end the value escaped. */
-static void write_label(struct output *out, const char *name, const char *value)
-{
-    output_format(out, "%s=\"", name);
-    for (const unsigned char *c = (const unsigned char *)value; *c;) {
-        size_t length = character_length(c);
-        if (*c == '"' || *c == '\\')
-            output_format(out, "\\%c", *c);
-        else if (*c == '\n')
-            output_text(out, "\\n");
-        else if (length > 0)
-            output_bytes(out, (const char *)c, length);
-        else
-            output_text(out, "\xef\xbf\xbd");
-        c += length ? length : 1;
-    }
-    output_char(out, '"');
-}
-
-static void write_histogram(struct output *out, const char *name, const char *help,
-                            const struct metrics_histogram *values)
-{
-    uint64_t sum = 0;
-    begin_metric(out, name, "histogram", help);
-    for (size_t i = 0; i < METRICS_BOUNDS; i++) {
-        sum += values->buckets[i];
-        output_format(out, "%s_bucket{le=\"%g\"} %llu\n", name,
-                      (double)metrics_bound(i) / NS_A_SECOND, (unsigned long long)sum);
-    }
-    sum += values->buckets[METRICS_BOUNDS];
-    output_format(out, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.9f\n%s_count %llu\n", name,
-                  (unsigned long long)sum, name, (double)values->sum / NS_A_SECOND, name,
-                  (unsigned long long)sum);
+    return COMMIT_FIRST * (double)(UINT64_C(1) << bucket);
 }
 
 /* ------------------------------------------------------------------ systems */
 
-struct system_figures {
-    const struct served *served;
-    const struct rates_system *rates;
-    double now; /* ms since 1970 */
+/* Numbers of a system, each a family. */
+enum system_figure {
+    FIGURE_EVENTS,
+    FIGURE_SERVED,
+    FIGURE_DEADLOCKS,
+    FIGURE_OPEN,
+    FIGURE_DEADLOCKED,
+    FIGURE_VICTIMS,
+    FIGURE_LOST,
+    FIGURE_WAITING,
+    FIGURE_LONGEST,
+    FIGURE_PROCESSES,
+    FIGURE_RESOURCES,
+    FIGURE_DEGRADED,
+    FIGURES,
 };
 
-/* One number of a system. */
-struct family {
+static const struct {
     const char *name, *type, *help;
-    double (*value)(const struct system_figures *figures);
+} families[FIGURES] = {
+    [FIGURE_EVENTS] = {"gordian_events_total", "counter", "Events taken."},
+    [FIGURE_SERVED] = {"gordian_served_total", "counter",
+                       "Waiting requests that were granted later."},
+    [FIGURE_DEADLOCKS] = {"gordian_deadlocks_total", "counter", "Deadlocks that have formed."},
+    [FIGURE_OPEN] = {"gordian_deadlocks_open", "gauge", "Deadlocks that stand now."},
+    [FIGURE_DEADLOCKED] = {"gordian_deadlocked_processes", "gauge",
+                           "Processes that can never run again."},
+    [FIGURE_VICTIMS] = {"gordian_victims_total", "counter",
+                        "Processes ended to resolve a deadlock."},
+    [FIGURE_LOST] = {"gordian_lost_processes_total", "counter",
+                     "Processes dropped with a lost session."},
+    [FIGURE_WAITING] = {"gordian_waiting_processes", "gauge", "Processes that wait."},
+    [FIGURE_LONGEST] = {"gordian_longest_wait_seconds", "gauge", "How long the oldest wait lasts."},
+    [FIGURE_PROCESSES] = {"gordian_processes", "gauge", "Processes known."},
+    [FIGURE_RESOURCES] = {"gordian_resources", "gauge", "Resources known."},
+    [FIGURE_DEGRADED] = {"gordian_engine_degraded", "gauge",
+                         "1: the engine's device failed, another goes on."},
 };
 
-static double events_of(const struct system_figures *figures)
+static double system_figure(const struct api *api, const struct served *served,
+                            enum system_figure figure)
 {
-    return (double)figures->served->seq;
-}
-
-static double served_of(const struct system_figures *figures)
-{
-    return (double)figures->served->counters.served;
-}
-
-static double deadlocks_of(const struct system_figures *figures)
-{
-    return (double)figures->served->counters.incidents;
-}
-
-static double open_of(const struct system_figures *figures)
-{
-    return figures->served->incident_count;
-}
-
-static double deadlocked_of(const struct system_figures *figures)
-{
-    return figures->rates ? rates_deadlocked(figures->rates) : 0;
-}
-
-static double victims_of(const struct system_figures *figures)
-{
-    return (double)figures->served->counters.recovered;
-}
-
-static double lost_of(const struct system_figures *figures)
-{
-    return (double)figures->served->counters.lost;
-}
-
-static double waiting_of(const struct system_figures *figures)
-{
-    return figures->served->waiting;
-}
-
-static double longest_of(const struct system_figures *figures)
-{
-    uint64_t since = figures->rates ? rates_oldest(figures->rates) : 0;
-    double wait = since ? (figures->now - (double)since) / 1e3 : 0;
-    return wait > 0 ? wait : 0;
-}
-
-static double processes_of(const struct system_figures *figures)
-{
-    return figures->served->process_count;
-}
-
-static double resources_of(const struct system_figures *figures)
-{
-    return figures->served->resource_count;
-}
-
-static double degraded_of(const struct system_figures *figures)
-{
+    const struct rates_system *rates = rates_of(&api->rates, served);
+    uint64_t now = service_now(api->service), since;
     char note[256];
-    const char *said = served_note(figures->served, note, sizeof note);
-    return said && *said;
+    const char *said;
+    switch (figure) {
+    case FIGURE_EVENTS:
+        return (double)served->seq;
+    case FIGURE_SERVED:
+        return (double)served->counters.served;
+    case FIGURE_DEADLOCKS:
+        return (double)served->counters.incidents;
+    case FIGURE_OPEN:
+        return served->incident_count;
+    case FIGURE_DEADLOCKED:
+        return rates ? rates_deadlocked(rates) : 0;
+    case FIGURE_VICTIMS:
+        return (double)served->counters.recovered;
+    case FIGURE_LOST:
+        return (double)served->counters.lost;
+    case FIGURE_WAITING:
+        return served->waiting;
+    case FIGURE_LONGEST:
+        since = rates ? rates_oldest(rates) : 0;
+        return since && now > since ? (double)(now - since) / 1e3 : 0;
+    case FIGURE_PROCESSES:
+        return served->process_count;
+    case FIGURE_RESOURCES:
+        return served->resource_count;
+    default:
+        said = served_note(served, note, sizeof note);
+        return said && *said;
+    }
 }
-
-static const struct family families[] = {
-    {"gordian_events_total", "counter", "Events taken.", events_of},
-    {"gordian_served_total", "counter", "Waiting requests that were granted later.", served_of},
-    {"gordian_deadlocks_total", "counter", "Deadlocks that have formed.", deadlocks_of},
-    {"gordian_deadlocks_open", "gauge", "Deadlocks that stand now.", open_of},
-    {"gordian_deadlocked_processes", "gauge", "Processes that can never run again.", deadlocked_of},
-    {"gordian_victims_total", "counter", "Processes ended to resolve a deadlock.", victims_of},
-    {"gordian_lost_processes_total", "counter", "Processes dropped with a lost session.", lost_of},
-    {"gordian_waiting_processes", "gauge", "Processes that wait.", waiting_of},
-    {"gordian_longest_wait_seconds", "gauge", "How long the oldest wait lasts.", longest_of},
-    {"gordian_processes", "gauge", "Processes known.", processes_of},
-    {"gordian_resources", "gauge", "Resources known.", resources_of},
-    {"gordian_engine_degraded", "gauge", "1: the engine's device failed, another goes on.",
-     degraded_of},
-};
 
 static void write_outcomes(const struct service *service, struct output *out)
 {
     static const char name[] = "gordian_outcomes_total";
-    begin_metric(out, name, "counter", "Events by what became of them.");
+    prometheus_family(out, name, "counter", "Events by what became of them.");
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
         for (uint8_t outcome = 1; served && outcome <= OUTCOMES; outcome++) {
             output_format(out, "%s{", name);
-            write_label(out, "system", served->name);
+            prometheus_label(out, "system", served->name);
             output_char(out, ',');
-            write_label(out, "outcome", served_outcome_text(served, outcome));
+            prometheus_label(out, "outcome", served_outcome_text(served, outcome));
             output_format(out, "} %llu\n", (unsigned long long)served->counters.outcomes[outcome]);
         }
     }
@@ -194,17 +121,17 @@ static void write_outcomes(const struct service *service, struct output *out)
 static void write_engines(const struct service *service, struct output *out)
 {
     static const char name[] = "gordian_engine_info";
-    begin_metric(out, name, "gauge", "The kind of each system and the engine that runs it.");
+    prometheus_family(out, name, "gauge", "The kind of each system and the engine that runs it.");
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
         if (!served)
             continue;
         output_format(out, "%s{", name);
-        write_label(out, "system", served->name);
+        prometheus_label(out, "system", served->name);
         output_char(out, ',');
-        write_label(out, "kind", served->operations->kind);
+        prometheus_label(out, "kind", served->operations->kind);
         output_char(out, ',');
-        write_label(out, "engine", served_engine_name(served));
+        prometheus_label(out, "engine", served_engine_name(served));
         output_text(out, "} 1\n");
     }
 }
@@ -212,18 +139,15 @@ static void write_engines(const struct service *service, struct output *out)
 static void write_systems(const struct api *api, struct output *out)
 {
     const struct service *service = api->service;
-    double now = (double)service_now(service);
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        const struct family *family = &families[i];
-        begin_metric(out, family->name, family->type, family->help);
+    for (size_t i = 0; i < FIGURES; i++) {
+        prometheus_family(out, families[i].name, families[i].type, families[i].help);
         for (uint32_t j = 0; j < service->system_limit; j++) {
             const struct served *served = service->systems[j];
             if (!served)
                 continue;
-            struct system_figures figures = {served, rates_of(&api->rates, served), now};
-            output_format(out, "%s{", family->name);
-            write_label(out, "system", served->name);
-            output_format(out, "} %.17g\n", family->value(&figures));
+            output_format(out, "%s{", families[i].name);
+            prometheus_label(out, "system", served->name);
+            output_format(out, "} %.17g\n", system_figure(api, served, (enum system_figure)i));
         }
     }
     write_outcomes(service, out);
@@ -247,90 +171,82 @@ static void write_service(const struct api *api, struct output *out)
     const struct service *service = api->service;
     const struct service_counters *counters = &service->counters;
     const char *why;
-    begin_metric(out, "gordian_build_info", "gauge", "The version that runs.");
+    prometheus_family(out, "gordian_build_info", "gauge", "The version that runs.");
     output_format(out, "gordian_build_info{version=\"%s\"} 1\n", gordian_version());
-    write_gauge(out, "gordian_start_time_seconds", "gauge", "When it was started.",
-                (double)service->started / 1e3);
-    write_gauge(out, "gordian_ready", "gauge", "1: events are taken and kept.",
-                api->ready(api->ready_context, &why));
-    write_gauge(out, "gordian_leads", "gauge", "1: of all servers on its store, this one leads.",
-                !service->standing_by[0] && store_leads_surely(api->store));
-    write_gauge(out, "gordian_systems", "gauge", "Systems.", service->system_count);
-    write_gauge(out, "gordian_sessions", "gauge", "Sessions, connected or on their lease.",
-                service->session_count);
-    write_gauge(out, "gordian_clients", "gauge", "Connections of clients.", service->client_count);
-    write_gauge(out, "gordian_memory_bytes", "gauge", "Memory of all systems and sessions.",
-                (double)service_memory_used(service));
-    write_gauge(out, "gordian_client_memory_max_bytes", "gauge",
-                "What the largest session makes the service keep.",
-                (double)largest_session(service));
-    write_counter(out, "gordian_client_memory_refused_total",
-                  "Commands and events refused for their client's memory.", counters->over_memory);
-    write_counter(out, "gordian_connections_total", "Connections of clients so far.",
-                  counters->connections);
-    write_counter(out, "gordian_connections_refused_total", "Connections turned away.",
-                  counters->refused);
-    write_counter(out, "gordian_connections_cut_off_total", "Clients that did not read.",
-                  counters->cut_off);
-    write_counter(out, "gordian_leases_ended_total", "Sessions that were lost.",
-                  counters->leases_ended);
-    write_counter(out, "gordian_stalls_total", "Times the service itself stood still.",
-                  counters->stalls);
-    write_gauge(out, "gordian_stalled_seconds_total", "counter",
-                "How long it did: leases were so much longer.",
-                (double)counters->stalled_ms / 1000);
-    begin_metric(out, "gordian_loop_longest_seconds", "gauge",
-                 "What kept the loop from the next event for longest, in the last minute or two.");
+    prometheus_gauge(out, "gordian_start_time_seconds", "When it was started.",
+                     (double)service->started / 1e3);
+    prometheus_gauge(out, "gordian_ready", "1: events are taken and kept.",
+                     api->ready(api->ready_context, &why));
+    prometheus_gauge(out, "gordian_leads", "1: of all servers on its store, this one leads.",
+                     !service->standing_by[0] && store_leads_surely(api->store));
+    prometheus_gauge(out, "gordian_systems", "Systems.", service->system_count);
+    prometheus_gauge(out, "gordian_sessions", "Sessions, connected or on their lease.",
+                     service->session_count);
+    prometheus_gauge(out, "gordian_clients", "Connections of clients.", service->client_count);
+    prometheus_gauge(out, "gordian_memory_bytes", "Memory of all systems and sessions.",
+                     (double)service_memory_used(service));
+    prometheus_gauge(out, "gordian_client_memory_max_bytes",
+                     "What the largest session makes the service keep.",
+                     (double)largest_session(service));
+    prometheus_counter(out, "gordian_client_memory_refused_total",
+                       "Commands and events refused for their client's memory.",
+                       counters->over_memory);
+    prometheus_counter(out, "gordian_connections_total", "Connections of clients so far.",
+                       counters->connections);
+    prometheus_counter(out, "gordian_connections_refused_total", "Connections turned away.",
+                       counters->refused);
+    prometheus_counter(out, "gordian_connections_cut_off_total", "Clients that did not read.",
+                       counters->cut_off);
+    prometheus_counter(out, "gordian_leases_ended_total", "Sessions that were lost.",
+                       counters->leases_ended);
+    prometheus_counter(out, "gordian_stalls_total", "Times the service itself stood still.",
+                       counters->stalls);
+    prometheus_family(out, "gordian_stalled_seconds_total", "counter",
+                      "How long it did: leases were so much longer.");
+    output_format(out, "gordian_stalled_seconds_total %.17g\n",
+                  (double)counters->stalled_ms / 1000);
+    prometheus_family(
+        out, "gordian_loop_longest_seconds", "gauge",
+        "What kept the loop from the next event for longest, in the last minute or two.");
     for (size_t i = 0; i < CAUSES; i++)
         output_format(out, "gordian_loop_longest_seconds{cause=\"%s\"} %.9f\n", metrics_causes[i],
                       (double)metrics_longest(&counters->spans, (enum metrics_cause)i) /
                           NS_A_SECOND);
-    write_counter(out, "gordian_notices_sent_total", "Deadlocks that --on-deadlock told of.",
-                  counters->hooks_told);
-    write_counter(out, "gordian_notices_failed_total", "Tries of it that failed.",
-                  counters->hooks_failed);
-    write_counter(out, "gordian_notices_dropped_total", "Deadlocks it could not tell of.",
-                  counters->hooks_dropped);
-    begin_metric(out, "gordian_log_lines_suppressed_total", "counter",
-                 "Log lines left out: over a rate limit, or because the log's queue was full.");
+    prometheus_counter(out, "gordian_notices_sent_total", "Deadlocks that --on-deadlock told of.",
+                       counters->hooks_told);
+    prometheus_counter(out, "gordian_notices_failed_total", "Tries of it that failed.",
+                       counters->hooks_failed);
+    prometheus_counter(out, "gordian_notices_dropped_total", "Deadlocks it could not tell of.",
+                       counters->hooks_dropped);
+    prometheus_family(
+        out, "gordian_log_lines_suppressed_total", "counter",
+        "Log lines left out: over a rate limit, or because the log's queue was full.");
     output_format(out,
                   "gordian_log_lines_suppressed_total{reason=\"rate\"} %llu\n"
                   "gordian_log_lines_suppressed_total{reason=\"queue\"} %llu\n",
                   (unsigned long long)counters->log_suppressed,
                   (unsigned long long)counters->log_dropped);
-    write_counter(out, "gordian_frames_total", "Frames taken in the binary form.",
-                  counters->frames);
-    write_counter(out, "gordian_lines_total", "Lines taken in the line form.", counters->lines);
-    write_counter(out, "gordian_received_bytes_total", "Bytes from clients.", counters->bytes_in);
-    write_counter(out, "gordian_sent_bytes_total", "Bytes to clients.", counters->bytes_out);
-    write_counter(out, "gordian_errors_total", "Answers that were errors.", counters->errors);
-    write_counter(out, "gordian_wrong_tokens_total", "Tokens shown that were wrong.",
-                  counters->wrong_tokens);
-    write_counter(out, "gordian_duplicates_total", "Events sent again that were there already.",
-                  counters->duplicates);
-    write_counter(out, "gordian_throttled_total", "Times a client had to wait for its quota.",
-                  counters->throttled);
-    write_histogram(out, "gordian_event_duration_seconds",
-                    "From an event's arrival to its answer's departure.", &counters->latency);
+    prometheus_counter(out, "gordian_frames_total", "Frames taken in the binary form.",
+                       counters->frames);
+    prometheus_counter(out, "gordian_lines_total", "Lines taken in the line form.",
+                       counters->lines);
+    prometheus_counter(out, "gordian_received_bytes_total", "Bytes from clients.",
+                       counters->bytes_in);
+    prometheus_counter(out, "gordian_sent_bytes_total", "Bytes to clients.", counters->bytes_out);
+    prometheus_counter(out, "gordian_errors_total", "Answers that were errors.", counters->errors);
+    prometheus_counter(out, "gordian_wrong_tokens_total", "Tokens shown that were wrong.",
+                       counters->wrong_tokens);
+    prometheus_counter(out, "gordian_duplicates_total",
+                       "Events sent again that were there already.", counters->duplicates);
+    prometheus_counter(out, "gordian_throttled_total", "Times a client had to wait for its quota.",
+                       counters->throttled);
+    prometheus_histogram(out, "gordian_event_duration_seconds",
+                         "From an event's arrival to its answer's departure.",
+                         counters->latency.buckets, METRICS_BOUNDS, event_bound,
+                         (double)counters->latency.sum / NS_A_SECOND);
 }
 
 /* ------------------------------------------------------------------ the journal */
-
-static void write_commits(const struct store_figures *figures, struct output *out)
-{
-    static const char name[] = "gordian_journal_commit_duration_seconds";
-    uint64_t sum = 0;
-    double bound = COMMIT_FIRST;
-    begin_metric(out, name, "histogram", "How long commits of the journal took.");
-    for (size_t i = 0; i < STORE_BUCKETS; i++, bound *= 2) {
-        sum += figures->commits[i];
-        if (i + 1 < STORE_BUCKETS)
-            output_format(out, "%s_bucket{le=\"%g\"} %llu\n", name, bound, (unsigned long long)sum);
-    }
-    output_format(out, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.9f\n%s_count %llu\n", name,
-                  (unsigned long long)sum, name, (double)figures->commit_ns / NS_A_SECOND, name,
-                  (unsigned long long)sum);
-}
 
 static void write_journal(const struct api *api, struct output *out)
 {
@@ -338,30 +254,34 @@ static void write_journal(const struct api *api, struct output *out)
     const char *why;
     bool failing = store_snapshots_fail(api->store, &why);
     store_figures(api->store, &figures);
-    write_counter(out, "gordian_journal_records_total", "Records appended.", figures.records);
-    write_counter(out, "gordian_journal_bytes_total", "Bytes of records appended.", figures.bytes);
-    write_counter(out, "gordian_journal_batches_total", "Batches committed.", figures.batches);
-    write_counter(out, "gordian_journal_failures_total", "Commits that failed, retries included.",
-                  figures.failures);
-    write_counter(out, "gordian_journal_snapshots_total", "Snapshots written.", figures.snapshots);
-    write_counter(out, "gordian_journal_snapshot_failures_total",
-                  "Snapshots that could not be written.", figures.snapshot_failures);
-    write_gauge(out, "gordian_journal_snapshots_failing", "gauge",
-                "1: the last snapshot could not be written.", failing);
-    write_counter(out, "gordian_incidents_expired_total",
-                  "Incidents dropped because they were too old.", figures.incidents_dropped);
-    write_gauge(out, "gordian_journal_lag_records", "gauge", "Records appended and not yet kept.",
-                (double)(store_last(api->store) - store_committed(api->store)));
-    write_gauge(out, "gordian_journal_lag_bytes", "gauge", "Bytes appended and not yet written.",
-                (double)figures.lag_bytes);
-    write_gauge(out, "gordian_journal_size_bytes", "gauge", "Journal since the newest snapshot.",
-                (double)figures.journal_bytes);
-    write_gauge(out, "gordian_journal_wal_bytes", "gauge", "SQLite's write-ahead log.",
-                (double)figures.wal_bytes);
-    write_gauge(out, "gordian_journal_healthy", "gauge",
-                "0: the disk does not take the journal, or no snapshot of it.",
-                store_healthy(api->store, &why) && !failing);
-    write_commits(&figures, out);
+    prometheus_counter(out, "gordian_journal_records_total", "Records appended.", figures.records);
+    prometheus_counter(out, "gordian_journal_bytes_total", "Bytes of records appended.",
+                       figures.bytes);
+    prometheus_counter(out, "gordian_journal_batches_total", "Batches committed.", figures.batches);
+    prometheus_counter(out, "gordian_journal_failures_total",
+                       "Commits that failed, retries included.", figures.failures);
+    prometheus_counter(out, "gordian_journal_snapshots_total", "Snapshots written.",
+                       figures.snapshots);
+    prometheus_counter(out, "gordian_journal_snapshot_failures_total",
+                       "Snapshots that could not be written.", figures.snapshot_failures);
+    prometheus_gauge(out, "gordian_journal_snapshots_failing",
+                     "1: the last snapshot could not be written.", failing);
+    prometheus_counter(out, "gordian_incidents_expired_total",
+                       "Incidents dropped because they were too old.", figures.incidents_dropped);
+    prometheus_gauge(out, "gordian_journal_lag_records", "Records appended and not yet kept.",
+                     (double)(store_last(api->store) - store_committed(api->store)));
+    prometheus_gauge(out, "gordian_journal_lag_bytes", "Bytes appended and not yet written.",
+                     (double)figures.lag_bytes);
+    prometheus_gauge(out, "gordian_journal_size_bytes", "Journal since the newest snapshot.",
+                     (double)figures.journal_bytes);
+    prometheus_gauge(out, "gordian_journal_wal_bytes", "SQLite's write-ahead log.",
+                     (double)figures.wal_bytes);
+    prometheus_gauge(out, "gordian_journal_healthy",
+                     "0: the disk does not take the journal, or no snapshot of it.",
+                     store_healthy(api->store, &why) && !failing);
+    prometheus_histogram(out, "gordian_journal_commit_duration_seconds",
+                         "How long commits of the journal took.", figures.commits,
+                         STORE_BUCKETS - 1, commit_bound, (double)figures.commit_ns / NS_A_SECOND);
 }
 
 /* ------------------------------------------------------------------ HTTP and the process */
@@ -371,26 +291,26 @@ static void write_http(const struct api *api, struct output *out)
     static const char name[] = "gordian_http_requests_total";
     struct httpd_figures figures;
     httpd_figures(api->httpd, &figures);
-    begin_metric(out, name, "counter", "Requests by the class of their answer.");
+    prometheus_family(out, name, "counter", "Requests by the class of their answer.");
     for (int class = 2; class < 6; class ++)
         output_format(out, "%s{code=\"%dxx\"} %llu\n", name, class,
                       (unsigned long long)figures.requests[class]);
-    write_gauge(out, "gordian_http_connections", "gauge", "HTTP connections.", figures.connections);
-    write_gauge(out, "gordian_http_streams", "gauge", "Streams of server-sent events.",
-                figures.streams);
-    write_counter(out, "gordian_http_connections_total", "HTTP connections so far.",
-                  figures.accepted);
-    write_counter(out, "gordian_http_refused_total",
-                  "HTTP connections dropped as there were too many.", figures.refused);
-    write_counter(out, "gordian_http_cut_off_total", "HTTP clients that were too slow.",
-                  figures.cut_off);
+    prometheus_gauge(out, "gordian_http_connections", "HTTP connections.", figures.connections);
+    prometheus_gauge(out, "gordian_http_streams", "Streams of server-sent events.",
+                     figures.streams);
+    prometheus_counter(out, "gordian_http_connections_total", "HTTP connections so far.",
+                       figures.accepted);
+    prometheus_counter(out, "gordian_http_refused_total",
+                       "HTTP connections dropped as there were too many.", figures.refused);
+    prometheus_counter(out, "gordian_http_cut_off_total", "HTTP clients that were too slow.",
+                       figures.cut_off);
     if (api->tls)
-        write_gauge(out, "gordian_tls_certificate_expiry_timestamp_seconds", "gauge",
-                    "When the certificate ends.", (double)tls_expires(api->tls));
+        prometheus_gauge(out, "gordian_tls_certificate_expiry_timestamp_seconds",
+                         "When the certificate ends.", (double)tls_expires(api->tls));
 }
 
 /* As Prometheus's own client libraries have them. */
-static void write_process(struct output *out)
+static void write_process_metrics(struct output *out)
 {
     struct rusage usage;
     unsigned long size = 0, resident = 0;
@@ -398,18 +318,20 @@ static void write_process(struct output *out)
     if (file) {
         if (fscanf(file, "%lu %lu", &size, &resident) == 2) {
             double page = (double)sysconf(_SC_PAGESIZE);
-            write_gauge(out, "process_virtual_memory_bytes", "gauge", "Virtual memory.",
-                        (double)size * page);
-            write_gauge(out, "process_resident_memory_bytes", "gauge", "Resident memory.",
-                        (double)resident * page);
+            prometheus_gauge(out, "process_virtual_memory_bytes", "Virtual memory.",
+                             (double)size * page);
+            prometheus_gauge(out, "process_resident_memory_bytes", "Resident memory.",
+                             (double)resident * page);
         }
         fclose(file);
     }
-    if (getrusage(RUSAGE_SELF, &usage) == 0)
-        write_gauge(out, "process_cpu_seconds_total", "counter",
-                    "Time on the processor, user and system.",
-                    (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                        (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+    if (getrusage(RUSAGE_SELF, &usage) == 0) {
+        prometheus_family(out, "process_cpu_seconds_total", "counter",
+                          "Time on the processor, user and system.");
+        output_format(out, "process_cpu_seconds_total %.17g\n",
+                      (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                          (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+    }
 }
 
 void metrics_write(const struct api *api, struct output *out)
@@ -418,5 +340,5 @@ void metrics_write(const struct api *api, struct output *out)
     write_systems(api, out);
     write_journal(api, out);
     write_http(api, out);
-    write_process(out);
+    write_process_metrics(out);
 }

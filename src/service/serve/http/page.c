@@ -29,7 +29,7 @@ const char *page_missing(void)
 
 /* ------------------------------------------------------------------ headers */
 
-static const char *skip_blanks(const char *text)
+static const char *skip_header_blanks(const char *text)
 {
     while (*text == ' ' || *text == '\t')
         text++;
@@ -42,7 +42,7 @@ static bool has_weight(const char *text, const char *end)
     for (; text < end; text++) {
         if (*text != ';')
             continue;
-        const char *name = skip_blanks(text + 1);
+        const char *name = skip_header_blanks(text + 1);
         if ((*name == 'q' || *name == 'Q') && name[1] == '=')
             return strtod(name + 2, NULL) > 0;
     }
@@ -53,7 +53,7 @@ bool page_takes_gzip(const char *accept_encoding)
 {
     bool any = false;
     for (const char *item = accept_encoding; item && *item;) {
-        item = skip_blanks(item);
+        item = skip_header_blanks(item);
         const char *end = item + strcspn(item, ",");
         size_t length = strcspn(item, ",; \t");
         if (length == 4 && strncasecmp(item, "gzip", 4) == 0)
@@ -75,7 +75,7 @@ static bool is_tag(const char *text, size_t length, const char *tag)
 bool page_is_fresh(const struct page_file *file, const char *if_none_match)
 {
     for (const char *item = if_none_match; item && *item;) {
-        item = skip_blanks(item);
+        item = skip_header_blanks(item);
         if (*item == '*')
             return true;
         const char *tag = item[0] == 'W' && item[1] == '/' ? item + 2 : item;

@@ -3,74 +3,23 @@
 
 #include "foundation/base/json/json_write.h"
 #include "foundation/base/memory.h"
+#include "foundation/http/response.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-static const char *status_reason(int status)
+/* `length`: of the body; SIZE_MAX: the connection's end is its end. */
+static bool write_response_head(struct http_connection *connection, int status, const char *type,
+                                const char *headers, size_t length)
 {
-    static const struct {
-        int status;
-        const char *text;
-    } reasons[] = {
-        {200, "OK"},
-        {204, "No Content"},
-        {304, "Not Modified"},
-        {400, "Bad Request"},
-        {401, "Unauthorized"},
-        {403, "Forbidden"},
-        {404, "Not Found"},
-        {405, "Method Not Allowed"},
-        {408, "Request Timeout"},
-        {411, "Length Required"},
-        {413, "Content Too Large"},
-        {414, "URI Too Long"},
-        {415, "Unsupported Media Type"},
-        {417, "Expectation Failed"},
-        {421, "Misdirected Request"},
-        {429, "Too Many Requests"},
-        {431, "Request Header Fields Too Large"},
-        {500, "Internal Server Error"},
-        {501, "Not Implemented"},
-        {503, "Service Unavailable"},
-        {505, "HTTP Version Not Supported"},
-    };
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (reasons[i].status == status)
-            return reasons[i].text;
-    return "Unknown";
-}
-
-static const char *date_now(char *buffer, size_t size)
-{
-    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    time_t now = time(NULL);
-    struct tm tm;
-    gmtime_r(&now, &tm); /* not strftime: names of days depend on the locale */
-    snprintf(buffer, size, "%s, %02d %s %d %02d:%02d:%02d GMT", days[tm.tm_wday], tm.tm_mday,
-             months[tm.tm_mon], 1900 + tm.tm_year, tm.tm_hour, tm.tm_min, tm.tm_sec);
-    return buffer;
-}
-
-/* The status line and the headers up to the empty line. `length`: of the body; SIZE_MAX: unknown,
- * the connection's end is its end. */
-static bool write_head(struct http_connection *connection, int status, const char *type,
-                       const char *headers, size_t length)
-{
-    char date[64];
-    struct evbuffer *out = bufferevent_get_output(connection->bev);
-    bool fine = evbuffer_add_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\nConnection: %s\r\n", status,
-                                    status_reason(status), date_now(date, sizeof date),
-                                    connection->keep_alive ? "keep-alive" : "close") >= 0;
-    if (length != SIZE_MAX && status != 304 && status != 204)
-        fine &= evbuffer_add_printf(out, "Content-Length: %zu\r\n", length) >= 0;
-    if (type)
-        fine &= evbuffer_add_printf(out, "Content-Type: %s\r\n", type) >= 0;
-    fine &= evbuffer_add_printf(out, "%s\r\n", headers ? headers : "") >= 0;
+    struct output head;
+    if (!output_open(&head, OUTPUT_MEMORY))
+        return false;
+    http_write_head(&head, status, type, headers, length, connection->keep_alive);
+    bool fine = !head.failure &&
+                evbuffer_add(bufferevent_get_output(connection->bev), head.buffer, head.used) == 0;
+    output_close(&head);
     return fine;
 }
 
@@ -107,7 +56,7 @@ void http_reply(struct http_connection *connection, int status, const char *type
         http_reply_static(connection, 503, "application/json", NULL, text, sizeof text - 1);
         return;
     }
-    bool fine = write_head(connection, status, type, headers, taken.used);
+    bool fine = write_response_head(connection, status, type, headers, taken.used);
     struct evbuffer *out = bufferevent_get_output(connection->bev);
     if (connection->head_only || !fine || taken.used == 0 ||
         evbuffer_add_reference(out, taken.buffer, taken.used, free_body, NULL) != 0) {
@@ -120,7 +69,7 @@ void http_reply(struct http_connection *connection, int status, const char *type
 void http_reply_static(struct http_connection *connection, int status, const char *type,
                        const char *headers, const void *body, size_t length)
 {
-    bool fine = write_head(connection, status, type, headers, length);
+    bool fine = write_response_head(connection, status, type, headers, length);
     struct evbuffer *out = bufferevent_get_output(connection->bev);
     if (fine && !connection->head_only && length > 0)
         fine = evbuffer_add_reference(out, body, length, NULL, NULL) == 0;
@@ -217,11 +166,11 @@ bool http_stream_begin(struct http_connection *connection, const char *type, voi
         return false;
     }
     connection->keep_alive = false;
-    bool fine = write_head(connection, 200, type,
-                           "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
-                           "Cross-Origin-Resource-Policy: same-origin\r\n"
-                           "X-Accel-Buffering: no\r\n",
-                           SIZE_MAX);
+    bool fine = write_response_head(connection, 200, type,
+                                    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+                                    "Cross-Origin-Resource-Policy: same-origin\r\n"
+                                    "X-Accel-Buffering: no\r\n",
+                                    SIZE_MAX);
     note_answered(connection, 200, fine);
     connection->state = HTTP_STREAMING;
     connection->gone = gone;

@@ -61,17 +61,18 @@ struct sse {
 
 /* ------------------------------------------------------------------ sending */
 
-static bool is_for(const struct stream *stream, const char *system)
+static bool is_for_stream(const struct stream *stream, const char *system)
 {
     return !system || ((!stream->system[0] || strcmp(stream->system, system) == 0) &&
                        auth_fits(stream->patterns, system));
 }
 
 /* To all who want to know; `always`: to those that are behind, too. */
-static void write_all(struct sse *sse, const char *system, const struct output *text, bool always)
+static void write_all_streams(struct sse *sse, const char *system, const struct output *text,
+                              bool always)
 {
     for (struct stream *stream = sse->streams; stream; stream = stream->next) {
-        if (!is_for(stream, system))
+        if (!is_for_stream(stream, system))
             continue;
         if (!always && (stream->behind || http_stream_pending(stream->connection) > BEHIND))
             stream->behind = true;
@@ -83,11 +84,11 @@ static void write_all(struct sse *sse, const char *system, const struct output *
 static void mark_behind(struct sse *sse, const char *system)
 {
     for (struct stream *stream = sse->streams; stream; stream = stream->next)
-        stream->behind |= is_for(stream, system);
+        stream->behind |= is_for_stream(stream, system);
 }
 
 /* The text is taken over. */
-static void send_all(struct sse *sse, const char *system, struct output *text, bool always)
+static void send_to_streams(struct sse *sse, const char *system, struct output *text, bool always)
 {
     struct telling *telling = NULL;
     /* of an incident the record has yet to come */
@@ -106,7 +107,7 @@ static void send_all(struct sse *sse, const char *system, struct output *text, b
         return;
     }
     if (!text->failure && !wait)
-        write_all(sse, system, text, always);
+        write_all_streams(sse, system, text, always);
     else
         mark_behind(sse, system);
     output_close(text);
@@ -125,13 +126,14 @@ void sse_release(struct sse *sse, uint64_t committed)
 {
     while (sse && sse->tellings && sse->tellings->number <= committed) {
         const struct telling *telling = sse->tellings;
-        write_all(sse, telling->of_all ? NULL : telling->system, &telling->text, telling->always);
+        write_all_streams(sse, telling->of_all ? NULL : telling->system, &telling->text,
+                          telling->always);
         drop_telling(sse);
     }
 }
 
 /* "event: NAME\ndata: {", and the object is open. */
-static void begin_event(struct json *json, struct output *out, const char *name)
+static void begin_stream_event(struct json *json, struct output *out, const char *name)
 {
     output_open(out, -1);
     output_format(out, "event: %s\ndata: ", name);
@@ -147,7 +149,7 @@ static void end_event(struct json *json)
 static void write_reset(struct output *out, const struct served *served)
 {
     struct json json;
-    begin_event(&json, out, "reset");
+    begin_stream_event(&json, out, "reset");
     json_key_text(&json, "system", served->name);
     json_key_u64(&json, "seq", served->seq);
     end_event(&json);
@@ -155,7 +157,7 @@ static void write_reset(struct output *out, const struct served *served)
 
 /* ------------------------------------------------------------------ changes */
 
-static struct place *place_of(struct sse *sse, const struct served *served)
+static struct place *place_of_stream(struct sse *sse, const struct served *served)
 {
     if (!memory_grow_zeroed(&sse->memory, &sse->places, &sse->place_room, (size_t)served->slot + 1,
                             sizeof *sse->places))
@@ -169,26 +171,27 @@ static struct place *place_of(struct sse *sse, const struct served *served)
     return place;
 }
 
-static int compare_ids(const void *left, const void *right)
+static int compare_stream_ids(const void *left, const void *right)
 {
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     return (a > b) - (a < b);
 }
 
 /* Sorts, and keeps each once. */
-static size_t sort_unique(uint32_t *ids, size_t count)
+static size_t sort_unique_ids(uint32_t *ids, size_t count)
 {
     size_t kept = 0;
     if (count > 1)
-        qsort(ids, count, sizeof *ids, compare_ids);
+        qsort(ids, count, sizeof *ids, compare_stream_ids);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || ids[i] != ids[i - 1])
             ids[kept++] = ids[i];
     return kept;
 }
 
-static void write_names(struct json *json, const struct served *served, const uint32_t *processes,
-                        size_t process_count, const uint32_t *resources, size_t resource_count)
+static void write_changed_names(struct json *json, const struct served *served,
+                                const uint32_t *processes, size_t process_count,
+                                const uint32_t *resources, size_t resource_count)
 {
     char label[GORDIAN_NAME_MAX + 1], id[16];
     json_open(json, "names", '{');
@@ -222,7 +225,7 @@ static void write_change(struct sse *sse, struct output *out, const struct serve
     uint32_t *processes = sse->ids, *resources = sse->ids + EFFECTS_MAX;
     size_t count = 0;
     struct json json;
-    begin_event(&json, out, "change");
+    begin_stream_event(&json, out, "change");
     json_key_text(&json, "system", served->name);
     json_key_u64(&json, "from", place->seq);
     json_key_u64(&json, "seq", served->seq);
@@ -236,9 +239,9 @@ static void write_change(struct sse *sse, struct output *out, const struct serve
         resources[count++] = item->resource;
     }
     json_shut(&json);
-    size_t process_count = sort_unique(processes, count),
-           resource_count = sort_unique(resources, count);
-    write_names(&json, served, processes, process_count, resources, resource_count);
+    size_t process_count = sort_unique_ids(processes, count),
+           resource_count = sort_unique_ids(resources, count);
+    write_changed_names(&json, served, processes, process_count, resources, resource_count);
     end_event(&json);
 }
 
@@ -265,7 +268,7 @@ static void send_change(struct sse *sse, const struct served *served, struct pla
 {
     struct output out;
     write_change(sse, &out, served, place);
-    send_all(sse, served->name, &out, false);
+    send_to_streams(sse, served->name, &out, false);
     place->seq = served->seq;
 }
 
@@ -284,14 +287,14 @@ static void flush_place(struct sse *sse, const struct served *served, struct pla
         return;
     place->seq = served->seq;
     write_reset(&out, served);
-    send_all(sse, served->name, &out, false);
+    send_to_streams(sse, served->name, &out, false);
     place->reset_at = now;
     place->reset_due = place->lost = false;
 }
 
 void sse_flush(struct sse *sse, const struct served *served)
 {
-    struct place *place = sse && sse->streams ? place_of(sse, served) : NULL;
+    struct place *place = sse && sse->streams ? place_of_stream(sse, served) : NULL;
     if (place)
         flush_place(sse, served, place, true);
 }
@@ -305,7 +308,7 @@ static void write_rates(struct sse *sse, struct output *out, const char *pattern
     const struct service *service = sse->api->service;
     const struct rate *all = rates_last(rates, rates->seconds);
     struct json json;
-    begin_event(&json, out, "rates");
+    begin_stream_event(&json, out, "rates");
     rate_json(&json, all);
     json_open(&json, "systems", '[');
     for (uint32_t i = 0; i < service->system_limit; i++) {
@@ -358,10 +361,10 @@ static void on_incident(void *context, const struct incident *incident)
     if (!sse->streams)
         return;
     brief.replay = NULL; /* large: who wants it asks for it */
-    begin_event(&json, &out, "incident");
+    begin_stream_event(&json, &out, "incident");
     incident_json(&json, &brief);
     end_event(&json);
-    send_all(sse, incident->system, &out, true);
+    send_to_streams(sse, incident->system, &out, true);
 }
 
 static void on_systems(void *context)
@@ -371,9 +374,9 @@ static void on_systems(void *context)
     struct json json;
     if (!sse->streams)
         return;
-    begin_event(&json, &out, "systems");
+    begin_stream_event(&json, &out, "systems");
     end_event(&json);
-    send_all(sse, NULL, &out, true);
+    send_to_streams(sse, NULL, &out, true);
 }
 
 /* ------------------------------------------------------------------ streams */
@@ -395,7 +398,7 @@ static void on_gone(void *context)
     remove_stream(context);
 }
 
-static void end_all(struct sse *sse)
+static void end_all_streams(struct sse *sse)
 {
     while (sse->streams) {
         http_stream_end(sse->streams->connection);
@@ -409,7 +412,7 @@ static void catch_up(struct sse *sse)
     const struct service *service = sse->api->service;
     for (uint32_t i = 0; i < service->system_limit; i++) {
         const struct served *served = service->systems[i];
-        struct place *place = served ? place_of(sse, served) : NULL;
+        struct place *place = served ? place_of_stream(sse, served) : NULL;
         if (!place)
             continue;
         place->cursor = served->recent.written;
@@ -465,7 +468,7 @@ static void pick_up(struct sse *sse, struct stream *stream)
     stream->behind = false;
     for (uint32_t i = 0; i < service->system_limit; i++) {
         struct output out;
-        if (!service->systems[i] || !is_for(stream, service->systems[i]->name))
+        if (!service->systems[i] || !is_for_stream(stream, service->systems[i]->name))
             continue;
         write_reset(&out, service->systems[i]);
         if (!out.failure)
@@ -480,12 +483,13 @@ void sse_tick(struct sse *sse, bool second)
     if (sse->generation != auth_generation(sse->api->auth)) {
         /* They come back, and show that they still may. */
         sse->generation = auth_generation(sse->api->auth);
-        end_all(sse);
+        end_all_streams(sse);
     }
     if (!sse->streams)
         return;
     for (uint32_t i = 0; i < service->system_limit; i++) {
-        struct place *place = service->systems[i] ? place_of(sse, service->systems[i]) : NULL;
+        struct place *place =
+            service->systems[i] ? place_of_stream(sse, service->systems[i]) : NULL;
         if (place)
             flush_place(sse, service->systems[i], place, false);
     }
@@ -528,7 +532,7 @@ void sse_close(struct sse *sse)
         return;
     gordian_allocator memory = sse->memory;
     service_unwatch(sse->api->service, &sse->watcher);
-    end_all(sse);
+    end_all_streams(sse);
     while (sse->tellings)
         drop_telling(sse);
     memory_free(&memory, sse->places);

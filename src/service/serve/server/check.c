@@ -56,12 +56,9 @@ static gordian_status check_address(const struct server *server, const char *tex
 {
     char host[HOST_MAX_], port[PORT_MAX_];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list;
-    gordian_status status = server_split_address(text, host, sizeof host, port, sizeof port, error);
-    if (status == GORDIAN_OK)
-        status = auth_check_address(server->auth, host, server->tls != NULL,
-                                    server->options.insecure, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(server_split_address(text, host, sizeof host, port, sizeof port, error));
+    TRY(auth_check_address(server->auth, host, server->tls != NULL, server->options.insecure,
+                           error));
     int trouble = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
     if (trouble)
         return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': %s", text, gai_strerror(trouble));

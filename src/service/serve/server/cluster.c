@@ -85,7 +85,7 @@ static bool followed_enough(void *context)
 
 /* Does what the others have done since we looked last, or a slice of it: *more. False: it is lost.
  */
-static bool catch_up(struct server *server, bool *more)
+static bool catch_up_with_leader(struct server *server, bool *more)
 {
     static const struct store_loader loader = {follow_section, follow_record, followed_enough};
     gordian_error error = {0};
@@ -102,7 +102,7 @@ static bool catch_up_all(struct server *server)
 {
     bool more = true;
     while (more)
-        if (!catch_up(server, &more))
+        if (!catch_up_with_leader(server, &more))
             return false;
     return true;
 }
@@ -137,7 +137,7 @@ void server_follow(struct server *server)
     /* asked first: whoever leads has been told everything, unless there is more */
     enum store_role role = store_role(server->store);
     bool more;
-    if (!server->leads && !server->lost && catch_up(server, &more)) {
+    if (!server->leads && !server->lost && catch_up_with_leader(server, &more)) {
         if (role != STORE_LEADS)
             stand_by(server);
         else if (!more && take_lead(server, &error) != GORDIAN_OK)

@@ -68,11 +68,6 @@ struct connection {
 
 /* ------------------------------------------------------------------ small things */
 
-static uint64_t steady_ms(void)
-{
-    return clock_ns() / 1000000;
-}
-
 static size_t unsent_bytes(const struct connection *connection)
 {
     size_t size = connection->client.out.used - connection->sent;
@@ -202,7 +197,8 @@ static void throttle_reading(struct connection *connection)
 }
 
 /* Hands bytes to the service. */
-static void take_bytes(struct connection *connection, const unsigned char *bytes, size_t count)
+static void take_plain_bytes(struct connection *connection, const unsigned char *bytes,
+                             size_t count)
 {
     struct client *client = &connection->client;
     uint64_t before = client->service->counters.events;
@@ -257,7 +253,7 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
     }
     connection->throttled = false;
     connection->server->turn_ns = clock_ns();
-    take_bytes(connection, connection->in, connection->in_used);
+    take_plain_bytes(connection, connection->in, connection->in_used);
     if (connection->ended)
         take_end(connection);
     consider_reading(connection);
@@ -293,7 +289,7 @@ static ssize_t receive_rest(struct connection *connection)
         return count;
     connection->in_used += (size_t)count;
     if (connection->in_used >= connection->wanted)
-        take_bytes(connection, connection->in, connection->in_used);
+        take_plain_bytes(connection, connection->in, connection->in_used);
     return count;
 }
 
@@ -307,7 +303,7 @@ static ssize_t receive_some(struct connection *connection)
         memcpy(scratch, connection->in, before);
     ssize_t count = receive_bytes(connection, scratch + before, SERVER_READ);
     if (count > 0)
-        take_bytes(connection, scratch, before + (size_t)count);
+        take_plain_bytes(connection, scratch, before + (size_t)count);
     return count;
 }
 
@@ -348,7 +344,7 @@ static void on_tls_read(struct bufferevent *tls, void *context)
 /* ------------------------------------------------------------------ sending */
 
 /* What was put into `out` since the last time is held until its record is kept. */
-static void add_hold(struct connection *connection, uint64_t committed)
+static void add_held_answer(struct connection *connection, uint64_t committed)
 {
     struct client *client = &connection->client;
     gordian_allocator memory = memory_allocator(NULL);
@@ -476,7 +472,7 @@ static void on_tls_written(struct bufferevent *tls, void *context)
 {
     struct connection *connection = context;
     (void)tls;
-    connection->progress = steady_ms();
+    connection->progress = clock_ms();
     make_dirty(connection);
 }
 
@@ -495,7 +491,7 @@ static void on_tls_event(struct bufferevent *tls, short what, void *context)
 }
 
 /* Everything was said, or nothing more can be. */
-static bool is_over(const struct connection *connection)
+static bool connection_is_over(const struct connection *connection)
 {
     return connection->broken || connection->client.out.failure ||
            (connection->client.closing && unsent_bytes(connection) == 0);
@@ -521,7 +517,7 @@ static bool flush_output(struct connection *connection, uint64_t committed)
 {
     if (has_guessed(connection))
         return false;
-    add_hold(connection, committed);
+    add_held_answer(connection, committed);
     size_t count = free_to_go(connection, committed);
     /* TLS buffers of its own: not more than it can soon be rid of */
     bool full = connection->blocked ||
@@ -546,7 +542,7 @@ void connections_flush(struct server *server)
         list = connection->next_dirty;
         connection->is_dirty = false;
         bool waits = flush_output(connection, committed);
-        if (is_over(connection))
+        if (connection_is_over(connection))
             connection_close(connection);
         else if (waits)
             make_dirty(connection);
@@ -555,7 +551,7 @@ void connections_flush(struct server *server)
 
 /* ------------------------------------------------------------------ coming and going */
 
-static bool make_events(struct connection *connection)
+static bool make_libevent_events(struct connection *connection)
 {
     struct server *server = connection->server;
     connection->resume = event_new(server->base, -1, 0, on_resume, connection);
@@ -615,8 +611,8 @@ static bool has_place(const struct server *server, enum connection_from from)
 /* Whoever has not said who it is has no right to a place. The first to make room is one that has
  * shown a wrong token, then the one that has been silent for longest. NULL: there is none; *soon:
  * not yet, they have just come. */
-static struct connection *find_victim(const struct server *server, enum connection_from from,
-                                      bool *soon)
+static struct connection *find_idle_connection(const struct server *server,
+                                               enum connection_from from, bool *soon)
 {
     struct connection *oldest = NULL;
     *soon = false;
@@ -627,22 +623,22 @@ static struct connection *find_victim(const struct server *server, enum connecti
             return each;
         oldest = oldest ? oldest : each;
     }
-    *soon = oldest && from == FROM_TCP && steady_ms() - oldest->opened < GRACE_MS;
+    *soon = oldest && from == FROM_TCP && clock_ms() - oldest->opened < GRACE_MS;
     return *soon ? NULL : oldest;
 }
 
 bool connections_have_place(const struct server *server)
 {
     bool soon;
-    return has_place(server, FROM_TCP) || find_victim(server, FROM_TCP, &soon) || !soon;
+    return has_place(server, FROM_TCP) || find_idle_connection(server, FROM_TCP, &soon) || !soon;
 }
 
-static bool make_room(struct server *server, enum connection_from from)
+static bool make_place_for_connection(struct server *server, enum connection_from from)
 {
     bool soon;
     if (has_place(server, from))
         return true;
-    struct connection *victim = find_victim(server, from, &soon);
+    struct connection *victim = find_idle_connection(server, from, &soon);
     if (!victim)
         return false;
     server->service->counters.cut_off++;
@@ -655,7 +651,7 @@ static bool make_room(struct server *server, enum connection_from from)
 void connection_open(struct server *server, int fd, enum connection_from from, const char *label,
                      enum service_rights rights)
 {
-    if (!make_room(server, from)) {
+    if (!make_place_for_connection(server, from)) {
         server->service->counters.refused++;
         server_log_rarely(server, RARE_FULL, 4, "%s: turned away: there are %u clients already",
                           label, server->service->client_count);
@@ -672,8 +668,8 @@ void connection_open(struct server *server, int fd, enum connection_from from, c
     connection->server = server;
     connection->fd = fd;
     connection->from = from;
-    connection->opened = connection->progress = connection->received = steady_ms();
-    if (!make_events(connection) ||
+    connection->opened = connection->progress = connection->received = clock_ms();
+    if (!make_libevent_events(connection) ||
         service_attach(server->service, &connection->client, rights, &error)) {
         if (error.message[0])
             server_log_rarely(server, RARE_FULL, 4, "%s: turned away: %s", label, error.message);
@@ -747,7 +743,7 @@ static const char *fault_of(const struct connection *connection, uint64_t now)
 
 void connections_tick(struct server *server)
 {
-    uint64_t now = steady_ms();
+    uint64_t now = clock_ms();
     for (struct connection *next, *c = server->connections; c; c = next) {
         next = c->next;
         const char *fault = fault_of(c, now);

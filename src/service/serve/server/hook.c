@@ -47,7 +47,7 @@ static void free_news(struct hook *hook, struct news *news)
 
 /* ------------------------------------------------------------------ the thread */
 
-static struct news *take_first(struct hook *hook)
+static struct news *take_first_notice(struct hook *hook)
 {
     struct news *news = hook->first;
     hook->first = news->next;
@@ -83,7 +83,7 @@ static bool wait_ms(struct hook *hook, unsigned ms)
 }
 
 /* Under the mutex, which is let go of meanwhile. False: it was broken off. */
-static bool tell_one(struct hook *hook, const struct news *news)
+static bool send_notice(struct hook *hook, const struct news *news)
 {
     unsigned pause = hook->target.first_wait_ms;
     for (int tries = 0; tries < HOOK_TRIES; tries++) {
@@ -114,9 +114,9 @@ static void *tell_all(void *context)
             pthread_cond_wait(&hook->wake, &hook->mutex);
             continue;
         }
-        struct news *news = take_first(hook);
+        struct news *news = take_first_notice(hook);
         hook->cleared = false;
-        if (tell_one(hook, news))
+        if (send_notice(hook, news))
             set_aside(hook, news);
         else
             free_news(hook, news);
@@ -129,7 +129,7 @@ static void *tell_all(void *context)
 
 /* The thread outlives a server that has lost the lead. Until the next one is open SIGTERM has no
  * handler and is held back, by the other thread: in this one it would end the process. */
-static gordian_status start_thread(struct hook *hook, gordian_error *error)
+static gordian_status start_hook_thread(struct hook *hook, gordian_error *error)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -162,8 +162,7 @@ gordian_status hook_open(struct hook **out, const char *target, const char *secr
     pthread_cond_init(&hook->wake, &attributes);
     pthread_condattr_destroy(&attributes);
     gordian_status status = hook_parse(&hook->target, target, secret, error);
-    if (status == GORDIAN_OK)
-        status = start_thread(hook, error);
+    THEN(status, start_hook_thread(hook, error));
     if (status == GORDIAN_OK)
         *out = hook;
     else
@@ -184,7 +183,7 @@ void hook_stop(struct hook *hook)
     hook->running = false;
 }
 
-static void free_list(struct hook *hook, struct news *news)
+static void free_notices(struct hook *hook, struct news *news)
 {
     for (struct news *next; news; news = next) {
         next = news->next;
@@ -197,14 +196,14 @@ void hook_clear(struct hook *hook)
     if (!hook)
         return;
     pthread_mutex_lock(&hook->mutex);
-    free_list(hook, hook->first);
+    free_notices(hook, hook->first);
     hook->first = NULL;
     hook->end = &hook->first;
     hook->count = 0;
     hook->cleared = true;
     pthread_cond_signal(&hook->wake);
     pthread_mutex_unlock(&hook->mutex);
-    free_list(hook, hook->held);
+    free_notices(hook, hook->held);
     hook->held = NULL;
     hook->held_end = &hook->held;
 }
@@ -214,9 +213,9 @@ void hook_close(struct hook *hook)
     if (!hook)
         return;
     hook_stop(hook);
-    free_list(hook, hook->first);
-    free_list(hook, hook->held);
-    free_list(hook, hook->done);
+    free_notices(hook, hook->first);
+    free_notices(hook, hook->held);
+    free_notices(hook, hook->done);
     pthread_mutex_destroy(&hook->mutex);
     pthread_mutex_destroy(&hook->target.guard);
     pthread_cond_destroy(&hook->wake);
@@ -267,7 +266,7 @@ void hook_release(struct hook *hook, uint64_t committed)
         hook->end = &news->next;
         hook->count++;
         if (hook->count > HOOK_QUEUE) {
-            set_aside(hook, take_first(hook));
+            set_aside(hook, take_first_notice(hook));
             hook->figures.dropped++;
         }
     }

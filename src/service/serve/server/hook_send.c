@@ -127,7 +127,7 @@ static void close_connection(struct hook_target *target)
     pthread_mutex_unlock(&target->guard);
 }
 
-static void note_child(struct hook_target *target, pid_t child)
+static void note_hook_child(struct hook_target *target, pid_t child)
 {
     pthread_mutex_lock(&target->guard);
     target->child = child;
@@ -155,7 +155,7 @@ static bool is_broken_off(struct hook_target *target)
     return broken;
 }
 
-static bool is_late(struct hook_target *target, uint64_t until)
+static bool is_hook_late(struct hook_target *target, uint64_t until)
 {
     pthread_mutex_lock(&target->guard);
     uint64_t broken_at = target->broken_at, now = clock_ns();
@@ -170,7 +170,7 @@ static void feed_child(struct hook_target *target, int fd, const char *body, siz
                        uint64_t until)
 {
     fcntl(fd, F_SETFL, O_NONBLOCK);
-    while (length > 0 && !is_late(target, until)) {
+    while (length > 0 && !is_hook_late(target, until)) {
         struct pollfd ready = {.fd = fd, .events = POLLOUT};
         if (poll(&ready, 1, 1000) <= 0)
             continue;
@@ -189,7 +189,7 @@ static gordian_status wait_child(struct hook_target *target, pid_t child, uint64
     bool late = false;
     const struct timespec pause = {.tv_nsec = 10000000};
     while (!has_ended(target, &status)) {
-        if (!late && is_late(target, until)) {
+        if (!late && is_hook_late(target, until)) {
             kill(-child, SIGKILL);
             late = true;
         }
@@ -204,8 +204,8 @@ static gordian_status wait_child(struct hook_target *target, pid_t child, uint64
                 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-static gordian_status run_command(struct hook_target *target, const char *body, size_t length,
-                                  gordian_error *error)
+static gordian_status run_hook_command(struct hook_target *target, const char *body, size_t length,
+                                       gordian_error *error)
 {
     char *arguments[] = {"sh", "-c", target->command, NULL};
     uint64_t until = clock_ns() + UINT64_C(1000000) * COMMAND_MS;
@@ -232,7 +232,7 @@ static gordian_status run_command(struct hook_target *target, const char *body, 
     posix_spawnattr_destroy(&how);
     close(ends[0]);
     if (code == 0) {
-        note_child(target, child);
+        note_hook_child(target, child);
         feed_child(target, ends[1], body, length, until);
     }
     close(ends[1]);
@@ -412,7 +412,7 @@ gordian_status hook_send(struct hook_target *target, const char *body, size_t le
                          gordian_error *error)
 {
     gordian_status status = target->is_url ? post_to_url(target, body, length, error)
-                                           : run_command(target, body, length, error);
+                                           : run_hook_command(target, body, length, error);
     return status != GORDIAN_OK && is_broken_off(target)
                ? fail(error, GORDIAN_STATUS_IO, "it was broken off")
                : status;

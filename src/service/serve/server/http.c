@@ -74,8 +74,8 @@ static bool is_ready(void *context, const char **why)
 }
 
 /* Everything but the listener. */
-static gordian_status open_parts(struct http_server *http, struct server *server,
-                                 gordian_error *error)
+static gordian_status open_http_parts(struct http_server *http, struct server *server,
+                                      gordian_error *error)
 {
     struct httpd_options options = {
         .base = server->base,
@@ -84,15 +84,10 @@ static gordian_status open_parts(struct http_server *http, struct server *server
         .context = &http->api,
     };
     httpd_limits_init(&options.limits);
-    gordian_status status = httpd_open(&http->api.httpd, &options, error);
-    if (status == GORDIAN_OK)
-        status = sse_open(&http->api.sse, &http->api, error);
-    if (status == GORDIAN_OK)
-        status = followers_open(&http->api.followers, &http->api, error);
-    if (status == GORDIAN_OK)
-        status = start_writers(http, server->base, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(httpd_open(&http->api.httpd, &options, error));
+    TRY(sse_open(&http->api.sse, &http->api, error));
+    TRY(followers_open(&http->api.followers, &http->api, error));
+    TRY(start_writers(http, server->base, error));
     struct timeval every = {.tv_usec = TICK_MS * 1000};
     http->timer = event_new(server->base, -1, EV_PERSIST, on_tick, http);
     if (!http->timer || event_add(http->timer, &every) != 0)
@@ -100,8 +95,8 @@ static gordian_status open_parts(struct http_server *http, struct server *server
     return GORDIAN_OK;
 }
 
-static gordian_status adopt_sockets(struct http_server *http, struct server *server, const int *fds,
-                                    size_t count, gordian_error *error)
+static gordian_status adopt_http_sockets(struct http_server *http, struct server *server,
+                                         const int *fds, size_t count, gordian_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         TRY(auth_check_socket(server->auth, fds[i], server->tls != NULL, server->options.insecure,
@@ -147,10 +142,9 @@ gordian_status http_open(struct http_server **out, struct server *server, const 
     };
     rates_init(&http->api.rates, server->service);
     blockers_init(&http->api.blockers, server->service);
-    gordian_status status = open_parts(http, server, error);
-    if (status == GORDIAN_OK)
-        status = count > 0 ? adopt_sockets(http, server, fds, count, error)
-                           : start_listening(http, server, address, error);
+    gordian_status status = open_http_parts(http, server, error);
+    THEN(status, count > 0 ? adopt_http_sockets(http, server, fds, count, error)
+                           : start_listening(http, server, address, error));
     if (status == GORDIAN_OK)
         *out = http;
     else

@@ -81,7 +81,7 @@ static bool is_to_end(struct log_queue *queue)
 
 /* False: the thread is to end. A descriptor that fails for good loses the piece: there is no other
  * place to report it. */
-static bool write_piece(struct log_queue *queue, const char *piece, size_t length)
+static bool write_log_piece(struct log_queue *queue, const char *piece, size_t length)
 {
     while (length > 0) {
         struct pollfd door = {.fd = queue->fd, .events = POLLOUT};
@@ -120,7 +120,7 @@ static void *write_lines(void *context)
             continue;
         }
         pthread_mutex_unlock(&queue->mutex);
-        going = write_piece(queue, piece, length);
+        going = write_log_piece(queue, piece, length);
         pthread_mutex_lock(&queue->mutex);
     }
     queue->done = true;
@@ -131,7 +131,7 @@ static void *write_lines(void *context)
 
 /* ------------------------------------------------------------------ opening and closing */
 
-static void init_locks(struct log_queue *queue)
+static void init_log_locks(struct log_queue *queue)
 {
     pthread_condattr_t attributes;
     pthread_mutex_init(&queue->mutex, NULL);
@@ -160,7 +160,7 @@ gordian_status log_open(struct log_queue **out, int fd, const char *name, gordia
         return fail_memory(error);
     queue->fd = fd;
     queue->name = name;
-    init_locks(queue);
+    init_log_locks(queue);
     int code = pthread_create(&queue->thread, NULL, write_lines, queue);
     if (code) {
         free_queue(queue);

@@ -119,7 +119,7 @@ static gordian_status see_open(void *context, const struct incident *incident)
     return GORDIAN_OK;
 }
 
-static gordian_status tell_again(void *context, const struct incident *incident)
+static gordian_status notify_again(void *context, const struct incident *incident)
 {
     struct before *before = context;
     struct incident then = *incident;
@@ -138,7 +138,7 @@ static gordian_status see_notice(void *context, uint64_t id, bool ended)
     struct server *server = before->server;
     before->ended = ended;
     gordian_status status =
-        incidents_get(store_incidents(server->store), id, tell_again, before, before->error);
+        incidents_get(store_incidents(server->store), id, notify_again, before, before->error);
     if (status != GORDIAN_STATUS_END)
         return status;
     keep_notice(server, id, ended, true); /* it is not kept any more */
@@ -156,8 +156,7 @@ gordian_status server_tell_before(struct server *server, gordian_error *error)
     if (before.told > 0)
         server_log(server, 6, "--on-deadlock: %llu of before are told now",
                    (unsigned long long)before.told);
-    if (status == GORDIAN_OK)
-        status = incidents_query(history, &open, see_open, &before, error);
+    THEN(status, incidents_query(history, &open, see_open, &before, error));
     if (before.standing > STANDING)
         server_log(server, 6, "... and %llu more deadlocks stand",
                    (unsigned long long)(before.standing - STANDING));

@@ -43,7 +43,7 @@ void server_options_init(struct server_options *options)
 
 /* ------------------------------------------------------------------ the journal */
 
-static uint64_t journal_append(void *context, uint64_t at, const void *bytes, size_t length)
+static uint64_t append_record(void *context, uint64_t at, const void *bytes, size_t length)
 {
     return store_append(context, at, bytes, length);
 }
@@ -139,7 +139,7 @@ static bool is_crowded(const struct listener *listener, uint64_t since)
 }
 
 /* Whoever waits outside cannot be let in without descriptors, and would wait for ever. */
-static bool is_unheard(void *context, uint64_t since)
+static bool listener_is_unheard(void *context, uint64_t since)
 {
     const struct server *server = context;
     for (size_t i = 0; server->accepting && i < server->listener_count; i++)
@@ -156,7 +156,7 @@ static gordian_status open_service(struct server *server, gordian_error *error)
     options.durability = (uint8_t)(is_kept(server) ? server->options.durability : STORE_NONE);
     options.journal = (struct service_journal){
         .context = server->store,
-        .append = journal_append,
+        .append = append_record,
         .incident = journal_incident,
         .healthy = journal_healthy,
         .last = journal_last,
@@ -166,7 +166,7 @@ static gordian_status open_service(struct server *server, gordian_error *error)
     options.authorise = ask_token;
     options.fits = auth_fits;
     options.authorise_context = server;
-    options.unheard = is_unheard;
+    options.unheard = listener_is_unheard;
     options.unheard_context = server;
     return service_new(&server->service, &options, error);
 }
@@ -212,8 +212,8 @@ static gordian_status look_at_history(struct server *server, gordian_error *erro
 static gordian_status recover_state(struct server *server, gordian_error *error)
 {
     static const struct store_loader loader = {load_section, load_record};
-    gordian_status status = store_load(server->store, &loader, server, error);
-    return status == GORDIAN_OK ? server_take_role(server, error) : status;
+    TRY(store_load(server->store, &loader, server, error));
+    return server_take_role(server, error);
 }
 
 gordian_status server_resume(struct server *server, gordian_error *error)
@@ -225,8 +225,7 @@ gordian_status server_resume(struct server *server, gordian_error *error)
 static gordian_status open_once(struct server *server, gordian_error *error)
 {
     gordian_status status = open_store(server, error);
-    if (status == GORDIAN_OK)
-        status = open_service(server, error);
+    THEN(status, open_service(server, error));
     return status == GORDIAN_OK ? recover_state(server, error) : status;
 }
 
@@ -361,7 +360,7 @@ void server_watch_places(struct server *server)
 }
 
 /* Out of descriptors, most likely: rests until the next tick. */
-static void on_accept_error(struct evconnlistener *listener, void *context)
+static void on_listener_error(struct evconnlistener *listener, void *context)
 {
     struct server *server = context;
     int why = errno;
@@ -386,7 +385,7 @@ static gordian_status add_listener(struct server *server, int fd, bool is_unix, 
         close(fd);
         return fail(error, GORDIAN_STATUS_IO, "cannot listen: %s", strerror(errno));
     }
-    evconnlistener_set_error_cb(event, on_accept_error);
+    evconnlistener_set_error_cb(event, on_listener_error);
     server->listeners[server->listener_count++] =
         (struct listener){.event = event, .is_unix = is_unix, .inherited = inherited};
     return GORDIAN_OK;
@@ -439,12 +438,6 @@ static uint64_t inode_of(const char *path)
 {
     struct stat found;
     return lstat(path, &found) == 0 ? found.st_ino : 0;
-}
-
-static void remove_socket(const char *path, uint64_t inode)
-{
-    if (inode_of(path) == inode)
-        unlink(path);
 }
 
 static gordian_status listen_unix(struct server *server, const char *path, gordian_error *error)
@@ -529,9 +522,8 @@ static gordian_status listen_tcp(struct server *server, const char *text, gordia
 {
     char host[256], port[8];
     gordian_status status = server_split_address(text, host, sizeof host, port, sizeof port, error);
-    if (status == GORDIAN_OK)
-        status = auth_check_address(server->auth, host, server->tls != NULL,
-                                    server->options.insecure, error);
+    THEN(status, auth_check_address(server->auth, host, server->tls != NULL,
+                                    server->options.insecure, error));
     if (status != GORDIAN_OK)
         return status;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list;
@@ -562,11 +554,8 @@ static gordian_status listen_all(struct server *server, const char *list, gordia
 {
     char one[300];
     for (const char *at = list; *at;) {
-        gordian_status status = server_next_address(&at, one, sizeof one, error);
-        if (status == GORDIAN_OK)
-            status = listen_tcp(server, one, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(server_next_address(&at, one, sizeof one, error));
+        TRY(listen_tcp(server, one, error));
     }
     return GORDIAN_OK;
 }
@@ -699,8 +688,7 @@ gordian_status server_open(struct server **out, const struct server_options *opt
         status = steps[i](server, error);
     if (status == GORDIAN_OK) /* before anybody can know that it is there, and end it */
         status = server_add_events(server, error);
-    if (status == GORDIAN_OK)
-        status = open_listeners(server, error);
+    THEN(status, open_listeners(server, error));
     if (status == GORDIAN_OK)
         server_watch(server);
     if (status != GORDIAN_OK) {
@@ -725,7 +713,8 @@ void server_close(struct server *server)
     for (size_t i = 0; i < server->listener_count; i++) {
         evconnlistener_free(server->listeners[i].event);
         if (server->listeners[i].is_unix && !server->listeners[i].inherited)
-            remove_socket(server->options.socket, server->listeners[i].inode);
+            if (inode_of(server->options.socket) == server->listeners[i].inode)
+                unlink(server->options.socket);
     }
     server_remove_events(server);
     /* Who shares a store has others that go on, and should not be kept waiting. */

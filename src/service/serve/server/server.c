@@ -164,7 +164,7 @@ static void watch_tokens(struct server *server)
 
 /* ------------------------------------------------------------------ what wakes the loop */
 
-static void on_timer(evutil_socket_t fd, short what, void *context)
+static void on_server_timer(evutil_socket_t fd, short what, void *context)
 {
     struct server *server = context;
     (void)fd;
@@ -219,7 +219,7 @@ gordian_status server_add_events(struct server *server, gordian_error *error)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
     bool fine = true;
-    server->timer = add_event(server, -1, 0, on_timer, SERVER_TICK_MS * 1000);
+    server->timer = add_event(server, -1, 0, on_server_timer, SERVER_TICK_MS * 1000);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         server->signals[i] = add_event(server, signals[i], EV_SIGNAL, on_signal, 0);
         fine &= server->signals[i] != NULL;
@@ -311,11 +311,6 @@ static void tick_clock(struct server *server)
     }
 }
 
-static bool all_kept(const struct server *server)
-{
-    return !server->service->unkept && store_committed(server->store) == store_last(server->store);
-}
-
 static void end_turn(struct server *server)
 {
     struct metrics_spans *spans = &server->service->counters.spans;
@@ -335,7 +330,10 @@ static void end_turn(struct server *server)
     watch_snapshots(server);
     watch_stalls(server);
     watch_tokens(server);
-    hook_release(server->hook, all_kept(server) ? UINT64_MAX : store_committed(server->store));
+    hook_release(server->hook, (!server->service->unkept &&
+                                store_committed(server->store) == store_last(server->store))
+                                   ? UINT64_MAX
+                                   : store_committed(server->store));
     connections_flush(server);
     if (server->crowded)
         server_watch_places(server);
@@ -347,13 +345,6 @@ static void end_turn(struct server *server)
         metrics_span(spans, CAUSE_STORE, began, clock_ns());
     }
     server->service->counters.turns++;
-}
-
-static bool is_over(const struct server *server)
-{
-    return server->lost ||
-           (server->stop_at &&
-            (server->connection_count == 0 || service_steady(server->service) >= server->stop_at));
 }
 
 gordian_status server_turn(struct server *server, gordian_error *error)
@@ -371,7 +362,10 @@ gordian_status server_run(struct server *server, gordian_error *error)
     priority_soon(); /* everybody waits for the loop */
     systemd_say(&server->systemd, "READY=1");
     server_log(server, 6, "ready");
-    while (status == GORDIAN_OK && !is_over(server))
+    while (status == GORDIAN_OK &&
+           !(server->lost ||
+             (server->stop_at && (server->connection_count == 0 ||
+                                  service_steady(server->service) >= server->stop_at))))
         status = server_turn(server, error);
     return status;
 }

@@ -32,8 +32,8 @@
 
 /* ------------------------------------------------------------------ on the spot */
 
-static gordian_status put_section(void *context, const char *name, const void *bytes, size_t length,
-                                  gordian_error *error)
+static gordian_status put_store_section(void *context, const char *name, const void *bytes,
+                                        size_t length, gordian_error *error)
 {
     return store_snapshot_section(context, name, bytes, length, error);
 }
@@ -42,7 +42,7 @@ static void save_now(struct server *server)
 {
     gordian_error error = {0};
     if (store_snapshot_begin(server->store, &error) ||
-        service_save(server->service, put_section, server->store, &error))
+        service_save(server->service, put_store_section, server->store, &error))
         store_snapshot_fail(server->store, error.message);
     else
         store_snapshot_end(server->store);
@@ -50,7 +50,7 @@ static void save_now(struct server *server)
 
 /* ------------------------------------------------------------------ the child */
 
-static gordian_status write_all(int fd, const void *bytes, size_t length)
+static gordian_status write_to_pipe(int fd, const void *bytes, size_t length)
 {
     const char *at = bytes;
     while (length > 0) {
@@ -71,13 +71,13 @@ static gordian_status send_section(void *context, const char *name, const void *
     wire_store32(head, (uint32_t)strlen(name));
     wire_store64(head + 4, length);
     (void)error;
-    if (write_all(fd, head, sizeof head) || write_all(fd, name, strlen(name)) ||
-        write_all(fd, bytes, length))
+    if (write_to_pipe(fd, head, sizeof head) || write_to_pipe(fd, name, strlen(name)) ||
+        write_to_pipe(fd, bytes, length))
         return GORDIAN_STATUS_IO;
     return GORDIAN_OK;
 }
 
-static void close_from(int first)
+static void close_descriptors_from(int first)
 {
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, (unsigned)first, ~0u, 0) == 0)
@@ -93,7 +93,8 @@ static _Noreturn void be_child(struct server *server, int fd, pid_t parent)
 {
     if (dup2(fd, 3) != 3)
         _exit(1);
-    close_from(4); /* a connection, or the lock of the folder, ends with the service, not later */
+    close_descriptors_from(
+        4); /* a connection, or the lock of the folder, ends with the service, not later */
     fd = 3;
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);

@@ -5,7 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static uint64_t take_number(const char *name)
+static uint64_t take_environment_number(const char *name)
 {
     const char *text = getenv(name);
     uint64_t number = text ? strtoull(text, NULL, 10) : 0;
@@ -15,10 +15,11 @@ static uint64_t take_number(const char *name)
 
 void systemd_open(struct systemd *systemd)
 {
-    uint64_t own = (uint64_t)getpid(), us = take_number("WATCHDOG_USEC");
-    uint64_t sockets = take_number("LISTEN_FDS"), watched = take_number("WATCHDOG_PID");
+    uint64_t own = (uint64_t)getpid(), us = take_environment_number("WATCHDOG_USEC");
+    uint64_t sockets = take_environment_number("LISTEN_FDS"),
+             watched = take_environment_number("WATCHDOG_PID");
     const char *names = getenv("LISTEN_FDNAMES"), *path = getenv("NOTIFY_SOCKET");
-    systemd->sockets = take_number("LISTEN_PID") == own ? sockets : 0;
+    systemd->sockets = take_environment_number("LISTEN_PID") == own ? sockets : 0;
     systemd->watchdog_us = watched == 0 || watched == own ? us : 0;
     snprintf(systemd->names, sizeof systemd->names, "%s", names ? names : "");
     struct sockaddr_un to = {.sun_family = AF_UNIX};

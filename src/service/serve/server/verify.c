@@ -3,14 +3,14 @@
 
 #include "foundation/base/error.h"
 
-static gordian_status load_section(void *context, const char *name, const void *bytes,
-                                   size_t length, gordian_error *error)
+static gordian_status verify_section(void *context, const char *name, const void *bytes,
+                                     size_t length, gordian_error *error)
 {
     return service_load_section(context, name, bytes, length, error);
 }
 
-static gordian_status load_record(void *context, uint64_t number, uint64_t at, const void *bytes,
-                                  size_t length, gordian_error *error)
+static gordian_status verify_record(void *context, uint64_t number, uint64_t at, const void *bytes,
+                                    size_t length, gordian_error *error)
 {
     return service_replay(context, number, at, bytes, length, error);
 }
@@ -18,7 +18,7 @@ static gordian_status load_record(void *context, uint64_t number, uint64_t at, c
 gordian_status server_verify(const char *folder, struct server_verdict *verdict,
                              gordian_error *error)
 {
-    static const struct store_loader loader = {load_section, load_record};
+    static const struct store_loader loader = {verify_section, verify_record};
     struct service_options options;
     struct service *service;
     service_options_init(&options);

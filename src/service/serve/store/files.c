@@ -48,11 +48,6 @@ bool file_exists(int folder, const char *name)
     return fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-int file_make(int folder, const char *name)
-{
-    return openat(folder, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-}
-
 bool file_write(int fd, struct iovec *parts, int count, uint64_t offset)
 {
     while (count > 0) {
@@ -94,14 +89,4 @@ gordian_status file_read(int folder, const char *name, struct bytes *into, gordi
     if (fd >= 0)
         close(fd);
     return status;
-}
-
-bool files_synced(int folder)
-{
-    return fsync(folder) == 0 || errno == EINVAL;
-}
-
-bool file_rename(int folder, const char *from, const char *to)
-{
-    return renameat(folder, from, folder, to) == 0 && files_synced(folder);
 }

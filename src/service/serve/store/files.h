@@ -4,6 +4,7 @@
 #define GORDIAN_SERVICE_SERVE_STORE_FILES_H
 
 #include "foundation/base/bytes.h"
+#include "foundation/base/io/replace.h"
 
 #include <dirent.h>
 #include <gordian/gordian.h>
@@ -19,17 +20,10 @@ bool file_number(const char *name, const char *prefix, uint64_t *number);
 DIR *files_list(int folder);
 bool file_exists(int folder, const char *name);
 
-/* A new one of this name, or an empty one. */
-int file_make(int folder, const char *name);
 /* All of them, at an offset. The parts are used up. */
 bool file_write(int fd, struct iovec *parts, int count, uint64_t offset);
 bool file_write_bytes(int fd, const void *bytes, size_t count, uint64_t offset);
 /* All of it. */
 gordian_status file_read(int folder, const char *name, struct bytes *into, gordian_error *error);
-
-/* The names in the folder are on the disk, where folders can be synced. */
-bool files_synced(int folder);
-/* Gives a file another name, for good. */
-bool file_rename(int folder, const char *from, const char *to);
 
 #endif

@@ -28,7 +28,7 @@ static void read_boot(char boot[BOOT_MAX])
 
 #define LINE_MAX_ 128
 
-static void read_line(int fd, char line[LINE_MAX_])
+static void read_lock_line(int fd, char line[LINE_MAX_])
 {
     ssize_t got = pread(fd, line, LINE_MAX_ - 1, 0);
     line[got > 0 ? got : 0] = '\0';
@@ -38,7 +38,7 @@ static void read_past(int fd, bool known, struct folder_past *past)
 {
     char line[LINE_MAX_], boot[BOOT_MAX], was[BOOT_MAX] = "", durability[16] = "";
     long pid;
-    read_line(fd, line);
+    read_lock_line(fd, line);
     read_boot(boot);
     *past = (struct folder_past){.killed = !known, .same_boot = !known};
     if (sscanf(line, "%ld %39s %15s", &pid, was, durability) != 3)
@@ -60,7 +60,7 @@ static gordian_status fail_locked(const struct folder *folder, gordian_error *er
 {
     char line[LINE_MAX_];
     long pid = 0;
-    read_line(folder->lock, line);
+    read_lock_line(folder->lock, line);
     sscanf(line, "%ld", &pid);
     return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                 "%.200s: another gordian serve%s%.0ld%s works here; give each its own folder",
@@ -76,14 +76,15 @@ static char *join_path(const char *path, const char *name, const gordian_allocat
     return joined;
 }
 
-static gordian_status fail_file(const struct folder *folder, const char *name, gordian_error *error)
+static gordian_status fail_folder_file(const struct folder *folder, const char *name,
+                                       gordian_error *error)
 {
     return fail(error, GORDIAN_STATUS_IO, "%.200s%s: %s", folder->path, name, strerror(errno));
 }
 
 /* The folder itself is locked as well as the file: that one can be removed. *known: there was a
  * lock file. */
-static gordian_status take_lock(struct folder *folder, bool *known, gordian_error *error)
+static gordian_status take_folder_lock(struct folder *folder, bool *known, gordian_error *error)
 {
     *known = file_exists(folder->fd, "lock");
     folder->lock = openat(folder->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -91,7 +92,7 @@ static gordian_status take_lock(struct folder *folder, bool *known, gordian_erro
         flock(folder->fd, LOCK_EX | LOCK_NB) == 0)
         return GORDIAN_OK;
     return folder->lock >= 0 && errno == EWOULDBLOCK ? fail_locked(folder, error)
-                                                     : fail_file(folder, "/lock", error);
+                                                     : fail_folder_file(folder, "/lock", error);
 }
 
 /* Whoever can write there can put other files in the place of ours. */
@@ -99,7 +100,7 @@ static gordian_status check_mode(const struct folder *folder, gordian_error *err
 {
     struct stat about;
     if (fstat(folder->fd, &about) != 0)
-        return fail_file(folder, "", error);
+        return fail_folder_file(folder, "", error);
     if (about.st_mode & (S_IWGRP | S_IWOTH))
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%.200s: others can write to this folder (mode %04o): chmod go-w, or name one "
@@ -130,12 +131,8 @@ gordian_status folder_open(struct folder *folder, const char *path, struct folde
     folder->path[strlen(path)] = '\0';
     folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool known = false;
-    gordian_status status =
-        folder->fd < 0 ? fail_file(folder, "", error) : check_mode(folder, error);
-    if (status == GORDIAN_OK)
-        status = take_lock(folder, &known, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(folder->fd < 0 ? fail_folder_file(folder, "", error) : check_mode(folder, error));
+    TRY(take_folder_lock(folder, &known, error));
     read_past(folder->lock, known, past);
     return GORDIAN_OK;
 }
@@ -243,15 +240,14 @@ gordian_status folder_check(struct folder *folder, const struct store_options *o
                     "%.200s/" MARKER_FILE ": %.100s; with --repair it is written again",
                     folder->path, trouble.message);
     status = folder_list(folder->fd, &folder->marker, &contents, error);
-    if (status == GORDIAN_OK)
-        status = check_contents(folder, &contents, options, found, error);
+    THEN(status, check_contents(folder, &contents, options, found, error));
     if (status != GORDIAN_OK)
         return status;
     folder->blank = found->made || !contents.database;
     /* SQLite would let others read it. */
     int fd = openat(folder->fd, HISTORY_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
-        return fail_file(folder, "/" HISTORY_FILE, error);
+        return fail_folder_file(folder, "/" HISTORY_FILE, error);
     close(fd);
     return GORDIAN_OK;
 }
@@ -260,10 +256,10 @@ gordian_status folder_check(struct folder *folder, const struct store_options *o
 static gordian_status sync_folder(const struct folder *folder, gordian_error *error)
 {
     int above = folder->made ? openat(folder->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    bool synced = files_synced(folder->fd) && (above < 0 || files_synced(above));
+    bool synced = replace_sync_folder(folder->fd) && (above < 0 || replace_sync_folder(above));
     if (above >= 0)
         close(above);
-    return synced ? GORDIAN_OK : fail_file(folder, "", error);
+    return synced ? GORDIAN_OK : fail_folder_file(folder, "", error);
 }
 
 bool folder_is_ours(const struct folder *folder)
@@ -283,13 +279,13 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
     /* After a power cut it must be there to tell of it. */
     if (ftruncate(folder->lock, 0) != 0 ||
         pwrite(folder->lock, line, (size_t)length, 0) != length || fsync(folder->lock) != 0)
-        return fail_file(folder, "/lock", error);
+        return fail_folder_file(folder, "/lock", error);
     struct stat there;
     if (stat(folder->file, &there) != 0)
-        return fail_file(folder, "/" HISTORY_FILE, error);
+        return fail_folder_file(folder, "/" HISTORY_FILE, error);
     folder->inode = there.st_ino;
-    gordian_status status = marker_note(&folder->marker, newest, true, error);
-    return status == GORDIAN_OK ? sync_folder(folder, error) : status;
+    TRY(marker_note(&folder->marker, newest, true, error));
+    return sync_folder(folder, error);
 }
 
 void folder_close(struct folder *folder, bool orderly, const gordian_allocator *memory)

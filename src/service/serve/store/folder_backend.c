@@ -31,8 +31,7 @@ static gordian_status open_history(struct store *store, struct store_found *foun
                    trouble.message);
         found->cut = true;
         status = repair_history(&store->folder, &trouble);
-        if (status == GORDIAN_OK)
-            status = history_open(&store->history, store->folder.file, false, &damaged, &trouble);
+        THEN(status, history_open(&store->history, store->folder.file, false, &damaged, &trouble));
     }
     if (status != GORDIAN_OK)
         return fail(error, status, "%.200s: %.190s", store->folder.file, trouble.message);
@@ -44,7 +43,7 @@ static gordian_status open_history(struct store *store, struct store_found *foun
 
 /* ---- the journal */
 
-static gordian_status check_files(struct store *store, gordian_error *error)
+static gordian_status check_folder_files(struct store *store, gordian_error *error)
 {
     gordian_error trouble = {0};
     recovery_free(&store->recovery, &store->memory);
@@ -59,8 +58,8 @@ static gordian_status check_files(struct store *store, gordian_error *error)
 /* What the end of the journal's last file means. After a power cut the last moment may be missing,
  * and what is left may have holes; with `full` at most the one frame that had not been
  * acknowledged. A file that was closed ends as it should. */
-static void judge_end(struct store *store, const struct folder_past *past,
-                      struct store_found *found)
+static void judge_journal_end(struct store *store, const struct folder_past *past,
+                              struct store_found *found)
 {
     struct recovery *recovery = &store->recovery;
     if (recovery->damaged || recovery->end == JOURNAL_ENDS)
@@ -104,13 +103,10 @@ static gordian_status repair_files(struct store *store, struct store_found *foun
     /* The file that it names may be moved aside now. */
     gordian_status status = marker_note(&store->folder.marker, 0, true, error);
     /* Before the journal is cut: a repair that is killed in between is not taken for a loss. */
-    if (status == GORDIAN_OK)
-        status = take_history_back(store, false, error);
-    if (status == GORDIAN_OK)
-        status = repair_journal(&store->folder, &store->recovery, error);
+    THEN(status, take_history_back(store, false, error));
+    THEN(status, repair_journal(&store->folder, &store->recovery, error));
     store->options.repair_from = 0; /* it is left out now */
-    if (status == GORDIAN_OK)
-        status = check_files(store, error);
+    THEN(status, check_folder_files(store, error));
     if (status == GORDIAN_OK && store->recovery.damaged)
         status = refuse_folder(store, "the journal", store->recovery.what, error);
     if (status != GORDIAN_OK)
@@ -152,9 +148,9 @@ static gordian_status open_journal(struct store *store, const struct folder_past
                                    struct store_found *found, gordian_error *error)
 {
     struct recovery *recovery = &store->recovery;
-    TRY(check_files(store, error));
+    TRY(check_folder_files(store, error));
     recovery_judge_loss(recovery, past);
-    judge_end(store, past, found);
+    judge_journal_end(store, past, found);
     gordian_status status = judge_loss(store, found, error);
     if (status != GORDIAN_OK)
         return status;
@@ -171,8 +167,7 @@ static gordian_status open_journal(struct store *store, const struct folder_past
         store_note(found,
                    "the newest snapshot is damaged: went back to the one before, nothing is lost");
     }
-    if (status == GORDIAN_OK)
-        status = match_history(store, past_has_power_cut(past) && !repaired, error);
+    THEN(status, match_history(store, past_has_power_cut(past) && !repaired, error));
     if (status != GORDIAN_OK)
         return status;
     store->journal.folder = store->folder.fd;
@@ -224,23 +219,16 @@ static gordian_status open_files(struct store *store, struct store_found *found,
     struct folder_past past = {0};
     gordian_status status =
         folder_open(&store->folder, store->options.folder, &past, &store->memory, error);
-    if (status == GORDIAN_OK)
-        status = repair_finish(&store->folder, error);
-    if (status == GORDIAN_OK)
-        status = folder_check(&store->folder, &store->options, found, error);
+    THEN(status, repair_finish(&store->folder, error));
+    THEN(status, folder_check(&store->folder, &store->options, found, error));
     /* Before anything is read: whoever wrote here until now acknowledges nothing from here on, so
      * that what is read is all there is. */
-    if (status == GORDIAN_OK)
-        status = marker_claim(&store->folder.marker, error);
-    if (status == GORDIAN_OK)
-        status = open_history(store, found, error);
-    if (status == GORDIAN_OK)
-        status = open_journal(store, &past, found, error);
-    if (status == GORDIAN_OK)
-        status =
-            folder_begin(&store->folder, store->options.durability, store->journal.first, error);
-    if (status == GORDIAN_OK)
-        status = incidents_join(&store->reader, store->options.folder, &store->memory, error);
+    THEN(status, marker_claim(&store->folder.marker, error));
+    THEN(status, open_history(store, found, error));
+    THEN(status, open_journal(store, &past, found, error));
+    THEN(status,
+         folder_begin(&store->folder, store->options.durability, store->journal.first, error));
+    THEN(status, incidents_join(&store->reader, store->options.folder, &store->memory, error));
     store->options.folder = store->folder.path; /* the caller's text may go */
     return status == GORDIAN_OK ? start_work(store, found, error) : status;
 }

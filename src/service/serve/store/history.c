@@ -265,7 +265,7 @@ static const char notices[] =
     " born INTEGER NOT NULL, PRIMARY KEY(id, ended));";
 
 /* Checkpoints are the thread's (thread.c): the hook takes the place of automatic ones. */
-static int set_up(struct history *history)
+static int set_up_history(struct history *history)
 {
     int64_t applied = 0;
     int code = run_sql(history, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
@@ -305,7 +305,7 @@ gordian_status history_open(struct history *history, const char *path, bool make
         status = check_schema(history, make || !path, &code, damaged, error);
     }
     if (!code && status == GORDIAN_OK)
-        code = set_up(history);
+        code = set_up_history(history);
     *damaged |= history_is_damage(code);
     if (code)
         status = history_explain(history, code, error);
@@ -332,7 +332,7 @@ void history_close(struct history *history)
 
 /* ---- incidents */
 
-static void put_text(struct bytes *bytes, const char *text)
+static void put_incident_text(struct bytes *bytes, const char *text)
 {
     bytes_u64(bytes, text ? strlen(text) + 1 : 0); /* 0: there is none */
     if (text)
@@ -346,13 +346,13 @@ bool history_put(struct batch *batch, const struct incident *incident)
     bytes_u64(bytes, incident->id);
     bytes_u64(bytes, incident->at);
     bytes_u64(bytes, incident->ended);
-    put_text(bytes, incident->system ? incident->system : "");
-    put_text(bytes, incident->how);
-    put_text(bytes, incident->requester);
-    put_text(bytes, incident->victim);
-    put_text(bytes, incident->processes);
-    put_text(bytes, incident->witness);
-    put_text(bytes, incident->replay);
+    put_incident_text(bytes, incident->system ? incident->system : "");
+    put_incident_text(bytes, incident->how);
+    put_incident_text(bytes, incident->requester);
+    put_incident_text(bytes, incident->victim);
+    put_incident_text(bytes, incident->processes);
+    put_incident_text(bytes, incident->witness);
+    put_incident_text(bytes, incident->replay);
     if (bytes->failed) {
         bytes->failed = false;
         bytes->used = before;
@@ -388,7 +388,7 @@ static int end_transaction(struct history *history, int code)
     return code;
 }
 
-static void bind_text(sqlite3_stmt *statement, int index, struct bytes_in *in)
+static void bind_history_text(sqlite3_stmt *statement, int index, struct bytes_in *in)
 {
     uint64_t length = bytes_take_u64(in);
     const char *text = length ? (const char *)bytes_take(in, (size_t)length - 1) : NULL;
@@ -423,9 +423,9 @@ static int write_incidents(struct history *history, const struct batch *batch)
             sqlite3_bind_int64(statement, 4, (sqlite3_int64)ended);
         else
             sqlite3_bind_null(statement, 4);
-        bind_text(statement, 2, &in);
+        bind_history_text(statement, 2, &in);
         for (int column = 5; column <= 10; column++)
-            bind_text(statement, column, &in);
+            bind_history_text(statement, column, &in);
         sqlite3_bind_int64(statement, 11, (sqlite3_int64)batch->frame);
         code = run_prepared(history, which);
         sqlite3_clear_bindings(statement);

@@ -64,8 +64,8 @@ void incidents_close(struct incidents_db *db)
 }
 
 /* Opens it, and reads the two numbers that say whose it is. */
-static int open_file(struct incidents_db *db, const char *name, int64_t *application,
-                     int64_t *version)
+static int open_database(struct incidents_db *db, const char *name, int64_t *application,
+                         int64_t *version)
 {
     sqlite3_close(db->db);
     db->db = NULL;
@@ -79,7 +79,7 @@ static int open_file(struct incidents_db *db, const char *name, int64_t *applica
 }
 
 /* A file: name of SQLite, with what would mean something in one escaped. */
-static bool file_name(char *name, size_t size, const char *path, const char *query)
+static bool history_path(char *name, size_t size, const char *path, const char *query)
 {
     size_t used = (size_t)snprintf(name, size, "file:");
     for (; *path && used + 4 < size; path++)
@@ -106,9 +106,9 @@ static int open_either(struct incidents_db *db, const char *path, bool as_it_is,
                        int64_t *application, int64_t *version)
 {
     char name[8192];
-    if (!file_name(name, sizeof name, path, as_it_is ? "?immutable=1" : ""))
+    if (!history_path(name, sizeof name, path, as_it_is ? "?immutable=1" : ""))
         return SQLITE_CANTOPEN;
-    return open_file(db, name, application, version);
+    return open_database(db, name, application, version);
 }
 
 static gordian_status open_path(struct incidents_db *db, const char *path, bool live,
@@ -131,8 +131,8 @@ static gordian_status open_path(struct incidents_db *db, const char *path, bool 
     return GORDIAN_OK;
 }
 
-static gordian_status open_folder(struct incidents_db **out, const char *folder, bool live,
-                                  const gordian_allocator *allocator, gordian_error *error)
+static gordian_status open_history_folder(struct incidents_db **out, const char *folder, bool live,
+                                          const gordian_allocator *allocator, gordian_error *error)
 {
     char path[4096];
     struct stat there;
@@ -156,23 +156,23 @@ static gordian_status open_folder(struct incidents_db **out, const char *folder,
 gordian_status incidents_open(struct incidents_db **out, const char *folder,
                               const gordian_allocator *allocator, gordian_error *error)
 {
-    return open_folder(out, folder, false, allocator, error);
+    return open_history_folder(out, folder, false, allocator, error);
 }
 
 gordian_status incidents_join(struct incidents_db **out, const char *folder,
                               const gordian_allocator *allocator, gordian_error *error)
 {
-    return open_folder(out, folder, true, allocator, error);
+    return open_history_folder(out, folder, true, allocator, error);
 }
 
 /* ---- questions */
 
-static uint64_t number_of(sqlite3_stmt *statement, int column)
+static uint64_t column_number(sqlite3_stmt *statement, int column)
 {
     return (uint64_t)sqlite3_column_int64(statement, column);
 }
 
-static const char *text_of(sqlite3_stmt *statement, int column)
+static const char *column_text(sqlite3_stmt *statement, int column)
 {
     return (const char *)sqlite3_column_text(statement, column);
 }
@@ -180,17 +180,17 @@ static const char *text_of(sqlite3_stmt *statement, int column)
 static struct incident incident_of(sqlite3_stmt *statement)
 {
     return (struct incident){
-        .id = number_of(statement, 0),
-        .system = text_of(statement, 1),
-        .at = number_of(statement, 2),
-        .ended = number_of(statement, 3),
-        .how = text_of(statement, 4),
-        .requester = text_of(statement, 5),
-        .victim = text_of(statement, 6),
-        .processes = text_of(statement, 7),
-        .witness = text_of(statement, 8),
-        .replay = text_of(statement, 9),
-        .labels = sqlite3_column_count(statement) > 10 ? text_of(statement, 10) : NULL,
+        .id = column_number(statement, 0),
+        .system = column_text(statement, 1),
+        .at = column_number(statement, 2),
+        .ended = column_number(statement, 3),
+        .how = column_text(statement, 4),
+        .requester = column_text(statement, 5),
+        .victim = column_text(statement, 6),
+        .processes = column_text(statement, 7),
+        .witness = column_text(statement, 8),
+        .replay = column_text(statement, 9),
+        .labels = sqlite3_column_count(statement) > 10 ? column_text(statement, 10) : NULL,
     };
 }
 
@@ -390,7 +390,7 @@ struct page {
     bool more;
 };
 
-static gordian_status write_incident(void *context, const struct incident *incident)
+static gordian_status write_incident_object(void *context, const struct incident *incident)
 {
     struct page *page = context;
     page->more = page->left == 0;
@@ -418,7 +418,7 @@ static uint64_t window_start(struct incidents_db *db, uint64_t before)
     sqlite3_bind_int64(statement, 1, before ? bounded_text(before) : INT64_MAX);
     sqlite3_bind_int64(statement, 2, (db->owned ? INCIDENTS_WINDOW : INCIDENTS_SHARED) - 1);
     if (sqlite3_step(statement) == SQLITE_ROW)
-        start = number_of(statement, 0);
+        start = column_number(statement, 0);
     sqlite3_finalize(statement);
     return start;
 }
@@ -426,7 +426,8 @@ static uint64_t window_start(struct incidents_db *db, uint64_t before)
 /* Is there anything below? And, where only what formed since some time is asked for, may there be
  * something of it? Incidents are as old as their ids tell, but for jumps of the clock, which a
  * whole window outlasts. */
-static bool goes_on(struct incidents_db *db, const struct incidents_filter *filter, uint64_t from)
+static bool page_goes_on(struct incidents_db *db, const struct incidents_filter *filter,
+                         uint64_t from)
 {
     sqlite3_stmt *statement;
     bool more = false;
@@ -454,13 +455,13 @@ gordian_status incidents_page(struct incidents_db *db, const struct incidents_fi
     if (!filter->open)
         wider.from = window_start(db, filter->before);
     json_open(json, "incidents", '[');
-    gordian_status status = incidents_query(db, &wider, write_incident, &page, error);
+    gordian_status status = incidents_query(db, &wider, write_incident_object, &page, error);
     if (status != GORDIAN_OK && status != GORDIAN_STATUS_END)
         return status;
     json_shut(json);
     if (page.more && page.last)
         json_key_u64(json, "next", page.last);
-    else if (goes_on(db, filter, wider.from))
+    else if (page_goes_on(db, filter, wider.from))
         json_key_u64(json, "next", wider.from);
     else
         json_key_null(json, "next");
@@ -511,7 +512,7 @@ gordian_status actions_page(struct incidents_db *db, const struct incidents_filt
     struct incidents_filter wider = *filter;
     wider.limit++;
     json_open(json, "actions", '[');
-    gordian_status status = actions_query(db, &wider, write_incident, &page, error);
+    gordian_status status = actions_query(db, &wider, write_incident_object, &page, error);
     json_shut(json);
     if (page.more)
         json_key_u64(json, "next", page.last);
@@ -531,7 +532,7 @@ gordian_status notices_query(struct incidents_db *db,
     if (status != GORDIAN_OK)
         return status;
     while (status == GORDIAN_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
-        status = each(context, number_of(statement, 0), number_of(statement, 1) > 0);
+        status = each(context, column_number(statement, 0), column_number(statement, 1) > 0);
     if (status == GORDIAN_OK && code != SQLITE_DONE)
         status = fail(error, GORDIAN_STATUS_IO, "reading notices: %s", sqlite3_errmsg(db->db));
     sqlite3_finalize(statement);
@@ -539,7 +540,7 @@ gordian_status notices_query(struct incidents_db *db,
 }
 
 /* Of every row that has one. */
-static gordian_status check_sums(struct incidents_db *db, gordian_error *error)
+static gordian_status check_incident_sums(struct incidents_db *db, gordian_error *error)
 {
     int64_t wrong = 0;
     if (history_ask(db->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'incident_sum'",
@@ -577,15 +578,13 @@ gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64
     gordian_status status = prepare_statement(db, "PRAGMA integrity_check(1)", &statement, error);
     if (status != GORDIAN_OK)
         return status;
-    const char *said = sqlite3_step(statement) == SQLITE_ROW ? text_of(statement, 0) : NULL;
+    const char *said = sqlite3_step(statement) == SQLITE_ROW ? column_text(statement, 0) : NULL;
     if (!said || strcmp(said, "ok") != 0)
         status = fail(error, GORDIAN_STATUS_INPUT, HISTORY_FILE " is damaged: %.200s",
                       said ? said : sqlite3_errmsg(db->db));
     sqlite3_finalize(statement);
-    if (status == GORDIAN_OK)
-        status = check_parts(db, error);
-    if (status == GORDIAN_OK)
-        status = check_sums(db, error);
+    THEN(status, check_parts(db, error));
+    THEN(status, check_incident_sums(db, error));
     int code = history_ask(db->db, "SELECT count(*) FROM incident", &number);
     *count = (uint64_t)number;
     if (!code)

@@ -22,7 +22,7 @@ static const uint8_t zeros[AHEAD / 16];
 
 /* ---- files */
 
-static bool write_head(int fd, const struct journal *journal, uint32_t salt)
+static bool write_journal_head(int fd, const struct journal *journal, uint32_t salt)
 {
     uint8_t head[JOURNAL_HEAD] = "GRDJ";
     wire_store32(head + 4, JOURNAL_VERSION);
@@ -30,7 +30,7 @@ static bool write_head(int fd, const struct journal *journal, uint32_t salt)
     wire_store64(head + 16, journal->frame);
     wire_store32(head + 24, salt);
     wire_store32(head + 28, crc32c(0, head, 28));
-    return file_write_bytes(fd, head, sizeof head, 0) && fsync(fd) == 0;
+    return file_write_bytes(fd, head, sizeof head, 0);
 }
 
 /* Takes another file, which has another name until now, in the place of the one there is. False: it
@@ -41,8 +41,9 @@ static bool switch_to(struct journal *journal, int fd, const char *from, uint64_
 {
     char name[JOURNAL_NAME];
     struct stat about;
+    bool synced;
     file_name(name, sizeof name, "journal", first);
-    if (fstat(fd, &about) != 0 || renameat(journal->folder, from, journal->folder, name) != 0)
+    if (fstat(fd, &about) != 0 || !replace_end(journal->folder, fd, from, name, &synced))
         return false;
     if (journal->fd >= 0)
         close(journal->fd);
@@ -51,7 +52,7 @@ static bool switch_to(struct journal *journal, int fd, const char *from, uint64_
     journal->size = journal->ready = size;
     journal->room = (uint64_t)about.st_size;
     journal->leftovers = false;
-    journal->doubtful = !files_synced(journal->folder);
+    journal->doubtful = !synced;
     return true;
 }
 
@@ -77,9 +78,9 @@ gordian_status journal_roll(struct journal *journal, gordian_error *error)
         return GORDIAN_STATUS_IO;
     bool spare = file_exists(journal->folder, SPARE);
     int fd = spare ? openat(journal->folder, SPARE, O_RDWR | O_CLOEXEC)
-                   : file_make(journal->folder, NEW);
+                   : replace_begin(journal->folder, NEW, 0600);
     if (fd < 0 || getrandom(&salt, sizeof salt, 0) != sizeof salt ||
-        !write_head(fd, journal, salt) ||
+        !write_journal_head(fd, journal, salt) ||
         !switch_to(journal, fd, spare ? SPARE : NEW, journal->next, JOURNAL_HEAD)) {
         gordian_status status = fail_disk(error, errno);
         if (fd >= 0)
@@ -132,7 +133,7 @@ bool journal_retire(int folder, const char *name)
     spare = spare && ftruncate(fd, size) == 0 && fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, size) == 0;
     if (fd >= 0)
         close(fd);
-    return spare ? file_rename(folder, name, SPARE) : unlinkat(folder, name, 0) == 0;
+    return spare ? replace_end(folder, -1, name, SPARE, NULL) : unlinkat(folder, name, 0) == 0;
 }
 
 /* ---- frames */
@@ -155,8 +156,8 @@ static uint32_t frame_crc(uint32_t salt, const struct batch *batch)
     return crc32c(crc, zeros, padding_bytes(batch->body.used + batch->incidents.used));
 }
 
-static void fill_head(const struct journal *journal, struct batch *batch, size_t before,
-                      size_t rest)
+static void fill_frame_head(const struct journal *journal, struct batch *batch, size_t before,
+                            size_t rest)
 {
     uint8_t *head = batch->head;
     wire_store32(head + 4, frame_crc(journal->salt, batch));
@@ -204,7 +205,7 @@ static bool write_frames(struct journal *journal, struct batch *batch, size_t co
     int used = 0;
     for (size_t i = 0; i < count; i++) {
         batch = i ? batch->next : batch;
-        fill_head(journal, batch, i, rest);
+        fill_frame_head(journal, batch, i, rest);
         rest -= frame_size(batch);
         parts[used++] = (struct iovec){batch->head, JOURNAL_FRAME};
         parts[used++] = (struct iovec){batch->body.data, batch->body.used};
@@ -220,8 +221,8 @@ static bool write_frames(struct journal *journal, struct batch *batch, size_t co
     return false;
 }
 
-static gordian_status write_group(struct journal *journal, struct batch *batch, size_t count,
-                                  bool sync, gordian_error *error)
+static gordian_status write_batches(struct journal *journal, struct batch *batch, size_t count,
+                                    bool sync, gordian_error *error)
 {
     size_t size = 0;
     struct batch *each = batch;
@@ -253,13 +254,12 @@ gordian_status journal_append(struct journal *journal, struct batch *batch, size
         status = journal_sync(journal, error);
     if (status == GORDIAN_OK && journal->leftovers && !cut_behind(journal))
         status = fail_disk(error, errno);
-    if (status == GORDIAN_OK)
-        status = write_group(journal, batch, count, sync, error);
+    THEN(status, write_batches(journal, batch, count, sync, error));
     if (status == GORDIAN_OK || !patient || !journal->full || !file_exists(journal->folder, SPARE))
         return status;
     /* The file cannot grow any more; the spare one need not. */
     status = journal_roll(journal, error);
-    return status != GORDIAN_OK ? status : write_group(journal, batch, count, sync, error);
+    return status != GORDIAN_OK ? status : write_batches(journal, batch, count, sync, error);
 }
 
 /* ---- syncs */
@@ -282,7 +282,7 @@ static gordian_status write_again(struct journal *journal, int fd, gordian_error
         status = fail(error, GORDIAN_STATUS_IO,
                       "what the disk did not take is gone from memory as well");
     if (status == GORDIAN_OK &&
-        (!file_write_bytes(fd, file.bytes.data, file.at, 0) || fsync(fd) != 0 ||
+        (!file_write_bytes(fd, file.bytes.data, file.at, 0) ||
          !switch_to(journal, fd, NEW, journal->first, file.at) || journal->doubtful))
         status = fail_disk(error, errno);
     bytes_free(&file.bytes);
@@ -297,7 +297,7 @@ gordian_status journal_sync(struct journal *journal, gordian_error *error)
         journal->doubtful = true;
         return fail(error, GORDIAN_STATUS_IO, "syncing failed: %s", strerror(errno));
     }
-    int fd = file_make(journal->folder, NEW);
+    int fd = replace_begin(journal->folder, NEW, 0600);
     gordian_status status = fd < 0 ? fail_disk(error, errno) : write_again(journal, fd, error);
     if (status != GORDIAN_OK && fd >= 0 && fd != journal->fd)
         close(fd);

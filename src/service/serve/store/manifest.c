@@ -72,9 +72,9 @@ static bool write_marker(const struct marker *marker, int fd, bool sync)
 /* One that is half made would be taken for a damaged one. */
 static gordian_status make_marker(struct marker *marker, gordian_error *error)
 {
-    marker->fd = file_make(marker->folder, NEW);
-    if (marker->fd < 0 || !write_marker(marker, marker->fd, true) ||
-        !file_rename(marker->folder, NEW, MARKER_FILE))
+    marker->fd = replace_begin(marker->folder, NEW, 0600);
+    if (marker->fd < 0 || !write_marker(marker, marker->fd, false) ||
+        !replace_end(marker->folder, marker->fd, NEW, MARKER_FILE, NULL))
         return fail_disk(error, errno);
     return GORDIAN_OK;
 }

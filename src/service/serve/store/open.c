@@ -92,8 +92,8 @@ static gordian_status make_store(struct store **out, const struct store_options 
                      : options->folder ? &backend_files
                                        : &backend_memory;
     store->kept = store->backend != &backend_memory;
-    store->wall_at = store_wall_ms();
-    store->steady_at = steady_ms();
+    store->wall_at = wall_ms();
+    store->steady_at = clock_ms();
     store->keep_ms = options->keep_incidents_ms;
     store->folder.fd = store->folder.lock = store->folder.marker.fd = -1;
     store->doorbell = store->journal.fd = -1;
@@ -130,12 +130,10 @@ gordian_status store_open(struct store **out, const struct store_options *option
     *out = NULL;
     TRY(make_store(&store, options, error));
     gordian_status status = open_bell(store, error);
-    if (status == GORDIAN_OK)
-        status = store->backend->open(store, found, error);
-    if (status == GORDIAN_OK)
-        status =
-            questions_open(&store->questions, store->options.folder,
-                           store->options.folder ? NULL : store->reader, store->doorbell, error);
+    THEN(status, store->backend->open(store, found, error));
+    THEN(status,
+         questions_open(&store->questions, store->options.folder,
+                        store->options.folder ? NULL : store->reader, store->doorbell, error));
     if (status == GORDIAN_OK && store->kept)
         status = questions_open(&store->workers, NULL, NULL, store->doorbell, error);
     if (status != GORDIAN_OK) {

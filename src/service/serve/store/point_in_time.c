@@ -126,8 +126,7 @@ static gordian_status open_past(struct past *past, const char *path, gordian_err
                     "%.200s: %s; --data names the folder of the service", path, strerror(errno));
     gordian_status status =
         numbers_list(&past->journals, past->folder, "journal", &past->memory, error);
-    if (status == GORDIAN_OK)
-        status = numbers_list(&past->snapshots, past->folder, "snapshot", &past->memory, error);
+    THEN(status, numbers_list(&past->snapshots, past->folder, "snapshot", &past->memory, error));
     return status;
 }
 
@@ -168,9 +167,9 @@ static gordian_status load_batch(struct past *past, const struct batch *batch,
 }
 
 /* GORDIAN_STATUS_END: it is gone, or does not go on where the one before ended. */
-static gordian_status load_file(struct past *past, uint64_t first,
-                                const struct store_loader *loader, void *context,
-                                gordian_error *error)
+static gordian_status load_journal_file(struct past *past, uint64_t first,
+                                        const struct store_loader *loader, void *context,
+                                        gordian_error *error)
 {
     char name[JOURNAL_NAME];
     struct journal_file file;
@@ -197,7 +196,7 @@ gordian_status past_of_files(const struct store_options *options, uint64_t at, u
     for (size_t i = 0; i < past.journals.count && status == GORDIAN_OK; i++) {
         bool last = i + 1 == past.journals.count;
         if (last || past.journals.items[i + 1] > past.last + 1)
-            status = load_file(&past, past.journals.items[i], loader, context, error);
+            status = load_journal_file(&past, past.journals.items[i], loader, context, error);
     }
     close_past(&past);
     return status;

@@ -56,7 +56,7 @@ struct found_one {
     bool found;
 };
 
-static gordian_status write_one(void *context, const struct incident *incident)
+static gordian_status write_incident_answer(void *context, const struct incident *incident)
 {
     struct found_one *one = context;
     one->found = true;
@@ -79,7 +79,8 @@ static void answer_from(struct incidents_db *db, struct question *question)
                                               .with_replay = true};
     struct found_one one = {.json = &json};
     if (question->id)
-        question->status = incidents_query(db, &this_one, write_one, &one, &question->error);
+        question->status =
+            incidents_query(db, &this_one, write_incident_answer, &one, &question->error);
     else
         question->status = (question->filter.actions ? actions_page : incidents_page)(
             db, &question->filter, &json, &question->error);
@@ -228,7 +229,7 @@ void questions_close(struct questions *questions)
 
 /* ---- asking */
 
-static const char *copy_name(char copy[COPY_SIZE], const char *name)
+static const char *copy_filter_name(char copy[COPY_SIZE], const char *name)
 {
     if (name)
         snprintf(copy, COPY_SIZE, "%s", name);
@@ -255,9 +256,9 @@ struct question *questions_ask(struct questions *questions, const struct inciden
         return NULL;
     question->of = questions;
     question->filter = filter ? *filter : (struct incidents_filter){0};
-    question->filter.system = copy_name(question->system, question->filter.system);
-    question->filter.process = copy_name(question->process, question->filter.process);
-    question->filter.label = copy_name(question->label, question->filter.label);
+    question->filter.system = copy_filter_name(question->system, question->filter.system);
+    question->filter.process = copy_filter_name(question->process, question->filter.process);
+    question->filter.label = copy_filter_name(question->label, question->filter.label);
     if (question->filter.systems) {
         snprintf(question->systems, sizeof question->systems, "%s", question->filter.systems);
         question->filter.systems = question->systems;

@@ -40,7 +40,7 @@ void store_note_failure(struct store *store, const char *why)
     store->failed = true;
     snprintf(store->why, sizeof store->why, "%.200s", why);
     store->figures.failures++;
-    store->retry_at = steady_ms() + store->options.retry_ms;
+    store->retry_at = clock_ms() + store->options.retry_ms;
 }
 
 /* ---- the queue */
@@ -70,7 +70,7 @@ void store_note_snapshot(struct store *store, const char *why)
     uint64_t pause =
         store->snapshot_pause ? 2 * store->snapshot_pause : 4 * store->options.retry_ms;
     store->snapshot_pause = pause < STORE_RETRY_MAX ? pause : STORE_RETRY_MAX;
-    store->snapshot_retry = steady_ms() + store->snapshot_pause;
+    store->snapshot_retry = clock_ms() + store->snapshot_pause;
     store->figures.snapshot_failures++;
     store->figures.failures++;
     snprintf(store->snapshot_why, sizeof store->snapshot_why, "%.180s", why);

@@ -121,21 +121,21 @@ static void check_frames(struct recovery *recovery, struct journal_file *file, b
 
 /* Does the history have all incidents of this file, behind which another begins? Then it is kept
  * for those who ask about the past, and not looked at. */
-static bool is_told(const struct recovery *recovery, size_t index, int folder)
+static bool is_number_told(const struct recovery *recovery, size_t index, int folder)
 {
     uint64_t before;
     return journal_begins(folder, recovery->numbers.items[index + 1], &before, NULL) &&
            before <= recovery->applied;
 }
 
-static gordian_status check_file(struct recovery *recovery, size_t index, int folder,
-                                 const gordian_allocator *memory, gordian_error *error)
+static gordian_status check_journal_file(struct recovery *recovery, size_t index, int folder,
+                                         const gordian_allocator *memory, gordian_error *error)
 {
     struct journal_file *file = &recovery->files[index];
     char name[JOURNAL_NAME];
     uint64_t first = recovery->numbers.items[index];
     bool needed = is_needed(recovery, index);
-    if (!needed && is_told(recovery, index, folder))
+    if (!needed && is_number_told(recovery, index, folder))
         return GORDIAN_OK;
     file_name(name, sizeof name, "journal", first);
     gordian_status status = journal_read(file, folder, name, first, memory, error);
@@ -165,10 +165,8 @@ gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t ap
     *recovery = (struct recovery){.applied = applied, .senseless = senseless, .end = JOURNAL_ENDS};
     bytes_init(&recovery->image, memory);
     gordian_status status = numbers_list(&recovery->numbers, folder, "journal", memory, error);
-    if (status == GORDIAN_OK)
-        status = numbers_list(&recovery->snapshots, folder, "snapshot", memory, error);
-    if (status == GORDIAN_OK)
-        status = choose_snapshot(recovery, folder, error);
+    THEN(status, numbers_list(&recovery->snapshots, folder, "snapshot", memory, error));
+    THEN(status, choose_snapshot(recovery, folder, error));
     recovery->files =
         memory_zeroed(memory, (recovery->numbers.count + 1) * sizeof *recovery->files);
     if (status == GORDIAN_OK && !recovery->files)
@@ -176,7 +174,7 @@ gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t ap
     recovery->last = recovery->snapshot;
     for (size_t i = 0; status == GORDIAN_OK && !recovery->damaged && i < recovery->numbers.count;
          i++)
-        status = check_file(recovery, i, folder, memory, error);
+        status = check_journal_file(recovery, i, folder, memory, error);
     if (status == GORDIAN_OK && !recovery->damaged && recovery->bad_snapshot && recovery->last == 0)
         note_damage(recovery, "no snapshot is whole");
     return status;

@@ -69,10 +69,11 @@ static gordian_status copy_and_cut(const struct folder *folder, const struct jou
     if (status != GORDIAN_OK)
         return status;
     int source = openat(folder->fd, from, O_WRONLY | O_CLOEXEC);
-    int target = file_make(folder->fd, to);
+    int target = replace_begin(folder->fd, to, 0600);
     if (source < 0 || target < 0 ||
         !file_write_bytes(target, file->bytes.data, file->bytes.used, 0) || fsync(target) != 0 ||
-        !files_synced(folder->fd) || ftruncate(source, (off_t)file->at) != 0 || fsync(source) != 0)
+        !replace_sync_folder(folder->fd) || ftruncate(source, (off_t)file->at) != 0 ||
+        fsync(source) != 0)
         status = fail_disk(error, errno);
     if (source >= 0)
         close(source);
@@ -89,11 +90,10 @@ gordian_status repair_journal(const struct folder *folder, const struct recovery
     uint64_t after = !file ? 0 : whole ? file->first - 1 : file->first;
     gordian_status status =
         move_numbered(folder, "snapshot", &recovery->snapshots, recovery->snapshot, error);
-    if (status == GORDIAN_OK)
-        status = move_numbered(folder, "journal", &recovery->numbers, after, error);
+    THEN(status, move_numbered(folder, "journal", &recovery->numbers, after, error));
     if (status == GORDIAN_OK && !whole)
         status = copy_and_cut(folder, file, error);
-    if (status == GORDIAN_OK && !files_synced(folder->fd))
+    if (status == GORDIAN_OK && !replace_sync_folder(folder->fd))
         status = fail_disk(error, errno);
     return status;
 }
@@ -108,10 +108,9 @@ gordian_status repair_finish(const struct folder *folder, gordian_error *error)
     if (!file_exists(folder->fd, READY))
         return GORDIAN_OK;
     gordian_status status = move_aside(folder, HISTORY_FILE "-wal", error);
-    if (status == GORDIAN_OK)
-        status = move_aside(folder, HISTORY_FILE, error);
+    THEN(status, move_aside(folder, HISTORY_FILE, error));
     unlinkat(folder->fd, HISTORY_FILE "-shm", 0);
-    if (status == GORDIAN_OK && !file_rename(folder->fd, READY, HISTORY_FILE))
+    if (status == GORDIAN_OK && !replace_end(folder->fd, -1, READY, HISTORY_FILE, NULL))
         status = fail_disk(error, errno);
     return status;
 }
@@ -148,7 +147,7 @@ gordian_status repair_history(const struct folder *folder, gordian_error *error)
     unlinkat(folder->fd, fresh, 0); /* of a repair that did not end */
     unlinkat(folder->fd, HISTORY_FILE ".new-wal", 0);
     gordian_status status = build_history(folder, path, error);
-    if (status == GORDIAN_OK && !file_rename(folder->fd, fresh, READY))
+    if (status == GORDIAN_OK && !replace_end(folder->fd, -1, fresh, READY, NULL))
         status = fail_disk(error, errno);
     return status != GORDIAN_OK ? status : repair_finish(folder, error);
 }

@@ -19,7 +19,7 @@ static gordian_status fail_snapshot(const char *what, gordian_error *error)
     return fail(error, GORDIAN_STATUS_IO, "%s: %s", what, strerror(errno));
 }
 
-static bool begin_file(struct snapshot_job *job)
+static bool begin_snapshot_file(struct snapshot_job *job)
 {
     uint8_t head[SNAPSHOT_HEAD] = "GRDS";
     wire_store32(head + 4, SNAPSHOT_VERSION);
@@ -36,9 +36,9 @@ gordian_status snapshot_step(struct snapshot_job *job, int folder, gordian_error
     size_t left = job->body.used - job->written;
     size_t part = left < SNAPSHOT_PART ? left : SNAPSHOT_PART;
     bool first = job->fd == 0;
-    if (first && (job->fd = file_make(folder, NEW)) < 0)
+    if (first && (job->fd = replace_begin(folder, NEW, 0600)) < 0)
         return fail_snapshot("cannot make " NEW, error);
-    if ((first && !begin_file(job)) ||
+    if ((first && !begin_snapshot_file(job)) ||
         !file_write_bytes(job->fd, job->body.data + job->written, part,
                           SNAPSHOT_HEAD + job->written) ||
         fdatasync(job->fd) != 0)
@@ -51,7 +51,7 @@ gordian_status snapshot_finish(struct snapshot_job *job, int folder, gordian_err
 {
     char name[JOURNAL_NAME];
     file_name(name, sizeof name, "snapshot", job->number);
-    return fsync(job->fd) == 0 && file_rename(folder, NEW, name)
+    return replace_end(folder, job->fd, NEW, name, NULL)
                ? GORDIAN_OK
                : fail_snapshot("cannot rename " NEW, error);
 }

@@ -131,7 +131,7 @@ static void enqueue_batch(struct store *store, struct batch *batch)
 {
     bool first = !store->queue;
     if (first)
-        store->queued_at = steady_ms();
+        store->queued_at = clock_ms();
     *store->queue_end = batch;
     store->queue_end = &batch->next;
     store->queue_bytes += batch->body.used + batch->incidents.used;
@@ -189,7 +189,7 @@ static void seal_in_memory(struct store *store)
 void store_note_turn(struct store *store)
 {
     if (store->pg)
-        atomic_store_explicit(&store->turned, steady_ms(), memory_order_relaxed);
+        atomic_store_explicit(&store->turned, clock_ms(), memory_order_relaxed);
 }
 
 void store_seal(struct store *store)
@@ -277,7 +277,7 @@ static struct batch *next_told(struct store *store)
 
 /* Incidents that have been committed, where the loop has a history of its own. There may be tens of
  * thousands of them: what takes longer than STORE_TOLD_NS is done in the next turns. */
-static void take_told(struct store *store)
+static void take_committed_incidents(struct store *store)
 {
     if (!store->pg)
         return;
@@ -320,7 +320,7 @@ void store_poll(struct store *store)
         else if (job->number > newest) /* it was not written */
             store->journal_bytes += job->journal_bytes;
     store_free_jobs(store, done);
-    take_told(store);
+    take_committed_incidents(store);
     questions_poll(store->questions);
     if (store->workers)
         questions_poll(store->workers);
@@ -396,7 +396,7 @@ bool store_snapshot_due(const struct store *store)
         return false;
     store_lock(shared);
     bool due = store->role == STORE_LEADS && !store->job && !store->jobs_done &&
-               store->last > store->newest && steady_ms() >= store->snapshot_retry;
+               store->last > store->newest && clock_ms() >= store->snapshot_retry;
     store_unlock(shared);
     return due;
 }
@@ -409,7 +409,7 @@ gordian_status store_snapshot_begin(struct store *store, gordian_error *error)
         return fail_memory(error);
     bytes_init(&store->building->body, &store->memory);
     store->building->number = store->last;
-    store->building->at = store_wall_ms();
+    store->building->at = wall_ms();
     if (store->building->at < store->last_at) /* the clock was set back meanwhile */
         store->building->at = store->last_at;
     return GORDIAN_OK;

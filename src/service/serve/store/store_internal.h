@@ -336,18 +336,6 @@ gordian_status sections_load(const struct bytes *image, size_t head,
 void store_note(struct store_found *found, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static inline uint64_t steady_ms(void)
-{
-    return clock_ns() / 1000000;
-}
-
-static inline uint64_t store_wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static inline void store_lock(struct store *store)
 {
     pthread_mutex_lock(&store->mutex);

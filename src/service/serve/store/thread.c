@@ -26,7 +26,7 @@ void store_give_files(struct store *store)
     pthread_cond_signal(&store->freed);
 }
 
-static void note_pages(struct store *store)
+static void note_wal_pages(struct store *store)
 {
     store->unsynced = store->options.durability != STORE_FULL;
     store->unnoted = true;
@@ -80,7 +80,7 @@ bool store_commit(struct store *store, struct batch *batch, size_t count, bool p
     store->failed = status != GORDIAN_OK;
     if (!store->failed) {
         store_note_commit(store, batch, count, ns);
-        note_pages(store);
+        note_wal_pages(store);
         return true;
     }
     store_note_failure(store, error.message);
@@ -152,7 +152,7 @@ static void sync_journal(struct store *store)
     store->unsynced |= !good; /* tried again */
     if (changed)
         store_ring(store);
-    store->sync_at = steady_ms() + STORE_SYNC_MS;
+    store->sync_at = clock_ms() + STORE_SYNC_MS;
 }
 
 /* The history notes how far the journal has come, once a second: a start that finds the journal
@@ -168,7 +168,7 @@ static void note_progress(struct store *store)
     store_lock(store);
     store_give_files(store);
     store->unnoted |= code != SQLITE_OK;
-    store->note_at = steady_ms() + store->options.note_ms;
+    store->note_at = clock_ms() + store->options.note_ms;
     store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
 }
 
@@ -188,13 +188,13 @@ static bool checkpoint_journal(struct store *store)
     store_give_files(store);
     bool whole = code == SQLITE_OK && moved >= pages;
     store->checkpoint = false;
-    store->checkpoint_at = whole ? 0 : steady_ms() + STORE_SYNC_MS;
+    store->checkpoint_at = whole ? 0 : clock_ms() + STORE_SYNC_MS;
     return whole;
 }
 
 /* ---- snapshots */
 
-static void end_job(struct store *store, bool written, const char *why)
+static void end_written_job(struct store *store, bool written, const char *why)
 {
     snapshot_end(store->job, store->folder.fd);
     store_end_job(store, written, why);
@@ -243,7 +243,7 @@ static void step_job(struct store *store)
         fail(&error, GORDIAN_STATUS_IO, "the journal cannot be synced");
     store_lock(store);
     if (!good || last)
-        end_job(store, good, error.message);
+        end_written_job(store, good, error.message);
 }
 
 /* ---- what is not needed any more */
@@ -257,7 +257,7 @@ static uint64_t earlier_of(uint64_t a, uint64_t b)
  * steady one. Nor does one that was set back. */
 static uint64_t time_passed(const struct store *store)
 {
-    uint64_t wall = store_wall_ms(), steady = steady_ms();
+    uint64_t wall = wall_ms(), steady = clock_ms();
     return earlier_of(wall, store->wall_at + (steady - store->steady_at));
 }
 
@@ -371,7 +371,7 @@ static void trim_history(struct store *store, bool *more)
 static void trim_journal(struct store *store)
 {
     bool more = false;
-    store->trim_at = steady_ms() + STORE_TRIM_MS; /* unless somebody wants it sooner meanwhile */
+    store->trim_at = clock_ms() + STORE_TRIM_MS; /* unless somebody wants it sooner meanwhile */
     trim_history(store, &more);
     store->trimming = more;
     if (!more && store->trimmed < store->newest && trim_files(store))
@@ -381,7 +381,7 @@ static void trim_journal(struct store *store)
 /* ---- the thread */
 
 /* When there is something to do, if nothing changes. */
-static uint64_t next_due(const struct store *store)
+static uint64_t next_deadline(const struct store *store)
 {
     uint64_t due = queue_due(store);
     if (store->unsynced)
@@ -393,7 +393,7 @@ static uint64_t next_due(const struct store *store)
     return earlier_of(due, store->trimming ? 0 : store->trim_at);
 }
 
-static void sleep_until(struct store *store, uint64_t due)
+static void sleep_until_due(struct store *store, uint64_t due)
 {
     struct timespec deadline = {.tv_sec = (time_t)(due / 1000),
                                 .tv_nsec = (long)(due % 1000) * 1000000};
@@ -407,7 +407,7 @@ static void sleep_until(struct store *store, uint64_t due)
  * not keep the rest from being done. */
 static bool work_once(struct store *store)
 {
-    uint64_t now = steady_ms();
+    uint64_t now = clock_ms();
     bool did = queue_due(store) <= now;
     if (did)
         commit_queue(store);
@@ -439,8 +439,8 @@ void *store_thread(void *context)
 {
     struct store *store = context;
     store_lock(store);
-    store->trim_at = steady_ms();
-    store->note_at = steady_ms() + store->options.note_ms;
+    store->trim_at = clock_ms();
+    store->note_at = clock_ms() + store->options.note_ms;
     while (!store->stopping || store->queue || store->job) {
         if (work_once(store)) {
             if (store->stopping && store->failed)
@@ -449,7 +449,7 @@ void *store_thread(void *context)
         }
         if (store->stopping && store->failed)
             break;
-        sleep_until(store, store->failed ? queue_due(store) : next_due(store));
+        sleep_until_due(store, store->failed ? queue_due(store) : next_deadline(store));
     }
     store->doubtful = store->queue != NULL;
     if (store->unsynced && !store->failed)

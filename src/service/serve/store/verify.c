@@ -23,8 +23,8 @@ static gordian_status open_for_reading(const char *path, int *folder, gordian_er
 
 /* Is there a database, and all of its files? A marker that may not be opened for writing is not
  * read. */
-static gordian_status check_contents(int folder, const char *path, bool *empty,
-                                     gordian_error *error)
+static gordian_status verify_contents(int folder, const char *path, bool *empty,
+                                      gordian_error *error)
 {
     struct marker marker;
     struct folder_contents contents = {0};
@@ -49,8 +49,8 @@ static gordian_status check_contents(int folder, const char *path, bool *empty,
 }
 
 /* Is the end of the journal where it was? */
-static gordian_status check_end(struct recovery *recovery, int folder, const char *path,
-                                gordian_error *error)
+static gordian_status verify_end(struct recovery *recovery, int folder, const char *path,
+                                 gordian_error *error)
 {
     struct folder_past past;
     char loss[200];
@@ -86,7 +86,7 @@ static gordian_status check_journal(struct recovery *recovery, int folder, uint6
                     "%.200s: the newest snapshot is damaged; the one before it and the journal "
                     "have everything",
                     path);
-    return check_end(recovery, folder, path, error);
+    return verify_end(recovery, folder, path, error);
 }
 
 static gordian_status verify_files(const char *path, int folder, const struct store_loader *loader,
@@ -98,16 +98,13 @@ static gordian_status verify_files(const char *path, int folder, const struct st
     struct recovery recovery = {0};
     uint64_t applied = 0;
     gordian_status status = incidents_open(&db, path, NULL, error);
-    if (status == GORDIAN_OK)
-        status = incidents_verify(db, &verdict->incidents, &applied, error);
-    if (status == GORDIAN_OK)
-        status = check_journal(&recovery, folder, applied, path, error);
+    THEN(status, incidents_verify(db, &verdict->incidents, &applied, error));
+    THEN(status, check_journal(&recovery, folder, applied, path, error));
     verdict->snapshot = recovery.snapshot;
     verdict->last = recovery.last;
     verdict->torn = recovery.end != JOURNAL_ENDS;
     verdict->ahead = recovery.applied > recovery.frame;
-    if (status == GORDIAN_OK)
-        status = recovery_load(&recovery, loader, context, error);
+    THEN(status, recovery_load(&recovery, loader, context, error));
     recovery_free(&recovery, &memory);
     incidents_close(db);
     return status;
@@ -119,8 +116,7 @@ gordian_status store_verify(const char *path, const struct store_loader *loader,
     int folder;
     *verdict = (struct store_verdict){0};
     gordian_status status = open_for_reading(path, &folder, error);
-    if (status == GORDIAN_OK)
-        status = check_contents(folder, path, &verdict->empty, error);
+    THEN(status, verify_contents(folder, path, &verdict->empty, error));
     if (status == GORDIAN_OK && !verdict->empty)
         status = verify_files(path, folder, loader, context, verdict, error);
     if (folder >= 0)

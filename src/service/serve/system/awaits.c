@@ -10,8 +10,8 @@
 #include "engines/detect/system.h"
 #include "service/serve/system/system.h"
 
-static void note_change(struct served *served, enum recent_kind kind, uint32_t process,
-                        uint32_t resource, uint64_t units)
+static void note_await_change(struct served *served, enum recent_kind kind, uint32_t process,
+                              uint32_t resource, uint64_t units)
 {
     recent_put(&served->recent, (struct recent_item){.kind = (uint8_t)kind,
                                                      .await = true,
@@ -83,7 +83,7 @@ static void note_holders(struct served *served, uint32_t process, uint32_t resou
         if (hold.process == process)
             continue;
         served->processes[process].acts++;
-        note_change(served, RECENT_ADD_HOLD, hold.process, resource, 1);
+        note_await_change(served, RECENT_ADD_HOLD, hold.process, resource, 1);
     }
 }
 
@@ -102,7 +102,7 @@ void served_begin_await(struct served *served, uint32_t process, uint64_t now)
         if (find_want(record, edge.resource))
             continue;
         note_holders(served, process, edge.resource);
-        note_change(served, RECENT_ADD_WAIT, process, edge.resource, edge.units);
+        note_await_change(served, RECENT_ADD_WAIT, process, edge.resource, edge.units);
         add_want(record, (gordian_want){edge.units, edge.resource});
     }
 }
@@ -134,7 +134,7 @@ static void note_act(struct served *served, const struct await_drop *drop)
     if (!want || want->units == 0)
         return;
     want->units--;
-    note_change(served, RECENT_DROP_WAIT, drop->waiter, drop->resource, 1);
+    note_await_change(served, RECENT_DROP_WAIT, drop->waiter, drop->resource, 1);
 }
 
 void served_note_drops(struct served *served)
@@ -146,7 +146,7 @@ void served_note_drops(struct served *served)
         const struct await_drop *drop = &system->drops[i];
         struct served_process *record = &served->processes[drop->waiter];
         uint64_t before = served_wait_cost(record);
-        note_change(served, RECENT_DROP_HOLD, drop->holder, drop->resource, 1);
+        note_await_change(served, RECENT_DROP_HOLD, drop->holder, drop->resource, 1);
         if (drop->acted)
             note_act(served, drop);
         record->acts -= record->acts > 0;
@@ -166,7 +166,7 @@ void served_drop_awaits(struct served *served, uint32_t process)
     const gordian_want *wants = record->want_count == 1 ? &record->want : record->wants;
     for (uint32_t i = 0; i < record->want_count; i++)
         if (wants[i].units > 0) /* not enough have acted */
-            note_change(served, RECENT_DROP_WAIT, process, wants[i].resource, wants[i].units);
+            note_await_change(served, RECENT_DROP_WAIT, process, wants[i].resource, wants[i].units);
 }
 
 size_t served_without_awaits(const struct served *served, gordian_edge *edges, size_t count)

@@ -99,7 +99,7 @@ static uint64_t asked_for(const gordian_want *wants, size_t count, uint32_t reso
     return units;
 }
 
-static bool is_first(const gordian_want *wants, size_t index)
+static bool is_first_owned(const gordian_want *wants, size_t index)
 {
     for (size_t i = 0; i < index; i++)
         if (wants[i].resource == wants[index].resource)
@@ -135,7 +135,7 @@ void served_count_granted(struct served *served, uint32_t process, const gordian
         return;
     }
     for (size_t i = 0; i < count; i++)
-        if (has_several(graph, wants[i].resource) && is_first(wants, i) &&
+        if (has_several(graph, wants[i].resource) && is_first_owned(wants, i) &&
             rag_held_units(graph, process, wants[i].resource) ==
                 asked_for(wants, count, wants[i].resource))
             served->processes[process].held++;

@@ -61,7 +61,8 @@ static inline bool reserve_wants(struct served *served, const gordian_event *eve
                          (uint32_t)event->want_count, sizeof *record->wants);
 }
 
-static inline void begin_wait(struct served *served, const gordian_event *event, uint64_t now)
+static inline void begin_process_wait(struct served *served, const gordian_event *event,
+                                      uint64_t now)
 {
     struct served_process *record = &served->processes[event->process];
     if (event->op == GORDIAN_OP_AWAIT) {
@@ -83,7 +84,7 @@ static inline void begin_wait(struct served *served, const gordian_event *event,
     note_wants(served, RECENT_ADD_WAIT, event);
 }
 
-static inline void end_wait(struct served *served, uint32_t process)
+static inline void end_process_wait(struct served *served, uint32_t process)
 {
     struct served_process *record = &served->processes[process];
     if (record->awaits)
@@ -130,7 +131,7 @@ void served_note_served(struct served *served, const uint32_t *processes, size_t
                         record->want_count);
             note_waits(served, RECENT_ADD_HOLD, process);
         }
-        end_wait(served, process);
+        end_process_wait(served, process);
         record->incident = GORDIAN_NONE; /* it runs, though the deadlock it was part of may stand */
         served_charge(served, record->owner, before, served_wait_cost(record));
         served->served_list[served->served_count++] = process;
@@ -168,7 +169,7 @@ static gordian_status look_at_leaving(struct served *served, uint32_t process,
 static void note_leaving(struct served *served, uint32_t process, const struct leaving *leaving)
 {
     if (served->processes[process].since)
-        end_wait(served, process);
+        end_process_wait(served, process);
     served->processes[process].held = 0;
     for (size_t i = 0; i < leaving->count; i++)
         recent_change(&served->recent, RECENT_DROP_HOLD, process, leaving->edges[i].resource,
@@ -220,10 +221,10 @@ static inline void note_effect(struct served *served, const gordian_event *event
         break;
     case EFFECT_MAY_WAIT:
         if (result->reason & WIRE_WAITS)
-            begin_wait(served, event, now);
+            begin_process_wait(served, event, now);
         break;
     case EFFECT_WAITS:
-        begin_wait(served, event, now);
+        begin_process_wait(served, event, now);
         break;
     case EFFECT_RELEASES:
         if (event->op == GORDIAN_OP_ACT)
@@ -233,7 +234,7 @@ static inline void note_effect(struct served *served, const gordian_event *event
             served_count_released(served, event->process, event->resource);
         break;
     case EFFECT_CANCELS:
-        end_wait(served, event->process);
+        end_process_wait(served, event->process);
         break;
     case EFFECT_LEAVES:
         note_leaving(served, event->process, leaving);
@@ -285,7 +286,7 @@ static gordian_status take_event(struct served *served, const gordian_event *eve
 /* ------------------------------------------------------------------ cycles */
 
 /* Lists who is on a cycle; false: no memory. */
-static bool list_cycle(struct served *served, uint32_t place)
+static bool list_witness_cycle(struct served *served, uint32_t place)
 {
     struct open_incident *open = &served->incidents[place];
     uint32_t room = 0, count = 0, at = open->requester;
@@ -314,7 +315,7 @@ bool served_list_cycles(struct served *served)
         struct open_incident *open = &served->incidents[i];
         if (!open->cycle)
             continue;
-        if (!list_cycle(served, i))
+        if (!list_witness_cycle(served, i))
             return false;
         open->cycle = false;
         served->cycles--;
@@ -336,7 +337,7 @@ static inline bool must_stop(const struct served *served, const struct served_re
 }
 
 /* What the process of an event takes, as far as the event changes it; it need not exist. */
-static inline uint64_t cost_of(const struct served *served, const gordian_event *event)
+static inline uint64_t cost_of_process(const struct served *served, const gordian_event *event)
 {
     if (served->system)
         return event->process < served->process_room
@@ -357,11 +358,11 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
     while (taken < count) {
         const gordian_event *event = &events[taken];
         struct served_result *result = &results[taken];
-        uint64_t before = cost_of(served, event);
+        uint64_t before = cost_of_process(served, event);
         status = take_event(served, event, now, result, error);
         if (event->process < served->process_room) /* also if it failed: room was made */
             served_charge(served, served->processes[event->process].owner, before,
-                          cost_of(served, event));
+                          cost_of_process(served, event));
         if (status != GORDIAN_OK)
             break;
         served->counters.outcomes[result->outcome & 15]++;
@@ -375,8 +376,8 @@ gordian_status served_feed(struct served *served, const gordian_event *events, s
 
 /* Whoever is deadlocked waits for the one whose event it was, unless there was a deadlock before.
  */
-static gordian_status end_one(struct served *served, uint32_t process, bool weigh,
-                              gordian_victim *victim, gordian_error *error)
+static gordian_status end_process(struct served *served, uint32_t process, bool weigh,
+                                  gordian_victim *victim, gordian_error *error)
 {
     gordian_policy policy = served->config.recover;
     gordian_status status =
@@ -395,7 +396,7 @@ gordian_status served_recover(struct served *served, uint32_t process, uint64_t 
         served->unresolved = true;
         return fail_memory(error);
     }
-    TRY(end_one(served, process, weigh, victim, error));
+    TRY(end_process(served, process, weigh, victim, error));
     struct leaving leaving = {.edges = victim->frees, .count = victim->frees_count};
     const struct served_process *record = &served->processes[victim->process];
     uint64_t before = served_wait_cost(record);

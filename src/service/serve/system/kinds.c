@@ -57,7 +57,7 @@ const char *served_note(const struct served *served, char *buffer, size_t size)
 
 /* ------------------------------------------------------------------ detection */
 
-static gordian_status open_system(struct served *served, gordian_error *error)
+static gordian_status open_detecting_system(struct served *served, gordian_error *error)
 {
     gordian_options options;
     gordian_options_init(&options);
@@ -76,16 +76,16 @@ static gordian_status keep_units(struct served *served, uint32_t resource, const
                 (unsigned long long)served_units(served, resource));
 }
 
-static gordian_status add_process(struct served *served, const char *name,
-                                  const gordian_want *claims, size_t count, uint32_t *id,
-                                  gordian_error *error)
+static gordian_status add_bank_process(struct served *served, const char *name,
+                                       const gordian_want *claims, size_t count, uint32_t *id,
+                                       gordian_error *error)
 {
     (void)claims, (void)count;
     return *id == GORDIAN_NONE ? gordian_add_process(served->system, name, id, error) : GORDIAN_OK;
 }
 
 /* What the library leaves to its callers: a release or a hold names one resource. */
-static bool is_odd(const gordian_event *event)
+static bool is_odd_event(const gordian_event *event)
 {
     switch (event->op) {
     case GORDIAN_OP_RELEASE:
@@ -106,7 +106,7 @@ static gordian_status feed_system(struct served *served, const gordian_event *ev
 {
     gordian_result result = {.outcome = GORDIAN_OUTCOME_REFUSED,
                              .refusal = GORDIAN_REFUSAL_NO_UNITS};
-    if (!is_odd(event)) {
+    if (!is_odd_event(event)) {
         TRY(gordian_feed(served->system, event, &result, error));
     } else if (!event->wants && event->units > 0 && event->resource == GORDIAN_NONE) {
         result.refusal = GORDIAN_REFUSAL_UNKNOWN_RESOURCE;
@@ -126,8 +126,9 @@ static gordian_status ask_system(struct served *served, const gordian_event *req
                                  uint8_t *outcome, gordian_error *error)
 {
     gordian_outcome said = GORDIAN_OUTCOME_REFUSED;
-    gordian_status status =
-        is_odd(request) ? GORDIAN_OK : gordian_what_if(served->system, request, 1, &said, error);
+    gordian_status status = is_odd_event(request)
+                                ? GORDIAN_OK
+                                : gordian_what_if(served->system, request, 1, &said, error);
     if (status == GORDIAN_OK)
         *outcome = (uint8_t)said;
     return status;
@@ -141,9 +142,9 @@ static const char *outcome_text(uint8_t outcome)
 const struct served_operations served_detection = {
     .kind = "detect",
     .engines = &detect_family,
-    .open = open_system,
+    .open = open_detecting_system,
     .set_units = keep_units,
-    .declare_process = add_process,
+    .declare_process = add_bank_process,
     .feed = feed_system,
     .note_served = note_served_by_system,
     .ask = ask_system,
@@ -259,8 +260,8 @@ static gordian_status feed_bank(struct served *served, const gordian_event *even
     return GORDIAN_OK;
 }
 
-static gordian_status ask_bank(struct served *served, const gordian_event *request,
-                               uint8_t *outcome, gordian_error *error)
+static gordian_status ask_bank_event(struct served *served, const gordian_event *request,
+                                     uint8_t *outcome, gordian_error *error)
 {
     gordian_want one;
     gordian_bank_request_item item = {.process = request->process};
@@ -285,7 +286,7 @@ const struct served_operations served_avoidance = {
     .declare_process = set_claims,
     .feed = feed_bank,
     .note_served = note_served_by_bank,
-    .ask = ask_bank,
+    .ask = ask_bank_event,
     .outcome_text = verdict_text,
     .effects =
         {

@@ -22,7 +22,7 @@
 
 /* ---- saving */
 
-static bool in_use(const struct served *served, uint32_t process)
+static bool is_process_in_use(const struct served *served, uint32_t process)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
     return served_process_name(served, process, buffer) != NULL;
@@ -38,7 +38,7 @@ static void save_counters(const struct served_counters *counters, struct bytes *
     bytes_u64(bytes, counters->lost);
 }
 
-static void save_process(const struct served_process *process, struct bytes *bytes)
+static void serialize_process(const struct served_process *process, struct bytes *bytes)
 {
     bytes_u64(bytes, process->since);
     bytes_u64(bytes, NONE_OR_ID(process->owner));
@@ -70,21 +70,16 @@ gordian_status image_save(const struct served *served, struct bytes *bytes, gord
     else
         bank_image_save(served->bank, bytes);
     for (uint32_t p = 0; p < served_process_limit(served); p++)
-        if (in_use(served, p))
-            save_process(&served->processes[p], bytes);
+        if (is_process_in_use(served, p))
+            serialize_process(&served->processes[p], bytes);
     return bytes->failed ? fail_memory(error) : GORDIAN_OK;
 }
 
 /* ---- loading */
 
-static gordian_status not_an_image(gordian_error *error, const char *what)
+static gordian_status not_a_system(gordian_error *error, const char *what)
 {
     return fail(error, GORDIAN_STATUS_INPUT, "not the image of a served system: %s", what);
-}
-
-static uint32_t take_id(struct bytes_in *in)
-{
-    return (uint32_t)bytes_take_upto(in, UINT32_MAX) - 1;
 }
 
 static void take_counters(struct bytes_in *in, struct served_counters *counters)
@@ -100,8 +95,8 @@ static void take_counters(struct bytes_in *in, struct served_counters *counters)
 /* Opens it with its configuration; with the best engine there is if that one is not here now, which
  * gives the same answers. The configuration keeps the name: with the next start it is tried again.
  */
-static gordian_status open_served(struct served **out, struct bytes_in *in,
-                                  const gordian_allocator *allocator, gordian_error *error)
+static gordian_status open_deserialized(struct served **out, struct bytes_in *in,
+                                        const gordian_allocator *allocator, gordian_error *error)
 {
     struct served_config config;
     size_t name_length, text_length;
@@ -109,7 +104,7 @@ static gordian_status open_served(struct served **out, struct bytes_in *in,
     uint64_t kind = bytes_take_upto(in, SERVED_AVOID);
     const char *text = bytes_take_text(in, &text_length);
     if (in->bad || kind < SERVED_DETECT)
-        return not_an_image(error, "its name");
+        return not_a_system(error, "its name");
     served_config_init(&config, (enum served_kind)kind);
     TRY(served_config_parse(&config, text, text_length, error));
     gordian_status status = served_open(out, name, name_length, &config, allocator, error);
@@ -123,8 +118,8 @@ static gordian_status open_served(struct served **out, struct bytes_in *in,
     return status;
 }
 
-static gordian_status take_wants(struct served *served, struct served_process *process,
-                                 struct bytes_in *in, gordian_error *error)
+static gordian_status take_process_wants(struct served *served, struct served_process *process,
+                                         struct bytes_in *in, gordian_error *error)
 {
     size_t room = process->want_room, count = (size_t)bytes_take_count(in);
     if (count > 1 &&
@@ -138,19 +133,19 @@ static gordian_status take_wants(struct served *served, struct served_process *p
         want->units = bytes_take_u64(in);
         in->bad |= want->resource >= served_resource_limit(served);
     }
-    return in->bad ? not_an_image(error, "what a process waits for") : GORDIAN_OK;
+    return in->bad ? not_a_system(error, "what a process waits for") : GORDIAN_OK;
 }
 
-static gordian_status load_process(struct served *served, uint32_t id, struct bytes_in *in,
-                                   gordian_error *error)
+static gordian_status deserialize_process(struct served *served, uint32_t id, struct bytes_in *in,
+                                          gordian_error *error)
 {
     TRY(served_reserve(served, id, error));
     struct served_process *process = &served->processes[id];
     process->since = bytes_take_u64(in);
-    process->owner = take_id(in);
-    TRY(take_wants(served, process, in, error));
+    process->owner = (uint32_t)bytes_take_upto(in, UINT32_MAX) - 1;
+    TRY(take_process_wants(served, process, in, error));
     if ((process->want_count > 0) != served_is_waiting(served, id))
-        TRY(not_an_image(error, "who waits"));
+        TRY(not_a_system(error, "who waits"));
     return GORDIAN_OK;
 }
 
@@ -159,10 +154,10 @@ static gordian_status load_processes(struct served *served, struct bytes_in *in,
 {
     uint32_t limit = served_process_limit(served);
     for (uint32_t p = 0; p < limit; p++)
-        if (in_use(served, p))
-            TRY(load_process(served, p, in, error));
+        if (is_process_in_use(served, p))
+            TRY(deserialize_process(served, p, in, error));
     if (in->bad || bytes_left(in) > 0)
-        TRY(not_an_image(error, "its end"));
+        TRY(not_a_system(error, "its end"));
     return GORDIAN_OK;
 }
 
@@ -176,7 +171,7 @@ static gordian_status load_all(struct served *served, struct bytes_in *in, gordi
     served->waiting = (uint32_t)bytes_take_upto(in, UINT32_MAX);
     served->name_bytes = bytes_take_u64(in);
     if (in->bad)
-        return not_an_image(error, "its counters");
+        return not_a_system(error, "its counters");
     gordian_status status = served->config.kind == SERVED_DETECT
                                 ? system_image_load(served->system, in, error)
                                 : bank_image_load(served->bank, in, error);
@@ -189,10 +184,9 @@ gordian_status image_load(struct served **out, const void *image, size_t length,
     struct bytes_in in = {.at = image, .end = (const uint8_t *)image + length};
     *out = NULL;
     if (bytes_take_u64(&in) != IMAGE_VERSION)
-        return not_an_image(error, "its beginning");
-    gordian_status status = open_served(out, &in, allocator, error);
-    if (status == GORDIAN_OK)
-        status = load_all(*out, &in, error);
+        return not_a_system(error, "its beginning");
+    gordian_status status = open_deserialized(out, &in, allocator, error);
+    THEN(status, load_all(*out, &in, error));
     if (status != GORDIAN_OK) {
         served_close(*out);
         *out = NULL;

@@ -197,7 +197,7 @@ void served_close(struct served *served)
 
 /* ------------------------------------------------------------------ names */
 
-static const char *label_of(const char *name, uint32_t id, char *buffer)
+static const char *label_of_id(const char *name, uint32_t id, char *buffer)
 {
     if (!name || !*name) {
         snprintf(buffer, GORDIAN_NAME_MAX + 1, "#%u", id);
@@ -208,14 +208,14 @@ static const char *label_of(const char *name, uint32_t id, char *buffer)
 
 const char *served_process_label(const struct served *served, uint32_t process, char *buffer)
 {
-    return label_of(served_process_name(served, process, buffer), process, buffer);
+    return label_of_id(served_process_name(served, process, buffer), process, buffer);
 }
 
 const char *served_resource_label(const struct served *served, uint32_t resource, char *buffer)
 {
     if (served_is_await(served, resource))
         return "an act";
-    return label_of(served_resource_name(served, resource, buffer), resource, buffer);
+    return label_of_id(served_resource_name(served, resource, buffer), resource, buffer);
 }
 
 static const char *label_process(const void *context, uint32_t process)
@@ -376,7 +376,8 @@ static void note_other(struct served *served)
 }
 
 /* A copy that ends in NUL; false: it is not a name. */
-static gordian_status copy_name(char *to, const char *name, size_t length, gordian_error *error)
+static gordian_status copy_served_name(char *to, const char *name, size_t length,
+                                       gordian_error *error)
 {
     const char *why;
     if (!names_valid(name, length, &why))
@@ -390,7 +391,7 @@ gordian_status served_declare_resource(struct served *served, const char *name, 
                                        uint64_t units, uint32_t *id, gordian_error *error)
 {
     char copy[GORDIAN_NAME_MAX + 1];
-    gordian_status status = copy_name(copy, name, length, error);
+    gordian_status status = copy_served_name(copy, name, length, error);
     if (status != GORDIAN_OK)
         return status;
     uint32_t known = served_find_resource(served, name, length);
@@ -414,7 +415,7 @@ gordian_status served_declare_resource(struct served *served, const char *name, 
 }
 
 /* The id the next new process will get is below this. */
-static uint32_t next_process(const struct served *served)
+static uint32_t next_free_process(const struct served *served)
 {
     return served_process_limit(served) + 1;
 }
@@ -424,7 +425,7 @@ gordian_status served_declare_process(struct served *served, const char *name, s
                                       gordian_error *error)
 {
     char copy[GORDIAN_NAME_MAX + 1];
-    gordian_status status = copy_name(copy, name, length, error);
+    gordian_status status = copy_served_name(copy, name, length, error);
     if (status != GORDIAN_OK)
         return status;
     uint32_t known = served_find_process(served, name, length);
@@ -433,10 +434,9 @@ gordian_status served_declare_process(struct served *served, const char *name, s
     if (!served_reserve_served(served))
         return fail_memory(error);
     if (is_new)
-        status = served_reserve(served, next_process(served), error);
+        status = served_reserve(served, next_free_process(served), error);
     uint64_t before = is_new ? 0 : served_process_cost(served, known);
-    if (status == GORDIAN_OK)
-        status = served->operations->declare_process(served, copy, claims, count, &known, error);
+    THEN(status, served->operations->declare_process(served, copy, claims, count, &known, error));
     if (status != GORDIAN_OK)
         return status;
     if (is_new) {

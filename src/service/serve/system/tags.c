@@ -58,7 +58,7 @@ static bool open_texts(struct tags *tags)
 }
 
 /* The number of a text, which is new if need be; NOBODY: no memory. */
-static uint32_t take_number(struct tags *tags, const struct wire_text *text)
+static uint32_t take_free_number(struct tags *tags, const struct wire_text *text)
 {
     uint32_t number = find_text(tags, text->text, text->length);
     if (number != NOBODY)
@@ -110,7 +110,7 @@ static gordian_status plan_one(struct tags *tags, struct tag_set *set, const str
         return GORDIAN_OK;
     if (set->count == TAGS_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "more than %d labels", TAGS_MAX);
-    uint32_t number = take_number(tags, text);
+    uint32_t number = take_free_number(tags, text);
     if (number == NOBODY)
         return fail_memory(error);
     set->numbers[set->count++] = number;
@@ -263,7 +263,7 @@ void tags_json(struct json *json, const struct tags *tags, enum tags_of of, uint
 
 /* ------------------------------------------------------------------ snapshots */
 
-static uint64_t count_sets(const struct tags *tags, enum tags_of of)
+static uint64_t count_label_sets(const struct tags *tags, enum tags_of of)
 {
     uint64_t count = 0;
     for (uint32_t id = 0; id < tags->set_room[of]; id++)
@@ -274,7 +274,7 @@ static uint64_t count_sets(const struct tags *tags, enum tags_of of)
 void tags_save(const struct tags *tags, struct bytes *bytes)
 {
     for (int of = 0; of < TAGS_SIDES; of++) {
-        bytes_u64(bytes, count_sets(tags, (enum tags_of)of));
+        bytes_u64(bytes, count_label_sets(tags, (enum tags_of)of));
         for (uint32_t id = 0; id < tags->set_room[of]; id++) {
             uint32_t count = tags_count(tags, (enum tags_of)of, id);
             if (count == 0)

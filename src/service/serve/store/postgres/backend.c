@@ -10,7 +10,7 @@
 /* ---- the thread */
 
 /* Under the mutex. Stopping, whoever leads writes what it can. */
-static bool goes_on(const struct store *store)
+static bool pg_goes_on(const struct store *store)
 {
     if (!store->stopping)
         return true;
@@ -21,7 +21,7 @@ static void *pg_thread(void *context)
 {
     struct store *store = context;
     store_lock(store);
-    while (goes_on(store)) {
+    while (pg_goes_on(store)) {
         enum store_role role = store->role;
         bool taken = store->pg->followed_count < PG_FOLLOWED_MAX;
         store_unlock(store);
@@ -57,7 +57,7 @@ static gordian_status make_pg(struct store *store, gordian_error *error)
     pg->lease_ms = options->lease_ms ? options->lease_ms : PG_LEASE_MS;
     pg->commits = options->commits ? options->commits : PG_COMMITS;
     pg->commits = pg->commits > PG_FLIGHTS / 2 ? PG_FLIGHTS / 2 : pg->commits;
-    pg->rest_until = options->rest_ms ? steady_ms() + options->rest_ms : 0;
+    pg->rest_until = options->rest_ms ? clock_ms() + options->rest_ms : 0;
     bytes_init(&pg->row, &memory);
     snprintf(pg->schema, sizeof pg->schema, "%s", options->schema ? options->schema : "gordian");
     snprintf(pg->address, sizeof pg->address, "%s", options->address ? options->address : "");
@@ -70,12 +70,11 @@ static gordian_status make_pg(struct store *store, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static gordian_status open_history(struct store *store, gordian_error *error)
+static gordian_status open_memory_history(struct store *store, gordian_error *error)
 {
     bool damaged;
     gordian_status status = history_open(&store->history, NULL, true, &damaged, error);
-    if (status == GORDIAN_OK)
-        status = incidents_share(&store->reader, store->history.db, &store->memory, error);
+    THEN(status, incidents_share(&store->reader, store->history.db, &store->memory, error));
     store->told_end = &store->told;
     return status;
 }
@@ -84,12 +83,12 @@ static gordian_status open_history(struct store *store, gordian_error *error)
 static void seek_lead(struct store *store)
 {
     struct pg *pg = store->pg;
-    uint64_t until = steady_ms() + store->options.lead_ms;
+    uint64_t until = clock_ms() + store->options.lead_ms;
     store->role = STORE_FOLLOWS;
     if (store->options.rest_ms)
         return;
     while (!pg_try_lead(store) && pg->conn && PQstatus(pg->conn) == CONNECTION_OK &&
-           steady_ms() < until)
+           clock_ms() < until)
         usleep(5000);
 }
 
@@ -113,14 +112,11 @@ static gordian_status see_numbers(struct store *store, struct store_found *found
 static gordian_status open_pg(struct store *store, struct store_found *found, gordian_error *error)
 {
     gordian_status status = pg_check(store->options.postgres, error);
-    if (status == GORDIAN_OK)
-        status = make_pg(store, error);
-    if (status == GORDIAN_OK)
-        status = open_history(store, error);
+    THEN(status, make_pg(store, error));
+    THEN(status, open_memory_history(store, error));
     if (status == GORDIAN_OK && !pg_connect(store->pg))
         status = fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", store->pg->why);
-    if (status == GORDIAN_OK)
-        status = schema_open(store->pg, &found->made, error);
+    THEN(status, schema_open(store->pg, &found->made, error));
     if (status != GORDIAN_OK)
         return status;
     struct pg *pg = store->pg;
@@ -176,7 +172,7 @@ static void close_pg(struct store *store)
 
 /* ---- the past */
 
-static void close_past(struct store *store)
+static void pg_close_past(struct store *store)
 {
     gordian_allocator memory = memory_allocator(NULL);
     close_pg(store);
@@ -185,8 +181,8 @@ static void close_past(struct store *store)
 }
 
 /* Nothing but a connection, and a history that nobody reads. */
-static gordian_status open_past(struct store **out, const struct store_options *options,
-                                gordian_error *error)
+static gordian_status pg_open_past(struct store **out, const struct store_options *options,
+                                   gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct store *store = memory_zeroed(&memory, sizeof *store);
@@ -197,14 +193,13 @@ static gordian_status open_past(struct store **out, const struct store_options *
     store->memory = memory;
     store->options = *options;
     gordian_status status = make_pg(store, error);
-    if (status == GORDIAN_OK)
-        status = history_open(&store->history, NULL, true, &damaged, error);
+    THEN(status, history_open(&store->history, NULL, true, &damaged, error));
     if (status == GORDIAN_OK && !pg_connect(store->pg))
         status = fail(error, GORDIAN_STATUS_IO, "PostgreSQL: %.200s", store->pg->why);
     if (status == GORDIAN_OK)
         *out = store;
     else
-        close_past(store);
+        pg_close_past(store);
     return status;
 }
 
@@ -213,9 +208,9 @@ static gordian_status load_past(const struct store_options *options, uint64_t at
                                 gordian_error *error)
 {
     struct store *store;
-    TRY(open_past(&store, options, error));
+    TRY(pg_open_past(&store, options, error));
     gordian_status status = pg_load_past(store, at, after, loader, context, error);
-    close_past(store);
+    pg_close_past(store);
     return status;
 }
 
@@ -224,9 +219,9 @@ static gordian_status past_begins(const struct store_options *options, uint64_t 
 {
     struct store *store;
     bool whole;
-    TRY(open_past(&store, options, error));
+    TRY(pg_open_past(&store, options, error));
     gordian_status status = pg_past_begins(store->pg, at, &whole, error);
-    close_past(store);
+    pg_close_past(store);
     return status;
 }
 
@@ -246,7 +241,7 @@ static gordian_status list_servers(const struct store_options *options, uint64_t
     char start[sizeof((struct pg *)0)->schema + 16];
     const char *value = start;
     struct store *store;
-    gordian_status status = open_past(&store, options, error);
+    gordian_status status = pg_open_past(&store, options, error);
     if (status != GORDIAN_OK)
         return status;
     snprintf(start, sizeof start, PG_SERVER "%s:", store->pg->schema);
@@ -260,7 +255,7 @@ static gordian_status list_servers(const struct store_options *options, uint64_t
                  pg_u64(found, row, 2));
     }
     PQclear(found);
-    close_past(store);
+    pg_close_past(store);
     return status;
 }
 

@@ -29,9 +29,9 @@ static bool see_leader(struct pg *pg, char address[STORE_ADDRESS], uint64_t *epo
 static gordian_status await_other(struct pg *pg, char to[STORE_ADDRESS], uint64_t before,
                                   gordian_error *error)
 {
-    uint64_t until = steady_ms() + HAND_OVER_MS, epoch = before;
+    uint64_t until = clock_ms() + HAND_OVER_MS, epoch = before;
     to[0] = '\0';
-    while (steady_ms() < until) {
+    while (clock_ms() < until) {
         if (!see_leader(pg, to, &epoch))
             return ask_failed(pg, error);
         if (epoch > before && *to)
@@ -74,8 +74,7 @@ gordian_status store_ask_hand_over(const struct store_options *options, char fro
 {
     struct pg pg;
     gordian_status status = init_pg(&pg, options, error);
-    if (status == GORDIAN_OK)
-        status = ask_leader(&pg, from, to, error);
+    THEN(status, ask_leader(&pg, from, to, error));
     pg_disconnect(&pg);
     return status;
 }
@@ -85,8 +84,8 @@ static gordian_status read_history(struct store *store, bool replays, gordian_er
 {
     if (!pg_connect(store->pg))
         return ask_failed(store->pg, error);
-    gordian_status status = schema_check(store->pg, error);
-    return status == GORDIAN_OK ? pg_read_incidents(store, replays, error) : status;
+    TRY(schema_check(store->pg, error));
+    return pg_read_incidents(store, replays, error);
 }
 
 gordian_status store_read_incidents(const struct store_options *options, bool replays,
@@ -97,10 +96,8 @@ gordian_status store_read_incidents(const struct store_options *options, bool re
     bool damaged;
     *out = NULL;
     gordian_status status = init_pg(&pg, options, error);
-    if (status == GORDIAN_OK)
-        status = history_open(&store.history, NULL, true, &damaged, error);
-    if (status == GORDIAN_OK)
-        status = read_history(&store, replays, error);
+    THEN(status, history_open(&store.history, NULL, true, &damaged, error));
+    THEN(status, read_history(&store, replays, error));
     pg_disconnect(&pg);
     if (status == GORDIAN_OK)
         return incidents_adopt(out, history_leave(&store.history), NULL, error);

@@ -73,7 +73,7 @@ static PGconn *open_connection(const char *conninfo)
 }
 
 /* Notices are for people at a terminal. */
-static void drop_notice(void *context, const PGresult *result)
+static void drop_server_notice(void *context, const PGresult *result)
 {
     (void)context;
     (void)result;
@@ -111,7 +111,7 @@ bool pg_connect(struct pg *pg)
     pg->conn = open_connection(pg->conninfo);
     if (!pg->conn)
         return pg_failed(pg, "out of memory");
-    PQsetNoticeReceiver(pg->conn, drop_notice, NULL);
+    PQsetNoticeReceiver(pg->conn, drop_server_notice, NULL);
     if (PQstatus(pg->conn) != CONNECTION_OK) {
         pg_failed(pg, PQerrorMessage(pg->conn));
         pg_disconnect(pg);
@@ -146,7 +146,7 @@ void pg_wait(struct pg *pg, bool flush, int ms)
 /* Only for the server: whoever wakes us meanwhile is heard later. */
 static bool wait_for_server(struct pg *pg, uint64_t until)
 {
-    uint64_t now = steady_ms();
+    uint64_t now = clock_ms();
     int left = PQflush(pg->conn);
     struct pollfd end = {.fd = PQsocket(pg->conn),
                          .events = (short)(POLLIN | (left > 0 ? POLLOUT : 0))};
@@ -158,9 +158,9 @@ static bool wait_for_server(struct pg *pg, uint64_t until)
 }
 
 /* The last result; an error in any of them is the answer. */
-static PGresult *take_answer(struct pg *pg)
+static PGresult *take_query_answer(struct pg *pg)
 {
-    uint64_t until = steady_ms() + PG_ANSWER_MS;
+    uint64_t until = clock_ms() + PG_ANSWER_MS;
     PGresult *answer = NULL;
     bool good = true;
     for (;;) {
@@ -190,7 +190,7 @@ PGresult *pg_ask(struct pg *pg, const char *sql, int count, const char *const *v
         pg_failed(pg, PQerrorMessage(pg->conn));
         return NULL;
     }
-    return take_answer(pg);
+    return take_query_answer(pg);
 }
 
 PGresult *pg_ask_numbers(struct pg *pg, const char *sql, int count, const uint64_t *numbers)
@@ -203,14 +203,14 @@ PGresult *pg_ask_numbers(struct pg *pg, const char *sql, int count, const uint64
         pg_failed(pg, PQerrorMessage(pg->conn));
         return NULL;
     }
-    return take_answer(pg);
+    return take_query_answer(pg);
 }
 
 bool pg_do(struct pg *pg, const char *sql)
 {
     if (!PQsendQuery(pg->conn, sql))
         return pg_failed(pg, PQerrorMessage(pg->conn));
-    PGresult *answer = take_answer(pg);
+    PGresult *answer = take_query_answer(pg);
     PQclear(answer);
     return answer != NULL;
 }

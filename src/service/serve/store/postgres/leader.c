@@ -127,7 +127,7 @@ static bool send_off(struct pg *pg, const char *name, int count, const char *con
            pg_failed(pg, PQerrorMessage(pg->conn));
 }
 
-static bool end_transaction(struct pg *pg)
+static bool end_pipeline_transaction(struct pg *pg)
 {
     return PQpipelineSync(pg->conn) || pg_failed(pg, PQerrorMessage(pg->conn));
 }
@@ -139,11 +139,11 @@ static bool send_numbers(struct pg *pg, const char *name, int count, const uint6
     const char *values[6];
     for (int i = 0; i < count; i++)
         values[i] = pg_number(texts[i], numbers[i]);
-    return send_off(pg, name, count, values, NULL, NULL) && end_transaction(pg);
+    return send_off(pg, name, count, values, NULL, NULL) && end_pipeline_transaction(pg);
 }
 
 /* Under the mutex: the first batch that is not under way, and how many go with it. */
-static struct batch *next_group(const struct store *store, size_t *count)
+static struct batch *next_commit_group(const struct store *store, size_t *count)
 {
     struct batch *first = store->queue;
     size_t bytes = 0;
@@ -178,7 +178,7 @@ static bool send_append(struct store *store, bool *did)
     struct pg *pg = store->pg;
     size_t count;
     store_lock(store);
-    const struct batch *batch = next_group(store, &count), *end = batch;
+    const struct batch *batch = next_commit_group(store, &count), *end = batch;
     for (size_t i = 1; i < count; i++)
         end = end->next;
     store_unlock(store);
@@ -189,27 +189,27 @@ static bool send_append(struct store *store, bool *did)
     if (!row_put(&pg->row, batch, count))
         return pg_failed(pg, "out of memory");
     if (!send_row(pg, batch->first, last) || !incidents_send(pg, batch, count, pg->batch + 1) ||
-        !end_transaction(pg))
+        !end_pipeline_transaction(pg))
         return false;
     struct flight *flight = add_flight(pg, FLIGHT_APPEND);
     flight->batch = ++pg->batch;
     flight->count = count;
     pg->sent += count;
     pg->appending++;
-    pg->beat_at = steady_ms() + pg->lease_ms / 4;
+    pg->beat_at = clock_ms() + pg->lease_ms / 4;
     return true;
 }
 
 /* A loop that hangs must lose the lead although this thread does not: others are to answer. */
 static bool loop_turns(const struct store *store)
 {
-    return steady_ms() < atomic_load_explicit(&store->turned, memory_order_relaxed) + PG_TURN_MS +
-                             store->pg->lease_ms / 2;
+    return clock_ms() < atomic_load_explicit(&store->turned, memory_order_relaxed) + PG_TURN_MS +
+                            store->pg->lease_ms / 2;
 }
 
 static bool send_beat(struct pg *pg)
 {
-    pg->beat_at = steady_ms() + pg->lease_ms / 4;
+    pg->beat_at = clock_ms() + pg->lease_ms / 4;
     add_flight(pg, FLIGHT_BEAT);
     return send_numbers(pg, "beat", 1, &pg->epoch);
 }
@@ -228,7 +228,7 @@ static bool send_part(struct pg *pg, struct snapshot_job *job)
     values[3] = (const char *)job->body.data + job->written;
     job->written += size;
     add_flight(pg, FLIGHT_PART);
-    return send_off(pg, "part", 4, values, lengths, formats) && end_transaction(pg);
+    return send_off(pg, "part", 4, values, lengths, formats) && end_pipeline_transaction(pg);
 }
 
 /* A snapshot must not count before the records it stands for are kept. */
@@ -252,7 +252,7 @@ static bool step_snapshot(struct store *store)
     return send_numbers(pg, "snapshot", 5, numbers);
 }
 
-static void end_job(struct store *store, bool written)
+static void end_snapshot_job(struct store *store, bool written)
 {
     char why[sizeof store->pg->why + 20];
     snprintf(why, sizeof why, "PostgreSQL: %s", store->pg->why);
@@ -269,7 +269,7 @@ static void end_job(struct store *store, bool written)
 /* The moment so long ago; 0: never. */
 static uint64_t moment_before(const struct store *store, uint64_t keep_ms)
 {
-    uint64_t wall = store_wall_ms(), passed = store->wall_at + (steady_ms() - store->steady_at);
+    uint64_t wall = wall_ms(), passed = store->wall_at + (clock_ms() - store->steady_at);
     uint64_t now = wall < passed ? wall : passed; /* a clock set forward makes nothing old */
     return keep_ms && now > keep_ms ? now - keep_ms : 0;
 }
@@ -292,10 +292,10 @@ static bool step_trim(struct store *store)
     uint64_t keep = store->options.keep_history_ms;
     const uint64_t past[2] = {moment_before(store, keep), store->older};
     bool keeps = keep && pg->trim_step < 3;
-    bool due = store->trimming || steady_ms() >= store->trim_at;
+    bool due = store->trimming || clock_ms() >= store->trim_at;
     if (due && pg->trim_step == 0 && !pg->trim_under_way) {
         store->trimming = false;
-        store->trim_at = steady_ms() + STORE_TRIM_MS;
+        store->trim_at = clock_ms() + STORE_TRIM_MS;
     }
     store_unlock(store);
     if (pg->trim_under_way || (!due && pg->trim_step == 0))
@@ -362,10 +362,10 @@ static void end_flight(struct store *store)
     case FLIGHT_PART:
         pg->part_under_way = false;
         if (!flight.counts)
-            end_job(store, false);
+            end_snapshot_job(store, false);
         break;
     case FLIGHT_SNAPSHOT:
-        end_job(store, flight.counts);
+        end_snapshot_job(store, flight.counts);
         break;
     case FLIGHT_TRIM:
         take_trim(store, &flight);
@@ -380,7 +380,7 @@ static void end_flight(struct store *store)
         note_health(store);
 }
 
-static void take_result(struct store *store, const PGresult *result)
+static void take_commit_result(struct store *store, const PGresult *result)
 {
     struct pg *pg = store->pg;
     struct flight *flight = &pg->flights[pg->flight_first];
@@ -418,7 +418,7 @@ static void take_notifications(struct store *store)
     }
 }
 
-static bool take_answers(struct store *store)
+static bool take_commit_answers(struct store *store)
 {
     struct pg *pg = store->pg;
     uint64_t before = atomic_load(&store->committed);
@@ -427,7 +427,7 @@ static bool take_answers(struct store *store)
     while (pg->flight_count > 0 && !PQisBusy(pg->conn)) {
         PGresult *result = PQgetResult(pg->conn);
         if (result)
-            take_result(store, result);
+            take_commit_result(store, result);
         PQclear(result);
     }
     if (atomic_load(&store->committed) != before)
@@ -439,7 +439,7 @@ static bool take_answers(struct store *store)
 /* ---- when something has failed */
 
 /* Under the mutex. */
-static void lose_lead(struct store *store, const char *why)
+static void pg_lose_lead(struct store *store, const char *why)
 {
     store->role = STORE_LOST;
     snprintf(store->lost, sizeof store->lost, "%s", why);
@@ -479,7 +479,7 @@ static void settle_flights(struct store *store, uint64_t batch)
         pg->flight_first = (pg->flight_first + 1) % PG_FLIGHTS;
     }
     if (pg->part_under_way)
-        end_job(store, all_sent && has_snapshot(pg, store->job->number));
+        end_snapshot_job(store, all_sent && has_snapshot(pg, store->job->number));
     pg->sent = 0;
     pg->appending = 0;
     pg->trim_step = 0;
@@ -495,13 +495,13 @@ static bool still_leads(struct store *store, const PGresult *row, int column)
     if (PQntuples(row) == 1 && pg_u64(row, 0, column) == store->pg->epoch)
         return true;
     store_lock(store);
-    lose_lead(store, "another server leads now");
+    pg_lose_lead(store, "another server leads now");
     store_unlock(store);
     return false;
 }
 
 /* Every answer is here, and one was not as it should be: where do we stand? */
-static bool take_stock(struct store *store)
+static bool count_in_flight(struct store *store)
 {
     struct pg *pg = store->pg;
     note_trouble(store);
@@ -582,7 +582,7 @@ void pg_release(struct pg *pg)
 }
 
 /* Everything that can be sent now. */
-static bool send_all(struct store *store)
+static bool send_batches(struct store *store)
 {
     struct pg *pg = store->pg;
     bool good = true, did = true;
@@ -590,7 +590,7 @@ static bool send_all(struct store *store)
         did = false;
         good = send_append(store, &did);
     }
-    if (good && pg->flight_count == 0 && steady_ms() >= pg->beat_at && loop_turns(store))
+    if (good && pg->flight_count == 0 && clock_ms() >= pg->beat_at && loop_turns(store))
         good = send_beat(pg);
     if (good && pg->flight_count < PG_FLIGHTS / 2)
         good = step_snapshot(store);
@@ -600,7 +600,7 @@ static bool send_all(struct store *store)
 }
 
 /* True: it was handed over. */
-static bool hand_over(struct store *store)
+static bool hand_over_lead(struct store *store)
 {
     store_lock(store);
     bool now = store->handing_over && !store->queue && store->pg->flight_count == 0;
@@ -609,7 +609,7 @@ static bool hand_over(struct store *store)
         return false;
     pg_release(store->pg);
     store_lock(store);
-    lose_lead(store, STORE_HANDED_OVER);
+    pg_lose_lead(store, STORE_HANDED_OVER);
     store_unlock(store);
     return true;
 }
@@ -625,18 +625,18 @@ static bool lead_once(struct store *store)
         return true;
     if (PQpipelineStatus(pg->conn) == PQ_PIPELINE_OFF && !begin_pipeline(store))
         return false;
-    if (!pg->failing && !send_all(store))
+    if (!pg->failing && !send_batches(store))
         return false;
     int left = PQflush(pg->conn);
     if (left < 0)
         return pg_failed(pg, PQerrorMessage(pg->conn));
-    uint64_t now = steady_ms();
+    uint64_t now = clock_ms();
     int due = pg->beat_at > now ? (int)(pg->beat_at - now) : loop_turns(store) ? 0 : PG_LOOK_MS;
     pg_wait(pg, left > 0, pg->flight_count > 0 ? 1000 : due);
-    if (!take_answers(store))
+    if (!take_commit_answers(store))
         return false;
     if (pg->failing && pg->flight_count == 0) {
-        if (!take_stock(store))
+        if (!count_in_flight(store))
             return false;
         if (store->role == STORE_LEADS)
             pg_wait(pg, false, (int)store->options.retry_ms);
@@ -650,7 +650,7 @@ void pg_lead_turn(struct store *store)
     if (lead_once(store)) {
         pg->pause_ms = 0;
         if (store->role == STORE_LEADS)
-            hand_over(store);
+            hand_over_lead(store);
         return;
     }
     note_trouble(store);

@@ -14,7 +14,7 @@ static gordian_status load_failed(const struct pg *pg, gordian_error *error)
 static bool stay_alive(struct store *store)
 {
     struct pg *pg = store->pg;
-    if (store->role != STORE_LEADS || steady_ms() < pg->beat_at)
+    if (store->role != STORE_LEADS || clock_ms() < pg->beat_at)
         return true;
     uint64_t sent = boot_ns() / 1000000;
     PGresult *done = pg_ask_numbers(
@@ -23,14 +23,15 @@ static bool stay_alive(struct store *store)
     if (done && PQntuples(done) == 1)
         pg_renewed(store, sent);
     PQclear(done);
-    pg->beat_at = steady_ms() + pg->lease_ms / 4;
+    pg->beat_at = clock_ms() + pg->lease_ms / 4;
     return done != NULL;
 }
 
 /* ---- the snapshot */
 
 /* All parts of one, in order; false: pg->why, or it is not whole (*good). */
-static bool read_parts(struct store *store, uint64_t last, uint64_t size, uint64_t crc, bool *good)
+static bool read_snapshot_parts(struct store *store, uint64_t last, uint64_t size, uint64_t crc,
+                                bool *good)
 {
     struct bytes *image = &store->recovery.image;
     image->used = 0;
@@ -69,8 +70,8 @@ static gordian_status try_snapshots(struct store *store, uint64_t at, uint64_t *
     gordian_status status = found ? GORDIAN_OK : load_failed(pg, error);
     *listed = count ? pg_u64(found, 0, 0) : 0;
     for (int row = 0; row < count && status == GORDIAN_OK && !*good; row++) {
-        if (!read_parts(store, pg_u64(found, row, 0), pg_u64(found, row, 1), pg_u64(found, row, 2),
-                        good))
+        if (!read_snapshot_parts(store, pg_u64(found, row, 0), pg_u64(found, row, 1),
+                                 pg_u64(found, row, 2), good))
             status = load_failed(pg, error);
         if (*good) {
             store->newest = pg_u64(found, row, 0);
@@ -101,7 +102,7 @@ static gordian_status read_snapshot(struct store *store, uint64_t at, gordian_er
 /* ---- the journal */
 
 /* The last row that the snapshot has all of. */
-static bool find_start(struct pg *pg, uint64_t snapshot)
+static bool find_snapshot_start(struct pg *pg, uint64_t snapshot)
 {
     PGresult *found =
         pg_ask_numbers(pg,
@@ -121,7 +122,7 @@ static gordian_status read_journal(struct store *store, const struct store_loade
     struct pg *pg = store->pg;
     gordian_status status = GORDIAN_OK;
     bool more = true, stopped; /* never: it loads everything */
-    if (!find_start(pg, store->newest))
+    if (!find_snapshot_start(pg, store->newest))
         return load_failed(pg, error);
     while (more && status == GORDIAN_OK) {
         PGresult *rows = pg_ask_numbers(pg, rows_select, 1, &pg->batch);
@@ -160,13 +161,13 @@ static gordian_status check_end(const struct store *store, gordian_error *error)
 
 /* ---- incidents */
 
-static const char *text_of(const PGresult *rows, int row, int column)
+static const char *value_of_row(const PGresult *rows, int row, int column)
 {
     return PQgetisnull(rows, row, column) ? NULL : PQgetvalue(rows, row, column);
 }
 
 /* `mark`: for their ids. */
-static bool write_incidents(struct store *store, const PGresult *rows, uint64_t mark)
+static bool load_incidents(struct store *store, const PGresult *rows, uint64_t mark)
 {
     struct batch batch = {0};
     bool good = true;
@@ -174,15 +175,15 @@ static bool write_incidents(struct store *store, const PGresult *rows, uint64_t 
     for (int row = 0; row < PQntuples(rows) && good; row++) {
         const struct incident incident = {
             .id = pg_u64(rows, row, 0) | mark,
-            .system = text_of(rows, row, 1),
+            .system = value_of_row(rows, row, 1),
             .at = pg_u64(rows, row, 2),
             .ended = pg_u64(rows, row, 3),
-            .how = text_of(rows, row, 4),
-            .requester = text_of(rows, row, 5),
-            .victim = text_of(rows, row, 6),
-            .processes = text_of(rows, row, 7),
-            .witness = text_of(rows, row, 8),
-            .replay = text_of(rows, row, 9),
+            .how = value_of_row(rows, row, 4),
+            .requester = value_of_row(rows, row, 5),
+            .victim = value_of_row(rows, row, 6),
+            .processes = value_of_row(rows, row, 7),
+            .witness = value_of_row(rows, row, 8),
+            .replay = value_of_row(rows, row, 9),
         };
         good = history_put(&batch, &incident);
     }
@@ -227,7 +228,7 @@ static gordian_status read_incidents(struct store *store, const char *select, ui
             return load_failed(store->pg, error);
         }
         int count = PQntuples(rows);
-        bool good = write_incidents(store, rows, mark);
+        bool good = load_incidents(store, rows, mark);
         last = count ? pg_u64(rows, count - 1, 0) : 0;
         PQclear(rows);
         if (!good)
@@ -237,8 +238,8 @@ static gordian_status read_incidents(struct store *store, const char *select, ui
     }
 }
 
-static gordian_status read_all(struct store *store, const struct store_loader *loader,
-                               void *context, gordian_error *error)
+static gordian_status read_all_parts(struct store *store, const struct store_loader *loader,
+                                     void *context, gordian_error *error)
 {
     struct bytes *image = &store->recovery.image;
     gordian_status status = read_snapshot(store, INT64_MAX, error);
@@ -247,18 +248,12 @@ static gordian_status read_all(struct store *store, const struct store_loader *l
     if (status == GORDIAN_OK && store->newest)
         status = sections_load(image, 0, loader, context, error);
     bytes_free(image);
-    if (status == GORDIAN_OK)
-        status = read_incidents(store, incidents_select, 0, error);
-    if (status == GORDIAN_OK)
-        status = read_incidents(store, actions_select, INCIDENT_ACTION, error);
-    if (status == GORDIAN_OK)
-        status = read_incidents(store, labels_select, INCIDENT_LABELS, error);
-    if (status == GORDIAN_OK)
-        status = read_incidents(store, notices_select, INCIDENT_NOTICE, error);
-    if (status == GORDIAN_OK)
-        status = read_journal(store, loader, context, error);
-    if (status == GORDIAN_OK)
-        status = check_end(store, error);
+    THEN(status, read_incidents(store, incidents_select, 0, error));
+    THEN(status, read_incidents(store, actions_select, INCIDENT_ACTION, error));
+    THEN(status, read_incidents(store, labels_select, INCIDENT_LABELS, error));
+    THEN(status, read_incidents(store, notices_select, INCIDENT_NOTICE, error));
+    THEN(status, read_journal(store, loader, context, error));
+    THEN(status, check_end(store, error));
     atomic_store(&store->committed, store->last);
     return status;
 }
@@ -272,7 +267,7 @@ gordian_status pg_load(struct store *store, const struct store_loader *loader, v
     bytes_init(&store->recovery.image, &pg->memory);
     if (follows && !pg_do(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
         return load_failed(pg, error);
-    TRY(read_all(store, loader, context, error));
+    TRY(read_all_parts(store, loader, context, error));
     store_believe_clock(store);
     if (follows && !pg_do(pg, "COMMIT"))
         TRY(load_failed(pg, error));
@@ -320,9 +315,9 @@ gordian_status pg_past_begins(struct pg *pg, uint64_t *at, bool *whole, gordian_
     return GORDIAN_OK;
 }
 
-static gordian_status read_past(struct store *store, uint64_t at, uint64_t after,
-                                const struct store_loader *loader, void *context,
-                                gordian_error *error)
+static gordian_status pg_read_past(struct store *store, uint64_t at, uint64_t after,
+                                   const struct store_loader *loader, void *context,
+                                   gordian_error *error)
 {
     struct bytes *image = &store->recovery.image;
     uint64_t begins;
@@ -349,5 +344,5 @@ gordian_status pg_load_past(struct store *store, uint64_t at, uint64_t after,
     store->role = STORE_FOLLOWS; /* it says nothing to anybody */
     if (!pg_do(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
         return load_failed(pg, error);
-    return read_past(store, at, after, loader, context, error);
+    return pg_read_past(store, at, after, loader, context, error);
 }

@@ -40,7 +40,7 @@ static uint64_t binary_u64(const PGresult *rows, int row, int column)
 }
 
 /* As it was appended; the bytes stay where they are. */
-static struct batch take_batch(struct bytes_in *in, uint64_t first)
+static struct batch take_row_batch(struct bytes_in *in, uint64_t first)
 {
     struct batch batch = {.first = first};
     batch.at = bytes_take_u64(in);
@@ -51,23 +51,17 @@ static struct batch take_batch(struct bytes_in *in, uint64_t first)
     return batch;
 }
 
-static gordian_status row_damaged(uint64_t number, gordian_error *error)
-{
-    return fail(error, GORDIAN_STATUS_INPUT, "row %llu of the journal fails its checksum",
-                (unsigned long long)number);
-}
-
 /* Are there as many records as its numbers say? Asked before the first is believed. */
 static bool adds_up(struct bytes_in in, uint64_t first, uint64_t last)
 {
     while (!in.bad && bytes_left(&in) > 0)
-        first += take_batch(&in, first).count;
+        first += take_row_batch(&in, first).count;
     return !in.bad && first == last + 1;
 }
 
 /* Before its first record is believed. */
-static gordian_status begin_row(const struct store *store, struct rows_cursor *cursor,
-                                gordian_error *error)
+static gordian_status begin_journal_row(const struct store *store, struct rows_cursor *cursor,
+                                        gordian_error *error)
 {
     const PGresult *rows = cursor->rows;
     int row = cursor->row;
@@ -79,7 +73,8 @@ static gordian_status begin_row(const struct store *store, struct rows_cursor *c
         !adds_up(in, first, binary_u64(rows, row, 2)) ||
         (first <= store->last &&
          store->last > cursor->after)) /* only the snapshot may have some of it */
-        return row_damaged(binary_u64(rows, row, 0), error);
+        return fail(error, GORDIAN_STATUS_INPUT, "row %llu of the journal fails its checksum",
+                    (unsigned long long)binary_u64(rows, row, 0));
     if (first > store->last + 1)
         return fail(error, GORDIAN_STATUS_INPUT, "records %llu to %llu of the journal are missing",
                     (unsigned long long)store->last + 1, (unsigned long long)first - 1);
@@ -89,9 +84,9 @@ static gordian_status begin_row(const struct store *store, struct rows_cursor *c
 }
 
 /* A batch that was stopped in its middle comes again, and goes on behind the last record. */
-static gordian_status take_row(struct store *store, struct rows_cursor *cursor,
-                               const struct store_loader *loader, void *context, bool *enough,
-                               gordian_error *error)
+static gordian_status take_records_of_row(struct store *store, struct rows_cursor *cursor,
+                                          const struct store_loader *loader, void *context,
+                                          bool *enough, gordian_error *error)
 {
     const uint8_t *bytes = (const uint8_t *)PQgetvalue(cursor->rows, cursor->row, 4);
     struct bytes_in in = {.at = bytes + cursor->at,
@@ -99,7 +94,7 @@ static gordian_status take_row(struct store *store, struct rows_cursor *cursor,
     uint64_t done = store->last > cursor->after ? store->last : cursor->after;
     gordian_status status = GORDIAN_OK;
     while (status == GORDIAN_OK && !*enough && bytes_left(&in) > 0) {
-        const struct batch batch = take_batch(&in, cursor->next);
+        const struct batch batch = take_row_batch(&in, cursor->next);
         status = batch_load_some(&batch, &done, loader, context, enough, error);
         if (status != GORDIAN_OK || done + 1 < batch.first + batch.count)
             break;
@@ -113,11 +108,6 @@ static gordian_status take_row(struct store *store, struct rows_cursor *cursor,
     return status;
 }
 
-static bool row_is_done(const struct rows_cursor *cursor)
-{
-    return cursor->at == (size_t)PQgetlength(cursor->rows, cursor->row, 4);
-}
-
 gordian_status rows_take(struct store *store, struct rows_cursor *cursor, uint64_t *batch,
                          const struct store_loader *loader, void *context, bool *more,
                          gordian_error *error)
@@ -128,10 +118,10 @@ gordian_status rows_take(struct store *store, struct rows_cursor *cursor, uint64
         if (binary_u64(cursor->rows, cursor->row, 0) != *batch + 1)
             return GORDIAN_STATUS_END;
         if (cursor->next == 0)
-            status = begin_row(store, cursor, error);
-        if (status == GORDIAN_OK)
-            status = take_row(store, cursor, loader, context, &enough, error);
-        if (status == GORDIAN_OK && row_is_done(cursor)) {
+            status = begin_journal_row(store, cursor, error);
+        THEN(status, take_records_of_row(store, cursor, loader, context, &enough, error));
+        if (status == GORDIAN_OK &&
+            cursor->at == (size_t)PQgetlength(cursor->rows, cursor->row, 4)) {
             ++*batch;
             cursor->row++;
             cursor->next = 0;
@@ -181,7 +171,7 @@ const char notice_told[] =
     "DELETE FROM notice USING leader WHERE epoch = $1::bigint AND batch = $2::bigint"
     " AND notice.id = $3::bigint AND notice.ended = $5::bigint" NO_TEXTS;
 
-static const char *statement_for(uint64_t id, uint64_t at)
+static const char *row_statement(uint64_t id, uint64_t at)
 {
     if ((id & INCIDENT_NOTICE) == INCIDENT_NOTICE)
         return at ? "told" : "notice";
@@ -191,7 +181,7 @@ static const char *statement_for(uint64_t id, uint64_t at)
 }
 
 /* A copy that the database takes: what is not UTF-8 becomes '?'. */
-static const char *copy_text(struct bytes *to, struct bytes_in *in)
+static const char *copy_row_text(struct bytes *to, struct bytes_in *in)
 {
     uint64_t length = bytes_take_u64(in);
     const uint8_t *text = length ? bytes_take(in, (size_t)length - 1) : NULL;
@@ -210,7 +200,8 @@ static const char *copy_text(struct bytes *to, struct bytes_in *in)
     return (const char *)copy;
 }
 
-static bool send_incident(struct pg *pg, struct bytes_in *in, struct bytes *texts, uint64_t number)
+static bool send_incident_row(struct pg *pg, struct bytes_in *in, struct bytes *texts,
+                              uint64_t number)
 {
     char numbers[5][PG_NUMBER];
     const char *values[12];
@@ -225,8 +216,8 @@ static bool send_incident(struct pg *pg, struct bytes_in *in, struct bytes *text
     if (!bytes_room(texts, most)) /* it must not move */
         return pg_failed(pg, "out of memory");
     for (int i = 5; i < 12; i++)
-        values[i] = copy_text(texts, in);
-    return PQsendQueryPrepared(pg->conn, statement_for(id, at), 12, values, NULL, NULL, 0) ||
+        values[i] = copy_row_text(texts, in);
+    return PQsendQueryPrepared(pg->conn, row_statement(id, at), 12, values, NULL, NULL, 0) ||
            pg_failed(pg, PQerrorMessage(pg->conn));
 }
 
@@ -240,7 +231,7 @@ bool incidents_send(struct pg *pg, const struct batch *batch, size_t count, uint
         struct bytes_in in = {.at = batch->incidents.data,
                               .end = batch->incidents.data + batch->incidents.used};
         for (uint32_t j = 0; j < batch->incident_count && good; j++)
-            good = send_incident(pg, &in, &texts, number);
+            good = send_incident_row(pg, &in, &texts, number);
     }
     bytes_free(&texts);
     return good;

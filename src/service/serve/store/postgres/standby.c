@@ -75,7 +75,7 @@ static void lose_thread(struct store *store)
 }
 
 /* Reads what is new, and hands it to the loop; false: pg->why. */
-static bool read_on(struct store *store, uint64_t until)
+static bool read_rows_on(struct store *store, uint64_t until)
 {
     struct pg *pg = store->pg;
     while (pg->batch < until) {
@@ -114,7 +114,7 @@ static bool raise_epoch(struct store *store, uint64_t *until)
     pg->epoch = pg_u64(raised, 0, 0);
     *until = pg_u64(raised, 0, 1);
     pg->backend = (int)pg_u64(raised, 0, 2);
-    pg->beat_at = steady_ms() + pg->lease_ms / 4;
+    pg->beat_at = clock_ms() + pg->lease_ms / 4;
     pg_renewed(store, sent);
     PQclear(raised);
     return true;
@@ -135,7 +135,7 @@ static bool see_snapshots(struct store *store)
     return true;
 }
 
-static void take_lead(struct store *store)
+static void pg_take_lead(struct store *store)
 {
     store_lock(store);
     store->role = STORE_LEADS;
@@ -179,11 +179,11 @@ static const char look[] =
     " ELSE false END"
     " FROM leader";
 
-static PGresult *look_around(struct pg *pg)
+static PGresult *poll_leader(struct pg *pg)
 {
     char numbers[2][PG_NUMBER];
     const char *values[] = {pg_number(numbers[0], PG_LOCK), pg_number(numbers[1], pg->lock),
-                            steady_ms() >= pg->rest_until ? "1" : "0"};
+                            clock_ms() >= pg->rest_until ? "1" : "0"};
     return pg_ask(pg, look, 3, values);
 }
 
@@ -210,7 +210,7 @@ static bool listen_here(struct pg *pg)
 static bool follow_once(struct store *store)
 {
     struct pg *pg = store->pg;
-    PGresult *seen = look_around(pg);
+    PGresult *seen = poll_leader(pg);
     if (!seen || PQntuples(seen) != 1) {
         PQclear(seen);
         return false;
@@ -222,13 +222,13 @@ static bool follow_once(struct store *store)
     PQclear(seen);
     if (locked && !(raise_epoch(store, &until) && see_snapshots(store)))
         return false;
-    if (!read_on(store, until))
+    if (!read_rows_on(store, until))
         return false;
     if (store->role == STORE_LOST) {
         pg_disconnect(pg); /* and with it goes the lock, if we got it */
     } else if (locked) {
-        take_lead(store);
-    } else if (stale && steady_ms() >= pg->rest_until) {
+        pg_take_lead(store);
+    } else if (stale && clock_ms() >= pg->rest_until) {
         const uint64_t keys[] = {PG_LOCK, pg->lock};
         PGresult *ended = pg_ask_numbers(pg, end_leader, 2, keys);
         PQclear(ended);
@@ -249,7 +249,7 @@ static bool drop_notifications(struct pg *pg)
     return any;
 }
 
-static void note_trouble(struct store *store)
+static void note_standby_trouble(struct store *store)
 {
     struct pg *pg = store->pg;
     char why[sizeof pg->why + 20];
@@ -268,11 +268,11 @@ void pg_follow_turn(struct store *store)
 {
     struct pg *pg = store->pg;
     if (!pg->conn && !(pg_connect(pg) && listen_here(pg))) {
-        note_trouble(store);
+        note_standby_trouble(store);
         return;
     }
     if (!follow_once(store)) {
-        note_trouble(store);
+        note_standby_trouble(store);
         return;
     }
     pg->pause_ms = 0;

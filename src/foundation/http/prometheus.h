@@ -1,0 +1,21 @@
+/* The text format of Prometheus, version 0.0.4. A family has one HELP and one TYPE line and then
+ * all its samples. */
+#ifndef GORDIAN_FOUNDATION_HTTP_PROMETHEUS_H
+#define GORDIAN_FOUNDATION_HTTP_PROMETHEUS_H
+
+#include "foundation/base/io/output.h"
+
+#define PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+void prometheus_family(struct output *out, const char *name, const char *type, const char *help);
+/* Families of one sample. */
+void prometheus_gauge(struct output *out, const char *name, const char *help, double value);
+void prometheus_counter(struct output *out, const char *name, const char *help, uint64_t value);
+/* buckets[0..count]: each alone, the last one without a bound; `sum` in seconds, as the bounds. */
+void prometheus_histogram(struct output *out, const char *name, const char *help,
+                          const uint64_t *buckets, size_t count, double (*bound)(size_t bucket),
+                          double sum);
+/* name="value", with what would end the value escaped. */
+void prometheus_label(struct output *out, const char *name, const char *value);
+
+#endif
