@@ -1,11 +1,11 @@
 /* gordian run: what its files share.
  *
  *     run.c          the options
- *     sources/run/target.c   the program: where it is, whether it can be watched
+ *     sources/run/start/watchable.c   the program: where it is, whether it can be watched
  *     run/library.c  the preloaded library: where it is
  *     run/filters.c  whether a sandbox around this command lets the library work
- *     sources/run/mailbox.c  incidents that watched processes cannot have reported themselves
- *     sources/run/start.c    the environment, the child, its signals and its end
+ *     sources/run/report/mailbox.c  incidents that watched processes cannot have reported
+ * themselves sources/run/start/start.c    the environment, the child, its signals and its end
  *     run/survivors.c  processes that outlive the program
  *     run/hang.c     hangs that the library does not see, looked for from outside
  *     run/second.c   the second judge, where only the command may look

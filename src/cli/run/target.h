@@ -1,9 +1,9 @@
 /* The program that `gordian run` is asked to run: where it is, and whether it can be watched
- * (sources/run/target.h has the rules). */
+ * (sources/run/start/watchable.h has the rules). */
 #ifndef GORDIAN_CLI_RUN_TARGET_H
 #define GORDIAN_CLI_RUN_TARGET_H
 
-#include "sources/run/target.h"
+#include "sources/run/start/watchable.h"
 
 struct run_target {
     char path[4096]; /* what to execute; "": not found */

@@ -1,7 +1,7 @@
 /* MPI's names, at the door. This is a library of its own, which the watcher puts into what is
- * started as a rank (sources/run/exec.c), and into nothing else: a program without MPI must not see
- * these names. A rank binds to them, since the library comes first; what is behind is decided at
- * the first call, by the MPI that is in the process:
+ * started as a rank (sources/run/wrappers/exec.c), and into nothing else: a program without MPI
+ * must not see these names. A rank binds to them, since the library comes first; what is behind is
+ * decided at the first call, by the MPI that is in the process:
  *
  *     the layer of that MPI (layer.h), a library beside this one, which writes down who waits for
  *     whom and passes the call on; or, where there is none for it, the MPI itself.
