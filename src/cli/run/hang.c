@@ -1,6 +1,6 @@
 #include "cli/run/hang.h"
 
-#include "cli/run/tell.h"
+#include "cli/run/report_print.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "sources/inspect/tell.h"

@@ -1,6 +1,6 @@
 /* gordian run, where it was built without elfutils. */
 #include "cli/commands.h"
-#include "cli/run/run.h"
+#include "cli/run_library.h"
 
 #include <stdio.h>
 

@@ -149,7 +149,8 @@ static void find_library(void)
     }
 }
 
-/* The doors to MPI: beside this library where both are installed, else where they are built. */
+/* The interposers of MPI: beside this library where both are installed, else where they are built.
+ */
 static void find_mpi_library(void)
 {
     static const char *const places[] = {"libgordian-mpi.so", "../mpi/libgordian-mpi.so"};

@@ -11,7 +11,7 @@ void settings_read(void);
 const char *setting_text(const char *name);
 bool setting_is(const char *name, const char *value);
 uint64_t setting_number(const char *name, uint64_t otherwise);
-/* Is this library, or the one with the doors to MPI, in a value of LD_PRELOAD? */
+/* Is this library, or the one with the interposers of MPI, in a value of LD_PRELOAD? */
 bool settings_preloads(const char *value, const char *library);
 /* The value without both; `to` has room for all of it, and may be the same. */
 void settings_without_us(char *to, const char *value);

@@ -195,10 +195,11 @@ struct watch {
     int status_signal;
     uint64_t stall_ns;
     const char *program;
-    char **environment;      /* for the reporter */
-    const char *library;     /* this one, as LD_PRELOAD has it */
-    const char *mpi_library; /* the doors to MPI (sources/mpi/doors.c); "": there are none */
-    bool follow;             /* programs started from here are watched, too */
+    char **environment;  /* for the reporter */
+    const char *library; /* this one, as LD_PRELOAD has it */
+    const char
+        *mpi_library; /* the interposers of MPI (sources/mpi/interposers.c); "": there are none */
+    bool follow;      /* programs started from here are watched, too */
 
     bool sandboxed;          /* the kernel must not be asked any more: start/sandbox.h */
     _Atomic uint64_t caught; /* signals with a handler: as of then, and set since */

@@ -24,7 +24,8 @@ struct plan {
     char *const *use; /* what to start it with */
     size_t bytes;     /* of room that is needed to change it; 0: it stays as it is */
     bool unwatched;
-    bool is_rank; /* of an MPI program: it gets the doors to MPI (sources/mpi/doors.c), too */
+    bool is_rank; /* of an MPI program: it gets the interposers of MPI (sources/mpi/interposers.c),
+                     too */
 };
 
 /* ------------------------------------------------------------------ counting */

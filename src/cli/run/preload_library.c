@@ -1,6 +1,6 @@
 /* Where the preloaded library is: beside the command when it runs in its build folder, in the
  * library folder when it is installed, wherever both have been moved to. */
-#include "cli/run/run.h"
+#include "cli/run_library.h"
 #include "foundation/base/modules.h"
 
 #include <limits.h>

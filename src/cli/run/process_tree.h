@@ -1,7 +1,7 @@
 /* The processes that one `gordian run` has started: whether anything has moved among them, asked so
  * cheaply that it can be asked all the time; and how they are ended. */
-#ifndef GORDIAN_CLI_RUN_TREE_H
-#define GORDIAN_CLI_RUN_TREE_H
+#ifndef GORDIAN_CLI_RUN_PROCESS_TREE_H
+#define GORDIAN_CLI_RUN_PROCESS_TREE_H
 
 #include <stdbool.h>
 #include <stddef.h>

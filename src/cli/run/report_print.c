@@ -2,7 +2,7 @@
  * variables (cli/run/run.h), so that the command and the reporters it never started say the same.
  */
 #define _GNU_SOURCE
-#include "cli/run/tell.h"
+#include "cli/run/report_print.h"
 
 #include "cli/run/run.h"
 #include "foundation/base/clock.h"

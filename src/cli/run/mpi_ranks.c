@@ -1,4 +1,4 @@
-#include "cli/run/ranks.h"
+#include "cli/run/mpi_ranks.h"
 
 #include "foundation/records/mpi_rank.h"
 

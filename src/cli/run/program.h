@@ -1,7 +1,7 @@
 /* The program that `gordian run` is asked to run: where it is, and whether it can be watched
  * (sources/run/start/watchable.h has the rules). */
-#ifndef GORDIAN_CLI_RUN_TARGET_H
-#define GORDIAN_CLI_RUN_TARGET_H
+#ifndef GORDIAN_CLI_RUN_PROGRAM_H
+#define GORDIAN_CLI_RUN_PROGRAM_H
 
 #include "sources/run/start/watchable.h"
 

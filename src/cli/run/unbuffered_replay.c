@@ -1,4 +1,4 @@
-#include "cli/run/unbuffered.h"
+#include "cli/run/unbuffered_replay.h"
 
 #include "foundation/base/memory.h"
 #include "foundation/records/mpi_rank.h"

@@ -1,6 +1,6 @@
 /* Telling a report everywhere it is to be told: as text, to files, to a hook. */
-#ifndef GORDIAN_CLI_RUN_TELL_H
-#define GORDIAN_CLI_RUN_TELL_H
+#ifndef GORDIAN_CLI_RUN_REPORT_PRINT_H
+#define GORDIAN_CLI_RUN_REPORT_PRINT_H
 
 #include "cli/cli.h"
 #include "output/report/session.h"

@@ -2,8 +2,8 @@
  * foundation/records/mpi_rank.h), with sends that end only once they are received. If that gets
  * stuck, the program may hang with larger messages, or another MPI, although it came to its end
  * here. */
-#ifndef GORDIAN_CLI_RUN_UNBUFFERED_H
-#define GORDIAN_CLI_RUN_UNBUFFERED_H
+#ifndef GORDIAN_CLI_RUN_UNBUFFERED_REPLAY_H
+#define GORDIAN_CLI_RUN_UNBUFFERED_REPLAY_H
 
 #include "cli/cli.h"
 

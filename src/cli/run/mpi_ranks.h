@@ -1,7 +1,7 @@
 /* Ranks of MPI programs that `gordian run` has started: do they come further? They poll while they
  * wait, so processors do not tell; their records do (foundation/records/mpi_rank.h). */
-#ifndef GORDIAN_CLI_RUN_RANKS_H
-#define GORDIAN_CLI_RUN_RANKS_H
+#ifndef GORDIAN_CLI_RUN_MPI_RANKS_H
+#define GORDIAN_CLI_RUN_MPI_RANKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "cli/run/tree.h"
+#include "cli/run/process_tree.h"
 
 #include "foundation/base/clock.h"
 #include "foundation/base/hash.h"

@@ -1,4 +1,4 @@
-#include "cli/run/target.h"
+#include "cli/run/program.h"
 
 #include <errno.h>
 #include <fcntl.h>

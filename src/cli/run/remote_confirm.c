@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
-#include "cli/run/second.h"
+#include "cli/run/remote_confirm.h"
 
-#include "cli/run/tree.h"
+#include "cli/run/process_tree.h"
 
 #include <poll.h>
 #include <stddef.h>

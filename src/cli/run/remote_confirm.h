@@ -1,8 +1,8 @@
 /* The second judge, asked across processes. A reporter is nobody's child, and may not look at the
  * program where the kernel lets only parents do that (Yama's ptrace_scope 1), or where the program
  * has dropped its privileges and the command has not. So the command looks for it. */
-#ifndef GORDIAN_CLI_RUN_SECOND_H
-#define GORDIAN_CLI_RUN_SECOND_H
+#ifndef GORDIAN_CLI_RUN_REMOTE_CONFIRM_H
+#define GORDIAN_CLI_RUN_REMOTE_CONFIRM_H
 
 #include "sources/inspect/confirm.h"
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "sources/mpi/book.h"
+#include "sources/mpi/recorder.h"
 
 #include "foundation/base/clock.h"
 
@@ -14,13 +14,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct book book = {.lock = ATOMIC_FLAG_INIT};
+struct recorder recorder = {.lock = ATOMIC_FLAG_INIT};
 
-_Thread_local struct book_thread book_own;
+_Thread_local struct recorder_thread recorder_own;
 
 /* ------------------------------------------------------------------ the file */
 
-bool book_open(void)
+bool recorder_open(void)
 {
     char path[PATH_MAX];
     const char *folder = getenv("GORDIAN_SESSION"), *wanted = getenv("GORDIAN_MPI");
@@ -37,13 +37,13 @@ bool book_open(void)
     close(fd);
     if (memory == MAP_FAILED)
         return false;
-    book.record = memory;
-    book.record->version = MPI_RECORD_VERSION;
-    book.record->pid = (uint32_t)getpid();
+    recorder.record = memory;
+    recorder.record->version = MPI_RECORD_VERSION;
+    recorder.record->pid = (uint32_t)getpid();
     return true;
 }
 
-size_t book_threads(uint32_t *tids, size_t room)
+size_t recorder_threads(uint32_t *tids, size_t room)
 {
     size_t count = 0;
     DIR *folder = opendir("/proc/self/task");
@@ -57,16 +57,17 @@ size_t book_threads(uint32_t *tids, size_t room)
 
 /* ------------------------------------------------------------------ the lock */
 
-static void book_enter(void)
+static void recorder_enter(void)
 {
-    while (book.shared && atomic_flag_test_and_set_explicit(&book.lock, memory_order_acquire))
+    while (recorder.shared &&
+           atomic_flag_test_and_set_explicit(&recorder.lock, memory_order_acquire))
         sched_yield();
 }
 
-static void book_leave(void)
+static void recorder_leave(void)
 {
-    if (book.shared)
-        atomic_flag_clear_explicit(&book.lock, memory_order_release);
+    if (recorder.shared)
+        atomic_flag_clear_explicit(&recorder.lock, memory_order_release);
 }
 
 /* ------------------------------------------------------------------ slots */
@@ -76,20 +77,20 @@ static struct mpi_slot *find_slot(void)
     uint32_t tid = (uint32_t)syscall(SYS_gettid);
     for (size_t i = 0; i < MPI_SLOTS; i++) {
         uint32_t none = 0;
-        if (atomic_compare_exchange_strong(&book.record->slots[i].tid, &none, tid))
-            return &book.record->slots[i];
+        if (atomic_compare_exchange_strong(&recorder.record->slots[i].tid, &none, tid))
+            return &recorder.record->slots[i];
     }
-    book_give_up();
+    recorder_give_up();
     return NULL;
 }
 
-struct mpi_slot *book_seek_slot(void)
+struct mpi_slot *recorder_seek_slot(void)
 {
-    if (!book_own.slot)
-        book_own.slot = find_slot();
+    if (!recorder_own.slot)
+        recorder_own.slot = find_slot();
     else
-        book_give_up(); /* called from within a call: by a callback of the program's */
-    struct mpi_slot *slot = book_own.slot;
+        recorder_give_up(); /* called from within a call: by a callback of the program's */
+    struct mpi_slot *slot = recorder_own.slot;
     bool free = slot && !(atomic_load_explicit(&slot->sequence, memory_order_relaxed) & 1);
     return free ? slot : NULL;
 }
@@ -105,38 +106,38 @@ static bool has_item(const struct mpi_slot *slot, const struct mpi_item *item)
     return false;
 }
 
-void book_poll(struct mpi_slot *slot, enum mpi_call call, const struct mpi_item *item)
+void recorder_poll(struct mpi_slot *slot, enum mpi_call call, const struct mpi_item *item)
 {
     uint32_t polls = atomic_load_explicit(&slot->polls, memory_order_relaxed);
     if (polls == 0) {
         uint32_t series = atomic_load_explicit(&slot->series, memory_order_relaxed);
-        book_prepare(slot, call);
+        recorder_prepare(slot, call);
         atomic_store_explicit(&slot->any, 1, memory_order_relaxed);
         atomic_store_explicit(&slot->series, series + 1, memory_order_relaxed);
         atomic_store_explicit(&slot->tests, 0, memory_order_relaxed);
     }
     if (!has_item(slot, item))
-        book_item(slot, item);
+        recorder_item(slot, item);
     if (polls < UINT32_MAX)
         atomic_store_explicit(&slot->polls, polls + 1, memory_order_relaxed);
 }
 
-void book_look_before(struct mpi_slot *slot)
+void recorder_look_before(struct mpi_slot *slot)
 {
-    book_own.began_ns = work_ns();
-    if (book_own.tests == MPI_LOOK_AT) {
-        book_own.first_ns = book_own.began_ns;
+    recorder_own.began_ns = work_ns();
+    if (recorder_own.tests == MPI_LOOK_AT) {
+        recorder_own.first_ns = recorder_own.began_ns;
         atomic_store_explicit(&slot->test_ns, 0, memory_order_relaxed);
     }
-    atomic_store_explicit(&slot->cpu_ns, book_own.began_ns - book_own.first_ns,
+    atomic_store_explicit(&slot->cpu_ns, recorder_own.began_ns - recorder_own.first_ns,
                           memory_order_relaxed);
-    atomic_store_explicit(&slot->tests, book_own.tests - MPI_LOOK_AT, memory_order_release);
+    atomic_store_explicit(&slot->tests, recorder_own.tests - MPI_LOOK_AT, memory_order_release);
 }
 
-void book_look_after(struct mpi_slot *slot)
+void recorder_look_after(struct mpi_slot *slot)
 {
     uint64_t sum = atomic_load_explicit(&slot->test_ns, memory_order_relaxed);
-    atomic_store_explicit(&slot->test_ns, sum + work_ns() - book_own.began_ns,
+    atomic_store_explicit(&slot->test_ns, sum + work_ns() - recorder_own.began_ns,
                           memory_order_relaxed);
 }
 
@@ -145,10 +146,10 @@ void book_look_after(struct mpi_slot *slot)
 /* NULL: there is no room, and nothing can be said any more. */
 static struct mpi_channel *find_channel(uint32_t group, int32_t peer, int32_t tag)
 {
-    uint64_t communicator = book_group_id(group);
+    uint64_t communicator = recorder_group_id(group);
     uint64_t key = mpi_channel_key(communicator, peer, tag);
     for (size_t i = 0; i < MPI_CHANNELS / 2; i++) {
-        struct mpi_channel *channel = &book.record->channels[(key + i) % MPI_CHANNELS];
+        struct mpi_channel *channel = &recorder.record->channels[(key + i) % MPI_CHANNELS];
         uint64_t there = atomic_load_explicit(&channel->key, memory_order_relaxed);
         if (there == key)
             return channel;
@@ -160,15 +161,15 @@ static struct mpi_channel *find_channel(uint32_t group, int32_t peer, int32_t ta
         atomic_store_explicit(&channel->key, key, memory_order_release);
         return channel;
     }
-    book_give_up();
+    recorder_give_up();
     return NULL;
 }
 
-struct mpi_channel *book_channel(uint32_t group, int32_t peer, int32_t tag)
+struct mpi_channel *recorder_channel(uint32_t group, int32_t peer, int32_t tag)
 {
-    book_enter();
+    recorder_enter();
     struct mpi_channel *channel = find_channel(group, peer, tag);
-    book_leave();
+    recorder_leave();
     return channel;
 }
 
@@ -181,7 +182,7 @@ static size_t home_of(uint64_t handle)
 
 static uint64_t handle_at(size_t at)
 {
-    return atomic_load_explicit(&book.record->requests[at].handle, memory_order_relaxed);
+    return atomic_load_explicit(&recorder.record->requests[at].handle, memory_order_relaxed);
 }
 
 /* Where it is, or where it would be; MPI_REQUESTS: neither. */
@@ -207,18 +208,18 @@ static void write_request(struct mpi_request *to, const struct mpi_request *from
     atomic_store_explicit(&to->handle, handle, memory_order_relaxed);
 }
 
-void book_request(uint64_t handle, uint64_t number, const struct mpi_item *item, bool active,
-                  bool kept)
+void recorder_request(uint64_t handle, uint64_t number, const struct mpi_item *item, bool active,
+                      bool kept)
 {
     const struct mpi_request request = {
         .handle = handle, .number = number, .active = active, .kept = kept, .item = *item};
-    book_enter();
+    recorder_enter();
     size_t at = find_place(handle);
     if (at == MPI_REQUESTS)
-        book_give_up();
+        recorder_give_up();
     else
-        write_request(&book.record->requests[at], &request);
-    book_leave();
+        write_request(&recorder.record->requests[at], &request);
+    recorder_leave();
 }
 
 /* The entry, or NULL; under the lock. */
@@ -226,35 +227,35 @@ static struct mpi_request *look_up(uint64_t handle)
 {
     size_t at = find_place(handle);
     bool there = at < MPI_REQUESTS && handle_at(at) == handle;
-    return there ? &book.record->requests[at] : NULL;
+    return there ? &recorder.record->requests[at] : NULL;
 }
 
-bool book_find(uint64_t handle, struct mpi_request *request)
+bool recorder_find(uint64_t handle, struct mpi_request *request)
 {
-    book_enter();
+    recorder_enter();
     const struct mpi_request *there = look_up(handle);
     if (there)
         write_request(request, there);
-    book_leave();
+    recorder_leave();
     return there;
 }
 
-void book_activate(uint64_t handle, const struct mpi_item *item)
+void recorder_activate(uint64_t handle, const struct mpi_item *item)
 {
-    book_enter();
+    recorder_enter();
     struct mpi_request *there = look_up(handle);
     if (there) {
         there->item = *item;
         there->number = item->number;
         atomic_store_explicit(&there->active, 1, memory_order_relaxed);
     }
-    book_leave();
+    recorder_leave();
 }
 
 /* Closes the gap, so that a search that ends at a free place has seen all. */
 static void close_gap(size_t gap)
 {
-    struct mpi_request *requests = book.record->requests;
+    struct mpi_request *requests = recorder.record->requests;
     for (size_t at = (gap + 1) % MPI_REQUESTS; handle_at(at); at = (at + 1) % MPI_REQUESTS) {
         size_t home = home_of(handle_at(at));
         bool may_move = (at - home) % MPI_REQUESTS >= (at - gap) % MPI_REQUESTS;
@@ -267,24 +268,24 @@ static void close_gap(size_t gap)
     atomic_store_explicit(&requests[gap].handle, 0, memory_order_relaxed);
 }
 
-void book_done(uint64_t handle, uint64_t number, bool free)
+void recorder_done(uint64_t handle, uint64_t number, bool free)
 {
-    book_enter();
+    recorder_enter();
     struct mpi_request *there = look_up(handle);
     if (there && there->number == number) {
         if (there->kept && !free)
             atomic_store_explicit(&there->active, 0, memory_order_relaxed);
         else
-            close_gap((size_t)(there - book.record->requests));
+            close_gap((size_t)(there - recorder.record->requests));
     }
-    book_leave();
+    recorder_leave();
 }
 
 /* ------------------------------------------------------------------ communicators */
 
-uint32_t book_group(uint64_t handle)
+uint32_t recorder_group(uint64_t handle)
 {
-    const struct mpi_record *record = book.record;
+    const struct mpi_record *record = recorder.record;
     uint32_t count = atomic_load_explicit(&record->group_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++)
         if (record->groups[i].handle == handle)
@@ -293,11 +294,11 @@ uint32_t book_group(uint64_t handle)
 }
 
 /* Places are not used again: requests may still speak of them. */
-uint32_t book_new_group(uint64_t handle, uint64_t seed, const int *members, uint32_t size,
-                        int32_t rank, const char *name)
+uint32_t recorder_new_group(uint64_t handle, uint64_t seed, const int *members, uint32_t size,
+                            int32_t rank, const char *name)
 {
-    struct mpi_record *record = book.record;
-    book_enter();
+    struct mpi_record *record = recorder.record;
+    recorder_enter();
     uint32_t index = record->group_count, first = record->member_count;
     bool room = index < MPI_GROUPS && size <= MPI_MEMBERS - first;
     if (room) {
@@ -316,44 +317,44 @@ uint32_t book_new_group(uint64_t handle, uint64_t seed, const int *members, uint
         atomic_store(&record->member_count, first + size);
         atomic_store(&record->group_count, index + 1);
     }
-    book.epoch++;
-    book_leave();
+    recorder.epoch++;
+    recorder_leave();
     return room ? index : MPI_GROUPS;
 }
 
-void book_forget_group(uint64_t handle)
+void recorder_forget_group(uint64_t handle)
 {
-    uint32_t index = book_group(handle);
-    book_enter();
+    uint32_t index = recorder_group(handle);
+    recorder_enter();
     if (index < MPI_GROUPS)
-        book.record->groups[index].handle = UINT64_MAX; /* no communicator's */
-    book.epoch++;
-    book_leave();
+        recorder.record->groups[index].handle = UINT64_MAX; /* no communicator's */
+    recorder.epoch++;
+    recorder_leave();
 }
 
-uint64_t book_collective(uint32_t index, uint64_t call)
+uint64_t recorder_collective(uint32_t index, uint64_t call)
 {
-    struct mpi_group *group = &book.record->groups[index];
-    book_enter();
+    struct mpi_group *group = &recorder.record->groups[index];
+    recorder_enter();
     uint64_t number = atomic_load_explicit(&group->count, memory_order_relaxed) + 1;
     group->recent[number % MPI_RECENT] = call;
     atomic_store_explicit(&group->count, number, memory_order_relaxed);
-    book_leave();
+    recorder_leave();
     return number;
 }
 
 /* ------------------------------------------------------------------ the log */
 
-void book_log(enum mpi_event_kind kind, uint32_t call, int32_t peer, int32_t tag, uint64_t what,
-              uint32_t group)
+void recorder_log(enum mpi_event_kind kind, uint32_t call, int32_t peer, int32_t tag, uint64_t what,
+                  uint32_t group)
 {
-    struct mpi_record *record = book.record;
-    book_enter();
+    struct mpi_record *record = recorder.record;
+    recorder_enter();
     uint64_t at = atomic_load_explicit(&record->event_count, memory_order_relaxed);
     if (at < MPI_EVENTS)
         record->events[at] =
-            (struct mpi_event){(uint32_t)kind, peer, tag, call, what, book_group_id(group)};
+            (struct mpi_event){(uint32_t)kind, peer, tag, call, what, recorder_group_id(group)};
     if (at <= MPI_EVENTS)
         atomic_store_explicit(&record->event_count, at + 1, memory_order_relaxed);
-    book_leave();
+    recorder_leave();
 }

@@ -6,7 +6,7 @@
 static inline void begin_send(struct turn *turn, enum mpi_item_kind kind)
 {
     turn_count_send(turn, kind);
-    book_event(MPI_EVENT_SEND, turn->call, &turn->item, 0);
+    recorder_event(MPI_EVENT_SEND, turn->call, &turn->item, 0);
     turn_wait(turn);
 }
 
@@ -32,7 +32,7 @@ int layer_Bsend(const void *data, int count, MPI_Datatype type, int to, int tag,
     struct turn turn;
     if (turn_send(&turn, MPI_CALL_Bsend, comm, to, tag)) {
         turn_count_send(&turn, MPI_ITEM_SEND);
-        book_event(MPI_EVENT_BUFFERED, turn.call, &turn.item, 0);
+        recorder_event(MPI_EVENT_BUFFERED, turn.call, &turn.item, 0);
     }
     return PMPI_Bsend(data, count, type, to, tag, comm);
 }
@@ -91,10 +91,10 @@ static void end_glance(struct turn *turn, bool found)
     turn->item.kind = MPI_ITEM_PROBE;
     turn->item.number = UINT64_MAX;
     if (found)
-        book_stop_polling(turn->slot);
+        recorder_stop_polling(turn->slot);
     else
-        book_poll(turn->slot, turn->call, &turn->item);
-    book_end_test(turn->slot);
+        recorder_poll(turn->slot, turn->call, &turn->item);
+    recorder_end_test(turn->slot);
 }
 
 int layer_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
@@ -102,7 +102,7 @@ int layer_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status
     struct turn turn;
     bool known = turn_receive(&turn, MPI_CALL_Iprobe, comm, from, tag);
     if (known)
-        book_begin_test(turn.slot);
+        recorder_begin_test(turn.slot);
     int result = PMPI_Iprobe(from, tag, comm, flag, status);
     if (known)
         end_glance(&turn, *flag);
@@ -116,7 +116,7 @@ int layer_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
     MPI_Status own;
     bool known = turn_receive(&turn, MPI_CALL_Improbe, comm, from, tag);
     if (known)
-        book_begin_test(turn.slot);
+        recorder_begin_test(turn.slot);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
     int result = PMPI_Improbe(from, tag, comm, flag, message, status);
@@ -136,12 +136,12 @@ static void begin_both(struct turn *send, struct turn *receive)
     turn_count_send(send, MPI_ITEM_SEND);
     uint64_t request = receive->item.number;
     uint32_t choice = item_is_open(&receive->item) ? MPI_EVENT_CHOICE : 0;
-    book_event(MPI_EVENT_BEGIN_RECEIVE, (uint32_t)send->call | choice, &receive->item, request);
-    book_event(MPI_EVENT_SEND, send->call, &send->item, 0);
-    book_prepare(send->slot, send->call);
-    book_item(send->slot, &send->item);
-    book_item(send->slot, &receive->item);
-    book_turn(send->slot);
+    recorder_event(MPI_EVENT_BEGIN_RECEIVE, (uint32_t)send->call | choice, &receive->item, request);
+    recorder_event(MPI_EVENT_SEND, send->call, &send->item, 0);
+    recorder_prepare(send->slot, send->call);
+    recorder_item(send->slot, &send->item);
+    recorder_item(send->slot, &receive->item);
+    recorder_turn(send->slot);
 }
 
 static void end_both(struct turn *send, const struct turn *receive, const MPI_Status *status)
@@ -231,24 +231,24 @@ static uint64_t note_early(const struct turn *turn)
 {
     uint64_t early = UINT64_MAX - turn->item.number;
     if (turn->item.kind == MPI_ITEM_RECEIVE)
-        book_request(early, turn->item.number, &turn->item, true, false);
+        recorder_request(early, turn->item.number, &turn->item, true, false);
     return early;
 }
 
 static void note_request(const struct turn *turn, uint64_t early, uint64_t number,
                          const MPI_Request *request)
 {
-    book_request(HANDLE(*request), number, &turn->item, true, false);
+    recorder_request(HANDLE(*request), number, &turn->item, true, false);
     if (turn->item.kind == MPI_ITEM_RECEIVE)
-        book_done(early, turn->item.number, true);
+        recorder_done(early, turn->item.number, true);
 }
 
 static uint64_t begin_request(struct turn *turn, enum mpi_event_kind event)
 {
-    uint64_t number = turn->item.kind == MPI_ITEM_RECEIVE ? turn->item.number : book_number();
-    book_stop_polling(turn->slot);
+    uint64_t number = turn->item.kind == MPI_ITEM_RECEIVE ? turn->item.number : recorder_number();
+    recorder_stop_polling(turn->slot);
     uint32_t choice = item_is_open(&turn->item) ? MPI_EVENT_CHOICE : 0;
-    book_event(event, (uint32_t)turn->call | choice, &turn->item, number);
+    recorder_event(event, (uint32_t)turn->call | choice, &turn->item, number);
     return number;
 }
 
@@ -289,7 +289,7 @@ int layer_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI
 static void keep_request(struct turn *turn, enum mpi_item_kind kind, const MPI_Request *request)
 {
     turn->item.kind = kind;
-    book_request(HANDLE(*request), 0, &turn->item, false, true);
+    recorder_request(HANDLE(*request), 0, &turn->item, false, true);
 }
 
 #define KEEP_SEND(name, kind)                                                                      \
@@ -322,17 +322,17 @@ int layer_Recv_init(void *data, int count, MPI_Datatype type, int from, int tag,
 static void start_request(MPI_Request request)
 {
     struct mpi_request there;
-    if (!book.record || request == MPI_REQUEST_NULL || !book_find(HANDLE(request), &there))
+    if (!recorder.record || request == MPI_REQUEST_NULL || !recorder_find(HANDLE(request), &there))
         return; /* of nobody, or of a communicator that is not known */
     if (there.item.kind == MPI_ITEM_RECEIVE)
         item_receive(&there.item, MPI_ITEM_RECEIVE);
     else
         there.item.number =
-            book_sent(book_channel(there.item.group, there.item.peer, there.item.tag));
-    book_activate(HANDLE(request), &there.item);
-    if (book_own.slot)
-        book_stop_polling(book_own.slot);
-    atomic_store(&book.record->event_count, MPI_EVENTS + 1);
+            recorder_sent(recorder_channel(there.item.group, there.item.peer, there.item.tag));
+    recorder_activate(HANDLE(request), &there.item);
+    if (recorder_own.slot)
+        recorder_stop_polling(recorder_own.slot);
+    atomic_store(&recorder.record->event_count, MPI_EVENTS + 1);
 }
 
 int layer_Start(MPI_Request *request)
@@ -353,8 +353,8 @@ int layer_Startall(int count, MPI_Request requests[])
 /* Whether it was cancelled or received is not asked for later. */
 int layer_Cancel(MPI_Request *request)
 {
-    if (book.record)
-        book_give_up();
+    if (recorder.record)
+        recorder_give_up();
     return PMPI_Cancel(request);
 }
 
@@ -363,10 +363,10 @@ int layer_Cancel(MPI_Request *request)
 int layer_Request_free(MPI_Request *request)
 {
     struct mpi_request there;
-    if (book.record && book_find(HANDLE(*request), &there)) {
+    if (recorder.record && recorder_find(HANDLE(*request), &there)) {
         if (there.item.kind == MPI_ITEM_RECEIVE && there.active)
-            book_give_up();
-        book_done(HANDLE(*request), there.number, true);
+            recorder_give_up();
+        recorder_done(HANDLE(*request), there.number, true);
     }
     return PMPI_Request_free(request);
 }

@@ -1,9 +1,9 @@
 /* The other side of gordian run: started by the library with an incident, it reports; and
  * --status, which asks a watched process for one. */
 #define _GNU_SOURCE
+#include "cli/run/remote_confirm.h"
+#include "cli/run/report_print.h"
 #include "cli/run/run.h"
-#include "cli/run/second.h"
-#include "cli/run/tell.h"
 #include "foundation/base/clock.h"
 #include "output/report/session.h"
 #include "sources/inspect/confirm.h"
