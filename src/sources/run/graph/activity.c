@@ -36,12 +36,6 @@ bool thread_runs(struct thread *t)
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-/* A word of this library's: a thread that sleeps on it is at work here. */
-static bool is_own_word(uintptr_t address)
-{
-    return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end;
-}
-
 /* Is the futex a thread sleeps on a part of what it says it waits for? A handler that runs on top
  * of the wait may sleep elsewhere. What a join sleeps on is libc's own. */
 static bool is_its_wait(const struct thread *t, uintptr_t address)
@@ -54,7 +48,8 @@ static bool is_its_wait(const struct thread *t, uintptr_t address)
         [INCIDENT_BARRIER] = sizeof(pthread_barrier_t),
     };
     uint32_t kind = t->wait.kind;
-    if (is_own_word(address))
+    /* A thread that sleeps on a word of this library is at work here. */
+    if (address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end)
         return false;
     if (kind == INCIDENT_THREAD_END)
         return true;
@@ -97,13 +92,6 @@ static enum sleep system_call_of(const struct thread *t, unsigned *call, uintptr
     return SLEEP_YES;
 }
 
-static bool sleeps_at(const struct thread *t, uintptr_t *address)
-{
-    unsigned number;
-    return system_call_of(t, &number, address) == SLEEP_YES && number == SYS_futex &&
-           !__atomic_load_n(&t->inside, __ATOMIC_RELAXED);
-}
-
 enum sleep is_asleep(const struct thread *t, uintptr_t *address)
 {
     unsigned number = 0;
@@ -132,8 +120,10 @@ static bool is_retaking(struct thread *t, const struct look *look)
         return false;
     if (atomic_load_explicit(&t->retaking, memory_order_relaxed) == look->generation)
         return true;
-    if (!sleeps_at(t, &address) || address - look->outer >= sizeof(pthread_mutex_t) ||
-        !look_holds(look))
+    unsigned number;
+    bool sleeps = system_call_of(t, &number, &address) == SLEEP_YES && number == SYS_futex &&
+                  !__atomic_load_n(&t->inside, __ATOMIC_RELAXED);
+    if (!sleeps || address - look->outer >= sizeof(pthread_mutex_t) || !look_holds(look))
         return false;
     atomic_store_explicit(&t->retaking, look->generation, memory_order_relaxed);
     return true;

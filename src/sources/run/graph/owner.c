@@ -9,15 +9,6 @@
 #include <errno.h>
 #include <signal.h>
 
-/* A process that shares a lock with us and is no more. Others may run in another world of process
- * numbers; only memory that cannot have come there by a name is sure to be shared within ours. */
-static bool process_is_gone(uintptr_t lock, uint32_t tid)
-{
-    struct region region;
-    return sys_call(SYS_kill, tid, 0) != 0 && errno == ESRCH && maps_find(lock, &region) &&
-           region.anonymous;
-}
-
 uint32_t mutex_named(const pthread_mutex_t *mutex)
 {
     uint32_t kind = mutex_kind(mutex);
@@ -60,8 +51,15 @@ static enum owner unknown_owner(uintptr_t lock, uint32_t tid, uint32_t named)
 {
     if (named & NAMED_ROBUST || thread_exists(tid))
         return OWNER_RUNNING;
-    if (named & NAMED_SHARED)
-        return process_is_gone(lock, tid) ? OWNER_GONE : OWNER_RUNNING;
+    /* A process that shares the lock and is no more. Others may run in another world of process
+     * numbers; only memory that cannot have come there by a name is sure to be shared within ours.
+     */
+    struct region region;
+    if (named & NAMED_SHARED) {
+        bool gone = sys_call(SYS_kill, tid, 0) != 0 && errno == ESRCH && maps_find(lock, &region) &&
+                    region.anonymous;
+        return gone ? OWNER_GONE : OWNER_RUNNING;
+    }
     /* A private lock marked with a number that no thread of this process has. */
     return atomic_load(&watch.memory_lent) || maps_shared(lock) ? OWNER_RUNNING : OWNER_GONE;
 }

@@ -89,12 +89,6 @@ static enum ahead waits_for_whom(const struct look *look, struct thread **next)
     }
 }
 
-/* One who wakes from a condition takes a mutex back, without asking us. */
-static bool retakes_later(const struct look *look)
-{
-    return look->kind == INCIDENT_CONDITION;
-}
-
 enum trail follow_chain(struct thread *t)
 {
     uint32_t most = atomic_load_explicit(&watch.live, memory_order_relaxed) + 1;
@@ -111,7 +105,9 @@ enum trail follow_chain(struct thread *t)
         enum ahead ahead = waits_for_whom(&look, &next);
         if (ahead == AHEAD_MANY || next == t)
             return TRAIL_STUCK;
-        if (ahead == AHEAD_UNKNOWN || (ahead == AHEAD_RUNS && at != t && retakes_later(&look)))
+        /* A thread that wakes from a condition takes a mutex back, without asking us. */
+        bool retakes = at != t && look.kind == INCIDENT_CONDITION;
+        if (ahead == AHEAD_UNKNOWN || (ahead == AHEAD_RUNS && retakes))
             return TRAIL_WAKES;
         if (ahead == AHEAD_RUNS)
             return TRAIL_RUNS;

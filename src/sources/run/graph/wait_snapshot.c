@@ -208,13 +208,6 @@ static bool know_semaphore(struct view *view, struct known *known)
     return shared_out(view, known, INCIDENT_UNIT, info.units, 0);
 }
 
-static bool know_spin(struct view *view, struct known *known)
-{
-    struct orphan orphan;
-    bool gone = orphan_of(known->lock, 0, &orphan) && orphan.held.kind == INCIDENT_SPIN;
-    return shared_out(view, known, INCIDENT_EXCLUSIVE, 1, gone);
-}
-
 /* The owner says it waits on a condition with this mutex: it is about to give it back. */
 static bool about_to_give(const struct view *view, uintptr_t mutex, uint32_t tid)
 {
@@ -248,8 +241,11 @@ static bool know_lock(struct view *view, const struct look *look, struct known *
     }
     case INCIDENT_RWLOCK:
         return know_rwlock(view, known, &copy.rwlock);
-    case INCIDENT_SPIN:
-        return know_spin(view, known);
+    case INCIDENT_SPIN: {
+        struct orphan orphan;
+        bool gone = orphan_of(known->lock, 0, &orphan) && orphan.held.kind == INCIDENT_SPIN;
+        return shared_out(view, known, INCIDENT_EXCLUSIVE, 1, gone);
+    }
     case INCIDENT_SEMAPHORE:
         return know_semaphore(view, known);
     default:

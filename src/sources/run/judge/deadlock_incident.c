@@ -134,19 +134,12 @@ static void draw_knot(struct draft *draft, const struct view *view, const gordia
         draw_could(draft, view, part);
 }
 
-/* How many threads of the view can never go on. */
-static size_t count_dead(const struct view *view)
-{
-    size_t dead = view->report.deadlocked_count;
-    for (size_t i = 0; i < view->report.deadlocked_count; i++)
-        dead -= view->report.deadlocked[i] >= view->count; /* what stands for those that ended */
-    return dead;
-}
-
 /* Those who wait behind, and what everybody named holds besides. */
 static void draw_rest(struct draft *draft, const struct view *view)
 {
-    size_t named = draft->thread_count, members = 0, dead = count_dead(view);
+    size_t named = draft->thread_count, members = 0, dead = view->report.deadlocked_count;
+    for (size_t i = 0; i < view->report.deadlocked_count; i++)
+        dead -= view->report.deadlocked[i] >= view->count; /* what stands for those that ended */
     for (size_t i = 0; i < named; i++)
         members += draft->threads[i].wait != INCIDENT_NONE;
     draft->header.behind = dead > members ? (uint32_t)(dead - members) : 0;
@@ -165,12 +158,6 @@ static void draw_rest(struct draft *draft, const struct view *view)
             draft_holds(draft, draft->records[i]);
 }
 
-/* Can this wait be answered with EDEADLK? */
-static bool can_break(const struct thread *t)
-{
-    return t && t == self && t->wait.kind != INCIDENT_CONDITION && t->wait.kind != INCIDENT_BARRIER;
-}
-
 /* The action first: the incident says what will happen. */
 static bool is_new(struct notice *notice, uint32_t kind, uint64_t signature, struct thread *t,
                    const struct policy *policy)
@@ -180,7 +167,10 @@ static bool is_new(struct notice *notice, uint32_t kind, uint64_t signature, str
     fold_add(notice, kind, likely ? stir_hash(signature) : signature);
     notice->likely = notice->likely || likely;
     notice->action = spared && !watch.abort_likely ? INCIDENT_GO_ON : watch.on_deadlock;
-    if (notice->action == INCIDENT_BREAK && !can_break(t))
+    /* Not every wait can be answered with EDEADLK. */
+    bool breaks =
+        t && t == self && t->wait.kind != INCIDENT_CONDITION && t->wait.kind != INCIDENT_BARRIER;
+    if (notice->action == INCIDENT_BREAK && !breaks)
         notice->action = INCIDENT_GO_ON;
     return !notice->again;
 }
@@ -217,15 +207,6 @@ static void finish_draft(struct draft *draft, struct thread *t, const struct pol
     notice->fd = draft_write(draft);
 }
 
-/* Is what anybody could give a part of the circle? It is no lock, and nobody holds it. */
-static bool needs_anybody(const struct view *view, const gordian_part *part)
-{
-    for (size_t i = 0; i < part->process_count && view->anybody != GORDIAN_NONE; i++)
-        if (part->resources[i] == view->anybody)
-            return true;
-    return false;
-}
-
 void finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
                       const struct policy *policy, struct notice *notice)
 {
@@ -233,7 +214,11 @@ void finding_deadlock(const struct view *view, const gordian_part *part, struct 
     if (!is_new(notice, INCIDENT_DEADLOCK, signature_of(view, part), t, policy))
         return;
     draft_open(&draft, view->arena, INCIDENT_DEADLOCK);
-    if (part->cycle && !needs_anybody(view, part))
+    /* What any thread could give is no lock, and has no owner. */
+    bool cycle = part->cycle;
+    for (size_t i = 0; i < part->process_count && view->anybody != GORDIAN_NONE; i++)
+        cycle = cycle && part->resources[i] != view->anybody;
+    if (cycle)
         draw_cycle(&draft, view, part, t);
     else
         draw_knot(&draft, view, part);

@@ -71,13 +71,6 @@ enum verdict {
 
 #define PATIENCE_NS 2000000u /* with the guard held */
 
-/* A thread that spins shows that it still does: a signal that has been sent to it has reached it
- * then, and has not made it leave. */
-static enum sleep still_spins(const struct thread *t, uint64_t spun)
-{
-    return atomic_load(&t->spun) - spun >= 2 ? SLEEP_YES : SLEEP_NO;
-}
-
 /* Every one of them still in the same wait, and asleep. Somebody who has just said that he will
  * wait may need a moment to get there. */
 static enum verdict settled_verdict(const struct look *looks, size_t count)
@@ -93,7 +86,12 @@ static enum verdict settled_verdict(const struct look *looks, size_t count)
                 return VERDICT_AGAIN;
             if (atomic_load(&t->looking) != LOOKING_DONE)
                 return relies_on(t) ? VERDICT_NOTHING : VERDICT_AGAIN;
-            sleep = kind == INCIDENT_SPIN ? still_spins(t, spun) : is_asleep(t, NULL);
+            /* A thread that spins shows that it still does: a signal that has been sent to it has
+             * reached it then, and has not made it leave. */
+            if (kind == INCIDENT_SPIN)
+                sleep = atomic_load(&t->spun) - spun >= 2 ? SLEEP_YES : SLEEP_NO;
+            else
+                sleep = is_asleep(t, NULL);
             if (sleep == SLEEP_UNKNOWN) {
                 if (kind != INCIDENT_MUTEX && kind != INCIDENT_RWLOCK)
                     return VERDICT_NOTHING;
@@ -319,15 +317,6 @@ static void forget_notice(void *notice)
         atomic_store(&self->looking, LOOKING_DONE);
 }
 
-/* One who has been cancelled and is about to reach a cancellation point does not wait. There is no
- * way to ask but to act on it, as the wait itself would at once. */
-static void end_if_cancelled(const struct thread *t)
-{
-    if (t->wait.kind == INCIDENT_SEMAPHORE || t->wait.kind == INCIDENT_CONDITION ||
-        t->wait.kind == INCIDENT_THREAD_END)
-        pthread_testcancel();
-}
-
 /* A thread that leaves the wait before its finding is told has found nothing. */
 static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
 {
@@ -335,8 +324,12 @@ static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
     struct undo undo;
     undo_push(&undo, forget_notice, &notice);
     enum verdict verdict = find_notice(t, t, NULL, &notice);
-    if (verdict == VERDICT_FOUND)
-        end_if_cancelled(t);
+    /* A thread that has been cancelled and is about to reach a cancellation point does not wait.
+     * There is no way to ask but to act on it, as the wait itself would at once. */
+    uint32_t kind = t->wait.kind;
+    if (verdict == VERDICT_FOUND &&
+        (kind == INCIDENT_SEMAPHORE || kind == INCIDENT_CONDITION || kind == INCIDENT_THREAD_END))
+        pthread_testcancel();
     undo_pop(&undo);
     if (verdict != VERDICT_FOUND)
         return verdict == VERDICT_DOUBTED ? JUDGE_AGAIN : JUDGE_WAIT;

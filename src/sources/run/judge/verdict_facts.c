@@ -190,25 +190,20 @@ static bool outsiders_act(struct view *view, const gordian_part *part)
     return false;
 }
 
-/* Only a signal, or the end of its parent, is awaited: no lock, and either one thread alone, which
- * no other could wake, or a process that asked for its parent's end to be signalled. */
-static bool only_parks(const struct waits *waits)
-{
-    if (!waits->anybody || waits->locks)
-        return false;
-    return atomic_load(&watch.at_death) || table_tasks() - atomic_load(&watch.helpers) == 1;
-}
-
 static struct policy_facts part_facts(struct view *view, const gordian_part *part)
 {
     struct waits waits = sort_waits(view, part);
+    /* Only a signal, or the end of its parent, is awaited: no lock, and either one thread alone,
+     * which no other could wake, or a process that asked for its parent's end to be signalled. */
+    bool parks = waits.anybody && !waits.locks &&
+                 (atomic_load(&watch.at_death) || table_tasks() - atomic_load(&watch.helpers) == 1);
     struct policy_facts facts = {
         .argument = waits.anybody                    ? POLICY_NONE_LEFT
                     : waits.held && waits.count == 1 ? POLICY_SELF
                                                      : POLICY_CYCLE,
         .waits = POLICY_FIRM | (waits.semaphore ? (unsigned)POLICY_POSTED : 0),
         .locked = waits.locks,
-        .parks = only_parks(&waits),
+        .parks = parks,
         .handler_acted = waits.handled || atomic_load(&gordian_run_acted),
         .timers = timers_armed(),
         .lent = atomic_load(&watch.memory_lent),

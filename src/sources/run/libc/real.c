@@ -36,12 +36,6 @@ static const struct symbol symbols[] = {
  * lookup by version would pass these by; it is needed only where an old version differs. The lookup
  * of a symbol that is there allocates nothing; that of a missing one may call calloc, which may
  * lock. So the mutex functions come first in the list, and are all there. */
-static void *find_real(const struct symbol *symbol)
-{
-    return symbol->version ? dlvsym(RTLD_NEXT, symbol->name, symbol->version)
-                           : dlsym(RTLD_NEXT, symbol->name);
-}
-
 bool real_resolve(void)
 {
     bool complete = true;
@@ -49,7 +43,8 @@ bool real_resolve(void)
         void **slot = (void **)((char *)&real + symbols[i].offset);
         if (__atomic_load_n(slot, __ATOMIC_ACQUIRE))
             continue;
-        void *found = find_real(&symbols[i]);
+        const char *name = symbols[i].name, *version = symbols[i].version;
+        void *found = version ? dlvsym(RTLD_NEXT, name, version) : dlsym(RTLD_NEXT, name);
         __atomic_store_n(slot, found, __ATOMIC_RELEASE);
         complete = complete && (found || symbols[i].optional);
     }

@@ -95,16 +95,11 @@ void order_begin(struct thread *creator)
     }
 }
 
-static bool is_alone(void)
-{
-    return *watch.single || atomic_load_explicit(&unjoined, memory_order_relaxed) == 0;
-}
-
 void order_look(struct thread *t, uint32_t place)
 {
     struct order_cache *cache = t->orders;
-    if (is_alone() || forked ||
-        atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
+    bool alone = *watch.single || atomic_load_explicit(&unjoined, memory_order_relaxed) == 0;
+    if (alone || forked || atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
         return;
     if (unlikely(!cache)) {
         cache = t->orders = pages_map(sizeof *cache);

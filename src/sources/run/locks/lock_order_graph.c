@@ -381,14 +381,6 @@ static bool grow(void)
     return done;
 }
 
-static uint32_t whole_orders(void)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < graph.order_count; i++)
-        count += order_is_whole(&graph.orders[i]);
-    return count;
-}
-
 /* Orders of locks that have gone go, and the others close up in their order. */
 static void keep_whole_orders(void)
 {
@@ -432,7 +424,10 @@ static bool make_room(void)
 {
     if (has_room())
         return true;
-    if (whole_orders() <= graph.order_count / 2)
+    uint32_t whole = 0;
+    for (uint32_t i = 0; i < graph.order_count; i++)
+        whole += order_is_whole(&graph.orders[i]);
+    if (whole <= graph.order_count / 2)
         sweep();
     return has_room() || grow();
 }

@@ -37,19 +37,15 @@ static bool in_the_way(const struct node *node, uint32_t taken, uint32_t held)
     return taken != INCIDENT_READ || held != INCIDENT_READ || (node->queues && node->written);
 }
 
-/* As long as nobody posts it who has not taken it. */
-static bool still_guards(const struct node *node)
-{
-    return node->kind != INCIDENT_SEMAPHORE || !(lock_flags(node->lock) & LOCK_SIGNALS);
-}
-
 /* Done under a common lock, two orders never meet: is one of the path's among these? */
 static bool kept_apart(const struct order *order)
 {
     for (uint32_t i = 0; i < order->uses; i++) {
         const struct use *use = &graph.uses[order->first_use + i];
         const struct node *node = &graph.nodes[use->node];
-        if ((node->alone || (node->shared && use->mode != INCIDENT_READ)) && still_guards(node))
+        /* A semaphore guards as long as no thread posts it that has not taken it. */
+        bool guards = node->kind != INCIDENT_SEMAPHORE || !(lock_flags(node->lock) & LOCK_SIGNALS);
+        if ((node->alone || (node->shared && use->mode != INCIDENT_READ)) && guards)
             return true;
     }
     return false;

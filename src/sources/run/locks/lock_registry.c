@@ -35,14 +35,9 @@ static _Atomic uint32_t orphan_count; /* ever added; the table keeps the last on
 static _Atomic uint64_t *count_bits;
 static _Atomic uint64_t counted;
 
-static size_t table_size(uint32_t count)
-{
-    return sizeof(struct table) + count * sizeof(uint32_t);
-}
-
 static struct table *make_table(uint32_t count)
 {
-    struct table *made = pages_map(table_size(count));
+    struct table *made = pages_map(sizeof *made + count * sizeof *made->bucket);
     if (made)
         made->count = count;
     return made;
@@ -74,11 +69,6 @@ void locks_go_on(void)
     guard_drop(&guard);
 }
 
-static inline uint32_t hash_of(uintptr_t lock)
-{
-    return (uint32_t)(((lock >> 3) * 0x9e3779b97f4a7c15u) >> 32);
-}
-
 /* ------------------------------------------------------------------ how many */
 
 void locks_count(uintptr_t lock)
@@ -105,7 +95,8 @@ uint64_t locks_counted(void)
 
 static uint32_t *bucket_of(struct table *in, uintptr_t lock)
 {
-    return &in->bucket[hash_of(lock) & (in->count - 1)];
+    uint32_t hash = (uint32_t)(((lock >> 3) * 0x9e3779b97f4a7c15u) >> 32);
+    return &in->bucket[hash & (in->count - 1)];
 }
 
 /* `index` is the index + 1. */

@@ -145,20 +145,16 @@ static int write_to_mailbox(struct draft *draft)
     return -1;
 }
 
-/* Memory with a descriptor, or a file that has no name. */
-static int open_file(void)
-{
-    int fd = (int)sys_call(SYS_memfd_create, "gordian-incident", 1u /* close on exec */);
-    return fd >= 0 ? fd : sys_open("/tmp", O_RDWR | O_TMPFILE);
-}
-
 int draft_write(struct draft *draft)
 {
     if (draft->failed)
         return -1;
     if (watch.sandboxed)
         return write_to_mailbox(draft);
-    int fd = open_file();
+    /* Memory with a descriptor, or a file that has no name. */
+    int fd = (int)sys_call(SYS_memfd_create, "gordian-incident", 1u /* close on exec */);
+    if (fd < 0)
+        fd = sys_open("/tmp", O_RDWR | O_TMPFILE);
     if (fd < 0)
         return -1;
     if (!draft_write_to(draft, fd)) {

@@ -22,14 +22,6 @@ static uint64_t signature_of(const struct order_cycle *cycle)
     return sum;
 }
 
-static uint32_t draw_thread(struct draft *draft, const struct order *order, uint32_t who)
-{
-    struct thread *t = table_by_tid(order->tid[who]);
-    if (t && thread_is_live(t) && t->serial == order->serial[who])
-        return draft_thread(draft, t, 0);
-    return draft_stranger(draft, order->tid[who], who == 0 ? order->name : "", INCIDENT_ENDED);
-}
-
 /* Each order's taken lock is the next one's held one: use[i] is what orders[i] holds of
  * orders[i-1]. */
 static bool draw_cycle(struct draft *draft, const struct order_cycle *cycle)
@@ -38,7 +30,12 @@ static bool draw_cycle(struct draft *draft, const struct order_cycle *cycle)
         const struct order *order = graph_order(cycle->orders[i]);
         const struct use *use = graph_use(cycle->use[i]);
         const struct node *held = graph_node(use->node), *taken = graph_node(order->node);
-        uint32_t thread = draw_thread(draft, order, cycle->who[i]);
+        uint32_t who = cycle->who[i];
+        struct thread *t = table_by_tid(order->tid[who]);
+        bool lives = t && thread_is_live(t) && t->serial == order->serial[who];
+        uint32_t thread = lives ? draft_thread(draft, t, 0)
+                                : draft_stranger(draft, order->tid[who],
+                                                 who == 0 ? order->name : "", INCIDENT_ENDED);
         uint32_t held_lock = draft_lock(draft, held->lock, held->kind, 0);
         uint32_t taken_lock = draft_lock(draft, taken->lock, taken->kind, 0);
         const struct spot *there = graph_spot(order->spot), *before = graph_spot(use->spot);

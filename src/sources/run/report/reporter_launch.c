@@ -38,22 +38,17 @@ static void close_from(unsigned first, unsigned last)
         sys_call(SYS_close, fd);
 }
 
-/* All but these two and the standard ones. */
-static void close_others(int one, int two)
-{
-    unsigned low = (unsigned)(one < two ? one : two), high = (unsigned)(one < two ? two : one);
-    close_from(3, low - 1);
-    close_from(low + 1, high - 1);
-    close_from(high + 1, ~0u);
-}
-
 /* In the process that becomes the reporter. It shares our memory: touch nothing of it. */
 static int become_reporter(void *context)
 {
     const struct launch *launch = context;
     /* Room first, then out of the way of each other's numbers: there may be few of them. */
     int incident = launch->incident, answer = launch->answer;
-    close_others(incident, answer);
+    unsigned low = (unsigned)(incident < answer ? incident : answer);
+    unsigned high = (unsigned)(incident < answer ? answer : incident);
+    close_from(3, low - 1);
+    close_from(low + 1, high - 1);
+    close_from(high + 1, ~0u);
     if (answer == INCIDENT_INPUT_FD)
         answer = (int)sys_call(SYS_dup, answer);
     sys_call(SYS_dup3, incident, INCIDENT_INPUT_FD, 0);
@@ -102,12 +97,6 @@ static bool start_reporter(struct launch *launch)
     return child > 0 && status == 0;
 }
 
-static bool is_answer(char byte)
-{
-    return byte == INCIDENT_REPORTED || byte == INCIDENT_SUPPRESSED || byte == INCIDENT_DOUBTED ||
-           byte == INCIDENT_LEFT || byte == INCIDENT_MOVED;
-}
-
 /* The reporter's byte; INCIDENT_FAILED when none comes in time. */
 static enum incident_answer wait_for_answer(int fd)
 {
@@ -127,7 +116,10 @@ static enum incident_answer wait_for_answer(int fd)
         char answer;
         if (sys_read(fd, &answer, 1) != 1)
             return INCIDENT_FAILED;
-        return is_answer(answer) ? (enum incident_answer)answer : INCIDENT_FAILED;
+        bool known = answer == INCIDENT_REPORTED || answer == INCIDENT_SUPPRESSED ||
+                     answer == INCIDENT_DOUBTED || answer == INCIDENT_LEFT ||
+                     answer == INCIDENT_MOVED;
+        return known ? (enum incident_answer)answer : INCIDENT_FAILED;
     }
 }
 
@@ -165,16 +157,11 @@ static enum incident_answer send_file(int fd)
     return answer;
 }
 
-/* Somebody else than who started all this: a reporter could not write where it should. */
-static bool is_somebody_else(void)
-{
-    uint64_t none = UINT64_MAX, who = setting_number("GORDIAN_UID", none);
-    return who != none && (uint64_t)sys_call(SYS_geteuid) != who;
-}
-
 static enum incident_answer report_file(const struct notice *notice)
 {
-    bool other = is_somebody_else();
+    /* Another user than that of the command: a reporter could not write where it should. */
+    uint64_t none = UINT64_MAX, user = setting_number("GORDIAN_UID", none);
+    bool other = user != none && (uint64_t)sys_call(SYS_geteuid) != user;
     enum incident_answer answer = other ? send_file(notice->fd) : own_reporter(notice);
     if (answer == INCIDENT_FAILED)
         answer = other ? own_reporter(notice) : send_file(notice->fd);

@@ -6,11 +6,6 @@
 
 #define MOST_FOLDS 1024u
 
-static bool worth_telling(const struct incident_fold *fold)
-{
-    return fold->count > 1 || fold->suppressed;
-}
-
 void summary_tell(void)
 {
     struct arena arena;
@@ -24,7 +19,7 @@ void summary_tell(void)
     struct draft draft;
     draft_open(&draft, &arena, INCIDENT_SUMMARY);
     for (size_t i = 0; i < count; i++)
-        if (worth_telling(&folds[i]))
+        if (folds[i].count > 1 || folds[i].suppressed)
             draft_fold(&draft, &folds[i]);
     if (draft.fold_count) {
         struct notice notice = {.fd = draft_write(&draft), .kind = INCIDENT_SUMMARY};

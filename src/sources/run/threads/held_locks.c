@@ -135,13 +135,6 @@ void held_drop(struct thread *t, uint32_t i)
     inside_left(t);
 }
 
-/* Semaphores that have been posted where none could be moved (wrappers/semaphore.c). */
-static void drop_posted(struct thread *t)
-{
-    for (const struct held *last; (last = held_last(t)) && last->units == 0;)
-        t->used -= sizeof *last;
-}
-
 bool held_drop_below(struct thread *t, uintptr_t lock)
 {
     uint32_t i = held_find(t, lock);
@@ -151,6 +144,8 @@ bool held_drop_below(struct thread *t, uintptr_t lock)
         t->held[i].units--;
     else
         held_drop(t, i);
-    drop_posted(t);
+    /* Semaphores that have been posted where none could be moved (wrappers/semaphore.c). */
+    for (const struct held *last; (last = held_last(t)) && last->units == 0;)
+        t->used -= sizeof *last;
     return true;
 }

@@ -71,12 +71,6 @@ static bool woke_somebody(const struct thread *t, const struct waiter *waiter, c
            look.outer == (uintptr_t)mutex;
 }
 
-/* Somebody waits for the mutex that this wait is about to give back, and goes on. */
-static bool hands_over(const struct thread *t, const struct waiter *waiter, const void *mutex)
-{
-    return waiter->held && waiter->hold.units == 1 && waiters_find((uintptr_t)mutex, t);
-}
-
 __attribute__((noinline)) int condition_wait(const struct condition_wait *call, struct site site)
 {
     struct thread *t = thread_enter_slow();
@@ -85,8 +79,10 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
     struct waiter waiter;
     struct undo undo;
     give_back(t, call->mutex, &waiter);
+    /* A thread that waits for the mutex which this wait is about to give back goes on, too. */
     t->woke_somebody =
-        woke_somebody(t, &waiter, call->mutex) || hands_over(t, &waiter, call->mutex);
+        woke_somebody(t, &waiter, call->mutex) ||
+        (waiter.held && waiter.hold.units == 1 && waiters_find((uintptr_t)call->mutex, t));
     t->signalled = 0;
     wait_fill(t, call->condition, INCIDENT_CONDITION, INCIDENT_SIGNAL,
               (call->until ? (uint32_t)INCIDENT_TIMED : 0) | call->through, site);

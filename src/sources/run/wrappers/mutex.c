@@ -28,13 +28,6 @@ static inline int mutex_taken(struct thread *t, pthread_mutex_t *mutex, int resu
     return result;
 }
 
-/* Does libc answer EDEADLK or the like by itself? */
-static bool libc_refuses(const struct thread *t, const pthread_mutex_t *mutex)
-{
-    return (mutex_kind(mutex) & KIND_TYPE) == PTHREAD_MUTEX_ERRORCHECK_NP &&
-           mutex_owner(mutex) == t->tid;
-}
-
 /* Waits a little and looks again while somebody ahead may still move without saying so. Mutexes
  * with priority inheritance take no other clock: those look once. */
 static int wait_for(struct thread *t, pthread_mutex_t *mutex)
@@ -61,7 +54,10 @@ static __attribute__((noinline)) int mutex_lock_slow(pthread_mutex_t *mutex, str
     int result = real.pthread_mutex_trylock(mutex);
     if (result == 0 || result == EOWNERDEAD)
         return mutex_taken(t, mutex, result, through, site);
-    if (result != EBUSY || libc_refuses(t, mutex))
+    /* libc answers EDEADLK by itself. */
+    bool refused = (mutex_kind(mutex) & KIND_TYPE) == PTHREAD_MUTEX_ERRORCHECK_NP &&
+                   mutex_owner(mutex) == t->tid;
+    if (result != EBUSY || refused)
         return mutex_taken(t, mutex, real.pthread_mutex_lock(mutex), through, site);
     struct undo undo;
     WAIT_BEGIN(t, &undo, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, site);

@@ -6,15 +6,6 @@
 
 #include <string.h>
 
-/* What the program is told about a signal that is ours: the default action, as it was. */
-static void hide_handler(int number, struct sigaction *old)
-{
-    if (number == watch.status_signal && number > 0 && old) {
-        memset(old, 0, sizeof *old);
-        old->sa_handler = SIG_DFL;
-    }
-}
-
 /* Once the kernel cannot be asked any more, who has handlers is known from here. */
 static void note_handler(int number, sighandler_t handler)
 {
@@ -26,8 +17,11 @@ WRAPPER(int, sigaction, (int number, const struct sigaction *action, struct siga
 {
     thread_enter();
     int result = real.sigaction(number, action, old);
-    if (result == 0)
-        hide_handler(number, old);
+    if (result == 0 && number == watch.status_signal && number > 0 && old) {
+        /* What the program is told of a signal that is ours: the default action, as it was. */
+        memset(old, 0, sizeof *old);
+        old->sa_handler = SIG_DFL;
+    }
     if (result == 0 && action) {
         status_yield(number);
         note_handler(number, action->sa_handler);

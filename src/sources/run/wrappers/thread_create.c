@@ -15,13 +15,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Every watched thread starts here. */
-static __attribute__((noinline)) struct thread *begin_thread(struct thread *t)
-{
-    table_adopt(t);
-    return t;
-}
-
 static void stack_from(struct thread *t, uintptr_t top)
 {
     uintptr_t size = t->stack_low; /* left there by the creator */
@@ -33,7 +26,7 @@ static void *start_pthread(void *record)
 {
     struct thread *t = record;
     stack_from(t, (uintptr_t)__builtin_frame_address(0));
-    begin_thread(t);
+    table_adopt(t);
     void *value;
     pthread_cleanup_push(thread_leave, t);
     value = t->start(t->argument);
@@ -46,7 +39,7 @@ static int start_c11(void *record)
 {
     struct thread *t = record;
     stack_from(t, (uintptr_t)__builtin_frame_address(0));
-    begin_thread(t);
+    table_adopt(t);
     int value;
     pthread_cleanup_push(thread_leave, t);
     value = t->start_c11(t->argument);
