@@ -3,7 +3,7 @@
 #include "cli/features.h"
 
 #include "cli/parts/part.h"
-#include "cli/run/run.h"
+#include "cli/run_library.h"
 #include "output/report/symbol/symbol.h"
 
 #include <stdio.h>

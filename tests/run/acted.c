@@ -1,6 +1,6 @@
 /* Unlocks by a signal handler that interrupts a wait are recorded, whatever is unlocked, for those
- * who judge by it (sources/run/policy.h); those of what the handler itself has locked are not. Run
- * with the library preloaded. */
+ * who judge by it (sources/run/judge/verdict_policy.h); those of what the handler itself has locked
+ * are not. Run with the library preloaded. */
 #include "settle.h"
 #include "test.h"
 

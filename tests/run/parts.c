@@ -1,8 +1,8 @@
 /* Parts of the graph of lock orders: two locks are in one part if a way leads from each to the
  * other, and only then. Compared with the closure of random orders. */
-#include "sources/run/order_parts.h"
+#include "sources/run/locks/lock_order_components.h"
 
-#include "sources/run/arena.h"
+#include "sources/run/state/arena.h"
 #include "test.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The decision table of sources/run/policy.h, row by row. */
-#include "sources/run/policy.h"
+/* The decision table of sources/run/judge/verdict_policy.h, row by row. */
+#include "sources/run/judge/verdict_policy.h"
 #include "test.h"
 
 #include <signal.h>

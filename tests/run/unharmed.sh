@@ -57,7 +57,7 @@ check 'memory ends: exit status' test $? -eq 0
 check 'memory ends: said' grep -q 'not watching: .*memory' watched
 check 'memory ends: goes on' grep -q '^over$' watched
 
-# The library has one way to the kernel (src/sources/run/sandbox.h): none of these is libc's.
+# The library has one way to the kernel (src/sources/run/start/sandbox.h): none of these is libc's.
 if command -v nm >/dev/null; then
     nm -D --undefined-only "$library" >imports
     check 'no system calls past the gate' \

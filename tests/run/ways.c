@@ -1,6 +1,6 @@
 /* Ways through frames: what walk_again and walk_anew find is what one finds who goes from frame to
  * frame, whichever way comes next, however it ends, and whatever was remembered. */
-#include "sources/run/walk.h"
+#include "sources/run/state/backtrace.h"
 
 #include "test.h"
 

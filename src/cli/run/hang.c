@@ -1,10 +1,10 @@
 #include "cli/run/hang.h"
 
-#include "cli/run/tell.h"
+#include "cli/run/report_print.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "sources/inspect/tell.h"
-#include "sources/run/policy.h"
+#include "sources/run/judge/verdict_policy.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -333,7 +333,7 @@ static bool ends_program(const struct hang *hang, const struct finding *finding)
            ((finding->word == WORD_PROVED && finding->ends) || settings->on_likely == 1);
 }
 
-/* Proved, but something could still act: sources/run/policy.h. */
+/* Proved, but something could still act: sources/run/judge/verdict_policy.h. */
 static bool is_spared(const struct hang *hang, const struct finding *finding)
 {
     return hang->settings->on_deadlock == 1 && finding->word == WORD_PROVED &&

@@ -1,11 +1,11 @@
 /* Hangs that the library inside the program cannot see, found by the command that started it.
  *
- * The command glances at the tree of processes (tree.h) now and then, ever more rarely while things
- * move. Once nobody has moved for a moment, it looks as `gordian inspect` does, at all of them
- * together; a tree in which somebody always moves is looked at too, but seldom and without stopping
- * anybody. What is found must be found again by a later look, the same threads in the same waits
- * without having moved, before it is told: *proved* ends the processes that are part of it, as the
- * library would, *likely* is told and they go on (--on-likely).
+ * The command glances at the tree of processes (process_tree.h) now and then, ever more rarely
+ * while things move. Once nobody has moved for a moment, it looks as `gordian inspect` does, at all
+ * of them together; a tree in which somebody always moves is looked at too, but seldom and without
+ * stopping anybody. What is found must be found again by a later look, the same threads in the same
+ * waits without having moved, before it is told: *proved* ends the processes that are part of it,
+ * as the library would, *likely* is told and they go on (--on-likely).
  *
  * Looking is done by this process itself, since it is the parent: the kernel lets parents look
  * (Yama's ptrace_scope 1) where it lets nobody else.
@@ -13,9 +13,9 @@
 #ifndef GORDIAN_CLI_RUN_HANG_H
 #define GORDIAN_CLI_RUN_HANG_H
 
-#include "cli/run/ranks.h"
+#include "cli/run/mpi_ranks.h"
+#include "cli/run/process_tree.h"
 #include "cli/run/run.h"
-#include "cli/run/tree.h"
 #include "sources/inspect/inspect.h"
 
 /* A finding that waits for a second look. */

@@ -1,6 +1,7 @@
 /* gordian run, where it was built without elfutils. */
 #include "cli/base/commands.h"
 #include "cli/run/run.h"
+#include "cli/run_library.h"
 
 #include <stdio.h>
 

@@ -1,19 +1,19 @@
 /* gordian run: what its files share.
  *
- *     run.c          the options
- *     sources/run/target.c   the program: where it is, whether it can be watched
- *     run/library.c  the preloaded library: where it is
- *     run/filters.c  whether a sandbox around this command lets the library work
- *     sources/run/mailbox.c  incidents that watched processes cannot have reported themselves
- *     sources/run/start.c    the environment, the child, its signals and its end
- *     run/survivors.c  processes that outlive the program
- *     run/hang.c     hangs that the library does not see, looked for from outside
- *     run/second.c   the second judge, where only the command may look
- *     run/ranks.c    ranks of MPI programs, which poll: do they come further?
- *     run/tree.c     the processes that the child has started: do they move?
- *     run/unbuffered.c  MPI programs that only buffering has saved
- *     run/tell.c     a report, told everywhere it is to be told
- *     run/report.c   the hidden side: started by the library to report an incident; --status
+ *     run.c                the options
+ *     program.c            the program: where it is, whether it can be watched
+ *     preload_library.c    the preloaded library: where it is
+ *     seccomp_filters.c    whether a sandbox around this command lets the library work
+ *     start.c              the environment, the child, its signals and its end
+ *     mailbox.c            incidents that watched processes cannot have reported themselves
+ *     survivors.c          processes that outlive the program
+ *     hang.c               hangs that the library does not see, looked for from outside
+ *     remote_confirm.c     the confirmation from outside, where only the command may look
+ *     mpi_ranks.c          ranks of MPI programs, which poll: do they make progress?
+ *     process_tree.c       the processes that the child has started: do they move?
+ *     unbuffered_replay.c  MPI programs that only buffering has saved
+ *     report_print.c       a report, printed and written everywhere it was asked for
+ *     reporter.c           the hidden side: started by the library to report an incident; --status
  *
  * Everything the library and the reporter need to know travels in GORDIAN_* variables
  * (foundation/records/incident.h lists the library's), so that a service can set them without this
@@ -49,9 +49,6 @@ extern const char *const run_deadlock_choices[], *const run_likely_choices[];
 
 /* Runs the program: the exit code. Does not come back if the program was not to be watched. */
 int run_start(struct cli *cli, const struct run_settings *settings, char **command);
-
-/* The path of the preloaded library; false: `why` says what is missing. */
-bool run_library(char *path, size_t size, char *why, size_t why_size);
 
 /* Reports what watched processes leave in the mailbox (foundation/records/incident.h) of the
  * session; a thread does it. NULL: there is none, which costs those reports that need it. */

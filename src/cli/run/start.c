@@ -1,12 +1,13 @@
 /* The child of gordian run: its environment, its signals, its end. */
 #define _GNU_SOURCE
 #include "cli/run/hang.h"
+#include "cli/run/program.h"
+#include "cli/run/remote_confirm.h"
+#include "cli/run/report_print.h"
 #include "cli/run/run.h"
-#include "cli/run/second.h"
 #include "cli/run/survivors.h"
-#include "cli/run/target.h"
-#include "cli/run/tell.h"
-#include "cli/run/unbuffered.h"
+#include "cli/run/unbuffered_replay.h"
+#include "cli/run_library.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/json/json_write.h"
 #include "foundation/base/modules.h"

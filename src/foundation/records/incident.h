@@ -338,10 +338,10 @@ struct incident_tally {
     uint64_t stalls;
     uint64_t suppressed;
     uint64_t folded;
-    uint64_t broken; /* calls that returned EDEADLK */
-    uint64_t likely; /* deadlocks that are likely, not proved: the program went on */
-    uint64_t
-        sandboxed; /* processes that forbade themselves system calls: see sources/run/sandbox.h */
+    uint64_t broken;    /* calls that returned EDEADLK */
+    uint64_t likely;    /* deadlocks that are likely, not proved: the program went on */
+    uint64_t sandboxed; /* processes that forbade themselves system calls: see
+                           sources/run/start/sandbox.h */
     uint64_t unwatched; /* programs started that cannot be watched: some are in `programs` */
     uint64_t command;   /* the process of `gordian run`, which ends the program with itself */
     uint64_t reserved;

@@ -108,7 +108,7 @@ struct mpi_group {
     uint64_t recent[MPI_RECENT]; /* kinds of the last ones, by number */
 };
 
-/* One operation, for those who play it again (cli/run/unbuffered.c). */
+/* One operation, for those who play it again (cli/run/unbuffered_replay.c). */
 struct mpi_event {
     uint32_t kind; /* enum mpi_event_kind */
     int32_t peer, tag;
@@ -192,7 +192,7 @@ enum mpi_level {
 enum mpi_call { MPI_CALLS(MPI_CALL_NUMBER) MPI_CALL_COUNT };
 /* clang-format on */
 
-/* The layer of one MPI, as the doors find it (sources/mpi/doors.c): a function a call. */
+/* The layer of one MPI, as the interposers find it (sources/mpi/interposers.c): a function a call. */
 #define MPI_LAYER_SYMBOL "gordian_mpi_layer"
 typedef void (*mpi_function)(void);
 struct mpi_layer {

@@ -7,7 +7,7 @@
 #include "sources/inspect/image.h"
 #include "sources/inspect/openings.h"
 #include "sources/inspect/proc.h"
-#include "sources/run/timers.h"
+#include "sources/run/judge/timers.h"
 
 #include <dirent.h>
 #include <fcntl.h>

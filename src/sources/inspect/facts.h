@@ -1,9 +1,9 @@
-/* The facts for the verdict (sources/run/policy.h) as they are seen from outside. */
+/* The facts for the verdict (sources/run/judge/verdict_policy.h) as they are seen from outside. */
 #ifndef GORDIAN_SOURCES_INSPECT_FACTS_H
 #define GORDIAN_SOURCES_INSPECT_FACTS_H
 
 #include "sources/inspect/sight.h"
-#include "sources/run/policy.h"
+#include "sources/run/judge/verdict_policy.h"
 
 /* What is judged: threads that wait for each other, or one for a lock whose owner has ended. */
 struct facts_about {

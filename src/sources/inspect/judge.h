@@ -6,7 +6,7 @@
  * Waits that any thread could end (a condition, a semaphore, a word of unknown use) count only
  * where the whole process hangs: every thread of it sleeps without end in what only a thread of the
  * process can end. Then none is left to act. How sure a finding is, and whether it is one at all,
- * is decided by the policy (sources/run/policy.h) from the facts (facts.h).
+ * is decided by the policy (sources/run/judge/verdict_policy.h) from the facts (facts.h).
  */
 #ifndef GORDIAN_SOURCES_INSPECT_JUDGE_H
 #define GORDIAN_SOURCES_INSPECT_JUDGE_H
@@ -23,7 +23,7 @@ struct finding {
     size_t member_count, member_room;
     uint32_t *behind; /* threads that can never go on either */
     size_t behind_count, behind_room;
-    bool ends;        /* `gordian run` may end the program for it: sources/run/policy.h */
+    bool ends; /* `gordian run` may end the program for it: sources/run/judge/verdict_policy.h */
     const char *note; /* the argument, in a sentence; lives as long as the look */
 };
 

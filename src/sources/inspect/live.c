@@ -12,7 +12,7 @@
 #include "sources/inspect/proc.h"
 #include "sources/inspect/rights.h"
 #include "sources/inspect/stop.h"
-#include "sources/run/policy.h"
+#include "sources/run/judge/verdict_policy.h"
 
 #include <dirent.h>
 #include <elf.h>

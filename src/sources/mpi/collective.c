@@ -16,7 +16,7 @@ static bool begin_collective(struct turn *turn, enum mpi_call call, MPI_Comm com
         return false;
     turn->item.tag = (int32_t)need;
     turn->item.call = kind_of(call, root);
-    turn->item.number = book_collective(turn->item.group, turn->item.call);
+    turn->item.number = recorder_collective(turn->item.group, turn->item.call);
     return true;
 }
 
@@ -26,16 +26,16 @@ static void begin_waiting(struct turn *turn, enum mpi_call call, MPI_Comm comm, 
 {
     if (!begin_collective(turn, call, comm, root, need))
         return;
-    book_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number);
+    recorder_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number);
     turn_wait(turn);
 }
 
 /* One that is waited for later: nothing is played again from here on. */
 static void note_begun(const struct turn *turn, const MPI_Request *request)
 {
-    book_request(HANDLE(*request), book_number(), &turn->item, true, false);
-    book_stop_polling(turn->slot);
-    atomic_store(&book.record->event_count, MPI_EVENTS + 1);
+    recorder_request(HANDLE(*request), recorder_number(), &turn->item, true, false);
+    recorder_stop_polling(turn->slot);
+    atomic_store(&recorder.record->event_count, MPI_EVENTS + 1);
 }
 
 /* PARAMETERS and ARGUMENTS are those of the call without communicator and request. */

@@ -48,7 +48,7 @@ static void add_communicator(MPI_Comm comm, uint64_t seed, const char *name)
     if (!members)
         return;
     PMPI_Comm_rank(comm, &rank);
-    book_new_group(HANDLE(comm), seed, members, (uint32_t)size, rank, name);
+    recorder_new_group(HANDLE(comm), seed, members, (uint32_t)size, rank, name);
     free(members);
 }
 
@@ -59,8 +59,8 @@ static bool begin_making(struct turn *turn, enum mpi_call call, MPI_Comm comm)
         return false;
     turn->item.tag = MPI_NEEDS_ALL;
     turn->item.call = (uint64_t)call << 32;
-    turn->item.number = book_collective(turn->item.group, turn->item.call);
-    book_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number);
+    turn->item.number = recorder_collective(turn->item.group, turn->item.call);
+    recorder_event(MPI_EVENT_COLLECTIVE, call, &turn->item, turn->item.number);
     turn_wait(turn);
     return true;
 }
@@ -69,7 +69,7 @@ static void end_making(struct turn *turn, MPI_Comm made, const char *name)
 {
     if (!turn->slot)
         return;
-    uint64_t seed = mpi_mix(book_group_id(turn->item.group) + turn->item.number);
+    uint64_t seed = mpi_mix(recorder_group_id(turn->item.group) + turn->item.number);
     if (made != MPI_COMM_NULL)
         add_communicator(made, seed, name);
     turn_close(turn);
@@ -96,15 +96,15 @@ MAKE(Cart_create,
 
 int layer_Comm_free(MPI_Comm *comm)
 {
-    if (book.record)
-        book_forget_group(HANDLE(*comm));
+    if (recorder.record)
+        recorder_forget_group(HANDLE(*comm));
     return PMPI_Comm_free(comm);
 }
 
 int layer_Comm_disconnect(MPI_Comm *comm)
 {
-    if (book.record)
-        book_forget_group(HANDLE(*comm));
+    if (recorder.record)
+        recorder_forget_group(HANDLE(*comm));
     return PMPI_Comm_disconnect(comm);
 }
 
@@ -121,7 +121,7 @@ struct threads {
 static void note_helpers(struct mpi_record *record, const struct threads *before)
 {
     struct threads now;
-    now.count = book_threads(now.tids, THREADS_MOST);
+    now.count = recorder_threads(now.tids, THREADS_MOST);
     if (now.count > THREADS_MOST || before->count > THREADS_MOST)
         return;
     for (size_t i = 0; i < now.count && record->helper_count < MPI_HELPERS; i++) {
@@ -176,16 +176,16 @@ static void note_level(struct mpi_record *record)
     record->level = level == MPI_THREAD_MULTIPLE     ? MPI_LEVEL_MANY
                     : level == MPI_THREAD_SERIALIZED ? MPI_LEVEL_SERIAL
                                                      : MPI_LEVEL_ONE;
-    book.shared = level == MPI_THREAD_MULTIPLE;
+    recorder.shared = level == MPI_THREAD_MULTIPLE;
     record->first_thread = (uint32_t)syscall(SYS_gettid);
 }
 
 static void open_book(const struct threads *before)
 {
     int rank = 0, size = 0;
-    if (!book_open())
+    if (!recorder_open())
         return;
-    struct mpi_record *record = book.record;
+    struct mpi_record *record = recorder.record;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     uint64_t world = record->world = name_world();
@@ -195,7 +195,7 @@ static void open_book(const struct threads *before)
     note_helpers(record, before);
     /* Fortran's calls go past this layer. */
     if (dlsym(RTLD_DEFAULT, "mpi_send_"))
-        book_give_up();
+        recorder_give_up();
     add_communicator(MPI_COMM_WORLD, world, "MPI_COMM_WORLD");
     add_communicator(MPI_COMM_SELF, mpi_mix(world), "MPI_COMM_SELF");
     atomic_store(&record->state, MPI_STATE_RUNS);
@@ -205,7 +205,7 @@ static void open_book(const struct threads *before)
 int layer_Init(int *argc, char ***argv)
 {
     struct threads before;
-    before.count = book_threads(before.tids, THREADS_MOST);
+    before.count = recorder_threads(before.tids, THREADS_MOST);
     int result = PMPI_Init(argc, argv);
     if (result == MPI_SUCCESS)
         open_book(&before);
@@ -215,7 +215,7 @@ int layer_Init(int *argc, char ***argv)
 int layer_Init_thread(int *argc, char ***argv, int wanted, int *given)
 {
     struct threads before;
-    before.count = book_threads(before.tids, THREADS_MOST);
+    before.count = recorder_threads(before.tids, THREADS_MOST);
     int result = PMPI_Init_thread(argc, argv, wanted, given);
     if (result == MPI_SUCCESS)
         open_book(&before);
@@ -232,12 +232,12 @@ int layer_Finalize(void)
         turn.item.tag = MPI_NEEDS_ALL;
         turn.item.number = UINT64_MAX;
         turn_wait(&turn);
-        atomic_store(&book.record->state, MPI_STATE_LEAVES);
+        atomic_store(&recorder.record->state, MPI_STATE_LEAVES);
     }
     int result = PMPI_Finalize();
     turn_close(&turn);
-    if (book.record)
-        atomic_store(&book.record->state, MPI_STATE_LEFT);
-    book.record = NULL;
+    if (recorder.record)
+        atomic_store(&recorder.record->state, MPI_STATE_LEFT);
+    recorder.record = NULL;
     return result;
 }

@@ -3,33 +3,33 @@
 /* The rank in the world of a rank in a communicator. */
 static int32_t world_rank(uint32_t group, int rank)
 {
-    const struct mpi_group *of = &book.record->groups[group];
+    const struct mpi_group *of = &recorder.record->groups[group];
     if (rank < 0 || (uint32_t)rank >= of->size)
         return MPI_ANYBODY;
-    return (int32_t)book.record->members[of->first + (uint32_t)rank];
+    return (int32_t)recorder.record->members[of->first + (uint32_t)rank];
 }
 
-void turn_seek(struct book_way *way, MPI_Comm comm, int rank, int tag)
+void turn_seek(struct recorder_route *way, MPI_Comm comm, int rank, int tag)
 {
-    uint32_t epoch = book_epoch(), group = book_group(HANDLE(comm));
-    *way = (struct book_way){
+    uint32_t epoch = recorder_epoch(), group = recorder_group(HANDLE(comm));
+    *way = (struct recorder_route){
         .comm = HANDLE(comm), .rank = rank, .tag = tag, .epoch = epoch, .group = group};
     if (group == MPI_GROUPS)
         return;
     way->peer = rank == MPI_ANY_SOURCE ? MPI_ANYBODY : world_rank(group, rank);
     if (way->peer != MPI_ANYBODY && tag != MPI_ANY_TAG)
-        way->channel = book_channel(group, way->peer, tag);
+        way->channel = recorder_channel(group, way->peer, tag);
 }
 
 bool turn_open(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root)
 {
     turn->slot = NULL;
-    if (!book.record)
+    if (!recorder.record)
         return false;
-    uint32_t group = book_group(HANDLE(comm));
+    uint32_t group = recorder_group(HANDLE(comm));
     if (group == MPI_GROUPS)
         return false;
-    turn->slot = book_slot();
+    turn->slot = recorder_slot();
     turn->way = NULL;
     turn->call = call;
     turn->item = (struct mpi_item){
@@ -48,6 +48,6 @@ void item_received(const struct mpi_item *item, const MPI_Status *status, enum m
         got.peer = world_rank(item->group, status->MPI_SOURCE);
     if (got.tag == MPI_ANYBODY)
         got.tag = status->MPI_TAG;
-    book_received(book_channel(got.group, got.peer, got.tag));
-    book_event(event, (uint32_t)call | (item_is_open(item) ? MPI_EVENT_CHOICE : 0), &got, what);
+    recorder_received(recorder_channel(got.group, got.peer, got.tag));
+    recorder_event(event, (uint32_t)call | (item_is_open(item) ? MPI_EVENT_CHOICE : 0), &got, what);
 }

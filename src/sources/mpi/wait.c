@@ -26,7 +26,7 @@ static void look_up(struct pending *pending, MPI_Request request)
     if (request == MPI_REQUEST_NULL)
         return;
     pending->handle = HANDLE(request);
-    if (!book_find(pending->handle, &pending->was))
+    if (!recorder_find(pending->handle, &pending->was))
         pending->was = (struct mpi_request){.handle = 0, .item.kind = MPI_ITEM_OPAQUE, .active = 1};
 }
 
@@ -36,14 +36,14 @@ static bool batch_open(struct batch *batch, enum mpi_call call, int count,
 {
     batch->own = NULL;
     batch->list = NULL;
-    batch->slot = book.record && count >= 0 ? book_slot() : NULL;
+    batch->slot = recorder.record && count >= 0 ? recorder_slot() : NULL;
     if (!batch->slot)
         return false;
     batch->call = call;
     batch->count = count;
     batch->list = count <= FEW ? batch->few : malloc((size_t)count * sizeof *batch->list);
     if (!batch->list) {
-        book_give_up();
+        recorder_give_up();
         batch->slot = NULL;
         return false;
     }
@@ -56,7 +56,7 @@ static void batch_open_test(struct batch *batch, enum mpi_call call, int count,
                             const MPI_Request *requests)
 {
     if (batch_open(batch, call, count, requests))
-        book_begin_test(batch->slot);
+        recorder_begin_test(batch->slot);
 }
 
 static bool has_open(const struct batch *batch)
@@ -78,7 +78,7 @@ static MPI_Status *batch_statuses(struct batch *batch, MPI_Status *given, const 
     if (batch->count > FEW)
         batch->statuses = batch->own = malloc((size_t)batch->count * sizeof *batch->own);
     if (!batch->statuses) {
-        book_give_up();
+        recorder_give_up();
         return batch->statuses = given;
     }
     return batch->statuses;
@@ -88,12 +88,12 @@ static void batch_wait(struct batch *batch, bool any)
 {
     if (!batch->slot)
         return;
-    book_prepare(batch->slot, batch->call);
+    recorder_prepare(batch->slot, batch->call);
     atomic_store_explicit(&batch->slot->any, any, memory_order_relaxed);
     for (int i = 0; i < batch->count; i++)
         if (batch->list[i].handle && batch->list[i].was.active)
-            book_item(batch->slot, &batch->list[i].was.item);
-    book_turn(batch->slot);
+            recorder_item(batch->slot, &batch->list[i].was.item);
+    recorder_turn(batch->slot);
 }
 
 /* Number `index` is done; its status is number `at`. */
@@ -108,8 +108,8 @@ static void batch_done(struct batch *batch, int index, int at)
     if (item->kind == MPI_ITEM_RECEIVE)
         item_received(item, &batch->statuses[at], MPI_EVENT_DONE, batch->call, pending->was.number);
     else
-        book_event(MPI_EVENT_DONE, batch->call, item, pending->was.number);
-    book_done(pending->handle, pending->was.number, false);
+        recorder_event(MPI_EVENT_DONE, batch->call, item, pending->was.number);
+    recorder_done(pending->handle, pending->was.number, false);
 }
 
 static void batch_close(struct batch *batch, bool waited)
@@ -117,7 +117,7 @@ static void batch_close(struct batch *batch, bool waited)
     if (!batch->slot)
         return;
     if (waited)
-        book_turn(batch->slot);
+        recorder_turn(batch->slot);
     if (batch->list != batch->few)
         free(batch->list);
     free(batch->own);
@@ -127,12 +127,12 @@ static void batch_close(struct batch *batch, bool waited)
 static void batch_polled(struct batch *batch, bool found)
 {
     if (batch->slot && found)
-        book_stop_polling(batch->slot);
+        recorder_stop_polling(batch->slot);
     for (int i = 0; batch->slot && !found && i < batch->count; i++)
         if (batch->list[i].handle && batch->list[i].was.active)
-            book_poll(batch->slot, batch->call, &batch->list[i].was.item);
+            recorder_poll(batch->slot, batch->call, &batch->list[i].was.item);
     if (batch->slot)
-        book_end_test(batch->slot);
+        recorder_end_test(batch->slot);
 }
 
 /* ------------------------------------------------------------------ waits */

@@ -1,0 +1,45 @@
+/* Where the preloaded library is: beside the command when it runs in its build folder, in the
+ * library folder when it is installed, wherever both have been moved to. */
+#include "cli/run_library.h"
+#include "foundation/base/modules.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "libgordian-run.so"
+
+/* Paths from the folder of the command. */
+static const char *const places[] = {
+    LIBRARY,
+    "src/sources/run/" LIBRARY,
+#ifdef RUN_LIBRARY_FOLDER /* where it is installed: mostly relative, too */
+    RUN_LIBRARY_FOLDER "/" LIBRARY,
+#endif
+    "../lib/gordian/" LIBRARY,
+    NULL,
+};
+
+static bool find_library(char *path, size_t size)
+{
+    char folder[PATH_MAX], resolved[PATH_MAX];
+    const char *told = getenv("GORDIAN_RUN_LIBRARY");
+    if (told && *told)
+        return realpath(told, resolved) && snprintf(path, size, "%s", resolved) < (int)size;
+    return beside_program(folder, sizeof folder) && beside_find(folder, places, R_OK, path, size);
+}
+
+bool run_library(char *path, size_t size, char *why, size_t why_size)
+{
+    if (!find_library(path, size)) {
+        snprintf(why, why_size, "%s was not found", LIBRARY);
+        return false;
+    }
+    if (strpbrk(path, " :")) {
+        snprintf(why, why_size, "the loader cannot take a path with a blank or a colon: %s", path);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,246 @@
+/* Telling a report everywhere it is to be told: text, files, a hook. What the options said is in
+ * variables (cli/run/run.h), so that the command and the reporters it never started say the same.
+ */
+#define _GNU_SOURCE
+#include "cli/run/report_print.h"
+
+#include "cli/run/run.h"
+#include "foundation/base/clock.h"
+#include "output/report/suppress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOOK_PATIENCE_MS 8000 /* while the program waits for the answer */
+
+/* ------------------------------------------------------------------ how it looks */
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && strcmp(value, "1") == 0;
+}
+
+void tell_settings(struct cli *cli)
+{
+    const char *color = getenv("GORDIAN_COLOR");
+    cli->verbose = cli->verbose || is_set("GORDIAN_VERBOSE");
+    if (color && strcmp(color, "always") == 0)
+        cli->color = COLOR_ALWAYS;
+    else if (color && strcmp(color, "never") == 0)
+        cli->color = COLOR_NEVER;
+}
+
+struct report_look tell_look(const struct cli *cli, int fd, char *folder, size_t size)
+{
+    struct cli there = *cli;
+    there.out_is_terminal = isatty(fd);
+    return (struct report_look){
+        .style = cli_style(&there),
+        .verbose = cli->verbose,
+        .folder = getcwd(folder, size),
+    };
+}
+
+/* ------------------------------------------------------------------ files */
+
+/* "graph.svg", then "graph-2.svg", ...; without a count the first that is not there yet. */
+static int open_numbered(const char *path, unsigned sequence)
+{
+    const char *name = path_tail(path), *dot = strrchr(name, '.');
+    size_t stem = dot && dot != name ? (size_t)(dot - path) : strlen(path);
+    char whole[PATH_MAX + 32];
+    unsigned first = sequence ? sequence : 1, last = sequence ? sequence : 9999;
+    for (unsigned i = first; i <= last; i++) {
+        if (i == 1)
+            snprintf(whole, sizeof whole, "%s", path);
+        else
+            snprintf(whole, sizeof whole, "%.*s-%u%s", (int)stem, path, i, path + stem);
+        int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (sequence ? O_TRUNC : O_EXCL);
+        int fd = open(whole, flags, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+static bool write_out(struct cli *cli, const char *path, int fd, struct output *text)
+{
+    size_t done = 0;
+    while (fd >= 0 && done < text->used) {
+        ssize_t count = write(fd, text->buffer + done, text->used - done);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            break;
+        done += (size_t)count;
+    }
+    if (fd >= 0 && done == text->used)
+        return true;
+    cli_say(cli, "cannot write '%s': %s", path, strerror(errno));
+    return false;
+}
+
+/* One file: fills `text` by kind, writes, closes. */
+static void make_file(struct cli *cli, const char *path, int fd, struct output *text)
+{
+    write_out(cli, path, fd, text);
+    text->used = 0;
+    if (fd >= 0)
+        close(fd);
+}
+
+void tell_line(struct cli *cli, const char *path, struct output *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    make_file(cli, path, fd, text);
+}
+
+void tell_files(struct cli *cli, const struct report *report, const struct products *products,
+                const struct session_number *number)
+{
+    struct output text;
+    if (!output_open(&text, -1))
+        return;
+    if (products->json) {
+        report_json(report, number->ordinal, &text);
+        tell_line(cli, products->json, &text);
+    }
+    if (products->dot && !number->again) {
+        report_dot(report, &text);
+        make_file(cli, products->dot, open_numbered(products->dot, number->sequence), &text);
+    }
+    if (products->svg && !number->again) {
+        report_svg(report, &text);
+        make_file(cli, products->svg, open_numbered(products->svg, number->sequence), &text);
+    }
+    if (products->trace && !number->again && report_trace(report, &text))
+        make_file(cli, products->trace, open_numbered(products->trace, number->sequence), &text);
+    output_close(&text);
+}
+
+bool tell_text(struct cli *cli, const struct report *report, const struct products *products,
+               const struct session_number *number)
+{
+    struct output text;
+    char folder[PATH_MAX];
+    int fd = products->output
+                 ? open(products->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
+                 : STDERR_FILENO;
+    if (fd < 0 || !output_open(&text, -1))
+        return false;
+    struct report_look look = tell_look(cli, fd, folder, sizeof folder);
+    if (!number->again) /* how often it came is said at the end */
+        report_text(report, &look, number->ordinal, &text);
+    bool done = write_out(cli, products->output ? products->output : "standard error", fd, &text);
+    output_close(&text);
+    if (products->output)
+        close(fd);
+    return done;
+}
+
+/* ------------------------------------------------------------------ the hook */
+
+static void hook_environment(const struct report *report, const struct session_number *number)
+{
+    char text[300];
+    setenv("GORDIAN_REPORT_KIND", report_kind(report), 1);
+    snprintf(text, sizeof text, "%u", report->head.pid);
+    setenv("GORDIAN_REPORT_PID", text, 1);
+    snprintf(text, sizeof text, "%u", number->ordinal);
+    setenv("GORDIAN_REPORT_NUMBER", text, 1);
+    report_title(report, text, sizeof text);
+    setenv("GORDIAN_REPORT_TITLE", text, 1);
+}
+
+/* Runs the hook with the report as JSON on its standard input; waits a while for its end. */
+static void run_hook(struct cli *cli, const char *command, const struct report *report,
+                     const struct session_number *number)
+{
+    struct output text;
+    int input = memfd_create("gordian-report", MFD_CLOEXEC);
+    if (input < 0 || !output_open(&text, -1))
+        return;
+    report_json(report, number->ordinal, &text);
+    write_out(cli, "the hook's input", input, &text);
+    output_close(&text);
+    lseek(input, 0, SEEK_SET);
+    pid_t hook = fork();
+    if (hook == 0) {
+        hook_environment(report, number);
+        dup2(input, STDIN_FILENO);
+        signal(SIGPIPE, SIG_DFL);
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(RUN_NOT_FOUND);
+    }
+    close(input);
+    uint64_t until = clock_ns() + HOOK_PATIENCE_MS * 1000000ull;
+    while (hook > 0 && waitpid(hook, NULL, WNOHANG) == 0 && clock_ns() < until)
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static bool is_actual(const struct report *report)
+{
+    return report->head.kind == INCIDENT_DEADLOCK || report->head.kind == INCIDENT_OWNER_GONE ||
+           report->head.kind == INCIDENT_STALL;
+}
+
+const char *tell_path(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+bool tell_report(struct cli *cli, const struct report *report, struct session *session,
+                 void (*answer)(enum incident_answer what))
+{
+    const struct products products = {
+        .output = tell_path("GORDIAN_OUTPUT"),
+        .json = tell_path("GORDIAN_JSON"),
+        .dot = tell_path("GORDIAN_DOT"),
+        .svg = tell_path("GORDIAN_SVG"),
+        .trace = tell_path("GORDIAN_TRACE"),
+    };
+    const char *hook = tell_path("GORDIAN_EXEC");
+    struct session_number number = session_told(session, report);
+    bool told = tell_text(cli, report, &products, &number);
+    if (report->head.kind != INCIDENT_STATUS)
+        tell_files(cli, report, &products, &number);
+    bool wants_hook = hook && report->head.kind != INCIDENT_STATUS;
+    if (wants_hook && is_actual(report))
+        run_hook(cli, hook, report, &number);
+    if (answer)
+        answer(told ? INCIDENT_REPORTED : INCIDENT_FAILED);
+    if (wants_hook && !is_actual(report))
+        run_hook(cli, hook, report, &number);
+    return told;
+}
+
+bool tell_suppressed(struct cli *cli, const struct report *report, struct session *session)
+{
+    const char *path = tell_path("GORDIAN_SUPPRESS");
+    struct suppressions suppressions;
+    gordian_error error = {0};
+    if (!path)
+        return false;
+    if (suppressions_read(&suppressions, path, &error) != GORDIAN_OK) {
+        cli_fail(cli, error.line ? path : NULL, &error);
+        return false;
+    }
+    const struct suppression *line = suppressions_find(&suppressions, report);
+    if (line)
+        session_suppressed(session, report, line->line);
+    suppressions_free(&suppressions);
+    return line;
+}

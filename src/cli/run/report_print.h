@@ -1,0 +1,37 @@
+/* Telling a report everywhere it is to be told: as text, to files, to a hook. */
+#ifndef GORDIAN_CLI_RUN_REPORT_PRINT_H
+#define GORDIAN_CLI_RUN_REPORT_PRINT_H
+
+#include "cli/base/cli.h"
+#include "output/report/session.h"
+
+struct products {
+    const char *output, *json, *dot, *svg, *trace;
+};
+
+/* The command's own options travel in variables. */
+void tell_settings(struct cli *cli);
+/* The value of a variable that names a file; NULL: none. */
+const char *tell_path(const char *name);
+
+struct report_look tell_look(const struct cli *cli, int fd, char *folder, size_t size);
+
+/* The report itself in one piece, so that it does not mix with what others write. */
+bool tell_text(struct cli *cli, const struct report *report, const struct products *products,
+               const struct session_number *number);
+/* The files that were asked for. */
+void tell_files(struct cli *cli, const struct report *report, const struct products *products,
+                const struct session_number *number);
+
+/* One more line of a file that has a report a line. */
+void tell_line(struct cli *cli, const char *path, struct output *text);
+
+/* Tells it everywhere it is to be told: false if that failed. A hook sees an actual deadlock while
+ * it stands: `answer` (NULL: none) is called behind it then. */
+bool tell_report(struct cli *cli, const struct report *report, struct session *session,
+                 void (*answer)(enum incident_answer what));
+
+/* Does a line of the suppressions take the report? It is counted. */
+bool tell_suppressed(struct cli *cli, const struct report *report, struct session *session);
+
+#endif

@@ -1,0 +1,343 @@
+/* The other side of gordian run: started by the library with an incident, it reports; and
+ * --status, which asks a watched process for one. */
+#define _GNU_SOURCE
+#include "cli/run/remote_confirm.h"
+#include "cli/run/report_print.h"
+#include "cli/run/run.h"
+#include "foundation/base/clock.h"
+#include "output/report/session.h"
+#include "sources/inspect/confirm.h"
+#include "sources/inspect/inspect.h"
+#include "sources/inspect/tell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STATUS_PATIENCE_MS 5000
+#define STATUS_MOST        (1u << 30) /* bytes of an answer */
+#define STATUS_STOP_MS     50
+
+/* ------------------------------------------------------------------ reporting */
+
+static bool somebody_waits(void)
+{
+    struct stat about;
+    return fstat(INCIDENT_ANSWER_FD, &about) == 0 && S_ISFIFO(about.st_mode);
+}
+
+/* Has the process ended meanwhile? Nobody has the other end of the pipe, then. */
+static bool nobody_is_left(void)
+{
+    struct pollfd answer = {INCIDENT_ANSWER_FD, POLLOUT, 0};
+    return poll(&answer, 1, 0) == 1 && answer.revents & POLLERR;
+}
+
+static void answer_program(enum incident_answer what)
+{
+    char byte = (char)what;
+    if (!somebody_waits())
+        return; /* started by hand */
+    (void)!write(INCIDENT_ANSWER_FD, &byte, 1);
+    close(INCIDENT_ANSWER_FD);
+}
+
+/* At the program's end: what came back. The command says it if there is one. */
+static int tell_folds(struct cli *cli, const struct report *report, struct session *session)
+{
+    struct session_number number = {0};
+    const struct products products = {.output = tell_path("GORDIAN_OUTPUT")};
+    if (session->log >= 0)
+        session_folds(session, report);
+    else
+        tell_text(cli, report, &products, &number);
+    answer_program(INCIDENT_REPORTED);
+    return EXIT_NOTHING;
+}
+
+/* The second judge, before a program is ended or a call of it fails. What is left to be told is
+ * told with INCIDENT_REPORTED or INCIDENT_DOUBTED. */
+static enum incident_answer confirm_deadlock(struct report *report, int incident)
+{
+    char why[300];
+    if (!somebody_waits() ||
+        (report->head.kind != INCIDENT_DEADLOCK && report->head.kind != INCIDENT_OWNER_GONE))
+        return INCIDENT_REPORTED;
+    enum confirm verdict = inspect_confirm(report, CONFIRM_PATIENCE_NS, why, sizeof why);
+    const char *folder = tell_path("GORDIAN_SESSION");
+    if (verdict == CONFIRM_BLIND && folder)
+        verdict = second_ask(folder, incident, why, sizeof why);
+    /* What was only likely has not hindered the program from coming to its end: some leave threads
+     * behind with locks of threads that have ended. */
+    if (report->head.word == INCIDENT_LIKELY && nobody_is_left())
+        return INCIDENT_MOVED;
+    if (verdict == CONFIRM_DOUBTED) {
+        report->head.word = INCIDENT_LIKELY;
+        const char *likely = tell_path("GORDIAN_ON_LIKELY");
+        if (!likely || strcmp(likely, "abort") != 0)
+            report->head.action = INCIDENT_GO_ON;
+        report->note = report_format(report, "Not certain: %s.", why);
+    } else if (verdict == CONFIRM_BLIND) {
+        report->note = report_format(
+            report, "%s%sNot confirmed from outside (%s); the watcher inside has looked twice.",
+            report->note, *report->note ? ". " : "", why);
+    }
+    return verdict == CONFIRM_MOVED     ? INCIDENT_MOVED
+           : verdict == CONFIRM_LEFT    ? INCIDENT_LEFT
+           : verdict == CONFIRM_DOUBTED ? INCIDENT_DOUBTED
+                                        : INCIDENT_REPORTED;
+}
+
+static void answer_doubted(enum incident_answer what)
+{
+    answer_program(what == INCIDENT_REPORTED ? INCIDENT_DOUBTED : what);
+}
+
+static int tell_confirmed(struct cli *cli, struct report *report, int incident,
+                          struct session *session)
+{
+    enum incident_answer verdict = confirm_deadlock(report, incident);
+    if (verdict == INCIDENT_MOVED || verdict == INCIDENT_LEFT) {
+        answer_program(verdict);
+        return EXIT_NOTHING;
+    }
+    bool told = tell_report(cli, report, session,
+                            verdict == INCIDENT_DOUBTED ? answer_doubted : answer_program);
+    return told ? EXIT_NOTHING : EXIT_BROKEN;
+}
+
+int run_report(struct cli *cli, int fd)
+{
+    struct report report;
+    struct session session;
+    gordian_error error = {0};
+    int code;
+    tell_settings(cli);
+    unsetenv("DEBUGINFOD_URLS"); /* no server is asked: a report is due at once */
+    session_open(&session, tell_path("GORDIAN_SESSION"));
+    if (report_open(&report, fd, &error) != GORDIAN_OK) {
+        answer_program(INCIDENT_FAILED);
+        session_close(&session);
+        return cli_fail(cli, NULL, &error);
+    }
+    if (report.head.kind == INCIDENT_SUMMARY) {
+        code = tell_folds(cli, &report, &session);
+    } else if (tell_suppressed(cli, &report, &session)) {
+        answer_program(INCIDENT_SUPPRESSED);
+        code = EXIT_NOTHING;
+    } else {
+        code = tell_confirmed(cli, &report, fd, &session);
+    }
+    report_close(&report);
+    session_close(&session);
+    return code;
+}
+
+/* ------------------------------------------------------------------ --status */
+
+/* Where a watched process takes questions. */
+struct ear {
+    bool watched; /* it is one */
+    int signal;   /* 0: none */
+    uint64_t at;  /* struct incident_status */
+};
+
+static struct ear find_ear(uint32_t pid)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    struct ear ear = {0};
+    snprintf(path, sizeof path, "/proc/%u/maps", pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && getline(&line, &room, maps) > 0) {
+        const char *mark = strstr(line, INCIDENT_STATUS_MAP);
+        int found = mark ? atoi(mark + strlen(INCIDENT_STATUS_MAP)) : 0;
+        ear.watched = ear.watched || strstr(line, "libgordian-run.so");
+        if (!ear.signal && found > 0 && found <= SIGRTMAX) {
+            ear.signal = found;
+            ear.at = strtoull(line, NULL, 16);
+        }
+    }
+    free(line);
+    if (maps)
+        fclose(maps);
+    return ear;
+}
+
+static bool read_memory(uint32_t pid, uint64_t address, void *to, size_t size)
+{
+    struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
+    return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+/* An answer that was left in the program's memory, since it may not write into our file: into that.
+ */
+static void fetch_answer(uint32_t pid, const struct ear *ear, uint32_t before, int fd)
+{
+    struct incident_status status = {0};
+    if (!read_memory(pid, ear->at, &status, sizeof status) || status.answers == before ||
+        status.size > STATUS_MOST)
+        return;
+    char *answer = malloc(status.size);
+    bool whole = answer && read_memory(pid, status.address, answer, status.size);
+    for (size_t done = 0; whole && done < status.size;) {
+        ssize_t count = pwrite(fd, answer + done, status.size - done, (off_t)done);
+        whole = count > 0;
+        done += whole ? (size_t)count : 0;
+    }
+    free(answer);
+}
+
+/* Has all of it been written? */
+static bool is_complete(int fd)
+{
+    struct incident head;
+    struct stat about;
+    return pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && head.total_size != 0 &&
+           fstat(fd, &about) == 0 && (uint64_t)about.st_size >= head.total_size;
+}
+
+static int ask_program(struct cli *cli, uint32_t pid, const struct ear *ear, int fd)
+{
+    union sigval value = {.sival_int = fd};
+    struct incident_status status = {0};
+    read_memory(pid, ear->at, &status, sizeof status);
+    if (sigqueue((pid_t)pid, ear->signal, value) != 0) {
+        cli_say(cli, "cannot ask process %u: %s", pid, strerror(errno));
+        return errno == ESRCH ? EXIT_MISUSE : EXIT_BROKEN;
+    }
+    uint64_t until = clock_ns() + STATUS_PATIENCE_MS * 1000000ull;
+    while (!is_complete(fd) && clock_ns() < until) {
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+        fetch_answer(pid, ear, status.answers, fd);
+    }
+    if (is_complete(fd))
+        return EXIT_NOTHING;
+    cli_say(cli, "process %u did not answer within %d s", pid, STATUS_PATIENCE_MS / 1000);
+    return EXIT_BROKEN;
+}
+
+static void write_status_files(struct cli *cli, const struct run_settings *settings,
+                               const struct report *report)
+{
+    const struct products products = {.json = settings->json,
+                                      .dot = settings->dot,
+                                      .svg = settings->svg,
+                                      .trace = settings->trace};
+    tell_files(cli, report, &products, &(struct session_number){.sequence = 1});
+}
+
+static size_t count_waiting(const struct report *report)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->thread_count; i++)
+        count += (report->threads[i].raw.flags & INCIDENT_WAITING) != 0;
+    return count;
+}
+
+/* `told`: of how many threads the library knows what they wait for. */
+static int show_report(struct cli *cli, const struct run_settings *settings, int fd, size_t *told)
+{
+    struct report report;
+    gordian_error error = {0};
+    char folder[PATH_MAX];
+    lseek(fd, 0, SEEK_SET);
+    if (report_open(&report, fd, &error) != GORDIAN_OK)
+        return cli_fail(cli, NULL, &error);
+    struct report_look look = tell_look(cli, STDOUT_FILENO, folder, sizeof folder);
+    look.everybody = true;
+    report_text(&report, &look, 0, &cli->out);
+    write_status_files(cli, settings, &report);
+    *told = count_waiting(&report);
+    report_close(&report);
+    return EXIT_NOTHING;
+}
+
+/* From outside, as inspect does: every thread, watched or not. */
+static int show_outside(struct cli *cli, const struct run_settings *settings, uint32_t pid)
+{
+    struct target *target;
+    struct sight sight;
+    struct findings findings;
+    struct report report;
+    gordian_error error = {0};
+    char folder[PATH_MAX];
+    if (target_open_live(&target, pid, &error) != GORDIAN_OK)
+        return cli_fail(cli, NULL, &error);
+    gordian_status status = sight_open(&sight, &target, 1, &error);
+    if (status != GORDIAN_OK) {
+        target_close(target);
+        return cli_fail(cli, NULL, &error);
+    }
+    findings_open(&findings);
+    sight.stop_ms = STATUS_STOP_MS;
+    status = inspect_look(&sight, &findings, &error);
+    if (status == GORDIAN_OK)
+        status = tell_open(&report, &sight, &findings, NULL, &error);
+    if (status == GORDIAN_OK) {
+        struct report_look look = tell_look(cli, STDOUT_FILENO, folder, sizeof folder);
+        look.everybody = true;
+        report_text(&report, &look, 0, &cli->out);
+        write_status_files(cli, settings, &report);
+        report_close(&report);
+    }
+    findings_close(&findings);
+    sight_close(&sight);
+    return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(cli, NULL, &error);
+}
+
+/* How many threads the process has now. */
+static size_t count_threads(uint32_t pid)
+{
+    char path[64];
+    struct stat about;
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    return stat(path, &about) == 0 && about.st_nlink > 2 ? about.st_nlink - 2 : 0;
+}
+
+int run_status(struct cli *cli, const struct run_settings *settings)
+{
+    cli_bound_servers();
+    uint32_t pid = settings->status;
+    struct ear ear = find_ear(pid);
+    if (!ear.signal && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+        cli_say(cli, "there is no process %u", pid);
+        return EXIT_UNAVAILABLE;
+    }
+    if (!ear.signal) {
+        if (ear.watched && !cli->quiet)
+            cli_say(cli,
+                    "process %u is watched, but its status signal is not available: it is "
+                    "looked at from outside",
+                    pid);
+        return show_outside(cli, settings, pid);
+    }
+    int fd = memfd_create("gordian-status", MFD_CLOEXEC);
+    if (fd < 0) {
+        cli_say(cli, "cannot ask: %s", strerror(errno));
+        return EXIT_BROKEN;
+    }
+    size_t told = 0;
+    int code = ask_program(cli, pid, &ear, fd);
+    if (code == EXIT_NOTHING)
+        code = show_report(cli, settings, fd, &told);
+    else if (code == EXIT_BROKEN)
+        return close(fd), show_outside(cli, settings, pid);
+    close(fd);
+    if (code == EXIT_NOTHING && told < count_threads(pid)) {
+        output_text(&cli->out, "Every thread, seen from outside:\n\n");
+        code = show_outside(cli, &(const struct run_settings){0}, pid);
+    }
+    return code;
+}

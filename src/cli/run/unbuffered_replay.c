@@ -1,0 +1,323 @@
+#include "cli/run/unbuffered_replay.h"
+
+#include "foundation/base/memory.h"
+#include "foundation/records/mpi_rank.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define RANKS_MOST 256
+#define CHANNELS   (1u << 16) /* a power of two */
+
+/* A rank being played: it is at `at`, and what it does there is counted already or not. */
+struct player {
+    const struct mpi_record *record;
+    uint64_t at;
+    bool posted;
+    uint64_t index;               /* of its message on its channel */
+    uint64_t *index_of;           /* by event: the same, of what was begun there */
+    uint64_t *begun_by;           /* by event that ends a request: the one that began it, from 1 */
+    uint64_t reached[MPI_GROUPS]; /* by communicator: the last collective */
+};
+
+/* Messages of one sender to one receiver, in one communicator, with one tag. */
+struct lane {
+    uint64_t key; /* 0: free */
+    uint64_t sends, receives;
+};
+
+struct play {
+    struct player *players; /* by rank */
+    uint32_t count;
+    struct lane *lanes;
+    gordian_allocator memory;
+    bool full;
+};
+
+/* ------------------------------------------------------------------ the cast */
+
+/* Can its log be played? It must be whole, of one thread, and without a choice: who receives from
+ * anybody might have received in another order. */
+static bool is_playable(const struct mpi_record *record)
+{
+    if (memcmp(record->magic, MPI_RECORD_MAGIC, sizeof record->magic) != 0 ||
+        record->version != MPI_RECORD_VERSION || record->state != MPI_STATE_LEFT ||
+        record->opaque || record->event_count > MPI_EVENTS || record->slots[1].tid ||
+        record->size > RANKS_MOST)
+        return false;
+    for (uint64_t i = 0; i < record->event_count; i++)
+        if (record->events[i].call & MPI_EVENT_CHOICE)
+            return false;
+    return true;
+}
+
+/* Which event completes which. Requests have numbers that do not come again. */
+static bool pair_events(struct play *play, struct player *player)
+{
+    const struct mpi_record *record = player->record;
+    size_t count = record->event_count, size = (count + 1) * sizeof(uint64_t);
+    player->index_of = memory_zeroed(&play->memory, size);
+    player->begun_by = memory_zeroed(&play->memory, size);
+    uint64_t *begun = memory_zeroed(&play->memory, (record->requested + 1) * sizeof *begun);
+    bool done = player->index_of && player->begun_by && begun;
+    for (size_t i = 0; i < count && done; i++) {
+        const struct mpi_event *event = &record->events[i];
+        bool known = event->what <= record->requested;
+        if ((event->kind == MPI_EVENT_BEGIN_SEND || event->kind == MPI_EVENT_BEGIN_RECEIVE) &&
+            known)
+            begun[event->what] = i + 1;
+        if (event->kind == MPI_EVENT_DONE && known)
+            player->begun_by[i] = begun[event->what];
+    }
+    memory_free(&play->memory, begun);
+    return done;
+}
+
+/* ------------------------------------------------------------------ the play */
+
+static struct lane *find_lane(struct play *play, uint64_t group, uint32_t from, uint32_t to,
+                              int32_t tag)
+{
+    uint64_t key = mpi_channel_key(group + mpi_mix((uint64_t)from << 32 | to), 0, tag);
+    for (size_t i = 0; i < CHANNELS / 2; i++) {
+        struct lane *lane = &play->lanes[(key + i) % CHANNELS];
+        if (lane->key == key || lane->key == 0) {
+            lane->key = key;
+            return lane;
+        }
+    }
+    play->full = true;
+    return &play->lanes[0];
+}
+
+static bool is_send(const struct mpi_event *event)
+{
+    return event->kind == MPI_EVENT_SEND || event->kind == MPI_EVENT_BUFFERED ||
+           event->kind == MPI_EVENT_BEGIN_SEND;
+}
+
+/* Where the message of an event travels. */
+static struct lane *lane_of(struct play *play, const struct player *player,
+                            const struct mpi_event *event)
+{
+    uint32_t own = player->record->rank, peer = (uint32_t)event->peer;
+    bool sends = is_send(event);
+    return find_lane(play, event->number, sends ? own : peer, sends ? peer : own, event->tag);
+}
+
+/* A communicator by its id: its index in the record, or MPI_GROUPS. */
+static uint32_t find_group(const struct mpi_record *record, uint64_t id)
+{
+    for (uint32_t i = 0; i < record->group_count && i < MPI_GROUPS; i++)
+        if (record->groups[i].id == id)
+            return i;
+    return MPI_GROUPS;
+}
+
+/* The event is begun: its message, or that it has come, is counted. */
+static void post_event(struct play *play, struct player *player, const struct mpi_event *event)
+{
+    player->posted = true;
+    if (event->kind == MPI_EVENT_COLLECTIVE) {
+        uint32_t group = find_group(player->record, event->number);
+        if (group < MPI_GROUPS)
+            player->reached[group] = event->what;
+    } else if (event->kind != MPI_EVENT_DONE) {
+        struct lane *lane = lane_of(play, player, event);
+        player->index = is_send(event) ? ++lane->sends : ++lane->receives;
+        player->index_of[player->at] = player->index;
+    }
+}
+
+/* Has this one come to a collective, or left? */
+static bool has_come(const struct player *player, const struct mpi_event *event)
+{
+    uint32_t group = find_group(player->record, event->number);
+    return player->at >= player->record->event_count || group == MPI_GROUPS ||
+           player->reached[group] >= event->what;
+}
+
+static bool is_met(const struct play *play, const struct player *player,
+                   const struct mpi_event *event)
+{
+    const struct mpi_record *record = player->record;
+    uint32_t index = find_group(record, event->number);
+    if (index == MPI_GROUPS || event->tag != MPI_NEEDS_ALL)
+        return true;
+    const struct mpi_group *group = &record->groups[index];
+    for (uint32_t i = 0; i < group->size; i++)
+        if (!has_come(&play->players[record->members[group->first + i]], event))
+            return false;
+    return true;
+}
+
+/* May the rank go on behind its event? */
+static bool is_over(struct play *play, const struct player *player, const struct mpi_event *event)
+{
+    const struct mpi_event *begun = event;
+    uint64_t index = player->index;
+    if (event->kind == MPI_EVENT_COLLECTIVE)
+        return is_met(play, player, event);
+    if (event->kind == MPI_EVENT_DONE) {
+        uint64_t at = player->begun_by[player->at];
+        if (!at)
+            return true;
+        begun = &player->record->events[at - 1];
+        index = player->index_of[at - 1];
+    } else if (event->kind != MPI_EVENT_SEND && event->kind != MPI_EVENT_RECEIVE) {
+        return true;
+    }
+    const struct lane *lane = lane_of(play, player, begun);
+    return (is_send(begun) ? lane->receives : lane->sends) >= index;
+}
+
+/* One step of one rank, if it can do one. */
+static bool step_player(struct play *play, struct player *player)
+{
+    if (player->at >= player->record->event_count)
+        return false;
+    const struct mpi_event *event = &player->record->events[player->at];
+    bool moved = !player->posted;
+    if (!player->posted)
+        post_event(play, player, event);
+    if (!is_over(play, player, event))
+        return moved;
+    player->at++;
+    player->posted = false;
+    return true;
+}
+
+static void play_all(struct play *play)
+{
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (uint32_t i = 0; i < play->count; i++)
+            while (step_player(play, &play->players[i]))
+                moved = true;
+    }
+}
+
+/* ------------------------------------------------------------------ what it came to */
+
+static const char *const call_names[] = {
+#define CALL_NAME(name) "MPI_" #name,
+    MPI_CALLS(CALL_NAME)
+#undef CALL_NAME
+};
+
+/* Stuck, in something that waits for a send to be received. */
+static bool is_stuck(const struct player *player)
+{
+    if (player->at >= player->record->event_count)
+        return false;
+    const struct mpi_event *event = &player->record->events[player->at];
+    uint64_t begun = event->kind == MPI_EVENT_DONE ? player->begun_by[player->at] : 0;
+    return is_send(begun ? &player->record->events[begun - 1] : event);
+}
+
+static void tell_stuck(struct cli *cli, const struct play *play)
+{
+    char text[600] = "";
+    size_t used = 0;
+    unsigned stuck = 0;
+    for (uint32_t i = 0; i < play->count; i++) {
+        const struct player *player = &play->players[i];
+        if (!is_stuck(player))
+            continue;
+        const struct mpi_event *event = &player->record->events[player->at];
+        if (stuck++ < 4 && used < sizeof text)
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used,
+                                 "%srank %u in %s to rank %d, tag %d", used ? "; " : "", i,
+                                 call_names[event->call % MPI_CALL_COUNT], event->peer, event->tag);
+    }
+    if (stuck && !play->full)
+        cli_say(cli,
+                "deadlocks if unbuffered: the MPI program came to its end only because its sends "
+                "were buffered (%s%s)",
+                text, stuck > 4 ? "; ..." : "");
+}
+
+/* ------------------------------------------------------------------ from the files */
+
+static void close_play(struct play *play)
+{
+    for (uint32_t i = 0; i < play->count; i++) {
+        struct player *player = &play->players[i];
+        memory_free_all(&play->memory, player->index_of, player->begun_by);
+    }
+    memory_free_all(&play->memory, play->players, play->lanes);
+}
+
+/* All ranks of one world, if they are all here. */
+static void play_world(struct cli *cli, const struct mpi_record *const *records, size_t count,
+                       uint64_t world)
+{
+    struct play play = {.memory = memory_allocator(NULL)};
+    uint32_t size = 0, here = 0;
+    for (size_t i = 0; i < count; i++)
+        if (records[i]->world == world) {
+            size = records[i]->size;
+            here++;
+        }
+    if (size != here)
+        return;
+    play.players = memory_zeroed(&play.memory, size * sizeof *play.players);
+    play.lanes = memory_zeroed(&play.memory, CHANNELS * sizeof *play.lanes);
+    bool ready = play.players && play.lanes;
+    play.count = play.players ? size : 0;
+    for (size_t i = 0; i < count && ready; i++)
+        if (records[i]->world == world && records[i]->rank < size) {
+            play.players[records[i]->rank].record = records[i];
+            ready = pair_events(&play, &play.players[records[i]->rank]);
+        }
+    for (uint32_t i = 0; i < size && ready; i++)
+        ready = play.players[i].record;
+    if (ready) {
+        play_all(&play);
+        tell_stuck(cli, &play);
+    }
+    close_play(&play);
+}
+
+/* NULL: it is no record, or cannot be played. */
+static const struct mpi_record *map_record(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.3000s/%.200s", folder, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *memory = MAP_FAILED;
+    if (fd >= 0 && lseek(fd, 0, SEEK_END) == (off_t)sizeof(struct mpi_record))
+        memory = mmap(NULL, sizeof(struct mpi_record), PROT_READ, MAP_PRIVATE, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (memory != MAP_FAILED && is_playable(memory))
+        return memory;
+    if (memory != MAP_FAILED)
+        munmap(memory, sizeof(struct mpi_record));
+    return NULL;
+}
+
+void unbuffered_tell(struct cli *cli, const char *folder)
+{
+    const struct mpi_record *records[RANKS_MOST];
+    size_t count = 0;
+    DIR *open_folder = folder[0] ? opendir(folder) : NULL;
+    for (struct dirent *entry; open_folder && count < RANKS_MOST && (entry = readdir(open_folder));)
+        if (strncmp(entry->d_name, MPI_RECORD_NAME, strlen(MPI_RECORD_NAME)) == 0) {
+            records[count] = map_record(folder, entry->d_name);
+            count += records[count] != NULL;
+        }
+    if (open_folder)
+        closedir(open_folder);
+    for (size_t i = 0; i < count; i++)
+        if (records[i]->rank == 0)
+            play_world(cli, records, count, records[i]->world);
+    for (size_t i = 0; i < count; i++)
+        munmap((void *)(uintptr_t)records[i], sizeof(struct mpi_record));
+}

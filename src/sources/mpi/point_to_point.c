@@ -1,0 +1,372 @@
+/* Sends, receives, probes, and the requests that begin them. */
+#include "sources/mpi/calls.h"
+
+/* ------------------------------------------------------------------ sends that wait */
+
+static inline void begin_send(struct turn *turn, enum mpi_item_kind kind)
+{
+    turn_count_send(turn, kind);
+    recorder_event(MPI_EVENT_SEND, turn->call, &turn->item, 0);
+    turn_wait(turn);
+}
+
+#define SEND(name, kind)                                                                           \
+    int layer_##name(const void *data, int count, MPI_Datatype type, int to, int tag,              \
+                     MPI_Comm comm)                                                                \
+    {                                                                                              \
+        struct turn turn;                                                                          \
+        if (!turn_send(&turn, MPI_CALL_##name, comm, to, tag))                                     \
+            return PMPI_##name(data, count, type, to, tag, comm);                                  \
+        begin_send(&turn, kind);                                                                   \
+        int result = PMPI_##name(data, count, type, to, tag, comm);                                \
+        turn_close(&turn);                                                                         \
+        return result;                                                                             \
+    }
+SEND(Send, MPI_ITEM_SEND)
+SEND(Ssend, MPI_ITEM_SYNCHRONOUS)
+SEND(Rsend, MPI_ITEM_SEND)
+
+/* It never waits: only counted. */
+int layer_Bsend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    struct turn turn;
+    if (turn_send(&turn, MPI_CALL_Bsend, comm, to, tag)) {
+        turn_count_send(&turn, MPI_ITEM_SEND);
+        recorder_event(MPI_EVENT_BUFFERED, turn.call, &turn.item, 0);
+    }
+    return PMPI_Bsend(data, count, type, to, tag, comm);
+}
+
+/* ------------------------------------------------------------------ receives */
+
+int layer_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+               MPI_Status *status)
+{
+    struct turn turn;
+    MPI_Status own;
+    if (!turn_receive(&turn, MPI_CALL_Recv, comm, from, tag))
+        return PMPI_Recv(data, count, type, from, tag, comm, status);
+    item_receive(&turn.item, MPI_ITEM_RECEIVE);
+    if (status == MPI_STATUS_IGNORE && item_is_open(&turn.item))
+        status = &own;
+    turn_wait(&turn);
+    int result = PMPI_Recv(data, count, type, from, tag, comm, status);
+    turn_received(&turn, status, MPI_EVENT_RECEIVE, 0);
+    turn_close(&turn);
+    return result;
+}
+
+int layer_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    struct turn turn;
+    if (!turn_receive(&turn, MPI_CALL_Probe, comm, from, tag))
+        return PMPI_Probe(from, tag, comm, status);
+    item_receive(&turn.item, MPI_ITEM_PROBE);
+    turn_wait(&turn);
+    int result = PMPI_Probe(from, tag, comm, status);
+    turn_close(&turn);
+    return result;
+}
+
+/* What a matching probe has taken is received, for everybody else. */
+int layer_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+    struct turn turn;
+    MPI_Status own;
+    if (!turn_receive(&turn, MPI_CALL_Mprobe, comm, from, tag))
+        return PMPI_Mprobe(from, tag, comm, message, status);
+    item_receive(&turn.item, MPI_ITEM_RECEIVE);
+    if (status == MPI_STATUS_IGNORE)
+        status = &own;
+    turn_wait(&turn);
+    int result = PMPI_Mprobe(from, tag, comm, message, status);
+    turn_received(&turn, status, MPI_EVENT_RECEIVE, 0);
+    turn_close(&turn);
+    return result;
+}
+
+/* One that does not wait found something, or nothing: its number is that of none. */
+static void end_glance(struct turn *turn, bool found)
+{
+    turn->item.kind = MPI_ITEM_PROBE;
+    turn->item.number = UINT64_MAX;
+    if (found)
+        recorder_stop_polling(turn->slot);
+    else
+        recorder_poll(turn->slot, turn->call, &turn->item);
+    recorder_end_test(turn->slot);
+}
+
+int layer_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+    struct turn turn;
+    bool known = turn_receive(&turn, MPI_CALL_Iprobe, comm, from, tag);
+    if (known)
+        recorder_begin_test(turn.slot);
+    int result = PMPI_Iprobe(from, tag, comm, flag, status);
+    if (known)
+        end_glance(&turn, *flag);
+    return result;
+}
+
+int layer_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+                  MPI_Status *status)
+{
+    struct turn turn;
+    MPI_Status own;
+    bool known = turn_receive(&turn, MPI_CALL_Improbe, comm, from, tag);
+    if (known)
+        recorder_begin_test(turn.slot);
+    if (status == MPI_STATUS_IGNORE)
+        status = &own;
+    int result = PMPI_Improbe(from, tag, comm, flag, message, status);
+    if (known && *flag)
+        turn_received(&turn, status, MPI_EVENT_RECEIVE, 0);
+    if (known)
+        end_glance(&turn, *flag);
+    return result;
+}
+
+/* ------------------------------------------------------------------ both at a time */
+
+/* Two items: the slot has the send first. */
+static void begin_both(struct turn *send, struct turn *receive)
+{
+    item_receive(&receive->item, MPI_ITEM_RECEIVE);
+    turn_count_send(send, MPI_ITEM_SEND);
+    uint64_t request = receive->item.number;
+    uint32_t choice = item_is_open(&receive->item) ? MPI_EVENT_CHOICE : 0;
+    recorder_event(MPI_EVENT_BEGIN_RECEIVE, (uint32_t)send->call | choice, &receive->item, request);
+    recorder_event(MPI_EVENT_SEND, send->call, &send->item, 0);
+    recorder_prepare(send->slot, send->call);
+    recorder_item(send->slot, &send->item);
+    recorder_item(send->slot, &receive->item);
+    recorder_turn(send->slot);
+}
+
+static void end_both(struct turn *send, const struct turn *receive, const MPI_Status *status)
+{
+    turn_received(receive, status, MPI_EVENT_DONE, receive->item.number);
+    turn_close(send);
+}
+
+/* Where one of the two peers is nobody, there is only the other. */
+static void begin_one(struct turn *turn, bool sends)
+{
+    if (!turn->slot)
+        return;
+    if (sends)
+        begin_send(turn, MPI_ITEM_SEND);
+    else
+        item_receive(&turn->item, MPI_ITEM_RECEIVE), turn_wait(turn);
+}
+
+static void end_one(struct turn *turn, bool sends, const MPI_Status *status)
+{
+    if (turn->slot && !sends)
+        turn_received(turn, status, MPI_EVENT_RECEIVE, 0);
+    turn_close(turn);
+}
+
+/* What both forms have in common; false: it is neither written down. */
+struct exchange {
+    struct turn send, receive;
+    bool sends, receives;
+};
+
+static void exchange_begin(struct exchange *exchange, enum mpi_call call, MPI_Comm comm, int to,
+                           int send_tag, int from, int receive_tag)
+{
+    exchange->sends = turn_send(&exchange->send, call, comm, to, send_tag);
+    exchange->receives = turn_receive(&exchange->receive, call, comm, from, receive_tag);
+    if (exchange->sends && exchange->receives)
+        begin_both(&exchange->send, &exchange->receive);
+    else
+        begin_one(exchange->sends ? &exchange->send : &exchange->receive, exchange->sends);
+}
+
+static void exchange_end(struct exchange *exchange, const MPI_Status *status)
+{
+    if (exchange->sends && exchange->receives)
+        end_both(&exchange->send, &exchange->receive, status);
+    else
+        end_one(exchange->sends ? &exchange->send : &exchange->receive, exchange->sends, status);
+}
+
+int layer_Sendrecv(const void *sent, int send_count, MPI_Datatype send_type, int to, int send_tag,
+                   void *received, int receive_count, MPI_Datatype receive_type, int from,
+                   int receive_tag, MPI_Comm comm, MPI_Status *status)
+{
+    struct exchange exchange;
+    MPI_Status own;
+    exchange_begin(&exchange, MPI_CALL_Sendrecv, comm, to, send_tag, from, receive_tag);
+    if (status == MPI_STATUS_IGNORE)
+        status = &own;
+    int result = PMPI_Sendrecv(sent, send_count, send_type, to, send_tag, received, receive_count,
+                               receive_type, from, receive_tag, comm, status);
+    exchange_end(&exchange, status);
+    return result;
+}
+
+int layer_Sendrecv_replace(void *data, int count, MPI_Datatype type, int to, int send_tag, int from,
+                           int receive_tag, MPI_Comm comm, MPI_Status *status)
+{
+    struct exchange exchange;
+    MPI_Status own;
+    exchange_begin(&exchange, MPI_CALL_Sendrecv_replace, comm, to, send_tag, from, receive_tag);
+    if (status == MPI_STATUS_IGNORE)
+        status = &own;
+    int result =
+        PMPI_Sendrecv_replace(data, count, type, to, send_tag, from, receive_tag, comm, status);
+    exchange_end(&exchange, status);
+    return result;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+/* Counted before it is begun; the request, once its handle is known, is noted behind. Nobody can
+ * wait for it in between, but somebody may send: so a receive is noted by its number first, under
+ * a handle that no request has. */
+static uint64_t note_early(const struct turn *turn)
+{
+    uint64_t early = UINT64_MAX - turn->item.number;
+    if (turn->item.kind == MPI_ITEM_RECEIVE)
+        recorder_request(early, turn->item.number, &turn->item, true, false);
+    return early;
+}
+
+static void note_request(const struct turn *turn, uint64_t early, uint64_t number,
+                         const MPI_Request *request)
+{
+    recorder_request(HANDLE(*request), number, &turn->item, true, false);
+    if (turn->item.kind == MPI_ITEM_RECEIVE)
+        recorder_done(early, turn->item.number, true);
+}
+
+static uint64_t begin_request(struct turn *turn, enum mpi_event_kind event)
+{
+    uint64_t number = turn->item.kind == MPI_ITEM_RECEIVE ? turn->item.number : recorder_number();
+    recorder_stop_polling(turn->slot);
+    uint32_t choice = item_is_open(&turn->item) ? MPI_EVENT_CHOICE : 0;
+    recorder_event(event, (uint32_t)turn->call | choice, &turn->item, number);
+    return number;
+}
+
+#define BEGIN_SEND(name, kind, event)                                                              \
+    int layer_##name(const void *data, int count, MPI_Datatype type, int to, int tag,              \
+                     MPI_Comm comm, MPI_Request *request)                                          \
+    {                                                                                              \
+        struct turn turn;                                                                          \
+        if (!turn_send(&turn, MPI_CALL_##name, comm, to, tag))                                     \
+            return PMPI_##name(data, count, type, to, tag, comm, request);                         \
+        turn_count_send(&turn, kind);                                                              \
+        uint64_t number = begin_request(&turn, event);                                             \
+        int result = PMPI_##name(data, count, type, to, tag, comm, request);                       \
+        note_request(&turn, 0, number, request);                                                   \
+        return result;                                                                             \
+    }
+BEGIN_SEND(Isend, MPI_ITEM_SEND, MPI_EVENT_BEGIN_SEND)
+BEGIN_SEND(Issend, MPI_ITEM_SYNCHRONOUS, MPI_EVENT_BEGIN_SEND)
+BEGIN_SEND(Irsend, MPI_ITEM_SEND, MPI_EVENT_BEGIN_SEND)
+BEGIN_SEND(Ibsend, MPI_ITEM_SEND, MPI_EVENT_BUFFERED)
+
+int layer_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                MPI_Request *request)
+{
+    struct turn turn;
+    if (!turn_receive(&turn, MPI_CALL_Irecv, comm, from, tag))
+        return PMPI_Irecv(data, count, type, from, tag, comm, request);
+    item_receive(&turn.item, MPI_ITEM_RECEIVE);
+    uint64_t early = note_early(&turn);
+    uint64_t number = begin_request(&turn, MPI_EVENT_BEGIN_RECEIVE);
+    int result = PMPI_Irecv(data, count, type, from, tag, comm, request);
+    note_request(&turn, early, number, request);
+    return result;
+}
+
+/* ------------------------------------------------------------------ requests for use again */
+
+static void keep_request(struct turn *turn, enum mpi_item_kind kind, const MPI_Request *request)
+{
+    turn->item.kind = kind;
+    recorder_request(HANDLE(*request), 0, &turn->item, false, true);
+}
+
+#define KEEP_SEND(name, kind)                                                                      \
+    int layer_##name(const void *data, int count, MPI_Datatype type, int to, int tag,              \
+                     MPI_Comm comm, MPI_Request *request)                                          \
+    {                                                                                              \
+        struct turn turn;                                                                          \
+        int result = PMPI_##name(data, count, type, to, tag, comm, request);                       \
+        if (turn_send(&turn, MPI_CALL_##name, comm, to, tag))                                      \
+            keep_request(&turn, kind, request);                                                    \
+        return result;                                                                             \
+    }
+KEEP_SEND(Send_init, MPI_ITEM_SEND)
+KEEP_SEND(Ssend_init, MPI_ITEM_SYNCHRONOUS)
+KEEP_SEND(Bsend_init, MPI_ITEM_SEND)
+KEEP_SEND(Rsend_init, MPI_ITEM_SEND)
+
+int layer_Recv_init(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                    MPI_Request *request)
+{
+    struct turn turn;
+    int result = PMPI_Recv_init(data, count, type, from, tag, comm, request);
+    if (turn_receive(&turn, MPI_CALL_Recv_init, comm, from, tag))
+        keep_request(&turn, MPI_ITEM_RECEIVE, request);
+    return result;
+}
+
+/* A send of it is counted like any other. Its number in the log is not that of an item, so what
+ * follows is not played again. */
+static void start_request(MPI_Request request)
+{
+    struct mpi_request there;
+    if (!recorder.record || request == MPI_REQUEST_NULL || !recorder_find(HANDLE(request), &there))
+        return; /* of nobody, or of a communicator that is not known */
+    if (there.item.kind == MPI_ITEM_RECEIVE)
+        item_receive(&there.item, MPI_ITEM_RECEIVE);
+    else
+        there.item.number =
+            recorder_sent(recorder_channel(there.item.group, there.item.peer, there.item.tag));
+    recorder_activate(HANDLE(request), &there.item);
+    if (recorder_own.slot)
+        recorder_stop_polling(recorder_own.slot);
+    atomic_store(&recorder.record->event_count, MPI_EVENTS + 1);
+}
+
+int layer_Start(MPI_Request *request)
+{
+    start_request(*request);
+    return PMPI_Start(request);
+}
+
+int layer_Startall(int count, MPI_Request requests[])
+{
+    for (int i = 0; i < count; i++)
+        start_request(requests[i]);
+    return PMPI_Startall(count, requests);
+}
+
+/* ------------------------------------------------------------------ requests given up */
+
+/* Whether it was cancelled or received is not asked for later. */
+int layer_Cancel(MPI_Request *request)
+{
+    if (recorder.record)
+        recorder_give_up();
+    return PMPI_Cancel(request);
+}
+
+/* A receive goes on all the same, and is never counted: nothing is claimed about its channel then,
+ * since a message seems to be on its way. */
+int layer_Request_free(MPI_Request *request)
+{
+    struct mpi_request there;
+    if (recorder.record && recorder_find(HANDLE(*request), &there)) {
+        if (there.item.kind == MPI_ITEM_RECEIVE && there.active)
+            recorder_give_up();
+        recorder_done(HANDLE(*request), there.number, true);
+    }
+    return PMPI_Request_free(request);
+}

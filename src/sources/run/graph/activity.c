@@ -1,0 +1,249 @@
+#include "sources/run/graph/activity.h"
+
+#include "sources/run/graph/lock_copy.h"
+#include "sources/run/libc/lock_layout.h"
+#include "sources/run/state/proc_files.h"
+#include "sources/run/state/system_call.h"
+#include "sources/run/state/text.h"
+#include "sources/run/threads/thread_table.h"
+#include "sources/run/threads/waiters.h"
+
+#include <string.h>
+
+bool look_retakes(struct look *look)
+{
+    union lock_copy copy;
+    uintptr_t address = 0;
+    if (look->kind != INCIDENT_CONDITION || look->thread == self ||
+        !lock_copy(look->outer, INCIDENT_MUTEX, &copy) || copy.mutex.__data.__lock == 0 ||
+        is_asleep(look->thread, &address) != SLEEP_YES ||
+        address - look->outer >= sizeof(pthread_mutex_t) || !look_holds(look))
+        return false;
+    look->kind = INCIDENT_MUTEX;
+    look->mode = INCIDENT_EXCLUSIVE;
+    look->flags |= INCIDENT_RETAKES;
+    look->lock = look->outer;
+    return true;
+}
+
+bool thread_runs(struct thread *t)
+{
+    struct look look;
+    return thread_is_live(t) && (!look_at(t, &look) || (look.flags & INCIDENT_TIMED));
+}
+
+/* Where this library is mapped, its guards included; the linker says so. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+/* Is the futex a thread sleeps on a part of what it says it waits for? A handler that runs on top
+ * of the wait may sleep elsewhere. What a join sleeps on is libc's own. */
+static bool is_its_wait(const struct thread *t, uintptr_t address)
+{
+    static const uint8_t sizes[] = {
+        [INCIDENT_MUTEX] = sizeof(pthread_mutex_t),
+        [INCIDENT_RWLOCK] = sizeof(pthread_rwlock_t),
+        [INCIDENT_SEMAPHORE] = sizeof(sem_t),
+        [INCIDENT_CONDITION] = sizeof(pthread_cond_t),
+        [INCIDENT_BARRIER] = sizeof(pthread_barrier_t),
+    };
+    uint32_t kind = t->wait.kind;
+    /* A thread that sleeps on a word of this library is at work here. */
+    if (address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end)
+        return false;
+    if (kind == INCIDENT_THREAD_END)
+        return true;
+    if (t->wait.outer && address - t->wait.outer < sizeof(pthread_mutex_t))
+        return true;
+    return kind < sizeof sizes && address - t->wait.lock < sizes[kind];
+}
+
+/* Somebody just woken, whose processor has not got the message yet, still seems to sit in its
+ * system call; its state tells. */
+static enum sleep is_left_alone(const struct thread *t)
+{
+    char path[64], text[512];
+    text_join(path, sizeof path, "/proc/self/task/", t->tid, "/stat");
+    if (read_small(path, text, sizeof text) <= 0)
+        return SLEEP_UNKNOWN;
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' && name_end[2] == 'S' ? SLEEP_YES : SLEEP_NO;
+}
+
+/* The system call a thread sits in, and its first argument. */
+static enum sleep system_call_of(const struct thread *t, unsigned *call, uintptr_t *argument)
+{
+    char path[64], text[256];
+    text_join(path, sizeof path, "/proc/self/task/", t->tid, "/syscall");
+    if (read_small(path, text, sizeof text) <= 0)
+        return SLEEP_UNKNOWN;
+    unsigned number = 0;
+    const char *at = text;
+    if (*at < '0' || *at > '9')
+        return SLEEP_NO; /* "running", or "-1": stopped elsewhere */
+    for (; *at >= '0' && *at <= '9'; at++)
+        number = number * 10 + (unsigned)(*at - '0');
+    uintptr_t first = 0;
+    if (strncmp(at, " 0x", 3) == 0)
+        for (at += 3; (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f'); at++)
+            first = first << 4 | (uintptr_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+    *call = number;
+    *argument = first;
+    return SLEEP_YES;
+}
+
+enum sleep is_asleep(const struct thread *t, uintptr_t *address)
+{
+    unsigned number = 0;
+    uintptr_t first = 0;
+    enum sleep sits = system_call_of(t, &number, &first);
+    if (sits != SLEEP_YES)
+        return sits;
+    if (address)
+        *address = first;
+    /* One that is inside sleeps on a guard of ours, on its way into the wait or out of it. */
+    if (__atomic_load_n(&t->inside, __ATOMIC_RELAXED))
+        return SLEEP_NO;
+#if defined(__x86_64__)
+    if (number == 98) /* an emulated processor: the host's own number, and its addresses */
+        return is_left_alone(t);
+#endif
+    return number == SYS_futex && is_its_wait(t, first) ? is_left_alone(t) : SLEEP_NO;
+}
+
+/* Woken from a condition, and now asleep until it has its mutex back? That is so until its wait is
+ * over: asked once a wait. */
+static bool is_retaking(struct thread *t, const struct look *look)
+{
+    uintptr_t address = 0;
+    if (look->kind != INCIDENT_CONDITION)
+        return false;
+    if (atomic_load_explicit(&t->retaking, memory_order_relaxed) == look->generation)
+        return true;
+    unsigned number;
+    bool sleeps = system_call_of(t, &number, &address) == SLEEP_YES && number == SYS_futex &&
+                  !__atomic_load_n(&t->inside, __ATOMIC_RELAXED);
+    if (!sleeps || address - look->outer >= sizeof(pthread_mutex_t) || !look_holds(look))
+        return false;
+    atomic_store_explicit(&t->retaking, look->generation, memory_order_relaxed);
+    return true;
+}
+
+/* The mutex a woken thread wants back is free, that is, about to be taken; or belongs to one who is
+ * on its way into a wait with it, as the one who looks may be, or out of it: it will be given back
+ * at once. */
+static bool gets_it_back(uintptr_t outer)
+{
+    union lock_copy copy;
+    struct look look;
+    if (!lock_copy(outer, INCIDENT_MUTEX, &copy))
+        return false;
+    if (copy.mutex.__data.__lock == 0)
+        return true;
+    struct thread *owner = table_by_tid(mutex_owner(&copy.mutex));
+    return owner && look_at(owner, &look) && look.kind == INCIDENT_CONDITION && look.outer == outer;
+}
+
+bool relies_on(struct thread *t)
+{
+    uint64_t own = self ? self->serial : UINT64_MAX; /* one who ends will not look again */
+    if (t->serial < own)
+        return false;
+    uint32_t looking = LOOKING;
+    return atomic_compare_exchange_strong(&t->looking, &looking, LOOKING_AGAIN) ||
+           looking == LOOKING_AGAIN;
+}
+
+/* Still on its way from looking to sleeping? */
+static bool on_its_way(const struct thread *t)
+{
+    char path[64];
+    uint64_t slept;
+    text_join(path, sizeof path, "/proc/self/task/", t->tid, "/status");
+    return read_line_number(path, "voluntary_ctxt_switches:", &slept) &&
+           (uint32_t)slept == t->slept;
+}
+
+/* Woken, but has not said so yet. Only waits that others end without leaving a mark are worth
+ * asking the kernel about; whoever waits for an owner, or for a thread that lives, does so. */
+static bool is_awake(struct thread *t)
+{
+    struct look look;
+    union lock_copy copy;
+    int value = 0;
+    if (t == self)
+        return false;
+    if (thread_runs(t) || !look_at(t, &look)) /* by now, that is */
+        return thread_is_live(t);
+    if (look.kind != INCIDENT_CONDITION && look.kind != INCIDENT_SEMAPHORE &&
+        look.kind != INCIDENT_BARRIER)
+        return false;
+    if (look.kind == INCIDENT_SEMAPHORE && lock_copy(look.lock, look.kind, &copy) &&
+        sem_getvalue(&copy.semaphore, &value) == 0 && value > 0)
+        return true;
+    if (atomic_load(&t->looking) != LOOKING_DONE)
+        return relies_on(t);
+    if (is_retaking(t, &look))
+        return gets_it_back(look.outer);
+    enum sleep sleep = is_asleep(t, NULL);
+    return sleep == SLEEP_NO && (!look_holds(&look) || !on_its_way(t));
+}
+
+/* Changes whenever anybody begins or ends a wait. */
+static uint64_t count_moves(void)
+{
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < limit; i++)
+        sum += atomic_load(&watch.threads[i].generation);
+    return sum;
+}
+
+static bool acts(struct thread *t, const struct thread *ending)
+{
+    return t != ending && is_awake(t);
+}
+
+/* Threads are looked at one after another: one found waiting may be woken by one who is then found
+ * waiting too. So whoever has moved in the meantime counts as running; he looks for himself when he
+ * waits. */
+static bool somebody_moves(const struct thread *ending)
+{
+    static _Atomic uint32_t hint; /* who was found last, and often is the next time */
+    uint32_t limit = atomic_load(&watch.thread_limit), first = atomic_load(&hint);
+    if (acts(&watch.threads[first], ending))
+        return true;
+    uint64_t seen = atomic_load(&watch.threads_seen), before = count_moves();
+    for (uint32_t i = 0; i < limit; i++) {
+        uint32_t at = (first + i) % limit;
+        if (acts(&watch.threads[at], ending)) {
+            atomic_store(&hint, at);
+            return true;
+        }
+    }
+    /* Nobody whom the table does not have, nor one who came into it after he was looked for. */
+    return table_tasks() != atomic_load(&watch.live) + atomic_load(&watch.helpers) ||
+           atomic_load(&watch.threads_seen) != seen || count_moves() != before;
+}
+
+/* Does a known thread run, that is, wait for nothing or for a time only? Never true without
+ * there being one; where it says no, one may just be on its way. Threads that end without telling
+ * count only once it is known that they have not. */
+static bool some_known_run(const struct thread *ending)
+{
+    uint32_t idle = ending ? 1 : 0;
+    if (atomic_load(&watch.starting))
+        return true;
+    if (atomic_load(&watch.live) > atomic_load(&watch.waiting) + idle + atomic_load(&watch.unseen))
+        return true;
+    if (atomic_load(&watch.unseen))
+        table_reap();
+    return atomic_load(&watch.live) > atomic_load(&watch.waiting) + idle;
+}
+
+/* Whoever joins the thread that is about to end goes on. */
+bool somebody_runs(const struct thread *ending)
+{
+    return watch.sandboxed || some_known_run(ending) ||
+           (ending && waiters_find(ending->handle, ending)) || somebody_moves(ending);
+}

@@ -1,0 +1,16 @@
+/* Follows who waits for whom. */
+#ifndef GORDIAN_SOURCES_RUN_GRAPH_OWNER_CHAIN_H
+#define GORDIAN_SOURCES_RUN_GRAPH_OWNER_CHAIN_H
+
+#include "sources/run/state/watch.h"
+
+enum trail {
+    TRAIL_RUNS,  /* ends at somebody who runs: no deadlock. If it blocks later it will look itself.
+                  */
+    TRAIL_WAKES, /* ends at somebody on a condition, who may wake and block without looking, or at
+                    somebody unknown, who may be about to end */
+    TRAIL_STUCK, /* may be a deadlock */
+};
+enum trail follow_chain(struct thread *t);
+
+#endif

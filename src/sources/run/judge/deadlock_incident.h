@@ -1,0 +1,19 @@
+/* A deadlock, or an owner that is gone, made into an incident. */
+#ifndef GORDIAN_SOURCES_RUN_JUDGE_DEADLOCK_INCIDENT_H
+#define GORDIAN_SOURCES_RUN_JUDGE_DEADLOCK_INCIDENT_H
+
+#include "sources/run/graph/wait_snapshot.h"
+#include "sources/run/judge/verdict_policy.h"
+#include "sources/run/report/notice.h"
+
+/* Each fills the notice. `t` is who closed it, or NULL. `policy`: how sure it is, and whether the
+ * program may be ended for it. Callers have the judge's guard. */
+void finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
+                      const struct policy *policy, struct notice *notice);
+void finding_gone(const struct view *view, struct thread *t, const struct policy *policy,
+                  struct notice *notice);
+
+/* Was this very deadlock told before? */
+bool finding_known(const struct view *view, const gordian_part *part);
+
+#endif

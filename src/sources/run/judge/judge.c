@@ -1,0 +1,412 @@
+/* From a suspicion to a verdict. */
+#include "sources/run/judge/judge.h"
+
+#include "sources/run/graph/activity.h"
+#include "sources/run/graph/owner_chain.h"
+#include "sources/run/graph/wait_snapshot.h"
+#include "sources/run/judge/deadlock_incident.h"
+#include "sources/run/judge/verdict_facts.h"
+#include "sources/run/libc/lock_layout.h"
+#include "sources/run/report/delivery.h"
+#include "sources/run/report/long_wait.h"
+#include "sources/run/state/guard.h"
+#include "sources/run/state/system_call.h"
+#include "sources/run/threads/held_locks.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static struct guard guard;
+
+void judge_fork(void)
+{
+    atomic_store(&guard.word, 0);
+    atomic_store(&watch.at_death, false); /* the kernel's word is for the parent alone */
+    notice_fork();
+}
+
+/* ------------------------------------------------------------------ the verdict */
+
+static bool in_part(const gordian_part *part, uint32_t process)
+{
+    for (size_t i = 0; i < part->process_count; i++)
+        if (part->processes[i] == process)
+            return true;
+    return false;
+}
+
+/* The part of the deadlock that thread `t` closed; with none given, the first that was not told
+ * yet. NULL: none. */
+static const gordian_part *find_part(const struct view *view, const struct thread *t)
+{
+    uint32_t process = t ? view_process(view, t) : GORDIAN_NONE;
+    for (size_t i = 0; i < view->report.part_count; i++) {
+        const gordian_part *part = &view->report.parts[i];
+        if (in_part(part, view->gone))
+            continue;
+        if (t ? in_part(part, process) : !finding_known(view, part))
+            return part;
+    }
+    return NULL;
+}
+
+/* Those of a part, as they were seen. */
+static size_t list_members(const struct view *view, const gordian_part *part, struct look *looks)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < part->process_count; i++)
+        if (part->processes[i] < view->count)
+            looks[count++] = view->looks[part->processes[i]];
+    return count;
+}
+
+enum verdict {
+    VERDICT_NOTHING,
+    VERDICT_AGAIN, /* something moved, or somebody has not got to sleep yet: look again */
+    VERDICT_FOUND,
+    VERDICT_DOUBTED, /* not proved, and too new to be told: look again later */
+};
+
+#define PATIENCE_NS 2000000u /* with the guard held */
+
+/* Every one of them still in the same wait, and asleep. Somebody who has just said that he will
+ * wait may need a moment to get there. */
+static enum verdict settled_verdict(const struct look *looks, size_t count)
+{
+    uint64_t give_up = sys_now() + PATIENCE_NS;
+    for (size_t i = 0; i < count; i++) {
+        struct thread *t = looks[i].thread;
+        uint32_t kind = looks[i].kind;
+        uint64_t spun = atomic_load(&t->spun);
+        enum sleep sleep = SLEEP_NO;
+        while (t != self && sleep != SLEEP_YES) {
+            if (!look_holds(&looks[i]))
+                return VERDICT_AGAIN;
+            if (atomic_load(&t->looking) != LOOKING_DONE)
+                return relies_on(t) ? VERDICT_NOTHING : VERDICT_AGAIN;
+            /* A thread that spins shows that it still does: a signal that has been sent to it has
+             * reached it then, and has not made it leave. */
+            if (kind == INCIDENT_SPIN)
+                sleep = atomic_load(&t->spun) - spun >= 2 ? SLEEP_YES : SLEEP_NO;
+            else
+                sleep = is_asleep(t, NULL);
+            if (sleep == SLEEP_UNKNOWN) {
+                if (kind != INCIDENT_MUTEX && kind != INCIDENT_RWLOCK)
+                    return VERDICT_NOTHING;
+                sleep = SLEEP_YES; /* the owner's mark alone says enough */
+            }
+            if (sleep == SLEEP_NO && sys_now() > give_up)
+                return VERDICT_AGAIN;
+            if (sleep == SLEEP_NO)
+                sys_sleep(50000);
+        }
+    }
+    return VERDICT_FOUND;
+}
+
+/* All of them seen again, in the same waits, in one part. */
+static bool same_part(const struct view *view, const gordian_part *part, const struct look *looks,
+                      size_t count)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < part->process_count; i++) {
+        if (part->processes[i] >= view->count)
+            continue;
+        const struct look *look = &view->looks[part->processes[i]];
+        for (size_t k = 0; k < count; k++)
+            found += looks[k].thread == look->thread && looks[k].generation == look->generation;
+    }
+    return found == count && part->process_count == count;
+}
+
+/* Those found stuck have settled; and, where the view says that nobody else runs, so have all
+ * others: one who has been given what he waited for without ever falling asleep for it looks as if
+ * he were on his way to bed. */
+static enum verdict all_settled(const struct view *view, const struct look *looks, size_t count)
+{
+    enum verdict verdict = settled_verdict(looks, count);
+    return verdict == VERDICT_FOUND && view->asked ? settled_verdict(view->looks, view->count)
+                                                   : verdict;
+}
+
+/* The part that this wait, or somebody's end, has closed. Where it rests on nobody's being able to
+ * act it may be that of others: this one was the last who could. */
+static const gordian_part *closed_part(const struct view *view, const struct thread *t)
+{
+    const gordian_part *part = find_part(view, t);
+    return part || !view->asked || view->acts ? part : find_part(view, NULL);
+}
+
+/* Can this wait be left and begun again, without anybody's noticing? A handler would interrupt one
+ * for a semaphore, with a time limit, that it does not without. */
+static bool can_look_again(const struct thread *t)
+{
+    const struct wait *wait = &t->wait;
+    if (wait->kind == INCIDENT_MUTEX)
+        return !(mutex_kind((const pthread_mutex_t *)wait->lock) & KIND_INHERIT);
+    if (wait->kind == INCIDENT_THREAD_END)
+        return !(wait->flags & THROUGH_C11);
+    return wait->kind == INCIDENT_RWLOCK || wait->kind == INCIDENT_SPIN;
+}
+
+/* Looks, lets things settle, looks again. The view of the second look is left in *view, the part
+ * that was found in *part. */
+static enum verdict confirm_part(struct view *view, struct arena *arena, const struct thread *t,
+                                 const struct thread *ending, const gordian_part **part)
+{
+    *part = closed_part(view, t);
+    if (!*part || doubt_part(view, *part).word == POLICY_NOTHING)
+        return VERDICT_NOTHING;
+    struct look *looks = arena_take(arena, (*part)->process_count * sizeof *looks);
+    if (!looks)
+        return VERDICT_NOTHING;
+    size_t count = list_members(view, *part, looks);
+    enum verdict verdict = all_settled(view, looks, count);
+    if (verdict != VERDICT_FOUND)
+        return verdict;
+    if (!view_take(view, arena, ending))
+        return VERDICT_NOTHING;
+    *part = closed_part(view, t);
+    if (!*part || !same_part(view, *part, looks, count))
+        return VERDICT_AGAIN;
+    return all_settled(view, looks, count);
+}
+
+/* Waits for something whose owner is gone, itself and not behind others. */
+static bool confirm_gone(struct view *view, struct arena *arena, const struct thread *t)
+{
+    for (int look = 0; look < 2; look++) {
+        uint32_t process = view_process(view, t);
+        if (process == GORDIAN_NONE || view->gone == GORDIAN_NONE || !view_is_dead(view, process))
+            return false;
+        if (!view_owner_gone(view, process))
+            return false;
+        if (look == 0 && (sys_sleep(100000), !view_take(view, arena, view->ending)))
+            return false;
+    }
+    return true;
+}
+
+/* A thread that waits for something whose owner is gone, and that `t` waits behind; NULL: none. */
+static struct thread *find_behind_gone(const struct view *view, const struct thread *t)
+{
+    uint32_t process = view_process(view, t);
+    if (process == GORDIAN_NONE || view->gone == GORDIAN_NONE || !view_is_dead(view, process))
+        return NULL;
+    for (uint32_t p = 0; p < view->count; p++)
+        if (p != process && view_is_dead(view, p) && view_owner_gone(view, p))
+            return view->looks[p].thread;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ how sure it is */
+
+#define LIKELY_NS 2000000000u         /* so long it must last before it is told */
+#define LOOK_MOST (2 * LOOK_AGAIN_NS) /* what a look can add to that */
+
+/* Has this doubtful wait lasted long enough to be told? What counts is the time in which this
+ * thread could look: while the machine stands still, or has no time for this program, those who
+ * could end the wait stand still, too. Waits that cannot be left are told at once. */
+static bool has_lasted(struct thread *t)
+{
+    uint64_t now = sys_now(), generation = atomic_load(&t->generation);
+    if (!can_look_again(t))
+        return true;
+    if (t->doubted != generation) {
+        t->doubted = generation;
+        t->doubted_for = 0;
+    } else {
+        uint64_t passed = now - t->doubted_at;
+        t->doubted_for += passed < LOOK_MOST ? passed : LOOK_MOST;
+    }
+    t->doubted_at = now;
+    return t->doubted_for >= LIKELY_NS;
+}
+
+/* What a handler or a timer could still end must last before it is reported, whatever its word.
+ * `t`: the thread that waits; NULL: a thread ends. Only a thread itself can tell how long its wait
+ * has lasted. */
+static enum verdict weigh_doubt(const struct policy *policy, struct thread *t)
+{
+    if (policy->word == POLICY_NOTHING || (policy->word == POLICY_LIKELY && t && t != self))
+        return VERDICT_NOTHING;
+    return !policy->ends && t && t == self && !has_lasted(t) ? VERDICT_DOUBTED : VERDICT_FOUND;
+}
+
+static enum verdict weigh_part(struct view *view, const gordian_part *part, struct thread *t,
+                               struct notice *notice)
+{
+    struct policy policy = doubt_part(view, part);
+    enum verdict verdict = weigh_doubt(&policy, t);
+    bool member = t && in_part(part, view_process(view, t));
+    if (verdict == VERDICT_FOUND)
+        finding_deadlock(view, part, member ? t : NULL, &policy, notice);
+    return verdict;
+}
+
+static enum verdict weigh_gone(struct view *view, struct thread *t, struct notice *notice)
+{
+    struct policy policy = doubt_gone(view, &view->looks[view_process(view, t)]);
+    enum verdict verdict = weigh_doubt(&policy, t);
+    if (verdict == VERDICT_FOUND)
+        finding_gone(view, t, &policy, notice);
+    return verdict;
+}
+
+/* While others run, a lock of a thread that has ended may still be given back. Once `t`, the last
+ * of them, waits behind it, none is left. */
+static enum verdict find_gone(struct view *view, struct arena *arena, struct thread *t,
+                              struct notice *notice)
+{
+    if (confirm_gone(view, arena, t))
+        return weigh_gone(view, t, notice);
+    struct thread *other = find_behind_gone(view, t);
+    return other && confirm_gone(view, arena, other) ? weigh_gone(view, other, notice)
+                                                     : VERDICT_NOTHING;
+}
+
+/* ------------------------------------------------------------------ in and out */
+
+/* Judges a wait, or, when a thread ends (`t` NULL), everybody's. */
+static enum verdict find_once(struct thread *t, struct thread *ending, struct notice *notice)
+{
+    static struct arena arena; /* the guard's */
+    struct view view;
+    if (!arena.base && !arena_open(&arena))
+        return VERDICT_NOTHING;
+    const gordian_part *part = NULL;
+    enum verdict verdict = VERDICT_NOTHING;
+    if (view_take(&view, &arena, ending) && view.report.deadlocked_count) {
+        verdict = confirm_part(&view, &arena, t, ending, &part);
+        if (verdict == VERDICT_FOUND)
+            verdict = weigh_part(&view, part, t, notice);
+        else if (verdict == VERDICT_NOTHING && t)
+            verdict = find_gone(&view, &arena, t, notice);
+    }
+    arena_reset(&arena);
+    return verdict;
+}
+
+#define GIVE_UP_NS 10000000000u
+
+/* Until things have settled, one way or the other. `by`: the calling thread. */
+static enum verdict find_notice(struct thread *by, struct thread *t, struct thread *ending,
+                                struct notice *notice)
+{
+    uint64_t give_up = sys_now() + GIVE_UP_NS, pause = 50000;
+    for (;;) {
+        sigset_t old;
+        guard_enter(by, &guard, &old);
+        memcpy(&by->blocked, &old, sizeof by->blocked);
+        enum verdict verdict = find_once(t, ending, notice);
+        guard_leave(by, &guard, &old);
+        if (verdict != VERDICT_AGAIN || sys_now() > give_up)
+            return verdict;
+        sys_sleep(pause);
+        pause = pause < 2000000 ? pause * 2 : pause;
+    }
+}
+
+/* Cancelled after all: its wait is over before it began. */
+static void forget_notice(void *notice)
+{
+    notice_forget(notice);
+    if (self)
+        atomic_store(&self->looking, LOOKING_DONE);
+}
+
+/* A thread that leaves the wait before its finding is told has found nothing. */
+static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
+{
+    struct notice notice = {.fd = -1};
+    struct undo undo;
+    undo_push(&undo, forget_notice, &notice);
+    enum verdict verdict = find_notice(t, t, NULL, &notice);
+    /* A thread that has been cancelled and is about to reach a cancellation point does not wait.
+     * There is no way to ask but to act on it, as the wait itself would at once. */
+    uint32_t kind = t->wait.kind;
+    if (verdict == VERDICT_FOUND &&
+        (kind == INCIDENT_SEMAPHORE || kind == INCIDENT_CONDITION || kind == INCIDENT_THREAD_END))
+        pthread_testcancel();
+    undo_pop(&undo);
+    if (verdict != VERDICT_FOUND)
+        return verdict == VERDICT_DOUBTED ? JUDGE_AGAIN : JUDGE_WAIT;
+    return finding_tell(t, &notice) ? JUDGE_BREAK : JUDGE_WAIT;
+}
+
+#define MOST_LOOKS 4
+
+static enum judgement look_once(struct thread *t, uint32_t look)
+{
+    t->inside++;
+    enum trail trail = follow_chain(t);
+    inside_leave(t);
+    if (trail == TRAIL_STUCK)
+        return judge_fully(t);
+    return trail == TRAIL_WAKES && look < MOST_LOOKS ? JUDGE_AGAIN : JUDGE_WAIT;
+}
+
+/* How often it has slept so far: others tell by it whether it has slept since. */
+static void note_sleeps(struct thread *t)
+{
+    struct rusage usage;
+    if (t->wait.kind == INCIDENT_CONDITION || t->wait.kind == INCIDENT_SEMAPHORE ||
+        t->wait.kind == INCIDENT_BARRIER)
+        t->slept =
+            sys_call(SYS_getrusage, RUSAGE_THREAD, &usage) == 0 ? (uint32_t)usage.ru_nvcsw : 0;
+}
+
+/* wait_publish has set `looking`, so that nobody sees the wait without it. */
+enum judgement judge_wait(struct thread *t, uint32_t look)
+{
+    int saved = errno;
+    enum judgement judgement = JUDGE_WAIT;
+    uint32_t state = LOOKING_AGAIN;
+    if (watch.stall_ns)
+        stall_wake();
+    if (look > 0)
+        atomic_store(&t->looking, LOOKING);
+    while (state == LOOKING_AGAIN && judgement == JUDGE_WAIT &&
+           atomic_load_explicit(&watch.state, memory_order_relaxed) == WATCH_ON) {
+        judgement = look_once(t, look);
+        note_sleeps(t);
+        state = atomic_exchange(&t->looking, LOOKING_DONE);
+        if (state == LOOKING_AGAIN && judgement == JUDGE_WAIT)
+            atomic_store(&t->looking, LOOKING);
+    }
+    if (state != LOOKING)
+        atomic_store(&t->looking, LOOKING_DONE);
+    errno = saved;
+    return judgement;
+}
+
+/* Whoever waits for what this thread leaves behind waits for ever. */
+static void judge_orphans(struct thread *t)
+{
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    for (uint32_t i = 0; i < limit; i++) {
+        struct thread *other = &watch.threads[i];
+        struct look look;
+        if (other == t || !look_at(other, &look) || (look.flags & INCIDENT_TIMED) ||
+            held_find(t, look.lock) == UINT32_MAX)
+            continue;
+        struct notice notice;
+        if (find_notice(t, other, t, &notice) == VERDICT_FOUND)
+            finding_tell(t, &notice);
+    }
+}
+
+void judge_end(struct thread *t)
+{
+    if (atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
+        return;
+    if (t->used)
+        judge_orphans(t);
+    if (atomic_load(&watch.live) < 2 || somebody_runs(t))
+        return;
+    struct notice notice;
+    if (find_notice(t, NULL, t, &notice) == VERDICT_FOUND)
+        finding_tell(t, &notice);
+}

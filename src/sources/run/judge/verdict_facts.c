@@ -1,0 +1,241 @@
+#include "sources/run/judge/verdict_facts.h"
+
+#include "sources/run/graph/lock_copy.h"
+#include "sources/run/graph/owner.h"
+#include "sources/run/judge/timers.h"
+#include "sources/run/libc/lock_layout.h"
+#include "sources/run/locks/lock_registry.h"
+#include "sources/run/state/proc_files.h"
+#include "sources/run/state/system_call.h"
+#include "sources/run/state/text.h"
+#include "sources/run/threads/handler_acts.h"
+#include "sources/run/threads/thread_table.h"
+
+#include <signal.h>
+
+/* ------------------------------------------------------------------ signal handlers */
+
+/* What the program catches by itself. */
+struct caught {
+    uint64_t signals;  /* that count, bit n-1 */
+    uint64_t restarts; /* of these, whose calls are made again: SA_RESTART */
+    bool scheduled;    /* a runtime that schedules threads has a handler */
+};
+
+/* The name of the file that has this code, without its folder; "": none. */
+static const char *code_file(uintptr_t code, struct region *region)
+{
+    const char *name = maps_find(code, region) ? region->path : "";
+    for (const char *at = name; *at; at++)
+        if (*at == '/')
+            name = at + 1;
+    return name;
+}
+
+static void note_caught(struct caught *caught, int number)
+{
+    struct sys_action action = {0};
+    struct region region;
+    uint64_t bit = (uint64_t)1 << (number - 1);
+    if (sys_call(SYS_rt_sigaction, number, NULL, &action, 8) != 0 ||
+        action.handler == (uintptr_t)SIG_DFL || action.handler == (uintptr_t)SIG_IGN)
+        return;
+    const char *file = code_file(action.handler, &region);
+    caught->scheduled = caught->scheduled || policy_schedules(file);
+    if (policy_runtime(file) & bit)
+        return;
+    caught->signals |= bit;
+    caught->restarts |= action.flags & SA_RESTART ? bit : 0;
+}
+
+/* The kernel is asked for each: that takes no descriptor, of which there may be none. */
+static struct caught caught_signals(void)
+{
+    struct caught caught = {0};
+    uint64_t aside = policy_aside();
+    if (watch.status_signal)
+        aside |= (uint64_t)1 << (watch.status_signal - 1);
+    if (watch.sandboxed) { /* no call that may be forbidden: what was seen to be set */
+        caught.signals = atomic_load(&watch.caught) & ~aside;
+        return caught;
+    }
+    for (int number = 1; number <= 64; number++)
+        if (!(aside >> (number - 1) & 1))
+            note_caught(&caught, number);
+    return caught;
+}
+
+/* Which of these signals some thread lets in. */
+static uint64_t unblocked_signals(uint64_t caught)
+{
+    uint64_t open = 0;
+    if (table_tasks() != atomic_load(&watch.live) + atomic_load(&watch.helpers))
+        return caught; /* a thread that is not known may let them in */
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    for (uint32_t i = 0; i < limit && open != caught; i++) {
+        const struct thread *t = &watch.threads[i];
+        char path[64];
+        if (!thread_is_live(t))
+            continue;
+        text_join(path, sizeof path, "/proc/self/task/", t->tid, "/status");
+        uint64_t blocked = t->blocked;
+        if (t != self && !read_line_hex(path, "SigBlk:", &blocked))
+            return caught;
+        if (policy_is_shielded(blocked))
+            return caught;
+        open |= caught & ~blocked;
+    }
+    return open;
+}
+
+static void note_handlers(struct policy_facts *facts)
+{
+    struct caught caught = caught_signals();
+    uint64_t open = caught.signals ? unblocked_signals(caught.signals) : 0;
+    facts->handlers = open;
+    facts->ends_calls = open & ~caught.restarts;
+    facts->scheduled = caught.scheduled;
+}
+
+/* ------------------------------------------------------------------ who could end what */
+
+/* What the waits of a part are for. */
+struct waits {
+    size_t count;
+    bool anybody;   /* what any thread could give: conditions, barriers, posts */
+    bool handled;   /* a semaphore, and a handler has posted one before */
+    bool semaphore; /* a semaphore */
+    bool locks;     /* something held by one and wanted by another, or a barrier */
+    bool held;      /* the former */
+    bool joins;     /* the end of a thread */
+};
+
+static struct waits sort_waits(const struct view *view, const gordian_part *part)
+{
+    struct waits waits = {0};
+    for (size_t i = 0; i < part->process_count; i++) {
+        if (part->processes[i] >= view->count)
+            continue;
+        const struct look *look = &view->looks[part->processes[i]];
+        bool anybody = for_anybody(look), semaphore = look->kind == INCIDENT_SEMAPHORE;
+        bool join = look->kind == INCIDENT_THREAD_END;
+        waits.count++;
+        waits.anybody = waits.anybody || anybody;
+        waits.semaphore = waits.semaphore || semaphore;
+        waits.handled =
+            waits.handled || (semaphore && lock_flags(look->lock) & LOCK_HANDLED) ||
+            (semaphore && atomic_load_explicit(&watch.handlers_post, memory_order_relaxed));
+        waits.joins = waits.joins || join;
+        waits.held = waits.held || (!anybody && !join);
+        waits.locks = waits.locks || (!anybody && !join) || look->kind == INCIDENT_BARRIER;
+    }
+    return waits;
+}
+
+/* Is this a lock that libc lets others give back, whatever the book says? */
+static bool others_may_give(const struct look *look)
+{
+    union lock_copy copy;
+    if (look->kind == INCIDENT_RWLOCK || look->kind == INCIDENT_SPIN)
+        return true;
+    if (look->kind != INCIDENT_MUTEX || !lock_copy(look->lock, look->kind, &copy))
+        return false;
+    uint32_t kind = mutex_kind(&copy.mutex);
+    return !(kind & (KIND_ROBUST | KIND_INHERIT)) &&
+           (kind & KIND_TYPE) != PTHREAD_MUTEX_ERRORCHECK_NP &&
+           (kind & KIND_TYPE) != PTHREAD_MUTEX_RECURSIVE_NP;
+}
+
+static bool some_may_be_given(const struct view *view, const gordian_part *part)
+{
+    for (size_t i = 0; i < part->process_count; i++)
+        if (part->processes[i] < view->count && others_may_give(&view->looks[part->processes[i]]))
+            return true;
+    return false;
+}
+
+/* Is there a thread that runs, or waits for what it can get? */
+static bool somebody_goes_on(struct view *view)
+{
+    for (uint32_t p = 0; p < view->count; p++)
+        if (!view_is_dead(view, p))
+            return true;
+    return view_acts(view);
+}
+
+/* May other processes have this lock, too? What it says of itself comes first: looking at its
+ * memory takes a descriptor. */
+static bool may_be_shared(const struct look *look)
+{
+    union lock_copy copy;
+    if (look->kind == INCIDENT_THREAD_END || !lock_copy(look->lock, look->kind, &copy))
+        return false;
+    if (look->kind == INCIDENT_MUTEX && !(mutex_named(&copy.mutex) & NAMED_SHARED))
+        return false;
+    if (look->kind == INCIDENT_RWLOCK && !(rwlock_named(&copy.rwlock) & NAMED_SHARED))
+        return false;
+    return maps_shared(look->lock);
+}
+
+/* Somebody outside who could act: a thread, or, where the lock is shared, a process. */
+static bool outsiders_act(struct view *view, const gordian_part *part)
+{
+    if (somebody_goes_on(view))
+        return true;
+    for (size_t i = 0; i < part->process_count; i++) {
+        uint32_t process = part->processes[i];
+        if (process < view->count && may_be_shared(&view->looks[process]))
+            return true;
+    }
+    return false;
+}
+
+static struct policy_facts part_facts(struct view *view, const gordian_part *part)
+{
+    struct waits waits = sort_waits(view, part);
+    /* Only a signal, or the end of its parent, is awaited: no lock, and either one thread alone,
+     * which no other could wake, or a process that asked for its parent's end to be signalled. */
+    bool parks = waits.anybody && !waits.locks &&
+                 (atomic_load(&watch.at_death) || table_tasks() - atomic_load(&watch.helpers) == 1);
+    struct policy_facts facts = {
+        .argument = waits.anybody                    ? POLICY_NONE_LEFT
+                    : waits.held && waits.count == 1 ? POLICY_SELF
+                                                     : POLICY_CYCLE,
+        .waits = POLICY_FIRM | (waits.semaphore ? (unsigned)POLICY_POSTED : 0),
+        .locked = waits.locks,
+        .parks = parks,
+        .handler_acted = waits.handled || atomic_load(&gordian_run_acted),
+        .timers = timers_armed(),
+        .lent = atomic_load(&watch.memory_lent),
+    };
+    note_handlers(&facts);
+    bool as_signal = waits.held && (waits.count == 1 || waits.joins);
+    bool strays = atomic_load(&watch.strays);
+    if ((strays || as_signal) && some_may_be_given(view, part) && outsiders_act(view, part)) {
+        facts.others_unlock = strays;
+        facts.as_signal = as_signal;
+    }
+    return facts;
+}
+
+struct policy doubt_part(struct view *view, const gordian_part *part)
+{
+    struct policy_facts facts = part_facts(view, part);
+    return policy_decide(&facts);
+}
+
+struct policy doubt_gone(struct view *view, const struct look *look)
+{
+    struct policy_facts facts = {
+        .argument = POLICY_ENDED,
+        .waits = POLICY_FIRM,
+        .locked = true,
+        .handler_acted = atomic_load(&gordian_run_acted),
+        .timers = timers_armed(),
+        .lent = atomic_load(&watch.memory_lent),
+        .others_share = maps_shared(look->lock),
+        .others_run = somebody_goes_on(view),
+    };
+    note_handlers(&facts);
+    return policy_decide(&facts);
+}

@@ -1,0 +1,172 @@
+#include "sources/run/judge/verdict_policy.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ the decision */
+
+static const char why_lent[] = "another process runs in the same memory, and could end it";
+static const char why_handler[] = "the program has signal handlers, and one of them could end it";
+static const char why_core[] = "a core does not tell which signals have handlers";
+static const char why_timer[] = "a timer is armed (alarm, setitimer or timer_create), and its "
+                                "signal could end it";
+static const char why_unasked[] = "whether a timer is armed could not be found out";
+static const char why_ring[] = "a process in it has an io_uring, and a request in it could end "
+                               "the wait";
+static const char why_runs[] = "a thread that can reach the lock still runs, and could unlock it";
+static const char why_shared[] =
+    "other processes may have the lock's memory, and could give it back";
+static const char why_unlocks[] =
+    "this program has unlocked locks of other threads, and could do so here";
+static const char why_signal[] = "a lock may be used as a signal here: another thread runs, and "
+                                 "may be meant to unlock";
+static const char why_acquire[] = "the main thread of Python is part of it, and a signal "
+                                  "interrupts its acquire()";
+static const char why_evidence[] = "a holder is not named by its lock, but found by evidence";
+
+__attribute__((visibility("hidden"))) const char policy_spares[] =
+    "the program goes on: it has signal handlers of its own, or an armed timer";
+
+static struct policy likely_because(const char *why)
+{
+    return (struct policy){POLICY_LIKELY, false, why};
+}
+
+/* Some programs wait like that while there is nothing to do. */
+static bool may_be_idle(const struct policy_facts *facts)
+{
+    bool none_left = facts->argument == POLICY_NONE_LEFT;
+    if (facts->parks || (none_left && facts->scheduled))
+        return true;
+    if (!facts->handlers)
+        return false;
+    return facts->reads || (none_left && (!facts->locked || facts->waits & POLICY_POSTED));
+}
+
+/* Could a handler or a timer end the wait, if there is one? */
+static bool is_open(const struct policy_facts *facts)
+{
+    return facts->argument == POLICY_NONE_LEFT || facts->argument == POLICY_SELF ||
+           facts->waits & (POLICY_POSTED | POLICY_CALL) || facts->handler_acted;
+}
+
+/* Why a signal could. NULL: it could not, as far as is known. */
+static const char *signal_could_end(const struct policy_facts *facts)
+{
+    bool calls_only =
+        facts->argument == POLICY_CYCLE && !(facts->waits & POLICY_POSTED) && !facts->handler_acted;
+    if (facts->handlers && (!calls_only || facts->ends_calls))
+        return why_handler;
+    if (facts->timers == POLICY_TIMERS_ARMED)
+        return why_timer;
+    bool core = facts->unasked && facts->argument == POLICY_NONE_LEFT;
+    return core && (!facts->locked || facts->waits & POLICY_POSTED) ? why_core : NULL;
+}
+
+/* Why another thread or process could. NULL: none. */
+static const char *others_could_end(const struct policy_facts *facts)
+{
+    bool ended = facts->argument == POLICY_ENDED;
+    return ended && facts->others_share                ? why_shared
+           : ended && facts->others_run                ? why_runs
+           : facts->waits & POLICY_CALL && facts->ring ? why_ring
+           : facts->others_unlock                      ? why_unlocks
+           : facts->as_signal                          ? why_signal
+           : facts->waits & POLICY_ACQUIRE             ? why_acquire
+           : facts->evidence                           ? why_evidence
+                                                       : NULL;
+}
+
+struct policy policy_decide(const struct policy_facts *facts)
+{
+    if (may_be_idle(facts))
+        return (struct policy){POLICY_NOTHING, false, NULL};
+    if (facts->lent)
+        return facts->argument == POLICY_NONE_LEFT ? (struct policy){POLICY_NOTHING, false, NULL}
+                                                   : likely_because(why_lent);
+    const char *why = is_open(facts) ? signal_could_end(facts) : NULL;
+    if (!why)
+        why = others_could_end(facts);
+    if (!why && is_open(facts) && facts->timers == POLICY_TIMERS_UNKNOWN && !facts->unasked)
+        why = why_unasked;
+    if (why)
+        return likely_because(why);
+    return (struct policy){POLICY_PROVED, !facts->handlers && facts->timers == POLICY_TIMERS_NONE,
+                           NULL};
+}
+
+bool policy_needs_timers(const struct policy_facts *facts, bool ends)
+{
+    struct policy_facts without = *facts, with = *facts;
+    without.timers = POLICY_TIMERS_NONE;
+    with.timers = POLICY_TIMERS_ARMED;
+    struct policy one = policy_decide(&without), other = policy_decide(&with);
+    return one.word != other.word || (ends && one.ends != other.ends);
+}
+
+/* ------------------------------------------------------------------ handlers that do not count */
+
+#define BIT(number) (UINT64_C(1) << ((number)-1))
+#define FAULTS                                                                                     \
+    (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGABRT) |        \
+     BIT(SIGSYS))
+
+uint64_t policy_aside(void)
+{
+    return FAULTS | BIT(32) | BIT(33);
+}
+
+/* What known runtimes catch by themselves. A file whose name begins so belongs to the runtime, if
+ * what follows is not a letter ("python3.11", "node", not "nodes"). */
+static const struct runtime {
+    const char *file;
+    bool schedules;
+    uint64_t signals;
+} runtimes[] = {
+    /* The signal dispatcher's, the one that suspends threads, and the one of interruptible I/O. */
+    {"libjvm.so", true,
+     BIT(SIGHUP) | BIT(SIGINT) | BIT(SIGTERM) | BIT(SIGQUIT) | BIT(SIGUSR2) | BIT(SIGPIPE) |
+         BIT(SIGXFSZ) | BIT(62)},
+    /* KeyboardInterrupt. */
+    {"python", false, BIT(SIGINT)},
+    {"libpython", false, BIT(SIGINT)},
+    /* Its own end, the debugger's door, children, the window's size: all of them go to the loop. */
+    {"node", false,
+     BIT(SIGINT) | BIT(SIGTERM) | BIT(SIGHUP) | BIT(SIGUSR1) | BIT(SIGCHLD) | BIT(SIGWINCH)},
+    {"nodejs", false,
+     BIT(SIGINT) | BIT(SIGTERM) | BIT(SIGHUP) | BIT(SIGUSR1) | BIT(SIGCHLD) | BIT(SIGWINCH)},
+    /* Sanitizers: faults, which are aside already. */
+    {"libasan", false, FAULTS},
+    {"libtsan", false, FAULTS},
+    {"libubsan", false, FAULTS},
+    {"liblsan", false, FAULTS},
+};
+
+static const struct runtime *find_runtime(const char *file)
+{
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
+        size_t length = strlen(runtimes[i].file);
+        char next = strncmp(file, runtimes[i].file, length) == 0 ? file[length] : 'a';
+        if (!((next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || next == '_'))
+            return &runtimes[i];
+    }
+    return NULL;
+}
+
+uint64_t policy_runtime(const char *file)
+{
+    const struct runtime *runtime = find_runtime(file);
+    return runtime ? runtime->signals : 0;
+}
+
+bool policy_schedules(const char *file)
+{
+    const struct runtime *runtime = find_runtime(file);
+    return runtime && runtime->schedules;
+}
+
+/* Go catches every signal that can be caught, with SA_RESTART. */
+uint64_t policy_go(void)
+{
+    return ~UINT64_C(0);
+}

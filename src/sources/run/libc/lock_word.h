@@ -1,0 +1,73 @@
+/* From 0 to 1 (false: it is something else), and to 0 from whatever it was, which comes back: an
+ * exchange is quicker than to compare first. On aarch64 the compiler would call a helper that
+ * chooses between the two instruction sets, and save and restore registers around the call at every
+ * lock. */
+#ifndef GORDIAN_SOURCES_RUN_LIBC_LOCK_WORD_H
+#define GORDIAN_SOURCES_RUN_LIBC_LOCK_WORD_H
+
+#include <stdbool.h>
+
+/* Looks at the processor. */
+void word_start(void);
+
+#if defined(__aarch64__)
+/* Does this processor have the atomic instructions of ARMv8.1? Set at the start. */
+extern bool word_has_atomics __attribute__((visibility("hidden")));
+#endif
+
+#if defined(__aarch64__)
+static inline __attribute__((always_inline)) bool word_take(int *word)
+{
+    int seen = 0, failed;
+    if (__builtin_expect(word_has_atomics, 1)) {
+        __asm__ volatile(".arch_extension lse\n\t"
+                         "casa %w0, %w2, %1"
+                         : "+r"(seen), "+Q"(*word)
+                         : "r"(1)
+                         : "memory");
+        return seen == 0;
+    }
+    __asm__ volatile("0: ldaxr %w0, %2\n\t"
+                     "cbnz %w0, 1f\n\t"
+                     "stxr %w1, %w3, %2\n\t"
+                     "cbnz %w1, 0b\n"
+                     "1:"
+                     : "=&r"(seen), "=&r"(failed), "+Q"(*word)
+                     : "r"(1)
+                     : "memory");
+    return seen == 0;
+}
+
+static inline __attribute__((always_inline)) int word_give(int *word)
+{
+    int seen, failed;
+    if (__builtin_expect(word_has_atomics, 1)) {
+        __asm__ volatile(".arch_extension lse\n\t"
+                         "swpl wzr, %w0, %1"
+                         : "=r"(seen), "+Q"(*word)
+                         :
+                         : "memory");
+        return seen;
+    }
+    __asm__ volatile("0: ldxr %w0, %2\n\t"
+                     "stlxr %w1, wzr, %2\n\t"
+                     "cbnz %w1, 0b"
+                     : "=&r"(seen), "=&r"(failed), "+Q"(*word)
+                     :
+                     : "memory");
+    return seen;
+}
+#else
+static inline __attribute__((always_inline)) bool word_take(int *word)
+{
+    int free = 0;
+    return __atomic_compare_exchange_n(word, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static inline __attribute__((always_inline)) int word_give(int *word)
+{
+    return __atomic_exchange_n(word, 0, __ATOMIC_RELEASE);
+}
+#endif
+
+#endif

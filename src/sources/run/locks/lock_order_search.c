@@ -1,0 +1,245 @@
+#include "sources/run/locks/lock_order_components.h"
+#include "sources/run/locks/lock_order_internal.h"
+#include "sources/run/locks/lock_registry.h"
+#include "sources/run/state/arena.h"
+
+#define DEEPEST     1024u   /* threads in a deadlock looked for */
+#define PATIENCE    100000u /* steps of a search */
+#define MOST_EFFORT 50000000u
+#define MORE_EFFORT 5000u
+
+static uint64_t effort = MOST_EFFORT;
+
+/* ------------------------------------------------------------------ ways */
+
+/* Work that may still be done: so much at first, and for every search so much more. Where orders
+ * are too many, and too many of them on circles, searches get shorter. */
+static bool spend(uint64_t work)
+{
+    bool enough = effort >= work;
+    effort = enough ? effort - work : 0;
+    return enough;
+}
+
+/* Is anything that it holds on a circle with what it takes? */
+static bool on_circle(const struct order *order)
+{
+    uint32_t part = graph.nodes[order->node].part;
+    for (uint32_t i = 0; i < order->uses; i++)
+        if (part_same(graph.nodes[graph.uses[order->first_use + i].node].part, part))
+            return true;
+    return false;
+}
+
+/* Would taking it in one mode wait for one who has it in the other? */
+static bool in_the_way(const struct node *node, uint32_t taken, uint32_t held)
+{
+    return taken != INCIDENT_READ || held != INCIDENT_READ || (node->queues && node->written);
+}
+
+/* Done under a common lock, two orders never meet: is one of the path's among these? */
+static bool kept_apart(const struct order *order)
+{
+    for (uint32_t i = 0; i < order->uses; i++) {
+        const struct use *use = &graph.uses[order->first_use + i];
+        const struct node *node = &graph.nodes[use->node];
+        /* A semaphore guards as long as no thread posts it that has not taken it. */
+        bool guards = node->kind != INCIDENT_SEMAPHORE || !(lock_flags(node->lock) & LOCK_SIGNALS);
+        if ((node->alone || (node->shared && use->mode != INCIDENT_READ)) && guards)
+            return true;
+    }
+    return false;
+}
+
+/* What an order on the path holds, from now on (1) or no more (-1). */
+static void count_holds(const struct order *order, int32_t change)
+{
+    for (uint32_t i = 0; i < order->uses; i++) {
+        const struct use *use = &graph.uses[order->first_use + i];
+        struct node *node = &graph.nodes[use->node];
+        if (use->mode == INCIDENT_READ)
+            node->shared += (uint32_t)change;
+        else
+            node->alone += (uint32_t)change;
+    }
+}
+
+/* A thread that did this order and none of those on the path; UINT32_MAX: none. */
+static uint32_t another_thread(const struct order *order, const struct order_cycle *path)
+{
+    for (uint32_t i = 0; i < order->threads; i++) {
+        bool used = false;
+        for (uint32_t k = 0; k < path->count && !used; k++)
+            used = graph.orders[path->orders[k]].serial[path->who[k]] == order->serial[i];
+        if (!used)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+/* The use of order `first` that `last` takes; UINT32_MAX: none. */
+static uint32_t closes_cycle(const struct order *last, const struct order *first)
+{
+    for (uint32_t i = 0; i < first->uses; i++) {
+        const struct use *use = &graph.uses[first->first_use + i];
+        if (use->node == last->node && in_the_way(&graph.nodes[use->node], last->mode, use->mode))
+            return first->first_use + i;
+    }
+    return UINT32_MAX;
+}
+
+/* May this use come next on the path? Adds it if so. */
+static bool step_along(struct order_cycle *path, uint32_t index)
+{
+    const struct use *use = &graph.uses[index];
+    const struct order *order = &graph.orders[use->order];
+    const struct order *last = &graph.orders[path->orders[path->count - 1]];
+    uint32_t part = graph.nodes[graph.orders[path->orders[0]].node].part;
+    if (path->count == DEEPEST || !order_is_whole(order) ||
+        !part_same(graph.nodes[order->node].part, part) ||
+        !in_the_way(&graph.nodes[use->node], last->mode, use->mode) || kept_apart(order))
+        return false;
+    uint32_t who = another_thread(order, path);
+    if (who == UINT32_MAX)
+        return false;
+    path->orders[path->count] = use->order;
+    path->use[path->count] = index;
+    path->who[path->count++] = who;
+    count_holds(order, 1);
+    return true;
+}
+
+/* ------------------------------------------------------------------ rings */
+
+static bool order_holds(const struct order *order, uint32_t node)
+{
+    for (uint32_t i = 0; i < order->uses; i++)
+        if (graph.uses[order->first_use + i].node == node)
+            return true;
+    return false;
+}
+
+/* Has some thread gone from one lock to the next, and from there to the one after, in whatever
+ * company? Also if it takes too long to find out: a ring is not to be reported by mistake. */
+static bool goes_on(uint32_t from, uint32_t next, uint32_t after)
+{
+    for (uint32_t at = graph.nodes[next].taken; at; at = graph.orders[at - 1].next)
+        for (uint32_t then = graph.nodes[after].taken; then; then = graph.orders[then - 1].next) {
+            const struct order *one = &graph.orders[at - 1], *two = &graph.orders[then - 1];
+            if (!spend(one->uses + two->uses))
+                return true;
+            if (!order_is_whole(one) || !order_is_whole(two) || !order_holds(one, from) ||
+                !order_holds(two, next))
+                continue;
+            for (uint32_t i = 0; i < one->threads; i++)
+                for (uint32_t k = 0; k < two->threads; k++)
+                    if (one->serial[i] == two->serial[k])
+                        return true;
+        }
+    return false;
+}
+
+/* The order with which a step was first done, in whatever company. */
+static const struct order *first_done(uint32_t from, uint32_t next)
+{
+    const struct order *first = NULL;
+    for (uint32_t at = graph.nodes[next].taken; at; at = graph.orders[at - 1].next) {
+        const struct order *order = &graph.orders[at - 1];
+        if ((!first || order < first) && order_is_whole(order) && order_holds(order, from))
+            first = order;
+    }
+    return first;
+}
+
+#define SHORTEST_RING 3u
+
+/* Locks in a ring, such as the buffers of a log: one place in the program goes from each to the
+ * next, all the way round, and it is the same threads that go on from one to the next. It takes as
+ * many threads as there are locks to deadlock there, each at its own, and a ring that is walked is
+ * made so that those ahead are out of the way. Threads that each keep a place of their own (as
+ * philosophers do at their table) are another matter. */
+static bool walked_round(const struct order_cycle *cycle)
+{
+    uint32_t falls = 0;
+    bool goes = false;
+    if (cycle->count < SHORTEST_RING)
+        return false;
+    for (uint32_t i = 0; i < cycle->count; i++) {
+        uint32_t k = (i + 1) % cycle->count, from = graph.uses[cycle->use[i]].node;
+        uint32_t next = graph.orders[cycle->orders[i]].node,
+                 after = graph.orders[cycle->orders[k]].node;
+        const struct order *one = first_done(from, next), *two = first_done(next, after);
+        if (!one || !two || !graph.spots[one->spot].frames != !graph.spots[two->spot].frames ||
+            (graph.spots[one->spot].frames &&
+             graph.spots[one->spot].frame[0] != graph.spots[two->spot].frame[0]))
+            return false;
+        falls += one > two;
+        goes = goes || goes_on(from, next, after);
+    }
+    return falls == 1 && goes;
+}
+
+/* ------------------------------------------------------------------ searching for one */
+
+static uint32_t *path_room; /* four lists of DEEPEST each */
+
+bool search_start(void)
+{
+    return (path_room = pages_map(4 * DEEPEST * sizeof *path_room));
+}
+
+static void leave_last(struct order_cycle *path)
+{
+    count_holds(&graph.orders[path->orders[--path->count]], -1);
+}
+
+/* Goes on from the last order of the path by the use `at` (index + 1). True: the circle is closed.
+ */
+static bool go_along(struct order_cycle *path, uint32_t at, uint32_t *next)
+{
+    if (!use_is_live(&graph.uses[at - 1]) || !step_along(path, at - 1))
+        return false;
+    const struct order *last = &graph.orders[path->orders[path->count - 1]];
+    uint32_t closing = closes_cycle(last, &graph.orders[path->orders[0]]);
+    if (closing != UINT32_MAX) {
+        path->use[0] = closing;
+        if (!walked_round(path))
+            return true;
+    }
+    next[path->count - 1] = graph.nodes[last->node].held;
+    return false;
+}
+
+bool graph_search(uint32_t index, struct order_cycle *cycle)
+{
+    const struct order *goal = &graph.orders[index];
+    if (!on_circle(goal))
+        return false;
+    uint32_t *next = path_room; /* by depth: the use to try, index + 1 */
+    cycle->orders = next + DEEPEST;
+    cycle->use = cycle->orders + DEEPEST;
+    cycle->who = cycle->use + DEEPEST;
+    cycle->orders[0] = index;
+    cycle->who[0] = goal->threads - 1;
+    cycle->count = 1;
+    count_holds(goal, 1);
+    next[0] = graph.nodes[goal->node].held;
+    effort = effort + MORE_EFFORT < MOST_EFFORT ? effort + MORE_EFFORT : MOST_EFFORT;
+    bool found = false;
+    for (uint32_t steps = 0; cycle->count && !found && steps < PATIENCE; steps++) {
+        uint32_t at = next[cycle->count - 1];
+        if (!at) {
+            leave_last(cycle);
+            continue;
+        }
+        next[cycle->count - 1] = graph.uses[at - 1].next;
+        if (!spend(1 + graph.orders[graph.uses[at - 1].order].uses))
+            break;
+        found = go_along(cycle, at, next);
+    }
+    uint32_t length = cycle->count;
+    while (cycle->count)
+        leave_last(cycle);
+    cycle->count = found ? length : 0;
+    return found;
+}

@@ -1,9 +1,0 @@
-#ifndef GORDIAN_SOURCES_RUN_PLAIN_H
-#define GORDIAN_SOURCES_RUN_PLAIN_H
-
-/* The report of last resort, from the written incident: numbers only. */
-void plain_report(int fd);
-/* The same of what is in the mailbox. */
-void plain_report_mailbox(void);
-
-#endif

@@ -1,0 +1,59 @@
+/* An incident being put together (records/incident.h has the format). */
+#ifndef GORDIAN_SOURCES_RUN_REPORT_INCIDENT_BUILDER_H
+#define GORDIAN_SOURCES_RUN_REPORT_INCIDENT_BUILDER_H
+
+#include "sources/run/state/arena.h"
+#include "sources/run/threads/observed_wait.h"
+
+/* Arrays that grow in the arena. When there is no more room `failed` is set and everything else is
+ * a no-op, so callers check once, at the end. */
+struct draft {
+    struct arena *arena;
+    gordian_allocator memory;
+    bool failed;
+    struct incident header;
+    struct incident_thread *threads;
+    struct thread **records; /* beside threads; NULL: not of this process any more */
+    size_t thread_count, thread_room, record_room;
+    struct incident_lock *locks;
+    size_t lock_count, lock_room;
+    struct incident_edge *edges;
+    size_t edge_count, edge_room;
+    struct incident_order *orders;
+    size_t order_count, order_room;
+    struct incident_fold *folds;
+    size_t fold_count, fold_room;
+    uint64_t *words;
+    size_t word_count, word_room;
+    char *strings;
+    size_t string_bytes, string_room;
+};
+
+void draft_open(struct draft *draft, struct arena *arena, uint32_t kind);
+
+uint32_t draft_string(struct draft *draft, const char *text);
+uint32_t draft_frames(struct draft *draft, const uintptr_t *frames, uint32_t count);
+/* The index of a thread, made on first use. */
+uint32_t draft_thread(struct draft *draft, struct thread *t, uint32_t flags);
+/* Of one that has ended, or is not ours. */
+uint32_t draft_stranger(struct draft *draft, uint32_t tid, const char *name, uint32_t flags);
+/* The index of a lock, made on first use; for a join `address` is the pthread_t. */
+uint32_t draft_lock(struct draft *draft, uintptr_t address, uint32_t kind, uint32_t through);
+/* The edge's index. */
+uint32_t draft_edge(struct draft *draft, const struct incident_edge *edge);
+/* The wait of a thread, as an edge; fills the thread's `wait` too. */
+uint32_t draft_wait(struct draft *draft, const struct look *look, uint32_t flags);
+/* A hold of a thread, as an edge. */
+uint32_t draft_hold(struct draft *draft, uint32_t thread, const struct held *hold, uint32_t flags);
+/* Everything a thread holds that is not an edge yet. */
+void draft_holds(struct draft *draft, struct thread *t);
+struct incident_order *draft_order(struct draft *draft);
+void draft_fold(struct draft *draft, const struct incident_fold *fold);
+
+/* Writes it all, stacks and maps included, to a new file without a name; -1: cannot. The file is at
+ * its start. */
+int draft_write(struct draft *draft);
+/* The same to a file that is there. */
+bool draft_write_to(struct draft *draft, int fd);
+
+#endif

@@ -1,0 +1,139 @@
+/* One thread of our own, made when the first wait comes that may take long, and only if asked for.
+ */
+#include "sources/run/report/long_wait.h"
+
+#include "sources/run/libc/real.h"
+#include "sources/run/report/delivery.h"
+#include "sources/run/report/thread_survey.h"
+#include "sources/run/state/guard.h"
+#include "sources/run/state/system_call.h"
+#include "sources/run/state/text.h"
+#include "sources/run/threads/thread_table.h"
+
+static _Atomic uint32_t watching;
+
+void stall_fork(void)
+{
+    atomic_store(&watching, 0);
+}
+
+/* Joining a thread that is at work takes as long as the work. */
+static bool is_patient(const struct look *look)
+{
+    struct look other;
+    if (look->flags & INCIDENT_TIMED)
+        return true;
+    if (look->kind != INCIDENT_THREAD_END)
+        return false;
+    struct thread *target = table_by_handle(look->lock);
+    return target && !look_at(target, &other);
+}
+
+/* Does this wait take too long from now on? */
+static bool is_stalled(struct thread *t, uint64_t now)
+{
+    struct look look;
+    if (!look_at(t, &look) || is_patient(&look)) {
+        t->stall_generation = 0;
+        return false;
+    }
+    if (look.generation != t->stall_generation) {
+        t->stall_generation = look.generation;
+        t->stall_since = now;
+        t->stall_told = 0;
+    }
+    return !t->stall_told && now - t->stall_since >= watch.stall_ns;
+}
+
+static void tell_stall(struct thread *longest, uint64_t signature)
+{
+    struct notice notice;
+    struct arena arena;
+    struct draft draft;
+    fold_add(&notice, INCIDENT_STALL, signature);
+    if (notice.again || !arena_open(&arena))
+        return;
+    draft_open(&draft, &arena, INCIDENT_STALL);
+    survey_threads(&draft);
+    draft.header.first = draft_thread(&draft, longest, 0);
+    draft.header.number = notice.number;
+    draft.header.signature = signature;
+    notice.fd = draft_write(&draft);
+    arena_close(&arena);
+    finding_tell(NULL, &notice);
+}
+
+static void look_around(uint64_t now)
+{
+    struct thread *longest = NULL;
+    uint64_t signature = INCIDENT_STALL;
+    uint32_t limit = atomic_load(&watch.thread_limit);
+    for (uint32_t i = 0; i < limit; i++) {
+        struct thread *t = &watch.threads[i];
+        if (!thread_is_live(t) || !is_stalled(t, now))
+            continue;
+        t->stall_told = 1;
+        signature += (t->wait.frame[0] + t->wait.kind) * 0x9e3779b97f4a7c15u;
+        if (!longest || t->stall_since < longest->stall_since)
+            longest = t;
+    }
+    if (longest)
+        tell_stall(longest, signature);
+}
+
+/* Its name tells who looks from outside that it is none of the program's. */
+static void take_name(void)
+{
+    char path[64];
+    text_join(path, sizeof path, "/proc/self/task/", sys_gettid(), "/comm");
+    int fd = sys_open(path, O_WRONLY);
+    if (fd < 0)
+        return;
+    sys_write(fd, INCIDENT_HELPER_NAME, sizeof INCIDENT_HELPER_NAME - 1);
+    sys_close(fd);
+}
+
+static void *stall_watcher(void *unused)
+{
+    self_aside = true;
+    take_name();
+    atomic_store(&watch.helper_tid, sys_gettid());
+    uint64_t pause = watch.stall_ns / 8;
+    if (pause > 250000000u)
+        pause = 250000000u;
+    if (pause < 1000000u)
+        pause = 1000000u;
+    while (atomic_load(&watch.state) == WATCH_ON) {
+        sys_sleep(pause);
+        look_around(sys_now());
+    }
+    return unused;
+}
+
+/* With all signals blocked, as its creator has them. */
+static void make_watcher(void)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    atomic_fetch_add(&watch.helpers, 1);
+    bool made = pthread_attr_init(&attributes) == 0 &&
+                pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
+                real.pthread_create(&thread, &attributes, stall_watcher, NULL) == 0;
+    if (!made)
+        atomic_fetch_sub(&watch.helpers, 1);
+}
+
+void stall_wake(void)
+{
+    uint32_t none = 0;
+    if (atomic_load_explicit(&watching, memory_order_relaxed) || watch.sandboxed)
+        return;
+    struct thread *t = self;
+    struct shield shield;
+    shield_raise_mask(&shield);
+    t->inside++;
+    if (atomic_compare_exchange_strong(&watching, &none, 1))
+        make_watcher();
+    inside_leave(t);
+    shield_lower(&shield);
+}

@@ -1,0 +1,19 @@
+/* How a wrapper begins: the record of the calling thread, made if it has none yet. */
+#ifndef GORDIAN_SOURCES_RUN_START_ENTER_H
+#define GORDIAN_SOURCES_RUN_START_ENTER_H
+
+#include "sources/run/state/watch.h"
+
+/* The same as thread_enter, as a call: for functions that may be left by a jump (a cancellation),
+ * where the compiler fears for inlined variables. */
+struct thread *thread_enter_slow(void);
+
+/* The record of this thread, made if it has none yet; NULL: not watched, pass through. Also NULL
+ * while this thread is inside. Afterwards `real` is filled. */
+static inline __attribute__((always_inline)) struct thread *thread_enter(void)
+{
+    struct thread *t = self;
+    return likely(t && !t->inside && !is_waiting(t)) ? t : thread_enter_slow();
+}
+
+#endif

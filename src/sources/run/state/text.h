@@ -1,0 +1,22 @@
+/* Text without printf, which may allocate. */
+#ifndef GORDIAN_SOURCES_RUN_STATE_TEXT_H
+#define GORDIAN_SOURCES_RUN_STATE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A line being put together; what does not fit is cut off. Always ends in NUL. */
+struct text {
+    char *at;
+    size_t used, room;
+};
+
+void text_open(struct text *text, char *buffer, size_t room);
+void text_add(struct text *text, const char *more);
+void text_decimal(struct text *text, uint64_t value);
+void text_hex(struct text *text, uint64_t value);
+
+/* before + number + after: a path under /proc. */
+void text_join(char *buffer, size_t room, const char *before, uint64_t number, const char *after);
+
+#endif

@@ -1,0 +1,20 @@
+/* The wait of a thread as other threads see it. */
+#ifndef GORDIAN_SOURCES_RUN_THREADS_OBSERVED_WAIT_H
+#define GORDIAN_SOURCES_RUN_THREADS_OBSERVED_WAIT_H
+
+#include "sources/run/state/watch.h"
+
+/* A wait as another thread sees it. */
+struct look {
+    struct thread *thread;
+    uint64_t generation;
+    uintptr_t lock, outer;
+    uint8_t kind, mode, flags;
+};
+
+/* False: it does not wait, or its wait has just changed. */
+bool look_at(struct thread *t, struct look *look);
+/* Is it the very same wait still? */
+bool look_holds(const struct look *look);
+
+#endif

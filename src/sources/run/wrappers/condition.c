@@ -1,0 +1,206 @@
+/* pthread_cond_*. */
+#include "sources/run/wrappers/condition.h"
+
+#include "sources/run/judge/judge.h"
+#include "sources/run/libc/export.h"
+#include "sources/run/libc/real.h"
+#include "sources/run/start/enter.h"
+#include "sources/run/threads/handler_acts.h"
+#include "sources/run/threads/held_locks.h"
+#include "sources/run/threads/lock_lifetime.h"
+#include "sources/run/threads/observed_wait.h"
+#include "sources/run/threads/wait.h"
+#include "sources/run/threads/waiters.h"
+
+#include <string.h>
+
+/* What must be put back after the wait, whichever way it ends. */
+struct waiter {
+    struct thread *thread;
+    volatile bool held;
+    struct held hold;
+};
+
+/* However the wait ends, by a signal, in time, by cancellation or by a jump, the mutex is taken
+ * again. */
+static void take_back(struct waiter *waiter)
+{
+    struct thread *t = waiter->thread;
+    wait_reset(t);
+    if (!waiter->held)
+        return;
+    waiter->held = false; /* once: it may be left from here, too */
+    struct held *h = hold_place(t);
+    if (!h)
+        return;
+    size_t at = t->used;
+    t->used = at + sizeof *h;
+    *h = waiter->hold;
+    h->lock = 0; /* it may be held under something else now: look at its order anew */
+    held_new(t, at, waiter->hold.lock, (struct site){0, h->frame[0]});
+}
+
+/* An undo. */
+static void condition_left(void *context)
+{
+    struct waiter *waiter = context;
+    jump_note(waiter->thread);
+    take_back(waiter);
+}
+
+static void give_back(struct thread *t, void *mutex, struct waiter *waiter)
+{
+    waiter->thread = t;
+    uint32_t i = held_find(t, (uintptr_t)mutex);
+    waiter->held = i != UINT32_MAX;
+    if (!waiter->held)
+        return;
+    waiter->hold = t->held[i];
+    held_drop(t, i);
+}
+
+/* Somebody whom this thread has signalled while it had the mutex is awake, and waits for it: nobody
+ * else need be asked whether somebody runs. That is how turns are handed over. */
+static bool woke_somebody(const struct thread *t, const struct waiter *waiter, const void *mutex)
+{
+    struct look look;
+    if (!t->signalled || !waiter->held || !(waiter->hold.flags & HELD_SIGNALLED))
+        return false;
+    struct thread *other = waiters_find(t->signalled, t);
+    return other && look_at(other, &look) && look.lock == t->signalled &&
+           look.outer == (uintptr_t)mutex;
+}
+
+__attribute__((noinline)) int condition_wait(const struct condition_wait *call, struct site site)
+{
+    struct thread *t = thread_enter_slow();
+    if (!t)
+        return call->wait(call);
+    struct waiter waiter;
+    struct undo undo;
+    give_back(t, call->mutex, &waiter);
+    /* A thread that waits for the mutex which this wait is about to give back goes on, too. */
+    t->woke_somebody =
+        woke_somebody(t, &waiter, call->mutex) ||
+        (waiter.held && waiter.hold.units == 1 && waiters_find((uintptr_t)call->mutex, t));
+    t->signalled = 0;
+    wait_fill(t, call->condition, INCIDENT_CONDITION, INCIDENT_SIGNAL,
+              (call->until ? (uint32_t)INCIDENT_TIMED : 0) | call->through, site);
+    t->wait.outer = (uintptr_t)call->mutex;
+    undo_push(&undo, condition_left, &waiter);
+    capture_wait(&t->wait);
+    wait_publish(t);
+    judge_wait(t, 0);
+    int result = call->wait(call);
+    take_back(&waiter);
+    undo_pop(&undo);
+    return result;
+}
+
+static int plain_wait(const struct condition_wait *call)
+{
+    return real.pthread_cond_wait(call->condition, call->mutex);
+}
+
+static int timed_wait(const struct condition_wait *call)
+{
+    return real.pthread_cond_timedwait(call->condition, call->mutex, call->until);
+}
+
+static int clock_wait(const struct condition_wait *call)
+{
+    return real.pthread_cond_clockwait(call->condition, call->mutex, call->clock, call->until);
+}
+
+WRAPPER(int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex))
+{
+    struct condition_wait call = {plain_wait, condition, mutex, 0, NULL, 0};
+    return condition_wait(&call, SITE_HERE);
+}
+EXPORT(pthread_cond_wait, V_COND);
+
+WRAPPER(int, pthread_cond_timedwait,
+        (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until))
+{
+    struct condition_wait call = {timed_wait, condition, mutex, 0, until, 0};
+    return condition_wait(&call, SITE_HERE);
+}
+EXPORT(pthread_cond_timedwait, V_COND);
+
+WRAPPER(int, pthread_cond_clockwait,
+        (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock,
+         const struct timespec *until))
+{
+    struct condition_wait call = {clock_wait, condition, mutex, clock, until, 0};
+    return condition_wait(&call, SITE_HERE);
+}
+EXPORT2(pthread_cond_clockwait, V_2_34, V_2_30);
+
+void condition_signalled(const void *condition)
+{
+    struct thread *t = thread_enter();
+    if (!t)
+        return;
+    t->signalled = (uintptr_t)condition;
+    for (uint32_t i = 0; i < holds_of(t); i++)
+        t->held[i].flags |= HELD_SIGNALLED;
+}
+
+WRAPPER(int, pthread_cond_signal, (pthread_cond_t * condition))
+{
+    condition_signalled(condition);
+    return real.pthread_cond_signal(condition);
+}
+EXPORT(pthread_cond_signal, V_COND);
+
+WRAPPER(int, pthread_cond_broadcast, (pthread_cond_t * condition))
+{
+    condition_signalled(condition);
+    return real.pthread_cond_broadcast(condition);
+}
+EXPORT(pthread_cond_broadcast, V_COND);
+
+WRAPPER(int, pthread_cond_init, (pthread_cond_t * condition, const pthread_condattr_t *attributes))
+{
+    struct thread *t = thread_enter();
+    if (t)
+        lock_born(t, condition, INCIDENT_CONDITION, 0, 0, SITE_HERE);
+    return real.pthread_cond_init(condition, attributes);
+}
+EXPORT(pthread_cond_init, V_COND);
+
+WRAPPER(int, pthread_cond_destroy, (pthread_cond_t * condition))
+{
+    struct thread *t = thread_enter();
+    if (t)
+        lock_gone(t, condition, 1);
+    return real.pthread_cond_destroy(condition);
+}
+EXPORT(pthread_cond_destroy, V_COND);
+
+/* ------------------------------------------------------------------ before glibc 2.3.2 */
+
+#if defined(__x86_64__)
+/* The condition then was a pointer to a new one: libc's own wrappers know how to find it. They call
+ * the new functions inside libc, so the wait is watched here. */
+static int oldest_wait(const struct condition_wait *call)
+{
+    return call->until ? real.oldest_cond_timedwait(call->condition, call->mutex, call->until)
+                       : real.oldest_cond_wait(call->condition, call->mutex);
+}
+
+WRAPPER(int, oldest_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex))
+{
+    struct condition_wait call = {oldest_wait, condition, mutex, 0, NULL, 0};
+    return condition_wait(&call, SITE_HERE);
+}
+__asm__(".symver wrap_oldest_cond_wait,pthread_cond_wait@" V_OLDEST);
+
+WRAPPER(int, oldest_cond_timedwait,
+        (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until))
+{
+    struct condition_wait call = {oldest_wait, condition, mutex, 0, until, 0};
+    return condition_wait(&call, SITE_HERE);
+}
+__asm__(".symver wrap_oldest_cond_timedwait,pthread_cond_timedwait@" V_OLDEST);
+#endif

@@ -1,0 +1,74 @@
+/* dlclose(): locks of a library that is unloaded are gone, and what is mapped there next has
+ * others. The loader unmaps it without a call that could be seen, so the lists of libraries before
+ * and after are compared. */
+#include "sources/run/libc/export.h"
+#include "sources/run/libc/real.h"
+#include "sources/run/locks/lock_order.h"
+#include "sources/run/state/arena.h"
+
+#include <link.h>
+
+#define MODULES 4096u
+
+struct module {
+    uintptr_t low, high;
+};
+
+struct modules {
+    uint32_t count;
+    struct module list[MODULES];
+};
+
+static int add_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct modules *modules = context;
+    struct module module = {UINTPTR_MAX, 0};
+    (void)size;
+    for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        uintptr_t low = info->dlpi_addr + header->p_vaddr, high = low + header->p_memsz;
+        if (header->p_type != PT_LOAD)
+            continue;
+        module.low = low < module.low ? low : module.low;
+        module.high = high > module.high ? high : module.high;
+    }
+    if (modules->count < MODULES && module.low < module.high)
+        modules->list[modules->count++] = module;
+    return 0;
+}
+
+static bool has_module(const struct modules *modules, const struct module *module)
+{
+    for (uint32_t i = 0; i < modules->count; i++)
+        if (modules->list[i].low == module->low)
+            return true;
+    return false;
+}
+
+static void forget_unloaded(const struct modules *before)
+{
+    struct modules *after = pages_map(sizeof *after);
+    if (after)
+        dl_iterate_phdr(add_module, after);
+    for (uint32_t i = 0; after && after->count < MODULES && i < before->count; i++)
+        if (!has_module(after, &before->list[i]))
+            order_forget(before->list[i].low, before->list[i].high - before->list[i].low);
+    pages_unmap(after, sizeof *after);
+}
+
+WRAPPER(int, dlclose, (void *handle))
+{
+    if (unlikely(!real.dlclose) && !real_resolve() && !real.dlclose)
+        return -1;
+    bool looks = watch.potential && !watch.sandboxed &&
+                 atomic_load_explicit(&watch.state, memory_order_relaxed) == WATCH_ON;
+    struct modules *before = looks ? pages_map(sizeof *before) : NULL;
+    if (before)
+        dl_iterate_phdr(add_module, before);
+    int result = real.dlclose(handle);
+    if (before && result == 0)
+        forget_unloaded(before);
+    pages_unmap(before, sizeof *before);
+    return result;
+}
+EXPORT2(dlclose, V_2_34, V_OLDEST);
