@@ -107,7 +107,7 @@ help:
 	@echo "make gpu-check   the tests of the GPU part on a real GPU: DEVICE=0 EVENTS=1000000"
 	@echo "make gpu-bench   the same with the GPU's engines: BENCH_ARGS=--quick"
 	@echo "make fuzz        runs every fuzzer for SECONDS=60"
-	@echo "make lint        format, static analysis, house rules"
+	@echo "make lint        format, static analysis, house rules; make check has its quick part"
 	@echo "make format      rewrites the sources in the house style"
 	@echo "make dist        dist/gordian-VERSION.tar.xz, for machines without git and node"
 	@echo "make deb         dist/*.deb: gordian, libgordian0, libgordian-dev, gordian-serve, ..."

@@ -1,7 +1,7 @@
 /* Commands that are programs of their own, since they need libraries that the others do without:
  * the service SQLite, libevent, jansson and OpenSSL; the watcher of databases their client
- * libraries; the measurements igraph, and much code that few users need. `gordian serve` is one command for its user, whichever program does it: this one
- * becomes the other.
+ * libraries; the measurements igraph, and much code that few users need. `gordian serve` is one
+ * command for its user, whichever program does it: this one becomes the other.
  *
  *     part.c         where the other program is; becoming it
  *     lab.c, serve.c, watch.c       the commands as `gordian` knows them
