@@ -1,4 +1,5 @@
-# A thin front for Meson: every target first sees to its tools (scripts/setup).
+# A thin front for Meson. `make deps` installs what targets need (scripts/setup); `make demo` and `make check` call it,
+# the others say what is missing.
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
@@ -6,18 +7,23 @@ SECONDS    ?= 60
 SOAK       ?= 3600
 BENCH      ?= all
 BENCH_ARGS ?=
+FOR        ?= build
 
 # Warnings are errors in CI, and only there: another compiler may know new ones.
 # Kernels are for all chips and well compiled, said again here since `make check` builds them for one, in haste.
 options = --prefix=$(PREFIX) $(if $(CI),-Dwerror=true,-Dwerror=false) -Dgpu_chips=80,90a -Dgpu_hasty=false
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check check-long deb dist html gpu-check bench gpu-bench fuzz lint format wheel install clean help
+.PHONY: build deps demo check check-long deb dist html gpu-check bench gpu-bench fuzz lint format wheel install clean help
 
 build:
-	@scripts/setup build
+	@scripts/setup --look build
 	@scripts/configure build $(options)
 	@meson compile -C build
+
+# Packages of the system when run as root, node's packages for the page: for `make build`, or another target.
+deps:
+	@scripts/setup $(FOR)
 
 demo:
 	@scripts/setup demo
@@ -38,7 +44,7 @@ check-long:
 	@scripts/fuzz 600
 
 bench:
-	@scripts/setup bench
+	@scripts/setup --look bench
 	@scripts/configure build $(options)
 	@meson compile -C build
 	@scripts/bench build $(BENCH) $(BENCH_ARGS)
@@ -54,30 +60,30 @@ gpu-bench:
 
 # A tarball that needs no git, and no node for the page.
 dist:
-	@scripts/setup dist
+	@scripts/setup --look dist
 	@scripts/dist
 
 # Debian packages of the last commit.
 deb:
-	@scripts/setup deb
+	@scripts/setup --look deb
 	@scripts/deb
 
 # README, docs, manual pages and the reference of the library, with their links followed.
 html:
-	@scripts/setup html
+	@scripts/setup --look html
 	@scripts/html
 
 fuzz:
-	@scripts/setup fuzz
+	@scripts/setup --look fuzz
 	@scripts/fuzz $(SECONDS)
 
 lint:
-	@scripts/setup lint
+	@scripts/setup --look lint
 	@scripts/configure build $(options)
 	@scripts/lint
 
 format:
-	@scripts/setup format
+	@scripts/setup --look format
 	@scripts/sources | xargs clang-format -i
 
 wheel: build
@@ -91,6 +97,7 @@ clean:
 
 help:
 	@echo "make [build]     builds build/gordian and libgordian"
+	@echo "make deps        installs what make build needs, as root; FOR=check: what make check needs"
 	@echo "make demo        shows a deadlock being found: the dining philosophers"
 	@echo "make check       all tests, then again under the sanitizers"
 	@echo "make check-long  the same, a hundred times as much, ten minutes of fuzzing, and SOAK=3600"
@@ -100,7 +107,7 @@ help:
 	@echo "make gpu-check   the tests of the GPU part on a real GPU: DEVICE=0 EVENTS=1000000"
 	@echo "make gpu-bench   the same with the GPU's engines: BENCH_ARGS=--quick"
 	@echo "make fuzz        runs every fuzzer for SECONDS=60"
-	@echo "make lint        format, static analysis, house rules"
+	@echo "make lint        format, static analysis, house rules; make check has its quick part"
 	@echo "make format      rewrites the sources in the house style"
 	@echo "make dist        dist/gordian-VERSION.tar.xz, for machines without git and node"
 	@echo "make deb         dist/*.deb: gordian, libgordian0, libgordian-dev, gordian-serve, ..."

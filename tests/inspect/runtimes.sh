@@ -65,26 +65,26 @@ if command -v go >/dev/null; then
 package main
 
 import (
-	"os"
-	"os/signal"
-	"sync"
+    "os"
+    "os/signal"
+    "sync"
 )
 
 func main() {
-	var a, b sync.Mutex
-	var met sync.WaitGroup
-	met.Add(2)
-	cross := func(first, second *sync.Mutex) {
-		first.Lock()
-		met.Done()
-		met.Wait()
-		second.Lock()
-	}
-	go cross(&a, &b)
-	go cross(&b, &a)
-	ended := make(chan os.Signal, 1)
-	signal.Notify(ended, os.Interrupt)
-	<-ended
+    var a, b sync.Mutex
+    var met sync.WaitGroup
+    met.Add(2)
+    cross := func(first, second *sync.Mutex) {
+        first.Lock()
+        met.Done()
+        met.Wait()
+        second.Lock()
+    }
+    go cross(&a, &b)
+    go cross(&b, &a)
+    ended := make(chan os.Signal, 1)
+    signal.Notify(ended, os.Interrupt)
+    <-ended
 }
 END
     HOME=$scratch GOFLAGS=-mod=mod CGO_ENABLED=0 go build -o hang_go hang.go >built 2>&1

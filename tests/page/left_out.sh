@@ -1,5 +1,6 @@
 #!/bin/sh
-# Where node's packages cannot be had the page is left out: what is built instead compiles, and says why.
+# Without node's packages the page is left out: nothing fetches them behind a build, and what takes the
+# page's place compiles.
 #
 #     left_out.sh SOURCE-ROOT COMPILER...
 set -u
@@ -10,12 +11,15 @@ root=$(absolute "$1")
 shift
 enter_scratch
 mkdir bin
-printf '#!/bin/sh\nexit 1\n' >bin/npm
+printf '#!/bin/sh\n: >"%s/called"\nexit 1\n' "$PWD" >bin/npm
 chmod +x bin/npm
 PATH=$PWD/bin:$PATH
-"$root/web/build" work page.c 2>said
-is $? 0 "it never fails"
-check "it says so" grep -q 'is left out' said
-check "outcome" grep -q '^left out' work/outcome
-check "it compiles" "$@" -std=gnu17 -I "$root/src" -I "$root/include" -c -o page.o page.c
+mkdir web
+cp "$root/web/build" "$root/web/package-lock.json" web
+web/build work page.c 2>said
+is $? 1 "it fails"
+check "it says what to do" grep -q 'make deps' said
+check "npm is not called" test ! -e called
+check "it compiles without" "$@" -std=gnu17 -I "$root/src" -I "$root/include" -c -o page.o \
+    "$root/src/service/serve/http/page_none.c"
 finish

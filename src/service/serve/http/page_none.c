@@ -1,18 +1,14 @@
 /* The page where it is left out: an empty table, and what "/" says instead. */
 #include "service/serve/http/page_files.h"
 
-#ifndef PAGE_LEFT_OUT
-#define PAGE_LEFT_OUT "this program was built without node and npm, or told to do without it"
-#endif
-
 const struct page_file page_files[] = {{.path = NULL}};
 const char page_instead[] =
     "<!doctype html>\n"
     "<html lang=\"en\"><meta charset=\"utf-8\"><title>Gordian</title>\n"
     "<h1>Gordian runs, without its page</h1>\n"
-    "<p>The page was left out: " PAGE_LEFT_OUT ".\n"
-    "<p>With <a href=\"https://nodejs.org/\">node</a> 18 or newer, npm and its registry at hand,"
-    " <code>make build</code> puts it in.\n"
+    "<p>The page was left out: this program was built without node or the packages it needs.\n"
+    "<p>With <a href=\"https://nodejs.org/\">node</a> 18 or newer and npm,"
+    " <code>make deps build</code> puts it in.\n"
     "<p>Everything it shows is here as well:\n"
     "<ul><li><a href=\"api/v1/systems\">the systems</a>, as JSON\n"
     "<li><a href=\"api/v1/incidents\">the deadlocks</a>, as JSON\n"
