@@ -2,7 +2,7 @@
 #ifndef GORDIAN_LAB_BENCH_COMPOSE_H
 #define GORDIAN_LAB_BENCH_COMPOSE_H
 
-#include "engines/compose/engine.h"
+#include "engines/compose/engine/engine.h"
 #include "lab/bench/harness.h"
 
 struct compose_bench {

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_LAB_BENCH_MAKESPAN_H
 #define GORDIAN_LAB_BENCH_MAKESPAN_H
 
-#include "engines/makespan/engine.h"
+#include "engines/makespan/model/engine.h"
 #include "lab/bench/harness.h"
 
 /* The paper's case study: L5 C9 L2 C9, one load a cycle, four others; `schedulers` 0: no bound. */

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_LAB_PUBLISHED_PRODUCT_CIRCUIT_H
 #define GORDIAN_LAB_PUBLISHED_PRODUCT_CIRCUIT_H
 
-#include "engines/compose/circuit.h"
+#include "engines/compose/circuit/circuit.h"
 #include "lab/published/product.h"
 
 /* circuit->factor_count of them, in the circuit's order, the caller's to free
