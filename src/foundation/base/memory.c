@@ -81,6 +81,15 @@ void *memory_zeroed(const gordian_allocator *from, size_t size)
     return pointer;
 }
 
+char *memory_copy_text(const gordian_allocator *from, const char *text)
+{
+    size_t size = text ? strlen(text) + 1 : 0;
+    char *copy = text ? memory_alloc(from, size) : NULL;
+    if (copy)
+        memcpy(copy, text, size);
+    return copy;
+}
+
 void memory_free(const gordian_allocator *from, void *pointer)
 {
     if (pointer)

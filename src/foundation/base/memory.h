@@ -19,6 +19,8 @@ void *memory_alloc_random(const gordian_allocator *from, size_t size);
 /* Makes such of what has been allocated and not been used. */
 void memory_expect_random(const gordian_allocator *from, void *pointer, size_t size);
 void *memory_zeroed(const gordian_allocator *from, size_t size);
+/* A copy of a text; NULL without memory, and NULL for NULL. */
+char *memory_copy_text(const gordian_allocator *from, const char *text);
 void memory_free(const gordian_allocator *from, void *pointer);
 /* Frees each of the pointers: memory_free_all(&memory, first, second, third). */
 #define memory_free_all(from, ...)                                                                 \
