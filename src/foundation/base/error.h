@@ -17,6 +17,11 @@
  *     if (units == 0)
  *         return fail(error, GORDIAN_STATUS_INPUT, "a resource needs at least one unit");
  *     TRY(graph_grow(graph, error));
+ *
+ *     gordian_status status = file_open(&file, path, error);
+ *     THEN(status, file_read(file, graph, error));
+ *     file_close(file);
+ *     return status;
  */
 #ifndef GORDIAN_FOUNDATION_BASE_ERROR_H
 #define GORDIAN_FOUNDATION_BASE_ERROR_H
@@ -31,6 +36,14 @@
         gordian_status tried = (call);                                                             \
         if (tried != GORDIAN_OK)                                                                   \
             return tried;                                                                          \
+    } while (0)
+
+/* For a function that owns something: runs the call unless a step before it failed. What failed
+ * first is what it returns, after it has freed what it owns. */
+#define THEN(status, call)                                                                         \
+    do {                                                                                           \
+        if ((status) == GORDIAN_OK)                                                                \
+            (status) = (call);                                                                     \
     } while (0)
 
 /* Each writes the message (if `error` is not NULL) and returns the status. */
