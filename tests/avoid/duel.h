@@ -5,7 +5,7 @@
 #ifndef GORDIAN_TESTS_AVOID_DUEL_H
 #define GORDIAN_TESTS_AVOID_DUEL_H
 
-#include "engines/avoid/engine.h"
+#include "engines/avoid/engine/engine.h"
 #include "generator.h"
 
 #define DUEL_ENGINES 4

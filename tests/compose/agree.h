@@ -6,8 +6,8 @@
 #define GORDIAN_TESTS_COMPOSE_AGREE_H
 
 #include "compose/compose.h"
-#include "engines/compose/engines.h"
-#include "engines/compose/graph/graph.h"
+#include "engines/compose/engine/engines.h"
+#include "engines/compose/graph/graph_sink.h"
 #include "foundation/base/memory.h"
 #include "foundation/base/random.h"
 

@@ -3,7 +3,7 @@
 #ifndef GORDIAN_TESTS_COMPOSE_ORACLE_H
 #define GORDIAN_TESTS_COMPOSE_ORACLE_H
 
-#include "engines/compose/circuit.h"
+#include "engines/compose/circuit/circuit.h"
 #include "engines/compose/graph/graph.h"
 
 /* The textbook's three rules on two automata at a time, all pairs of states, then the reachable
@@ -12,8 +12,8 @@
 #define PLAIN_STATES_MAX (1u << 22)
 #define PLAIN_STEPS_MAX  (1u << 24)
 
-/* The product as a graph, numbered as engines/compose/circuit.h says. `full`: with what is not
- * reachable. GORDIAN_STATUS_INPUT: more than PLAIN_STATES_MAX states. */
+/* The product as a graph, numbered as engines/compose/circuit/circuit.h says. `full`: with what is
+ * not reachable. GORDIAN_STATUS_INPUT: more than PLAIN_STATES_MAX states. */
 gordian_status plain_product(gordian_graph **out, const gordian_circuit *circuit, bool full,
                              const gordian_allocator *memory, gordian_error *error);
 

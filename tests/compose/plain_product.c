@@ -1,6 +1,6 @@
 #include "compose/oracle.h"
 
-#include "engines/compose/engine.h"
+#include "engines/compose/graph/graph_sink.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/output.h"

@@ -1,7 +1,7 @@
 /* Circuits: labels and their order, names, ports that coincide, sizes, and products in any order.
  */
 #include "compose.h"
-#include "engines/compose/engine.h"
+#include "engines/compose/engine/engine.h"
 #include "foundation/base/io/output.h"
 #include "foundation/base/memory.h"
 #include "foundation/base/random.h"

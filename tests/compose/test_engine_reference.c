@@ -1,7 +1,7 @@
 /* Known counts by every engine that is here: product, hidden, minimal, deadlocks. */
 #include "compose.h"
-#include "engines/compose/engine.h"
-#include "engines/compose/graph/graph.h"
+#include "engines/compose/engine/engine.h"
+#include "engines/compose/graph/graph_sink.h"
 
 #define ANY SIZE_MAX
 

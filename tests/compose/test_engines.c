@@ -3,8 +3,9 @@
 #include "random_circuit.h"
 
 #include "engines/compose/cpu/cpu.h"
-#include "engines/compose/engine.h"
-#include "engines/compose/engines.h"
+#include "engines/compose/engine/engine.h"
+#include "engines/compose/engine/engines.h"
+#include "engines/compose/graph/graph_sink.h"
 #include "foundation/base/io/output.h"
 
 /* A way to run an engine. */

@@ -1,5 +1,5 @@
 /* Guards: solving against trying everything, on random ones. */
-#include "engines/compose/guard.h"
+#include "engines/compose/circuit/guard.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"

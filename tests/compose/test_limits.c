@@ -2,9 +2,9 @@
 #include "../alloc/failing.h"
 #include "random_circuit.h"
 
-#include "engines/compose/engine.h"
-#include "engines/compose/graph/graph.h"
-#include "engines/compose/scene.h"
+#include "engines/compose/engine/engine.h"
+#include "engines/compose/explore/enabled_firings.h"
+#include "engines/compose/graph/graph_sink.h"
 
 static const char source[] =
     "chain<k:int>(a[0]?,a[k]!) { fifo1(a[i],a[i+1]) | i:<0..k-1> }\n"

@@ -2,8 +2,8 @@
  * plainly as can be, on random graphs and on products. */
 #include "random_circuit.h"
 
-#include "engines/compose/engine.h"
-#include "engines/compose/engines.h"
+#include "engines/compose/engine/engine.h"
+#include "engines/compose/engine/engines.h"
 #include "engines/compose/graph/graph.h"
 
 /* ------------------------------------------------------------------ random graphs */
@@ -412,9 +412,9 @@ static void check_speed_hidden(void)
     gordian_graph_close(hidden);
 }
 
-/* What engines/compose/engines.h says of the order, word by word: of the factors that share a name
- * with the part the one after which fewest names lead out of it, then the one that shares most,
- * then the first.
+/* What engines/compose/engine/engines.h says of the order, word by word: of the factors that share
+ * a name with the part the one after which fewest names lead out of it, then the one that shares
+ * most, then the first.
  */
 static uint32_t plain_next(const gordian_circuit *circuit, const uint32_t *order, size_t placed)
 {

@@ -10,7 +10,7 @@
 #ifndef GORDIAN_TESTS_DUEL_H
 #define GORDIAN_TESTS_DUEL_H
 
-#include "engines/detect/engine.h"
+#include "engines/detect/engine/engine.h"
 #include "naive.h"
 #include "script.h"
 

@@ -4,7 +4,7 @@
 #ifndef GORDIAN_TESTS_GPU_AVOID_WORLD_H
 #define GORDIAN_TESTS_GPU_AVOID_WORLD_H
 
-#include "engines/avoid/engine.h"
+#include "engines/avoid/engine/engine.h"
 #include "foundation/base/random.h"
 
 struct world_shape {

@@ -7,7 +7,7 @@
 #include "alloc/failing.h"
 #include "avoid_world.h"
 #include "device.h"
-#include "engines/avoid/cuda/banker_parts.h"
+#include "engines/avoid/cuda/banker_internal.h"
 #include "engines/avoid/cuda/cuda.h"
 #include "foundation/base/clock.h"
 

@@ -3,6 +3,7 @@
 #include "compose/agree.h"
 #include "device.h"
 #include "engines/compose/cuda/cuda.h"
+#include "engines/compose/graph/graph_sink.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
  */
 #include "device.h"
 #include "engines/detect/cuda/lmdda.h"
-#include "engines/detect/matrix.h"
+#include "engines/detect/engine/matrix.h"
 #include "engines/detect/system.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/clock.h"

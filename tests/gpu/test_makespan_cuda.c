@@ -1,7 +1,7 @@
 /* Makespans on the device: bounds by sweeping against the plainest search over all states. */
 #include "../alloc/failing.h"
 #include "device.h"
-#include "engines/makespan/anneal.h"
+#include "engines/makespan/anneal/anneal.h"
 #include "engines/makespan/cuda/chains.h"
 #include "engines/makespan/cuda/cuda.h"
 #include "engines/makespan/cuda/sweep.h"

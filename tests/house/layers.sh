@@ -31,11 +31,11 @@ check 'the copy is as good' scripts/layers
 check 'an arrow to a higher storey is seen' \
     planted src/foundation/base/error.c '#include "output/show/graph.h"' 'an arrow that points up'
 check 'an arrow up within a storey is seen' \
-    planted src/engines/rag/rag.c '#include "engines/detect/engine.h"' 'an arrow that points up'
+    planted src/engines/rag/rag.c '#include "engines/detect/engine/engine.h"' 'an arrow that points up'
 check 'an arrow sideways is seen' \
-    planted src/engines/avoid/bank.c '#include "engines/detect/engine.h"' 'an arrow that points sideways'
+    planted src/engines/avoid/bank.c '#include "engines/detect/engine/engine.h"' 'an arrow that points sideways'
 check 'a command past the public headers is seen' \
-    planted src/cli/gen.c '#include "engines/detect/engine.h"' 'cli uses engines/detect through'
+    planted src/cli/gen.c '#include "engines/detect/engine/engine.h"' 'cli uses engines/detect through'
 check 'a cycle of folders within a folder is seen' \
     planted src/service/serve/system/system.h '#include "service/serve/core/service.h"' 'in a cycle of folders'
 check 'a cycle of a folder and one within it is seen' \

@@ -1,6 +1,6 @@
 /* Annealing: never beyond the exact value, nearly always at it, never an invalid schedule; the same
  * for any number of threads; and as published where that is asked for. */
-#include "engines/makespan/anneal.h"
+#include "engines/makespan/anneal/anneal.h"
 #include "world.h"
 
 #include <string.h>

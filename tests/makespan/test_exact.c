@@ -1,9 +1,9 @@
 /* The exact engine: against a file of known values, against brute force, against itself with other
  * words, cuts and threads; and what it says when it is stopped. */
-#include "engines/makespan/closer.h"
-#include "engines/makespan/engine.h"
-#include "engines/makespan/largest.h"
-#include "engines/makespan/search.h"
+#include "engines/makespan/exact/candidates.h"
+#include "engines/makespan/exact/largest.h"
+#include "engines/makespan/exact/search.h"
+#include "engines/makespan/model/engine.h"
 #include "world.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Annealing over MPI against annealing on threads: the same answer, schedule included. Run by
  * mpirun with any number of ranks: rank 0 compares, the others work. */
-#include "engines/makespan/anneal.h"
+#include "engines/makespan/anneal/anneal.h"
 #include "engines/makespan/mpi.h"
 #include "foundation/ranks/ranks.h"
 #include "world.h"

@@ -1,6 +1,6 @@
 /* Models, building, evaluating and checking schedules; every claim against something plainer. */
-#include "engines/makespan/anneal.h"
-#include "foundation/gpu/kernels/makespan_chain.h"
+#include "engines/makespan/anneal/anneal.h"
+#include "foundation/gpu/kernels/makespan/makespan_chain.h"
 #include "world.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "world.h"
 
-#include "engines/makespan/schedule.h"
+#include "engines/makespan/model/schedule.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_TESTS_MAKESPAN_WORLD_H
 #define GORDIAN_TESTS_MAKESPAN_WORLD_H
 
-#include "engines/makespan/model.h"
+#include "engines/makespan/model/model.h"
 #include "foundation/base/random.h"
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* Reading PTX: strings of known programs, loops that count, calls, and everything that is refused.
  */
 #include "alloc/failing.h"
-#include "engines/ptx/parts.h"
+#include "engines/ptx/ptx_internal.h"
 #include "ptx_test.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * events, and nothing they answer differs. Bytes that are not an image are refused. */
 #include "../alloc/failing.h"
 #include "../test.h"
-#include "engines/avoid/image.h"
-#include "engines/detect/image.h"
+#include "engines/avoid/serialize.h"
+#include "engines/detect/serialize.h"
 #include "foundation/base/crc.h"
 #include "foundation/base/random.h"
 

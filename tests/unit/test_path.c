@@ -1,13 +1,13 @@
 /*
- * The pointers along long chains (engines/detect/path.h): every one that claims to be true is
- * followed hop by hop, while chains grow, shrink and are broken in the middle.
+ * The pointers along long chains (engines/detect/engine/path.h): every one that claims to be true
+ * is followed hop by hop, while chains grow, shrink and are broken in the middle.
  *
  *     test_path [SEED]        GORDIAN_TEST_SCALE=PERCENT
  *
  * Outcomes are compared with a bare chase along the graph. A pointer that survives what makes it
  * wrong fails here even if no walk happens to use it.
  */
-#include "engines/detect/sparse.h"
+#include "engines/detect/engine/sparse.h"
 #include "engines/detect/system.h"
 #include "foundation/base/random.h"
 #include "must.h"

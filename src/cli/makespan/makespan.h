@@ -58,7 +58,7 @@ struct makespan {
     gordian_ptx_answer ptx;
 };
 
-/* ---- engines/makespan/model.c: the machine */
+/* ---- engines/makespan/model/model.c: the machine */
 
 /* Fills unit_list, scheduler_count and mhz; the exit code, said if it is not 0. */
 int makespan_read_machine(struct makespan *makespan);

@@ -13,8 +13,8 @@
 #ifndef GORDIAN_ENGINES_AVOID_BANK_H
 #define GORDIAN_ENGINES_AVOID_BANK_H
 
-#include "engines/avoid/engine.h"
-#include "engines/avoid/search.h"
+#include "engines/avoid/engine/engine.h"
+#include "engines/avoid/engine/safety_algorithm.h"
 
 #include <pthread.h>
 

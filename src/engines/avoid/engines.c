@@ -1,6 +1,6 @@
 /* The table of engines. */
 #include "engines/avoid/cuda/cuda.h"
-#include "engines/avoid/engine.h"
+#include "engines/avoid/engine/engine.h"
 
 /* `holt` takes every size and is the fastest for nearly every load: docs/performance.md. */
 static const struct engine *const avoid_engines[] = {&avoid_holt.about, &avoid_cuda.about,

@@ -1,13 +1,14 @@
 /* <gordian/compose.h>, as far as it is not what the parts of the family are themselves: reading and
  * writing, running an engine, what circuits and graphs tell of themselves. */
-#include "engines/compose/engines.h"
+#include "engines/compose/circuit/net_safety.h"
+#include "engines/compose/engine/engines.h"
+#include "engines/compose/explore/stubborn_sets.h"
 #include "engines/compose/format/aut.h"
 #include "engines/compose/format/ca.h"
 #include "engines/compose/format/dot.h"
 #include "engines/compose/format/pnml.h"
 #include "engines/compose/format/process.h"
-#include "engines/compose/reduce.h"
-#include "engines/compose/safety.h"
+#include "engines/compose/graph/graph_sink.h"
 #include "engines/compose/treo/treo.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"

@@ -1,12 +1,7 @@
 /* The table of engines that compose, and choosing one. */
-#include "engines/compose/engines.h"
+#include "engines/compose/engine/engines.h"
 
-#include "foundation/base/clock.h"
-#include "foundation/base/error.h"
-#include "foundation/base/memory.h"
 #include "foundation/gpu/gpu.h"
-
-#include <string.h>
 
 /* The best come first: `auto` is the first that can, but for a GPU (auto_run). */
 static const struct engine *const compose_engines[] = {
@@ -88,42 +83,4 @@ gordian_status compose_choose(const gordian_circuit *circuit,
         engine_any(options->engine) && chosen == &compose_cpu.about && may_pay_on_gpu(&problem);
     *engine = either ? &cpu_then_cuda : (const struct compose_engine *)chosen;
     return GORDIAN_OK;
-}
-
-gordian_compose_phase *compose_phase(gordian_compose_result *result, const char *name)
-{
-    if (result->phase_count == GORDIAN_COMPOSE_PHASES)
-        return NULL;
-    gordian_compose_phase *phase = &result->phases[result->phase_count++];
-    *phase = (gordian_compose_phase){.name = name, .ns = clock_ns()};
-    return phase;
-}
-
-void compose_phase_end(gordian_compose_phase *phase)
-{
-    if (phase)
-        phase->ns = clock_ns() - phase->ns;
-}
-
-gordian_status compose_take_order(const gordian_circuit *circuit,
-                                  const gordian_compose_options *options,
-                                  gordian_compose_result *result, gordian_error *error)
-{
-    const char *why;
-    size_t count = circuit->factor_count;
-    if (options->order && !compose_order_valid(circuit, options->order, count, &why))
-        return fail(error, GORDIAN_STATUS_INPUT, "the order of composition: %s", why);
-    result->order = memory_alloc(&result->allocator, count * sizeof *result->order);
-    if (!result->order)
-        return fail_memory(error);
-    if (options->order)
-        memcpy(result->order, options->order, count * sizeof *result->order);
-    gordian_status status = options->order
-                                ? GORDIAN_OK
-                                : compose_order(circuit, result->order, &result->allocator, error);
-    if (status != GORDIAN_OK) {
-        memory_free(&result->allocator, result->order);
-        result->order = NULL;
-    }
-    return status;
 }

@@ -5,7 +5,7 @@
  * which the one that awaits wants some. An act gives units back; who is served has got what it
  * awaited, and the resource goes. Nobody else ever waits for it, so it comes and goes without a
  * deadlock forming or dissolving elsewhere: that a waiting process gets or loses such a unit is all
- * that engines did not know before (`lend` of engine.h).
+ * that engines did not know before (`lend` of engine/engine.h).
  */
 #include "engines/detect/system.h"
 #include "foundation/base/error.h"

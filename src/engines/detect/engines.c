@@ -1,6 +1,6 @@
 /* The table of engines. */
 #include "engines/detect/cuda/cuda.h"
-#include "engines/detect/engine.h"
+#include "engines/detect/engine/engine.h"
 
 /* `sparse` supports every model and is the fastest for nearly every load: see docs/performance.md
  * for the one where a GPU is not slower. */

@@ -1,19 +1,20 @@
 /* Deadlock detection, event by event. Read this first.
  *
- * A system is the graph (engines/rag/rag.h), an engine beside it (engine.h), and the lists handed
- * out to the caller. An event is checked and changes the graph (events.c); the engine hears of it,
- * and says what a block means; explain.c makes the witness of that.
+ * A system is the graph (engines/rag/rag.h), an engine beside it (engine/engine.h), and the lists
+ * handed out to the caller. An event is checked and changes the graph (events.c); the engine hears
+ * of it, and says what a block means; explain.c makes the witness of that.
  *
- *     sparse.h    the default engine; matrix.h: the textbook's, on bits; cuda/: on a GPU
+ *     engine/sparse.h    the default engine; matrix.h: the textbook's, on bits; cuda/: on a GPU
  *     shared.h    many threads, one system
  *     check/      a whole snapshot at once, instead of events
- *     whatif.h    what would happen; ahead.h: while a trace is read; image.h: a system as bytes
+ *     engine/what_if_ends.h    what would happen; ahead.h: while a trace is read; serialize.h: a
+ * system as bytes
  *
  * It uses base, gpu and rag, and no other family. */
 #ifndef GORDIAN_ENGINES_DETECT_SYSTEM_H
 #define GORDIAN_ENGINES_DETECT_SYSTEM_H
 
-#include "engines/detect/engine.h"
+#include "engines/detect/engine/engine.h"
 
 /* A place in the queue of a resource, while several queues are merged. */
 struct queue_cursor {
@@ -100,8 +101,8 @@ static inline void system_leave(const gordian_system *system)
         shared_leave(system->shared);
 }
 
-/* Takes events the short way (plain.c) up to the first that needs the long one, or, if so wanted,
- * including the first with which somebody is stuck; how many. */
+/* Takes events the short way (fast_path.c) up to the first that needs the long one, or, if so
+ * wanted, including the first with which somebody is stuck; how many. */
 size_t plain_feed(gordian_system *system, const gordian_event *events, size_t count,
                   gordian_result *results, bool until_stuck);
 

@@ -1,9 +1,9 @@
 /* The engines of all families, and the version. */
-#include "engines/avoid/engine.h"
-#include "engines/compose/engine.h"
-#include "engines/detect/check/check.h"
-#include "engines/detect/engine.h"
-#include "engines/makespan/engine.h"
+#include "engines/avoid/engine/engine.h"
+#include "engines/compose/engine/engine.h"
+#include "engines/detect/check/engine.h"
+#include "engines/detect/engine/engine.h"
+#include "engines/makespan/model/engine.h"
 
 static const struct engine_family *const families[] = {&detect_family, &check_family, &avoid_family,
                                                        &compose_family, &makespan_family};

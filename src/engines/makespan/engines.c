@@ -1,7 +1,7 @@
 /* The table of engines, and what they share. */
-#include "engines/makespan/engine.h"
+#include "engines/makespan/model/engine.h"
 
-#include "engines/makespan/anneal.h"
+#include "engines/makespan/anneal/anneal.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 

@@ -1,7 +1,7 @@
 /* The public interface: models, options, answers. */
-#include "engines/makespan/engine.h"
-#include "engines/makespan/program.h"
-#include "engines/makespan/relax.h"
+#include "engines/makespan/model/engine.h"
+#include "engines/makespan/model/program.h"
+#include "engines/makespan/relax/relax.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"

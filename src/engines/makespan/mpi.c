@@ -1,7 +1,7 @@
 /* The mpi engine: chains dealt out to ranks (mpi.h). */
 #include "engines/makespan/mpi.h"
 
-#include "engines/makespan/anneal.h"
+#include "engines/makespan/anneal/anneal.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"

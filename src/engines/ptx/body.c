@@ -1,5 +1,5 @@
 /* A function's body: scopes, registers, labels, instructions. */
-#include "engines/ptx/parts.h"
+#include "engines/ptx/ptx_internal.h"
 
 #include "foundation/base/io/reader.h"
 

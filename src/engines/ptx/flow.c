@@ -1,5 +1,5 @@
 /* Blocks, who dominates whom, and loops. */
-#include "engines/ptx/parts.h"
+#include "engines/ptx/ptx_internal.h"
 
 #include <stdio.h>
 #include <string.h>

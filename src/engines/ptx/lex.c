@@ -1,5 +1,5 @@
 /* PTX as a list of words, strings and marks. */
-#include "engines/ptx/parts.h"
+#include "engines/ptx/ptx_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "engines/ptx/parts.h"
+#include "engines/ptx/ptx_internal.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /*
- * The library's own service kernel (foundation/gpu/kernels/osdda.cu) as a subject: how often each
- * of its loops is passed for one event, from the sizes of the matrices and of the launch.
+ * The library's own service kernel (foundation/gpu/kernels/detect/osdda.cu) as a subject: how often
+ * each of its loops is passed for one event, from the sizes of the matrices and of the launch.
  */
-#include "engines/ptx/parts.h"
+#include "engines/ptx/ptx_internal.h"
 
-/* As in foundation/gpu/kernels/osdda.cu. */
+/* As in foundation/gpu/kernels/detect/osdda.cu. */
 #define LINE_CHUNKS 8u /* of 128 bits */
 #define CHUNK_BITS  128u
 #define TILE        1024u

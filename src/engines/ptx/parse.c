@@ -1,5 +1,5 @@
 /* The outer level of a PTX module: directives, variables, functions, places in source files. */
-#include "engines/ptx/parts.h"
+#include "engines/ptx/ptx_internal.h"
 
 #include "foundation/base/io/reader.h"
 

@@ -7,7 +7,7 @@
  * that may be passed n times costs n - 1 rounds and a way from its head to where it is left. All
  * rounds are alike: no other choice is heavier.
  */
-#include "engines/ptx/parts.h"
+#include "engines/ptx/ptx_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

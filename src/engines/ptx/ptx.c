@@ -1,6 +1,6 @@
 /* A question about a PTX module, answered: functions and their loops, the path, what was assumed.
  */
-#include "engines/ptx/parts.h"
+#include "engines/ptx/ptx_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

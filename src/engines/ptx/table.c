@@ -1,5 +1,5 @@
 /* Which units an instruction needs: patterns and letters, the first that matches. */
-#include "engines/ptx/parts.h"
+#include "engines/ptx/ptx_internal.h"
 #include "foundation/base/io/reader.h"
 
 #include <string.h>

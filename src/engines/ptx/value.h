@@ -2,7 +2,7 @@
 #ifndef GORDIAN_ENGINES_PTX_VALUE_H
 #define GORDIAN_ENGINES_PTX_VALUE_H
 
-#include "engines/ptx/parts.h"
+#include "engines/ptx/ptx_internal.h"
 
 /* The value of a register where an instruction reads it; false: not known. */
 typedef bool (*ptx_reader)(void *context, uint32_t number, uint64_t *value);

@@ -159,7 +159,8 @@ void rag_remove_resource(struct rag *rag, uint32_t resource)
 {
     names_drop(&rag->resource_names, resource);
     rag->resources_more[resource].flags = 0;
-    rag->holder[resource] = RAG_REMOVED; /* not free to the short way (engines/detect/plain.c) */
+    rag->holder[resource] =
+        RAG_REMOVED; /* not free to the short way (engines/detect/fast_path.c) */
     rag->resources_more[resource].holders = rag->free_resource;
     rag->free_resource = resource;
     rag->resource_count--;

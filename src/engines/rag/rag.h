@@ -2,7 +2,7 @@
  * The resource-allocation graph: who holds and who waits for what.
  *
  * It keeps the state and the serving policy, and nothing about deadlocks: that is
- * the engines' business (engines/detect/engine.h), which read this graph.
+ * the engines' business (engines/detect/engine/engine.h), which read this graph.
  *
  * Layout. Following a chain of waiting processes looks at two numbers a hop: what the
  * process waits for and who holds that. Those two are packed arrays of their own (wait,
@@ -44,7 +44,7 @@ struct rag_process {
     uint32_t queue_next; /* the embedded wait edge's place in its resource's queue */
     uint32_t queue_prev;
     uint32_t held; /* first of what it holds: a hold reference, or NONE */
-    uint32_t path; /* the engine's: see engines/detect/path.h */
+    uint32_t path; /* the engine's: see engines/detect/engine/path.h */
 };
 
 struct rag_process_more {
@@ -52,7 +52,8 @@ struct rag_process_more {
     uint64_t arrival;    /* when its pending request came: order of service */
     uint64_t born;       /* when it came: youngest and oldest */
     uint32_t wait_more;  /* further wait edges of its pending request, or NONE */
-    uint32_t mark;       /* the engine's: see engines/detect/path.h and engines/detect/multi.c */
+    uint32_t
+        mark; /* the engine's: see engines/detect/engine/path.h and engines/detect/engine/multi.c */
 };
 
 struct rag_resource {
@@ -68,7 +69,7 @@ struct rag_resource_more {
     uint64_t held_units; /* of the embedded hold edge, unless of a one-unit resource */
     uint32_t holders;    /* further hold edges of this resource, or NONE */
     uint32_t flags;
-    uint32_t witness; /* the engine's: see engines/detect/multi.c */
+    uint32_t witness; /* the engine's: see engines/detect/engine/multi.c */
 };
 
 struct rag_hold {
@@ -153,7 +154,7 @@ void rag_ungrant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t 
 void rag_block(struct rag *rag, uint32_t process, const gordian_want *wants, size_t count);
 void rag_unblock(struct rag *rag, uint32_t process); /* leaves all queues */
 
-/* For a graph read back from an image (engines/detect/image.c), after rag_reserve_grant: a hold
+/* For a graph read back from an image (engines/detect/serialize.c), after rag_reserve_grant: a hold
  * edge in the pool or embedded as it was, and the order of the pooled ones of a resource, by their
  * processes
  * (`refs`: by process, for the time of the call). */

@@ -12,7 +12,8 @@
  * key's hash, so that a search rarely has to touch another key.
  *
  * Tables of another kind are where the keys are states, as many as memory holds, and are the slots
- * themselves: engines/compose/cpu/hash.c, engines/makespan/sweep_body.h and those of the kernels.
+ * themselves: engines/compose/cpu/hash.c, engines/makespan/exact/sweep_body.h and those of the
+ * kernels.
  */
 #ifndef GORDIAN_FOUNDATION_BASE_HASH_H
 #define GORDIAN_FOUNDATION_BASE_HASH_H

@@ -1,7 +1,7 @@
 /*
  * Bit matrices on a device of which only blocks with something in them are stored, from the host:
- * the pool of pages, and the tops of matrices (kernels/blocks_layout.h tells the layout,
- * kernels/blocks.h is what kernels do).
+ * the pool of pages, and the tops of matrices (kernels/resident/blocks_layout.h tells the layout,
+ * kernels/resident/blocks.h is what kernels do).
  *
  * Kernels take pages and give them back while they run. Memory is mapped by the host: when a kernel
  * has found none left it does what it can and says so; the host then calls blocks_feed while no
@@ -12,7 +12,7 @@
 #define GORDIAN_FOUNDATION_GPU_BLOCKS_H
 
 #include "foundation/gpu/gpu.h"
-#include "foundation/gpu/kernels/blocks_layout.h"
+#include "foundation/gpu/kernels/resident/blocks_layout.h"
 
 struct blocks {
     struct gpu *gpu;

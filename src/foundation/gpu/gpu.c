@@ -1,6 +1,6 @@
 /* The common half of a device: checks, then the operation of its kind. */
 #include "foundation/gpu/device.h"
-#include "foundation/gpu/kernels/trap.h"
+#include "foundation/gpu/kernels/resident/trap.h"
 
 #include <stdarg.h>
 #include <stdio.h>

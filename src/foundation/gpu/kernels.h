@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-struct emulated_kernel; /* kernel_emulated.h */
+struct emulated_kernel; /* language/kernel_emulated.h */
 
 struct gpu_kernel {
     const char *name;

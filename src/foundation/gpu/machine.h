@@ -5,7 +5,7 @@
  * can run; one host thread drives it through one launch at a time. Blocks of a plain launch
  * run one after another (a few at once when the schedule is shuffled), those of a
  * cooperative launch all at once. A thread runs until it meets a barrier, a warp
- * operation or a step that may belong to a waiting loop (kernel_emulated.h).
+ * operation or a step that may belong to a waiting loop (language/kernel_emulated.h).
  *
  * A launch fails, rather than hangs, when no thread can run (a barrier that not all
  * reach, a warp operation whose lanes do not meet) or when all that happens for long is
@@ -17,7 +17,7 @@
 #include "foundation/base/memory.h"
 #include "foundation/base/random.h"
 #include "foundation/gpu/fiber.h"
-#include "foundation/gpu/kernel.h"
+#include "foundation/gpu/language/kernel.h"
 
 #include <stdatomic.h>
 

@@ -4,7 +4,7 @@
  * The kernel stays while there is something to do; no event costs a launch. The host writes a
  * command into the ring in mapped memory, the kernel polls the ring, and an answer, where one is
  * wanted, comes back the same way. Commands are carried out in order. Posting does not wait, so
- * commands that need no answer stream. kernels/service.h is the device's side.
+ * commands that need no answer stream. kernels/resident/service.h is the device's side.
  *
  * After some idle milliseconds, and now and then anyway, the kernel leaves, and is started again by
  * the next call that has something for it: calls of the driver that wait for the whole device are
@@ -18,7 +18,7 @@
 #define GORDIAN_FOUNDATION_GPU_SERVICE_H
 
 #include "foundation/gpu/gpu.h"
-#include "foundation/gpu/kernels/service_ring.h"
+#include "foundation/gpu/kernels/resident/service_ring.h"
 
 struct service;
 

@@ -1,4 +1,4 @@
-/* The words of kernels that make a thread wait for others (kernel_emulated.h). */
+/* The words of kernels that make a thread wait for others (language/kernel_emulated.h). */
 #include "foundation/base/clock.h"
 #include "foundation/gpu/machine.h"
 

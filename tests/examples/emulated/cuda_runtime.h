@@ -8,7 +8,7 @@
 
 #include "foundation/gpu/gpu.h"
 #include "foundation/gpu/kernels.h"
-#include "foundation/gpu/kernels/array.h"
+#include "foundation/gpu/kernels/array/array.h"
 
 /* ---- the runtime */
 

@@ -1,6 +1,6 @@
 /* The example of docs/garray.md. */
 #include "array_example.h"
-#include "foundation/gpu/kernels/array.h"
+#include "foundation/gpu/kernels/array/array.h"
 
 /* Every number from 1 to count with each of its divisors. */
 KERNEL(array_example, struct array_example_arguments)

@@ -1,6 +1,6 @@
 /* Every way to push into a growable array, and to read it: see array_selftest.h. */
 #include "array_selftest.h"
-#include "foundation/gpu/kernels/array.h"
+#include "foundation/gpu/kernels/array/array.h"
 
 typedef struct array_fill_arguments fill;
 

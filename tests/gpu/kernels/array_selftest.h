@@ -3,7 +3,7 @@
 #ifndef GORDIAN_TESTS_GPU_KERNELS_ARRAY_SELFTEST_H
 #define GORDIAN_TESTS_GPU_KERNELS_ARRAY_SELFTEST_H
 
-#include "foundation/gpu/kernel.h"
+#include "foundation/gpu/language/kernel.h"
 #include <gordian/array.h>
 
 enum array_selftest_way {

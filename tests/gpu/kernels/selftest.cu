@@ -1,5 +1,5 @@
-/* Every word of foundation/gpu/kernel.h: see selftest.h. */
-#include "foundation/gpu/kernel.h"
+/* Every word of foundation/gpu/language/kernel.h: see selftest.h. */
+#include "foundation/gpu/language/kernel.h"
 #include "selftest.h"
 
 KERNEL(selftest_index, struct selftest_plain)

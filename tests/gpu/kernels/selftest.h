@@ -1,5 +1,5 @@
-/* Kernels that use every word of foundation/gpu/kernel.h once, for tests of the emulator and of a
- * device. */
+/* Kernels that use every word of foundation/gpu/language/kernel.h once, for tests of the emulator
+ * and of a device. */
 #ifndef GORDIAN_TESTS_GPU_KERNELS_SELFTEST_H
 #define GORDIAN_TESTS_GPU_KERNELS_SELFTEST_H
 

@@ -1,5 +1,5 @@
 /* Questions about the ledger, answered by a device. */
-#include "engines/avoid/cuda/banker_parts.h"
+#include "engines/avoid/cuda/banker_internal.h"
 
 #include "foundation/base/error.h"
 

@@ -1,5 +1,5 @@
 /* The ledger on a device: room, and keeping it up to date. */
-#include "engines/avoid/cuda/banker_parts.h"
+#include "engines/avoid/cuda/banker_internal.h"
 
 #include "foundation/base/error.h"
 #include "foundation/base/sort.h"

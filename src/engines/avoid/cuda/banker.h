@@ -1,6 +1,6 @@
 /*
  * A ledger's numbers on a device, as full matrices, and questions about them
- * (foundation/gpu/kernels/banker.h).
+ * (foundation/gpu/kernels/banker/banker.h).
  *
  * The ledger on the host stays the truth. What has changed in it is only noted down, cell by cell
  * (banker_touch_*: these cannot fail), and read from there when the next question is asked; the
@@ -16,7 +16,7 @@
 #ifndef GORDIAN_ENGINES_AVOID_CUDA_BANKER_H
 #define GORDIAN_ENGINES_AVOID_CUDA_BANKER_H
 
-#include "engines/avoid/ledger.h"
+#include "engines/avoid/engine/ledger.h"
 #include "foundation/gpu/gpu.h"
 
 struct banker;

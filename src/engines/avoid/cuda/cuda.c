@@ -1,6 +1,6 @@
 #include "engines/avoid/cuda/cuda.h"
 
-#include "engines/avoid/search.h"
+#include "engines/avoid/engine/safety_algorithm.h"
 #include "foundation/base/error.h"
 
 #include <string.h>

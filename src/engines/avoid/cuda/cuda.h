@@ -13,7 +13,7 @@
 #define GORDIAN_ENGINES_AVOID_CUDA_CUDA_H
 
 #include "engines/avoid/cuda/banker.h"
-#include "engines/avoid/engine.h"
+#include "engines/avoid/engine/engine.h"
 
 extern const struct avoid_engine avoid_cuda;
 

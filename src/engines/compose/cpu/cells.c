@@ -1,12 +1,12 @@
-/* Finding states in words of 64 neighbours, in a hash table (engines/compose/cells.h). Every thread
- * owns words and has a table of them to itself. What it finds for others it writes to them: letters
- * of some hundred pairs, pushed onto the list that is the owner's mailbox. Nobody waits for anybody
- * unless there is nothing to do.
+/* Finding states in words of 64 neighbours, in a hash table (engines/compose/explore/cells.h).
+ * Every thread owns words and has a table of them to itself. What it finds for others it writes to
+ * them: letters of some hundred pairs, pushed onto the list that is the owner's mailbox. Nobody
+ * waits for anybody unless there is nothing to do.
  *
  * `open` counts the threads at work and the letters that have not been read. A letter is counted
  * before it is posted and until what it says has been entered, by a thread that counts, too: so
  * when it is 0 nobody has anything to do, and nobody ever will. */
-#include "engines/compose/cells.h"
+#include "engines/compose/explore/cells.h"
 #include "engines/compose/cpu/cpu.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"

@@ -3,30 +3,30 @@
  *
  * States are found by indivisible firings alone and kept in one of three ways:
  *
- *   a hash table of words of 64 neighbouring states (cpu/cells.c, cells.h), for circuits whose
- *   state fits a word. Each thread owns a part of the words and nobody else touches it: what a
+ *   a hash table of words of 64 neighbouring states (cpu/cells.c, explore/cells.h), for circuits
+ * whose state fits a word. Each thread owns a part of the words and nobody else touches it: what a
  *   thread finds for others it writes to them.
  *
  *   a hash table of packed states (cpu/hash.c), for any circuit; divided in the same way, but the
  *   threads meet to hand over what they have found.
  *
- *   a bitmap (space.h, cpu/bitmap.c), one bit for every combination of local states, where there is
- *   memory for that. The threads go over it again and again; each looks at words of 64 neighbouring
- *   states at a time and fires whole words: a mask picks the states of the word in which a firing
- *   can happen, a shift moves them to where it leads.
+ *   a bitmap (explore/space.h, cpu/bitmap.c), one bit for every combination of local states, where
+ * there is memory for that. The threads go over it again and again; each looks at words of 64
+ * neighbouring states at a time and fires whole words: a mask picks the states of the word in which
+ * a firing can happen, a shift moves them to where it leads.
  *
  * It starts with the bitmap where that is small; otherwise with a table, and turns to the bitmap as
  * soon as the states found would fill it well enough.
  *
- * Then the states are counted through (cpu/count.c), numbered by rank (space.h), delivered
+ * Then the states are counted through (cpu/count.c), numbered by rank (explore/space.h), delivered
  * (cpu/rows.c), and the ways to deadlocks are searched for (cpu/trace.c).
  */
 #ifndef GORDIAN_ENGINES_COMPOSE_CPU_CPU_H
 #define GORDIAN_ENGINES_COMPOSE_CPU_CPU_H
 
-#include "engines/compose/engines.h"
-#include "engines/compose/scene.h"
-#include "engines/compose/space.h"
+#include "engines/compose/engine/engines.h"
+#include "engines/compose/explore/enabled_firings.h"
+#include "engines/compose/explore/space.h"
 #include "foundation/base/meter.h"
 #include "foundation/base/threads/thread_pool.h"
 

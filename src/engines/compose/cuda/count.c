@@ -1,5 +1,5 @@
 /* Counting on the device, and the ways to deadlocks. */
-#include "engines/compose/cuda/parts.h"
+#include "engines/compose/cuda/cuda_internal.h"
 
 #include "foundation/base/error.h"
 #include "foundation/base/sort.h"

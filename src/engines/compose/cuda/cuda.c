@@ -1,8 +1,8 @@
 /* The cuda engine as the table of engines sees it (cuda.h). */
 #include "engines/compose/cuda/cuda.h"
 
-#include "engines/compose/cuda/parts.h"
-#include "engines/compose/engines.h"
+#include "engines/compose/cuda/cuda_internal.h"
+#include "engines/compose/engine/engines.h"
 #include "foundation/base/error.h"
 #include "foundation/gpu/work.h"
 

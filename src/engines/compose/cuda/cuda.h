@@ -1,7 +1,7 @@
 /*
  * The cuda engine: the product on a GPU, or on the emulator (GORDIAN_EMULATE_GPU=1).
  *
- * States are packed words (packed/packed.h). Reachable ones are found in one of two ways: in a
+ * States are packed words (explore/packed.h). Reachable ones are found in one of two ways: in a
  * bitmap by packed number, where a thread has 64 neighbouring states fire at once, or with a hash
  * table, for sets that are thin among the numbers. What starts thin moves into a bitmap once it is
  * dense enough and a bitmap fits. Both only need indivisible firings; joint transitions are then
@@ -17,10 +17,10 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_CUDA_CUDA_H
 #define GORDIAN_ENGINES_COMPOSE_CUDA_CUDA_H
 
-#include "engines/compose/engines.h"
-#include "engines/compose/packed/packed.h"
+#include "engines/compose/engine/engines.h"
+#include "engines/compose/explore/packed.h"
 #include "foundation/gpu/gpu.h"
-#include "foundation/gpu/kernels/compose.h"
+#include "foundation/gpu/kernels/compose/compose.h"
 
 /* Zero: chosen. */
 struct compose_tuning {

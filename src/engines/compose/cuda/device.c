@@ -1,5 +1,5 @@
 /* The cuda engine's device: memory within limits, launches, the circuit put there. */
-#include "engines/compose/cuda/parts.h"
+#include "engines/compose/cuda/cuda_internal.h"
 
 #include "foundation/base/error.h"
 

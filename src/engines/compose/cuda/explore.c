@@ -1,5 +1,5 @@
 /* Reachable states on the device: in a bitmap, or with a hash table (cuda.h). */
-#include "engines/compose/cuda/parts.h"
+#include "engines/compose/cuda/cuda_internal.h"
 
 #include "foundation/base/error.h"
 

@@ -3,7 +3,7 @@
  * and copied to pinned memory of the host; while the host delivers one block, the device works on
  * the next.
  */
-#include "engines/compose/cuda/parts.h"
+#include "engines/compose/cuda/cuda_internal.h"
 
 #include "foundation/base/error.h"
 #include "foundation/base/sort.h"

@@ -16,8 +16,8 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_AUT_H
 #define GORDIAN_ENGINES_COMPOSE_FORMAT_AUT_H
 
-#include "engines/compose/engine.h"
-#include "engines/compose/fault.h"
+#include "engines/compose/circuit/text_fault.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/graph/graph.h"
 #include "foundation/base/io/output.h"
 

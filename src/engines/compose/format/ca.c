@@ -1,7 +1,7 @@
 /* Reading .ca: automata next to each other. What stands in the braces is what #CA atoms have. */
 #include "engines/compose/format/ca.h"
 
-#include "engines/compose/treo/inside.h"
+#include "engines/compose/treo/treo_internal.h"
 
 #include <string.h>
 

@@ -15,9 +15,9 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_CA_H
 #define GORDIAN_ENGINES_COMPOSE_FORMAT_CA_H
 
-#include "engines/compose/circuit.h"
-#include "engines/compose/engine.h"
-#include "engines/compose/fault.h"
+#include "engines/compose/circuit/circuit.h"
+#include "engines/compose/circuit/text_fault.h"
+#include "engines/compose/engine/engine.h"
 
 struct output;
 
@@ -36,7 +36,7 @@ gordian_status ca_write_circuit(const gordian_circuit *circuit, struct output *o
 
 /* The same without the line that says what the data are, with names of its own for some
  * (renamed[name], or NULL) and its tables numbered from `first_function`: so that several circuits
- * can be written into one text (join.c). */
+ * can be written into one text (ca_join.c). */
 gordian_status ca_write_factors(const gordian_circuit *circuit, char *const *renamed,
                                 size_t first_function, struct output *out, gordian_error *error);
 void ca_write_datum(const char *text, struct output *out);

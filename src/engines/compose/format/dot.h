@@ -6,8 +6,8 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_DOT_H
 #define GORDIAN_ENGINES_COMPOSE_FORMAT_DOT_H
 
-#include "engines/compose/circuit.h"
-#include "engines/compose/engine.h"
+#include "engines/compose/circuit/circuit.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/graph/graph.h"
 #include "foundation/base/io/output.h"
 

@@ -8,7 +8,7 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_NET_H
 #define GORDIAN_ENGINES_COMPOSE_FORMAT_NET_H
 
-#include "engines/compose/circuit.h"
+#include "engines/compose/circuit/circuit.h"
 #include "engines/compose/graph/graph.h"
 
 /* A place and a transition that are connected: the transition takes a token from the place, puts
@@ -36,7 +36,8 @@ gordian_status net_circuit(gordian_circuit **out, struct net *net,
 
 /* Sets safe[place] of places that are proved never to have two tokens. */
 gordian_status net_prove(const struct net *net, uint8_t *safe, gordian_error *error);
-/* Gives the circuit what finds out about a second token (safety.h), unless there is a proof. */
+/* Gives the circuit what finds out about a second token (circuit/net_safety.h), unless there is a
+ * proof. */
 gordian_status net_watch(struct net *net, gordian_circuit *circuit, gordian_error *error);
 
 #endif

@@ -1,8 +1,9 @@
-/* The circuit that finds out whether a net puts a second token into a place (safety.h). */
+/* The circuit that finds out whether a net puts a second token into a place (circuit/net_safety.h).
+ */
 #include "engines/compose/format/net.h"
 
+#include "engines/compose/circuit/net_safety.h"
 #include "engines/compose/format/ca.h"
-#include "engines/compose/safety.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/output.h"
 #include "foundation/base/memory.h"

@@ -7,14 +7,14 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_PNML_H
 #define GORDIAN_ENGINES_COMPOSE_FORMAT_PNML_H
 
-#include "engines/compose/circuit.h"
-#include "engines/compose/fault.h"
+#include "engines/compose/circuit/circuit.h"
+#include "engines/compose/circuit/text_fault.h"
 #include "engines/compose/graph/graph.h"
 
 struct output;
 
 /* GORDIAN_STATUS_INPUT, with a place in the text: no such net. Whether a place gets a second token
- * is found out while it is composed (safety.h). */
+ * is found out while it is composed (circuit/net_safety.h). */
 gordian_status pnml_read(gordian_circuit **out, const struct text *text,
                          const gordian_circuit_options *options, gordian_fault *fault,
                          gordian_error *error);

@@ -1,5 +1,5 @@
 /* Writing PNML. */
-#include "engines/compose/firing.h"
+#include "engines/compose/explore/firing.h"
 #include "engines/compose/format/pnml.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/output.h"

@@ -1,7 +1,7 @@
 #include "engines/compose/format/process.h"
 
-#include "engines/compose/data.h"
-#include "engines/compose/firing.h"
+#include "engines/compose/circuit/data.h"
+#include "engines/compose/explore/firing.h"
 #include "foundation/base/error.h"
 #include "foundation/base/io/output.h"
 

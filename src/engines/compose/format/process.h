@@ -4,7 +4,7 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_PROCESS_H
 #define GORDIAN_ENGINES_COMPOSE_FORMAT_PROCESS_H
 
-#include "engines/compose/circuit.h"
+#include "engines/compose/circuit/circuit.h"
 #include "engines/compose/graph/graph.h"
 
 struct output;

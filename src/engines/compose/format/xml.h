@@ -6,7 +6,7 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_XML_H
 #define GORDIAN_ENGINES_COMPOSE_FORMAT_XML_H
 
-#include "engines/compose/fault.h"
+#include "engines/compose/circuit/text_fault.h"
 
 #define XML_DEPTH_MAX      64u
 #define XML_ATTRIBUTES_MAX 32u

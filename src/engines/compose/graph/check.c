@@ -2,7 +2,7 @@
  * Of LTL: fair.c, with what this finds out about states. */
 #include "engines/compose/graph/check.h"
 
-#include "engines/compose/engine.h"
+#include "engines/compose/engine/engine.h"
 #include "engines/compose/graph/linear.h"
 #include "engines/compose/graph/prices.h"
 #include "foundation/base/error.h"

@@ -1,6 +1,6 @@
 #include "engines/compose/graph/explicit.h"
 
-#include "engines/compose/packed/packing.h"
+#include "engines/compose/explore/packing.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 #include "foundation/base/sort.h"

@@ -3,7 +3,7 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_EXPLICIT_H
 #define GORDIAN_ENGINES_COMPOSE_GRAPH_EXPLICIT_H
 
-#include "engines/compose/engine.h"
+#include "engines/compose/engine/engine.h"
 
 struct explicit_step {
     uint32_t from, to;

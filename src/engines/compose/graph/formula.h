@@ -24,7 +24,7 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_FORMULA_H
 #define GORDIAN_ENGINES_COMPOSE_GRAPH_FORMULA_H
 
-#include "engines/compose/circuit.h"
+#include "engines/compose/circuit/circuit.h"
 
 enum formula_kind {
     FORMULA_TRUE,

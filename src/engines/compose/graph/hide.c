@@ -1,7 +1,7 @@
 /* Hiding names. The states that hidden steps lead to are found once for every strongly connected
  * component of hidden steps, from the last one back: each takes over the visible steps of those it
  * leads to. So cycles of hidden steps need nothing special. */
-#include "engines/compose/circuit.h"
+#include "engines/compose/circuit/circuit.h"
 #include "engines/compose/graph/components.h"
 #include "engines/compose/graph/graph.h"
 #include "foundation/base/bits.h"

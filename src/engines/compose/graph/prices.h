@@ -16,7 +16,7 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_PRICES_H
 #define GORDIAN_ENGINES_COMPOSE_GRAPH_PRICES_H
 
-#include "engines/compose/circuit.h"
+#include "engines/compose/circuit/circuit.h"
 #include "engines/compose/graph/check.h"
 
 /* The product as it goes by. */

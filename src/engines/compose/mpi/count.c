@@ -1,5 +1,5 @@
 /* Counting over the ranks, and getting all states to rank 0. */
-#include "engines/compose/mpi/parts.h"
+#include "engines/compose/mpi/mpi_internal.h"
 #include "foundation/base/error.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * Composition over MPI: the engine `mpi`, part of the program gordian-mpi only.
  *
  * Rank 0 runs the command; the others serve it (foundation/ranks/ranks.h). A run starts with rank 0
- * telling all the circuit's firings as words (packed/packed.h); nobody else reads files.
+ * telling all the circuit's firings as words (explore/packed.h); nobody else reads files.
  *
  * Reachable states: every state has an owner, who alone keeps it and has it fire; what belongs to
  * others is sent to them, in batches, while work goes on. 64 neighbouring states (one word) are
@@ -22,7 +22,7 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_MPI_MPI_H
 #define GORDIAN_ENGINES_COMPOSE_MPI_MPI_H
 
-#include "engines/compose/engines.h"
+#include "engines/compose/engine/engines.h"
 
 /* The ranks other than 0: works for rank 0 once (RANKS_COMPOSE of foundation/ranks/ranks.h). */
 void compose_mpi_serve(void);

@@ -3,7 +3,7 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_TREO_ACTUALS_H
 #define GORDIAN_ENGINES_COMPOSE_TREO_ACTUALS_H
 
-#include "engines/compose/treo/inside.h"
+#include "engines/compose/treo/treo_internal.h"
 
 #define TREO_KEY_SIZE (TREO_NAME_MAX + TREO_INDEX_MAX * 24)
 

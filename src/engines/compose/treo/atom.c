@@ -1,6 +1,6 @@
 /* Atomic components to automata: rules and transitions, with the names in them looked up. */
-#include "engines/compose/flow.h"
-#include "engines/compose/treo/inside.h"
+#include "engines/compose/circuit/data_flow.h"
+#include "engines/compose/treo/treo_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Rules without braces: who fires follows from the guard. A port that does not fire is null, so
  * a != null says that it fires, a = null that it does not, and a = b that both do or neither. */
-#include "engines/compose/treo/inside.h"
+#include "engines/compose/treo/treo_internal.h"
 
 #include <string.h>
 

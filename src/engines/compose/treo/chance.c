@@ -1,6 +1,6 @@
 /* [0.9 : a, 0.1 : null]: how likely each outcome is. What can happen is what is looked for here, so
  * an outcome counts if its chance is not 0. */
-#include "engines/compose/treo/inside.h"
+#include "engines/compose/treo/treo_internal.h"
 
 #include <string.h>
 

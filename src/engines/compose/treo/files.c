@@ -1,5 +1,5 @@
 /* Imports that are files. */
-#include "engines/compose/treo/inside.h"
+#include "engines/compose/treo/treo_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

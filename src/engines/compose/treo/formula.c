@@ -1,6 +1,6 @@
 /* The formula behind '|': membership and equations give variables their values, the rest chooses.
  */
-#include "engines/compose/treo/inside.h"
+#include "engines/compose/treo/treo_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

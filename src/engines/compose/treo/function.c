@@ -1,5 +1,5 @@
 /* Values as data, functions and predicates. */
-#include "engines/compose/treo/inside.h"
+#include "engines/compose/treo/treo_internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_TREO_LEX_H
 #define GORDIAN_ENGINES_COMPOSE_TREO_LEX_H
 
-#include "engines/compose/fault.h"
+#include "engines/compose/circuit/text_fault.h"
 
 /* A token of one character has that character as its kind. */
 enum token_kind {

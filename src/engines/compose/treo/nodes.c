@@ -1,5 +1,5 @@
 /* From instances and nodes to a circuit: names, mergers, factors. */
-#include "engines/compose/treo/inside.h"
+#include "engines/compose/treo/treo_internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef GORDIAN_ENGINES_COMPOSE_TREO_TREE_H
 #define GORDIAN_ENGINES_COMPOSE_TREO_TREE_H
 
-#include "engines/compose/automaton.h"
+#include "engines/compose/circuit/automaton.h"
 #include "engines/compose/treo/lex.h"
 
 enum expr_kind {
@@ -125,7 +125,7 @@ struct component {
     const struct token *token;
     struct expr *variable; /* a name; NULL: written out */
     struct formal *parameters, *ports;
-    uint32_t number;   /* of its own, from 1, in the whole program: see treo/inside.h */
+    uint32_t number;   /* of its own, from 1, in the whole program: see treo_internal.h */
     struct atom *atom; /* one of these */
     struct set *body;
 };

@@ -1,8 +1,8 @@
 /* Modules, imports, and the main component. */
 #include "engines/compose/treo/treo.h"
 
-#include "engines/compose/primitives.h"
-#include "engines/compose/treo/inside.h"
+#include "engines/compose/circuit/primitives.h"
+#include "engines/compose/treo/treo_internal.h"
 #include "foundation/base/nearest.h"
 
 #include <stdarg.h>

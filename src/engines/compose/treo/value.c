@@ -1,5 +1,5 @@
 /* Expressions to values. */
-#include "engines/compose/treo/inside.h"
+#include "engines/compose/treo/treo_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

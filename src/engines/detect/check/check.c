@@ -1,5 +1,5 @@
 /* Judging snapshots: which way, and the edges of what was found. */
-#include "engines/detect/check/check.h"
+#include "engines/detect/check/engine.h"
 
 #include "engines/detect/check/cuda.h"
 #include "engines/detect/check/snapshot.h"

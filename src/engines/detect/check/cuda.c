@@ -1,11 +1,12 @@
 /* Judging snapshots on a GPU: memory, launches and the choice of the way. */
 #include "engines/detect/check/cuda.h"
 
+#include "engines/detect/check/background_device.h"
 #include "engines/detect/check/cuda_job.h"
 #include "engines/detect/check/snapshot.h"
 #include "engines/detect/cuda/cuda.h"
 #include "foundation/base/clock.h"
-#include "foundation/gpu/kernels/select.h"
+#include "foundation/gpu/kernels/array/select.h"
 #include "foundation/gpu/stage.h"
 
 #include <inttypes.h>
@@ -267,7 +268,7 @@ gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model,
                           struct check_result *result, gordian_error *error)
 {
     struct gpu *gpu;
-    TRY(snapshot->device ? cuda_ahead_get(snapshot->device, &gpu, error)
+    TRY(snapshot->device ? background_device_get(snapshot->device, &gpu, error)
                          : gpu_open_default(&gpu, &snapshot->memory, error));
     gordian_status status = check_cuda_on(gpu, snapshot, model, result, NULL, error);
     if (!snapshot->device)

@@ -1,5 +1,5 @@
 /*
- * Judging snapshots on a GPU: the same reports as check.h, from kernels.
+ * Judging snapshots on a GPU: the same reports as engine.h, from kernels.
  *
  * Single-unit snapshots (check/cuda_single.c) are judged on the device whole. For the others
  * (check/cuda_general.c) the device finds who is dead; the parts, which concern the dead alone,
@@ -8,7 +8,7 @@
 #ifndef GORDIAN_ENGINES_DETECT_CHECK_CUDA_H
 #define GORDIAN_ENGINES_DETECT_CHECK_CUDA_H
 
-#include "engines/detect/check/check.h"
+#include "engines/detect/check/engine.h"
 #include "foundation/gpu/gpu.h"
 
 /* Where the time went, in microseconds. */
@@ -29,18 +29,6 @@ gordian_status check_cuda_on(struct gpu *gpu, const gordian_snapshot *snapshot, 
 /* The same on the first device there is; GORDIAN_STATUS_UNAVAILABLE if there is none. */
 gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model,
                           struct check_result *result, gordian_error *error);
-
-/* A device that is opened by a thread of its own, because a snapshot that it will judge is being
- * read. */
-struct cuda_ahead;
-/* Does this engine need one for certain? Will it for so many processes and resources? */
-bool cuda_ahead_wanted(const char *engine);
-bool cuda_ahead_pays(const char *engine, uint64_t nodes);
-/* NULL: it cannot be, which changes nothing but the time. */
-struct cuda_ahead *cuda_ahead_begin(void);
-/* Waits until it is open; it stays the other's. */
-gordian_status cuda_ahead_get(struct cuda_ahead *ahead, struct gpu **gpu, gordian_error *error);
-void cuda_ahead_end(struct cuda_ahead *ahead); /* NULL is fine */
 
 /* Is there a device, and is the snapshot large enough for it to pay? */
 bool check_cuda_pays(const gordian_snapshot *snapshot);

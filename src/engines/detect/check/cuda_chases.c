@@ -1,7 +1,7 @@
 /* Chases on a GPU: who leads to one that can run, and who round a circle. The order of the kernels;
- * foundation/gpu/kernels/cycles.cu says why. */
+ * foundation/gpu/kernels/check/cycles.cu says why. */
 #include "engines/detect/check/cuda_job.h"
-#include "foundation/gpu/kernels/cycles.h"
+#include "foundation/gpu/kernels/check/cycles.h"
 
 /* Threads that chase at once on every multiprocessor: as many as it holds. More chains at a time
  * hide more of the memory's latency. */

@@ -1,13 +1,13 @@
 /*
  * Snapshots of any model on a GPU: the graph is built and reduced there
- * (foundation/gpu/kernels/reduce.cu), and who is left over comes back. The parts are found here, by
- * check_general(), in a snapshot of the dead alone: with everybody else finished, nothing in it can
- * be reduced.
+ * (foundation/gpu/kernels/check/reduce.cu), and who is left over comes back. The parts are found
+ * here, by check_general(), in a snapshot of the dead alone: with everybody else finished, nothing
+ * in it can be reduced.
  */
 #include "engines/detect/check/cuda_job.h"
 #include "engines/detect/check/snapshot.h"
 #include "foundation/base/clock.h"
-#include "foundation/gpu/kernels/reduce.h"
+#include "foundation/gpu/kernels/check/reduce.h"
 
 #include <string.h>
 

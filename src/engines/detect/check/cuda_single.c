@@ -1,9 +1,9 @@
-/* Single-unit snapshots on a GPU: the order of the kernels (foundation/gpu/kernels/cycles.cu says
- * why). */
+/* Single-unit snapshots on a GPU: the order of the kernels (foundation/gpu/kernels/check/cycles.cu
+ * says why). */
 #include "engines/detect/check/cuda_job.h"
 #include "engines/detect/check/snapshot.h"
 #include "foundation/base/clock.h"
-#include "foundation/gpu/kernels/cycles.h"
+#include "foundation/gpu/kernels/check/cycles.h"
 
 struct single {
     struct cuda_job *job;

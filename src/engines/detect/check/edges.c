@@ -1,6 +1,6 @@
 /* The edges of irreducible parts: gathered for all parts at once, when first asked for, so that
  * asking for each of a million parts stays linear. */
-#include "engines/detect/check/check.h"
+#include "engines/detect/check/engine.h"
 #include "engines/detect/check/snapshot.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The table of engines that judge snapshots. gordian-mpi has one more. */
-#include "engines/detect/check/check.h"
+#include "engines/detect/check/engine.h"
 
 static const struct engine *const check_engines[] = {
 #ifdef GORDIAN_MPI

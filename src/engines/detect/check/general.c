@@ -1,5 +1,5 @@
 /*
- * Snapshots of any model, by reduction (see check.h for what is looked for).
+ * Snapshots of any model, by reduction (see engine.h for what is looked for).
  *
  * The graph. Its nodes are the processes and, after them, the resources; what processes
  * wait for each other through stays a node, since waiters times holders would be too

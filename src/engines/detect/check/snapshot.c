@@ -1,7 +1,7 @@
 /* Snapshots: putting holds and waits together. Judging them is engines/detect/check/check.c. */
 #include "engines/detect/check/snapshot.h"
 
-#include "engines/detect/check/cuda.h"
+#include "engines/detect/check/background_device.h"
 #include "engines/detect/shared.h"
 #include "foundation/base/error.h"
 #include "foundation/base/machine.h"
@@ -27,7 +27,7 @@ void gordian_snapshot_close(gordian_snapshot *snapshot)
     if (!snapshot)
         return;
     gordian_allocator memory = snapshot->memory;
-    cuda_ahead_end(snapshot->device);
+    background_device_end(snapshot->device);
     check_result_free(&snapshot->result, &memory);
     memory_free_all(&memory, snapshot->wait, snapshot->wait_units, snapshot->holder,
                     snapshot->units, snapshot->holds.edges, snapshot->waits.edges);

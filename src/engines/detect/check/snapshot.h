@@ -7,12 +7,12 @@
  * hold of a resource is `holder[q]`, and whatever goes beyond (units other than
  * one, further edges) lives in arrays that do not exist until they are needed.
  *
- * The analysis (engines/detect/check/check.h) reads these arrays directly.
+ * The analysis (engines/detect/check/engine.h) reads these arrays directly.
  */
 #ifndef GORDIAN_ENGINES_DETECT_CHECK_SNAPSHOT_H
 #define GORDIAN_ENGINES_DETECT_CHECK_SNAPSHOT_H
 
-#include "engines/detect/check/check.h"
+#include "engines/detect/check/engine.h"
 #include "engines/rag/rag.h"
 #include "foundation/base/hash.h"
 
@@ -58,7 +58,7 @@ struct gordian_snapshot {
     bool judged;                /* `result` is that of the present state */
     struct check_result result; /* empty unless judged */
 
-    struct cuda_ahead *device; /* being opened, or open; NULL: not before it is needed */
+    struct background_device *device; /* being opened, or open; NULL: not before it is needed */
 };
 
 /* For who fills wait[] and holder[] itself: so many more of each; what they hold and wait for is

@@ -1,5 +1,5 @@
 /* The packed form of a snapshot (foundation/base/packed/packed_snapshot.h), to memory and back. */
-#include "engines/detect/check/cuda.h"
+#include "engines/detect/check/background_device.h"
 #include "engines/detect/check/snapshot.h"
 #include "engines/detect/check/snapshot_text.h"
 #include "foundation/base/error.h"
@@ -230,8 +230,8 @@ static gordian_status unpack_file(gordian_snapshot *snapshot, gordian_names *nam
     TRY(packed_file_open(&names->file, source, &names->memory, error));
     const struct image_layout *layout = packed_file_layout(names->file);
     if (!snapshot->device &&
-        cuda_ahead_pays(options->engine, layout->processes + layout->resources))
-        snapshot->device = cuda_ahead_begin();
+        background_device_pays(options->engine, layout->processes + layout->resources))
+        snapshot->device = background_device_begin();
     return layout->lists ? take_lists(snapshot, names->file, &names->memory, error)
                          : take_arrays(snapshot, names->file, options->threads, error);
 }

@@ -1,5 +1,5 @@
 /* Reading a snapshot from text: the lines of a trace that say what is, not what happens. */
-#include "engines/detect/check/cuda.h"
+#include "engines/detect/check/background_device.h"
 #include "engines/detect/check/snapshot.h"
 #include "engines/detect/check/snapshot_text.h"
 #include "engines/rag/trace_ahead.h"
@@ -309,8 +309,8 @@ gordian_status gordian_snapshot_read_for(gordian_snapshot **out, gordian_names *
     status = gordian_snapshot_open(&reading.snapshot, allocator, error);
     if (status != GORDIAN_OK)
         goto done;
-    if (cuda_ahead_wanted(wanted.engine))
-        reading.snapshot->device = cuda_ahead_begin();
+    if (background_device_wanted(wanted.engine))
+        reading.snapshot->device = background_device_begin();
     reading.names = snapshot_names_open(&memory);
     status = reading.names ? read_any(&reading, source, &wanted, error) : fail_memory(error);
 done:

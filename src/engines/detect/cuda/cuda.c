@@ -1,9 +1,9 @@
 /* The cuda engine: a device, a method on it, and `sparse` in case the device fails (cuda.h). */
 #include "engines/detect/cuda/cuda.h"
 
-#include "engines/detect/matrix.h"
-#include "engines/detect/sparse.h"
-#include "engines/detect/whatif.h"
+#include "engines/detect/engine/matrix.h"
+#include "engines/detect/engine/sparse.h"
+#include "engines/detect/engine/what_if_ends.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 

@@ -1,5 +1,5 @@
 /*
- * The engines cuda and cuda-blocks: the matrices of matrix.h, kept and worked on by a GPU.
+ * The engines cuda and cuda-blocks: the matrices of engine/matrix.h, kept and worked on by a GPU.
  *
  * Two methods, like the matrix engine's: OSDDA for single-unit systems (cuda/osdda.c) and LMDDA
  * for multi-unit ones (cuda/lmdda.c). Every matrix has bit for bit what the CPU's has. The engines
@@ -14,14 +14,14 @@
 #ifndef GORDIAN_ENGINES_DETECT_CUDA_CUDA_H
 #define GORDIAN_ENGINES_DETECT_CUDA_CUDA_H
 
-#include "engines/detect/engine.h"
+#include "engines/detect/engine/engine.h"
 #include "foundation/gpu/gpu.h"
 
 /* What a hook answers when the device has failed and there is no outcome. */
 #define CUDA_NO_OUTCOME ((gordian_outcome)0)
 
-/* A method. The hooks are the engine's (engine.h says what each means); false: the device has
- * failed, and the method is only good for closing. */
+/* A method. The hooks are the engine's (engine/engine.h says what each means); false: the device
+ * has failed, and the method is only good for closing. */
 struct cuda_method {
     /* Makes the method's state on the device for at least these many ids, from the graph. */
     gordian_status (*open)(void **state, struct gpu *gpu, const struct rag *rag,

@@ -1,6 +1,6 @@
 /*
  * Node hopping on a GPU: RP of a multi-unit system, made anew from who holds and who waits
- * (foundation/gpu/kernels/lmdda.h).
+ * (foundation/gpu/kernels/detect/lmdda.h).
  *
  * What is to be found is a closure: paths of any length among the resources that somebody waits for
  * (slots). It is made block by block (Warshall's way): the paths inside a block of slots are
@@ -8,16 +8,16 @@
  * one. All blocks together cost about as much as one product of the whole matrices, where doubling
  * the paths' length costs one for every doubling. Up to a few thousand slots one
  * cooperative kernel does all of it, with blocks of a tile
- * (foundation/gpu/kernels/closure_tiles.h). Beyond, blocks are of a thousand slots, closed by that
- * kernel, and products are launches of their own.
+ * (foundation/gpu/kernels/detect/closure_tiles.h). Beyond, blocks are of a thousand slots, closed
+ * by that kernel, and products are launches of their own.
  */
 #ifndef GORDIAN_ENGINES_DETECT_CUDA_HOP_H
 #define GORDIAN_ENGINES_DETECT_CUDA_HOP_H
 
 #include "foundation/gpu/gpu.h"
-#include "foundation/gpu/kernels/bit_transpose.h"
-#include "foundation/gpu/kernels/bool_product.h"
-#include "foundation/gpu/kernels/lmdda.h"
+#include "foundation/gpu/kernels/detect/lmdda.h"
+#include "foundation/gpu/kernels/matrix/bit_transpose.h"
+#include "foundation/gpu/kernels/matrix/bool_product.h"
 
 struct hop_options {
     uint32_t small; /* up to this many slots in one launch */

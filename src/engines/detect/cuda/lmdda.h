@@ -22,7 +22,8 @@ gordian_status cuda_lmdda_tune(void *state, const struct hop_options *options,
 /* For tests and benches: makes all of RP anew and waits; the time it took on the device. */
 gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_error *error);
 
-/* For tests: for every resource the one running process it leads to (engine.h, what_if_all). */
+/* For tests: for every resource the one running process it leads to (engine/engine.h, what_if_all).
+ */
 gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error);
 
 #endif

@@ -26,8 +26,9 @@ struct lmdda_parts {
     uint32_t process_room, resource_room;
     struct lmdda_state device;
     gpu_address ends;
-    uint64_t *row;   /* the last one handed out */
-    uint32_t *slots; /* by resource: its slot, or LMDDA_NONE; see foundation/gpu/kernels/lmdda.h */
+    uint64_t *row; /* the last one handed out */
+    uint32_t *
+        slots; /* by resource: its slot, or LMDDA_NONE; see foundation/gpu/kernels/detect/lmdda.h */
     uint32_t *waiters;  /* by resource: how many wait for it */
     uint32_t *occupant; /* by slot: its resource */
     uint32_t slot_count;
@@ -70,7 +71,8 @@ struct lmdda_rows {
     void (*close)(struct cuda_lmdda *l, struct lmdda_parts *parts);
     /* Starts making all of RP anew. */
     gordian_status (*make_anew)(struct cuda_lmdda *l, gordian_error *error);
-    /* Starts finding out where every row ends (foundation/gpu/kernels/what_if.h): parts.ends. */
+    /* Starts finding out where every row ends (foundation/gpu/kernels/detect/what_if.h):
+     * parts.ends. */
     gordian_status (*find_ends)(struct cuda_lmdda *l, gordian_error *error);
     /* Words of 32 bits of a row of RP. Everything before is done. */
     gordian_status (*read)(struct cuda_lmdda *l, uint32_t row, uint32_t first, uint32_t count,

@@ -1,6 +1,6 @@
 /* LMDDA on a GPU: matrices kept whole (lmdda_rows.h). */
 #include "engines/detect/cuda/lmdda_rows.h"
-#include "foundation/gpu/kernels/what_if.h"
+#include "foundation/gpu/kernels/detect/what_if.h"
 
 #define WORD_BYTES sizeof(uint32_t)
 

@@ -1,10 +1,10 @@
 /*
  * OSDDA on a GPU: the single-unit method of the engines cuda and cuda-blocks.
  *
- * The state is in the device's memory and a resident kernel (foundation/gpu/kernels/osdda.cu, or
- * foundation/gpu/kernels/osdda_blocks.cu) works on it; the host turns hooks into commands. Only a
- * block is waited for, and only for the look at one word that answers it: the bookkeeping goes on
- * while the host does.
+ * The state is in the device's memory and a resident kernel
+ * (foundation/gpu/kernels/detect/osdda.cu, or foundation/gpu/kernels/detect/osdda_blocks.cu) works
+ * on it; the host turns hooks into commands. Only a block is waited for, and only for the look at
+ * one word that answers it: the bookkeeping goes on while the host does.
  */
 #include "engines/detect/cuda/osdda.h"
 

@@ -9,7 +9,7 @@
 
 #include "engines/detect/cuda/cuda.h"
 #include "foundation/gpu/blocks.h"
-#include "foundation/gpu/kernels/osdda.h"
+#include "foundation/gpu/kernels/detect/osdda.h"
 #include "foundation/gpu/service.h"
 
 /* What is on the device, with room for these ids. */

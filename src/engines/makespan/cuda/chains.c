@@ -1,7 +1,7 @@
 /* Chains of annealing on a GPU: their memory there, and advancing them (cuda/chains.h). */
 #include "engines/makespan/cuda/chains.h"
 
-#include "engines/makespan/anneal.h"
+#include "engines/makespan/anneal/anneal.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 

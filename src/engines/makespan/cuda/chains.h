@@ -1,14 +1,14 @@
 /*
  * Chains of annealing on a GPU, a warp each: the very chains of
- * foundation/gpu/kernels/makespan_chain.h, step by step what anneal_chain.c makes of them,
- * thousands at a time.
+ * foundation/gpu/kernels/makespan/makespan_chain.h, step by step what anneal/anneal_chain.c makes
+ * of them, thousands at a time.
  */
 #ifndef GORDIAN_ENGINES_MAKESPAN_CUDA_CHAINS_H
 #define GORDIAN_ENGINES_MAKESPAN_CUDA_CHAINS_H
 
-#include "engines/makespan/watch.h"
+#include "engines/makespan/anneal/run_state.h"
 #include "foundation/gpu/gpu.h"
-#include "foundation/gpu/kernels/makespan_chains.h"
+#include "foundation/gpu/kernels/makespan/makespan_chains.h"
 
 struct gpu_chains;
 

@@ -1,7 +1,7 @@
 /* The cuda engine as the table of engines sees it (cuda.h). */
 #include "engines/makespan/cuda/cuda.h"
 
-#include "engines/makespan/anneal.h"
+#include "engines/makespan/anneal/anneal.h"
 #include "engines/makespan/cuda/chains.h"
 #include "engines/makespan/cuda/sweep.h"
 #include "foundation/base/error.h"

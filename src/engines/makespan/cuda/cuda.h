@@ -13,7 +13,7 @@
 #ifndef GORDIAN_ENGINES_MAKESPAN_CUDA_CUDA_H
 #define GORDIAN_ENGINES_MAKESPAN_CUDA_CUDA_H
 
-#include "engines/makespan/engine.h"
+#include "engines/makespan/model/engine.h"
 #include "foundation/gpu/gpu.h"
 
 #define MAKESPAN_CUDA_CHAINS      8192u

@@ -28,7 +28,7 @@ struct path {
 };
 
 /* What remains to be shared out among the runs from one on, as in
- * foundation/gpu/kernels/makespan_sweep.cu. */
+ * foundation/gpu/kernels/makespan/makespan_sweep.cu. */
 struct path_rest {
     uint64_t index;
     uint32_t left[MAKESPAN_TYPES], later[MAKESPAN_TYPES];

@@ -20,8 +20,8 @@
 #ifndef GORDIAN_ENGINES_MAKESPAN_CUDA_TABLES_H
 #define GORDIAN_ENGINES_MAKESPAN_CUDA_TABLES_H
 
-#include "engines/makespan/model.h"
-#include "foundation/gpu/kernels/makespan_sweep.h"
+#include "engines/makespan/model/model.h"
+#include "foundation/gpu/kernels/makespan/makespan_sweep.h"
 
 /* For runs that cannot be packed. */
 enum sweep_detail {

@@ -1,6 +1,6 @@
 /* Growable arrays from the host: opening, closing, what kernels left, and growing. The elements
  * themselves are moved in array/copy.c. */
-#include "foundation/gpu/array/parts.h"
+#include "foundation/gpu/array/array_internal.h"
 #include "foundation/gpu/device.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /*
- * A growable array on the device, from the host. Kernels push into it (kernels/array.h) while it
- * grows; elements never move. docs/garray.md tells how it works and what it costs. For programs
+ * A growable array on the device, from the host. Kernels push into it (kernels/array/array.h) while
+ * it grows; elements never move. docs/garray.md tells how it works and what it costs. For programs
  * with CUDA of their own the same is in <gordian/array.h> (public.c).
  *
  *     struct gpu_array *squares;
@@ -102,7 +102,7 @@ gordian_status gpu_array_watch(struct gpu_array *array, uint64_t ahead, gordian_
 void gpu_array_unwatch(struct gpu_array *array);
 
 /* Launches, and launches again, until nothing is refused by any of the arrays: the kernel's jobs
- * have marks (kernels/array.h). After a launch that ran out, every array is grown by what it
+ * have marks (kernels/array/array.h). After a launch that ran out, every array is grown by what it
  * refused, and a half more, or as far as there is memory. GORDIAN_STATUS_MEMORY: it cannot grow;
  * what was stored stays, and so do the marks: read the elements out, clear, and call again for the
  * rest. *launches, if not NULL: how many it took so far. */

@@ -1,7 +1,7 @@
 /* Elements into and out of growable arrays. */
-#include "foundation/gpu/array/parts.h"
+#include "foundation/gpu/array/array_internal.h"
 #include "foundation/gpu/device.h"
-#include "foundation/gpu/kernels/array_move.h"
+#include "foundation/gpu/kernels/array/array_move.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* Pools of chunks. The host changes them between kernels only; what kernels do is told in
  * gordian/array.h. */
-#include "foundation/gpu/array/parts.h"
+#include "foundation/gpu/array/array_internal.h"
 #include "foundation/gpu/device.h"
 
 #include <inttypes.h>

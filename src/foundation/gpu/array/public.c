@@ -1,5 +1,5 @@
 /* Growable arrays for programs with CUDA of their own: <gordian/array.h>. */
-#include "foundation/gpu/array/parts.h"
+#include "foundation/gpu/array/array_internal.h"
 
 struct gordian_gpu {
     struct gpu *gpu;

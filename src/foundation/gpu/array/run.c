@@ -1,5 +1,5 @@
 /* Launching again until everything fits. */
-#include "foundation/gpu/array/parts.h"
+#include "foundation/gpu/array/array_internal.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 /* The host's thread that grows a flat array while kernels push into it. */
-#include "foundation/gpu/array/parts.h"
+#include "foundation/gpu/array/array_internal.h"
 #include "foundation/gpu/device.h"
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
 #include "lab/bench/array/array.h"
 
 #include "foundation/base/error.h"
-#include "foundation/gpu/kernels/select.h"
+#include "foundation/gpu/kernels/array/select.h"
 #include "lab/bench/kernels/array_two_pass.h"
 #include "lab/published/kernels/array_filter.h"
 

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_LAB_BENCH_AVOID_AVOID_H
 #define GORDIAN_LAB_BENCH_AVOID_AVOID_H
 
-#include "engines/avoid/engine.h"
+#include "engines/avoid/engine/engine.h"
 #include "foundation/gpu/gpu.h"
 #include "lab/bench/harness/harness.h"
 

@@ -1,7 +1,7 @@
 /* How it grows: with the threads, with the length of the chain, with other circuits, and what is
  * done to the product afterwards. */
 #include "engines/compose/cpu/cpu.h"
-#include "engines/compose/graph/graph.h"
+#include "engines/compose/graph/graph_sink.h"
 #include "foundation/base/error.h"
 #include "lab/bench/compose/compose.h"
 

@@ -1,5 +1,5 @@
 /* Reading a growable array beside plain memory: see array_read.h. */
-#include "foundation/gpu/kernels/array.h"
+#include "foundation/gpu/kernels/array/array.h"
 #include "lab/bench/kernels/array_read.h"
 #include "lab/published/kernels/array_lfvector.h"
 #include "lab/published/kernels/array_subarrays.h"

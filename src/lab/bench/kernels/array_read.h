@@ -2,7 +2,7 @@
 #ifndef GORDIAN_LAB_BENCH_KERNELS_ARRAY_READ_H
 #define GORDIAN_LAB_BENCH_KERNELS_ARRAY_READ_H
 
-#include "foundation/gpu/kernel.h"
+#include "foundation/gpu/language/kernel.h"
 #include "lab/published/kernels/array_storage.h"
 
 #include <gordian/array.h>

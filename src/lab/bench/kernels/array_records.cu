@@ -6,7 +6,7 @@
  * have the parts of an element; the number is in the first part. Each warp counts by votes; one
  * thread reserves for the whole tile; then every lane writes its words itself.
  */
-#include "foundation/gpu/kernels/array.h"
+#include "foundation/gpu/kernels/array/array.h"
 #include "lab/bench/kernels/array_records.h"
 
 #define WARPS (ARRAY_TASK_THREADS / WARP_SIZE)

@@ -1,5 +1,5 @@
 /* What a user would do without a growable array: count what is kept, sum the counts up
- * (tile_sums of foundation/gpu/kernels/select.h), fill memory of exactly that size. */
+ * (tile_sums of foundation/gpu/kernels/array/select.h), fill memory of exactly that size. */
 #ifndef GORDIAN_LAB_BENCH_KERNELS_ARRAY_TWO_PASS_H
 #define GORDIAN_LAB_BENCH_KERNELS_ARRAY_TWO_PASS_H
 

@@ -4,7 +4,7 @@
  * time would have found is the best of them. The paper's Java took minutes to 160, where it is
  * exact; with four schedulers, where 184 is exact, the published search stops short of it.
  */
-#include "engines/makespan/anneal.h"
+#include "engines/makespan/anneal/anneal.h"
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 

@@ -4,7 +4,7 @@
  * nothing but the evaluation counts; and incrementally. Moves are those that chains draw, from
  * where chains are after a while; all must agree on every one.
  */
-#include "engines/makespan/anneal.h"
+#include "engines/makespan/anneal/anneal.h"
 #include "foundation/base/error.h"
 #include "lab/bench/makespan/makespan.h"
 

@@ -2,7 +2,7 @@
 #ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_BUCKETS_H
 #define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_BUCKETS_H
 
-#include "foundation/gpu/kernel.h"
+#include "foundation/gpu/language/kernel.h"
 
 DEVICE uint32_t buckets_top_bit(uint64_t x)
 {

@@ -8,7 +8,7 @@
  * part to whole cache lines. The outputs of a tile have the same order on every launch, as marks
  * demand.
  */
-#include "foundation/gpu/kernels/array.h"
+#include "foundation/gpu/kernels/array/array.h"
 #include "lab/published/kernels/array_filter.h"
 #include "lab/published/kernels/array_tile.h"
 

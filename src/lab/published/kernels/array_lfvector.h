@@ -14,7 +14,7 @@
 #ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_LFVECTOR_H
 #define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_LFVECTOR_H
 
-#include "foundation/gpu/kernels/array.h"
+#include "foundation/gpu/kernels/array/array.h"
 #include "lab/published/kernels/array_buckets.h"
 #include "lab/published/kernels/array_storage.h"
 

@@ -9,7 +9,7 @@
 #ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_SUBARRAYS_H
 #define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_SUBARRAYS_H
 
-#include "foundation/gpu/kernels/array.h"
+#include "foundation/gpu/kernels/array/array.h"
 #include "lab/published/kernels/array_buckets.h"
 #include "lab/published/kernels/array_storage.h"
 

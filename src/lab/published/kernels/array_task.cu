@@ -1,5 +1,5 @@
 /* What is filtered, what came of it, and one atomic an element: see array_task.h. */
-#include "foundation/gpu/kernels/array.h"
+#include "foundation/gpu/kernels/array/array.h"
 #include "lab/published/kernels/array_task.h"
 
 KERNEL(array_numbers, struct array_numbers_arguments)

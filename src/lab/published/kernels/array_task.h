@@ -3,7 +3,7 @@
 #ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_TASK_H
 #define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_TASK_H
 
-#include "foundation/gpu/kernel.h"
+#include "foundation/gpu/language/kernel.h"
 #include <gordian/array.h>
 
 #define ARRAY_TASK_THREADS 256u

@@ -6,7 +6,7 @@
 #ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_TILE_H
 #define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_TILE_H
 
-#include "foundation/gpu/kernel.h"
+#include "foundation/gpu/language/kernel.h"
 #include "lab/published/kernels/array_filter.h"
 
 #define ARRAY_TILE_THREADS ARRAY_FILTER_THREADS

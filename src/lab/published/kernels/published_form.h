@@ -9,7 +9,7 @@
 #ifndef GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_FORM_H
 #define GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_FORM_H
 
-#include "foundation/gpu/kernel.h"
+#include "foundation/gpu/language/kernel.h"
 
 #if defined(FORM_BITS)
 typedef uint32_t cell;

@@ -7,7 +7,7 @@
  * of two; here they add up any number. More resources than a block has threads: a thread has
  * several.
  */
-#include "foundation/gpu/kernel.h"
+#include "foundation/gpu/language/kernel.h"
 #include "lab/published/kernels/published_pba.h"
 
 /* Neighbours first, then further and further apart (24, 25). The sum ends in sums[0]. */

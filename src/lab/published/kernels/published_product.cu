@@ -8,7 +8,7 @@
  * no double to remove; a cell has any number of transitions, each of which meets each of the other
  * cell's; matrices have any size, and more cells than a block has threads are for more blocks.
  */
-#include "foundation/gpu/kernel.h"
+#include "foundation/gpu/language/kernel.h"
 #include "lab/published/kernels/published_product.h"
 
 /* The pair of states that a number stands for: found by counting, as published. */

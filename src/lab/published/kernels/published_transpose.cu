@@ -3,7 +3,7 @@
  * BitMatrix_Transpose turns every tile of 32 x 32 bits over where it is, tileTranspose takes
  * each to where its mirror image is.
  */
-#include "foundation/gpu/kernel.h"
+#include "foundation/gpu/language/kernel.h"
 #include "lab/published/kernels/published_transpose.h"
 
 /* Squares of `size` bits beside the diagonal change places. */

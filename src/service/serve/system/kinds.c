@@ -1,5 +1,5 @@
 /* What a system that detects and a bank that avoids do each in its own way. */
-#include "engines/avoid/engine.h"
+#include "engines/avoid/engine/engine.h"
 #include "engines/detect/system.h"
 #include "foundation/base/error.h"
 #include "service/serve/system/system.h"

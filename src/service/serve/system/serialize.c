@@ -3,7 +3,7 @@
  *
  *     version, name, configuration as text, opened, seq, counters
  *     counts: processes, resources, waiting, bytes of names
- *     the system (engines/detect/image.c) or the bank (engines/avoid/image.c)
+ *     the system (engines/detect/serialize.c) or the bank (engines/avoid/serialize.c)
  *     by process id, if in use: since, owner + 1, wants
  *
  * Not part of it: the lists of the owners' processes and the open incidents, which the service
@@ -11,8 +11,8 @@
  */
 #include "service/serve/system/serialize.h"
 
-#include "engines/avoid/image.h"
-#include "engines/detect/image.h"
+#include "engines/avoid/serialize.h"
+#include "engines/detect/serialize.h"
 #include "foundation/base/error.h"
 #include "service/serve/system/system.h"
 

@@ -20,7 +20,7 @@
 #ifndef GORDIAN_ENGINES_DETECT_CHECK_MPI_MPI_H
 #define GORDIAN_ENGINES_DETECT_CHECK_MPI_MPI_H
 
-#include "engines/detect/check/check.h"
+#include "engines/detect/check/engine.h"
 
 /* The ranks other than 0: works for rank 0 once (RANKS_CHECK of foundation/ranks/ranks.h). */
 void check_mpi_serve(void);

@@ -1,0 +1,247 @@
+#include "engines/compose/circuit/automaton.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A copy of a text, NULL for NULL; *fine becomes false without memory. */
+static char *copy_text(const gordian_allocator *memory, const char *text, bool *fine)
+{
+    if (!text)
+        return NULL;
+    size_t size = strlen(text) + 1;
+    char *copy = memory_alloc(memory, size);
+    if (copy)
+        memcpy(copy, text, size);
+    else
+        *fine = false;
+    return copy;
+}
+
+gordian_status automaton_new(struct automaton **out, const char *title,
+                             const gordian_allocator *memory, gordian_error *error)
+{
+    bool fine = true;
+    *out = NULL;
+    struct automaton *automaton = memory_zeroed(memory, sizeof *automaton);
+    if (!automaton)
+        return fail_memory(error);
+    automaton->memory = *memory;
+    guards_init(&automaton->guards, memory);
+    automaton->title = copy_text(memory, title, &fine);
+    /* TRUE comes first, so that a guard of 0 is always there to be read. */
+    if (!fine ||
+        guard_add(&automaton->guards, GUARD_TRUE, GUARD_NONE, GUARD_NONE, 0) == GUARD_NONE) {
+        automaton_free(automaton);
+        return fail_memory(error);
+    }
+    *out = automaton;
+    return GORDIAN_OK;
+}
+
+void automaton_free(struct automaton *automaton)
+{
+    if (!automaton)
+        return;
+    gordian_allocator memory = automaton->memory;
+    for (size_t i = 0; i < automaton->port_count; i++)
+        memory_free(&memory, automaton->ports[i].name);
+    for (size_t i = 0; i < automaton->cell_count; i++)
+        memory_free(&memory, automaton->cells[i].name);
+    for (size_t i = 0; i < automaton->state_count; i++)
+        memory_free(&memory, automaton->states[i].name);
+    memory_free_all(&memory, automaton->ports, automaton->cells, automaton->states,
+                    automaton->transitions, automaton->fires);
+    guards_free(&automaton->guards);
+    memory_free(&memory, automaton->title);
+    memory_free(&memory, automaton);
+}
+
+gordian_status automaton_port(struct automaton *automaton, const char *name, enum port_way way,
+                              uint32_t *port, gordian_error *error)
+{
+    bool fine = memory_grow(&automaton->memory, &automaton->ports, &automaton->port_room,
+                            automaton->port_count + 1, sizeof *automaton->ports);
+    char *copy = fine ? copy_text(&automaton->memory, name, &fine) : NULL;
+    if (!fine)
+        return fail_memory(error);
+    if (port)
+        *port = (uint32_t)automaton->port_count;
+    automaton->ports[automaton->port_count++] = (struct automaton_port){copy, (uint8_t)way};
+    return GORDIAN_OK;
+}
+
+gordian_status automaton_cell(struct automaton *automaton, const char *name, uint32_t initial,
+                              uint32_t *cell, gordian_error *error)
+{
+    bool fine = memory_grow(&automaton->memory, &automaton->cells, &automaton->cell_room,
+                            automaton->cell_count + 1, sizeof *automaton->cells);
+    char *copy = fine ? copy_text(&automaton->memory, name, &fine) : NULL;
+    if (!fine)
+        return fail_memory(error);
+    if (cell)
+        *cell = (uint32_t)automaton->cell_count;
+    automaton->cells[automaton->cell_count++] =
+        (struct automaton_cell){.name = copy, .initial = initial};
+    return GORDIAN_OK;
+}
+
+gordian_status automaton_state(struct automaton *automaton, const char *name, bool initial,
+                               uint32_t *state, gordian_error *error)
+{
+    bool fine = memory_grow(&automaton->memory, &automaton->states, &automaton->state_room,
+                            automaton->state_count + 1, sizeof *automaton->states);
+    char *copy = fine ? copy_text(&automaton->memory, name, &fine) : NULL;
+    if (!fine)
+        return fail_memory(error);
+    if (state)
+        *state = (uint32_t)automaton->state_count;
+    automaton->states[automaton->state_count++] = (struct automaton_state){copy, initial};
+    return GORDIAN_OK;
+}
+
+static bool fires_nothing(const uint64_t *fires, size_t words)
+{
+    for (size_t w = 0; w < words; w++)
+        if (fires[w])
+            return false;
+    return true;
+}
+
+gordian_status automaton_transition(struct automaton *automaton, uint32_t from, uint32_t to,
+                                    const uint64_t *fires, uint32_t guard, gordian_error *error)
+{
+    size_t words = automaton_words(automaton);
+    if (guard == GUARD_NONE)
+        return fail_memory(error);
+    if (fires_nothing(fires, words))
+        return fail(error, GORDIAN_STATUS_INPUT, "a transition must fire at least one port");
+    uint32_t stray = guard_stray_port(&automaton->guards, guard, fires);
+    if (stray != GUARD_NONE)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "the guard asks for the datum at '%s', which does not fire",
+                    automaton->ports[stray].name);
+    size_t count = automaton->transition_count;
+    if (!memory_grow(&automaton->memory, &automaton->transitions, &automaton->transition_room,
+                     count + 1, sizeof *automaton->transitions) ||
+        !memory_grow(&automaton->memory, &automaton->fires, &automaton->fires_room,
+                     (count + 1) * words, sizeof *automaton->fires))
+        return fail_memory(error);
+    automaton->transitions[count] =
+        (struct automaton_transition){.from = from, .to = to, .guard = guard, .cost = NAN};
+    memcpy(automaton->fires + count * words, fires, words * sizeof *fires);
+    automaton->transition_count++;
+    return GORDIAN_OK;
+}
+
+static bool is_text(const char *text, const char *wanted, size_t length)
+{
+    return strlen(text) == length && memcmp(text, wanted, length) == 0;
+}
+
+uint32_t automaton_find_cell(const struct automaton *automaton, const char *name, size_t length)
+{
+    for (size_t i = 0; i < automaton->cell_count; i++)
+        if (is_text(automaton->cells[i].name, name, length))
+            return (uint32_t)i;
+    return GORDIAN_NONE;
+}
+
+/* ------------------------------------------------------------------ routing */
+
+/* Terms of one guard: ports, cells now, cells next. */
+struct sources {
+    const struct automaton *automaton;
+    uint32_t *parent;
+    uint8_t *count; /* of a root: data that come from somewhere */
+};
+
+static uint32_t term_of(const struct automaton *automaton, uint32_t node)
+{
+    const struct guard_node *term = &automaton->guards.nodes[node];
+    uint32_t ports = (uint32_t)automaton->port_count, cells = (uint32_t)automaton->cell_count;
+    switch ((enum guard_kind)term->kind) {
+    case TERM_PORT:
+        return term->symbol;
+    case TERM_NOW:
+        return ports + term->symbol;
+    case TERM_NEXT:
+        return ports + cells + term->symbol;
+    default:
+        return GUARD_NONE;
+    }
+}
+
+static uint32_t root_of(const struct sources *sources, uint32_t term)
+{
+    while (sources->parent[term] != term)
+        term = sources->parent[term];
+    return term;
+}
+
+/* Puts the two sides of an equality into one class; false if both have a source already. */
+static bool equate_sources(struct sources *sources, uint32_t left, uint32_t right)
+{
+    if (left == GUARD_NONE || right == GUARD_NONE)
+        return false;
+    left = root_of(sources, left);
+    right = root_of(sources, right);
+    if (left == right)
+        return true;
+    sources->parent[left] = right;
+    sources->count[right] = (uint8_t)(sources->count[right] + sources->count[left]);
+    return sources->count[right] <= 1;
+}
+
+static bool is_null_test(const struct automaton *automaton, const struct guard_node *node)
+{
+    const struct guard_node *nodes = automaton->guards.nodes;
+    return node->kind == GUARD_EQUAL &&
+           ((nodes[node->left].kind == TERM_NULL &&
+             term_of(automaton, node->right) != GUARD_NONE) ||
+            (nodes[node->right].kind == TERM_NULL && term_of(automaton, node->left) != GUARD_NONE));
+}
+
+static bool passes_on(struct sources *sources, uint32_t guard)
+{
+    const struct guard_node *nodes = sources->automaton->guards.nodes;
+    while (nodes[guard].kind == GUARD_AND) {
+        if (!passes_on(sources, nodes[guard].right))
+            return false;
+        guard = nodes[guard].left;
+    }
+    const struct guard_node *node = &nodes[guard];
+    if (node->kind == GUARD_TRUE || node->kind == GUARD_FALSE ||
+        is_null_test(sources->automaton, node))
+        return true;
+    if (node->kind == GUARD_NOT)
+        return is_null_test(sources->automaton, &nodes[node->left]);
+    return node->kind == GUARD_EQUAL &&
+           equate_sources(sources, term_of(sources->automaton, node->left),
+                          term_of(sources->automaton, node->right));
+}
+
+bool automaton_is_routing(const struct automaton *automaton)
+{
+    size_t ports = automaton->port_count, cells = automaton->cell_count;
+    size_t terms = ports + 2 * cells;
+    for (size_t p = 0; p < ports; p++)
+        if (automaton->ports[p].way != PORT_IN && automaton->ports[p].way != PORT_OUT)
+            return false;
+    struct sources sources = {.automaton = automaton};
+    sources.parent = memory_alloc(&automaton->memory, (terms + 1) * sizeof *sources.parent);
+    sources.count = memory_alloc(&automaton->memory, terms + 1);
+    bool routing = sources.parent && sources.count;
+    for (size_t t = 0; routing && t < automaton->transition_count; t++) {
+        for (uint32_t i = 0; i < terms; i++) {
+            sources.parent[i] = i;
+            sources.count[i] = i < ports ? automaton->ports[i].way == PORT_IN : i < ports + cells;
+        }
+        routing = passes_on(&sources, automaton->transitions[t].guard);
+    }
+    memory_free(&automaton->memory, sources.parent);
+    memory_free(&automaton->memory, sources.count);
+    return routing;
+}

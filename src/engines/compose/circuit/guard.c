@@ -1,0 +1,118 @@
+/* Guards as expressions: building and reading them. */
+#include "engines/compose/circuit/guard.h"
+
+#include "foundation/base/bits.h"
+#include "foundation/base/memory.h"
+
+void guards_init(struct guards *guards, const gordian_allocator *memory)
+{
+    *guards = (struct guards){.memory = *memory};
+}
+
+void guards_free(struct guards *guards)
+{
+    memory_free(&guards->memory, guards->nodes);
+    guards->nodes = NULL;
+    guards->count = guards->room = 0;
+}
+
+static uint32_t push_node(struct guards *guards, enum guard_kind kind, uint32_t left,
+                          uint32_t right, uint32_t symbol)
+{
+    if (guards->count >= GUARD_NONE || !memory_grow(&guards->memory, &guards->nodes, &guards->room,
+                                                    guards->count + 1, sizeof *guards->nodes))
+        return GUARD_NONE;
+    guards->nodes[guards->count] =
+        (struct guard_node){.kind = (uint8_t)kind, .left = left, .right = right, .symbol = symbol};
+    return (uint32_t)guards->count++;
+}
+
+uint32_t guard_add(struct guards *guards, enum guard_kind kind, uint32_t left, uint32_t right,
+                   uint32_t symbol)
+{
+    /* Number 0 is TRUE: it comes with the first node. */
+    if (guards->count == 0 &&
+        push_node(guards, GUARD_TRUE, GUARD_NONE, GUARD_NONE, 0) == GUARD_NONE)
+        return GUARD_NONE;
+    if (kind == GUARD_TRUE)
+        return 0;
+    return push_node(guards, kind, left, right, symbol);
+}
+
+uint32_t guard_and(struct guards *guards, uint32_t left, uint32_t right)
+{
+    if (left == GUARD_NONE || right == GUARD_NONE)
+        return GUARD_NONE;
+    if (guards->nodes[left].kind == GUARD_TRUE || guards->nodes[right].kind == GUARD_FALSE)
+        return right;
+    if (guards->nodes[right].kind == GUARD_TRUE || guards->nodes[left].kind == GUARD_FALSE)
+        return left;
+    return guard_add(guards, GUARD_AND, left, right, 0);
+}
+
+uint32_t guard_restrict(struct guards *guards, uint32_t guard, const uint64_t *fires)
+{
+    if (guard == GUARD_NONE)
+        return GUARD_NONE;
+    struct guard_node node = guards->nodes[guard]; /* a copy: the array grows meanwhile */
+    if (node.kind == TERM_PORT)
+        return bits_test(fires, node.symbol)
+                   ? guard
+                   : guard_add(guards, TERM_NULL, GUARD_NONE, GUARD_NONE, 0);
+    uint32_t left = guard_restrict(guards, node.left, fires);
+    uint32_t right = guard_restrict(guards, node.right, fires);
+    if ((left == GUARD_NONE) != (node.left == GUARD_NONE) ||
+        (right == GUARD_NONE) != (node.right == GUARD_NONE))
+        return GUARD_NONE; /* no memory */
+    if (left == node.left && right == node.right)
+        return guard;
+    return guard_add(guards, (enum guard_kind)node.kind, left, right, node.symbol);
+}
+
+/* Walks over all nodes of a guard; children have smaller numbers than their parents and a long
+ * conjunction leans to the left, so only the right side is recursed into. */
+static bool walk_terms(const struct guards *guards, uint32_t node,
+                       bool (*visit)(const struct guard_node *node, void *context), void *context)
+{
+    while (node != GUARD_NONE) {
+        const struct guard_node *here = &guards->nodes[node];
+        if (visit(here, context))
+            return true;
+        if (here->right != GUARD_NONE && walk_terms(guards, here->right, visit, context))
+            return true;
+        node = here->left;
+    }
+    return false;
+}
+
+static bool is_next_of(const struct guard_node *node, void *context)
+{
+    return node->kind == TERM_NEXT && node->symbol == *(uint32_t *)context;
+}
+
+bool guard_writes(const struct guards *guards, uint32_t guard, uint32_t cell)
+{
+    return guards->count > 0 && walk_terms(guards, guard, is_next_of, &cell);
+}
+
+struct stray {
+    const uint64_t *fires;
+    uint32_t port;
+};
+
+static bool is_stray(const struct guard_node *node, void *context)
+{
+    struct stray *stray = context;
+    if (node->kind != TERM_PORT || bits_test(stray->fires, node->symbol))
+        return false;
+    stray->port = node->symbol;
+    return true;
+}
+
+uint32_t guard_stray_port(const struct guards *guards, uint32_t guard, const uint64_t *fires)
+{
+    struct stray stray = {fires, GUARD_NONE};
+    if (guards->count > 0)
+        walk_terms(guards, guard, is_stray, &stray);
+    return stray.port;
+}

@@ -1,0 +1,454 @@
+/* The solutions of a guard: alternatives one after another, each a conjunction of literals solved
+ * by union-find and, for what that leaves open, search. */
+#include "engines/compose/circuit/guard.h"
+
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <string.h>
+
+#define OPEN      UINT32_MAX       /* a value not known yet */
+#define UNDEFINED (UINT32_MAX - 1) /* a function outside its table */
+
+struct literal {
+    uint32_t node;
+    bool holds; /* the node, or its negation */
+};
+
+/* Variables: port p is p, the next value of cell c is ports + c. */
+struct solver {
+    const struct guard_question *question;
+    const struct guard_node *nodes;
+    uint32_t variables;
+    uint32_t *parent;   /* union-find, without compression: undone by setting a root back */
+    uint32_t *value;    /* of a root; OPEN */
+    bool *wanted;       /* has a value in a solution: fires, or is a cell */
+    bool *is_port;      /* of a root: some member is a port, so not null */
+    uint32_t *solution; /* of every variable */
+    struct literal *pending, *literals;
+    size_t pending_count, pending_room, literal_count, literal_room;
+    size_t alternatives, steps;
+    gordian_error *error;
+};
+
+static uint32_t root_of(const struct solver *solver, uint32_t variable)
+{
+    while (solver->parent[variable] != variable)
+        variable = solver->parent[variable];
+    return variable;
+}
+
+/* The variable a term stands for, or GUARD_NONE. */
+static uint32_t variable_of(const struct solver *solver, uint32_t term)
+{
+    const struct guard_node *node = &solver->nodes[term];
+    if (node->kind == TERM_PORT)
+        return node->symbol;
+    if (node->kind == TERM_NEXT)
+        return solver->question->ports + node->symbol;
+    return GUARD_NONE;
+}
+
+static uint32_t evaluate_term(const struct solver *solver, uint32_t term);
+
+static uint32_t compute_term(const struct solver *solver, uint32_t term, int64_t *number);
+
+/* (a + 1) * b: 0, or OPEN or UNDEFINED. */
+static uint32_t compute_node(const struct solver *solver, const struct guard_node *node,
+                             int64_t *number)
+{
+    const struct function *function = &solver->question->data->functions[node->symbol];
+    uint32_t second = solver->nodes[node->left].right;
+    int64_t left, right;
+    uint32_t one = compute_term(solver, solver->nodes[node->left].left, &left);
+    uint32_t other = compute_term(solver, solver->nodes[second].left, &right);
+    if (one == UNDEFINED || other == UNDEFINED)
+        return UNDEFINED;
+    if (one == OPEN || other == OPEN)
+        return OPEN;
+    return function_compute(function, left, right, number) ? 0 : UNDEFINED;
+}
+
+static uint32_t compute_term(const struct solver *solver, uint32_t term, int64_t *number)
+{
+    const struct guard_node *node = &solver->nodes[term];
+    const struct data *data = solver->question->data;
+    const char *text;
+    if (node->kind == TERM_APPLY && function_is_arithmetic(data->functions[node->symbol].kind))
+        return compute_node(solver, node, number);
+    if (node->kind == TERM_CONSTANT) {
+        text = data_text(data, node->symbol);
+    } else {
+        uint32_t value = evaluate_term(solver, term);
+        if (value == OPEN || value == UNDEFINED || value == VALUE_NULL)
+            return value == OPEN ? OPEN : UNDEFINED;
+        text = data_value_text(data, value);
+    }
+    return data_number(text, number) ? 0 : UNDEFINED;
+}
+
+/* A function of the arguments: OPEN if one of them is. */
+static uint32_t apply_function(const struct solver *solver, const struct guard_node *node)
+{
+    const struct data *data = solver->question->data;
+    if (node->kind == TERM_APPLY && function_is_arithmetic(data->functions[node->symbol].kind)) {
+        int64_t number;
+        uint32_t state = compute_node(solver, node, &number);
+        uint32_t value = state ? state : data_value_of(data, number);
+        return value ? value : UNDEFINED;
+    }
+    uint32_t arguments[FUNCTION_ARITY];
+    uint32_t count = 0;
+    for (uint32_t list = node->left; list != GUARD_NONE; list = solver->nodes[list].right) {
+        uint32_t value = evaluate_term(solver, solver->nodes[list].left);
+        if (value == OPEN || value == UNDEFINED || value == VALUE_NULL)
+            return value == OPEN ? OPEN : UNDEFINED;
+        arguments[count++] = value;
+    }
+    uint32_t result = function_apply(solver->question->data, node->symbol, arguments);
+    return result ? result : UNDEFINED;
+}
+
+static uint32_t evaluate_term(const struct solver *solver, uint32_t term)
+{
+    const struct guard_node *node = &solver->nodes[term];
+    switch ((enum guard_kind)node->kind) {
+    case TERM_PORT:
+    case TERM_NEXT:
+        return solver->value[root_of(solver, variable_of(solver, term))];
+    case TERM_NOW:
+        return solver->question->now[node->symbol];
+    case TERM_CONSTANT: {
+        uint32_t value = solver->question->data->index[node->symbol];
+        return value ? value : UNDEFINED;
+    }
+    case TERM_APPLY:
+        return apply_function(solver, node);
+    default:
+        return VALUE_NULL;
+    }
+}
+
+enum truth {
+    IS_FALSE,
+    IS_TRUE,
+    IS_OPEN,
+};
+
+static enum truth judge_literal(const struct solver *solver, struct literal literal)
+{
+    const struct guard_node *node = &solver->nodes[literal.node];
+    bool holds;
+    if (node->kind == GUARD_PREDICATE) {
+        uint32_t value = apply_function(solver, node);
+        if (value == OPEN)
+            return IS_OPEN;
+        holds = value != UNDEFINED;
+    } else {
+        uint32_t left = evaluate_term(solver, node->left),
+                 right = evaluate_term(solver, node->right);
+        if (left == UNDEFINED || right == UNDEFINED)
+            holds = false;
+        else if (left == OPEN || right == OPEN)
+            return IS_OPEN;
+        else
+            holds = left == right;
+    }
+    return holds == literal.holds ? IS_TRUE : IS_FALSE;
+}
+
+static gordian_status push_literal(struct solver *solver, struct literal **array, size_t *count,
+                                   size_t *room, struct literal literal)
+{
+    if (!memory_grow(&solver->question->guards->memory, array, room, *count + 1, sizeof **array))
+        return fail_memory(solver->error);
+    (*array)[(*count)++] = literal;
+    return GORDIAN_OK;
+}
+
+/* What search changes and takes back: one root bound, or one root put below another. */
+struct change {
+    uint32_t root;
+    bool joined;
+    bool other_was_port;
+    uint32_t other, other_value;
+};
+
+static void take_back(struct solver *solver, const struct change *changes, size_t count)
+{
+    while (count-- > 0) {
+        const struct change *change = &changes[count];
+        if (change->joined) {
+            solver->parent[change->root] = change->root;
+            solver->value[change->other] = change->other_value;
+            solver->is_port[change->other] = change->other_was_port;
+        } else {
+            solver->value[change->root] = OPEN;
+        }
+    }
+}
+
+/* Makes two variables equal; false: they cannot be. */
+static bool join_classes(struct solver *solver, uint32_t left, uint32_t right,
+                         struct change *change, size_t *changes)
+{
+    uint32_t below = root_of(solver, left), above = root_of(solver, right);
+    if (below == above)
+        return true;
+    uint32_t one = solver->value[below], other = solver->value[above];
+    if (one != OPEN && other != OPEN && one != other)
+        return false;
+    *change = (struct change){.root = below,
+                              .joined = true,
+                              .other_was_port = solver->is_port[above],
+                              .other = above,
+                              .other_value = other};
+    ++*changes;
+    solver->parent[below] = above;
+    solver->is_port[above] |= solver->is_port[below];
+    solver->value[above] = one != OPEN ? one : other;
+    return solver->value[above] != VALUE_NULL || !solver->is_port[above];
+}
+
+static bool bind_variable(struct solver *solver, uint32_t variable, uint32_t value,
+                          struct change *change, size_t *changes)
+{
+    uint32_t root = root_of(solver, variable);
+    if (value == UNDEFINED || (value == VALUE_NULL && solver->is_port[root]))
+        return false;
+    *change = (struct change){.root = root};
+    ++*changes;
+    solver->value[root] = value;
+    return true;
+}
+
+/* Draws what follows from one positive equality. `changes` grows by at most one; false:
+ * contradiction. *progress: something was learnt. */
+static bool follow_literal(struct solver *solver, struct literal literal, struct change *changes,
+                           size_t *count, bool *progress)
+{
+    const struct guard_node *node = &solver->nodes[literal.node];
+    if (node->kind != GUARD_EQUAL || !literal.holds)
+        return true;
+    uint32_t left = variable_of(solver, node->left), right = variable_of(solver, node->right);
+    uint32_t left_value = evaluate_term(solver, node->left),
+             right_value = evaluate_term(solver, node->right);
+    size_t before = *count;
+    bool fine = true;
+    if (left != GUARD_NONE && right != GUARD_NONE)
+        fine = join_classes(solver, left, right, &changes[*count], count);
+    else if (left != GUARD_NONE && left_value == OPEN && right_value != OPEN)
+        fine = bind_variable(solver, left, right_value, &changes[*count], count);
+    else if (right != GUARD_NONE && right_value == OPEN && left_value != OPEN)
+        fine = bind_variable(solver, right, left_value, &changes[*count], count);
+    *progress |= *count > before;
+    return fine;
+}
+
+/* Everything that follows from what is known, until nothing more does. */
+static bool propagate_literals(struct solver *solver, struct change *changes, size_t *count)
+{
+    bool progress = true;
+    while (progress) {
+        progress = false;
+        for (size_t i = 0; i < solver->literal_count; i++) {
+            enum truth truth = judge_literal(solver, solver->literals[i]);
+            if (truth == IS_FALSE)
+                return false;
+            if (truth == IS_OPEN &&
+                !follow_literal(solver, solver->literals[i], changes, count, &progress))
+                return false;
+        }
+    }
+    return true;
+}
+
+static gordian_status tell_solution(struct solver *solver)
+{
+    const struct guard_question *question = solver->question;
+    for (uint32_t v = 0; v < solver->variables; v++)
+        solver->solution[v] =
+            solver->wanted[v] ? solver->value[root_of(solver, v)] : (uint32_t)VALUE_NULL;
+    return question->solution(question->context, solver->solution,
+                              solver->solution + question->ports, solver->error);
+}
+
+/* The largest value of a class: ports carry data, a cell of its own may have what only cells have.
+ */
+static uint32_t last_value(const struct solver *solver, uint32_t root)
+{
+    const struct guard_question *question = solver->question;
+    bool own = root >= question->ports && question->own && question->own[root - question->ports];
+    return own ? question->data->domain_size : question->data->port_size;
+}
+
+/* Binds what is open, one class after another. Every level learns at most one thing a variable, so
+ * changes of `variables` are enough for each. */
+static gordian_status search_literals(struct solver *solver, uint32_t from)
+{
+    const gordian_allocator *memory = &solver->question->guards->memory;
+    if (++solver->steps > GUARD_STEPS_MAX)
+        return fail(solver->error, GORDIAN_STATUS_INPUT, "the guard is too hard: %u values tried",
+                    GUARD_STEPS_MAX);
+    struct change *changes =
+        memory_alloc(memory, 2 * (size_t)(solver->variables + 1) * sizeof *changes);
+    if (!changes)
+        return fail_memory(solver->error);
+    size_t count = 0;
+    gordian_status status = GORDIAN_OK;
+    if (propagate_literals(solver, changes, &count)) {
+        while (from < solver->variables &&
+               (!solver->wanted[from] || solver->value[root_of(solver, from)] != OPEN))
+            from++;
+        if (from == solver->variables) {
+            status = tell_solution(solver);
+        } else {
+            uint32_t root = root_of(solver, from);
+            uint32_t value = solver->is_port[root] ? 1 : 0, last = last_value(solver, root);
+            for (; value <= last && status == GORDIAN_OK; value++) {
+                solver->value[root] = value;
+                status = search_literals(solver, from + 1);
+            }
+            solver->value[root] = OPEN;
+        }
+    }
+    take_back(solver, changes, count);
+    memory_free(memory, changes);
+    return status;
+}
+
+static gordian_status try_alternatives(struct solver *solver);
+
+/* One of two ways to make a disjunction true: `left`, or not `left` and `right`. So no solution is
+ * found twice. */
+static gordian_status branch_on(struct solver *solver, struct literal left, struct literal right)
+{
+    const gordian_allocator *memory = &solver->question->guards->memory;
+    size_t count = solver->pending_count, literals = solver->literal_count;
+    struct literal *saved = memory_alloc(memory, (count + 1) * sizeof *saved);
+    if (!saved)
+        return fail_memory(solver->error);
+    if (count > 0)
+        memcpy(saved, solver->pending, count * sizeof *saved);
+    gordian_status status =
+        push_literal(solver, &solver->pending, &solver->pending_count, &solver->pending_room, left);
+    if (status == GORDIAN_OK)
+        status = try_alternatives(solver);
+    if (count > 0)
+        memcpy(solver->pending, saved, count * sizeof *saved);
+    solver->pending_count = count;
+    solver->literal_count = literals;
+    left.holds = !left.holds;
+    if (status == GORDIAN_OK)
+        status = push_literal(solver, &solver->pending, &solver->pending_count,
+                              &solver->pending_room, left);
+    if (status == GORDIAN_OK)
+        status = push_literal(solver, &solver->pending, &solver->pending_count,
+                              &solver->pending_room, right);
+    if (status == GORDIAN_OK)
+        status = try_alternatives(solver);
+    memory_free(memory, saved);
+    return status;
+}
+
+static gordian_status take_both(struct solver *solver, struct literal left, struct literal right)
+{
+    gordian_status status =
+        push_literal(solver, &solver->pending, &solver->pending_count, &solver->pending_room, left);
+    return status == GORDIAN_OK ? push_literal(solver, &solver->pending, &solver->pending_count,
+                                               &solver->pending_room, right)
+                                : status;
+}
+
+/* Takes the pending formulas apart into literals; at a disjunction, one alternative after the
+ * other. */
+static gordian_status try_alternatives(struct solver *solver)
+{
+    while (solver->pending_count > 0) {
+        struct literal next = solver->pending[--solver->pending_count];
+        const struct guard_node *node = &solver->nodes[next.node];
+        struct literal left = {node->left, next.holds}, right = {node->right, next.holds};
+        gordian_status status = GORDIAN_OK;
+        switch ((enum guard_kind)node->kind) {
+        case GUARD_TRUE:
+        case GUARD_FALSE:
+            if ((node->kind == GUARD_TRUE) != next.holds)
+                return GORDIAN_OK;
+            break;
+        case GUARD_NOT:
+            left.holds = !next.holds;
+            status = push_literal(solver, &solver->pending, &solver->pending_count,
+                                  &solver->pending_room, left);
+            break;
+        case GUARD_AND:
+        case GUARD_OR:
+            if ((node->kind == GUARD_OR) == next.holds)
+                return branch_on(solver, left, right);
+            status = take_both(solver, right, left);
+            break;
+        default:
+            status = push_literal(solver, &solver->literals, &solver->literal_count,
+                                  &solver->literal_room, next);
+        }
+        if (status != GORDIAN_OK)
+            return status;
+    }
+    if (++solver->alternatives > GUARD_ALTERNATIVES_MAX)
+        return fail(solver->error, GORDIAN_STATUS_INPUT, "the guard has more than %d alternatives",
+                    GUARD_ALTERNATIVES_MAX);
+    return search_literals(solver, 0);
+}
+
+static void prepare_solver(struct solver *solver)
+{
+    const struct guard_question *question = solver->question;
+    for (uint32_t v = 0; v < solver->variables; v++) {
+        solver->parent[v] = v;
+        solver->value[v] = OPEN;
+        solver->is_port[v] = v < question->ports;
+        solver->wanted[v] = v >= question->ports || bits_test(question->fires, v);
+    }
+    for (uint32_t c = 0; c < question->cells; c++)
+        if (!guard_writes(question->guards, question->guard, c))
+            solver->value[question->ports + c] = question->now[c];
+}
+
+/* The arrays of the solver, in one block. */
+static bool make_arrays(struct solver *solver, void **block)
+{
+    size_t n = solver->variables ? solver->variables : 1;
+    char *bytes = memory_alloc(&solver->question->guards->memory,
+                               n * (3 * sizeof(uint32_t) + 2 * sizeof(bool)));
+    *block = bytes;
+    if (!bytes)
+        return false;
+    solver->parent = (uint32_t *)(void *)bytes;
+    solver->value = solver->parent + n;
+    solver->solution = solver->value + n;
+    solver->wanted = (bool *)(solver->solution + n);
+    solver->is_port = solver->wanted + n;
+    return true;
+}
+
+gordian_status guard_solve(const struct guard_question *question, gordian_error *error)
+{
+    static const struct guard_node always = {.kind = GUARD_TRUE};
+    void *block;
+    struct solver solver = {
+        .question = question,
+        .nodes = question->guards->count > 0 ? question->guards->nodes : &always,
+        .variables = question->ports + question->cells,
+        .error = error,
+    };
+    if (!make_arrays(&solver, &block))
+        return fail_memory(error);
+    prepare_solver(&solver);
+    gordian_status status =
+        push_literal(&solver, &solver.pending, &solver.pending_count, &solver.pending_room,
+                     (struct literal){question->guard, true});
+    if (status == GORDIAN_OK)
+        status = try_alternatives(&solver);
+    memory_free_all(&question->guards->memory, solver.pending, solver.literals, block);
+    return status;
+}

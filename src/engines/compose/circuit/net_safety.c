@@ -1,0 +1,363 @@
+#include "engines/compose/circuit/net_safety.h"
+
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+#include "foundation/base/io/output.h"
+#include "foundation/base/memory.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* States of the first search. A second token mostly shows near the beginning: searches grow by
+ * this factor, so that not all states have to be found for it. */
+#define FIRST_STATES  (UINT64_C(1) << 14)
+#define LAST_STATES   (UINT64_C(1) << 30)
+#define STATES_FACTOR 16u
+
+/* ------------------------------------------------------------------ ownership */
+
+void safety_free(struct safety *safety)
+{
+    if (!safety)
+        return;
+    gordian_allocator memory = safety->memory;
+    gordian_circuit_close(safety->circuit);
+    labels_free(&safety->places);
+    labels_free(&safety->transitions);
+    memory_free_all(&memory, safety->alarms, safety);
+}
+
+gordian_status safety_attach(gordian_circuit *circuit, struct safety *safety, gordian_error *error)
+{
+    if (!memory_grow(&circuit->memory, &circuit->safeties, &circuit->safety_room,
+                     circuit->safety_count + 1, sizeof *circuit->safeties))
+        return fail_memory(error);
+    circuit->safeties[circuit->safety_count++] = safety;
+    return GORDIAN_OK;
+}
+
+static gordian_status copy_labels(struct label_table *to, const struct label_table *from,
+                                  gordian_error *error)
+{
+    for (uint32_t i = 0, number; i < from->count; i++)
+        TRY(labels_put(to, labels_text(from, i), strlen(labels_text(from, i)), &number, error));
+    return GORDIAN_OK;
+}
+
+static gordian_status copy_safety(struct safety *to, const struct safety *from,
+                                  gordian_error *error)
+{
+    const gordian_circuit *circuit = from->circuit;
+    gordian_status status = copy_labels(&to->places, &from->places, error);
+    if (status == GORDIAN_OK)
+        status = copy_labels(&to->transitions, &from->transitions, error);
+    if (status == GORDIAN_OK && circuit)
+        status = gordian_circuit_join(&to->circuit, &circuit, 1, NULL, &to->memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    to->place_count = from->place_count;
+    to->marks = from->marks;
+    to->alarm_count = from->alarm_count;
+    to->alarms = memory_alloc(&to->memory, (from->alarm_count + 1) * sizeof *to->alarms);
+    if (!to->alarms)
+        return fail_memory(error);
+    memcpy(to->alarms, from->alarms, from->alarm_count * sizeof *to->alarms);
+    return GORDIAN_OK;
+}
+
+gordian_status safety_inherit(gordian_circuit *circuit, const gordian_circuit *from, size_t first,
+                              gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = 0; i < from->safety_count && status == GORDIAN_OK; i++) {
+        struct safety *copy = memory_zeroed(&circuit->memory, sizeof *copy);
+        if (!copy)
+            return fail_memory(error);
+        copy->memory = copy->places.memory = copy->transitions.memory = circuit->memory;
+        status = copy_safety(copy, from->safeties[i], error);
+        copy->first = first + from->safeties[i]->first;
+        if (status == GORDIAN_OK)
+            status = safety_attach(circuit, copy, error);
+        if (status != GORDIAN_OK)
+            safety_free(copy);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ between the two circuits */
+
+static void state_text(const gordian_circuit *circuit, size_t automaton, uint32_t state,
+                       char text[32])
+{
+    gordian_circuit_state_text(circuit, automaton, state, text, 32);
+}
+
+/* The alarm that a name stands for; SIZE_MAX: it is a transition, or the monitor's own. */
+static size_t alarm_of(const struct safety *safety, const char *name)
+{
+    if (strspn(name, "!") < safety->marks || !isdigit((unsigned char)name[safety->marks]))
+        return SIZE_MAX;
+    return (size_t)strtoull(name + safety->marks, NULL, 10);
+}
+
+/* The alarm that fires in a step of the monitored circuit; SIZE_MAX: none. */
+static size_t fired_alarm(const struct safety *safety, const uint64_t *label)
+{
+    for (uint32_t n = 0; n < safety->circuit->name_count; n++) {
+        size_t alarm = label_fires(label, n)
+                           ? alarm_of(safety, gordian_circuit_name(safety->circuit, n))
+                           : SIZE_MAX;
+        if (alarm < safety->alarm_count)
+            return alarm;
+    }
+    return SIZE_MAX;
+}
+
+static void set_name(const gordian_circuit *circuit, const char *name, uint64_t *label)
+{
+    uint32_t number = names_find(&circuit->names, name, strlen(name));
+    memset(label, 0, circuit->label_words * sizeof *label);
+    if (number != GORDIAN_NONE)
+        bits_set(label, number);
+}
+
+/* Where an automaton gets from a local state if the name fires. */
+static uint32_t next_state(const gordian_circuit *circuit, uint32_t factor, uint32_t name,
+                           uint32_t state)
+{
+    const struct shape *shape = factor_shape(circuit, factor);
+    for (uint32_t p = 0; p < shape->port_count; p++)
+        for (size_t t = shape->first[state];
+             circuit->factors[factor].names[p] == name && t < shape->first[state + 1]; t++)
+            if (bits_test(shape->labels + t * shape->label_words, p))
+                return shape->to[t];
+    return state;
+}
+
+/* Fires the transitions of a step of the monitored circuit: into a label of the circuit, and in the
+ * places. Other automata stay at the beginning. */
+static void fire_step(const gordian_circuit *circuit, const struct safety *safety,
+                      const uint64_t *step, uint64_t *label, uint32_t *state)
+{
+    memset(label, 0, circuit->label_words * sizeof *label);
+    for (uint32_t n = 0; n < safety->circuit->name_count; n++) {
+        const char *text = gordian_circuit_name(safety->circuit, n);
+        uint32_t name =
+            label_fires(step, n) ? names_find(&circuit->names, text, strlen(text)) : GORDIAN_NONE;
+        if (name == GORDIAN_NONE)
+            continue;
+        bits_set(label, name);
+        for (size_t u = circuit->users_first[name]; u < circuit->users_first[name + 1]; u++) {
+            uint32_t f = circuit->users[u];
+            if (f >= safety->first && f - safety->first < safety->place_count)
+                state[f] = next_state(circuit, f, name, state[f]);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ the result */
+
+/* The net is not 1-safe: what was said about deadlocks is void. */
+static void drop_found(gordian_compose_result *result)
+{
+    for (size_t i = 0; i < result->found_count; i++)
+        memory_free_all(&result->allocator, result->found[i].state, result->found[i].labels);
+    result->found_count = 0;
+    result->deadlocks = 0;
+    result->stop = GORDIAN_COMPOSE_STOP_UNSAFE;
+}
+
+/* Describes one way to a second token; takes `state` and `labels` over. result->found has room. */
+static void tell_unsafe(const struct safety *safety, size_t alarm,
+                        gordian_compose_deadlock described, gordian_compose_result *result)
+{
+    const struct alarm *there = &safety->alarms[alarm];
+    drop_found(result);
+    result->found[0] = described;
+    result->found_count = 1;
+    snprintf(result->note, sizeof result->note,
+             "'%.70s' puts a second token into the place '%.70s'",
+             labels_text(&safety->transitions, there->transition),
+             labels_text(&safety->places, there->place));
+}
+
+/* From the monitored circuit's result to one of the circuit itself. */
+static gordian_status convert_way(const gordian_circuit *circuit, const struct safety *safety,
+                                  const gordian_compose_deadlock *way,
+                                  gordian_compose_result *result, gordian_error *error)
+{
+    const gordian_allocator *memory = &result->allocator;
+    size_t words = circuit->label_words, alarm = SIZE_MAX;
+    gordian_compose_deadlock described = {0};
+    described.state = memory_zeroed(memory, (circuit->factor_count + 1) * sizeof(uint32_t));
+    described.labels = memory_alloc(memory, (way->step_count * words + 1) * sizeof(uint64_t));
+    if (!result->found)
+        result->found = memory_zeroed(memory, sizeof *result->found);
+    if (!described.state || !described.labels || !result->found) {
+        memory_free_all(memory, described.state, described.labels);
+        return fail_memory(error);
+    }
+    while (described.step_count < way->step_count && alarm == SIZE_MAX) {
+        const uint64_t *step = way->labels + described.step_count * safety->circuit->label_words;
+        uint64_t *label = described.labels + described.step_count++ * words;
+        alarm = fired_alarm(safety, step);
+        if (alarm == SIZE_MAX)
+            fire_step(circuit, safety, step, label, described.state);
+        else
+            set_name(circuit, labels_text(&safety->transitions, safety->alarms[alarm].transition),
+                     label);
+    }
+    tell_unsafe(safety, alarm < safety->alarm_count ? alarm : 0, described, result);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ searching */
+
+static gordian_compose_options search_options(const gordian_compose_options *options)
+{
+    gordian_compose_options own = *options;
+    own.engine = "cpu";
+    own.full = own.reduce = own.count_transitions = false;
+    own.order = NULL;
+    own.max_deadlocks = 1;
+    own.max_ns = 0; /* the caller's go_on knows */
+    return own;
+}
+
+/* In more and more states. *found is the caller's to free. */
+static gordian_status search_states(const struct safety *safety,
+                                    const gordian_compose_options *options, bool thorough,
+                                    gordian_compose_result *found, gordian_error *error)
+{
+    gordian_compose_options own = search_options(options);
+    for (uint64_t most = FIRST_STATES;; most *= STATES_FACTOR) {
+        bool last = most > LAST_STATES || (options->max_states && options->max_states <= most);
+        own.max_states = last ? options->max_states : most;
+        gordian_status status = gordian_compose(safety->circuit, &own, NULL, found, error);
+        if (status != GORDIAN_OK || last || !thorough || found->deadlocks > 0 ||
+            found->stop != GORDIAN_COMPOSE_STOP_STATES)
+            return status;
+        gordian_compose_result_free(found);
+    }
+}
+
+static gordian_status search_net(const gordian_circuit *circuit, const struct safety *safety,
+                                 const gordian_compose_options *options, bool thorough,
+                                 gordian_compose_result *result, gordian_compose_stop *stop,
+                                 gordian_error *error)
+{
+    gordian_compose_result found;
+    *stop = GORDIAN_COMPOSE_STOP_MEMORY;
+    if (!safety->circuit)
+        return GORDIAN_OK;
+    gordian_status status = search_states(safety, options, thorough, &found, error);
+    if (status != GORDIAN_OK)
+        return status;
+    *stop = found.deadlocks > 0 ? GORDIAN_COMPOSE_STOP_UNSAFE : found.stop;
+    if (found.found_count > 0 && found.found[0].labels)
+        status = convert_way(circuit, safety, &found.found[0], result, error);
+    else if (found.deadlocks > 0) /* interrupted before the way was known */
+        drop_found(result);
+    if (found.deadlocks > 0 && result->states == 0) {
+        result->states = found.states;
+        result->engine = found.engine;
+    }
+    gordian_compose_result_free(&found);
+    return status;
+}
+
+gordian_status safety_search(const gordian_circuit *circuit, const gordian_compose_options *options,
+                             bool thorough, gordian_compose_result *result,
+                             gordian_compose_stop *stop, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    *stop = GORDIAN_COMPOSE_STOP_COMPLETE;
+    for (size_t i = 0;
+         i < circuit->safety_count && status == GORDIAN_OK && *stop != GORDIAN_COMPOSE_STOP_UNSAFE;
+         i++) {
+        gordian_compose_stop here;
+        status = search_net(circuit, circuit->safeties[i], options, thorough, result, &here, error);
+        if (status == GORDIAN_OK && here != GORDIAN_COMPOSE_STOP_COMPLETE)
+            *stop = here;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ deadlocks that were found */
+
+/* An alarm that is on in the state: its place and the input places of its transition have a token.
+ * SIZE_MAX: none is. */
+static size_t find_alarm(const gordian_circuit *circuit, const struct safety *safety,
+                         const uint32_t *state)
+{
+    const gordian_circuit *monitored = safety->circuit;
+    for (uint32_t n = 0; monitored && n < monitored->name_count; n++) {
+        size_t alarm = alarm_of(safety, gordian_circuit_name(monitored, n));
+        bool on = alarm < safety->alarm_count;
+        for (size_t u = monitored->users_first[n]; on && u < monitored->users_first[n + 1]; u++) {
+            size_t factor = monitored->users[u];
+            char text[32] = "one";
+            if (factor < safety->place_count)
+                state_text(circuit, safety->first + factor, state[safety->first + factor], text);
+            on = strcmp(text, "one") == 0;
+        }
+        if (on)
+            return alarm;
+    }
+    return SIZE_MAX;
+}
+
+/* The way to a state in which an alarm is on, with the step that shows it. */
+static gordian_status extend_way(const gordian_circuit *circuit, const struct safety *safety,
+                                 size_t alarm, gordian_compose_deadlock *way,
+                                 gordian_compose_result *result, gordian_error *error)
+{
+    const gordian_allocator *memory = &result->allocator;
+    size_t words = circuit->label_words;
+    gordian_compose_deadlock longer = {.state = way->state};
+    if (way->labels) {
+        longer.step_count = way->step_count + 1;
+        longer.labels = memory_alloc(memory, (longer.step_count * words + 1) * sizeof(uint64_t));
+        if (!longer.labels)
+            return fail_memory(error);
+        memcpy(longer.labels, way->labels, way->step_count * words * sizeof(uint64_t));
+        set_name(circuit, labels_text(&safety->transitions, safety->alarms[alarm].transition),
+                 longer.labels + way->step_count * words);
+    }
+    way->state = NULL;
+    tell_unsafe(safety, alarm, longer, result);
+    return GORDIAN_OK;
+}
+
+/* The nets cannot be watched: what looks like a deadlock need not be one. */
+static bool is_watched(const gordian_circuit *circuit)
+{
+    for (size_t k = 0; k < circuit->safety_count; k++)
+        if (!circuit->safeties[k]->circuit)
+            return false;
+    return true;
+}
+
+gordian_status safety_review(const gordian_circuit *circuit, gordian_compose_result *result,
+                             gordian_error *error)
+{
+    for (size_t i = 0; i < result->found_count; i++)
+        for (size_t k = 0; k < circuit->safety_count; k++) {
+            const struct safety *safety = circuit->safeties[k];
+            size_t alarm = find_alarm(circuit, safety, result->found[i].state);
+            if (alarm != SIZE_MAX)
+                return extend_way(circuit, safety, alarm, &result->found[i], result, error);
+        }
+    if (!is_watched(circuit)) {
+        drop_found(result);
+        result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
+        snprintf(result->note, sizeof result->note,
+                 "the net is too large to find out whether it is 1-safe");
+    }
+    if (result->stop != GORDIAN_COMPOSE_STOP_COMPLETE &&
+        result->stop != GORDIAN_COMPOSE_STOP_UNSAFE)
+        result->deadlocks = result->found_count;
+    return GORDIAN_OK;
+}

@@ -1,0 +1,422 @@
+/* Unfolding an automaton over the data: control states and cells become plain states, guards become
+ * transitions with concrete data. What the automaton can reach by itself comes first. */
+#include "engines/compose/circuit/circuit.h"
+#include "foundation/base/error.h"
+#include "foundation/base/hash.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct unfolding {
+    const gordian_allocator *memory;
+    const struct automaton *automaton;
+    const struct data *data;
+    const uint32_t *merge;
+    struct shape *shape;
+    uint32_t value_bits;
+    uint32_t most;
+    size_t width; /* of a state: control and cells */
+
+    /* States as they are found, with a hash table over them. */
+    size_t value_room; /* in states */
+    struct hash table;
+    uint32_t *candidate; /* `width` numbers */
+    uint8_t *own;        /* by cell: it has a domain of its own */
+
+    size_t *first_of; /* transitions of the automaton by control state: `by_state` */
+    uint32_t *by_state;
+
+    /* Transitions as they are found. */
+    size_t first_room, to_room, label_room, cost_room;
+    double cost;
+    uint64_t *label; /* of the one being made */
+    uint32_t control;
+    const uint64_t *fires;
+};
+
+uint32_t data_value_bits(const struct data *data)
+{
+    uint32_t bits = 0;
+    while (bits < 32 && data->port_size > (UINT64_C(1) << bits))
+        bits++;
+    return bits;
+}
+
+void shape_free(struct shape *shape, const gordian_allocator *memory)
+{
+    memory_free_all(memory, shape->values, shape->first, shape->to, shape->labels, shape->costs);
+    *shape = (struct shape){0};
+}
+
+static uint64_t hash_state(const struct unfolding *unfolding, const uint32_t *values)
+{
+    return hash_bytes(values, unfolding->width * sizeof *values);
+}
+
+static void put_states(const void *context, struct hash *table)
+{
+    const struct unfolding *unfolding = context;
+    for (uint32_t s = 0; s < unfolding->shape->state_count; s++)
+        hash_put(table, hash_state(unfolding, unfolding->shape->values + s * unfolding->width), s);
+}
+
+/* The number of the state in `candidate`, new if need be. */
+static gordian_status number_state(struct unfolding *unfolding, uint32_t *number,
+                                   gordian_error *error)
+{
+    struct shape *shape = unfolding->shape;
+    size_t width = unfolding->width;
+    uint64_t hash = hash_state(unfolding, unfolding->candidate);
+    struct hash_probe probe = hash_probe(&unfolding->table, hash);
+    while (hash_meet(&unfolding->table, &probe)) {
+        *number = probe.number;
+        if (memcmp(shape->values + probe.number * width, unfolding->candidate,
+                   width * sizeof(uint32_t)) == 0)
+            return GORDIAN_OK;
+    }
+    if (shape->state_count >= unfolding->most)
+        return fail(error, GORDIAN_STATUS_INPUT, "'%s' has more than %u states over these data",
+                    unfolding->automaton->title, unfolding->most);
+    if (!hash_reserve(&unfolding->table, unfolding->memory, shape->state_count + 1,
+                      shape->state_count + 1, put_states, unfolding) ||
+        !memory_grow(unfolding->memory, &shape->values, &unfolding->value_room,
+                     ((size_t)shape->state_count + 1) * width, sizeof *shape->values))
+        return fail_memory(error);
+    memcpy(shape->values + shape->state_count * width, unfolding->candidate,
+           width * sizeof(uint32_t));
+    *number = shape->state_count++;
+    hash_put(&unfolding->table, hash, *number);
+    return GORDIAN_OK;
+}
+
+static void put_value(uint64_t *label, size_t bit, uint32_t bits, uint64_t value)
+{
+    for (uint32_t i = 0; i < bits; i++)
+        if (value >> i & 1)
+            bits_set(label, bit + i);
+}
+
+/* The label of a solution; false if ports that became one do not do the same. */
+static bool make_label(struct unfolding *unfolding, const uint32_t *at_ports)
+{
+    const struct shape *shape = unfolding->shape;
+    memset(unfolding->label, 0, shape->label_words * sizeof(uint64_t));
+    for (uint32_t p = 0; p < unfolding->automaton->port_count; p++) {
+        uint32_t port = unfolding->merge ? unfolding->merge[p] : p;
+        if (!bits_test(unfolding->fires, p))
+            continue;
+        size_t value_at = shape->port_count + (size_t)port * unfolding->value_bits;
+        if (!bits_test(unfolding->label, port)) {
+            bits_set(unfolding->label, port);
+            put_value(unfolding->label, value_at, unfolding->value_bits, at_ports[p] - 1);
+            continue;
+        }
+        for (uint32_t i = 0; i < unfolding->value_bits; i++)
+            if (bits_test(unfolding->label, value_at + i) != ((at_ports[p] - 1) >> i & 1))
+                return false;
+    }
+    return true;
+}
+
+static gordian_status take_solution(void *context, const uint32_t *at_ports, const uint32_t *next,
+                                    gordian_error *error)
+{
+    struct unfolding *unfolding = context;
+    struct shape *shape = unfolding->shape;
+    if (!make_label(unfolding, at_ports))
+        return GORDIAN_OK;
+    unfolding->candidate[0] = unfolding->control;
+    if (unfolding->width > 1)
+        memcpy(unfolding->candidate + 1, next, (unfolding->width - 1) * sizeof *next);
+    size_t count = shape->transition_count;
+    uint32_t to;
+    if (count >= unfolding->most)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "'%s' has more than %u transitions over these data",
+                    unfolding->automaton->title, unfolding->most);
+    TRY(number_state(unfolding, &to, error));
+    if (!memory_grow(unfolding->memory, &shape->to, &unfolding->to_room, count + 1,
+                     sizeof *shape->to) ||
+        !memory_grow(unfolding->memory, &shape->labels, &unfolding->label_room,
+                     (count + 1) * shape->label_words, sizeof *shape->labels))
+        return fail_memory(error);
+    if (unfolding->automaton->costs) {
+        if (!memory_grow(unfolding->memory, &shape->costs, &unfolding->cost_room, count + 1,
+                         sizeof *shape->costs))
+            return fail_memory(error);
+        shape->costs[count] = (struct cost){unfolding->cost, unfolding->cost};
+    }
+    shape->to[count] = to;
+    memcpy(shape->labels + count * shape->label_words, unfolding->label,
+           shape->label_words * sizeof(uint64_t));
+    shape->transition_count++;
+    return GORDIAN_OK;
+}
+
+/* Ports that became one: do they all fire, or none? */
+static bool firing_fits(const struct unfolding *unfolding, const uint64_t *fires)
+{
+    if (!unfolding->merge)
+        return true;
+    for (uint32_t p = 0; p < unfolding->automaton->port_count; p++)
+        for (uint32_t q = 0; q < p; q++)
+            if (unfolding->merge[p] == unfolding->merge[q] &&
+                bits_test(fires, p) != bits_test(fires, q))
+                return false;
+    return true;
+}
+
+/* Everything that leads out of a state. */
+static gordian_status expand_state(struct unfolding *unfolding, uint32_t state,
+                                   gordian_error *error)
+{
+    const struct automaton *automaton = unfolding->automaton;
+    size_t width = unfolding->width, words = automaton_words(automaton);
+    /* A copy: the array of states grows meanwhile. */
+    uint32_t *here = memory_alloc(unfolding->memory, width * sizeof *here);
+    if (!here)
+        return fail_memory(error);
+    memcpy(here, unfolding->shape->values + state * width, width * sizeof *here);
+    gordian_status status = GORDIAN_OK;
+    for (size_t i = unfolding->first_of[here[0]];
+         i < unfolding->first_of[here[0] + 1] && status == GORDIAN_OK; i++) {
+        uint32_t t = unfolding->by_state[i];
+        const struct automaton_transition *transition = &automaton->transitions[t];
+        unfolding->fires = automaton->fires + t * words;
+        unfolding->control = transition->to;
+        unfolding->cost = transition->cost;
+        if (!firing_fits(unfolding, unfolding->fires))
+            continue;
+        struct guard_question question = {
+            .guards = &automaton->guards,
+            .data = unfolding->data,
+            .guard = transition->guard,
+            .ports = (uint32_t)automaton->port_count,
+            .cells = (uint32_t)automaton->cell_count,
+            .fires = unfolding->fires,
+            .now = here + 1,
+            .own = unfolding->own,
+            .solution = take_solution,
+            .context = unfolding,
+        };
+        status = guard_solve(&question, error);
+        if (status == GORDIAN_STATUS_INPUT && error && !error->line) {
+            error->line = transition->line;
+            error->column = transition->column;
+        }
+    }
+    memory_free(unfolding->memory, here);
+    return status;
+}
+
+static gordian_status sort_by_state(struct unfolding *unfolding, gordian_error *error)
+{
+    const struct automaton *automaton = unfolding->automaton;
+    size_t states = automaton->state_count, count = automaton->transition_count;
+    unfolding->first_of = memory_zeroed(unfolding->memory, (states + 2) * sizeof(size_t));
+    unfolding->by_state = memory_alloc(unfolding->memory, count * sizeof(uint32_t));
+    if (!unfolding->first_of || !unfolding->by_state)
+        return fail_memory(error);
+    size_t *next = unfolding->first_of + 1; /* shifted by one: ends up as the starts */
+    for (size_t t = 0; t < count; t++)
+        next[automaton->transitions[t].from + 1]++;
+    for (size_t s = 1; s <= states; s++)
+        next[s] += next[s - 1];
+    for (size_t t = 0; t < count; t++)
+        unfolding->by_state[next[automaton->transitions[t].from]++] = (uint32_t)t;
+    return GORDIAN_OK;
+}
+
+static gordian_status find_initial(struct unfolding *unfolding, gordian_error *error)
+{
+    const struct automaton *automaton = unfolding->automaton;
+    for (size_t c = 0; c < automaton->cell_count; c++) {
+        uint32_t symbol = automaton->cells[c].initial;
+        unfolding->candidate[1 + c] =
+            symbol == GORDIAN_NONE ? VALUE_NULL : unfolding->data->index[symbol];
+        if (symbol != GORDIAN_NONE && !unfolding->data->index[symbol])
+            return fail(error, GORDIAN_STATUS_INPUT,
+                        "'%s' starts with '%s', which is not among the data", automaton->title,
+                        data_text(unfolding->data, symbol));
+    }
+    for (size_t s = 0; s < automaton->state_count; s++) {
+        uint32_t number;
+        if (!automaton->states[s].initial)
+            continue;
+        unfolding->candidate[0] = (uint32_t)s;
+        TRY(number_state(unfolding, &number, error));
+    }
+    unfolding->shape->initial_count = unfolding->shape->state_count;
+    if (unfolding->shape->initial_count == 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "'%s' has no initial state", automaton->title);
+    return GORDIAN_OK;
+}
+
+/* What follows from the states numbered `from` and above. */
+static gordian_status explore_states(struct unfolding *unfolding, uint32_t from,
+                                     gordian_error *error)
+{
+    struct shape *shape = unfolding->shape;
+    gordian_status status = GORDIAN_OK;
+    for (uint32_t s = from; s < shape->state_count && status == GORDIAN_OK; s++) {
+        if (!memory_grow(unfolding->memory, &shape->first, &unfolding->first_room, (size_t)s + 2,
+                         sizeof *shape->first))
+            return fail_memory(error);
+        shape->first[s] = shape->transition_count;
+        status = expand_state(unfolding, s, error);
+        shape->first[s + 1] = shape->transition_count;
+    }
+    return status;
+}
+
+/* Control states that the automaton cannot get to by itself, last of all, with its cells as they
+ * are in the beginning: --full counts them, and nobody else ever meets them. */
+static gordian_status explore_stray(struct unfolding *unfolding, gordian_error *error)
+{
+    const struct automaton *automaton = unfolding->automaton;
+    struct shape *shape = unfolding->shape;
+    gordian_status status = GORDIAN_OK;
+    size_t states = automaton->state_count;
+    bool *seen = memory_zeroed(unfolding->memory, states + 1);
+    uint32_t *cells = memory_alloc(unfolding->memory, unfolding->width * sizeof *cells);
+    if (!seen || !cells)
+        status = fail_memory(error);
+    else
+        memcpy(cells, shape->values, unfolding->width * sizeof *cells);
+    uint32_t looked = 0;
+    for (size_t c = 0; c < states && status == GORDIAN_OK; c++) {
+        for (; looked < shape->state_count; looked++)
+            seen[shape->values[looked * unfolding->width]] = true;
+        if (seen[c])
+            continue;
+        uint32_t number, from = shape->state_count;
+        memcpy(unfolding->candidate, cells, unfolding->width * sizeof *cells);
+        unfolding->candidate[0] = (uint32_t)c;
+        status = number_state(unfolding, &number, error);
+        if (status == GORDIAN_OK)
+            status = explore_states(unfolding, from, error);
+    }
+    memory_free(unfolding->memory, seen);
+    memory_free(unfolding->memory, cells);
+    return status;
+}
+
+/* ------------------------------------------------------------------ order */
+
+struct entry {
+    const struct shape *shape;
+    const uint64_t *label;
+    uint32_t to;
+    uint32_t value_bits;
+    struct cost cost;
+};
+
+static int compare_entries(const void *left, const void *right)
+{
+    const struct entry *a = left, *b = right;
+    int labels = label_compare(a->label, b->label, a->shape->label_words, a->shape->port_count,
+                               a->value_bits);
+    return labels ? labels : (a->to > b->to) - (a->to < b->to);
+}
+
+/* Two transitions became one. What costs nothing that is said is the best there is. */
+static void join_costs(struct cost *cost, const struct cost *other)
+{
+    if (isnan(cost->least) || isnan(other->least)) {
+        *cost = (struct cost){NAN, NAN};
+        return;
+    }
+    cost->least = fmin(cost->least, other->least);
+    cost->greatest = fmax(cost->greatest, other->greatest);
+}
+
+/* Sorts the transitions of every state by (label, to) and drops what is there twice. */
+static gordian_status put_in_order(struct unfolding *unfolding, gordian_error *error)
+{
+    struct shape *shape = unfolding->shape;
+    size_t words = shape->label_words, count = shape->transition_count, kept = 0;
+    uint64_t *labels = memory_alloc(unfolding->memory, count * words * sizeof *labels);
+    struct entry *entries = memory_alloc(unfolding->memory, count * sizeof *entries);
+    gordian_status status = labels && entries ? GORDIAN_OK : fail_memory(error);
+    for (size_t t = 0; t < count && status == GORDIAN_OK; t++) {
+        entries[t] = (struct entry){.shape = shape,
+                                    .label = shape->labels + t * words,
+                                    .to = shape->to[t],
+                                    .value_bits = unfolding->value_bits};
+        if (shape->costs)
+            entries[t].cost = shape->costs[t];
+    }
+    for (uint32_t s = 0; s < shape->state_count && status == GORDIAN_OK; s++) {
+        size_t start = shape->first[s], end = shape->first[s + 1];
+        if (end > start)
+            qsort(entries + start, end - start, sizeof *entries, compare_entries);
+        shape->first[s] = kept;
+        for (size_t t = start; t < end; t++) {
+            if (t > start && compare_entries(&entries[t - 1], &entries[t]) == 0) {
+                if (shape->costs)
+                    join_costs(&shape->costs[kept - 1], &entries[t].cost);
+                continue;
+            }
+            if (shape->costs)
+                shape->costs[kept] = entries[t].cost;
+            shape->to[kept] = entries[t].to;
+            memcpy(labels + kept++ * words, entries[t].label, words * sizeof *labels);
+        }
+    }
+    memory_free(unfolding->memory, entries);
+    if (status != GORDIAN_OK) {
+        memory_free(unfolding->memory, labels);
+        return status;
+    }
+    shape->first[shape->state_count] = kept;
+    shape->transition_count = kept;
+    memory_free(unfolding->memory, shape->labels);
+    shape->labels = labels;
+    return GORDIAN_OK;
+}
+
+gordian_status shape_unfold(struct shape *shape, const struct automaton *automaton,
+                            const struct data *data, const uint32_t *merge, uint32_t ports,
+                            uint32_t most, const gordian_allocator *memory, gordian_error *error)
+{
+    struct unfolding unfolding = {
+        .memory = memory,
+        .automaton = automaton,
+        .data = data,
+        .merge = merge,
+        .shape = shape,
+        .value_bits = data_value_bits(data),
+        .most = most,
+        .width = 1 + automaton->cell_count,
+    };
+    *shape = (struct shape){.automaton = automaton, .port_count = ports};
+    shape->label_words = (uint32_t)bits_words((size_t)ports * (1 + unfolding.value_bits));
+    unfolding.candidate = memory_alloc(memory, unfolding.width * sizeof(uint32_t));
+    unfolding.label = memory_alloc(memory, ((size_t)shape->label_words + 1) * sizeof(uint64_t));
+    unfolding.own = memory_alloc(memory, unfolding.width);
+    gordian_status status =
+        unfolding.candidate && unfolding.label && unfolding.own ? GORDIAN_OK : fail_memory(error);
+    for (size_t c = 0; c < automaton->cell_count && unfolding.own; c++)
+        unfolding.own[c] = automaton->cells[c].own;
+    if (status == GORDIAN_OK)
+        status = sort_by_state(&unfolding, error);
+    if (status == GORDIAN_OK)
+        status = find_initial(&unfolding, error);
+    if (status == GORDIAN_OK)
+        status = explore_states(&unfolding, 0, error);
+    if (status == GORDIAN_OK)
+        status = explore_stray(&unfolding, error);
+    if (status == GORDIAN_OK)
+        status = put_in_order(&unfolding, error);
+    shape->routing = status == GORDIAN_OK && !merge && automaton_is_routing(automaton);
+    memory_free(memory, unfolding.candidate);
+    memory_free(memory, unfolding.label);
+    memory_free(memory, unfolding.own);
+    hash_free(&unfolding.table, memory);
+    memory_free(memory, unfolding.first_of);
+    memory_free(memory, unfolding.by_state);
+    if (status != GORDIAN_OK)
+        shape_free(shape, memory);
+    return status;
+}

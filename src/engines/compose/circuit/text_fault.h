@@ -1,0 +1,33 @@
+/* Where a text is wrong: gordian_error has the message, line and column; a fault adds which text
+ * (one may import others) and the line itself with a place for a caret. */
+#ifndef GORDIAN_ENGINES_COMPOSE_CIRCUIT_TEXT_FAULT_H
+#define GORDIAN_ENGINES_COMPOSE_CIRCUIT_TEXT_FAULT_H
+
+#include "foundation/base/io/text.h"
+
+#include <gordian/compose.h>
+
+/* Fills the fault (if not NULL) for a place in the text, line and column from 1. */
+void text_point(const struct text *text, uint64_t line, uint64_t column, gordian_fault *fault);
+
+/* Reading a text character by character. */
+struct text_scan {
+    const struct text *text;
+    const char *at, *end, *line_start;
+    uint32_t line;
+    gordian_fault *fault; /* or NULL */
+    gordian_error *error;
+};
+
+struct text_scan scan_begin(const struct text *text, gordian_fault *fault, gordian_error *error);
+/* What is wrong at a place of the line at hand: GORDIAN_STATUS_INPUT. */
+gordian_status scan_complain(const struct text_scan *scan, const char *where, const char *what);
+
+/* At the end of a line. */
+static inline void scan_new_line(struct text_scan *scan)
+{
+    scan->line++;
+    scan->line_start = scan->at + 1;
+}
+
+#endif

@@ -1,0 +1,196 @@
+/* The order to compose in. */
+#include "engines/compose/engine/engines.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <string.h>
+
+static bool seen_before(const gordian_circuit *circuit, const uint32_t *order, size_t count)
+{
+    uint64_t *seen = memory_zeroed(&circuit->memory, bits_words(count) * sizeof *seen);
+    bool twice = false;
+    for (size_t i = 0; i < count && !twice; i++) {
+        for (size_t k = 0; !seen && k < i; k++) /* no memory to be had: the long way */
+            twice |= order[k] == order[i];
+        if (seen) {
+            twice = bits_test(seen, order[i]);
+            bits_set(seen, order[i]);
+        }
+    }
+    memory_free(&circuit->memory, seen);
+    return twice;
+}
+
+bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, size_t count,
+                         const char **why)
+{
+    if (count != circuit->factor_count) {
+        *why = "it must name every factor";
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (order[i] >= count) {
+            *why = "there is no such factor";
+            return false;
+        }
+    }
+    *why = "a factor is there twice";
+    return !seen_before(circuit, order, count);
+}
+
+/* A factor that shares a name with the part, and what it was worth when it was put in the heap. */
+struct candidate {
+    int64_t gain;
+    uint32_t shared, factor;
+};
+
+/* The part composed so far, seen from outside. */
+struct ordering {
+    const gordian_circuit *circuit;
+    gordian_allocator memory;
+    uint8_t *placed;   /* by factor: it is in the part */
+    uint32_t *outside; /* by name: how many of those who have it are not in the part */
+    uint8_t *known;    /* by name: the part has it */
+    /* The best on top. Whenever a factor's worth changes it is put in again: once when the part
+     * gets to know a name of it, once when it is the last that has a name. What it was worth before
+     * is passed over. */
+    struct candidate *heap;
+    size_t heap_count, heap_room;
+};
+
+/* How many names fewer would lead out of the part with this factor in it; and how many it shares
+ * with it. */
+static int64_t gain_of(const struct ordering *ordering, uint32_t factor, uint32_t *shared)
+{
+    const gordian_circuit *circuit = ordering->circuit;
+    uint32_t ports = factor_shape(circuit, factor)->port_count;
+    int64_t closed = 0;
+    *shared = 0;
+    for (uint32_t p = 0; p < ports; p++) {
+        uint32_t name = circuit->factors[factor].names[p];
+        bool last = ordering->outside[name] == 1;
+        *shared += ordering->known[name];
+        if (ordering->known[name])
+            closed += last;
+        else
+            closed -= !last;
+    }
+    return closed;
+}
+
+static bool is_better(const struct candidate *one, const struct candidate *other)
+{
+    if (one->gain != other->gain)
+        return one->gain > other->gain;
+    if (one->shared != other->shared)
+        return one->shared > other->shared;
+    return one->factor < other->factor;
+}
+
+static bool offer_factor(struct ordering *ordering, uint32_t factor)
+{
+    struct candidate fresh = {.factor = factor};
+    fresh.gain = gain_of(ordering, factor, &fresh.shared);
+    if (!memory_grow(&ordering->memory, &ordering->heap, &ordering->heap_room,
+                     ordering->heap_count + 1, sizeof *ordering->heap))
+        return false;
+    size_t at = ordering->heap_count++;
+    for (; at > 0 && is_better(&fresh, &ordering->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        ordering->heap[at] = ordering->heap[(at - 1) / 2];
+    ordering->heap[at] = fresh;
+    return true;
+}
+
+static struct candidate take_best(struct ordering *ordering)
+{
+    struct candidate *heap = ordering->heap, best = heap[0], last = heap[--ordering->heap_count];
+    size_t at = 0, count = ordering->heap_count;
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && is_better(&heap[child + 1], &heap[child]);
+        if (!is_better(&heap[child], &last))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = last;
+    return best;
+}
+
+/* The best factor beside the part; NONE: no other shares a name with it. */
+static uint32_t choose_next(struct ordering *ordering)
+{
+    while (ordering->heap_count > 0) {
+        uint32_t shared;
+        struct candidate best = take_best(ordering);
+        if (!ordering->placed[best.factor] &&
+            gain_of(ordering, best.factor, &shared) == best.gain && shared == best.shared)
+            return best.factor;
+    }
+    return GORDIAN_NONE;
+}
+
+/* False: out of memory. */
+static bool place_factor(struct ordering *ordering, uint32_t factor)
+{
+    const gordian_circuit *circuit = ordering->circuit;
+    uint32_t ports = factor_shape(circuit, factor)->port_count;
+    ordering->placed[factor] = 1;
+    for (uint32_t p = 0; p < ports; p++)
+        ordering->outside[circuit->factors[factor].names[p]]--;
+    for (uint32_t p = 0; p < ports; p++) {
+        uint32_t name = circuit->factors[factor].names[p];
+        bool news = !ordering->known[name] || ordering->outside[name] == 1;
+        ordering->known[name] = 1;
+        for (size_t u = circuit->users_first[name]; news && u < circuit->users_first[name + 1]; u++)
+            if (!ordering->placed[circuit->users[u]] && !offer_factor(ordering, circuit->users[u]))
+                return false;
+    }
+    return true;
+}
+
+gordian_status compose_order(const gordian_circuit *circuit, uint32_t *order,
+                             const gordian_allocator *wanted, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(wanted);
+    struct ordering ordering = {.circuit = circuit, .memory = memory};
+    size_t names = circuit->name_count, factors = circuit->factor_count;
+    ordering.placed = memory_zeroed(&memory, factors);
+    ordering.known = memory_zeroed(&memory, names);
+    ordering.outside = memory_alloc(&memory, names * sizeof(uint32_t));
+    bool fine = ordering.placed && ordering.known && ordering.outside;
+    for (size_t n = 0; fine && n < names; n++)
+        ordering.outside[n] = (uint32_t)(circuit->users_first[n + 1] - circuit->users_first[n]);
+    uint32_t lowest = 0;
+    for (size_t i = 0; fine && i < factors; i++) {
+        uint32_t next = choose_next(&ordering);
+        while (next == GORDIAN_NONE && ordering.placed[lowest])
+            lowest++;
+        order[i] = next == GORDIAN_NONE ? lowest : next;
+        fine = place_factor(&ordering, order[i]);
+    }
+    memory_free_all(&memory, ordering.placed, ordering.known, ordering.outside, ordering.heap);
+    return fine ? GORDIAN_OK : fail_memory(error);
+}
+
+gordian_status compose_take_order(const gordian_circuit *circuit,
+                                  const gordian_compose_options *options,
+                                  gordian_compose_result *result, gordian_error *error)
+{
+    const char *why;
+    size_t count = circuit->factor_count;
+    if (options->order && !compose_order_valid(circuit, options->order, count, &why))
+        return fail(error, GORDIAN_STATUS_INPUT, "the order of composition: %s", why);
+    result->order = memory_alloc(&result->allocator, count * sizeof *result->order);
+    if (!result->order)
+        return fail_memory(error);
+    if (options->order)
+        memcpy(result->order, options->order, count * sizeof *result->order);
+    gordian_status status = options->order
+                                ? GORDIAN_OK
+                                : compose_order(circuit, result->order, &result->allocator, error);
+    if (status != GORDIAN_OK) {
+        memory_free(&result->allocator, result->order);
+        result->order = NULL;
+    }
+    return status;
+}

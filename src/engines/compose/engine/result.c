@@ -1,0 +1,49 @@
+/* What every engine's run begins and ends with: options, results, their phases. */
+#include "engines/compose/engine/engine.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/memory.h"
+
+#include <string.h>
+
+void gordian_compose_options_init(gordian_compose_options *options)
+{
+    *options = (gordian_compose_options){.count_transitions = true, .max_deadlocks = 1};
+}
+
+void compose_leave_out(gordian_compose_result *result)
+{
+    static const char why[] =
+        "stopped with too many transitions to find those among the states: they are left out";
+    _Static_assert(sizeof why <= sizeof result->note, "it fits");
+    result->transitions = 0;
+    result->uncounted = true;
+    memcpy(result->note, why, sizeof why);
+}
+
+void gordian_compose_result_free(gordian_compose_result *result)
+{
+    for (size_t i = 0; i < result->found_count; i++) {
+        memory_free(&result->allocator, result->found[i].state);
+        memory_free(&result->allocator, result->found[i].labels);
+    }
+    if (result->found)
+        memory_free(&result->allocator, result->found);
+    if (result->order)
+        memory_free(&result->allocator, result->order);
+    *result = (gordian_compose_result){.allocator = result->allocator};
+}
+
+gordian_compose_phase *compose_phase(gordian_compose_result *result, const char *name)
+{
+    if (result->phase_count == GORDIAN_COMPOSE_PHASES)
+        return NULL;
+    gordian_compose_phase *phase = &result->phases[result->phase_count++];
+    *phase = (gordian_compose_phase){.name = name, .ns = clock_ns()};
+    return phase;
+}
+
+void compose_phase_end(gordian_compose_phase *phase)
+{
+    if (phase)
+        phase->ns = clock_ns() - phase->ns;
+}

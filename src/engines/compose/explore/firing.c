@@ -1,0 +1,350 @@
+/* Finding the indivisible firings: backtracking over the factors that have to move. */
+#include "engines/compose/explore/firing.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "foundation/base/sort.h"
+
+#include <string.h>
+
+/* A factor that has been asked to move, and what it tries. */
+struct asked {
+    uint32_t factor;
+    uint32_t state;      /* of the transition it takes now */
+    uint32_t last_state; /* try the transitions of this state and those before it */
+    size_t transition;   /* it takes now */
+    size_t answered;     /* asked[answered] has names still to be answered for; those before none */
+};
+
+struct seeker {
+    gordian_allocator memory;
+    const gordian_circuit *circuit;
+    const uint32_t *locals; /* NULL: every state */
+    struct asked *asked;
+    size_t count, room;
+    uint8_t *moves_now;   /* by factor */
+    uint32_t *settled_by; /* by name: which of the asked settled it, from 1; 0 nobody */
+    uint64_t *says;       /* by name, if settled: 0 does not fire, else 1 + its datum */
+    struct firing_move *moves;
+    size_t move_room;
+};
+
+void seeker_close(struct seeker *seeker)
+{
+    if (!seeker)
+        return;
+    gordian_allocator memory = seeker->memory;
+    memory_free_all(&memory, seeker->asked, seeker->moves_now, seeker->settled_by, seeker->says,
+                    seeker->moves, seeker);
+}
+
+gordian_status seeker_open(struct seeker **out, const gordian_circuit *circuit,
+                           const gordian_allocator *memory, gordian_error *error)
+{
+    struct seeker *seeker = memory_zeroed(memory, sizeof *seeker);
+    *out = NULL;
+    if (!seeker)
+        return fail_memory(error);
+    seeker->memory = *memory;
+    seeker->circuit = circuit;
+    seeker->moves_now = memory_zeroed(memory, circuit->factor_count);
+    seeker->settled_by = memory_zeroed(memory, circuit->name_count * sizeof(uint32_t));
+    seeker->says = memory_alloc(memory, circuit->name_count * sizeof(uint64_t));
+    if (!seeker->moves_now || !seeker->settled_by || !seeker->says) {
+        seeker_close(seeker);
+        return fail_memory(error);
+    }
+    *out = seeker;
+    return GORDIAN_OK;
+}
+
+/* What a transition says about a port: 0 it does not fire, else 1 + its datum. */
+static uint64_t port_says(const gordian_circuit *circuit, const struct shape *shape,
+                          const uint64_t *label, uint32_t port)
+{
+    uint64_t datum = 0;
+    size_t at = shape->port_count + (size_t)port * circuit->value_bits;
+    if (!bits_test(label, port))
+        return 0;
+    for (uint32_t i = 0; i < circuit->value_bits; i++)
+        datum |= (uint64_t)bits_test(label, at + i) << i;
+    return 1 + datum;
+}
+
+/* Takes back what asked[which] has settled. */
+static void unsettle_names(struct seeker *seeker, size_t which)
+{
+    const gordian_circuit *circuit = seeker->circuit;
+    const struct factor *factor = &circuit->factors[seeker->asked[which].factor];
+    uint32_t ports = circuit->shapes[factor->shape].port_count;
+    for (uint32_t p = 0; p < ports; p++)
+        if (seeker->settled_by[factor->names[p]] == which + 1)
+            seeker->settled_by[factor->names[p]] = 0;
+}
+
+/* Lets asked[which] take its transition, if it agrees with everything settled so far. */
+static bool settle_names(struct seeker *seeker, size_t which)
+{
+    const gordian_circuit *circuit = seeker->circuit;
+    const struct asked *asked = &seeker->asked[which];
+    const struct factor *factor = &circuit->factors[asked->factor];
+    const struct shape *shape = &circuit->shapes[factor->shape];
+    const uint64_t *label = shape->labels + asked->transition * shape->label_words;
+    for (uint32_t p = 0; p < shape->port_count; p++) {
+        uint32_t name = factor->names[p];
+        uint64_t says = port_says(circuit, shape, label, p);
+        if (seeker->settled_by[name] == 0) {
+            seeker->settled_by[name] = (uint32_t)which + 1;
+            seeker->says[name] = says;
+        } else if (seeker->says[name] != says) {
+            unsettle_names(seeker, which);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A factor that has a name of this one that fires and does not move yet; NONE: there is none. */
+static uint32_t next_unanswered(const struct seeker *seeker, const struct asked *asked)
+{
+    const gordian_circuit *circuit = seeker->circuit;
+    const struct factor *factor = &circuit->factors[asked->factor];
+    uint32_t ports = circuit->shapes[factor->shape].port_count;
+    for (uint32_t p = 0; p < ports; p++) {
+        uint32_t name = factor->names[p];
+        if (seeker->says[name] == 0)
+            continue;
+        for (size_t u = circuit->users_first[name]; u < circuit->users_first[name + 1]; u++)
+            if (!seeker->moves_now[circuit->users[u]])
+                return circuit->users[u];
+    }
+    return GORDIAN_NONE;
+}
+
+/* Asks a factor to move; it has not chosen a transition yet. */
+static bool ask_factor(struct seeker *seeker, uint32_t factor, size_t answered)
+{
+    if (!memory_grow(&seeker->memory, &seeker->asked, &seeker->room, seeker->count + 1,
+                     sizeof *seeker->asked) ||
+        !memory_grow(&seeker->memory, &seeker->moves, &seeker->move_room, seeker->count + 1,
+                     sizeof *seeker->moves))
+        return false;
+    const struct shape *shape = factor_shape(seeker->circuit, factor);
+    uint32_t first = seeker->locals ? seeker->locals[factor] : 0;
+    uint32_t last = seeker->locals ? first : shape->state_count - 1;
+    seeker->asked[seeker->count++] =
+        (struct asked){factor, first, last, shape->first[first] - 1, answered};
+    seeker->moves_now[factor] = 1;
+    return true;
+}
+
+/* The next transition of the last one asked that fits; false: it has none left, and is dismissed.
+ */
+static bool advance_last(struct seeker *seeker, bool settled, uint64_t *work)
+{
+    size_t which = seeker->count - 1;
+    struct asked *asked = &seeker->asked[which];
+    const struct shape *shape = factor_shape(seeker->circuit, asked->factor);
+    if (settled)
+        unsettle_names(seeker, which);
+    for (;;) {
+        asked->transition++;
+        while (asked->transition == shape->first[asked->state + 1] &&
+               asked->state < asked->last_state)
+            asked->state++;
+        if (asked->transition == shape->first[asked->state + 1])
+            break;
+        if (work && *work == 0)
+            break;
+        if (work)
+            --*work;
+        if (settle_names(seeker, which))
+            return true;
+    }
+    seeker->moves_now[asked->factor] = 0;
+    seeker->count--;
+    return false;
+}
+
+static gordian_status tell_firing(struct seeker *seeker, firing_found *found, void *context,
+                                  gordian_error *error)
+{
+    for (size_t i = 0; i < seeker->count; i++) {
+        const struct asked *asked = &seeker->asked[i];
+        const struct shape *shape = factor_shape(seeker->circuit, asked->factor);
+        seeker->moves[i] = (struct firing_move){asked->factor, asked->state,
+                                                shape->to[asked->transition], asked->transition};
+    }
+    return found(context, seeker->moves, seeker->count, error);
+}
+
+/* All firings whose lowest moving factor is `lowest`. */
+static gordian_status find_from(struct seeker *seeker, uint32_t lowest, uint64_t *work,
+                                firing_found *found, void *context, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    bool settled = false; /* the last one asked has a transition */
+    if (!ask_factor(seeker, lowest, 0))
+        return fail_memory(error);
+    while (seeker->count > 0) {
+        if (!advance_last(seeker, settled, work)) {
+            settled = true; /* whoever asked it */
+            continue;
+        }
+        settled = true;
+        struct asked *last = &seeker->asked[seeker->count - 1];
+        uint32_t next = GORDIAN_NONE;
+        size_t at = last->answered;
+        while (at < seeker->count &&
+               (next = next_unanswered(seeker, &seeker->asked[at])) == GORDIAN_NONE)
+            at++;
+        if (next != GORDIAN_NONE && next < lowest)
+            continue; /* found from there */
+        if (next != GORDIAN_NONE) {
+            settled = false;
+            if (!ask_factor(seeker, next, at))
+                status = fail_memory(error);
+        } else {
+            status = tell_firing(seeker, found, context, error);
+        }
+        if (status != GORDIAN_OK)
+            break;
+    }
+    while (seeker->count > 0) { /* a failure: leave it clean for the next search */
+        unsettle_names(seeker, seeker->count - 1);
+        seeker->moves_now[seeker->asked[--seeker->count].factor] = 0;
+    }
+    return status;
+}
+
+gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64_t *work,
+                           firing_found *found, void *context, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    seeker->locals = locals;
+    for (uint32_t f = 0; f < seeker->circuit->factor_count && status == GORDIAN_OK; f++)
+        status = find_from(seeker, f, work, found, context, error);
+    return status;
+}
+
+/* label_words words, overwritten. */
+static void moves_label(const gordian_circuit *circuit, const struct firing_move *moves,
+                        size_t count, uint64_t *label)
+{
+    memset(label, 0, circuit->label_words * sizeof *label);
+    for (size_t i = 0; i < count; i++) {
+        const struct factor *factor = &circuit->factors[moves[i].factor];
+        const struct shape *shape = &circuit->shapes[factor->shape];
+        const uint64_t *mine = shape->labels + moves[i].transition * shape->label_words;
+        for (uint32_t p = 0; p < shape->port_count; p++) {
+            uint64_t says = port_says(circuit, shape, mine, p);
+            if (says == 0)
+                continue;
+            bits_set(label, factor->names[p]);
+            size_t at = circuit->name_count + (size_t)factor->names[p] * circuit->value_bits;
+            for (uint32_t b = 0; b < circuit->value_bits; b++)
+                if ((says - 1) >> b & 1)
+                    bits_set(label, at + b);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ all of a circuit */
+
+static bool move_before(const void *context, const void *left, const void *right)
+{
+    (void)context;
+    return ((const struct firing_move *)left)->factor < ((const struct firing_move *)right)->factor;
+}
+
+void moves_keep(const gordian_circuit *circuit, const struct firing_move *moves, size_t count,
+                struct firing_move *kept, uint64_t *label)
+{
+    memcpy(kept, moves, count * sizeof *kept);
+    sort_in_place(kept, count, sizeof *kept, move_before, NULL);
+    moves_label(circuit, kept, count, label);
+}
+
+static gordian_status list_firing(void *context, const struct firing_move *moves, size_t count,
+                                  gordian_error *error)
+{
+    struct firings *firings = context;
+    const gordian_allocator *memory = &firings->memory;
+    size_t words = firings->circuit->label_words;
+    if (firings->move_count + count > FIRINGS_MOVES_MAX) {
+        firings->complete = false;
+        return GORDIAN_STATUS_END;
+    }
+    if (!memory_grow(memory, &firings->first, &firings->first_room, firings->count + 2,
+                     sizeof *firings->first) ||
+        !memory_grow(memory, &firings->moves, &firings->move_room, firings->move_count + count,
+                     sizeof *firings->moves) ||
+        !memory_grow(memory, &firings->labels, &firings->label_room, (firings->count + 1) * words,
+                     sizeof *firings->labels))
+        return fail_memory(error);
+    moves_keep(firings->circuit, moves, count, firings->moves + firings->move_count,
+               firings->labels + firings->count * words);
+    firings->move_count += count;
+    firings->first[++firings->count] = firings->move_count;
+    return GORDIAN_OK;
+}
+
+static gordian_status make_buckets(struct firings *firings, gordian_error *error)
+{
+    const gordian_circuit *circuit = firings->circuit;
+    size_t buckets = 0;
+    firings->bucket_of =
+        memory_alloc(&firings->memory, (circuit->factor_count + 1) * sizeof(size_t));
+    if (!firings->bucket_of)
+        return fail_memory(error);
+    for (uint32_t f = 0; f < circuit->factor_count; f++) {
+        firings->bucket_of[f] = buckets;
+        buckets += factor_shape(circuit, f)->state_count;
+    }
+    firings->bucket_of[circuit->factor_count] = buckets;
+    firings->bucket = memory_alloc(&firings->memory, (buckets + 1) * sizeof(size_t));
+    if (!firings->bucket)
+        return fail_memory(error);
+    size_t next = 0;
+    for (size_t i = 0; i < firings->count; i++) {
+        const struct firing_move *lowest = &firings->moves[firings->first[i]];
+        size_t mine = firings->bucket_of[lowest->factor] + lowest->from;
+        while (next <= mine)
+            firings->bucket[next++] = i;
+    }
+    while (next <= buckets)
+        firings->bucket[next++] = firings->count;
+    return GORDIAN_OK;
+}
+
+#define WORK_MAX (UINT64_C(1) << 26)
+
+gordian_status firings_open(struct firings *firings, const gordian_circuit *circuit,
+                            const gordian_allocator *memory, gordian_error *error)
+{
+    struct seeker *seeker;
+    uint64_t work = WORK_MAX;
+    *firings = (struct firings){.memory = *memory, .circuit = circuit, .complete = true};
+    gordian_status status = seeker_open(&seeker, circuit, memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!memory_grow_zeroed(memory, &firings->first, &firings->first_room, 1,
+                            sizeof *firings->first))
+        status = fail_memory(error);
+    if (status == GORDIAN_OK)
+        status = seeker_find(seeker, NULL, &work, list_firing, firings, error);
+    seeker_close(seeker);
+    bool too_many = !firings->complete || (status == GORDIAN_OK && work == 0);
+    if (status == GORDIAN_OK && !too_many)
+        status = make_buckets(firings, error);
+    if (too_many || status != GORDIAN_OK)
+        firings_free(firings);
+    return too_many ? GORDIAN_OK : status;
+}
+
+void firings_free(struct firings *firings)
+{
+    memory_free_all(&firings->memory, firings->first, firings->moves, firings->labels,
+                    firings->bucket_of, firings->bucket);
+    *firings = (struct firings){.memory = firings->memory, .circuit = firings->circuit};
+}

@@ -1,0 +1,495 @@
+#include "engines/compose/explore/stubborn_sets.h"
+
+#include "engines/compose/engine/engine.h"
+#include "engines/compose/explore/firing.h"
+#include "engines/compose/explore/symmetry.h"
+#include "foundation/base/error.h"
+#include "foundation/base/hash.h"
+#include "foundation/base/memory.h"
+
+#include <string.h>
+
+#define SEEDS_MAX   16u /* sets that are tried in a state */
+#define INITIAL_MAX (UINT64_C(1) << 20)
+#define ASK_EVERY   1024u
+
+struct reduction {
+    const gordian_circuit *circuit;
+    const gordian_compose_options *options;
+    gordian_compose_result *result;
+    gordian_allocator memory;
+    struct firings firings;
+    struct symmetry symmetry;
+    size_t factors;
+
+    /* Firings by (factor, local state): which need it there, which bring it there from elsewhere.
+     */
+    size_t *place_of; /* by factor: its state 0 among all local states */
+    size_t *needs_first, *makes_first;
+    uint32_t *needs, *makes;
+
+    /* States as they are found, with the way to them. */
+    uint32_t *locals; /* `factors` numbers each */
+    uint32_t *parent; /* GORDIAN_NONE: initial */
+    uint32_t *by;     /* firing */
+    size_t local_room, parent_room, by_room;
+    uint32_t count;
+    struct hash table;
+
+    /* Of the state at hand. */
+    uint32_t *here;
+    uint32_t *met;     /* by firing: how many of its automata are where it needs them */
+    uint32_t *touched; /* firings of which one is; then: */
+    size_t touched_count;
+    uint32_t *enabled;
+    size_t enabled_count;
+    uint32_t *stamp; /* by firing: the set it is in */
+    uint32_t *work, *best;
+    size_t best_count;
+    uint32_t set;
+
+    /* With symmetries, all deadlocks: one is found, the others are its images. */
+    uint32_t *dead; /* `factors` numbers each */
+    size_t dead_room;
+    uint32_t dead_count;
+    struct hash dead_table;
+    uint32_t *whose, *as;
+    gordian_error *error;
+};
+
+/* ------------------------------------------------------------------ lists of firings */
+
+static bool is_in(const struct firing_move *move, bool makes)
+{
+    return !makes || move->from != move->to;
+}
+
+static size_t place_of_move(const struct reduction *r, const struct firing_move *move, bool makes)
+{
+    return r->place_of[move->factor] + (makes ? move->to : move->from);
+}
+
+static bool list_firings(struct reduction *r, bool makes, size_t places)
+{
+    size_t *first = memory_zeroed(&r->memory, (places + 2) * sizeof *first);
+    uint32_t *list = memory_alloc(&r->memory, (r->firings.move_count + 1) * sizeof *list);
+    *(makes ? &r->makes_first : &r->needs_first) = first;
+    *(makes ? &r->makes : &r->needs) = list;
+    if (!first || !list)
+        return false;
+    size_t *next = first + 1; /* shifted by one: ends up as the starts */
+    for (size_t m = 0; m < r->firings.move_count; m++)
+        if (is_in(&r->firings.moves[m], makes))
+            next[place_of_move(r, &r->firings.moves[m], makes) + 1]++;
+    for (size_t p = 1; p <= places; p++)
+        next[p] += next[p - 1];
+    for (size_t i = 0; i < r->firings.count; i++)
+        for (size_t m = r->firings.first[i]; m < r->firings.first[i + 1]; m++)
+            if (is_in(&r->firings.moves[m], makes))
+                list[next[place_of_move(r, &r->firings.moves[m], makes)]++] = (uint32_t)i;
+    return true;
+}
+
+static gordian_status open_reduction(struct reduction *r)
+{
+    size_t places = 0, firings = r->firings.count;
+    r->place_of = memory_alloc(&r->memory, (r->factors + 1) * sizeof *r->place_of);
+    for (uint32_t f = 0; f < r->factors && r->place_of; f++) {
+        r->place_of[f] = places;
+        places += factor_shape(r->circuit, f)->state_count;
+    }
+    r->here = memory_alloc(&r->memory, (r->factors + 1) * sizeof *r->here);
+    r->met = memory_zeroed(&r->memory, (firings + 1) * sizeof *r->met);
+    r->touched = memory_alloc(&r->memory, (firings + 1) * sizeof *r->touched);
+    r->enabled = memory_alloc(&r->memory, (firings + 1) * sizeof *r->enabled);
+    r->stamp = memory_zeroed(&r->memory, (firings + 1) * sizeof *r->stamp);
+    r->work = memory_alloc(&r->memory, (firings + 1) * sizeof *r->work);
+    r->best = memory_alloc(&r->memory, (firings + 1) * sizeof *r->best);
+    r->whose = memory_alloc(&r->memory, (r->factors + 1) * sizeof *r->whose);
+    r->as = memory_alloc(&r->memory, (r->factors + 1) * sizeof *r->as);
+    if (!r->place_of || !r->here || !r->met || !r->touched || !r->enabled || !r->stamp ||
+        !r->work || !r->best || !r->whose || !r->as || !list_firings(r, false, places) ||
+        !list_firings(r, true, places))
+        return fail_memory(r->error);
+    return symmetry_open(&r->symmetry, &r->firings, &r->memory, r->error);
+}
+
+static void close_reduction(struct reduction *r)
+{
+    symmetry_close(&r->symmetry);
+    hash_free(&r->table, &r->memory);
+    hash_free(&r->dead_table, &r->memory);
+    memory_free_all(&r->memory, r->dead, r->whose, r->as);
+    memory_free_all(&r->memory, r->place_of, r->needs_first, r->makes_first, r->needs, r->makes,
+                    r->locals, r->parent, r->by);
+    memory_free_all(&r->memory, r->here, r->met, r->touched, r->enabled, r->stamp, r->work,
+                    r->best);
+}
+
+/* ------------------------------------------------------------------ states */
+
+static uint64_t hash_locals(const struct reduction *r, const uint32_t *locals)
+{
+    return hash_bytes(locals, r->factors * sizeof *locals);
+}
+
+/* There may be no automata at all, and no list then. */
+static void copy_locals(const struct reduction *r, uint32_t *to, const uint32_t *from)
+{
+    if (r->factors > 0)
+        memcpy(to, from, r->factors * sizeof *to);
+}
+
+static void put_states(const void *context, struct hash *table)
+{
+    const struct reduction *r = context;
+    for (uint32_t s = 0; s < r->count; s++)
+        hash_put(table, hash_locals(r, r->locals + s * r->factors), s);
+}
+
+static bool is_among(const struct reduction *r, const struct hash *table, const uint32_t *list,
+                     const uint32_t *locals, uint64_t hash)
+{
+    struct hash_probe probe = hash_probe(table, hash);
+    while (hash_meet(table, &probe))
+        if (memcmp(list + probe.number * r->factors, locals, r->factors * sizeof *locals) == 0)
+            return true;
+    return false;
+}
+
+/* May there be one more, of so many? If not, the result says why. */
+static bool has_room(struct reduction *r, uint32_t count, uint64_t most)
+{
+    uint64_t held = (uint64_t)r->count * (r->factors + 4) + (uint64_t)r->dead_count * r->factors;
+    uint64_t bytes = (held + r->factors + 4) * sizeof(uint32_t);
+    if ((most && count >= most) || count == GORDIAN_NONE - 1)
+        r->result->stop = GORDIAN_COMPOSE_STOP_STATES;
+    else if (r->options->max_memory && bytes > r->options->max_memory)
+        r->result->stop = GORDIAN_COMPOSE_STOP_MEMORY;
+    else
+        return true;
+    return false;
+}
+
+/* Takes a state, or the image of it that stands for all, unless that is known or there are
+ * enough. */
+static gordian_status reach_state(struct reduction *r, uint32_t *locals, uint32_t parent,
+                                  uint32_t by)
+{
+    symmetry_settle(&r->symmetry, locals, NULL);
+    uint64_t hash = hash_locals(r, locals);
+    if (is_among(r, &r->table, r->locals, locals, hash) ||
+        r->result->stop != GORDIAN_COMPOSE_STOP_COMPLETE ||
+        !has_room(r, r->count, r->options->max_states))
+        return GORDIAN_OK;
+    if (!hash_reserve(&r->table, &r->memory, r->count + 1, r->count + 1, put_states, r) ||
+        !memory_grow(&r->memory, &r->locals, &r->local_room, ((size_t)r->count + 1) * r->factors,
+                     sizeof *r->locals) ||
+        !memory_grow(&r->memory, &r->parent, &r->parent_room, (size_t)r->count + 1,
+                     sizeof *r->parent) ||
+        !memory_grow(&r->memory, &r->by, &r->by_room, (size_t)r->count + 1, sizeof *r->by))
+        return fail_memory(r->error);
+    copy_locals(r, r->locals + r->count * r->factors, locals);
+    r->parent[r->count] = parent;
+    r->by[r->count] = by;
+    hash_put(&r->table, hash, r->count++);
+    return GORDIAN_OK;
+}
+
+/* Every combination of initial states. */
+static gordian_status reach_initial(struct reduction *r)
+{
+    for (uint64_t i = 0; i < r->circuit->initial; i++) {
+        uint64_t rest = i;
+        for (uint32_t f = 0; f < r->factors; f++) {
+            uint32_t initial = factor_shape(r->circuit, f)->initial_count;
+            r->here[f] = (uint32_t)(rest % initial);
+            rest /= initial;
+        }
+        TRY(reach_state(r, r->here, GORDIAN_NONE, 0));
+    }
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ what can fire */
+
+static void find_enabled(struct reduction *r)
+{
+    for (size_t i = 0; i < r->touched_count; i++)
+        r->met[r->touched[i]] = 0;
+    r->touched_count = r->enabled_count = 0;
+    for (uint32_t f = 0; f < r->factors; f++) {
+        size_t place = r->place_of[f] + r->here[f];
+        for (size_t i = r->needs_first[place]; i < r->needs_first[place + 1]; i++) {
+            uint32_t t = r->needs[i];
+            if (r->met[t]++ == 0)
+                r->touched[r->touched_count++] = t;
+            if (r->met[t] == r->firings.first[t + 1] - r->firings.first[t])
+                r->enabled[r->enabled_count++] = t;
+        }
+    }
+}
+
+static bool is_enabled(const struct reduction *r, uint32_t t)
+{
+    return r->met[t] == r->firings.first[t + 1] - r->firings.first[t];
+}
+
+/* ------------------------------------------------------------------ stubborn sets */
+
+static size_t add_firing(struct reduction *r, uint32_t t, size_t count)
+{
+    if (r->stamp[t] == r->set)
+        return count;
+    r->stamp[t] = r->set;
+    r->work[count] = t;
+    return count + 1;
+}
+
+/* What an enabled firing brings into the set: all that need one of its automata where it is. */
+static size_t add_rivals(struct reduction *r, uint32_t t, size_t count)
+{
+    for (size_t m = r->firings.first[t]; m < r->firings.first[t + 1]; m++) {
+        size_t place = place_of_move(r, &r->firings.moves[m], false);
+        for (size_t i = r->needs_first[place]; i < r->needs_first[place + 1]; i++)
+            count = add_firing(r, r->needs[i], count);
+    }
+    return count;
+}
+
+/* And one that is not: all that bring an automaton of it to its place, of the one for which these
+ * are fewest. */
+static size_t add_helpers(struct reduction *r, uint32_t t, size_t count)
+{
+    size_t fewest = SIZE_MAX, at = 0;
+    for (size_t m = r->firings.first[t]; m < r->firings.first[t + 1]; m++) {
+        const struct firing_move *move = &r->firings.moves[m];
+        size_t place = place_of_move(r, move, false);
+        size_t helpers = r->makes_first[place + 1] - r->makes_first[place];
+        if (r->here[move->factor] != move->from && helpers < fewest) {
+            fewest = helpers;
+            at = place;
+        }
+    }
+    for (size_t i = r->makes_first[at]; i < r->makes_first[at + 1]; i++)
+        count = add_firing(r, r->makes[i], count);
+    return count;
+}
+
+/* The set that grows from one enabled firing; kept if it has fewer enabled ones than the best. */
+static void try_seed(struct reduction *r, uint32_t seed)
+{
+    size_t count, enabled = 0;
+    if (++r->set == 0) { /* stamps have come round */
+        memset(r->stamp, 0, (r->firings.count + 1) * sizeof *r->stamp);
+        r->set = 1;
+    }
+    count = add_firing(r, seed, 0);
+    for (size_t at = 0; at < count; at++) {
+        uint32_t t = r->work[at];
+        if (is_enabled(r, t) && ++enabled >= r->best_count)
+            return;
+        count = is_enabled(r, t) ? add_rivals(r, t, count) : add_helpers(r, t, count);
+    }
+    r->best_count = 0;
+    for (size_t at = 0; at < count; at++)
+        if (is_enabled(r, r->work[at]))
+            r->best[r->best_count++] = r->work[at];
+}
+
+static void choose_set(struct reduction *r)
+{
+    memcpy(r->best, r->enabled, r->enabled_count * sizeof *r->best);
+    r->best_count = r->enabled_count;
+    for (size_t i = 0; i < r->enabled_count && i < SEEDS_MAX && r->best_count > 1; i++)
+        try_seed(r, r->enabled[i]);
+}
+
+/* ------------------------------------------------------------------ the way to a deadlock */
+
+static void fire_at(const struct reduction *r, uint32_t t, uint32_t *locals)
+{
+    for (size_t m = r->firings.first[t]; m < r->firings.first[t + 1]; m++)
+        locals[r->firings.moves[m].factor] = r->firings.moves[m].to;
+}
+
+/* A state that was taken stands for an image of it. On the way, as[f] is the automaton that is
+ * where f is in the state taken: what fires is the image of the firing taken, and what the state it
+ * led to was changed for changes who is who once more. */
+static void trace_back(struct reduction *r, const uint32_t *chain, size_t steps,
+                       gordian_compose_deadlock *found)
+{
+    size_t words = r->circuit->label_words;
+    uint32_t *locals = r->here;
+    for (uint32_t f = 0; f < r->factors; f++)
+        r->as[f] = f;
+    for (size_t i = 0; i < steps; i++) {
+        uint32_t t = r->by[chain[i]];
+        copy_locals(r, locals, r->locals + r->parent[chain[i]] * r->factors);
+        fire_at(r, t, locals);
+        uint32_t fired = r->symmetry.count > 0 ? symmetry_firing(&r->symmetry, t, r->as) : t;
+        memcpy(found->labels + i * words, firing_label(&r->firings, fired),
+               words * sizeof(uint64_t));
+        symmetry_settle(&r->symmetry, locals, r->whose);
+        for (uint32_t f = 0; f < r->factors; f++)
+            found->state[f] = r->as[r->whose[f]];
+        copy_locals(r, r->as, found->state);
+    }
+}
+
+static gordian_status describe_state(struct reduction *r, uint32_t state)
+{
+    gordian_compose_result *result = r->result;
+    const gordian_allocator *memory = &result->allocator;
+    size_t words = r->circuit->label_words, steps = 0;
+    gordian_compose_deadlock found = {.number = state};
+    for (uint32_t s = state; r->parent[s] != GORDIAN_NONE; s = r->parent[s])
+        steps++;
+    uint32_t *chain = memory_alloc(&r->memory, (steps + 1) * sizeof *chain);
+    found.step_count = steps;
+    found.state = memory_alloc(memory, (r->factors + 1) * sizeof(uint32_t));
+    found.labels = memory_alloc(memory, (steps * words + 1) * sizeof(uint64_t));
+    if (!found.state || !found.labels || !chain) {
+        memory_free(memory, found.state);
+        memory_free(memory, found.labels);
+        memory_free(&r->memory, chain);
+        return fail_memory(r->error);
+    }
+    size_t at = steps;
+    for (uint32_t s = state; at > 0; s = r->parent[s])
+        chain[--at] = s;
+    trace_back(r, chain, steps, &found);
+    for (uint32_t f = 0; f < r->factors; f++)
+        found.state[r->as[f]] = r->locals[state * r->factors + f];
+    result->found[result->found_count++] = found;
+    memory_free(&r->memory, chain);
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ deadlocks */
+
+static void put_dead(const void *context, struct hash *table)
+{
+    const struct reduction *r = context;
+    for (uint32_t d = 0; d < r->dead_count; d++)
+        hash_put(table, hash_locals(r, r->dead + d * r->factors), d);
+}
+
+static gordian_status count_dead(struct reduction *r, const uint32_t *locals)
+{
+    uint64_t hash = hash_locals(r, locals);
+    if (is_among(r, &r->dead_table, r->dead, locals, hash) || !has_room(r, r->dead_count, 0))
+        return GORDIAN_OK;
+    if (!hash_reserve(&r->dead_table, &r->memory, r->dead_count + 1, r->dead_count + 1, put_dead,
+                      r) ||
+        !memory_grow(&r->memory, &r->dead, &r->dead_room, ((size_t)r->dead_count + 1) * r->factors,
+                     sizeof *r->dead))
+        return fail_memory(r->error);
+    copy_locals(r, r->dead + r->dead_count * r->factors, locals);
+    hash_put(&r->dead_table, hash, r->dead_count++);
+    r->result->deadlocks++;
+    return GORDIAN_OK;
+}
+
+/* A deadlock and all images of it that are not counted yet. */
+static gordian_status count_images(struct reduction *r, const uint32_t *locals)
+{
+    uint32_t next = r->dead_count;
+    TRY(count_dead(r, locals));
+    for (; next < r->dead_count; next++)
+        for (size_t p = 0; p < r->symmetry.count; p++) {
+            copy_locals(r, r->whose, r->dead + next * r->factors);
+            symmetry_apply(&r->symmetry, p, r->whose);
+            TRY(count_dead(r, r->whose));
+        }
+    return GORDIAN_OK;
+}
+
+static gordian_status take_deadlock(struct reduction *r, uint32_t state)
+{
+    gordian_compose_result *result = r->result;
+    size_t most = r->options->max_deadlocks;
+    uint64_t before = result->deadlocks;
+    gordian_status status = GORDIAN_OK;
+    if (r->symmetry.count > 0)
+        status = count_images(r, r->locals + state * r->factors);
+    else
+        result->deadlocks++;
+    if (status != GORDIAN_OK || result->found_count >= most || result->deadlocks == before)
+        return status;
+    if (!result->found)
+        result->found = memory_zeroed(&result->allocator, most * sizeof *result->found);
+    return result->found ? describe_state(r, state) : fail_memory(r->error);
+}
+
+/* ------------------------------------------------------------------ the search */
+
+static gordian_status expand_state(struct reduction *r, uint32_t state)
+{
+    gordian_status status = GORDIAN_OK;
+    copy_locals(r, r->here, r->locals + state * r->factors);
+    find_enabled(r);
+    if (r->enabled_count == 0)
+        return take_deadlock(r, state);
+    choose_set(r);
+    for (size_t i = 0; i < r->best_count && status == GORDIAN_OK; i++) {
+        copy_locals(r, r->here, r->locals + state * r->factors);
+        fire_at(r, r->best[i], r->here);
+        status = reach_state(r, r->here, state, r->best[i]);
+    }
+    return status;
+}
+
+static bool may_go_on(struct reduction *r, uint32_t done)
+{
+    const gordian_compose_progress now = {
+        .states = r->count, .waiting = r->count - done, .pass = 1};
+    if (done % ASK_EVERY != 0 || !r->options->go_on || r->options->go_on(r->options->context, &now))
+        return true;
+    r->result->stop = GORDIAN_COMPOSE_STOP_STOPPED;
+    return false;
+}
+
+static gordian_status search_states(struct reduction *r)
+{
+    uint32_t done = 0;
+    gordian_status status = reach_initial(r);
+    for (; done < r->count && status == GORDIAN_OK && may_go_on(r, done); done++)
+        status = expand_state(r, done);
+    r->result->states = done; /* those that were looked at */
+    r->result->engine = "reduced";
+    if (status != GORDIAN_STATUS_MEMORY || r->result->deadlocks == 0)
+        return status;
+    r->result->stop = GORDIAN_COMPOSE_STOP_MEMORY; /* what was found stays */
+    return GORDIAN_OK;
+}
+
+gordian_status compose_reduced(const gordian_circuit *circuit,
+                               const gordian_compose_options *options,
+                               gordian_compose_result *result, gordian_error *error)
+{
+    struct reduction r = {.circuit = circuit,
+                          .options = options,
+                          .result = result,
+                          .memory = memory_allocator(options->allocator),
+                          .factors = circuit->factor_count,
+                          .error = error};
+    *result = (gordian_compose_result){.allocator = r.memory};
+    if (circuit->initial > INITIAL_MAX)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "too many initial states to reduce");
+    gordian_status status = firings_open(&r.firings, circuit, &r.memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    if (!r.firings.complete)
+        status = fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                      "the circuit has more firings than can be listed: it cannot be reduced");
+    if (status == GORDIAN_OK)
+        status = open_reduction(&r);
+    if (status == GORDIAN_OK)
+        status = search_states(&r);
+    close_reduction(&r);
+    firings_free(&r.firings);
+    if (status != GORDIAN_OK)
+        gordian_compose_result_free(result);
+    return status;
+}

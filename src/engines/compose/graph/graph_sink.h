@@ -1,0 +1,23 @@
+/* The sink that collects the product as a graph. */
+#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_GRAPH_SINK_H
+#define GORDIAN_ENGINES_COMPOSE_GRAPH_GRAPH_SINK_H
+
+#include "engines/compose/graph/graph.h"
+
+struct output;
+
+struct graph_sink {
+    gordian_compose_sink sink;
+    const gordian_circuit *circuit;
+    gordian_graph *graph; /* the caller's once the run is over: gordian_graph_close */
+    struct output *text;
+    gordian_allocator memory;
+};
+gordian_status graph_sink_open(struct graph_sink *sink, const gordian_allocator *memory,
+                               gordian_error *error);
+/* Finishes the graph and hands it out; frees the rest. */
+gordian_status graph_sink_close(struct graph_sink *sink, gordian_graph **graph,
+                                gordian_error *error);
+void graph_sink_abandon(struct graph_sink *sink);
+
+#endif

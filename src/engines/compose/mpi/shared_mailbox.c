@@ -1,0 +1,173 @@
+#include "engines/compose/mpi/shared_mailbox.h"
+
+#include "foundation/base/memory.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE 128u /* bytes that go between cores together */
+
+struct letter {
+    uint64_t next; /* 1 + the number of another one; 0: none */
+    uint64_t count;
+    struct cell_pair pairs[POST_PAIRS];
+};
+
+/* Lists of letters: 1 + the number of the first. */
+struct desk {
+    _Atomic uint64_t mailbox;
+    char apart[LINE - sizeof(uint64_t)];
+    union {
+        _Atomic uint64_t tray;
+        char line[LINE]; /* of its own */
+    };
+    struct letter letters[];
+};
+
+/* ------------------------------------------------------------------ opening and closing */
+
+static bool share_memory(struct post *post)
+{
+    void *own = NULL;
+    MPI_Aint bytes =
+        (MPI_Aint)(sizeof(struct desk) + (size_t)post->letters * sizeof(struct letter));
+    if (MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, post->machine, (void *)&own,
+                                &post->window) != MPI_SUCCESS)
+        return false;
+    post->open = true;
+    for (int place = 0; place < post->count; place++) {
+        MPI_Aint size;
+        int unit;
+        void *at;
+        MPI_Win_shared_query(post->window, place, &size, &unit, (void *)&at);
+        post->desks[place] = at;
+    }
+    return true;
+}
+
+static void find_places(struct post *post, int ranks)
+{
+    MPI_Group world, machine;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Comm_group(post->machine, &machine);
+    for (int rank = 0; rank < ranks; rank++) {
+        MPI_Group_translate_ranks(world, 1, &rank, machine, &post->places[rank]);
+        if (post->places[rank] == MPI_UNDEFINED)
+            post->places[rank] = -1;
+    }
+    MPI_Group_free(&world);
+    MPI_Group_free(&machine);
+}
+
+/* All of one's own letters are spare. */
+static void clear_desk(struct post *post)
+{
+    struct desk *desk = post->desks[post->place];
+    uint64_t first = (uint64_t)post->place * post->letters;
+    atomic_store(&desk->mailbox, 0);
+    atomic_store(&desk->tray, 0);
+    for (uint64_t i = 0; i < post->letters; i++)
+        desk->letters[i].next = i + 1 < post->letters ? first + i + 2 : 0;
+    post->spare = first + 1;
+}
+
+static void forget_places(struct post *post)
+{
+    memory_free_all(&post->memory, post->places, (void *)post->desks);
+    post->places = NULL;
+    post->desks = NULL;
+}
+
+void post_open(struct post *post, int ranks, const gordian_allocator *memory)
+{
+    *post = (struct post){.memory = *memory};
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &post->machine);
+    MPI_Comm_set_errhandler(post->machine, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(post->machine, &post->place);
+    MPI_Comm_size(post->machine, &post->count);
+    post->letters = 4 * (uint64_t)post->count;
+    post->places = memory_alloc(memory, (size_t)ranks * sizeof *post->places);
+    post->desks = memory_alloc(memory, (size_t)post->count * sizeof *post->desks);
+    int fine = post->places && post->desks && ranks > 1 && !getenv("GORDIAN_MPI_MESSAGES"), all;
+    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    fine = all && share_memory(post);
+    MPI_Allreduce(&fine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (all) {
+        find_places(post, ranks);
+        clear_desk(post);
+    } else {
+        forget_places(post);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+void post_close(struct post *post)
+{
+    forget_places(post);
+    if (post->open)
+        MPI_Win_free(&post->window);
+    post->open = false;
+    MPI_Comm_free(&post->machine);
+}
+
+/* ------------------------------------------------------------------ letters */
+
+static struct letter *letter_of(const struct post *post, uint64_t number)
+{
+    return &post->desks[(number - 1) / post->letters]->letters[(number - 1) % post->letters];
+}
+
+static void push_letter(const struct post *post, _Atomic uint64_t *list, uint64_t number)
+{
+    struct letter *letter = letter_of(post, number);
+    uint64_t first = atomic_load_explicit(list, memory_order_relaxed);
+    do
+        letter->next = first;
+    while (!atomic_compare_exchange_weak_explicit(list, &first, number, memory_order_release,
+                                                  memory_order_relaxed));
+}
+
+/* All of it. */
+static uint64_t take_list(_Atomic uint64_t *list)
+{
+    if (!atomic_load_explicit(list, memory_order_relaxed))
+        return 0;
+    return atomic_exchange_explicit(list, 0, memory_order_acquire);
+}
+
+bool post_begin(struct post *post, struct cells_box *box)
+{
+    if (!post->spare)
+        post->spare = take_list(&post->desks[post->place]->tray);
+    if (!post->spare)
+        return false;
+    struct letter *letter = letter_of(post, post->spare);
+    post->spare = letter->next;
+    *box = (struct cells_box){.pairs = letter->pairs, .room = POST_PAIRS};
+    return true;
+}
+
+void post_send(struct post *post, uint32_t rank, const struct cells_box *box)
+{
+    struct desk *own = post->desks[post->place];
+    struct letter *letter = (struct letter *)((char *)box->pairs - offsetof(struct letter, pairs));
+    letter->count = box->count;
+    push_letter(post, &post->desks[post->places[rank]]->mailbox,
+                (uint64_t)post->place * post->letters + (uint64_t)(letter - own->letters) + 1);
+}
+
+uint64_t post_read(struct post *post, struct cells *cells, bool drop)
+{
+    if (!post->places)
+        return 0;
+    uint64_t number = take_list(&post->desks[post->place]->mailbox), count = 0;
+    for (uint64_t next; number; number = next, count++) {
+        struct letter *letter = letter_of(post, number);
+        next = letter->next;
+        if (!drop)
+            cells_enter(cells, letter->pairs, letter->count);
+        push_letter(post, &post->desks[(number - 1) / post->letters]->tray, number);
+    }
+    return count;
+}

@@ -1,0 +1,319 @@
+/*
+ * Requests for several units or resources at once, all or nothing: deadlocked is who is left
+ * over when everybody who can has finished and given everything back.
+ *
+ * Kept is an order of the waiting processes in which each can finish, once everybody who
+ * runs has finished and those before it in the order have. While that order holds, nobody in it is
+ * deadlocked. Grants and releases of running processes do not touch it: what they
+ * hold or have given back is free to the order either way. Serving somebody, or
+ * somebody giving up, only takes him out of it. Only a new wait can break it:
+ *
+ *   - the request fits what the running ones leave: the requester goes to the front
+ *   - nobody waits for what the requester holds: it goes to the end, or is dead alone
+ *   - else the order is walked from the front until the requester fits, putting
+ *     off those who do not fit without it; they follow right behind it
+ *   - if it never fits, it and those who could not finish without it are dead
+ *
+ * The dead are a second list. It shrinks only when one of them gives up or goes;
+ * then those who can finish after everybody in the order join its end.
+ */
+#include "engines/detect/engine/sparse.h"
+#include "foundation/base/bits.h"
+#include "foundation/base/error.h"
+
+/* The ends of the two lists, and where the links of a process are. */
+enum { ORDER = 0, DEAD = 1, FIRST = 2 };
+
+static void append_node(struct general_state *general, uint32_t before, uint32_t node)
+{
+    struct general_links *links = general->links;
+    uint32_t prev = links[before].prev;
+    links[node] = (struct general_links){.next = before, .prev = prev};
+    links[prev].next = node;
+    links[before].prev = node;
+}
+
+static void take_out(struct general_state *general, uint32_t node)
+{
+    struct general_links *links = general->links;
+    links[links[node].prev].next = links[node].next;
+    links[links[node].next].prev = links[node].prev;
+}
+
+/* Adds the holdings of a process to (or, with `sign` -1, takes them from) the counts of the
+ * waiting, or of the dead. Unsigned arithmetic wraps round and back. */
+static void count_holdings(struct sparse *sparse, uint32_t process, bool dead, int64_t sign)
+{
+    struct rag_edge edge;
+    for (uint32_t ref = sparse->graph->processes[process].held; ref != NONE; ref = edge.next) {
+        edge = rag_held(sparse->graph, ref);
+        struct general_units *units = &sparse->general.units[edge.resource];
+        *(dead ? &units->dead : &units->blocked) += edge.units * (uint64_t)sign;
+    }
+}
+
+static void bury_process(struct sparse *sparse, uint32_t process)
+{
+    sparse->general.dead[process] = 1;
+    append_node(&sparse->general, DEAD, process + FIRST);
+    count_holdings(sparse, process, true, 1);
+}
+
+static void raise_dead(struct sparse *sparse, uint32_t process)
+{
+    sparse->general.dead[process] = 0;
+    take_out(&sparse->general, process + FIRST);
+    count_holdings(sparse, process, true, -1);
+}
+
+/* ---- walks: what is free while processes finish one after another */
+
+static uint64_t *work_of(struct sparse *sparse, uint32_t resource)
+{
+    struct general_units *units = &sparse->general.units[resource];
+    if (units->walk != sparse->general.walk) {
+        units->walk = sparse->general.walk;
+        units->work = rag_total_units(sparse->graph, resource) - units->blocked;
+    }
+    return &units->work;
+}
+
+static bool fits_work(struct sparse *sparse, uint32_t process)
+{
+    struct rag_edge edge;
+    for (uint32_t ref = process; ref != NONE; ref = edge.next) {
+        edge = rag_wanted(sparse->graph, ref);
+        if (edge.units > *work_of(sparse, edge.resource))
+            return false;
+    }
+    return true;
+}
+
+static void return_holdings(struct sparse *sparse, uint32_t process)
+{
+    struct rag_edge edge;
+    for (uint32_t ref = sparse->graph->processes[process].held; ref != NONE; ref = edge.next) {
+        edge = rag_held(sparse->graph, ref);
+        *work_of(sparse, edge.resource) += edge.units;
+    }
+}
+
+/* Would the request fit if everybody but the dead gave everything back? */
+static bool fits_in_the_end(struct sparse *sparse, uint32_t process)
+{
+    struct rag_edge edge;
+    for (uint32_t ref = process; ref != NONE; ref = edge.next) {
+        edge = rag_wanted(sparse->graph, ref);
+        uint64_t left = rag_total_units(sparse->graph, edge.resource) -
+                        sparse->general.units[edge.resource].dead;
+        if (edge.units > left)
+            return false;
+    }
+    return true;
+}
+
+/* One round over the order from `*start`: whoever fits finishes and moves before those who do
+ * not; *start becomes the first of them (or ORDER). Stops when `process` fits and puts
+ * it there. */
+enum round { PLACED, PROGRESS, STUCK };
+
+static enum round walk_round(struct sparse *sparse, uint32_t process, bool hopeless,
+                             uint32_t *start)
+{
+    struct general_state *general = &sparse->general;
+    enum round outcome = STUCK;
+    uint32_t put_off = ORDER;
+    for (uint32_t node = *start, next; node != ORDER; node = next) {
+        next = general->links[node].next;
+        if (!fits_work(sparse, node - FIRST)) {
+            if (put_off == ORDER)
+                put_off = node;
+            continue;
+        }
+        return_holdings(sparse, node - FIRST);
+        outcome = PROGRESS;
+        if (put_off != ORDER) {
+            take_out(general, node);
+            append_node(general, put_off, node);
+        }
+        if (!hopeless && fits_work(sparse, process)) {
+            append_node(general, put_off != ORDER ? put_off : next, process + FIRST);
+            return PLACED;
+        }
+    }
+    *start = put_off;
+    return outcome;
+}
+
+/* Finds `process` its place in the order, or buries those who cannot finish
+ * without it (with `hopeless` it is known never to fit). Those put off before its place
+ * can finish behind it: they could when it still ran, with less given back. */
+static bool walk_order(struct sparse *sparse, uint32_t process, bool hopeless)
+{
+    struct general_state *general = &sparse->general;
+    uint32_t start = general->links[ORDER].next;
+    enum round outcome;
+    general->walk++;
+    do {
+        outcome = walk_round(sparse, process, hopeless, &start);
+    } while (outcome == PROGRESS && start != ORDER);
+    if (outcome == PLACED)
+        return true;
+    for (uint32_t next; start != ORDER; start = next) {
+        next = general->links[start].next;
+        take_out(general, start);
+        bury_process(sparse, start - FIRST);
+    }
+    return false;
+}
+
+static gordian_outcome general_block(void *engine, uint32_t process)
+{
+    struct sparse *sparse = engine;
+    struct general_state *general = &sparse->general;
+    count_holdings(sparse, process, false, 1);
+    bool hopeless = !fits_in_the_end(sparse, process);
+    bool waited_for = rag_has_waiters(sparse->graph, process);
+    if (!hopeless) {
+        general->walk++;
+        if (fits_work(sparse, process)) {
+            append_node(general, general->links[ORDER].next, process + FIRST);
+            return GORDIAN_OUTCOME_BLOCKED;
+        }
+        if (!waited_for) { /* not by itself either: it holds nothing of what it wants */
+            append_node(general, ORDER, process + FIRST);
+            return GORDIAN_OUTCOME_BLOCKED;
+        }
+    }
+    if (waited_for && walk_order(sparse, process, hopeless))
+        return GORDIAN_OUTCOME_BLOCKED;
+    bury_process(sparse, process);
+    return hopeless ? GORDIAN_OUTCOME_DOOMED : GORDIAN_OUTCOME_DEADLOCK;
+}
+
+/* ---- leaving the lists */
+
+static void leave_lists(struct sparse *sparse, uint32_t process)
+{
+    if (sparse->general.dead[process]) {
+        raise_dead(sparse, process);
+        sparse->general.revive = true;
+    } else {
+        take_out(&sparse->general, process + FIRST);
+    }
+    count_holdings(sparse, process, false, -1);
+}
+
+static void general_cancel(void *engine, uint32_t process)
+{
+    leave_lists(engine, process);
+}
+
+static void general_serve(void *engine, uint32_t process, uint32_t from, const gordian_want *wants,
+                          size_t count)
+{
+    struct sparse *sparse = engine;
+    (void)from;
+    bool dead = sparse->general.dead[process];
+    leave_lists(sparse, process);
+    /* What it was served it did not hold while it waited. */
+    for (size_t i = 0; i < count; i++) {
+        struct general_units *units = &sparse->general.units[wants[i].resource];
+        units->blocked += wants[i].units;
+        if (dead)
+            units->dead += wants[i].units;
+    }
+}
+
+/* Nobody waits for what it is, so the order holds; only the counts change. */
+static void general_lend(void *engine, uint32_t process, uint32_t resource, int64_t units)
+{
+    struct sparse *sparse = engine;
+    sparse->general.units[resource].blocked += (uint64_t)units;
+    if (sparse->general.dead[process])
+        sparse->general.units[resource].dead += (uint64_t)units;
+}
+
+/* Moves to the end of the order whoever of the dead can finish after everybody in it. */
+static void revive_dead(struct sparse *sparse)
+{
+    struct general_state *general = &sparse->general;
+    bool progress;
+    do {
+        progress = false;
+        for (uint32_t node = general->links[DEAD].next, next; node != DEAD; node = next) {
+            next = general->links[node].next;
+            if (!fits_in_the_end(sparse, node - FIRST))
+                continue;
+            raise_dead(sparse, node - FIRST);
+            append_node(general, ORDER, node);
+            progress = true;
+        }
+    } while (progress);
+}
+
+static void general_settle(void *engine)
+{
+    struct sparse *sparse = engine;
+    if (sparse->general.revive)
+        revive_dead(sparse);
+    sparse->general.revive = false;
+}
+
+static gordian_status general_deadlocked(void *engine, uint64_t *set, gordian_error *error)
+{
+    const struct sparse *sparse = engine;
+    const struct general_links *links = sparse->general.links;
+    (void)error;
+    for (uint32_t node = links[DEAD].next; node != DEAD; node = links[node].next)
+        bits_set(set, node - FIRST);
+    return GORDIAN_OK;
+}
+
+static bool general_is_dead(void *engine, uint32_t process)
+{
+    const struct sparse *sparse = engine;
+    return sparse->general.dead[process];
+}
+
+/* ---- room, and the first time */
+
+static void rebuild_lists(struct sparse *sparse)
+{
+    struct general_state *general = &sparse->general;
+    general->links[ORDER] = (struct general_links){ORDER, ORDER};
+    general->links[DEAD] = (struct general_links){DEAD, DEAD};
+    /* Everybody is dead until shown to be alive. */
+    for (uint32_t p = 0; p < sparse->graph->process_limit; p++)
+        if (rag_waits(sparse->graph, p)) {
+            count_holdings(sparse, p, false, 1);
+            bury_process(sparse, p);
+        }
+    revive_dead(sparse);
+}
+
+gordian_status general_prepare(struct sparse *sparse, bool rebuild, uint32_t processes,
+                               uint32_t resources, gordian_error *error)
+{
+    struct general_state *general = &sparse->general;
+    if (!memory_grow(&sparse->memory, &general->links, &general->link_room,
+                     (size_t)processes + FIRST, sizeof *general->links) ||
+        !memory_grow_zeroed(&sparse->memory, &general->dead, &general->dead_room, processes,
+                            sizeof *general->dead) ||
+        !memory_grow_zeroed(&sparse->memory, &general->units, &general->unit_room, resources,
+                            sizeof *general->units))
+        return fail_memory(error);
+    if (rebuild)
+        rebuild_lists(sparse);
+    return GORDIAN_OK;
+}
+
+const struct detect_engine sparse_general = {
+    .block = general_block,
+    .serve = general_serve,
+    .cancel = general_cancel,
+    .lend = general_lend,
+    .settle = general_settle,
+    .deadlocked = general_deadlocked,
+    .is_dead = general_is_dead,
+};

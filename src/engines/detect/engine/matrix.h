@@ -1,0 +1,124 @@
+/*
+ * The matrix engine: deadlock detection on bit matrices, after the papers on
+ * OSDDA (single-unit systems) and LMDDA (multi-unit systems).
+ *
+ *     AG[q][p]    p holds q; LMDDA counts the units
+ *     AR[p][q]    p waits for q
+ *     RP[q][p]    p can be reached from q along grants (q -> p) and requests (p -> q)
+ *     RR[q][q']   OSDDA: q' can be reached from q; RR[q][q] = 1
+ *     Sink[q][p]  OSDDA: the path from q ends in p, which runs; an empty row: q is free, or
+ *                 its path leads into a cycle
+ *     SP[p]       LMDDA: p runs
+ *
+ * These definitions hold after every event. What an event asks is then one look: in
+ * OSDDA a deadlock is "Sink[q] is the requester", in LMDDA "of what q reaches only
+ * the requester runs". The work is in keeping the matrices: whole rows are
+ * combined, many words at a time (SIMD), and rows are laid out for that.
+ *
+ * Where the papers transpose a matrix to look at a column, the graph (struct rag) is
+ * asked, which knows who holds and who waits.
+ *
+ *     bit_matrix.c   rows of bits: storage and row operations
+ *     osdda.c        the single-unit method
+ *     lmdda.c        the multi-unit method
+ *     matrix.c       the engine: chooses the method by the system's model
+ */
+#ifndef GORDIAN_ENGINES_DETECT_ENGINE_MATRIX_H
+#define GORDIAN_ENGINES_DETECT_ENGINE_MATRIX_H
+
+#include "engines/detect/engine/engine.h"
+#include "foundation/base/bits.h"
+
+/* ------------------------------------------------------------------ rows of words */
+
+/* Rows start on a cache line and are whole cache lines long, so row operations need no
+ * special cases for ends and every row can be loaded aligned. */
+#define MATRIX_LINE_WORDS 8
+
+struct bit_matrix {
+    uint64_t *words; /* aligned to a line, inside `block` */
+    void *block;     /* what the allocator gave */
+    size_t stride;   /* words from row to row: a multiple of MATRIX_LINE_WORDS */
+    uint32_t rows;
+};
+
+/* Words of a row of that many bits, in whole lines. */
+static inline size_t matrix_words(size_t bits)
+{
+    return (bits_words(bits) + MATRIX_LINE_WORDS - 1) / MATRIX_LINE_WORDS * MATRIX_LINE_WORDS;
+}
+
+/* Room to make for `wanted` rows or columns when there is room for `room`: at least
+ * twice as much as before, so growing one by one is amortised O(1) a cell. */
+uint32_t matrix_room(uint32_t room, uint32_t wanted);
+
+/* All zero. False: out of memory, and *matrix is empty. */
+bool bit_matrix_open(struct bit_matrix *matrix, const gordian_allocator *memory, uint32_t rows,
+                     size_t row_words);
+void bit_matrix_close(struct bit_matrix *matrix, const gordian_allocator *memory);
+/* Copies every row of `from` to the same row of `to`, which is at least as large. */
+void bit_matrix_copy(struct bit_matrix *to, const struct bit_matrix *from);
+
+static inline uint64_t *bit_row(const struct bit_matrix *matrix, uint32_t row)
+{
+    return matrix->words + row * matrix->stride;
+}
+
+static inline bool bit_get(const struct bit_matrix *matrix, uint32_t row, uint32_t column)
+{
+    return bits_test(bit_row(matrix, row), column);
+}
+
+static inline void bit_set(struct bit_matrix *matrix, uint32_t row, uint32_t column)
+{
+    bits_set(bit_row(matrix, row), column);
+}
+
+static inline void bit_clear(struct bit_matrix *matrix, uint32_t row, uint32_t column)
+{
+    bits_clear(bit_row(matrix, row), column);
+}
+
+/* Row operations. The two rows must differ; `words` counts whole lines (matrix_words). */
+void row_or(uint64_t *restrict to, const uint64_t *restrict from, size_t words);
+void row_subtract(uint64_t *restrict to, const uint64_t *restrict from, size_t words);
+void row_copy(uint64_t *restrict to, const uint64_t *restrict from, size_t words);
+void row_zero(uint64_t *to, size_t words);
+bool row_is_zero(const uint64_t *row, size_t words);
+/* Is there a bit set in both? They may be the same row. */
+bool row_meets(const uint64_t *one, const uint64_t *other, size_t words);
+/* ORs, and says whether `to` has changed. */
+bool row_or_changes(uint64_t *restrict to, const uint64_t *restrict from, size_t words);
+/* The one bit set in the row, or NONE if there is none. */
+uint32_t row_only_bit(const uint64_t *row, size_t words);
+
+/* ------------------------------------------------------------------ methods */
+
+/* The two methods, behind the same hooks as an engine (engine.h says what each means). */
+struct matrix_method {
+    /* A method's state for at least these many ids, made from the graph; NULL: out of memory. */
+    void *(*open)(const struct rag *rag, uint32_t process_limit, uint32_t resource_limit);
+    void (*close)(void *state);
+    /* Room for more ids. False: out of memory, nothing has changed. */
+    bool (*grow)(void *state, uint32_t process_limit, uint32_t resource_limit);
+
+    void (*grant)(void *state, uint32_t process, uint32_t resource, uint64_t units);
+    gordian_outcome (*block)(void *state, uint32_t process);
+    void (*release)(void *state, uint32_t process, uint32_t resource, uint64_t units);
+    void (*serve)(void *state, uint32_t process, uint32_t from, const gordian_want *wants,
+                  size_t count);
+    void (*cancel)(void *state, uint32_t process);
+    void (*settle)(void *state);
+    void (*deadlocked)(const void *state, uint64_t *set);
+
+    /* A matrix of bits, or of counts (*counts); NULL where the method has no such matrix. */
+    const struct bit_matrix *(*matrix)(const void *state, gordian_matrix which, bool *counts);
+};
+
+extern const struct matrix_method matrix_osdda;
+extern const struct matrix_method matrix_lmdda;
+
+/* Any model but the general one (a problem, as the table of engines asks). */
+bool matrix_supports(const void *model, const char **why);
+
+#endif

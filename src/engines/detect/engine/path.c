@@ -1,0 +1,219 @@
+#include "engines/detect/engine/path.h"
+
+#include <string.h>
+
+void path_init(struct path_index *index, struct rag *graph)
+{
+    memset(index, 0, sizeof *index);
+    index->graph = graph;
+    index->opened = NONE;
+}
+
+void path_free(struct path_index *index)
+{
+    memory_free(&index->graph->memory, index->towers);
+}
+
+static uint32_t next_process(const struct rag *graph, uint32_t process)
+{
+    return graph->holder[graph->wait[process]];
+}
+
+static struct path_tower *tower_at(const struct path_index *index, uint32_t place)
+{
+    return (struct path_tower *)&index->towers[place];
+}
+
+static void clear_levels(struct path_tower *tower, uint32_t height)
+{
+    for (uint32_t i = 0; i < height; i++)
+        tower->levels[i].tower = NONE;
+}
+
+/* Stamps are used up, after four thousand million: an old pointer might look true. */
+static void start_again(struct path_index *index)
+{
+    uint32_t height;
+    for (uint32_t place = 0; place < index->tower_used; place += PATH_TOWER_WORDS(height)) {
+        struct path_tower *tower = tower_at(index, place);
+        height = path_height(tower->owner);
+        tower->stamp = 0;
+        clear_levels(tower, height);
+    }
+}
+
+/* No pointer to this tower is true any more. */
+static void move_on(struct path_index *index, uint32_t place)
+{
+    if (++tower_at(index, place)->stamp == 0)
+        start_again(index);
+}
+
+void path_forget(struct path_index *index, uint32_t process)
+{
+    uint32_t place = index->graph->processes[process].path;
+    if (place == NONE)
+        return;
+    move_on(index, place);
+    clear_levels(tower_at(index, place), path_height(process)); /* its next wait has other ways */
+}
+
+/* The place of the tower of a waiting process of that height; NONE without memory. */
+static uint32_t tower_of(struct path_index *index, uint32_t process, uint32_t height)
+{
+    struct rag_process *p = &index->graph->processes[process];
+    if (p->path != NONE)
+        return p->path;
+    uint32_t place = index->tower_used, wanted = place + PATH_TOWER_WORDS(height);
+    if (wanted < place || !memory_grow32(&index->graph->memory, &index->towers, &index->tower_room,
+                                         wanted, sizeof *index->towers))
+        return NONE;
+    index->tower_used = wanted;
+    p->path = place;
+    struct path_tower *tower = tower_at(index, place);
+    tower->owner = process;
+    tower->stamp = 0;
+    clear_levels(tower, height);
+    return place;
+}
+
+/* Sets the pointer of the tower at `from` on `level`, from 1. */
+static void point_to(struct path_index *index, uint32_t from, uint32_t level, uint32_t to)
+{
+    tower_at(index, from)->levels[level - 1] =
+        (struct path_pointer){.tower = to, .stamp = tower_at(index, to)->stamp};
+}
+
+/* A walk ahead: where it is, and on each level the last tower passed that has no
+ * pointer yet. */
+struct walk {
+    uint32_t process;
+    uint32_t tower; /* of `process`, if a jump led here: it waits, and its record is not touched */
+    uint32_t open[PATH_LEVELS + 1];
+    uint32_t top; /* levels above are not open */
+};
+
+/* The highest level of a tower whose pointer is still true, or 0. */
+static uint32_t highest_true(const struct path_index *index, const struct path_tower *tower,
+                             uint32_t height)
+{
+    for (uint32_t level = height; level; level--) {
+        struct path_pointer pointer = tower->levels[level - 1];
+        if (pointer.tower != NONE && tower_at(index, pointer.tower)->stamp == pointer.stamp)
+            return level;
+    }
+    return 0;
+}
+
+/* At the tower at `place`: ends what is open, opens what it lacks; the level to leave by. */
+static uint32_t pass_tower(struct path_index *index, struct walk *walk, uint32_t place,
+                           uint32_t height)
+{
+    for (uint32_t level = 1; level <= height && level <= walk->top; level++)
+        if (walk->open[level] != NONE)
+            point_to(index, walk->open[level], level, place);
+    uint32_t best = highest_true(index, tower_at(index, place), height);
+    /* What a jump flies over is not known on the levels below it. */
+    for (uint32_t level = 1; level <= height; level++)
+        walk->open[level] = level <= best ? NONE : place;
+    if (walk->top < height)
+        walk->top = height;
+    return best;
+}
+
+/* One step: over the highest true pointer, whose level comes back, or to the next process: 0. */
+static uint32_t step_on(struct path_index *index, struct walk *walk)
+{
+    uint32_t height = path_height(walk->process), best = 0, place = walk->tower;
+    if (height && place == NONE)
+        place = tower_of(index, walk->process, height);
+    if (height && place != NONE)
+        best = pass_tower(index, walk, place, height);
+    if (best) {
+        walk->tower = tower_at(index, place)->levels[best - 1].tower;
+        walk->process = tower_at(index, walk->tower)->owner;
+    } else {
+        walk->process = next_process(index->graph, walk->process);
+        walk->tower = NONE;
+    }
+    return best;
+}
+
+/* Without a deadlock standing, the marks need not even be looked at. */
+static bool is_closing(const struct path_index *index, uint32_t process)
+{
+    return index->closing && index->graph->processes_more[process].mark == PATH_CLOSING;
+}
+
+/* Has the walk more before it? A jump leads to one that waits and closed no deadlock; and not to
+ * `stop`, which begins to wait, or gives up. */
+static bool goes_on(const struct path_index *index, const struct walk *walk, uint32_t stop)
+{
+    return walk->tower != NONE ||
+           (walk->process != stop && index->graph->wait[walk->process] != NONE &&
+            !is_closing(index, walk->process));
+}
+
+uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop)
+{
+    struct walk walk = {.process = from, .tower = NONE, .top = 0};
+    while (goes_on(index, &walk, stop))
+        step_on(index, &walk);
+    return walk.process;
+}
+
+void path_break(struct path_index *index, uint32_t process)
+{
+    const struct rag_process *processes = index->graph->processes;
+    struct walk walk = {.process = next_process(index->graph, process), .tower = NONE, .top = 0};
+    uint32_t highest = path_height(process), from = NONE, level = 0;
+    while (goes_on(index, &walk, process)) {
+        uint32_t height = path_height(walk.process);
+        if (height > highest) {
+            uint32_t place = processes[walk.process].path;
+            highest = height;
+            if (place != NONE) /* else nothing leads there */
+                move_on(index, place);
+            if (level) /* what led the walk here does not lead over `process` */
+                point_to(index, processes[from].path, level, place);
+        }
+        from = walk.process;
+        level = step_on(index, &walk);
+    }
+}
+
+/* Somebody who waits for `process` directly, or NONE: the first waiter of one of the first
+ * things it holds. */
+static uint32_t child_of(const struct rag *graph, uint32_t process)
+{
+    uint32_t resource = graph->processes[process].held;
+    for (int looks = 8; looks && resource != NONE; looks--) {
+        const struct rag_resource *r = &graph->resources[resource];
+        if (r->queue_head != NONE)
+            return r->queue_head;
+        resource = r->held_next;
+    }
+    return NONE;
+}
+
+void path_join(struct path_index *index, uint32_t process)
+{
+    /* Looks back for the nearest process of each height; high ones are as rare as they
+     * are far, so the expected way is as long as there are levels. */
+    uint32_t height = path_height(process), level = 1, at = process, place = NONE;
+    for (uint32_t budget = 32u << (2 * height); level <= height && budget; budget--) {
+        at = child_of(index->graph, at);
+        if (at == NONE || at == process)
+            return;
+        uint32_t reached = path_height(at);
+        if (reached < level)
+            continue;
+        uint32_t from = tower_of(index, at, reached);
+        if (place == NONE)
+            place = tower_of(index, process, height);
+        if (place == NONE || from == NONE)
+            return;
+        for (; level <= height && level <= reached; level++)
+            point_to(index, from, level, place);
+    }
+}

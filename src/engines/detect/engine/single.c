@@ -1,0 +1,119 @@
+/* One-unit resources: a request that must wait closes a deadlock if and only if
+ * the chain of waiting processes ahead of it ends at the requester itself. */
+#include "engines/detect/engine/sparse.h"
+#include "foundation/base/bits.h"
+
+static uint32_t next_process(const struct rag *graph, uint32_t process)
+{
+    return graph->holder[graph->wait[process]];
+}
+
+static gordian_outcome close_cycle(struct sparse *sparse, uint32_t process)
+{
+    sparse->graph->processes_more[process].mark = PATH_CLOSING;
+    sparse->paths.closing++;
+    return GORDIAN_OUTCOME_DEADLOCK;
+}
+
+static gordian_outcome wait_behind(struct sparse *sparse, uint32_t process)
+{
+    if (path_has_height(process))
+        path_join(&sparse->paths, process);
+    return GORDIAN_OUTCOME_BLOCKED;
+}
+
+/* (The short way, fast_path.c, does the first step itself and comes here only for the rest.) */
+static gordian_outcome single_block(void *engine, uint32_t process)
+{
+    struct sparse *sparse = engine;
+    const struct rag *graph = sparse->graph;
+    uint32_t next = next_process(graph, process);
+    if (path_is_short(graph->wait, graph->holder, next, process))
+        return wait_behind(sparse, process);
+    uint32_t end = path_end(&sparse->paths, next, process);
+    if (end == process)
+        return close_cycle(sparse, process);
+    return rag_waits(graph, end) ? GORDIAN_OUTCOME_DOOMED : wait_behind(sparse, process);
+}
+
+/* Ends the standing deadlock that `process` is part of, if its wait is on the cycle. No pointer
+ * leads to it or over it, so a walk that meets it stops there, and none is to leave it. */
+static void open_cycle(struct sparse *sparse, uint32_t process)
+{
+    struct rag *graph = sparse->graph;
+    uint32_t closing = process;
+    if (graph->processes_more[process].mark != PATH_CLOSING) {
+        closing = path_end(&sparse->paths, next_process(graph, process), NONE);
+        if (!rag_waits(graph, closing) ||
+            path_end(&sparse->paths, next_process(graph, closing), process) != process)
+            return; /* there is none, or it waits behind the cycle */
+    }
+    graph->processes_more[closing].mark = 0;
+    sparse->paths.closing--;
+    sparse->paths.opened = closing;
+}
+
+static void single_cancel(void *engine, uint32_t process)
+{
+    struct sparse *sparse = engine;
+    bool closing = sparse->graph->processes_more[process].mark == PATH_CLOSING;
+    /* No pointer leads across the one that closed a deadlock: walks end there. */
+    if (!closing && rag_has_waiters(sparse->graph, process))
+        path_break(&sparse->paths, process);
+    path_forget(&sparse->paths, process);
+    sparse->paths.opened = NONE;
+    if (sparse->paths.closing)
+        open_cycle(sparse, process);
+}
+
+static void single_awake(void *engine, uint32_t process)
+{
+    struct sparse *sparse = engine;
+    path_forget(&sparse->paths, process);
+}
+
+/* Every process whose path ends in one that closed a deadlock. */
+static gordian_status single_deadlocked(void *engine, uint64_t *set, gordian_error *error)
+{
+    struct sparse *sparse = engine;
+    const struct rag *graph = sparse->graph;
+    (void)error;
+    if (sparse->paths.closing == 0)
+        return GORDIAN_OK;
+    for (uint32_t p = 0; p < graph->process_limit; p++)
+        if (rag_waits(graph, p) && rag_waits(graph, path_end(&sparse->paths, p, NONE)))
+            bits_set(set, p);
+    return GORDIAN_OK;
+}
+
+static bool single_is_dead(void *engine, uint32_t process)
+{
+    struct sparse *sparse = engine;
+    return sparse->paths.closing > 0 &&
+           rag_waits(sparse->graph, path_end(&sparse->paths, process, NONE));
+}
+
+static uint32_t single_closed_by(void *engine, uint32_t process)
+{
+    struct sparse *sparse = engine;
+    if (sparse->paths.closing == 0)
+        return NONE;
+    uint32_t end = path_end(&sparse->paths, process, NONE);
+    return rag_waits(sparse->graph, end) ? end : NONE;
+}
+
+static uint32_t single_opened(const void *engine)
+{
+    const struct sparse *sparse = engine;
+    return sparse->paths.opened;
+}
+
+const struct detect_engine sparse_single = {
+    .block = single_block,
+    .awake = single_awake,
+    .cancel = single_cancel,
+    .deadlocked = single_deadlocked,
+    .is_dead = single_is_dead,
+    .closed_by = single_closed_by,
+    .opened = single_opened,
+};

@@ -1,0 +1,191 @@
+/*
+ * The short way: one unit of one resource, in a single-unit system whose engine asks for no hooks
+ * but blocks (`sparse`). That is what most events of most systems are. Anything else, and
+ * everything wrong, is left to the long way (events.c).
+ *
+ * In such a system every edge is an embedded one. Which end of a list an edge is at cannot be
+ * predicted, so the changes below choose where to store instead of branching: most of an
+ * event's time goes into branches guessed wrong.
+ */
+#include "engines/detect/engine/path.h"
+#include "engines/detect/system.h"
+
+/* As likely as not: choose, do not branch. */
+#define EITHER(condition) __builtin_expect_with_probability((condition), 1, 0.5)
+#define RARELY(condition) __builtin_expect((condition), 0)
+#define ALWAYS_INLINE     inline __attribute__((always_inline))
+
+/* The graph's arrays, at hand for a run of events; none of these changes during one. */
+struct run {
+    gordian_system *system;
+    struct rag *graph;
+    uint32_t *wait, *holder;
+    struct rag_process *processes;
+    struct rag_resource *resources;
+    uint32_t process_limit, resource_limit;
+    bool until_stuck;
+};
+
+enum done {
+    DONE_NOT, /* nothing has changed: take the long way */
+    DONE,
+    DONE_LAST, /* and the caller wants to see what has come of it */
+};
+
+static inline void plain_grant(const struct run *run, struct rag_process *p, uint32_t process,
+                               struct rag_resource *r, uint32_t resource)
+{
+    uint32_t first = p->held;
+    uint32_t *back =
+        EITHER(first == NONE) ? &run->graph->nowhere : &run->resources[first].held_prev;
+    run->holder[resource] = process;
+    r->held_next = first;
+    r->held_prev = NONE;
+    *back = resource;
+    p->held = resource;
+}
+
+static inline void plain_ungrant(const struct run *run, struct rag_process *p,
+                                 struct rag_resource *r, uint32_t resource)
+{
+    uint32_t next = r->held_next, prev = r->held_prev;
+    uint32_t *to = EITHER(prev == NONE) ? &p->held : &run->resources[prev].held_next;
+    uint32_t *back = EITHER(next == NONE) ? &run->graph->nowhere : &run->resources[next].held_prev;
+    *to = next;
+    *back = prev;
+    run->holder[resource] = NONE;
+}
+
+static inline void plain_block(const struct run *run, struct rag_process *p, uint32_t process,
+                               struct rag_resource *r, uint32_t resource)
+{
+    uint32_t tail = r->queue_tail;
+    uint32_t *to = EITHER(tail == NONE) ? &r->queue_head : &run->processes[tail].queue_next;
+    run->wait[process] = resource;
+    p->queue_next = NONE;
+    p->queue_prev = tail;
+    *to = process;
+    r->queue_tail = process;
+    run->graph->processes_more[process].arrival = run->graph->clock++;
+    run->graph->waiting++;
+}
+
+/* `resource`, just given back, passes to `next`, the first who waits for it. */
+static inline void plain_hand_on(const struct run *run, struct rag_resource *r, uint32_t resource,
+                                 uint32_t next)
+{
+    struct rag *graph = run->graph;
+    struct rag_process *waiter = &run->processes[next];
+    uint32_t second = waiter->queue_next;
+    uint32_t *back = EITHER(second == NONE) ? &r->queue_tail : &run->processes[second].queue_prev;
+    r->queue_head = second;
+    *back = NONE; /* it is the first now; or nobody is the last */
+    run->wait[next] = NONE;
+    graph->waiting--;
+    plain_grant(run, waiter, next, r, resource);
+    graph->served[graph->served_count++] = next;
+    if (RARELY(waiter->path != NONE) && run->system->hooks->awake)
+        run->system->hooks->awake(run->system->state, next);
+}
+
+static inline void put_outcome(gordian_result *result, gordian_outcome outcome, uint32_t served)
+{
+    *result = (gordian_result){.outcome = (uint8_t)outcome, .served_count = served};
+}
+
+/* The request has to wait. */
+static ALWAYS_INLINE enum done plain_wait(const struct run *run, const gordian_event *event,
+                                          uint32_t holder, gordian_result *result)
+{
+    uint32_t process = event->process, resource = event->resource;
+    if (RARELY(holder == RAG_REMOVED))
+        return DONE_NOT;
+    plain_block(run, &run->processes[process], process, &run->resources[resource], resource);
+    if (path_is_short(run->wait, run->holder, holder, process) && !path_has_height(process)) {
+        put_outcome(result, GORDIAN_OUTCOME_BLOCKED, 0);
+        return DONE;
+    }
+    put_outcome(result, run->system->hooks->block(run->system->state, process), 0);
+    return run->until_stuck && result_is_stuck(result) ? DONE_LAST : DONE;
+}
+
+static ALWAYS_INLINE enum done plain_release(const struct run *run, const gordian_event *event,
+                                             gordian_result *result)
+{
+    struct rag *graph = run->graph;
+    uint32_t process = event->process, resource = event->resource;
+    struct rag_resource *r = &run->resources[resource];
+    if (RARELY(event->op != GORDIAN_OP_RELEASE || run->holder[resource] != process ||
+               event->to != NONE))
+        return DONE_NOT;
+    uint32_t next = r->queue_head;
+    if (next == NONE) {
+        plain_ungrant(run, &run->processes[process], r, resource);
+        put_outcome(result, GORDIAN_OUTCOME_RELEASED, 0);
+        return DONE;
+    }
+    if (RARELY(graph->served_count == graph->served_room))
+        return DONE_NOT;
+    put_outcome(result, GORDIAN_OUTCOME_RELEASED, 1);
+    plain_ungrant(run, &run->processes[process], r, resource);
+    plain_hand_on(run, r, resource, next);
+    return DONE;
+}
+
+static ALWAYS_INLINE enum done plain_event(const struct run *run, const gordian_event *event,
+                                           gordian_result *result)
+{
+    uint32_t process = event->process, resource = event->resource;
+    if (RARELY((process >= run->process_limit) | (resource >= run->resource_limit)))
+        return DONE_NOT;
+    /* It waits, or is no process; or this is no plain event. */
+    if (RARELY((run->wait[process] ^ NONE) | (event->units ^ 1) | (uintptr_t)event->wants))
+        return DONE_NOT;
+    if (event->op != GORDIAN_OP_REQUEST)
+        return plain_release(run, event, result);
+    uint32_t holder = run->holder[resource];
+    if (holder != NONE)
+        return plain_wait(run, event, holder, result);
+    plain_grant(run, &run->processes[process], process, &run->resources[resource], resource);
+    put_outcome(result, GORDIAN_OUTCOME_GRANTED, 0);
+    return DONE;
+}
+
+/* How far ahead to fetch the records events will touch: about the time of a cache miss. (A
+ * wrong address is harmless.) */
+#define AHEAD 16
+
+/* Graphs below this fit the nearer caches, where fetching ahead only costs. */
+#define FAR (1u << 14)
+
+size_t plain_feed(gordian_system *system, const gordian_event *events, size_t count,
+                  gordian_result *results, bool until_stuck)
+{
+    const struct detect_engine *hooks = system->hooks;
+    struct rag *graph = &system->graph;
+    if (graph->model != GORDIAN_MODEL_SINGLE_UNIT || hooks->grant || hooks->release ||
+        hooks->serve || hooks->settle)
+        return 0;
+    struct run run = {.system = system,
+                      .graph = graph,
+                      .wait = graph->wait,
+                      .holder = graph->holder,
+                      .processes = graph->processes,
+                      .resources = graph->resources,
+                      .process_limit = graph->process_limit,
+                      .resource_limit = graph->resource_limit,
+                      .until_stuck = until_stuck};
+    enum done done;
+    size_t i = 0;
+    if (run.process_limit + run.resource_limit > FAR)
+        for (; i + AHEAD < count; i++) {
+            __builtin_prefetch(&run.processes[events[i + AHEAD].process], 1);
+            __builtin_prefetch(&run.resources[events[i + AHEAD].resource], 1);
+            if ((done = plain_event(&run, &events[i], &results[i])) != DONE)
+                return i + (done == DONE_LAST);
+        }
+    for (; i < count; i++)
+        if ((done = plain_event(&run, &events[i], &results[i])) != DONE)
+            return i + (done == DONE_LAST);
+    return count;
+}

@@ -1,0 +1,182 @@
+/* Many chains on threads, and the engine made of them. */
+#include "engines/makespan/anneal/anneal.h"
+
+#include "engines/makespan/anneal/job.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <string.h>
+
+/* Entries that a chain may place between looks at the others: a few milliseconds. */
+enum { SLICE = 800000 };
+
+/* What one thread needs, whatever chain it runs. */
+struct desk {
+    struct evaluator *evaluator;
+    uint8_t *buffers; /* best order, candidate, order */
+};
+
+struct hall {
+    const struct makespan_model *model;
+    const gordian_makespan_options *options;
+    struct watch *watch;
+    struct desk *desks;
+    unsigned desk_count;
+    _Atomic uint64_t next; /* chain to begin */
+    /* A chain with this number needs no other after it: it has reached the bound. */
+    _Atomic uint64_t enough;
+    pthread_mutex_t lock; /* of the best so far: */
+    uint64_t best_chain;
+    uint32_t best;
+    uint8_t *best_order;
+};
+
+static bool sit_down(struct hall *hall, struct desk *desk, const gordian_allocator *memory)
+{
+    desk->buffers = memory_alloc(memory, 3 * (size_t)hall->model->work);
+    return desk->buffers && !evaluator_open(&desk->evaluator, hall->model, memory, NULL);
+}
+
+static void leave_desk(struct desk *desk, const gordian_allocator *memory)
+{
+    evaluator_close(desk->evaluator);
+    memory_free(memory, desk->buffers);
+}
+
+/* A chain's best so far; ties go to the lowest chain, and there to its first. */
+static void tell_hall(struct hall *hall, const struct anneal_chain *chain, uint64_t begin)
+{
+    gordian_makespan_goal goal = hall->options->goal;
+    pthread_mutex_lock(&hall->lock);
+    watch_improved(hall->watch, chain->number, begin, chain->step, chain->best);
+    if (hall->best_chain == UINT64_MAX || makespan_better(goal, chain->best, hall->best) ||
+        (chain->best == hall->best && chain->number < hall->best_chain)) {
+        hall->best = chain->best;
+        hall->best_chain = chain->number;
+        memcpy(hall->best_order, chain->best_order, hall->model->work);
+    }
+    pthread_mutex_unlock(&hall->lock);
+    uint32_t bound;
+    if (goal == GORDIAN_MAKESPAN_GOAL_WORST) {
+        watch_raise(hall->watch, chain->best);
+        bound = atomic_load(&hall->watch->upper);
+    } else {
+        watch_lower(hall->watch, chain->best);
+        bound = atomic_load(&hall->watch->lower);
+    }
+    uint64_t enough = atomic_load(&hall->enough);
+    while (chain->best == bound && chain->number < enough &&
+           !atomic_compare_exchange_weak(&hall->enough, &enough, chain->number))
+        continue;
+}
+
+static void run_chain(struct hall *hall, struct anneal_chain *chain)
+{
+    uint32_t slice = SLICE / hall->model->work + 1;
+    uint64_t begin = clock_ns();
+    anneal_chain_begin(chain);
+    atomic_fetch_add(&hall->watch->evaluations, 1);
+    tell_hall(hall, chain, begin);
+    while (!anneal_chain_over(chain) && !watch_stopped(hall->watch) &&
+           chain->number < atomic_load_explicit(&hall->enough, memory_order_relaxed)) {
+        uint64_t before = chain->step;
+        bool better = anneal_chain_run(chain, slice);
+        atomic_fetch_add_explicit(&hall->watch->evaluations, chain->step - before,
+                                  memory_order_relaxed);
+        if (better)
+            tell_hall(hall, chain, begin);
+    }
+}
+
+static void work_chains(void *context, unsigned member)
+{
+    struct hall *hall = context;
+    if (member >= hall->desk_count)
+        return;
+    struct desk *desk = &hall->desks[member];
+    size_t size = hall->model->work;
+    struct anneal_chain chain = {.model = hall->model,
+                                 .options = hall->options,
+                                 .evaluator = desk->evaluator,
+                                 .best_order = desk->buffers,
+                                 .candidate = desk->buffers + size,
+                                 .order = desk->buffers + 2 * size};
+    for (;;) {
+        chain.number = atomic_fetch_add(&hall->next, 1);
+        if (chain.number >= hall->options->chains || watch_stopped(hall->watch) ||
+            chain.number > atomic_load(&hall->enough))
+            break;
+        run_chain(hall, &chain);
+    }
+}
+
+gordian_status anneal_chains(const struct makespan_model *model,
+                             const gordian_makespan_options *options, struct team *team,
+                             struct watch *watch, uint8_t *order, gordian_error *error)
+{
+    const gordian_allocator *memory = watch->meter ? &watch->meter->memory : &model->memory;
+    struct hall hall = {.model = model,
+                        .options = options,
+                        .watch = watch,
+                        .best_chain = UINT64_MAX,
+                        .best_order = order};
+    atomic_init(&hall.next, 0);
+    atomic_init(&hall.enough, UINT64_MAX);
+    unsigned wanted = team_size(team) < options->chains ? team_size(team) : options->chains;
+    hall.desks = memory_zeroed(memory, wanted * sizeof *hall.desks);
+    if (!hall.desks)
+        return fail_memory(error);
+    /* Fewer desks than threads only make it slower. */
+    while (hall.desk_count < wanted && sit_down(&hall, &hall.desks[hall.desk_count], memory))
+        hall.desk_count++;
+    if (hall.desk_count) {
+        pthread_mutex_init(&hall.lock, NULL);
+        team_start(team, work_chains, &hall);
+        team_wait(team, watch_look, watch);
+        pthread_mutex_destroy(&hall.lock);
+    }
+    for (unsigned i = 0; i < wanted; i++)
+        leave_desk(&hall.desks[i], memory);
+    memory_free(memory, hall.desks);
+    return hall.desk_count ? GORDIAN_OK : fail_memory(error);
+}
+
+gordian_status anneal_check_options(const gordian_makespan_options *options, gordian_error *error)
+{
+    if (options->chains == 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "there must be at least one chain");
+    if (options->evaluations == 0 || options->evaluations >= UINT64_C(1) << 40)
+        return fail(error, GORDIAN_STATUS_INPUT, "evaluations of a chain: 1 to 2^40 - 1");
+    if (!(options->temperature >= 0 && options->temperature <= 100))
+        return fail(error, GORDIAN_STATUS_INPUT, "the temperature is from 0 to 100");
+    if (!gordian_makespan_start_text(options->start))
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no such start");
+    return GORDIAN_OK;
+}
+
+static gordian_status solve_job(struct job *job, gordian_error *error)
+{
+    gordian_status status =
+        anneal_chains(job->model, job->options, job->team, &job->watch, job->order, error);
+    if (status == GORDIAN_OK)
+        status = makespan_result_take(job->result, job->model, job->options, job->order, error);
+    return status;
+}
+
+static gordian_status run_anneal(const struct makespan_model *model,
+                                 const gordian_makespan_options *options,
+                                 struct makespan_result *result, gordian_error *error)
+{
+    return makespan_on_threads(&makespan_anneal, model, options, solve_job, result, error);
+}
+
+const struct makespan_engine makespan_anneal = {
+    .about =
+        {
+            .name = "anneal",
+            .summary = "simulated annealing on CPU threads: a schedule, and a bound in closed form",
+            .supports = makespan_is_plain,
+        },
+    .run = run_anneal,
+};

@@ -1,0 +1,353 @@
+/*
+ * The exact engine: an interval that closes.
+ *
+ * From one side annealing brings schedules, from the other tables (table.h) bring bounds: first of
+ * coarse abstractions, then of finer ones, each some times as large as the one before. The table of
+ * whole runs is followed by a sweep through what it leaves of closer states (largest.h), and if
+ * these are few, by a dive that keeps to them (candidates.h). Between two tables the search
+ * (search.h) gets a try, with about as much work as the next table will be: first a dive for a
+ * schedule that reaches the bound, then a sweep that would settle it. When no finer table fits into
+ * the memory the last sweep goes on for as long as it is let.
+ */
+#include "engines/makespan/anneal/anneal.h"
+#include "engines/makespan/anneal/job.h"
+#include "engines/makespan/exact/candidates.h"
+#include "engines/makespan/exact/search.h"
+#include "foundation/base/error.h"
+#include "foundation/base/machine.h"
+#include "foundation/base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A table of so many states takes seconds: a coarse one is worth having before. */
+#define MANY_STATES UINT64_C(200000000)
+/* A table that is only passing may have so many states for a byte there is room for. */
+#define PASSING_STATES 16
+
+struct proof {
+    const struct makespan_model *model;
+    const gordian_makespan_options *options;
+    struct makespan_result *result;
+    struct meter *meter;
+    struct team *team;
+    struct watch *watch;
+    uint8_t *order;
+    uint64_t budget; /* bytes for tables */
+    struct abstraction_plan plan;
+    bool coarse;                     /* the plan is coarser than the runs */
+    struct abstraction *abstraction; /* the finest yet, and its table; NULL: none */
+    struct table *table;
+    struct closer *closer; /* NULL: none yet */
+    uint64_t annealed;     /* steps a chain */
+};
+
+/* Is there nothing more to do? */
+static bool is_settled(struct proof *proof)
+{
+    return watch_closed(proof->watch) || watch_stopped(proof->watch);
+}
+
+/* ------------------------------------------------------------------ schedules */
+
+static gordian_status anneal_first(struct proof *proof, uint64_t steps, gordian_error *error)
+{
+    gordian_makespan_options options = *proof->options;
+    /* A step costs up to all of the work. */
+    uint64_t affordable = 800000000 / proof->model->work + 10;
+    steps = steps < affordable ? steps : affordable;
+    if (is_settled(proof) || steps <= proof->annealed)
+        return GORDIAN_OK;
+    proof->annealed = steps;
+    proof->watch->phase = "annealing";
+    options.chains = options.chains < 8 ? 8 : options.chains;
+    options.evaluations = steps;
+    options.published = false;
+    gordian_status status =
+        anneal_chains(proof->model, &options, proof->team, proof->watch, proof->order, error);
+    if (status == GORDIAN_OK)
+        status =
+            makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
+    return status;
+}
+
+/* ------------------------------------------------------------------ bounds */
+
+static void take_bound(struct proof *proof, uint32_t bound)
+{
+    if (proof->options->goal == GORDIAN_MAKESPAN_GOAL_BEST)
+        watch_raise(proof->watch, bound);
+    else if (bound != TABLE_UNKNOWN)
+        watch_lower(proof->watch, bound);
+}
+
+/* Bytes for a table beside the one there is. */
+static uint64_t memory_room(const struct proof *proof)
+{
+    uint64_t taken = 0;
+    if (proof->table)
+        taken = proof->abstraction->states * proof->table->width;
+    return taken < proof->budget ? proof->budget - taken : 0;
+}
+
+static bool fits_whole(const struct proof *proof, const struct abstraction *abstraction)
+{
+    return abstraction->states <= memory_room(proof) / table_width(proof->model);
+}
+
+/* The abstraction of the plan, if its table fits beside the one there is, whole or passing. *out
+ * NULL: it does not. */
+static gordian_status lay_out(struct proof *proof, struct abstraction **out, gordian_error *error)
+{
+    uint64_t most = memory_room(proof) * PASSING_STATES;
+    gordian_status status =
+        abstraction_open(out, proof->model, &proof->plan, most, &proof->meter->memory, error);
+    if (status == GORDIAN_OK && !fits_whole(proof, *out) &&
+        table_passing_size(*out) > memory_room(proof)) {
+        abstraction_close(*out);
+        *out = NULL;
+    }
+    if (status == GORDIAN_STATUS_END || (status == GORDIAN_STATUS_MEMORY && proof->meter->refused))
+        return GORDIAN_OK;
+    return status;
+}
+
+/* Fills its table, which takes the place of the one there is, unless it is only passing. The
+ * abstraction is the proof's from now on. GORDIAN_STATUS_END: stopped, or the limit on memory: the
+ * old one stays. */
+static gordian_status climb_bounds(struct proof *proof, struct abstraction *abstraction,
+                                   gordian_error *error)
+{
+    gordian_makespan_goal goal = proof->options->goal;
+    struct table *table = NULL;
+    uint32_t bound = TABLE_UNKNOWN;
+    gordian_status status;
+    proof->watch->phase = "bounding";
+    if (fits_whole(proof, abstraction))
+        status = table_open(&table, abstraction, goal, proof->team, proof->watch, error);
+    else
+        status = table_passing(abstraction, goal, proof->team, proof->watch, &bound, error);
+    if (status != GORDIAN_OK || !table) {
+        abstraction_close(abstraction);
+    } else {
+        bound = table_bound(table);
+        table_close(proof->table);
+        abstraction_close(proof->abstraction);
+        proof->table = table;
+        proof->abstraction = abstraction;
+    }
+    if (status == GORDIAN_OK)
+        take_bound(proof, bound);
+    return status;
+}
+
+/* ------------------------------------------------------------------ search */
+
+static gordian_status dive_for(struct proof *proof, const struct search *search, uint32_t target,
+                               uint64_t most, gordian_error *error)
+{
+    bool found = false, worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
+    gordian_status status = search_dive(search, target, most, proof->order, &found, error);
+    if (status == GORDIAN_OK && !found && worst)
+        watch_lower(proof->watch, target - 1);
+    if (status == GORDIAN_OK && !found && !worst)
+        watch_raise(proof->watch, target + 1);
+    if (!found)
+        return status;
+    TRY(makespan_result_take(proof->result, proof->model, proof->options, proof->order, error));
+    uint32_t makespan = proof->result->cycles[proof->model->work - 1] + 1;
+    watch_searched(proof->watch, makespan);
+    if (worst)
+        watch_raise(proof->watch, makespan);
+    else
+        watch_lower(proof->watch, makespan);
+    return GORDIAN_OK;
+}
+
+/* A limit that ends a search is no failure; no memory without a limit is. */
+static gordian_status forgive_memory(struct proof *proof, gordian_status status)
+{
+    if (status == GORDIAN_STATUS_END || (status == GORDIAN_STATUS_MEMORY && proof->meter->refused))
+        return GORDIAN_OK;
+    return status;
+}
+
+static struct search search_of(const struct proof *proof)
+{
+    return (struct search){proof->model, proof->table,         proof->team,
+                           proof->watch, proof->meter->memory, proof->closer};
+}
+
+/* A bound between the table's and the truth, and a dive for a schedule that keeps to the states it
+ * is made of; each of at most so many states. */
+static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_error *error)
+{
+    if (is_settled(proof) || !proof->table || proof->coarse || proof->closer)
+        return GORDIAN_OK;
+    struct search search = search_of(proof);
+    if (!search_tightens(&search))
+        return GORDIAN_OK;
+    proof->watch->phase = "bounding";
+    gordian_status status = search_tighten(&search, most, error);
+    if (status == GORDIAN_OK && !is_settled(proof) && search_bits(proof->model) != 0)
+        status = closer_open(&proof->closer, &search, most, error);
+    if (status == GORDIAN_OK && proof->closer) {
+        bool worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
+        search.closer = proof->closer;
+        proof->watch->phase = "searching";
+        status =
+            dive_for(proof, &search,
+                     atomic_load(worst ? &proof->watch->upper : &proof->watch->lower), most, error);
+    }
+    return forgive_memory(proof, status);
+}
+
+/* `most` 0: until it is settled. */
+static gordian_status look_for(struct proof *proof, uint64_t most, gordian_error *error)
+{
+    if (is_settled(proof) || !proof->table || search_bits(proof->model) == 0)
+        return GORDIAN_OK;
+    struct search search = search_of(proof);
+    bool worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
+    uint32_t value = 0;
+    proof->watch->phase = "searching";
+    uint32_t target = atomic_load(worst ? &proof->watch->upper : &proof->watch->lower);
+    gordian_status status =
+        dive_for(proof, &search, target, most && most < 100000 ? most / 10 + 100 : 10000, error);
+    status = forgive_memory(proof, status);
+    if (status != GORDIAN_OK || is_settled(proof))
+        return status;
+    status = search_sweep(&search, most, &value, error);
+    if (status == GORDIAN_OK && value)
+        status = dive_for(proof, &search, value, 0, error);
+    bool limited = status == GORDIAN_STATUS_END || (status && proof->meter->refused);
+    if (limited && most == 0)
+        watch_stop(proof->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
+    return forgive_memory(proof, status);
+}
+
+/* ------------------------------------------------------------------ the ladder */
+
+/* The first table: the runs' or, where they have very many states, a coarser one. */
+static gordian_status first_rung(struct proof *proof, struct abstraction **out,
+                                 gordian_error *error)
+{
+    *out = NULL;
+    if (!abstraction_plan_runs(&proof->plan, proof->model))
+        return GORDIAN_OK;
+    gordian_status status = lay_out(proof, out, error);
+    if (status != GORDIAN_OK || (*out && (*out)->states < MANY_STATES))
+        return status;
+    struct abstraction_plan runs = proof->plan;
+    abstraction_plan_types(&proof->plan, proof->model);
+    if (proof->plan.pool_count == runs.pool_count)
+        return GORDIAN_OK; /* the same */
+    abstraction_close(*out);
+    proof->coarse = true;
+    return lay_out(proof, out, error);
+}
+
+static gordian_status next_rung(struct proof *proof, struct abstraction **out, gordian_error *error)
+{
+    *out = NULL;
+    bool finer = proof->coarse ? abstraction_plan_runs(&proof->plan, proof->model)
+                               : abstraction_plan_refine(&proof->plan, proof->model);
+    proof->coarse = false;
+    return finer ? lay_out(proof, out, error) : GORDIAN_OK;
+}
+
+/* Why an interval is still open though nothing stopped it. */
+static void explain_proof(struct proof *proof)
+{
+    const char *why = "";
+    if (!proof->table)
+        why = "too large for tables: the bound is the one in closed form";
+    else if (search_bits(proof->model) == 0)
+        why = "too large for the search: the bound is that of the largest table";
+    snprintf(proof->result->note, sizeof proof->result->note, "%s", why);
+    if (proof->meter->refused)
+        watch_stop(proof->watch, GORDIAN_MAKESPAN_STOP_MEMORY);
+}
+
+static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
+{
+    struct abstraction *next = NULL;
+    gordian_status status = anneal_first(proof, 2000, error);
+    if (status == GORDIAN_OK && !is_settled(proof))
+        status = first_rung(proof, &next, error);
+    if (status == GORDIAN_OK && !next)
+        status = anneal_first(proof, proof->options->evaluations, error);
+    while (status == GORDIAN_OK && next) {
+        /* A state of the search takes as long as some dozens of a table of parts of runs, and some
+         * hundreds of coarser ones. */
+        uint64_t states = next->states, share = proof->coarse ? 1000 : 50;
+        status = forgive_memory(proof, climb_bounds(proof, next, error));
+        next = NULL;
+        if (status == GORDIAN_OK && states > 1000000)
+            status = anneal_first(proof, 200000, error);
+        if (status == GORDIAN_OK)
+            status = tighten_bound(proof, states / share + 1000, error);
+        if (status == GORDIAN_OK && !is_settled(proof))
+            status = next_rung(proof, &next, error);
+        if (status == GORDIAN_OK && !next && states > 1000000)
+            status = anneal_first(proof, proof->options->evaluations, error);
+        if (status == GORDIAN_OK)
+            status = look_for(proof, next ? next->states / share + 1000 : 0, error);
+        if (status != GORDIAN_OK || is_settled(proof)) {
+            abstraction_close(next);
+            next = NULL;
+        }
+    }
+    if (status == GORDIAN_OK && !is_settled(proof))
+        explain_proof(proof);
+    return status;
+}
+
+/* Three quarters of the limit, or half of the machine: the search needs some, too. */
+static uint64_t table_budget(const gordian_makespan_options *options)
+{
+    if (options->max_memory)
+        return options->max_memory / 4 * 3;
+    struct machine machine;
+    machine_describe(&machine);
+    return machine.memory ? machine.memory / 2 : UINT64_C(1) << 30;
+}
+
+static gordian_status solve_job(struct job *job, gordian_error *error)
+{
+    struct proof proof = {.model = job->model,
+                          .options = job->options,
+                          .result = job->result,
+                          .meter = &job->meter,
+                          .team = job->team,
+                          .watch = &job->watch,
+                          .order = job->order,
+                          .budget = table_budget(job->options)};
+    gordian_status status = prove_bounds(&proof, error);
+    /* Whatever stopped it: there is a schedule. */
+    if (status == GORDIAN_OK && !job->result->order) {
+        order_fill(job->model, ORDER_ROUND_ROBIN, NULL, job->order);
+        status = makespan_result_take(job->result, job->model, job->options, job->order, error);
+    }
+    closer_close(proof.closer);
+    table_close(proof.table);
+    abstraction_close(proof.abstraction);
+    return status;
+}
+
+static gordian_status run_exact(const struct makespan_model *model,
+                                const gordian_makespan_options *options,
+                                struct makespan_result *result, gordian_error *error)
+{
+    return makespan_on_threads(&makespan_exact, model, options, solve_job, result, error);
+}
+
+const struct makespan_engine makespan_exact = {
+    .about =
+        {
+            .name = "exact",
+            .summary = "certified bounds by abstraction and search on CPU threads, closed if let",
+            .supports = makespan_is_plain,
+        },
+    .run = run_exact,
+};

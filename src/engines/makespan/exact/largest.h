@@ -1,0 +1,77 @@
+/*
+ * States between the tables' and the real ones.
+ *
+ * A run tells how many warps are in it, how many instructions they have left together and, if its
+ * type has several units, the most that one of them has left. That is what sums alone forget: that
+ * warps which run side by side stay together, and none of them is left over with all its work. For
+ * a type with one unit the sums tell all (abstraction.h).
+ *
+ * Every real step is a step here, so the longest way is a bound. There are many more of these
+ * states than of sums, but those that the table of sums still allows are few (search_tighten).
+ */
+#ifndef GORDIAN_ENGINES_MAKESPAN_EXACT_LARGEST_H
+#define GORDIAN_ENGINES_MAKESPAN_EXACT_LARGEST_H
+
+#include "engines/makespan/exact/abstraction.h"
+
+struct largest_run {
+    uint32_t warps, work, largest; /* largest: 0 without warps */
+};
+
+/* Of a run: warps that run, and those among them that leave it. */
+struct largest_step {
+    uint32_t starts, leaves;
+};
+
+/* Where in a word a run's numbers are; work without one instruction of each warp, largest less 1.
+ */
+struct largest_field {
+    uint32_t warps_at, warps_bits, work_at, work_bits, largest_at, largest_bits;
+};
+
+struct largest_layout {
+    struct largest_field fields[ABSTRACTION_MAX_BLOCKS];
+    uint32_t bits; /* of all; UINT32_MAX: too many runs */
+};
+
+void largest_lay_out(struct largest_layout *layout, const struct makespan_model *model);
+
+/* Are there warps that such a step may be of, with any largest left; with that one?
+ *
+ * Those who leave have 1 left. Others that run have 2 or more, and those that do not 1 or more. The
+ * largest stays if one that has it does not run: all the others are free then. It becomes one less
+ * if all who have it run. In between every sum is possible. */
+static inline bool largest_may_be(const struct largest_run *run, const struct largest_step *step,
+                                  uint32_t largest)
+{
+    const uint32_t most = run->largest, leave = step->leaves, stay = step->starts - leave;
+    const uint32_t rest = run->warps - step->starts;
+    if (run->warps == leave)
+        return largest == 0 && most <= 1;
+    if (largest == most)
+        return rest > 0 && (stay == 0 || most > 1) &&
+               leave + 2 * stay + (rest - 1) + most <= run->work &&
+               run->work <= leave + most * (stay + rest);
+    return largest + 1 == most && stay > 0 && largest > 0 &&
+           leave + most + 2 * (stay - 1) + rest <= run->work &&
+           run->work <= leave + most * stay + (most - 1) * rest;
+}
+
+/* At most so many have one instruction left. */
+static inline uint32_t largest_leavers(const struct largest_run *run, uint32_t length)
+{
+    const uint32_t most = run->largest ? run->largest : length;
+    return most == 1 ? run->warps : (run->warps * most - run->work) / (most - 1);
+}
+
+static inline bool largest_can(const struct largest_run *run, const struct largest_step *step,
+                               uint32_t length, bool told)
+{
+    if (told)
+        return largest_may_be(run, step, run->largest) ||
+               (run->largest > 0 && largest_may_be(run, step, run->largest - 1));
+    uint32_t warps = run->warps - step->leaves, work = run->work - step->starts;
+    return step->starts <= run->work && warps <= work && work <= warps * length;
+}
+
+#endif

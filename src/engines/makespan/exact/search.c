@@ -1,0 +1,65 @@
+#include "engines/makespan/exact/search.h"
+#include "foundation/base/error.h"
+
+#include "engines/makespan/exact/largest.h"
+
+/* The time needs the bits of the longest schedule. */
+unsigned search_time_bits(const struct makespan_model *model)
+{
+    uint32_t most = model_upper_bound(model);
+    return 32 - (unsigned)__builtin_clz(most);
+}
+
+unsigned search_bits(const struct makespan_model *model)
+{
+    uint32_t bits = model->warps + model->length + search_time_bits(model);
+    return bits <= 64 ? 64 : bits <= 128 ? 128 : 0;
+}
+
+gordian_status search_sweep(const struct search *search, uint64_t most, uint32_t *value,
+                            gordian_error *error)
+{
+    if (search_bits(search->model) == 0)
+        return GORDIAN_STATUS_END;
+    return search_bits(search->model) == 64 ? search_sweep_64(search, most, value, error)
+                                            : search_sweep_128(search, most, value, error);
+}
+
+gordian_status search_dive(const struct search *search, uint32_t target, uint64_t most,
+                           uint8_t *order, bool *found, gordian_error *error)
+{
+    if (search_bits(search->model) == 0)
+        return GORDIAN_STATUS_END;
+    return search_bits(search->model) == 64
+               ? search_dive_64(search, target, most, order, found, error)
+               : search_dive_128(search, target, most, order, found, error);
+}
+
+static unsigned largest_bits(const struct makespan_model *model)
+{
+    struct largest_layout layout;
+    largest_lay_out(&layout, model);
+    if (layout.bits == UINT32_MAX)
+        return 0;
+    uint32_t bits = layout.bits + search_time_bits(model);
+    return bits <= 64 ? 64 : bits <= 128 ? 128 : 0;
+}
+
+bool search_tightens(const struct search *search)
+{
+    return search->table->abstraction->block_count == search->model->run_count &&
+           largest_bits(search->model) != 0;
+}
+
+gordian_status search_tighten(const struct search *search, uint64_t most, gordian_error *error)
+{
+    bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST;
+    uint32_t value = 0, known = atomic_load(worst ? &search->watch->lower : &search->watch->upper);
+    TRY(largest_bits(search->model) == 64 ? search_sweep_largest_64(search, most, &value, error)
+                                          : search_sweep_largest_128(search, most, &value, error));
+    if (worst)
+        watch_lower(search->watch, value ? value : known);
+    else
+        watch_raise(search->watch, value ? value : known);
+    return GORDIAN_OK;
+}

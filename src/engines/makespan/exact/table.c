@@ -1,0 +1,490 @@
+#include "engines/makespan/exact/table.h"
+
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <string.h>
+
+/* A step of the box at hand: from the states whose works lie within [least, most] to those that
+ * follow, whose numbers are linear in the works. */
+struct move {
+    uint32_t least[ABSTRACTION_MAX_BLOCKS], most[ABSTRACTION_MAX_BLOCKS]; /* of the outer pools */
+    uint64_t stride[ABSTRACTION_MAX_BLOCKS];
+    uint64_t base;         /* place of the state that follows, less the parts for outer works; for
+                              the row's first state. Modulo 2^64 */
+    uint32_t first, count; /* states of the row that can take it */
+};
+
+/* What a thread needs to fill boxes. */
+struct filling {
+    const struct abstraction *abstraction;
+    gordian_makespan_goal goal;
+    gordian_allocator memory;
+    unsigned width;
+    const uint64_t *places; /* of each box's first state */
+    uint32_t pools;
+    uint32_t warps[ABSTRACTION_MAX_BLOCKS];
+    uint32_t least[ABSTRACTION_MAX_BLOCKS], extent[ABSTRACTION_MAX_BLOCKS];
+    uint64_t box;
+    struct move *moves; /* first those within a row, then the others */
+    size_t move_count, move_room, self_count;
+    bool failed;
+};
+
+static bool outer_works_fit(const struct filling *filling, const struct move *move,
+                            const uint32_t *work, uint64_t *from)
+{
+    for (uint32_t p = 0; p + 1 < filling->pools; p++) {
+        if (work[p] < move->least[p] || work[p] > move->most[p])
+            return false;
+        *from += work[p] * move->stride[p];
+    }
+    return true;
+}
+
+#define VALUE      uint8_t
+#define VALUE_MOST UINT8_MAX
+#define NAME(x)    x##_8
+#include "engines/makespan/exact/table_rows.h"
+#undef VALUE
+#undef VALUE_MOST
+#undef NAME
+
+#define VALUE      uint16_t
+#define VALUE_MOST UINT16_MAX
+#define NAME(x)    x##_16
+#include "engines/makespan/exact/table_rows.h"
+#undef VALUE
+#undef VALUE_MOST
+#undef NAME
+
+/* ------------------------------------------------------------------ the steps of a box */
+
+/* What a step does to each pool. */
+struct flow {
+    uint32_t used[ABSTRACTION_MAX_BLOCKS];     /* instructions run */
+    uint32_t entering[ABSTRACTION_MAX_BLOCKS]; /* work that comes with the warps that enter */
+    uint32_t least[ABSTRACTION_MAX_BLOCKS], most[ABSTRACTION_MAX_BLOCKS]; /* works that allow it */
+    uint32_t after[ABSTRACTION_MAX_BLOCKS]; /* warps in each block afterwards */
+    bool leaves;
+};
+
+static void find_flow(const struct filling *filling, const struct abstraction_step *step,
+                      struct flow *flow)
+{
+    const struct abstraction *abstraction = filling->abstraction;
+    uint32_t coming = 0;
+    memset(flow, 0, sizeof *flow);
+    for (uint32_t b = 0; b < abstraction->block_count; b++) {
+        const struct abstraction_block *block = &abstraction->blocks[b];
+        uint32_t starts = step->starts[b], leaves = step->leaves[b], p = block->pool;
+        uint32_t staying = filling->warps[b] - leaves;
+        flow->used[p] += starts;
+        flow->entering[p] += coming * block->length;
+        /* Who leaves had one instruction left; who stays has from 1 to the length afterwards, one
+         * less if it ran. */
+        flow->least[p] += starts + staying;
+        flow->most[p] += starts + staying * block->length - (starts - leaves);
+        flow->after[b] = staying + coming;
+        flow->leaves |= leaves != 0;
+        coming = leaves;
+    }
+}
+
+/* Within the row: nobody leaves, and only the last pool runs. */
+static bool within_row(const struct filling *filling, const struct flow *flow)
+{
+    for (uint32_t p = 0; p + 1 < filling->pools; p++) {
+        if (flow->used[p])
+            return false;
+    }
+    return !flow->leaves;
+}
+
+static bool make_move(const struct filling *filling, const struct flow *flow, struct move *move)
+{
+    const struct abstraction *abstraction = filling->abstraction;
+    uint32_t least[ABSTRACTION_MAX_BLOCKS], extent[ABSTRACTION_MAX_BLOCKS];
+    uint32_t inner = filling->pools - 1;
+    abstraction_extents(abstraction, flow->after, least, extent);
+    uint64_t stride = 1, base = filling->places[abstraction_box(abstraction, flow->after)];
+    for (uint32_t p = filling->pools; p-- > 0;) {
+        move->least[p] = flow->least[p];
+        move->most[p] = flow->most[p];
+        move->stride[p] = stride;
+        base += ((uint64_t)flow->entering[p] - flow->used[p] - least[p]) * stride;
+        stride *= extent[p];
+        if (move->least[p] > move->most[p])
+            return false;
+    }
+    uint32_t from = filling->least[inner], end = from + filling->extent[inner];
+    uint32_t first = flow->least[inner] > from ? flow->least[inner] : from;
+    uint32_t last = flow->most[inner] + 1 < end ? flow->most[inner] + 1 : end;
+    if (first >= last)
+        return false;
+    move->base = base + from;
+    move->first = first - from;
+    move->count = last - first;
+    return true;
+}
+
+static bool same_move(const struct filling *filling, const struct move *a, const struct move *b)
+{
+    uint32_t outer = filling->pools - 1;
+    return a->base == b->base && a->first == b->first && a->count == b->count &&
+           memcmp(a->least, b->least, outer * sizeof *a->least) == 0 &&
+           memcmp(a->most, b->most, outer * sizeof *a->most) == 0 &&
+           memcmp(a->stride, b->stride, outer * sizeof *a->stride) == 0;
+}
+
+static void take_step(void *context, const struct abstraction_step *step)
+{
+    struct filling *filling = context;
+    struct flow flow;
+    find_flow(filling, step, &flow);
+    if (filling->failed || !memory_grow(&filling->memory, &filling->moves, &filling->move_room,
+                                        filling->move_count + 1, sizeof *filling->moves)) {
+        filling->failed = true;
+        return;
+    }
+    struct move *fresh = &filling->moves[filling->move_count];
+    if (!make_move(filling, &flow, fresh))
+        return;
+    /* Pools of several blocks make the same move of different steps. */
+    if (filling->pools < filling->abstraction->block_count) {
+        for (size_t m = 0; m < filling->move_count; m++) {
+            if (same_move(filling, &filling->moves[m], fresh))
+                return;
+        }
+    }
+    filling->move_count++;
+    if (within_row(filling, &flow)) {
+        struct move swap = filling->moves[filling->self_count];
+        filling->moves[filling->self_count++] = *fresh;
+        *fresh = swap;
+    }
+}
+
+/* ------------------------------------------------------------------ boxes */
+
+static void compute_box(struct filling *filling)
+{
+    uint32_t outer = filling->pools - 1, work[ABSTRACTION_MAX_BLOCKS];
+    uint64_t at = filling->places[filling->box];
+    memcpy(work, filling->least, sizeof work);
+    for (;;) {
+        if (filling->width == 1)
+            compute_row_8(filling, at, work);
+        else
+            compute_row_16(filling, at, work);
+        at += filling->extent[outer];
+        uint32_t p = outer;
+        while (p > 0 && ++work[p - 1] == filling->least[p - 1] + filling->extent[p - 1]) {
+            work[p - 1] = filling->least[p - 1];
+            p--;
+        }
+        if (p == 0)
+            return;
+    }
+}
+
+static void fill_box(struct filling *filling, uint64_t box)
+{
+    const struct abstraction *abstraction = filling->abstraction;
+    filling->box = box;
+    filling->move_count = filling->self_count = 0;
+    abstraction_warps(abstraction, box, filling->warps);
+    abstraction_extents(abstraction, filling->warps, filling->least, filling->extent);
+    bool done = true;
+    for (uint32_t b = 0; b < abstraction->block_count; b++)
+        done &= filling->warps[b] == 0;
+    if (done) {
+        if (filling->width == 1)
+            *values_at_8(filling->places[box]) = 0;
+        else
+            *values_at_16(filling->places[box]) = 0;
+        return;
+    }
+    abstraction_steps(abstraction, filling->warps, take_step, filling);
+    if (!filling->failed)
+        compute_box(filling);
+}
+
+/* ------------------------------------------------------------------ all boxes */
+
+/* Boxes by level: one needs those of lower levels only, and no further down than the most warps
+ * that can leave their blocks in a cycle. */
+struct levels {
+    size_t count;
+    uint64_t *order;  /* boxes, by level */
+    uint64_t *first;  /* where each level begins in `order`; count + 1 */
+    uint64_t *states; /* of each level */
+};
+
+struct campaign {
+    const struct abstraction *abstraction;
+    struct team *team;
+    struct watch *watch;
+    gordian_allocator memory;
+    unsigned width;
+    struct levels levels;
+    struct filling *fillings;
+    uint64_t *places;
+    void **buffers; /* of each level, when only some are kept; NULL: all are */
+    _Atomic uint64_t next;
+    _Atomic bool failed;
+};
+
+static size_t level_of(const struct abstraction *abstraction, uint64_t box)
+{
+    uint32_t warps[ABSTRACTION_MAX_BLOCKS];
+    size_t level = 0;
+    abstraction_warps(abstraction, box, warps);
+    for (uint32_t b = 0; b < abstraction->block_count; b++)
+        level += (size_t)(abstraction->block_count - b) * warps[b];
+    return level;
+}
+
+static void free_levels(struct levels *levels, const gordian_allocator *memory)
+{
+    memory_free_all(memory, levels->order, levels->first, levels->states);
+}
+
+static bool sort_levels(struct levels *levels, const struct abstraction *abstraction,
+                        const gordian_allocator *memory)
+{
+    size_t count = (size_t)abstraction->block_count * abstraction->model->warps + 1;
+    *levels = (struct levels){.count = count};
+    levels->order = memory_alloc(memory, abstraction->box_count * sizeof *levels->order);
+    levels->first = memory_zeroed(memory, (count + 2) * sizeof *levels->first);
+    levels->states = memory_zeroed(memory, count * sizeof *levels->states);
+    if (!levels->order || !levels->first || !levels->states)
+        return false;
+    for (uint64_t box = 0; box < abstraction->box_count; box++) {
+        size_t level = level_of(abstraction, box);
+        levels->first[level + 2]++;
+        levels->states[level] += abstraction->offsets[box + 1] - abstraction->offsets[box];
+    }
+    for (size_t level = 0; level <= count; level++)
+        levels->first[level + 1] += levels->first[level];
+    for (uint64_t box = 0; box < abstraction->box_count; box++)
+        levels->order[levels->first[level_of(abstraction, box) + 1]++] = box;
+    return true;
+}
+
+/* Levels that a level needs, itself included. */
+static size_t levels_needed(const struct abstraction *abstraction)
+{
+    return (size_t)abstraction->model->sigma + 1;
+}
+
+/* Member 0, while the others wait: makes room for a level where not all are kept, and gives the one
+ * back that nobody needs any more. */
+static void prepare_level(struct campaign *campaign, size_t level)
+{
+    const struct levels *levels = &campaign->levels;
+    const uint64_t *offsets = campaign->abstraction->offsets;
+    if (!campaign->buffers || atomic_load(&campaign->failed))
+        return;
+    size_t needed = levels_needed(campaign->abstraction);
+    if (level >= needed) {
+        memory_free(&campaign->memory, campaign->buffers[level - needed]);
+        campaign->buffers[level - needed] = NULL;
+    }
+    if (levels->states[level] == 0)
+        return;
+    campaign->buffers[level] =
+        memory_alloc(&campaign->memory, levels->states[level] * campaign->width);
+    if (!campaign->buffers[level]) {
+        atomic_store(&campaign->failed, true);
+        return;
+    }
+    uint64_t place = (uintptr_t)campaign->buffers[level] / campaign->width;
+    for (uint64_t i = levels->first[level]; i < levels->first[level + 1]; i++) {
+        uint64_t box = levels->order[i];
+        campaign->places[box] = place;
+        place += offsets[box + 1] - offsets[box];
+    }
+}
+
+static void fill_level(struct campaign *campaign, struct filling *filling, uint64_t end)
+{
+    const uint64_t *offsets = campaign->abstraction->offsets;
+    while (!watch_stopped(campaign->watch) && !atomic_load(&campaign->failed)) {
+        uint64_t i = atomic_load(&campaign->next);
+        while (i < end && !atomic_compare_exchange_weak(&campaign->next, &i, i + 1))
+            continue;
+        if (i >= end)
+            break;
+        uint64_t box = campaign->levels.order[i];
+        fill_box(filling, box);
+        if (filling->failed)
+            atomic_store(&campaign->failed, true);
+        atomic_fetch_add(&campaign->watch->states, offsets[box + 1] - offsets[box]);
+    }
+}
+
+static void work_boxes(void *context, unsigned member)
+{
+    struct campaign *campaign = context;
+    for (size_t level = 0; level < campaign->levels.count; level++) {
+        if (member == 0)
+            prepare_level(campaign, level);
+        team_meet(campaign->team);
+        fill_level(campaign, &campaign->fillings[member], campaign->levels.first[level + 1]);
+        team_meet(campaign->team);
+    }
+}
+
+static bool make_fillings(struct campaign *campaign, gordian_makespan_goal goal)
+{
+    unsigned size = team_size(campaign->team);
+    campaign->fillings = memory_zeroed(&campaign->memory, size * sizeof *campaign->fillings);
+    if (!campaign->fillings)
+        return false;
+    for (unsigned i = 0; i < size; i++) {
+        campaign->fillings[i].abstraction = campaign->abstraction;
+        campaign->fillings[i].pools = campaign->abstraction->pool_count;
+        campaign->fillings[i].places = campaign->places;
+        campaign->fillings[i].width = campaign->width;
+        campaign->fillings[i].goal = goal;
+        campaign->fillings[i].memory = campaign->memory;
+    }
+    return true;
+}
+
+/* `values` NULL: only the levels that are needed are kept. */
+static bool begin_campaign(struct campaign *campaign, gordian_makespan_goal goal, void *values)
+{
+    const struct abstraction *abstraction = campaign->abstraction;
+    const gordian_allocator *memory = &campaign->memory;
+    atomic_init(&campaign->next, 0);
+    atomic_init(&campaign->failed, false);
+    campaign->places = memory_alloc(memory, abstraction->box_count * sizeof *campaign->places);
+    if (!campaign->places || !sort_levels(&campaign->levels, abstraction, memory))
+        return false;
+    for (uint64_t box = 0; values && box < abstraction->box_count; box++)
+        campaign->places[box] = (uintptr_t)values / campaign->width + abstraction->offsets[box];
+    if (!values) {
+        campaign->buffers =
+            memory_zeroed(memory, campaign->levels.count * sizeof *campaign->buffers);
+        if (!campaign->buffers)
+            return false;
+    }
+    return make_fillings(campaign, goal);
+}
+
+static void end_campaign(struct campaign *campaign)
+{
+    const gordian_allocator *memory = &campaign->memory;
+    for (unsigned i = 0; campaign->fillings && i < team_size(campaign->team); i++)
+        memory_free(memory, campaign->fillings[i].moves);
+    for (size_t level = 0; campaign->buffers && level < campaign->levels.count; level++)
+        memory_free(memory, campaign->buffers[level]);
+    memory_free_all(memory, campaign->buffers, campaign->fillings, campaign->places);
+    free_levels(&campaign->levels, memory);
+}
+
+static gordian_status run_campaign(struct campaign *campaign, gordian_error *error)
+{
+    team_start(campaign->team, work_boxes, campaign);
+    team_wait(campaign->team, watch_look, campaign->watch);
+    if (atomic_load(&campaign->failed))
+        return fail_memory(error);
+    return watch_stopped(campaign->watch) ? GORDIAN_STATUS_END : GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ tables */
+
+unsigned table_width(const struct makespan_model *model)
+{
+    return model_upper_bound(model) < UINT8_MAX ? 1 : 2;
+}
+
+gordian_status table_open(struct table **out, const struct abstraction *abstraction,
+                          gordian_makespan_goal goal, struct team *team, struct watch *watch,
+                          gordian_error *error)
+{
+    const gordian_allocator *memory = &abstraction->memory;
+    *out = NULL;
+    struct table *table = memory_zeroed(memory, sizeof *table);
+    if (!table)
+        return fail_memory(error);
+    table->abstraction = abstraction;
+    table->goal = goal;
+    table->memory = *memory;
+    table->width = table_width(abstraction->model);
+    table->values = memory_alloc(memory, abstraction->states * table->width);
+    struct campaign campaign = {.abstraction = abstraction,
+                                .team = team,
+                                .watch = watch,
+                                .memory = *memory,
+                                .width = table->width};
+    gordian_status status;
+    if (table->values && begin_campaign(&campaign, goal, table->values))
+        status = run_campaign(&campaign, error);
+    else
+        status = fail_memory(error);
+    end_campaign(&campaign);
+    if (status != GORDIAN_OK)
+        table_close(table);
+    else
+        *out = table;
+    return status;
+}
+
+void table_close(struct table *table)
+{
+    if (!table)
+        return;
+    gordian_allocator memory = table->memory;
+    memory_free(&memory, table->values);
+    memory_free(&memory, table);
+}
+
+/* The first state is the last of all: everybody at the start. */
+uint32_t table_bound(const struct table *table)
+{
+    return table_at(table, table->abstraction->states - 1);
+}
+
+gordian_status table_passing(const struct abstraction *abstraction, gordian_makespan_goal goal,
+                             struct team *team, struct watch *watch, uint32_t *bound,
+                             gordian_error *error)
+{
+    struct table table = {.goal = goal, .width = table_width(abstraction->model)};
+    struct campaign campaign = {.abstraction = abstraction,
+                                .team = team,
+                                .watch = watch,
+                                .memory = abstraction->memory,
+                                .width = table.width};
+    gordian_status status = GORDIAN_OK;
+    if (begin_campaign(&campaign, goal, NULL))
+        status = run_campaign(&campaign, error);
+    else
+        status = fail_memory(error);
+    if (status == GORDIAN_OK) {
+        table.values = campaign.buffers[campaign.levels.count - 1];
+        *bound = table_at(&table, campaign.levels.states[campaign.levels.count - 1] - 1);
+    }
+    end_campaign(&campaign);
+    return status;
+}
+
+uint64_t table_passing_size(const struct abstraction *abstraction)
+{
+    struct levels levels;
+    uint64_t most = UINT64_MAX;
+    if (sort_levels(&levels, abstraction, &abstraction->memory)) {
+        size_t needed = levels_needed(abstraction);
+        uint64_t now = most = 0;
+        for (size_t level = 0; level < levels.count; level++) {
+            now += levels.states[level];
+            now -= level >= needed ? levels.states[level - needed] : 0;
+            most = now > most ? now : most;
+        }
+        most *= table_width(abstraction->model);
+    }
+    free_levels(&levels, &abstraction->memory);
+    return most;
+}

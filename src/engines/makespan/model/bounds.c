@@ -1,0 +1,92 @@
+/* Bounds in closed form: model.h says why they hold. */
+#include "engines/makespan/model/model.h"
+
+static uint32_t smaller_of(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+uint32_t model_upper_bound(const struct makespan_model *model)
+{
+    uint64_t others = model->warps - 1, held = 0, rest = 0;
+    for (uint32_t type = 0; type < model->types; type++) {
+        uint64_t work = others * model->counts[type];
+        uint32_t units = model->units[type];
+        uint32_t starts = model->bounded ? smaller_of(units, model->sigma) : units;
+        /* So many others are needed to keep the last one waiting. */
+        uint64_t cycles = starts <= others * model->issue ? work / starts : 0;
+        held += cycles;
+        rest += work - cycles * starts;
+    }
+    if (model->bounded && model->sigma <= others)
+        held += rest / model->sigma;
+    return (uint32_t)(model->length + held);
+}
+
+/* A type's work takes so long, after what every warp has before it and before what comes after. */
+static uint64_t type_bound(const struct makespan_model *model, uint32_t type)
+{
+    uint32_t before = 0, after = 0;
+    while (model->string[before] != type)
+        before++;
+    while (model->string[model->length - 1 - after] != type)
+        after++;
+    uint64_t work = (uint64_t)model->warps * model->counts[type];
+    uint32_t starts = smaller_of(model->units[type], model->sigma);
+    return before + (work + starts - 1) / starts + after;
+}
+
+/* A warp alone, and nothing but what is not optional: as many instructions a cycle as may be. In
+ * order, more now is never worse later. */
+static uint32_t alone_relaxed(const struct makespan_model *model)
+{
+    uint32_t cycles = 0, issued = 0, used[MAKESPAN_TYPES] = {0};
+    for (uint32_t p = 0; p < model->length; p++) {
+        uint32_t type = model->string[p];
+        if (model->marks[p] & MODEL_OPTIONAL)
+            continue;
+        bool joins = cycles > 0 && issued < model->issue && (model->marks[p] & MODEL_FIRST) &&
+                     used[type] < model->units[type];
+        if (!joins) {
+            cycles++;
+            issued = 0;
+            for (uint32_t t = 0; t < model->types; t++)
+                used[t] = 0;
+        }
+        issued++;
+        used[type]++;
+    }
+    return cycles;
+}
+
+/* No schedule is shorter than a warp alone, all work over what a cycle can do, or a type's over its
+ * units; with the shortest latencies. */
+static uint32_t relaxed_lower_bound(const struct makespan_model *model)
+{
+    uint64_t starts = (uint64_t)model->sigma * model->issue, bound = alone_relaxed(model);
+    uint64_t work = (uint64_t)model->warps * model->least_length;
+    if (bound < (work + starts - 1) / starts)
+        bound = (work + starts - 1) / starts;
+    for (uint32_t type = 0; type < model->types; type++) {
+        uint64_t own = (uint64_t)model->warps * model->least_counts[type];
+        uint64_t cycles = (own + model->units[type] - 1) / model->units[type];
+        bound = bound < cycles ? cycles : bound;
+    }
+    return (uint32_t)bound;
+}
+
+uint32_t model_lower_bound(const struct makespan_model *model)
+{
+    if (model->relaxed)
+        return relaxed_lower_bound(model);
+    uint32_t starts = smaller_of(model->sigma, model->warps);
+    uint64_t bound = (model->work + (uint64_t)starts - 1) / starts;
+    if (bound < model->length)
+        bound = model->length;
+    for (uint32_t type = 0; type < model->types; type++) {
+        uint64_t other = type_bound(model, type);
+        if (bound < other)
+            bound = other;
+    }
+    return (uint32_t)bound;
+}

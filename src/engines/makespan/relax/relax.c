@@ -1,0 +1,159 @@
+/*
+ * The engine for relaxed models (relax.h); it can do the plain one, too.
+ *
+ * From one side annealing brings schedules, from the other stands the bound in closed form, which
+ * holds with both relaxations (model/model.h); where all states fit, going through them is exact.
+ */
+#include "engines/makespan/relax/relax.h"
+
+#include "engines/makespan/anneal/anneal.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <stdio.h>
+
+#define FIRST_STEPS UINT64_C(1000) /* of a chain, before the states are tried */
+/* States that are kept at most: some hundred MB. */
+#define MOST_STATES UINT64_C(4000000)
+/* Of a limit on the time they get this part, a third; the rest is for schedules. */
+#define STATES_SHARE 3
+
+struct relax_run {
+    const struct makespan_model *model;
+    const gordian_makespan_options *options;
+    struct meter meter;
+    struct watch watch;
+    struct relax_schedule best;
+};
+
+static gordian_status open_run(struct relax_run *run, gordian_error *error)
+{
+    uint32_t work = run->model->work;
+    const gordian_allocator *memory = &run->model->memory; /* outlives the run */
+    run->best.warps = memory_alloc(memory, work);
+    run->best.pieces = memory_alloc(memory, work * sizeof *run->best.pieces);
+    run->best.cycles = memory_alloc(memory, work * sizeof *run->best.cycles);
+    if (run->best.warps && run->best.pieces && run->best.cycles)
+        return GORDIAN_OK;
+    return fail_memory(error);
+}
+
+/* Is there nothing more to do? */
+static bool is_settled(struct relax_run *run)
+{
+    return watch_closed(&run->watch) || watch_stopped(&run->watch);
+}
+
+/* Both ends from the states, if they can be gone through. */
+static gordian_status close_interval(struct relax_run *run, struct relax_schedule *found,
+                                     gordian_error *error)
+{
+    bool worst = run->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
+    uint32_t value = 0;
+    run->watch.phase = "searching";
+    struct relax_limits limits = {.states = MOST_STATES};
+    if (run->watch.deadline)
+        limits.until = clock_ns() + run->options->max_ns / STATES_SHARE;
+    gordian_status status = relax_states(run->model, run->options->goal, &limits, &run->watch,
+                                         &run->meter.memory, found, &value, error);
+    if (status == GORDIAN_STATUS_END || (status == GORDIAN_STATUS_MEMORY && run->meter.refused))
+        return GORDIAN_OK;
+    if (status != GORDIAN_OK)
+        return status;
+    if (makespan_better(run->options->goal, value, run->best.makespan)) {
+        struct relax_schedule old = run->best;
+        run->best = *found;
+        *found = old;
+        watch_searched(&run->watch, value);
+    }
+    if (worst)
+        watch_lower(&run->watch, value);
+    watch_raise(&run->watch, value);
+    if (!worst)
+        watch_lower(&run->watch, value);
+    return GORDIAN_OK;
+}
+
+static gordian_status search_states(struct relax_run *run, gordian_error *error)
+{
+    struct relax_run room = {.model = run->model};
+    gordian_status status = open_run(&room, error);
+    if (status == GORDIAN_OK)
+        status = close_interval(run, &room.best, error);
+    memory_free_all(&run->model->memory, room.best.warps, room.best.pieces, room.best.cycles);
+    return status;
+}
+
+static gordian_status anneal_plans(struct relax_run *run, uint64_t steps, gordian_error *error)
+{
+    /* A step costs all of the work. */
+    uint64_t affordable = UINT64_C(400000000) / run->model->work + 10;
+    run->watch.phase = "annealing";
+    return relax_anneal(run->model, run->options, steps < affordable ? steps : affordable,
+                        &run->watch, &run->meter.memory, &run->best, error);
+}
+
+/* Steps of a chain that all chains can make in the time that is left: cooled down to the end they
+ * find more than when they are stopped on the way. `taken`: nanoseconds of the first steps. */
+static uint64_t steps_in_time(const struct relax_run *run, uint64_t wanted, uint64_t taken)
+{
+    uint64_t deadline = run->watch.deadline, now = clock_ns();
+    if (!deadline)
+        return wanted;
+    double step = (double)taken / ((double)FIRST_STEPS * run->options->chains) + 1;
+    double steps = now < deadline ? (double)(deadline - now) / step / run->options->chains : 1;
+    return steps < (double)wanted ? (uint64_t)steps + 1 : wanted;
+}
+
+static gordian_status run_phases(struct relax_run *run, gordian_error *error)
+{
+    uint64_t all = run->options->evaluations, begin = clock_ns();
+    gordian_status status = anneal_plans(run, all < FIRST_STEPS ? all : FIRST_STEPS, error);
+    uint64_t taken = clock_ns() - begin;
+    if (status == GORDIAN_OK && !is_settled(run))
+        status = search_states(run, error);
+    if (status == GORDIAN_OK && !is_settled(run) && all > FIRST_STEPS)
+        status = anneal_plans(run, steps_in_time(run, all, taken), error);
+    if (status == GORDIAN_OK)
+        status = relax_check(run->model, &run->best, error);
+    return status;
+}
+
+static gordian_status run_relax(const struct makespan_model *model,
+                                const gordian_makespan_options *options,
+                                struct makespan_result *result, gordian_error *error)
+{
+    struct relax_run run = {.model = model, .options = options};
+    *result = (struct makespan_result){.memory = model->memory};
+    TRY(anneal_check_options(options, error));
+    meter_open(&run.meter, &model->memory, options->max_memory);
+    watch_open(&run.watch, model, options, &run.meter);
+    gordian_status status = open_run(&run, error);
+    if (status == GORDIAN_OK)
+        status = run_phases(&run, error);
+    if (status == GORDIAN_OK) {
+        watch_report(&run.watch, result);
+        if (!result->exact && result->stop == GORDIAN_MAKESPAN_STOP_DONE)
+            snprintf(result->note, sizeof result->note,
+                     "too large for all states: the bound is the one in closed form");
+    }
+    meter_close(&run.meter);
+    result->order = run.best.warps;
+    result->pieces = run.best.pieces;
+    result->cycles = run.best.cycles;
+    result->count = run.best.count;
+    result->engine = makespan_relax.about.name;
+    if (status != GORDIAN_OK)
+        makespan_result_free(result);
+    return status;
+}
+
+const struct makespan_engine makespan_relax = {
+    .about =
+        {
+            .name = "relax",
+            .summary = "several instructions of a warp a cycle, latencies within intervals",
+        },
+    .run = run_relax,
+};

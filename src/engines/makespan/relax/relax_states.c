@@ -1,0 +1,378 @@
+/*
+ * All states of a relaxed system that can be reached, cycle by cycle.
+ *
+ * A state is where each warp stands: the piece it runs next, what is to be left out decided. Warps
+ * are alike, so states are sorted. A level has the states after so many cycles, each once, with one
+ * state of the level before that leads to it. The longest schedule is as long as there are levels
+ * with somebody who is not done; the shortest ends at the first level with the state in which all
+ * are.
+ */
+#include "engines/makespan/relax/relax.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+struct level {
+    uint16_t *states; /* [count][warps], those of a state falling */
+    uint32_t *parents;
+    uint32_t count, room;
+};
+
+struct levels {
+    const struct makespan_model *model;
+    struct watch *watch;
+    gordian_allocator memory;
+    struct level *list;
+    uint32_t count, room;
+    uint32_t *slots; /* of the level that is being made: numbers of states, NONE: free */
+    uint32_t slot_count;
+    uint64_t kept, most, until;
+    uint32_t parent; /* that is being expanded */
+    gordian_status status;
+};
+
+/* One cycle from one state, choice by choice. */
+struct step {
+    const struct makespan_model *model;
+    const uint16_t *from;
+    uint32_t piece[MAKESPAN_MAX_WARPS]; /* where each stands afterwards */
+    uint32_t ran[MAKESPAN_MAX_WARPS];
+    uint32_t units[MAKESPAN_TYPES], schedulers;           /* left */
+    bool (*take)(void *context, const struct step *step); /* false: enough */
+    void *context;
+};
+
+/* ------------------------------------------------------------------ a cycle */
+
+/* Could anything have run besides? */
+static bool is_maximal(const struct step *step)
+{
+    const struct makespan_model *model = step->model;
+    for (uint32_t w = 0; w < model->warps; w++) {
+        uint32_t piece = step->piece[w], ran = step->ran[w];
+        if (piece == model->length || step->units[model->string[piece]] == 0)
+            continue;
+        if (ran == 0 && step->schedulers > 0)
+            return false;
+        if (ran > 0 && ran < model->issue && (model->marks[piece] & MODEL_FIRST))
+            return false;
+    }
+    return true;
+}
+
+/* Warps that stand at the same place are interchangeable: they are told what to do in falling
+ * order. */
+static bool in_order(const struct step *step, uint32_t w)
+{
+    if (w == 0 || step->from[w] != step->from[w - 1])
+        return true;
+    if (step->piece[w] != step->piece[w - 1])
+        return step->piece[w] < step->piece[w - 1];
+    return step->ran[w] <= step->ran[w - 1];
+}
+
+static bool choose_warp(struct step *step, uint32_t w, uint32_t ran, uint32_t piece);
+
+static bool run_piece(struct step *step, uint32_t w, uint32_t ran, uint32_t piece)
+{
+    const struct makespan_model *model = step->model;
+    uint32_t *units = &step->units[model->string[piece]];
+    uint32_t past = relax_skip(model, piece + 1);
+    bool more = true;
+    --*units;
+    step->schedulers -= ran == 0;
+    more = choose_warp(step, w, ran + 1, piece + 1);
+    if (more && past != piece + 1)
+        more = choose_warp(step, w, ran + 1, past);
+    step->schedulers += ran == 0;
+    ++*units;
+    return more;
+}
+
+/* Warp w has run so many and stands at this piece: it stops there, or runs on. */
+static bool choose_warp(struct step *step, uint32_t w, uint32_t ran, uint32_t piece)
+{
+    const struct makespan_model *model = step->model;
+    bool more = true;
+    step->piece[w] = piece;
+    step->ran[w] = ran;
+    if (in_order(step, w)) {
+        if (w + 1 < model->warps)
+            more = choose_warp(step, w + 1, 0, step->from[w + 1]);
+        else if (is_maximal(step))
+            more = step->take(step->context, step);
+    }
+    bool may = ran == 0 ? step->schedulers > 0
+                        : ran < model->issue && piece < model->length &&
+                              (model->marks[piece] & MODEL_FIRST) != 0;
+    if (more && may && piece < model->length && step->units[model->string[piece]] > 0)
+        more = run_piece(step, w, ran, piece);
+    return more;
+}
+
+static void take_step(const struct makespan_model *model, const uint16_t *from,
+                      bool (*take)(void *context, const struct step *step), void *context)
+{
+    struct step step = {
+        .model = model, .from = from, .schedulers = model->sigma, .take = take, .context = context};
+    memcpy(step.units, model->units, sizeof step.units);
+    choose_warp(&step, 0, 0, from[0]);
+}
+
+/* The state after a step; `who`, if not NULL, are moved along. */
+static void sort_state(const struct step *step, uint16_t *state, uint8_t *who)
+{
+    for (uint32_t w = 0; w < step->model->warps; w++) {
+        uint32_t at = w;
+        uint8_t name = who ? who[w] : 0;
+        for (; at > 0 && state[at - 1] < step->piece[w]; at--) {
+            state[at] = state[at - 1];
+            if (who)
+                who[at] = who[at - 1];
+        }
+        state[at] = (uint16_t)step->piece[w];
+        if (who)
+            who[at] = name;
+    }
+}
+
+/* ------------------------------------------------------------------ levels */
+
+static uint64_t hash_state(const uint16_t *state, uint32_t warps)
+{
+    uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
+    for (uint32_t w = 0; w < warps; w++)
+        hash = (hash ^ state[w]) * UINT64_C(0xff51afd7ed558ccd), hash ^= hash >> 29;
+    return hash;
+}
+
+/* Where the state is, or would be. */
+static uint32_t *find_slot(const struct levels *levels, const struct level *level,
+                           const uint16_t *state)
+{
+    uint32_t warps = levels->model->warps, mask = levels->slot_count - 1;
+    uint32_t at = (uint32_t)hash_state(state, warps) & mask;
+    while (levels->slots[at] != NONE && memcmp(level->states + (size_t)levels->slots[at] * warps,
+                                               state, warps * sizeof *state) != 0)
+        at = (at + 1) & mask;
+    return &levels->slots[at];
+}
+
+static bool grow_slots(struct levels *levels, const struct level *level)
+{
+    uint32_t fresh = levels->slot_count ? levels->slot_count * 2 : 64;
+    memory_free(&levels->memory, levels->slots);
+    levels->slots = memory_alloc(&levels->memory, (size_t)fresh * sizeof *levels->slots);
+    levels->slot_count = levels->slots ? fresh : 0;
+    if (!levels->slots)
+        return false;
+    memset(levels->slots, 0xff, (size_t)fresh * sizeof *levels->slots);
+    for (uint32_t i = 0; i < level->count; i++)
+        *find_slot(levels, level, level->states + (size_t)i * levels->model->warps) = i;
+    return true;
+}
+
+static bool grow_level(struct levels *levels, struct level *level)
+{
+    uint32_t parents_room = level->room, wanted = level->count + 1;
+    return memory_grow32(&levels->memory, &level->parents, &parents_room, wanted,
+                         sizeof *level->parents) &&
+           memory_grow32(&levels->memory, &level->states, &level->room, wanted,
+                         levels->model->warps * sizeof *level->states);
+}
+
+static gordian_status add_state(struct levels *levels, struct level *level, const uint16_t *state)
+{
+    uint32_t warps = levels->model->warps;
+    if (level->count * 2 >= levels->slot_count && !grow_slots(levels, level))
+        return GORDIAN_STATUS_MEMORY;
+    uint32_t *slot = find_slot(levels, level, state);
+    if (*slot != NONE)
+        return GORDIAN_OK;
+    if (levels->kept >= levels->most)
+        return GORDIAN_STATUS_END;
+    if (level->count == level->room && !grow_level(levels, level))
+        return GORDIAN_STATUS_MEMORY;
+    *slot = level->count;
+    memcpy(level->states + (size_t)level->count * warps, state, warps * sizeof *state);
+    level->parents[level->count++] = levels->parent;
+    levels->kept++;
+    return GORDIAN_OK;
+}
+
+static bool take_next(void *context, const struct step *step)
+{
+    struct levels *levels = context;
+    uint16_t state[MAKESPAN_MAX_WARPS];
+    sort_state(step, state, NULL);
+    levels->status = add_state(levels, &levels->list[levels->count - 1], state);
+    return levels->status == GORDIAN_OK;
+}
+
+/* An empty level behind the others. */
+static bool begin_level(struct levels *levels)
+{
+    if (!memory_grow32(&levels->memory, &levels->list, &levels->room, levels->count + 1,
+                       sizeof *levels->list))
+        return false;
+    levels->list[levels->count++] = (struct level){0};
+    if (levels->slots)
+        memset(levels->slots, 0xff, (size_t)levels->slot_count * sizeof *levels->slots);
+    return true;
+}
+
+/* States fall: all are done if the last one is. */
+static bool all_done(const struct levels *levels, const struct level *level, uint32_t number)
+{
+    const struct makespan_model *model = levels->model;
+    return level->states[(size_t)(number + 1) * model->warps - 1] == model->length;
+}
+
+/* The number of the state in which all are done; NONE: it is not there. */
+static uint32_t find_done(const struct levels *levels, const struct level *level)
+{
+    for (uint32_t i = 0; i < level->count; i++)
+        if (all_done(levels, level, i))
+            return i;
+    return NONE;
+}
+
+/* Is its time up? Looks at the clock now and then. */
+static bool is_late(const struct levels *levels, uint32_t number)
+{
+    return number % 256 == 0 && levels->until && clock_ns() >= levels->until;
+}
+
+static gordian_status next_level(struct levels *levels)
+{
+    if (!begin_level(levels))
+        return GORDIAN_STATUS_MEMORY;
+    for (uint32_t i = 0; i < levels->list[levels->count - 2].count; i++) {
+        const struct level *level = &levels->list[levels->count - 2];
+        if (i % 256 == 0)
+            watch_look(levels->watch);
+        if (watch_stopped(levels->watch) || is_late(levels, i))
+            return GORDIAN_STATUS_END;
+        if (all_done(levels, level, i))
+            continue;
+        levels->parent = i;
+        levels->status = GORDIAN_OK;
+        take_step(levels->model, level->states + (size_t)i * levels->model->warps, take_next,
+                  levels);
+        if (levels->status != GORDIAN_OK)
+            return levels->status;
+    }
+    atomic_store(&levels->watch->states, levels->kept);
+    return GORDIAN_OK;
+}
+
+/* Until the answer is there: the last level has it. */
+static gordian_status run_levels(struct levels *levels, gordian_makespan_goal goal)
+{
+    uint16_t start[MAKESPAN_MAX_WARPS] = {0};
+    levels->parent = NONE;
+    gordian_status status =
+        begin_level(levels) ? add_state(levels, levels->list, start) : GORDIAN_STATUS_MEMORY;
+    while (status == GORDIAN_OK) {
+        const struct level *level = &levels->list[levels->count - 1];
+        uint32_t done = find_done(levels, level);
+        if (done != NONE && (goal == GORDIAN_MAKESPAN_GOAL_BEST || level->count == 1))
+            break;
+        status = next_level(levels);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ the schedule */
+
+/* Looks for the choice that leads from one state to the next on the way. */
+struct trace {
+    const uint16_t *to;
+    struct step found;
+};
+
+static bool take_match(void *context, const struct step *step)
+{
+    struct trace *trace = context;
+    uint16_t state[MAKESPAN_MAX_WARPS];
+    sort_state(step, state, NULL);
+    if (memcmp(state, trace->to, step->model->warps * sizeof *state) != 0)
+        return true;
+    trace->found = *step;
+    return false;
+}
+
+static void write_cycle(const struct step *step, const uint8_t *who, uint32_t cycle,
+                        struct relax_schedule *schedule)
+{
+    for (uint32_t w = 0; w < step->model->warps; w++) {
+        uint32_t piece = step->from[w];
+        for (uint32_t n = 0; n < step->ran[w]; n++) {
+            /* What follows in the same cycle begins an instruction. */
+            if (n > 0)
+                piece = relax_skip(step->model, piece + 1);
+            schedule->warps[schedule->count] = who[w];
+            schedule->pieces[schedule->count] = piece;
+            schedule->cycles[schedule->count++] = cycle;
+        }
+    }
+}
+
+/* From the last level back to the first, then forth again with names for the warps. */
+static gordian_status trace_back(const struct levels *levels, struct relax_schedule *schedule)
+{
+    const struct makespan_model *model = levels->model;
+    uint32_t last = levels->count - 1;
+    uint32_t *way = memory_alloc(&levels->memory, levels->count * sizeof *way);
+    uint16_t state[MAKESPAN_MAX_WARPS];
+    uint8_t who[MAKESPAN_MAX_WARPS];
+    if (!way)
+        return GORDIAN_STATUS_MEMORY;
+    way[last] = find_done(levels, &levels->list[last]);
+    for (uint32_t t = last; t > 0; t--)
+        way[t - 1] = levels->list[t].parents[way[t]];
+    for (uint32_t w = 0; w < model->warps; w++)
+        who[w] = (uint8_t)w;
+    schedule->count = 0;
+    schedule->makespan = last;
+    for (uint32_t t = 0; t < last; t++) {
+        const uint16_t *from = levels->list[t].states + (size_t)way[t] * model->warps;
+        struct trace trace = {.to = levels->list[t + 1].states + (size_t)way[t + 1] * model->warps};
+        take_step(model, from, take_match, &trace);
+        write_cycle(&trace.found, who, t, schedule);
+        sort_state(&trace.found, state, who);
+    }
+    memory_free(&levels->memory, way);
+    return GORDIAN_OK;
+}
+
+gordian_status relax_states(const struct makespan_model *model, gordian_makespan_goal goal,
+                            const struct relax_limits *limits, struct watch *watch,
+                            const gordian_allocator *memory, struct relax_schedule *schedule,
+                            uint32_t *value, gordian_error *error)
+{
+    struct levels levels = {.model = model,
+                            .watch = watch,
+                            .memory = *memory,
+                            .most = limits->states,
+                            .until = limits->until};
+    if (model->length > UINT16_MAX || limits->states >= NONE)
+        return GORDIAN_STATUS_END;
+    gordian_status status = run_levels(&levels, goal);
+    if (status == GORDIAN_OK)
+        status = trace_back(&levels, schedule);
+    if (status == GORDIAN_OK)
+        *value = schedule->makespan;
+    for (uint32_t i = 0; i < levels.count; i++) {
+        memory_free(memory, levels.list[i].states);
+        memory_free(memory, levels.list[i].parents);
+    }
+    memory_free(memory, levels.list);
+    memory_free(memory, levels.slots);
+    return status == GORDIAN_STATUS_MEMORY ? fail_memory(error) : status;
+}

@@ -1,0 +1,18 @@
+/* Moves elements between a growable array and memory in one piece. */
+#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_ARRAY_ARRAY_MOVE_H
+#define GORDIAN_FOUNDATION_GPU_KERNELS_ARRAY_ARRAY_MOVE_H
+
+#include <gordian/array.h>
+
+#define ARRAY_MOVE_THREADS 256u
+
+/* Elements first .. first + count - 1, which have their pages. Any number of blocks. */
+struct array_move_arguments {
+    struct garray array; /* chunked */
+    uint64_t other;      /* element `first` of the other side */
+    uint64_t first, count;
+    uint32_t unit; /* 1, 2, 4, 8 or 16 bytes moved at once: divides the element and `other` */
+    uint32_t in;   /* 0: out of the array; 1: into it */
+};
+
+#endif

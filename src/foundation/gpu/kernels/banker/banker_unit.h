@@ -1,0 +1,111 @@
+/* Units of 32 or 64 bits (UNIT_BITS), and an entry of an order: what a process needs, and which
+ * one it is; sorted by both, so that no two are equal. */
+#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_UNIT_H
+#define GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_UNIT_H
+
+#include "foundation/gpu/kernels/banker/banker.h"
+#include "foundation/gpu/language/kernel.h"
+
+#define SPAN BANKER_SPAN
+
+#if UNIT_BITS == 32
+
+typedef uint32_t unit;
+typedef uint64_t entry;
+typedef uint4 group; /* units moved at once */
+
+#define GROUP               4u
+#define atomic_add_unit     atomic_add32
+#define BANKER_KERNEL(name) banker_##name##32
+
+DEVICE entry make_entry(unit need, uint32_t process)
+{
+    return (entry)need << 32 | process;
+}
+
+DEVICE unit entry_need(entry x)
+{
+    return (unit)(x >> 32);
+}
+
+DEVICE uint32_t entry_process(entry x)
+{
+    return (uint32_t)x;
+}
+
+DEVICE bool entry_less(entry x, entry y)
+{
+    return x < y;
+}
+
+/* How many of these needs exceed the work? */
+DEVICE uint32_t exceeding(group need, group work)
+{
+    return (uint32_t)(need.x > work.x) + (need.y > work.y) + (need.z > work.z) + (need.w > work.w);
+}
+
+typedef uint64_t span; /* SPAN units of a row */
+
+DEVICE void add_span(unit *to, span x)
+{
+    to[0] += (unit)x;
+    to[1] += (unit)(x >> 32);
+}
+
+#else
+
+typedef uint64_t unit;
+typedef ulonglong2 entry;
+typedef ulonglong2 group;
+
+#define GROUP               2u
+#define atomic_add_unit     atomic_add64
+#define BANKER_KERNEL(name) banker_##name##64
+
+DEVICE entry make_entry(unit need, uint32_t process)
+{
+    entry x;
+    x.x = need;
+    x.y = process;
+    return x;
+}
+
+DEVICE unit entry_need(entry x)
+{
+    return x.x;
+}
+
+DEVICE uint32_t entry_process(entry x)
+{
+    return (uint32_t)x.y;
+}
+
+DEVICE bool entry_less(entry x, entry y)
+{
+    return x.x < y.x || (x.x == y.x && x.y < y.y);
+}
+
+DEVICE uint32_t exceeding(group need, group work)
+{
+    return (uint32_t)(need.x > work.x) + (need.y > work.y);
+}
+
+typedef ulonglong2 span;
+
+DEVICE void add_span(unit *to, span x)
+{
+    to[0] += x.x;
+    to[1] += x.y;
+}
+
+#endif
+
+#ifdef __CUDACC__
+#define UNROLL     _Pragma("unroll")
+#define UNROLL_BY4 _Pragma("unroll 4")
+#else
+#define UNROLL
+#define UNROLL_BY4
+#endif
+
+#endif

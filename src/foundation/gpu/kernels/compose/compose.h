@@ -1,0 +1,204 @@
+/*
+ * Constraint automata on the device: what the compose_*.cu kernels take.
+ *
+ * States are packed words (engines/compose/explore/packed.h). A set of them is one of three kinds:
+ * a bitmap by packed number; a list with a hash table of the same states beside it; or all
+ * combinations, which need no memory.
+ */
+#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_COMPOSE_COMPOSE_H
+#define GORDIAN_FOUNDATION_GPU_KERNELS_COMPOSE_COMPOSE_H
+
+#include "foundation/gpu/kernels/compose/compose_walk.h"
+#include <gordian/array.h>
+
+#define COMPOSE_THREADS 256u
+#define COMPOSE_EMPTY   UINT64_MAX /* a free slot of the table: no state has 64 bits */
+#define COMPOSE_PROBES  512u       /* slots looked at before the table counts as full */
+#define COMPOSE_STRIDE  8u         /* words of the bitmap between entries of the directory */
+#define COMPOSE_MISSING UINT64_MAX /* the rank of what is not in the set */
+
+enum compose_set_kind {
+    COMPOSE_BITMAP,
+    COMPOSE_LIST,
+    COMPOSE_ALL,
+};
+
+/* How a factor stands in a packed state. */
+struct compose_radix {
+    uint32_t shift, states;
+};
+
+struct compose_set {
+    uint32_t kind; /* enum compose_set_kind */
+    uint32_t radix_count;
+    uint64_t radices;   /* struct compose_radix: those with more than one state */
+    uint64_t bitmap;    /* uint64_t words */
+    uint64_t words;     /* of the bitmap */
+    uint64_t directory; /* uint64_t: states before word i * COMPOSE_STRIDE; bitmap only */
+    uint64_t list;      /* uint64_t, in the order found, or sorted */
+    uint64_t count;     /* states */
+    uint64_t table;     /* uint64_t keys */
+    uint64_t slots;     /* a power of two */
+    uint32_t dense;     /* 1: every packed number is a state, so the rank is the number */
+    uint32_t closed;    /* 1: whatever a state leads to is in the set */
+};
+
+/* The firings, as all kernels but compose_pass want them. */
+struct compose_firings {
+    uint64_t firings; /* struct compose_firing */
+    uint64_t ends;    /* uint32_t: of the parts after the singles */
+    uint32_t count, singles, parts, unused;
+};
+
+/* ------------------------------------------------------------------ exploring */
+
+/* compose_pass: every word with states that wait has them fire. Waiting states are taken and new
+ * ones put back in place, so that a pass carries on what it finds itself where it comes by later;
+ * a pass that finds nothing leaves nothing waiting. */
+struct compose_pass_arguments {
+    uint64_t visited, waiting; /* uint64_t bitmaps */
+    uint64_t words;
+    uint64_t firings; /* struct compose_word_firing */
+    uint32_t firing_count;
+    uint32_t pass;  /* this one's place in `found` */
+    uint64_t found; /* uint64_t: new states a pass; a pass after one that found nothing ends */
+};
+
+/* compose_mark: puts a list into a bitmap; those from `fresh` on also wait. */
+struct compose_mark_arguments {
+    uint64_t list;
+    uint64_t count, fresh;
+    uint64_t visited, waiting;
+    uint64_t found; /* uint64_t: states that were not there */
+};
+
+struct compose_tally {
+    uint64_t size; /* of the list; more than there is room for: the rest was lost */
+    uint64_t full; /* states that found no slot */
+};
+
+#define COMPOSE_LEVELS 16u   /* of a launch */
+#define COMPOSE_STAGE  1024u /* states that a block finds before they go to the list */
+#define COMPOSE_TURN   8u    /* states that a warp looks at before its block does that, at most */
+
+/* compose_levels, a cooperative launch: the states first .. last-1 of the list fire; what is new
+ * goes behind the others, of which there are `size`, and is the next level. A warp has a state,
+ * each lane some of the firings. It ends after `levels` of them, when a level finds nothing, when
+ * there are more than `most` states, or when one has run out of room, in the list or the table:
+ * repeating that does no harm. What decides is by level, so that all blocks decide the same. */
+struct compose_levels_arguments {
+    struct compose_firings firings;
+    uint64_t list, room;
+    uint64_t table, slots;
+    uint64_t first, last, size;
+    uint64_t most;
+    uint64_t tally;   /* struct compose_tally; `full` is not used */
+    uint64_t found;   /* uint64_t by level: states that are new */
+    uint64_t full;    /* uint64_t by level: states that found no slot */
+    uint64_t barrier; /* struct grid_barrier */
+    uint32_t levels, unused;
+};
+
+/* compose_enter: puts the list's states into the table, which is empty or has some of them.
+ * `extend`: a new one also goes to the list behind (`from` are then the states to enter). */
+struct compose_enter_arguments {
+    uint64_t from, count;
+    uint64_t list, room;
+    uint64_t table, slots;
+    uint64_t tally;
+    uint32_t extend, unused;
+};
+
+/* ------------------------------------------------------------------ counting */
+
+/* compose_survey: adds up over items first .. last-1 of the set: words of a bitmap, states of a
+ * list, numbers of all. Without joint transitions if `joint` is 0; those within the set only,
+ * unless it is closed. */
+struct compose_survey_arguments {
+    struct compose_firings firings;
+    struct compose_set set;
+    uint64_t first, last;
+    uint64_t counts;       /* struct compose_counts, one: added to */
+    uint64_t word_firings; /* struct compose_word_firing */
+    uint32_t joint;
+    uint32_t by_words; /* 1: 64 states at once, of a bitmap; `joint` then needs firings that
+                          do not clash */
+};
+
+/* compose_dead: the states below `limit` from which nothing leads on, in any order; with distances
+ * (below) only those at `distance`. */
+struct compose_dead_arguments {
+    struct compose_firings firings;
+    struct compose_set set;
+    uint64_t first, last; /* items, as above */
+    uint64_t limit;
+    uint64_t distances; /* uint32_t; 0: of no interest */
+    struct garray out;  /* of uint64_t; what it refuses is counted all the same */
+    uint32_t distance, unused;
+};
+
+/* compose_below: how many states of a list are below each of the targets. */
+struct compose_below_arguments {
+    struct compose_set set;
+    uint64_t targets, counts; /* uint64_t */
+    uint32_t target_count, unused;
+};
+
+/* ------------------------------------------------------------------ distances */
+
+#define COMPOSE_CHANGED   1u /* there is a state at now + 1 */
+#define COMPOSE_TOO_MANY  2u /* a state has more than COMPOSE_WALK_MOST joint firings */
+#define COMPOSE_WALK_MOST ((uint64_t)1 << 26)
+
+/* compose_step: states at distance `now` (1: initial, 0: not reached) have all they lead to by a
+ * joint firing at distance now + 1 unless those are nearer. One distance for each bit of the bitmap
+ * or slot of the table. */
+struct compose_step_arguments {
+    struct compose_firings firings;
+    struct compose_set set;
+    uint64_t distances; /* uint32_t */
+    uint64_t changed;   /* uint32_t: COMPOSE_CHANGED, COMPOSE_TOO_MANY are set in it */
+    uint32_t now, unused;
+};
+
+/* compose_distance: of the states of a list; `mark` other than 0 is set first. States that are not
+ * in the set have 0. */
+struct compose_distance_arguments {
+    struct compose_set set;
+    uint64_t distances;
+    uint64_t states, out; /* uint64_t; uint32_t */
+    uint32_t count, mark;
+};
+
+/* ------------------------------------------------------------------ rows */
+
+/* compose_gather: the states of the directory's entries first .. last-1, in order; or of the
+ * numbers first .. last-1 of all. */
+struct compose_gather_arguments {
+    struct compose_set set;
+    uint64_t first, last;
+    uint64_t out; /* uint64_t */
+};
+
+struct compose_row_place {
+    uint64_t first, count; /* where the row's transitions stand, and how many */
+};
+
+/* compose_rows: the transitions of the states, each row in one piece anywhere in the arrays. If
+ * `taken` ends up above `room`, rows that did not fit are missing. */
+struct compose_rows_arguments {
+    struct compose_firings firings;
+    struct compose_set set;
+    uint64_t states; /* uint64_t */
+    uint64_t count;
+    uint64_t rows;    /* struct compose_row_place, one a state */
+    uint64_t targets; /* uint64_t: ranks */
+    uint64_t names;   /* uint64_t: label_words words each */
+    uint64_t labels;  /* uint64_t: of the firings */
+    uint64_t room;    /* transitions */
+    uint64_t taken;   /* uint64_t */
+    uint32_t label_words;
+    uint32_t joint;
+};
+
+#endif

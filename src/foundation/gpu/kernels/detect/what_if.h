@@ -1,0 +1,23 @@
+/* Where resources end, from the matrices: for each row, the one bit it has in common with `runs`.
+ */
+#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_WHAT_IF_H
+#define GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_WHAT_IF_H
+
+#include <stdint.h>
+
+#define WHAT_IF_NONE    0xffffffffu /* no bit */
+#define WHAT_IF_SEVERAL 0xfffffffeu
+#define WHAT_IF_THREADS 256u
+
+/* Single-unit systems: matrix Sink, no `runs`. Multi-unit systems: matrix RP, and SP. A warp a row;
+ * rows start on 16 bytes, strides and `words` are multiples of 4. */
+struct what_if_arguments {
+    uint64_t matrix;
+    uint64_t runs;          /* one row, or 0: every bit counts */
+    uint64_t ends;          /* by row: the bit, WHAT_IF_NONE or WHAT_IF_SEVERAL */
+    uint32_t stride, words; /* 32-bit words */
+    uint32_t rows;
+    uint32_t reserved;
+};
+
+#endif

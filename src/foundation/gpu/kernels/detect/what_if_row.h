@@ -1,0 +1,26 @@
+/* Where a row ends (what_if.h): what whole rows and blocks share. */
+#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_WHAT_IF_ROW_H
+#define GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_WHAT_IF_ROW_H
+
+#include "foundation/gpu/kernels/detect/what_if.h"
+#include "foundation/gpu/language/kernel.h"
+
+/* Another word of the row: how many bits so far (2 stands for more), and the last one seen. */
+DEVICE void take_word(uint32_t bits, uint32_t word, uint32_t *count, uint32_t *end)
+{
+    if (bits == 0)
+        return;
+    *count += bits & (bits - 1) ? 2 : 1;
+    *end = word * 32 + find_first32(bits);
+}
+
+/* What the lanes of a warp have seen, together. */
+DEVICE uint32_t end_of_lanes(uint32_t count, uint32_t end)
+{
+    uint32_t lanes = warp_ballot(WARP_ALL, count != 0);
+    if (lanes & (lanes - 1) || warp_any(WARP_ALL, count > 1))
+        return WHAT_IF_SEVERAL;
+    return warp_reduce_min(WARP_ALL, end);
+}
+
+#endif

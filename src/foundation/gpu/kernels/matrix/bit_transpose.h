@@ -1,0 +1,20 @@
+/* The transpose of a bit matrix. */
+#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_MATRIX_BIT_TRANSPOSE_H
+#define GORDIAN_FOUNDATION_GPU_KERNELS_MATRIX_BIT_TRANSPOSE_H
+
+#include <stdint.h>
+
+#define BIT_TRANSPOSE_TILE    256u /* rows and columns a block turns over at a time */
+#define BIT_TRANSPOSE_THREADS 256u
+
+/* Rows start on 16 bytes, strides are multiples of 4 words. Every word of `out` below the strides'
+ * common sizes is written: rows of `out` up to `columns`, words up to `rows` bits, rounded up to
+ * 4 words; what has no source is zero. */
+struct bit_transpose_arguments {
+    uint64_t in;                    /* rows x columns */
+    uint64_t out;                   /* columns x rows */
+    uint32_t in_stride, out_stride; /* in words */
+    uint32_t rows, columns;
+};
+
+#endif

@@ -1,9 +1,0 @@
-/* A kernel that fails, in place of one that was to run: GORDIAN_GPU_FAIL_AFTER (gpu.h). */
-#include "foundation/gpu/kernel.h"
-#include "foundation/gpu/kernels/trap.h"
-
-KERNEL(trap_now, struct trap_arguments)
-{
-    if (THREAD_INDEX == a.thread)
-        trap();
-}
