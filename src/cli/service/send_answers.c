@@ -120,20 +120,15 @@ static void report_refused(struct send *send, const struct sent_line *line, gord
         cli_say(cli, "further errors are counted only; --verbose shows all");
 }
 
-/* Is there something to look up in the JSON of an answer? */
-static bool needs_reading(const struct send *send, enum send_result result)
-{
-    return result == SEND_DEADLOCK || result == SEND_DOOMED || result == SEND_REFUSED ||
-           (send->all && !send->cli->json);
-}
-
 static void take_result(struct send *send, const struct sent_line *line, const char *text,
                         const gordian_reply *reply)
 {
     enum send_result result = result_of(send, reply);
     struct arena arena = {0};
     const struct value *answer = NULL;
-    if (needs_reading(send, result))
+    /* Is there something to look up in the JSON of an answer? */
+    if (result == SEND_DEADLOCK || result == SEND_DOOMED || result == SEND_REFUSED ||
+        (send->all && !send->cli->json))
         answer = told_read(&arena, reply->json, reply->json_length);
     send->events++;
     send->results[result]++;

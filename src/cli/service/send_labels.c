@@ -52,15 +52,6 @@ static bool remember_name(struct send *send, const char *name, size_t length)
 
 /* ------------------------------------------------------------------ labelling */
 
-/* Only these make a process. */
-static bool makes_process(const gordian_trace *trace)
-{
-    return trace->kind == GORDIAN_LINE_PROCESS ||
-           (trace->kind == GORDIAN_LINE_EVENT &&
-            (trace->op == GORDIAN_OP_REQUEST || trace->op == GORDIAN_OP_HOLD ||
-             trace->op == GORDIAN_OP_WAIT || trace->op == GORDIAN_OP_AWAIT));
-}
-
 gordian_status send_labels(struct send *send, gordian_error *error)
 {
     const gordian_trace *trace = &send->trace;
@@ -68,7 +59,11 @@ gordian_status send_labels(struct send *send, gordian_error *error)
     size_t room = sizeof LABEL_LINE + name->length + 1 + strlen(send->labels) + 1;
     if (trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_EXIT)
         forget_name(send, name->text, name->length);
-    if (!makes_process(trace) ||
+    /* Only these make a process. */
+    if (!(trace->kind == GORDIAN_LINE_PROCESS ||
+          (trace->kind == GORDIAN_LINE_EVENT &&
+           (trace->op == GORDIAN_OP_REQUEST || trace->op == GORDIAN_OP_HOLD ||
+            trace->op == GORDIAN_OP_WAIT || trace->op == GORDIAN_OP_AWAIT))) ||
         names_find(&send->labelled, name->text, name->length) != GORDIAN_NONE)
         return GORDIAN_OK;
     if (!remember_name(send, name->text, name->length) ||

@@ -177,12 +177,6 @@ static int read_serve_options(struct serve *serve, char **words)
     return operands < 0 ? code : EXIT_NOTHING;
 }
 
-/* Limits and times may change while it runs. */
-static bool is_reloadable(const struct option *option)
-{
-    return strncmp(option->name, "max-", 4) == 0 || strcmp(option->name, "keep-incidents") == 0;
-}
-
 static bool is_same_value(const struct option *option, const void *left, const void *right)
 {
     const char *a = NULL, *b = NULL;
@@ -203,7 +197,9 @@ static void tell_unchanged(struct serve *serve)
 {
     for (const struct option *option = serve->table; option->name; option++) {
         size_t place = (size_t)((const char *)option->target - (const char *)serve);
-        if (!is_reloadable(option) &&
+        /* Limits and times may change while it runs. */
+        if (!(strncmp(option->name, "max-", 4) == 0 ||
+              strcmp(option->name, "keep-incidents") == 0) &&
             !is_same_value(option, option->target, (const char *)serve->given + place))
             cli_say(serve->cli, "%s: --%s stays as it is: it needs a restart", serve->config,
                     option->name);

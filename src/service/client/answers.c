@@ -394,13 +394,6 @@ static void note_kind(gordian_client *client, const struct wire_frame *frame)
     client->avoids = frame->size > 0 && frame->body[0] == WIRE_AVOID;
 }
 
-/* Kept for the next greeting, also when whoever subscribed has given up waiting for the answer. */
-static void note_subscribed(gordian_client *client, const struct wire_frame *frame)
-{
-    client->mask = ((const uint8_t *)fifo_front(&client->out))[WIRE_HEAD_SIZE];
-    client->told = told_from(frame);
-}
-
 /* DONE and PONG say nothing but that. */
 static gordian_status take_done(gordian_client *client, const struct wire_frame *frame)
 {
@@ -413,7 +406,10 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
         note_kind(client, frame);
         client->told = NOT_TOLD; /* that was another system's */
     } else if (command->kind == WIRE_SUBSCRIBE) {
-        note_subscribed(client, frame);
+        /* Kept for the next greeting, also when whoever subscribed has given up waiting for the
+         * answer. */
+        client->mask = ((const uint8_t *)fifo_front(&client->out))[WIRE_HEAD_SIZE];
+        client->told = told_from(frame);
     }
     struct call *call = command->call;
     return answer_call(client, call);

@@ -3,6 +3,7 @@
 
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
+#include "foundation/http/listen.h"
 #include "foundation/http/prometheus.h"
 #include "foundation/http/request.h"
 #include "foundation/http/response.h"
@@ -17,42 +18,6 @@
 #define PATIENCE_NS UINT64_C(5000000000)
 
 /* ------------------------------------------------------------------ where */
-
-/* Host and port of an address; false: it is none. */
-static bool split_address(const char *address, char *host, size_t host_size, char *port,
-                          size_t port_size)
-{
-    const char *colon = strrchr(address, ':');
-    size_t length = colon ? (size_t)(colon - address) : 0;
-    const char *digits = colon ? colon + 1 : address;
-    if (length >= host_size || strlen(digits) >= port_size || !*digits ||
-        strspn(digits, "0123456789") != strlen(digits))
-        return false;
-    snprintf(port, port_size, "%s", digits);
-    if (length > 1 && address[0] == '[' && address[length - 1] == ']')
-        snprintf(host, host_size, "%.*s", (int)length - 2, address + 1);
-    else
-        snprintf(host, host_size, "%.*s", (int)length, address);
-    if (!*host)
-        snprintf(host, host_size, "127.0.0.1");
-    return true;
-}
-
-static int bind_one(const struct addrinfo *info)
-{
-    int one = 1;
-    int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, info->ai_addr, info->ai_addrlen) < 0 || listen(fd, LISTENER_CLIENTS) < 0) {
-        int failure = errno;
-        close(fd);
-        errno = failure;
-        return -1;
-    }
-    return fd;
-}
 
 /* With port 0 only the kernel knows. */
 static void name_place(struct listener *listener)
@@ -69,15 +34,15 @@ static void name_place(struct listener *listener)
 
 gordian_status listener_open(struct listener *listener, const char *address, gordian_error *error)
 {
-    char host[64], port[8];
+    char host[64], port[LISTEN_PORT_SIZE];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *info = NULL;
     *listener = (struct listener){.fd = -1};
     for (size_t i = 0; i < LISTENER_CLIENTS; i++)
         listener->clients[i].fd = -1;
-    if (!split_address(address, host, sizeof host, port, sizeof port) ||
-        getaddrinfo(host, port, &hints, &info) != 0)
+    if (!listen_split(address, host, sizeof host, port) ||
+        getaddrinfo(*host ? host : "127.0.0.1", port, &hints, &info) != 0)
         return fail(error, GORDIAN_STATUS_INPUT, "--listen: '%.60s' is no HOST:PORT", address);
-    listener->fd = bind_one(info);
+    listener->fd = listen_bind(info, LISTENER_CLIENTS, false);
     int failure = errno;
     freeaddrinfo(info);
     if (listener->fd < 0)

@@ -590,14 +590,6 @@ gordian_status apply_weigh(struct service *service, struct served *served,
     return GORDIAN_OK;
 }
 
-/* Whose quotas the labels count for. */
-static uint32_t label_payer(const struct service *service, const struct served *served,
-                            const struct wire_label *label)
-{
-    return label->what == WIRE_PROCESS ? served->processes[label->id].owner
-                                       : quota_adder(service, served, label->id);
-}
-
 static bool name_is_there(const struct served *served, const struct wire_label *label)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
@@ -614,7 +606,9 @@ gordian_status apply_label(struct service *service, struct served *served, uint3
     if (!name_is_there(served, label))
         return FAIL_WITH(service, WIRE_BAD_VALUE, error, "there is no %s %u",
                          label->what == WIRE_PROCESS ? "process" : "resource", label->id);
-    uint32_t payer = label_payer(service, served, label);
+    /* Whose quotas the labels count for. */
+    uint32_t payer = label->what == WIRE_PROCESS ? served->processes[label->id].owner
+                                                 : quota_adder(service, served, label->id);
     TRY(quota_check(service, payer != NOBODY ? payer : session,
                     tags_more_cost(label->texts, label->count), error));
     if (!record_begin(service, RECORD_LABEL, served->slot, NOBODY, size))

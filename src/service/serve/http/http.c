@@ -3,8 +3,8 @@
 
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
-#include "foundation/base/io/reader.h"
 #include "foundation/base/memory.h"
+#include "foundation/http/listen.h"
 #include "service/serve/auth/tls.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -605,48 +606,10 @@ gordian_status httpd_adopt(struct httpd *http, int fd, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* ADDR:PORT taken apart. */
-static bool split_listen_address(const char *text, char *host, size_t size, char *port,
-                                 size_t port_size)
-{
-    const char *colon = strrchr(text, ':');
-    if (!colon) {
-        snprintf(host, size, "127.0.0.1");
-        return snprintf(port, port_size, "%s", text) < (int)port_size;
-    }
-    size_t length = (size_t)(colon - text);
-    if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
-        text++;
-        length -= 2;
-    }
-    if (length == 0 || length >= size)
-        return false;
-    memcpy(host, text, length);
-    host[length] = '\0';
-    return snprintf(port, port_size, "%s", colon + 1) < (int)port_size;
-}
-
 bool httpd_host(const char *address, char *host, size_t size)
 {
-    char port[8];
-    return split_listen_address(address, host, size, port, sizeof port);
-}
-
-static int open_socket(const struct addrinfo *address)
-{
-    int yes = 1;
-    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (address->ai_family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
-    if (bind(fd, address->ai_addr, address->ai_addrlen) == 0 && listen(fd, 128) == 0)
-        return fd;
-    int why = errno;
-    close(fd);
-    errno = why;
-    return -1;
+    char port[LISTEN_PORT_SIZE];
+    return listen_split(address, host, size, port) && host[0];
 }
 
 static uint16_t port_of(int fd)
@@ -662,7 +625,7 @@ static uint16_t port_of(int fd)
 static gordian_status listen_on(struct httpd *http, const struct addrinfo *place,
                                 const char *address, uint16_t *port, gordian_error *error)
 {
-    int fd = open_socket(place);
+    int fd = listen_bind(place, 128, true);
     if (fd < 0)
         return fail(error, GORDIAN_STATUS_IO, "cannot listen on '%s': %s%s", address,
                     strerror(errno),
@@ -678,13 +641,10 @@ static gordian_status listen_on(struct httpd *http, const struct addrinfo *place
 gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *port,
                             gordian_error *error)
 {
-    char host[256], service[8];
-    const char *why;
-    uint64_t number;
+    char host[256], service[LISTEN_PORT_SIZE];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
-    if (!split_listen_address(address, host, sizeof host, service, sizeof service) ||
-        !parse_u64(service, strlen(service), &number, &why) || number > 65535)
+    if (!listen_split(address, host, sizeof host, service) || !host[0])
         return fail(error, GORDIAN_STATUS_INPUT, "'%s' is not ADDRESS:PORT", address);
     int trouble = getaddrinfo(host, service, &hints, &found);
     if (trouble)
@@ -697,7 +657,7 @@ gordian_status httpd_listen(struct httpd *http, const char *address, uint16_t *p
     for (const struct addrinfo *place = found; place && status == GORDIAN_OK;
          place = place->ai_next) {
         bool any = http->listener_count > before;
-        if (any && number == 0)
+        if (any && atoi(service) == 0)
             break;
         status = listen_on(http, place, address, port, error);
         if (status == GORDIAN_STATUS_IO && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) &&

@@ -3,6 +3,7 @@
  * is done before anything is made or changed, the data folder above all.
  */
 #include "foundation/base/error.h"
+#include "foundation/http/listen.h"
 #include "service/serve/http/http.h"
 #include "service/serve/server/server_internal.h"
 
@@ -13,31 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-
-#define HOST_MAX_ 256
-#define PORT_MAX_ 8
-
-gordian_status server_split_address(const char *text, char *host, size_t host_size, char *port,
-                                    size_t port_size, gordian_error *error)
-{
-    const char *colon = strrchr(text, ':');
-    size_t length = colon ? (size_t)(colon - text) : 0;
-    const char *start = text;
-    if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
-        start++;
-        length -= 2;
-    }
-    if (length >= host_size || strlen(colon ? colon + 1 : text) >= port_size)
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", text);
-    memcpy(host, start, length);
-    host[length] = '\0';
-    if (!colon)
-        strcpy(host, "127.0.0.1");
-    strcpy(port, colon ? colon + 1 : text);
-    if (port[0] == '\0' || strspn(port, "0123456789") != strlen(port) || atol(port) > 65535)
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", text);
-    return GORDIAN_OK;
-}
 
 gordian_status server_next_address(const char **list, char *one, size_t size, gordian_error *error)
 {
@@ -50,18 +26,27 @@ gordian_status server_next_address(const char **list, char *one, size_t size, go
     return GORDIAN_OK;
 }
 
-/* May it be listened on, and is there such an address? */
+gordian_status server_resolve(const struct server *server, const char *text,
+                              char host[SERVER_HOST_MAX], struct addrinfo **list,
+                              gordian_error *error)
+{
+    char port[LISTEN_PORT_SIZE];
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    if (!listen_split(text, host, SERVER_HOST_MAX, port))
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': expected ADDR:PORT", text);
+    TRY(auth_check_address(server->auth, host, server->tls != NULL, server->options.insecure,
+                           error));
+    int trouble = getaddrinfo(host[0] ? host : NULL, port, &hints, list);
+    return trouble ? fail(error, GORDIAN_STATUS_INPUT, "'%.100s': %s", text, gai_strerror(trouble))
+                   : GORDIAN_OK;
+}
+
 static gordian_status check_address(const struct server *server, const char *text,
                                     gordian_error *error)
 {
-    char host[HOST_MAX_], port[PORT_MAX_];
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list;
-    TRY(server_split_address(text, host, sizeof host, port, sizeof port, error));
-    TRY(auth_check_address(server->auth, host, server->tls != NULL, server->options.insecure,
-                           error));
-    int trouble = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
-    if (trouble)
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': %s", text, gai_strerror(trouble));
+    char host[SERVER_HOST_MAX];
+    struct addrinfo *list;
+    TRY(server_resolve(server, text, host, &list, error));
     freeaddrinfo(list);
     return GORDIAN_OK;
 }
@@ -79,7 +64,7 @@ static gordian_status check_listen(const struct server *server, gordian_error *e
 static gordian_status check_http(const struct server *server, gordian_error *error)
 {
     const char *address = server->options.http ? server->options.http : SERVER_DEFAULT_HTTP;
-    char host[HOST_MAX_];
+    char host[SERVER_HOST_MAX];
     if (strcmp(address, "none") == 0)
         return GORDIAN_OK;
     if (!httpd_host(address, host, sizeof host))

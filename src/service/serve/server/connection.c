@@ -490,13 +490,6 @@ static void on_tls_event(struct bufferevent *tls, short what, void *context)
     make_dirty(connection);
 }
 
-/* Everything was said, or nothing more can be. */
-static bool connection_is_over(const struct connection *connection)
-{
-    return connection->broken || connection->client.out.failure ||
-           (connection->client.closing && unsent_bytes(connection) == 0);
-}
-
 /* Who guesses has to wait: the answer to a wrong token comes late. */
 static bool has_guessed(struct connection *connection)
 {
@@ -542,7 +535,9 @@ void connections_flush(struct server *server)
         list = connection->next_dirty;
         connection->is_dirty = false;
         bool waits = flush_output(connection, committed);
-        if (connection_is_over(connection))
+        /* Everything was said, or nothing more can be. */
+        if (connection->broken || connection->client.out.failure ||
+            (connection->client.closing && unsent_bytes(connection) == 0))
             connection_close(connection);
         else if (waits)
             make_dirty(connection);

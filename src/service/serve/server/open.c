@@ -2,6 +2,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
+#include "foundation/http/listen.h"
 #include "service/serve/server/server_internal.h"
 
 #include <errno.h>
@@ -473,29 +474,13 @@ static gordian_status listen_unix(struct server *server, const char *path, gordi
 
 /* ------------------------------------------------------------------ TCP */
 
-static int bind_tcp(const struct addrinfo *place)
-{
-    int on = 1, fd = socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (place->ai_family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (bind(fd, place->ai_addr, place->ai_addrlen) == 0)
-        return fd;
-    int why = errno;
-    close(fd);
-    errno = why;
-    return -1;
-}
-
 /* As with the Unix socket: who was killed may not be quite gone yet. */
 static int bind_patiently(const struct addrinfo *place)
 {
-    int fd = bind_tcp(place);
+    int fd = listen_bind(place, 0, true);
     for (int tries = 1; fd < 0 && errno == EADDRINUSE && tries < LOCK_TRIES; tries++) {
         usleep(LOCK_WAIT_US);
-        fd = bind_tcp(place);
+        fd = listen_bind(place, 0, true);
     }
     return fd;
 }
@@ -520,17 +505,11 @@ static void tell_port(const struct server *server, int fd, const char *host)
 
 static gordian_status listen_tcp(struct server *server, const char *text, gordian_error *error)
 {
-    char host[256], port[8];
-    gordian_status status = server_split_address(text, host, sizeof host, port, sizeof port, error);
-    THEN(status, auth_check_address(server->auth, host, server->tls != NULL,
-                                    server->options.insecure, error));
-    if (status != GORDIAN_OK)
-        return status;
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list;
-    int trouble = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
-    if (trouble)
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.100s': %s", text, gai_strerror(trouble));
+    char host[SERVER_HOST_MAX];
+    struct addrinfo *list;
+    gordian_status status = GORDIAN_OK;
     bool any = false;
+    TRY(server_resolve(server, text, host, &list, error));
     for (const struct addrinfo *place = list; place && status == GORDIAN_OK;
          place = place->ai_next) {
         int fd = bind_patiently(place);

@@ -28,9 +28,13 @@ gordian_status server_resume(struct server *server, gordian_error *error);
 
 /* Addresses and the path of the socket; tokens and certificates have been read. */
 gordian_status server_check_options(struct server *server, gordian_error *error);
-/* ADDR:PORT, [ADDR]:PORT or PORT. */
-gordian_status server_split_address(const char *text, char *host, size_t host_size, char *port,
-                                    size_t port_size, gordian_error *error);
+#define SERVER_HOST_MAX 256
+/* ADDR:PORT, [ADDR]:PORT or PORT: if it may be listened on, its host, and what it stands for, for
+ * freeaddrinfo. */
+struct addrinfo;
+gordian_status server_resolve(const struct server *server, const char *text,
+                              char host[SERVER_HOST_MAX], struct addrinfo **list,
+                              gordian_error *error);
 /* The first address of a list with commas; *list: what is behind it. */
 gordian_status server_next_address(const char **list, char *one, size_t size, gordian_error *error);
 /* Can there be a socket at this path? */

@@ -123,13 +123,6 @@ static void answer_one(struct questions *questions, struct incidents_db **db,
     }
 }
 
-static void ring_bell(const struct questions *questions)
-{
-    if (eventfd_write(questions->bell, 1) != 0) {
-        /* It is full: rung often enough. */
-    }
-}
-
 static void *answer_all(void *context)
 {
     struct questions *questions = context;
@@ -148,7 +141,9 @@ static void *answer_all(void *context)
         pthread_mutex_lock(&questions->mutex);
         question->state = QUESTION_ANSWERED;
         pthread_mutex_unlock(&questions->mutex);
-        ring_bell(questions); /* whoever it wakes wants the mutex */
+        if (eventfd_write(questions->bell, 1) != 0) { /* the loop, once it wakes, wants the mutex */
+            /* It is full: rung often enough. */
+        }
         pthread_mutex_lock(&questions->mutex);
     }
     pthread_mutex_unlock(&questions->mutex);

@@ -118,14 +118,6 @@ uint64_t store_append(struct store *store, uint64_t at, const void *bytes, size_
 
 /* ---- sealing */
 
-/* Under the mutex. The loop may commit at once if nobody else is at the disk. */
-static bool may_commit(const struct store *store, const struct batch *batch)
-{
-    return store->backend->at_once && store->options.durability == STORE_BATCH && !store->busy &&
-           !store->syncing && !store->queue && !store->failed && !store->sync_failed &&
-           batch->body.used + batch->incidents.used <= STORE_INLINE_MAX;
-}
-
 /* Under the mutex: leaves the batch to the thread. */
 static void enqueue_batch(struct store *store, struct batch *batch)
 {
@@ -205,7 +197,12 @@ void store_seal(struct store *store)
     batch->first = store->last + 1 - batch->count;
     batch->next = NULL;
     store_lock(store);
-    bool committed = may_commit(store, batch) && commit_now(store, batch);
+    /* Under the mutex. The loop may commit at once if nobody else is at the disk. */
+    bool committed =
+        (store->backend->at_once && store->options.durability == STORE_BATCH && !store->busy &&
+         !store->syncing && !store->queue && !store->failed && !store->sync_failed &&
+         batch->body.used + batch->incidents.used <= STORE_INLINE_MAX) &&
+        commit_now(store, batch);
     store_unlock(store);
     if (committed) {
         clear_batch(batch);

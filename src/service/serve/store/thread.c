@@ -26,14 +26,6 @@ void store_give_files(struct store *store)
     pthread_cond_signal(&store->freed);
 }
 
-static void note_wal_pages(struct store *store)
-{
-    store->unsynced = store->options.durability != STORE_FULL;
-    store->unnoted = true;
-    store->figures.wal_bytes = (uint64_t)store->history.wal_pages * 4096;
-    store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
-}
-
 /* What is written to a deleted file is not kept. */
 static bool files_are_ours(const struct store *store)
 {
@@ -80,7 +72,10 @@ bool store_commit(struct store *store, struct batch *batch, size_t count, bool p
     store->failed = status != GORDIAN_OK;
     if (!store->failed) {
         store_note_commit(store, batch, count, ns);
-        note_wal_pages(store);
+        store->unsynced = store->options.durability != STORE_FULL;
+        store->unnoted = true;
+        store->figures.wal_bytes = (uint64_t)store->history.wal_pages * 4096;
+        store->checkpoint |= store->history.wal_pages >= STORE_WAL_PAGES;
         return true;
     }
     store_note_failure(store, error.message);
@@ -204,12 +199,6 @@ static void end_written_job(struct store *store, bool written, const char *why)
 static bool all_written(const struct snapshot_job *job)
 {
     return job->fd > 0 && job->written == job->body.used;
-}
-
-/* A snapshot must not count before the records it stands for are kept. */
-static bool may_step(const struct store *store)
-{
-    return !all_written(store->job) || atomic_load(&store->committed) >= store->job->number;
 }
 
 /* From here on the journal has another file, so that what is before it can be deleted one day. If
@@ -425,7 +414,9 @@ static bool work_once(struct store *store)
         note_progress(store);
         did = true;
     }
-    if (store->job && may_step(store)) {
+    /* A snapshot must not count before the records it stands for are kept. */
+    if (store->job &&
+        (!all_written(store->job) || atomic_load(&store->committed) >= store->job->number)) {
         step_job(store);
         did = true;
     } else if (!store->job && !store->stopping && (store->trimming || store->trim_at <= now)) {

@@ -414,12 +414,6 @@ gordian_status served_declare_resource(struct served *served, const char *name, 
     return GORDIAN_OK;
 }
 
-/* The id the next new process will get is below this. */
-static uint32_t next_free_process(const struct served *served)
-{
-    return served_process_limit(served) + 1;
-}
-
 gordian_status served_declare_process(struct served *served, const char *name, size_t length,
                                       const gordian_want *claims, size_t count, uint32_t *id,
                                       gordian_error *error)
@@ -433,8 +427,9 @@ gordian_status served_declare_process(struct served *served, const char *name, s
     served->served_count = 0;
     if (!served_reserve_served(served))
         return fail_memory(error);
+    /* The id the next new process will get is below this. */
     if (is_new)
-        status = served_reserve(served, next_free_process(served), error);
+        status = served_reserve(served, served_process_limit(served) + 1, error);
     uint64_t before = is_new ? 0 : served_process_cost(served, known);
     THEN(status, served->operations->declare_process(served, copy, claims, count, &known, error));
     if (status != GORDIAN_OK)
