@@ -192,7 +192,8 @@ enum mpi_level {
 enum mpi_call { MPI_CALLS(MPI_CALL_NUMBER) MPI_CALL_COUNT };
 /* clang-format on */
 
-/* The layer of one MPI, as the interposers find it (sources/mpi/interposers.c): a function a call. */
+/* The layer of one MPI, as the interposers find it (sources/mpi/interposers.c): a function a call.
+ */
 #define MPI_LAYER_SYMBOL "gordian_mpi_layer"
 typedef void (*mpi_function)(void);
 struct mpi_layer {

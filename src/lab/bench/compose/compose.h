@@ -2,8 +2,8 @@
 #ifndef GORDIAN_LAB_BENCH_COMPOSE_COMPOSE_H
 #define GORDIAN_LAB_BENCH_COMPOSE_COMPOSE_H
 
-#include "lab/bench/harness/harness.h"
 #include "engines/compose/engine/engine.h"
+#include "lab/bench/harness/harness.h"
 
 struct compose_bench {
     struct bench *bench;

@@ -2,8 +2,8 @@
 #ifndef GORDIAN_LAB_BENCH_MAKESPAN_MAKESPAN_H
 #define GORDIAN_LAB_BENCH_MAKESPAN_MAKESPAN_H
 
-#include "lab/bench/harness/harness.h"
 #include "engines/makespan/model/engine.h"
+#include "lab/bench/harness/harness.h"
 
 /* The paper's case study: L5 C9 L2 C9, one load a cycle, four others; `schedulers` 0: no bound. */
 gordian_status makespan_case(struct makespan_model **model, uint32_t warps, uint32_t schedulers,

@@ -2,8 +2,8 @@
 #ifndef GORDIAN_LAB_PUBLISHED_COMPOSE_CIRCUIT_H
 #define GORDIAN_LAB_PUBLISHED_COMPOSE_CIRCUIT_H
 
-#include "lab/published/compose/product.h"
 #include "engines/compose/circuit/circuit.h"
+#include "lab/published/compose/product.h"
 
 /* circuit->factor_count of them, in the circuit's order, the caller's to free
  * (product_factors_free). A bit of a set is a bit of the circuit's labels, data included. On
