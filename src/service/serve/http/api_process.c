@@ -2,6 +2,7 @@
 #include "service/serve/http/api.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ the chain of waits */
