@@ -51,7 +51,7 @@ struct cli {
     struct progress progress;
 
     /* the common options */
-    bool json, quiet, verbose, help, version;
+    bool json, quiet, verbose, help, version, dump_options;
     unsigned color; /* enum color_choice */
     const char *engine;
 

@@ -58,7 +58,7 @@ static int bench_main(struct cli *cli, int argc, char **argv)
          "serve: on PostgreSQL beside a folder, and the lead going\nfrom one to another, "
          "instead",
          OPTION_TEXT, &bench.store, NULL},
-        {"svg", 0, "FILE", "draw the curves into FILE", OPTION_TEXT, &bench.svg, NULL},
+        {"svg", 0, "FILE", "draw the curves into FILE", OPTION_FILE, &bench.svg, NULL},
         {0},
     };
     int code;

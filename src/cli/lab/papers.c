@@ -239,16 +239,16 @@ static int papers_main(struct cli *cli, int argc, char **argv)
     results_init(&command.results);
     const struct option options[] = {
         {"markdown", 0, NULL, "all of them as a document", OPTION_FLAG, &command.markdown, NULL},
-        {"merge", 0, "FILE", "add the results of FILE", OPTION_TEXT, &command.merge_path, NULL},
-        {"pictures", 0, "FOLDER", "draw all that have numbers into FOLDER", OPTION_TEXT,
+        {"merge", 0, "FILE", "add the results of FILE", OPTION_FILE, &command.merge_path, NULL},
+        {"pictures", 0, "FOLDER", "draw all that have numbers into FOLDER", OPTION_FOLDER,
          &command.pictures, NULL},
         {"quick", 0, NULL, "--run: leave out what takes long", OPTION_FLAG, &command.bench.quick,
          NULL},
         {"results", 0, "FILE", "take recorded results from FILE; --run and --merge\nwrite to it",
-         OPTION_TEXT, &command.results_path, NULL},
+         OPTION_FILE, &command.results_path, NULL},
         {"run", 0, NULL, "measure now: the ones named, or all", OPTION_FLAG, &command.measure,
          NULL},
-        {"svg", 0, "FILE", "draw the one that is named into FILE", OPTION_TEXT, &command.svg, NULL},
+        {"svg", 0, "FILE", "draw the one that is named into FILE", OPTION_FILE, &command.svg, NULL},
         {0},
     };
     int code;

@@ -82,11 +82,7 @@ static void take_latency(gordian_unit *unit, uint32_t low, uint32_t high)
 
 static int unknown_chip(struct makespan *makespan)
 {
-    const char *names[32] = {NULL};
-    gordian_chip chip;
-    for (size_t i = 0; i < 31 && gordian_chip_info(i, &chip) == GORDIAN_OK; i++)
-        names[i] = chip.name;
-    const char *nearest = nearest_word(makespan->chip, names);
+    const char *nearest = nearest_word(makespan->chip, makespan->chips);
     return cli_misuse(makespan->cli, "unknown chip '%.40s'%s%s%s (--chips lists them)",
                       makespan->chip, nearest ? "; did you mean '" : "", nearest ? nearest : "",
                       nearest ? "'?" : "");
