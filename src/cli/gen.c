@@ -53,17 +53,10 @@ static bool is_circuit(const char *name)
     return kind->write && !kind->stream;
 }
 
-static bool write_output(void *context, const char *bytes, size_t size)
-{
-    struct cli *cli = context;
-    output_bytes(&cli->out, bytes, size);
-    return !cli->out.failure;
-}
-
 static int pack_snapshot(struct cli *cli, const struct gen_options *options)
 {
     gordian_error error = {0};
-    const gordian_writer writer = {write_output, NULL, cli};
+    const gordian_writer writer = cli_writer_out(cli);
     gordian_status status = gen_pack(options, &writer, &error);
     /* A failing write is told by cli_finish. */
     return status == GORDIAN_OK || cli->out.failure ? EXIT_NOTHING : cli_fail(cli, NULL, &error);

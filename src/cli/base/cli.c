@@ -217,6 +217,26 @@ gordian_status cli_write_file(const char *path, cli_writer *write, void *context
     return status;
 }
 
+static bool write_out(void *context, const char *bytes, size_t size)
+{
+    struct output *out = context;
+    output_bytes(out, bytes, size);
+    errno = out->failure;
+    return !out->failure;
+}
+
+gordian_writer cli_writer_out(struct cli *cli)
+{
+    return (gordian_writer){write_out, NULL, &cli->out};
+}
+
+void cli_show_progress(void *context, const char *text)
+{
+    struct cli *cli = context;
+    if (cli->progress.wanted)
+        progress_show(&cli->progress, "%s", text);
+}
+
 int cli_finish(struct cli *cli, int code)
 {
     progress_clear(&cli->progress);
@@ -316,7 +336,8 @@ static int parse_words(struct cli *cli, const struct option *own, int argc, char
     }
     if (cli->version) {
         output_format(&cli->out, "gordian %s\n", gordian_version());
-        cli_write_features(&cli->out);
+        if (cli_write_features)
+            cli_write_features(&cli->out);
         *code = EXIT_NOTHING;
         return -1;
     }

@@ -245,7 +245,7 @@ static int collectives_main(struct cli *cli, int argc, char **argv)
         code = add_operand(cli, &files, argv[i]);
     if (code == EXIT_NOTHING && files.count == 0)
         code = cli_misuse(cli, "no dump to read");
-    if (code == EXIT_NOTHING) {
+    else if (code == EXIT_NOTHING) {
         qsort(files.list, files.count, sizeof *files.list, compare_paths);
         code = judge_files(cli, &settings, &files);
     }

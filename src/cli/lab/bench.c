@@ -5,13 +5,6 @@
 
 #include <string.h>
 
-static void show_progress(void *context, const char *text)
-{
-    struct cli *cli = context;
-    if (cli->progress.wanted)
-        progress_show(&cli->progress, "%s", text);
-}
-
 static int list_benches(struct cli *cli)
 {
     for (const struct bench_info *bench = bench_list; bench->name; bench++) {
@@ -32,7 +25,7 @@ static int measure_family(struct cli *cli, struct bench_options *bench)
 {
     bench->json = cli->json;
     bench->engine = cli->engine;
-    bench->progress = show_progress;
+    bench->progress = cli_show_progress;
     bench->progress_context = cli;
     gordian_error error = {0};
     gordian_status status = bench_run(bench, &cli->out, &error);

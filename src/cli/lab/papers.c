@@ -19,13 +19,6 @@ struct papers_command {
     gordian_error error;
 };
 
-static void show_progress(void *context, const char *text)
-{
-    struct cli *cli = context;
-    if (cli->progress.wanted)
-        progress_show(&cli->progress, "%s", text);
-}
-
 /* ------------------------------------------------------------------ what is meant */
 
 static gordian_status find_items(struct papers_command *command, char **names, int count)
@@ -255,7 +248,7 @@ static int papers_main(struct cli *cli, int argc, char **argv)
     int operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
-    command.bench.progress = show_progress;
+    command.bench.progress = cli_show_progress;
     command.bench.progress_context = cli;
     return run_papers(&command, argv, operands);
 }
