@@ -2,17 +2,10 @@
 #include "cli/base/commands.h"
 #include "cli/base/input.h"
 
-static bool write_output(void *context, const char *bytes, size_t size)
-{
-    struct cli *cli = context;
-    output_bytes(&cli->out, bytes, size);
-    return !cli->out.failure;
-}
-
 int cli_convert(struct cli *cli, const gordian_source *source, const char *name, unsigned form)
 {
     gordian_error error = {0};
-    gordian_writer writer = {write_output, NULL, cli};
+    gordian_writer writer = cli_writer_out(cli);
     gordian_status status = gordian_convert(source, &writer, (gordian_form)form, NULL, &error);
     /* A failing write is told by cli_finish. */
     if (status == GORDIAN_OK || cli->out.failure)

@@ -113,7 +113,7 @@ void features_list(struct features *features)
     memcpy(features->list, list, sizeof list);
 }
 
-void cli_write_features(struct output *out)
+void features_write(struct output *out)
 {
     struct features features;
     features_list(&features);

@@ -21,5 +21,7 @@ struct features {
 
 /* Looks for them: they are not only built, but installed. */
 void features_list(struct features *features);
+/* "with: ..." and "without: ...", for --version. */
+void features_write(struct output *out);
 
 #endif

@@ -53,17 +53,10 @@ static bool is_circuit(const char *name)
     return kind->write && !kind->stream;
 }
 
-static bool write_output(void *context, const char *bytes, size_t size)
-{
-    struct cli *cli = context;
-    output_bytes(&cli->out, bytes, size);
-    return !cli->out.failure;
-}
-
 static int pack_snapshot(struct cli *cli, const struct gen_options *options)
 {
     gordian_error error = {0};
-    const gordian_writer writer = {write_output, NULL, cli};
+    const gordian_writer writer = cli_writer_out(cli);
     gordian_status status = gen_pack(options, &writer, &error);
     /* A failing write is told by cli_finish. */
     return status == GORDIAN_OK || cli->out.failure ? EXIT_NOTHING : cli_fail(cli, NULL, &error);
@@ -137,12 +130,14 @@ static int gen_main(struct cli *cli, int argc, char **argv)
         {"pipeline", 0, "N", "stages of the pipelines", OPTION_U32, &gen.pipeline, NULL},
         {"expert", 0, "N", "ranks in an expert parallel group", OPTION_U32, &gen.expert, NULL},
         {"fault", 0, "FAULT",
-         "what goes wrong: none, absent, silent, stuck,\noperation, size, order, ring", OPTION_TEXT,
-         &gen.fault, NULL},
-        {"folder", 0, "DIR", "where the dumps go; it is made if need be", OPTION_TEXT, &gen.folder,
-         NULL},
-        {"order", 0, "ORDER", "who blocks first along a chain: tail, head,\nrandom", OPTION_TEXT,
-         &gen.order, NULL},
+         "what goes wrong: none, absent, silent, stuck,\noperation, size, order, ring", OPTION_WORD,
+         &gen.fault,
+         (const char *const[]){"none", "absent", "silent", "stuck", "operation", "size", "order",
+                               "ring", NULL}},
+        {"folder", 0, "DIR", "where the dumps go; it is made if need be", OPTION_FOLDER,
+         &gen.folder, NULL},
+        {"order", 0, "ORDER", "who blocks first along a chain: tail, head,\nrandom", OPTION_WORD,
+         &gen.order, (const char *const[]){"tail", "head", "random", NULL}},
         {"binary", 0, NULL, "packed, as 'gordian convert' does it", OPTION_FLAG, &binary, NULL},
         {"snapshot", 0, NULL, "the state reached, for 'gordian check'", OPTION_FLAG, &gen.snapshot,
          NULL},

@@ -38,7 +38,7 @@ static void print_usage(struct output *out)
 static const struct command *find_command(struct cli *cli, const char *name)
 {
     const char *names[COMMANDS_MOST + 2] = {"help"};
-    for (size_t i = 0; cli_commands[i] && i < COMMANDS_MOST; i++) {
+    for (size_t i = 0; i < COMMANDS_MOST && cli_commands[i]; i++) {
         if (strcmp(cli_commands[i]->name, name) == 0)
             return cli_commands[i];
         names[i + 1] = cli_commands[i]->name;

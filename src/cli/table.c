@@ -1,5 +1,8 @@
 /* gordian: every command there is. */
 #include "cli/base/commands.h"
+#include "cli/features.h"
+
+void (*const cli_write_features)(struct output *out) = features_write;
 
 const struct command *const cli_commands[] = {
     &command_run,

@@ -1,19 +1,19 @@
 #!/bin/bash
 # Completes some lines as bash would, and compares.
 #
-#     completion.sh GORDIAN SOURCE-ROOT
+#     completion.sh GORDIAN COMPLETIONS
 set -u
 
 # shellcheck source=tests/shell.sh
 . "$(dirname "$0")/../shell.sh"
 gordian=$(absolute "$1")
-root=$(absolute "$2")
+completions=$(absolute "$2")
 enter_scratch
 on_path gordian "$gordian"
 : >first.trace
 : >second.trace
 # shellcheck source=/dev/null
-. "$root/completions/gordian.bash"
+. "$completions"
 
 # expect "WANTED..." WORD...: completes the last word.
 expect()

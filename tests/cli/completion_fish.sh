@@ -1,17 +1,17 @@
 #!/bin/sh
 # Completes some lines as fish does, and compares what it offers.
 #
-#     completion_fish.sh GORDIAN SOURCE-ROOT
+#     completion_fish.sh GORDIAN COMPLETIONS
 set -u
 
 # shellcheck source=tests/shell.sh
 . "$(dirname "$0")/../shell.sh"
 gordian=$(absolute "$1")
-root=$(absolute "$2")
+here=$(cd "$(dirname "$0")" && pwd)
+COMPLETIONS=$(absolute "$2")
 enter_scratch
 on_path gordian "$gordian"
 HOME=$scratch XDG_CONFIG_HOME=$scratch XDG_DATA_HOME=$scratch XDG_CACHE_HOME=$scratch
-COMPLETIONS=$root/completions/gordian.fish
 export HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME COMPLETIONS
 : >first.trace
 : >second.trace
@@ -30,7 +30,7 @@ has_serve=false
 is_built run && has_run=true
 is_built serve && has_serve=true
 # shellcheck source=tests/cli/completion_lines.sh
-. "$root/tests/cli/completion_lines.sh"
+. "$here/completion_lines.sh"
 expect "--recover=oldest" "gordian detect --recover=o"
 $has_serve && expect "--config=second.trace" "gordian serve --config=sec"
 finish

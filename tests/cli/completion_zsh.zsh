@@ -1,11 +1,11 @@
 #!/usr/bin/env zsh
 # Completes some lines as zsh does, in a terminal of its own, and compares what it offers.
 #
-#   completion_zsh.zsh GORDIAN SOURCE-ROOT
+#   completion_zsh.zsh GORDIAN COMPLETIONS
 emulate -L zsh
 zmodload zsh/zpty || exit 77
 gordian=${1:A}
-root=${2:A}
+completions=${2:A:h} here=${0:A:h}
 
 # Looking for leaks at every exit can take seconds each; the reference tests do it.
 export ASAN_OPTIONS=${ASAN_OPTIONS-detect_leaks=0}
@@ -21,7 +21,7 @@ cd $scratch || exit 1
 # An interactive shell that prints what could be completed, one a line, instead of a menu.
 zpty shell env -i PATH=${(q)scratch}/bin:${(q)PATH} HOME=${(q)scratch} TERM=dumb ASAN_OPTIONS=$ASAN_OPTIONS zsh -f -i
 tell() { zpty -w shell "$1" }
-tell "PS1= PS2= fpath=($root/completions \$fpath); autoload -Uz compinit; compinit -u -D"
+tell "PS1= PS2= fpath=($completions \$fpath); autoload -Uz compinit; compinit -u -D"
 tell 'null-line() { BUFFER= }; zle -N null-line; bindkey "^U" null-line'
 tell 'compadd() {
     local -a given display
@@ -56,7 +56,7 @@ has_serve=true
 $gordian help run | grep -q 'built without' && has_run=false
 $gordian help serve | grep -q 'built without' && has_serve=false
 
-. $root/tests/cli/completion_lines.sh
+. $here/completion_lines.sh
 expect "oldest" "gordian detect --recover=o"
 zpty -d shell
 exit $failed

@@ -41,6 +41,9 @@ check 'a cycle of folders within a folder is seen' \
 check 'a cycle of a folder and one within it is seen' \
     planted src/output/report/symbol/symbol.h '#include "output/report/report.h"' 'in a cycle of folders'
 
+check 'a cycle of the commands and one of them is seen' \
+    planted src/cli/base/options.h '#include "cli/makespan/makespan.h"' 'in a cycle of folders'
+
 mkdir src/stray
 echo '#include "foundation/base/error.h"' >src/stray/stray.c
 missing()

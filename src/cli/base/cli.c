@@ -13,7 +13,7 @@
 
 static const char *const color_choices[] = {"auto", "always", "never", NULL};
 
-#define COMMON_COUNT 7
+#define COMMON_COUNT 8
 
 /* The options every command has. */
 static void common_options(struct cli *cli, struct option table[COMMON_COUNT + 1])
@@ -21,7 +21,7 @@ static void common_options(struct cli *cli, struct option table[COMMON_COUNT + 1
     const struct option common[COMMON_COUNT + 1] = {
         {"json", 'j', NULL, "print one JSON object a line", OPTION_FLAG, &cli->json, NULL},
         {"engine", 'e', "NAME", "use this engine ('gordian info' lists them;\ndefault: auto)",
-         OPTION_TEXT, &cli->engine, NULL},
+         OPTION_WORD, &cli->engine, NULL},
         {"quiet", 'q', NULL, "print results only: no progress, no warnings", OPTION_FLAG,
          &cli->quiet, NULL},
         {"verbose", 'v', NULL, "leave nothing out", OPTION_FLAG, &cli->verbose, NULL},
@@ -29,6 +29,7 @@ static void common_options(struct cli *cli, struct option table[COMMON_COUNT + 1
          &cli->color, color_choices},
         {"help", 'h', NULL, "print this help", OPTION_FLAG, &cli->help, NULL},
         {"version", 'V', NULL, "print the version", OPTION_FLAG, &cli->version, NULL},
+        {"dump-options", 0, NULL, NULL, OPTION_FLAG, &cli->dump_options, NULL},
         {0},
     };
     memcpy(table, common, sizeof common);
@@ -216,6 +217,26 @@ gordian_status cli_write_file(const char *path, cli_writer *write, void *context
     return status;
 }
 
+static bool write_out(void *context, const char *bytes, size_t size)
+{
+    struct output *out = context;
+    output_bytes(out, bytes, size);
+    errno = out->failure;
+    return !out->failure;
+}
+
+gordian_writer cli_writer_out(struct cli *cli)
+{
+    return (gordian_writer){write_out, NULL, &cli->out};
+}
+
+void cli_show_progress(void *context, const char *text)
+{
+    struct cli *cli = context;
+    if (cli->progress.wanted)
+        progress_show(&cli->progress, "%s", text);
+}
+
 int cli_finish(struct cli *cli, int code)
 {
     progress_clear(&cli->progress);
@@ -262,6 +283,43 @@ static void show_help(struct cli *cli, const struct option *own)
     output_format(out, "\nThe manual: man gordian-%s\n", command->name);
 }
 
+#define ENGINES_MOST 40
+
+/* The engines of the command's family, or all where it has none of its own. */
+static void list_engines(const struct command *command, const char *names[ENGINES_MOST + 1])
+{
+    gordian_engine_info info;
+    size_t count = 0, known;
+    names[count++] = "auto";
+    for (int all = 0; all < 2 && count == 1; all++)
+        for (size_t i = 0; gordian_engine(i, &info) == GORDIAN_OK && count < ENGINES_MOST; i++) {
+            for (known = 1; known < count && strcmp(names[known], info.name) != 0; known++)
+                ;
+            if (known == count && (all || strcmp(info.family, command->name) == 0))
+                names[count++] = info.name;
+        }
+    names[count] = NULL;
+}
+
+/* What completions and the test of the manual pages are made of: the command, its options, an empty
+ * line, the common options. */
+static void dump_options(struct cli *cli, const struct option *own)
+{
+    struct option common[COMMON_COUNT + 1];
+    const char *engines[ENGINES_MOST + 1];
+    common_options(cli, common);
+    leave_out(common, own);
+    list_engines(cli->command, engines);
+    for (struct option *option = common; option->name; option++)
+        if (strcmp(option->name, "engine") == 0)
+            option->choices = engines;
+    output_format(&cli->out, "%s\t%s\t%s\n", cli->command->name, cli->command->operands,
+                  cli->command->summary);
+    options_dump(own, &cli->out);
+    output_text(&cli->out, "\n");
+    options_dump(common, &cli->out);
+}
+
 static const struct option no_options[] = {{0}};
 
 static int parse_words(struct cli *cli, const struct option *own, int argc, char **argv,
@@ -278,7 +336,8 @@ static int parse_words(struct cli *cli, const struct option *own, int argc, char
     }
     if (cli->version) {
         output_format(&cli->out, "gordian %s\n", gordian_version());
-        cli_write_features(&cli->out);
+        if (cli_write_features)
+            cli_write_features(&cli->out);
         *code = EXIT_NOTHING;
         return -1;
     }
@@ -323,8 +382,8 @@ static int parse_command(struct cli *cli, const struct option *own, int argc, ch
     if (!own)
         own = no_options;
     int operands = parse_words(cli, own, argc, argv, leading, code);
-    if (operands >= 0 && cli->help) {
-        show_help(cli, own);
+    if (operands >= 0 && (cli->help || cli->dump_options)) {
+        (cli->dump_options ? dump_options : show_help)(cli, own);
         *code = EXIT_NOTHING;
         return -1;
     }
@@ -360,6 +419,10 @@ static bool asks_for_help(const struct cli *cli, int argc, char **argv)
 
 int cli_missing(struct cli *cli, int argc, char **argv)
 {
+    if (argc == 1 && strcmp(argv[0], "--dump-options") == 0) {
+        dump_options(cli, no_options);
+        return EXIT_NOTHING;
+    }
     if (asks_for_help(cli, argc, argv)) {
         show_help(cli, no_options);
         return EXIT_NOTHING;

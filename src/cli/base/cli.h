@@ -51,7 +51,7 @@ struct cli {
     struct progress progress;
 
     /* the common options */
-    bool json, quiet, verbose, help, version;
+    bool json, quiet, verbose, help, version, dump_options;
     unsigned color; /* enum color_choice */
     const char *engine;
 
@@ -85,8 +85,8 @@ int cli_parse_leading(struct cli *cli, int argc, char **argv, int *code);
 /* Is this gordian-mpi? Only there are engines of this name. */
 bool cli_is_mpi(void);
 
-/* The lines of --version after the first; nothing in programs that do some commands only. */
-void cli_write_features(struct output *out);
+/* The lines of --version after the first; NULL in programs that do some commands only. */
+extern void (*const cli_write_features)(struct output *out);
 
 /* What a command that this program lacks does: says why. */
 int cli_missing(struct cli *cli, int argc, char **argv);
@@ -106,6 +106,10 @@ gordian_status cli_write_file(const char *path, cli_writer *write, void *context
                               gordian_error *error);
 /* Names of files for one thing after the other: "graph.svg", then "graph-2.svg", ... */
 void cli_numbered_path(const char *path, uint64_t number, char *whole, size_t size);
+/* Standard output for the library. */
+gordian_writer cli_writer_out(struct cli *cli);
+/* Shows this text as progress; `cli` is a struct cli. */
+void cli_show_progress(void *cli, const char *text);
 /* Converts a source to a gordian_form on stdout; returns the exit code. */
 int cli_convert(struct cli *cli, const gordian_source *source, const char *name, unsigned form);
 /* Flushes stdout: `code`, or EXIT_BROKEN (said, unless the reader has gone) if writing failed. */

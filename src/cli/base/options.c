@@ -55,7 +55,8 @@ static bool unknown_name(struct parser *parser, const char *name, size_t length)
     int shown = length < TYPED_MAX ? (int)length : TYPED_MAX;
     for (size_t t = 0; parser->tables[t]; t++)
         for (const struct option *option = parser->tables[t]; option->name; option++)
-            nearest_offer(&nearest, option->name);
+            if (option->help)
+                nearest_offer(&nearest, option->name);
     const char *found = nearest_found(&nearest);
     snprintf(parser->complaint, parser->size, "unknown option '--%.*s'%s%s%s", shown, name,
              found ? "; did you mean '--" : "", found ? found : "", found ? "'?" : "");
@@ -146,9 +147,13 @@ static bool take_value(struct parser *parser, const struct option *option, const
         *(bool *)option->target = true;
         return true;
     case OPTION_TEXT:
+    case OPTION_FILE:
+    case OPTION_FOLDER:
+    case OPTION_WORD:
         *(const char **)option->target = text;
         return true;
     case OPTION_LIST:
+    case OPTION_FOLDERS:
         return add_to_list(parser, option, text);
     case OPTION_CHOICE:
         return take_choice(option, text) || bad_choice(parser, option, text);
@@ -271,5 +276,27 @@ void options_help(const struct option *table, struct output *out)
                      option->argument ? " " : "", option->argument ? option->argument : "");
         output_text(out, head);
         help_text(option->help, (size_t)column, out);
+    }
+}
+
+void options_dump(const struct option *table, struct output *out)
+{
+    static const char *const kinds[] = {
+        [OPTION_FLAG] = "none",      [OPTION_TEXT] = "text",    [OPTION_FILE] = "file",
+        [OPTION_FOLDER] = "folder",  [OPTION_WORD] = "words",   [OPTION_LIST] = "text",
+        [OPTION_FOLDERS] = "folder", [OPTION_U64] = "number",   [OPTION_U32] = "number",
+        [OPTION_PERCENT] = "number", [OPTION_CHOICE] = "words",
+    };
+    for (const struct option *option = table; option->name; option++) {
+        if (!option->help)
+            continue;
+        output_format(out, "%s\t%.1s\t%s\t%s\t", option->name, &option->letter,
+                      option->argument ? option->argument : "", kinds[option->kind]);
+        for (const char *const *word = option->choices; word && *word; word++)
+            output_format(out, "%s%s", word == option->choices ? "" : " ", *word);
+        output_char(out, '\t');
+        for (const char *text = option->help; *text; text++)
+            output_char(out, *text == '\n' ? ' ' : *text);
+        output_char(out, '\n');
     }
 }

@@ -1,4 +1,5 @@
-/* The one option parser, driven by tables that also feed --help.
+/* The one option parser, driven by tables that also feed --help, the completions of shells
+ * (scripts/completions) and the test of the manual pages.
  *
  *     struct option options[] = {
  *         {"all", 'a', NULL, "show every event", OPTION_FLAG, &all, NULL},
@@ -22,7 +23,11 @@ struct output;
 enum option_kind {
     OPTION_FLAG,    /* bool: set */
     OPTION_TEXT,    /* const char *: the argument as it stands */
+    OPTION_FILE,    /* const char *: likewise, a path */
+    OPTION_FOLDER,  /* const char *: likewise, of a folder */
+    OPTION_WORD,    /* const char *: likewise, often one of `choices`, or one the command checks */
     OPTION_LIST,    /* struct option_texts: the arguments of all times it is given */
+    OPTION_FOLDERS, /* struct option_texts: likewise, paths of folders */
     OPTION_U64,     /* uint64_t: a number; k, M, G, T for thousands */
     OPTION_U32,     /* uint32_t: likewise */
     OPTION_PERCENT, /* unsigned: 0 to 100 */
@@ -41,7 +46,7 @@ struct option {
     const char *help;     /* '\n' starts another line; NULL: not for people */
     enum option_kind kind;
     void *target;
-    const char *const *choices; /* OPTION_CHOICE: NULL at the end */
+    const char *const *choices; /* OPTION_CHOICE, OPTION_WORD: NULL at the end */
 };
 
 /* Fills the targets. The operands end up first in argv; returns their count, or -1 with what
@@ -52,6 +57,9 @@ int options_parse(const struct option *const tables[], int argc, char **argv, bo
 
 /* The lines of --help for one table. */
 void options_help(const struct option *table, struct output *out);
+/* The same for programs, a line an option, with tabs between: name, letter, what its argument is
+ * called, what it is (none, text, number, file, folder, or words), the words, the help. */
+void options_dump(const struct option *table, struct output *out);
 
 /* Seconds, with decimals, as OPTION_TEXT brings them; below 0: they are none. */
 double options_seconds(const char *text);

@@ -224,11 +224,11 @@ static int collectives_main(struct cli *cli, int argc, char **argv)
     struct settings settings = {0};
     struct files files = {0};
     const struct option options[] = {
-        {"svg", 0, "FILE", "draw ranks x groups, the culprits marked", OPTION_TEXT, &settings.svg,
+        {"svg", 0, "FILE", "draw ranks x groups, the culprits marked", OPTION_FILE, &settings.svg,
          NULL},
-        {"dot", 0, "FILE", "write who waits for whom for Graphviz", OPTION_TEXT, &settings.dot,
+        {"dot", 0, "FILE", "write who waits for whom for Graphviz", OPTION_FILE, &settings.dot,
          NULL},
-        {"trace", 0, "FILE", "write the waits as a snapshot for 'gordian check'", OPTION_TEXT,
+        {"trace", 0, "FILE", "write the waits as a snapshot for 'gordian check'", OPTION_FILE,
          &settings.trace, NULL},
         {"threads", 't', "N", "read by at most N threads (default: one a core)", OPTION_U32,
          &settings.threads, NULL},
@@ -245,7 +245,7 @@ static int collectives_main(struct cli *cli, int argc, char **argv)
         code = add_operand(cli, &files, argv[i]);
     if (code == EXIT_NOTHING && files.count == 0)
         code = cli_misuse(cli, "no dump to read");
-    if (code == EXIT_NOTHING) {
+    else if (code == EXIT_NOTHING) {
         qsort(files.list, files.count, sizeof *files.list, compare_paths);
         code = judge_files(cli, &settings, &files);
     }

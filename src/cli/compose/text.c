@@ -9,16 +9,16 @@
 /* Steps of a trace shown, unless --verbose: half of them from each end. */
 #define STEPS_SHOWN 60u
 
-static const char *plural_ending(uint64_t count, const char *one, const char *many)
+static const char *plural_of(uint64_t count, const char *one, const char *many)
 {
     return count == 1 ? one : many;
 }
 
-static void write_count(struct output *out, uint64_t count, const char *one, const char *many)
+static void write_counted(struct output *out, uint64_t count, const char *one, const char *many)
 {
     output_u64(out, count);
     output_char(out, ' ');
-    output_text(out, plural_ending(count, one, many));
+    output_text(out, plural_of(count, one, many));
 }
 
 /* What fires at once: a name, or several in braces. */
@@ -94,11 +94,11 @@ static void write_number(struct output *out, uint64_t number)
 
 static void explain_head(struct output *out, const gordian_circuit_info *info)
 {
-    write_count(out, info->automaton_count, "automaton", "automata");
+    write_counted(out, info->automaton_count, "automaton", "automata");
     output_text(out, " on ");
-    write_count(out, info->name_count, "name", "names");
+    write_counted(out, info->name_count, "name", "names");
     output_text(out, ", ");
-    write_count(out, info->datum_count, "data value", "data values");
+    write_counted(out, info->datum_count, "data value", "data values");
     if (info->combinations != UINT64_MAX)
         output_format(out, "; %llu combinations of their states\n\n",
                       (unsigned long long)info->combinations);
@@ -139,7 +139,7 @@ static void print_phases(struct output *out, const gordian_compose_result *resul
 {
     if (result->phase_count == 0)
         return;
-    write_count(out, result->workers, "worker", "workers");
+    write_counted(out, result->workers, "worker", "workers");
     output_char(out, '\n');
     output_text(out,
                 "  phase          ms   idle  words fired   words found          sent  rounds\n");
@@ -238,7 +238,7 @@ static gordian_status print_deadlock(struct compose *compose, const struct compo
         output_text(out, ": at once\n");
     else
         output_format(out, ", after %zu %s:\n", trace.steps,
-                      plural_ending(trace.steps, "step", "steps"));
+                      plural_of(trace.steps, "step", "steps"));
     write_steps(compose, &trace);
     if (described)
         status = write_locals(compose, composed->subject->circuit, described->state, error);
@@ -260,8 +260,7 @@ static gordian_status print_unsafe(struct compose *compose, const struct compose
         return fail_memory(error);
     }
     style_text(&compose->style, out, COLOR_BAD, "not 1-safe");
-    output_format(out, ", after %zu %s:\n", trace.steps,
-                  plural_ending(trace.steps, "step", "steps"));
+    output_format(out, ", after %zu %s:\n", trace.steps, plural_of(trace.steps, "step", "steps"));
     write_steps(compose, &trace);
     output_format(out, "  %s\n\n", composed->result.note);
     route_close(&trace);
@@ -290,9 +289,8 @@ static gordian_status print_livelock(struct compose *compose, const struct compo
     }
     style_text(&compose->style, out, COLOR_BAD, "livelock");
     output_format(out, ": %llu %s on cycles of hidden steps; the nearest after %zu %s:\n",
-                  (unsigned long long)found->states,
-                  plural_ending(found->states, "state", "states"), trace.steps,
-                  plural_ending(trace.steps, "step", "steps"));
+                  (unsigned long long)found->states, plural_of(found->states, "state", "states"),
+                  trace.steps, plural_of(trace.steps, "step", "steps"));
     write_steps(compose, &trace);
     output_text(out, "  and then for ever:\n");
     bool fine = route_of_arcs(&trace, graph, found->cycle, found->cycle_count);
@@ -372,9 +370,9 @@ static void write_size(struct compose *compose, const char *what, const gordian_
     if (!graph)
         return;
     output_format(out, "%s: ", what);
-    write_count(out, gordian_graph_states(graph), "state", "states");
+    write_counted(out, gordian_graph_states(graph), "state", "states");
     output_text(out, ", ");
-    write_count(out, gordian_graph_transitions(graph), "transition", "transitions");
+    write_counted(out, gordian_graph_transitions(graph), "transition", "transitions");
     output_char(out, '\n');
 }
 
@@ -405,21 +403,21 @@ static gordian_status print_summary(struct compose *compose, const struct compos
     output_text(out, complete ? ": "
                      : cut    ? ", as far as the file goes: "
                               : ", as far as it was composed: ");
-    write_count(out, result->states, "state", "states");
+    write_counted(out, result->states, "state", "states");
     if (composed->counted) {
         output_text(out, ", ");
-        write_count(out, result->transitions, "transition", "transitions");
+        write_counted(out, result->transitions, "transition", "transitions");
     }
     output_text(out, result->deadlocks == 0 && !complete ? "; " : ", ");
     if (result->deadlocks == 0 && !complete) {
         output_text(out, "deadlocks: none found in ");
-        write_count(out, result->states, "state", "states");
+        write_counted(out, result->states, "state", "states");
         output_text(out, ", search incomplete");
     } else if (result->deadlocks == 0) {
         style_text(&compose->style, out, COLOR_GOOD, "no deadlock");
     } else {
         style_color(&compose->style, out, COLOR_BAD);
-        write_count(out, result->deadlocks, "deadlock", "deadlocks");
+        write_counted(out, result->deadlocks, "deadlock", "deadlocks");
         style_color(&compose->style, out, COLOR_PLAIN);
     }
     write_engine(compose, composed);

@@ -252,14 +252,15 @@ static int detect_main(struct cli *cli, int argc, char **argv)
          "after each deadlock end processes until the rest\n"
          "can go on, chosen by POLICY: youngest, oldest,\n"
          "cheapest, priority, fewest-held",
-         OPTION_TEXT, &detect.recover, NULL},
+         OPTION_WORD, &detect.recover,
+         (const char *const[]){"youngest", "oldest", "cheapest", "priority", "fewest-held", NULL}},
         {"show", 0, "WHAT",
          "deadlocks (the default); matrices: those of the\n"
          "engine too, at the end; all: and at every deadlock",
          OPTION_CHOICE, &detect.show, shows},
         {"strict", 's', NULL, "stop at the first event that is refused", OPTION_FLAG,
          &detect.strict, NULL},
-        {"svg", 0, "FILE", "draw the matrices at the end into FILE", OPTION_TEXT, &detect.svg,
+        {"svg", 0, "FILE", "draw the matrices at the end into FILE", OPTION_FILE, &detect.svg,
          NULL},
         {0},
     };

@@ -52,9 +52,9 @@ static int inspect_main(struct cli *cli, int argc, char **argv)
 {
     struct inspect_settings inspect = {.stop_ms = STOP_MS};
     const struct option options[] = {
-        {"exe", 0, "FILE", "the program of the core, if it is not where it was", OPTION_TEXT,
+        {"exe", 0, "FILE", "the program of the core, if it is not where it was", OPTION_FILE,
          &inspect.exe, NULL},
-        {"sysroot", 0, "DIR", "the folder that has the files of the core's machine", OPTION_TEXT,
+        {"sysroot", 0, "DIR", "the folder that has the files of the core's machine", OPTION_FOLDER,
          &inspect.sysroot, NULL},
         {"stop-ms", 0, "N",
          "stop a thread for at most N ms if its stack, or the\ntimers of its process, cannot be "
@@ -67,13 +67,13 @@ static int inspect_main(struct cli *cli, int argc, char **argv)
          &inspect.tree, NULL},
         {"all", 'a', NULL, "inspect every process that may be inspected, together", OPTION_FLAG,
          &inspect.all, NULL},
-        {"core", 0, "FILE", "if something is found, write a core of the process", OPTION_TEXT,
+        {"core", 0, "FILE", "if something is found, write a core of the process", OPTION_FILE,
          &inspect.core, NULL},
-        {"dot", 0, "FILE", "write the wait-for graph for Graphviz", OPTION_TEXT, &inspect.dot,
+        {"dot", 0, "FILE", "write the wait-for graph for Graphviz", OPTION_FILE, &inspect.dot,
          NULL},
-        {"svg", 0, "FILE", "write the wait-for graph as a picture", OPTION_TEXT, &inspect.svg,
+        {"svg", 0, "FILE", "write the wait-for graph as a picture", OPTION_FILE, &inspect.svg,
          NULL},
-        {"trace", 0, "FILE", "write a trace that 'gordian detect' replays", OPTION_TEXT,
+        {"trace", 0, "FILE", "write a trace that 'gordian detect' replays", OPTION_FILE,
          &inspect.trace, NULL},
         {0},
     };

@@ -5,13 +5,6 @@
 
 #include <string.h>
 
-static void show_progress(void *context, const char *text)
-{
-    struct cli *cli = context;
-    if (cli->progress.wanted)
-        progress_show(&cli->progress, "%s", text);
-}
-
 static int list_benches(struct cli *cli)
 {
     for (const struct bench_info *bench = bench_list; bench->name; bench++) {
@@ -32,7 +25,7 @@ static int measure_family(struct cli *cli, struct bench_options *bench)
 {
     bench->json = cli->json;
     bench->engine = cli->engine;
-    bench->progress = show_progress;
+    bench->progress = cli_show_progress;
     bench->progress_context = cli;
     gordian_error error = {0};
     gordian_status status = bench_run(bench, &cli->out, &error);
@@ -58,7 +51,7 @@ static int bench_main(struct cli *cli, int argc, char **argv)
          "serve: on PostgreSQL beside a folder, and the lead going\nfrom one to another, "
          "instead",
          OPTION_TEXT, &bench.store, NULL},
-        {"svg", 0, "FILE", "draw the curves into FILE", OPTION_TEXT, &bench.svg, NULL},
+        {"svg", 0, "FILE", "draw the curves into FILE", OPTION_FILE, &bench.svg, NULL},
         {0},
     };
     int code;

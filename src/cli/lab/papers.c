@@ -20,13 +20,6 @@ struct papers_command {
     gordian_error error;
 };
 
-static void show_progress(void *context, const char *text)
-{
-    struct cli *cli = context;
-    if (cli->progress.wanted)
-        progress_show(&cli->progress, "%s", text);
-}
-
 /* ------------------------------------------------------------------ what is meant */
 
 static gordian_status find_items(struct papers_command *command, char **names, int count)
@@ -240,23 +233,23 @@ static int papers_main(struct cli *cli, int argc, char **argv)
     results_init(&command.results);
     const struct option options[] = {
         {"markdown", 0, NULL, "all of them as a document", OPTION_FLAG, &command.markdown, NULL},
-        {"merge", 0, "FILE", "add the results of FILE", OPTION_TEXT, &command.merge_path, NULL},
-        {"pictures", 0, "FOLDER", "draw all that have numbers into FOLDER", OPTION_TEXT,
+        {"merge", 0, "FILE", "add the results of FILE", OPTION_FILE, &command.merge_path, NULL},
+        {"pictures", 0, "FOLDER", "draw all that have numbers into FOLDER", OPTION_FOLDER,
          &command.pictures, NULL},
         {"quick", 0, NULL, "--run: leave out what takes long", OPTION_FLAG, &command.bench.quick,
          NULL},
         {"results", 0, "FILE", "take recorded results from FILE; --run and --merge\nwrite to it",
-         OPTION_TEXT, &command.results_path, NULL},
+         OPTION_FILE, &command.results_path, NULL},
         {"run", 0, NULL, "measure now: the ones named, or all", OPTION_FLAG, &command.measure,
          NULL},
-        {"svg", 0, "FILE", "draw the one that is named into FILE", OPTION_TEXT, &command.svg, NULL},
+        {"svg", 0, "FILE", "draw the one that is named into FILE", OPTION_FILE, &command.svg, NULL},
         {0},
     };
     int code;
     int operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
-    command.bench.progress = show_progress;
+    command.bench.progress = cli_show_progress;
     command.bench.progress_context = cli;
     return run_papers(&command, argv, operands);
 }

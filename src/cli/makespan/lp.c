@@ -12,28 +12,13 @@ static gordian_makespan_goal goal_of(const struct makespan *makespan)
     return makespan->best ? GORDIAN_MAKESPAN_GOAL_BEST : GORDIAN_MAKESPAN_GOAL_WORST;
 }
 
-static bool to_output(void *context, const char *bytes, size_t size)
-{
-    struct output *out = context;
-    output_bytes(out, bytes, size);
-    errno = out->failure;
-    return out->failure == 0;
-}
-
-/* Standard output is what everything else goes through. */
-static gordian_status write_out(struct makespan *makespan, const gordian_makespan *problem,
-                                gordian_error *error)
-{
-    gordian_writer writer = {.write = to_output, .context = &makespan->cli->out};
-    return gordian_makespan_lp(problem, goal_of(makespan), &writer, error);
-}
-
 int makespan_write_lp(struct makespan *makespan, const gordian_makespan *problem)
 {
     gordian_error error = {0};
     gordian_status status;
     if (strcmp(makespan->lp, "-") == 0) {
-        status = write_out(makespan, problem, &error);
+        gordian_writer out = cli_writer_out(makespan->cli);
+        status = gordian_makespan_lp(problem, goal_of(makespan), &out, &error);
         return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(makespan->cli, NULL, &error);
     }
     int fd = open(makespan->lp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -466,6 +466,9 @@ static void add_options(struct option_list *list, const struct option *options, 
     list->count += count;
 }
 
+static const char *const solvers[] = {"auto", "cbc", "highs", "glpsol", NULL};
+static const char *const paths[] = {"longest", "fall", NULL};
+
 static void model_options(struct makespan *m, struct option_list *list)
 {
     const struct option options[] = {
@@ -495,7 +498,7 @@ static void model_options(struct makespan *m, struct option_list *list)
         {"resident", 0, "N", "at most so many blocks to one (default: dealt out evenly)",
          OPTION_U32, &m->resident, NULL},
         {"chip", 'c', "NAME", "all of these from a real chip; what is given counts more",
-         OPTION_TEXT, &m->chip, NULL},
+         OPTION_WORD, &m->chip, m->chips},
         {"chips", 0, NULL, "list the chips", OPTION_FLAG, &m->list_chips, NULL},
         {"unpipelined", 0, NULL, "units of the chip are busy until the result is there",
          OPTION_FLAG, &m->unpipelined, NULL},
@@ -536,14 +539,14 @@ static void shown_options(struct makespan *m, struct option_list *list)
 {
     const struct option options[] = {
         {"schedule", 0, NULL, "show the schedule, however long", OPTION_FLAG, &m->schedule, NULL},
-        {"svg", 0, "FILE", "draw the schedule into FILE", OPTION_TEXT, &m->svg, NULL},
-        {"csv", 0, "FILE", "write the schedule to FILE as a table", OPTION_TEXT, &m->csv, NULL},
-        {"log", 0, "FILE", "write each chain's improvements with their times to FILE", OPTION_TEXT,
+        {"svg", 0, "FILE", "draw the schedule into FILE", OPTION_FILE, &m->svg, NULL},
+        {"csv", 0, "FILE", "write the schedule to FILE as a table", OPTION_FILE, &m->csv, NULL},
+        {"log", 0, "FILE", "write each chain's improvements with their times to FILE", OPTION_FILE,
          &m->log, NULL},
-        {"lp", 0, "FILE", "only write the question to FILE as an integer program", OPTION_TEXT,
+        {"lp", 0, "FILE", "only write the question to FILE as an integer program", OPTION_FILE,
          &m->lp, NULL},
-        {"solver", 0, "NAME", "ask a solver, too: auto, cbc, highs or glpsol", OPTION_TEXT,
-         &m->solver, NULL},
+        {"solver", 0, "NAME", "ask a solver, too: auto, cbc, highs or glpsol", OPTION_WORD,
+         &m->solver, solvers},
         {"clock", 0, "MHZ", "tell times, too", OPTION_TEXT, &m->clock, NULL},
     };
     add_options(list, options, sizeof options / sizeof *options);
@@ -557,7 +560,7 @@ static void code_options(struct makespan *m, struct option_list *list)
         {"path", 0, "PATH",
          "code: longest (default), fall (take no branch), or the\nlabels to branch "
          "to, with commas between",
-         OPTION_TEXT, &m->path, NULL},
+         OPTION_WORD, &m->path, paths},
         {"from", 0, "PLACE", "code: start at this label or loop", OPTION_TEXT, &m->from, NULL},
         {"to", 0, "PLACE", "code: end before this label or loop", OPTION_TEXT, &m->to, NULL},
         {"avoid", 0, "PLACE", "code: never pass this label or loop", OPTION_TEXT, &m->avoid, NULL},
@@ -573,7 +576,7 @@ static void code_options(struct makespan *m, struct option_list *list)
          &m->calls, NULL},
         {"unit", 0, "LIST", "code: PATTERN=LETTERS,...: units of instructions", OPTION_TEXT,
          &m->unit, NULL},
-        {"table", 0, "FILE", "code: such a list from a file, a pattern a line", OPTION_TEXT,
+        {"table", 0, "FILE", "code: such a list from a file, a pattern a line", OPTION_FILE,
          &m->table, NULL},
         {"nvcc", 0, "WORDS", "code: options for nvcc, for a .cu", OPTION_TEXT, &m->nvcc, NULL},
         {"string", 0, NULL, "only print the string that the code comes to", OPTION_FLAG, &m->string,
@@ -606,6 +609,10 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
         m.events[i] = gordian_ptx_event_text((gordian_ptx_event)i);
     for (unsigned i = 0; gordian_makespan_start_text((gordian_makespan_start)i); i++)
         m.starts[i] = gordian_makespan_start_text((gordian_makespan_start)i);
+    gordian_chip chip;
+    for (size_t i = 0;
+         i + 1 < sizeof m.chips / sizeof *m.chips && gordian_chip_info(i, &chip) == GORDIAN_OK; i++)
+        m.chips[i] = chip.name;
     model_options(&m, &options);
     search_options(&m, &options);
     shown_options(&m, &options);

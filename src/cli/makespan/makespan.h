@@ -27,6 +27,7 @@ struct makespan {
     const char *seconds, *temperature;
     unsigned start;
     const char *starts[GORDIAN_MAKESPAN_START_RANDOM + 2]; /* names of them, and NULL */
+    const char *chips[32];                                 /* likewise */
     const char *witness;
     /* what is shown */
     bool schedule, string;

@@ -82,11 +82,7 @@ static void take_latency(gordian_unit *unit, uint32_t low, uint32_t high)
 
 static int unknown_chip(struct makespan *makespan)
 {
-    const char *names[32] = {NULL};
-    gordian_chip chip;
-    for (size_t i = 0; i < 31 && gordian_chip_info(i, &chip) == GORDIAN_OK; i++)
-        names[i] = chip.name;
-    const char *nearest = nearest_word(makespan->chip, names);
+    const char *nearest = nearest_word(makespan->chip, makespan->chips);
     return cli_misuse(makespan->cli, "unknown chip '%.40s'%s%s%s (--chips lists them)",
                       makespan->chip, nearest ? "; did you mean '" : "", nearest ? nearest : "",
                       nearest ? "'?" : "");
@@ -113,31 +109,6 @@ static int read_chip(struct makespan *makespan)
     return EXIT_NOTHING;
 }
 
-/* A key for each unit: a number of it. */
-static void unit_keys(struct json *json, const char *key, const gordian_chip *chip,
-                      uint32_t (*number)(const gordian_chip *chip, size_t unit))
-{
-    json_open(json, key, '{');
-    for (size_t u = 0; u < chip->unit_count; u++)
-        json_name_u64(json, (char[2]){chip->units[u].letter}, number(chip, u));
-    json_shut(json);
-}
-
-static uint32_t lanes_of(const gordian_chip *chip, size_t unit)
-{
-    return chip->units[unit].lanes;
-}
-
-static uint32_t busy_of(const gordian_chip *chip, size_t unit)
-{
-    return chip->units[unit].latency;
-}
-
-static uint32_t latency_of(const gordian_chip *chip, size_t unit)
-{
-    return chip->latencies[unit];
-}
-
 static void chip_json(struct output *out, const gordian_chip *chip)
 {
     struct json json;
@@ -146,9 +117,16 @@ static void chip_json(struct output *out, const gordian_chip *chip)
     json_key_text(&json, "title", chip->title);
     json_key_u64(&json, "schedulers", chip->schedulers);
     json_key_u64(&json, "max_warps", chip->max_warps);
-    unit_keys(&json, "lanes", chip, lanes_of);
-    unit_keys(&json, "busy", chip, busy_of);
-    unit_keys(&json, "latencies", chip, latency_of);
+    static const char *const keys[] = {"lanes", "busy", "latencies"};
+    for (size_t k = 0; k < 3; k++) {
+        json_open(&json, keys[k], '{');
+        for (size_t u = 0; u < chip->unit_count; u++) {
+            const gordian_unit *unit = &chip->units[u];
+            const uint32_t numbers[] = {unit->lanes, unit->latency, chip->latencies[u]};
+            json_name_u64(&json, (char[2]){unit->letter}, numbers[k]);
+        }
+        json_shut(&json);
+    }
     json_key_text(&json, "source", chip->source);
     json_end(&json);
 }

@@ -5,7 +5,4 @@ const struct command *const cli_commands[] = {
     &command_serve, &command_incidents, &command_send, &command_tail, NULL,
 };
 
-void cli_write_features(struct output *out)
-{
-    (void)out;
-}
+void (*const cli_write_features)(struct output *out) = NULL;

@@ -383,7 +383,7 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     struct incidents_filter *filter = &listing.filter;
     int code;
     const struct option options[] = {
-        {"data", 'd', "DIR", "the service's folder (default: " USUAL_FOLDER ")", OPTION_TEXT,
+        {"data", 'd', "DIR", "the service's folder (default: " USUAL_FOLDER ")", OPTION_FOLDER,
          &listing.folder, NULL},
         {"store", 0, "URI", "instead of a folder: PostgreSQL, as of gordian serve --store",
          OPTION_TEXT, &listing.store, NULL},
@@ -414,7 +414,7 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
         {"export", 0, "FILE",
          "write them to a file (- standard output), a JSON object\n"
          "a line, with what led to each",
-         OPTION_TEXT, &listing.export, NULL},
+         OPTION_FILE, &listing.export, NULL},
         {0},
     };
     int operands = cli_parse(cli, options, argc, argv, &code);

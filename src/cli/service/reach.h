@@ -25,11 +25,11 @@ struct reach {
             OPTION_TEXT, &(reach).to, NULL                                                         \
     }
 #define REACH_SAFELY(reach)                                                                        \
-    {"token-file",        0,   "FILE", "a file with the token that lets us in", OPTION_TEXT,       \
+    {"token-file",        0,   "FILE", "a file with the token that lets us in", OPTION_FILE,       \
      &(reach).token_file, NULL},                                                                   \
         {"tls-ca",    0,                                                                           \
          "FILE",      "authorities to trust (default: the system's)",                              \
-         OPTION_TEXT, &(reach).options.tls_ca,                                                     \
+         OPTION_FILE, &(reach).options.tls_ca,                                                     \
          NULL},                                                                                    \
         {"tls-name",  0,                                                                           \
          "NAME",      "whose certificate to expect (default: HOST's)",                             \
@@ -37,10 +37,10 @@ struct reach {
          NULL},                                                                                    \
         {"tls-cert",  0,                                                                           \
          "FILE",      "our own certificate, if the service asks for one",                          \
-         OPTION_TEXT, &(reach).options.tls_certificate,                                            \
+         OPTION_FILE, &(reach).options.tls_certificate,                                            \
          NULL},                                                                                    \
     {                                                                                              \
-        "tls-key", 0, "FILE", "and its key", OPTION_TEXT, &(reach).options.tls_key, NULL           \
+        "tls-key", 0, "FILE", "and its key", OPTION_FILE, &(reach).options.tls_key, NULL           \
     }
 
 /* Before options are parsed: the defaults. */

@@ -354,7 +354,7 @@ static int send_main(struct cli *cli, int argc, char **argv)
         {"open", 0, "KIND",
          "make the system if there is none: detect or avoid,\nwith options: "
          "'avoid queue=yes'",
-         OPTION_TEXT, &send.open, NULL},
+         OPTION_WORD, &send.open, (const char *const[]){"detect", "avoid", NULL}},
         {"label", 0, "LABELS",
          "label the trace's processes: KEY:VALUE, several with\nblanks between", OPTION_TEXT,
          &send.labels, NULL},

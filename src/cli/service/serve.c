@@ -512,13 +512,13 @@ static size_t keeping_options(struct option *to, struct serve *serve)
         {"socket", 's', "PATH",
          "Unix socket to listen on, or none (default:\n"
          "gordian.sock in $XDG_RUNTIME_DIR or /run/gordian)",
-         OPTION_TEXT, &o->socket, NULL},
+         OPTION_FILE, &o->socket, NULL},
         {"listen", 'l', "ADDR:PORT", "listen on TCP, too; several with commas between", OPTION_TEXT,
          &o->listen, NULL},
         {"http", 0, "ADDR:PORT",
          "page, API and metrics, or none (default:\n" SERVER_DEFAULT_HTTP ")", OPTION_TEXT,
          &o->http, NULL},
-        {"data", 'd', "DIR", "keep everything in this folder", OPTION_TEXT, &o->data, NULL},
+        {"data", 'd', "DIR", "keep everything in this folder", OPTION_FOLDER, &o->data, NULL},
         {"store", 0, "URI",
          "keep everything in PostgreSQL instead, where several\nservers can share it: one leads, "
          "the others stand by",
@@ -546,7 +546,7 @@ static size_t keeping_options(struct option *to, struct serve *serve)
         {"accept-loss", 0, NULL, "go on although acknowledged records are lost", OPTION_FLAG,
          &o->accept_loss, NULL},
         {"verify", 0, "DIR",
-         "look whether the folder of a service that has ended\nis whole, and end", OPTION_TEXT,
+         "look whether the folder of a service that has ended\nis whole, and end", OPTION_FOLDER,
          &serve->verify, NULL},
     };
     return add_file_options(to, options, sizeof options / sizeof *options);
@@ -568,14 +568,14 @@ static size_t access_options(struct option *to, struct serve *serve)
          &serve->keep_incidents, NULL},
         {"on-deadlock", 0, "URL", "POST deadlocks there, or give them to this command", OPTION_TEXT,
          &o->on_deadlock, NULL},
-        {"on-deadlock-secret", 0, "FILE", "sign what is posted with this", OPTION_TEXT,
+        {"on-deadlock-secret", 0, "FILE", "sign what is posted with this", OPTION_FILE,
          &o->on_deadlock_secret, NULL},
         {"token-file", 0, "FILE", "who may connect over TCP and HTTP: NAME RIGHTS\nTOKEN a line",
-         OPTION_TEXT, &o->token_file, NULL},
-        {"tls-cert", 0, "FILE", "TLS on TCP and HTTP: the certificate (PEM)", OPTION_TEXT,
+         OPTION_FILE, &o->token_file, NULL},
+        {"tls-cert", 0, "FILE", "TLS on TCP and HTTP: the certificate (PEM)", OPTION_FILE,
          &o->tls_cert, NULL},
-        {"tls-key", 0, "FILE", "and its key", OPTION_TEXT, &o->tls_key, NULL},
-        {"tls-clients", 0, "FILE", "clients must have a certificate from one of these", OPTION_TEXT,
+        {"tls-key", 0, "FILE", "and its key", OPTION_FILE, &o->tls_key, NULL},
+        {"tls-clients", 0, "FILE", "clients must have a certificate from one of these", OPTION_FILE,
          &o->tls_clients, NULL},
         {"insecure", 0, NULL, "tokens in the clear beyond this machine are fine", OPTION_FLAG,
          &o->insecure, NULL},
@@ -615,7 +615,7 @@ static size_t limit_options(struct option *to, struct serve *serve)
          &serve->client_memory, NULL},
         {"max-memory", 0, "SIZE", "of all systems together (default: 0, no limit)", OPTION_TEXT,
          &serve->memory, NULL},
-        {"config", 'c', "FILE", "options from a file, `name value` a line", OPTION_TEXT,
+        {"config", 'c', "FILE", "options from a file, `name value` a line", OPTION_FILE,
          &serve->config, NULL},
     };
     return add_file_options(to, options, sizeof options / sizeof *options);

@@ -108,8 +108,8 @@ static int watch_main(struct cli *cli, int argc, char **argv)
         {"system", 0, "NAME", "as this system of it (default: databases)", OPTION_TEXT,
          &watch.reach.options.system, NULL},
         REACH_SAFELY(watch.reach),
-        {"dot", 0, "FILE", "write each deadlock for Graphviz", OPTION_TEXT, &watch.dot, NULL},
-        {"svg", 0, "FILE", "write each deadlock as a picture", OPTION_TEXT, &watch.svg, NULL},
+        {"dot", 0, "FILE", "write each deadlock for Graphviz", OPTION_FILE, &watch.dot, NULL},
+        {"svg", 0, "FILE", "write each deadlock as a picture", OPTION_FILE, &watch.svg, NULL},
         {0},
     };
     int code;

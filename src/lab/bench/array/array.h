@@ -88,7 +88,6 @@ struct array_reading {
     size_t arguments_size;
     uint64_t sum; /* of the last run */
 };
-gordian_status array_read_run(void *reading, double *ns, gordian_error *error);
 /* Measures it beside plain memory, which has the same content in the same order; bar 0: none. */
 gordian_status array_read_row(struct array_reading *ours, const char *mode, bool at_random,
                               double bar);

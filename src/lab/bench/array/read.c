@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-gordian_status array_read_run(void *context, double *ns, gordian_error *error)
+static gordian_status array_read_run(void *context, double *ns, gordian_error *error)
 {
     struct array_reading *reading = context;
     const struct array_world *world = reading->world;

@@ -170,7 +170,7 @@ static gordian_status all_block_rows(const struct cuda_bench *cuda)
 
 /* ------------------------------------------------------------------ the papers' lists */
 
-gordian_status cuda_run_list(void *context, double *ns, gordian_error *error)
+static gordian_status cuda_run_list(void *context, double *ns, gordian_error *error)
 {
     const struct cuda_list *list = context;
     struct long_chain chain;

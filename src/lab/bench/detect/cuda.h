@@ -42,7 +42,6 @@ struct cuda_list {
     uint32_t size;
     uint64_t first_units;
 };
-gordian_status cuda_run_list(void *context, double *ns, gordian_error *error);
 /* Rows for it: the cuda engine beside sparse, and the matrix engine where asked. */
 gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uint32_t size,
                               uint64_t first_units, bool matrix, double bar);

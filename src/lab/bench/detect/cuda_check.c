@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum stage { UPLOAD, KERNELS, DOWNLOAD, HOST, STAGES };
+enum stage { UPLOAD, KERNELS, DOWNLOAD, HOST, STAGES }; /* unused: the names' order */
 
 static const char *const stage_names[STAGES] = {"-upload", "", "-download", "-host"};
 

@@ -123,11 +123,6 @@ gordian_status long_chain_close_ring(struct long_chain *chain, gordian_error *er
     return long_chain_settle(chain, error);
 }
 
-gordian_status long_chain_open_ring(struct long_chain *chain, double *ns, gordian_error *error)
-{
-    return long_chain_cancel(chain, chain->length - 1, ns, error);
-}
-
 gordian_status long_chain_cancel(struct long_chain *chain, uint32_t process, double *ns,
                                  gordian_error *error)
 {

@@ -39,9 +39,8 @@ gordian_status long_chain_round_trip(void *chain, double *ns, gordian_error *err
  */
 gordian_status long_chain_build(struct long_chain *chain, bool far_end_first, double *answers,
                                 double *ns, gordian_error *error);
-/* The last of the 2M events: a deadlock. And giving it up again, settled. */
+/* The last of the 2M events: a deadlock. */
 gordian_status long_chain_close_ring(struct long_chain *chain, gordian_error *error);
-gordian_status long_chain_open_ring(struct long_chain *chain, double *ns, gordian_error *error);
 
 /* The wait of one of the processes is given up: until settled. */
 gordian_status long_chain_cancel(struct long_chain *chain, uint32_t process, double *ns,

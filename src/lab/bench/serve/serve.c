@@ -15,7 +15,7 @@
 enum side {
     SIDE_BATCH,
     SIDE_SINGLE, /* the same service, a message for every event */
-    SIDE_NONE,
+    SIDE_NONE,   /* unused: side_names' order */
     SIDE_REDIS,
     SIDE_FULL, /* measured apart: it keeps the disk busy */
     SIDE_COUNT,

@@ -185,7 +185,7 @@ static gordian_status many_threads_row(struct bench *bench, unsigned threads, ui
     return bench_add(bench, &row);
 }
 
-gordian_status shared_disjoint_rows(struct bench *bench)
+static gordian_status shared_disjoint_rows(struct bench *bench)
 {
     struct machine machine;
     machine_describe(&machine);
@@ -215,7 +215,7 @@ static gordian_status peak_memory(bool shared, uint32_t processes, double *bytes
     return status;
 }
 
-gordian_status shared_memory_row(struct bench *bench)
+static gordian_status shared_memory_row(struct bench *bench)
 {
     const uint32_t processes = 20000;
     struct bench_row row = bench_row("B", "shared/memory");

@@ -6,10 +6,8 @@
 
 #include <pthread.h>
 
-/* Each adds its rows. */
-gordian_status shared_disjoint_rows(struct bench *bench);
+/* Adds its rows. */
 gordian_status shared_hot_rows(struct bench *bench);
-gordian_status shared_memory_row(struct bench *bench);
 
 /* A system with so many processes and resources of one unit. */
 gordian_status shared_system(gordian_system **system, bool shared, uint32_t processes,

@@ -337,7 +337,7 @@ static bool may_be_deposed(const struct api *api)
            store_role(api->store) != STORE_FOLLOWS;
 }
 
-void api_reply(struct api_call *call, int status)
+static void api_reply(struct api_call *call, int status)
 {
     char headers[sizeof call->headers + sizeof API_HEADERS + sizeof API_STALE];
     if (status != 200) {

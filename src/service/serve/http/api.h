@@ -96,12 +96,11 @@ struct api_call {
     char headers[200];       /* more of them, each with CR LF */
 };
 
-#define API_LATER 0    /* a status: the answer will come from api_reply, and then http_go_on */
+#define API_LATER 0    /* a status: the answer will come later, and then http_go_on */
 #define API_AGAIN (-1) /* another: the request will be handed over again, see http_again */
 
-/* Answers with what `call` has: its output, or its message. */
-void api_reply(struct api_call *call, int status);
-/* The same when this record is kept: false: that is yet to come, and is seen to. */
+/* Answers with what `call` has, its output or its message, when this record is kept: false: that is
+ * yet to come, and is seen to. */
 bool api_reply_kept(struct api_call *call, int status, uint64_t number);
 /* Returns the status, with the message for one that is not 200. */
 int api_fail(struct api_call *call, int status, const char *format, ...)
@@ -126,10 +125,6 @@ bool api_flag(const struct api_call *call, const char *key);
 struct api_later;
 struct api_later *api_later_new(struct api_call *call, int missing, const char *said);
 void api_later_answer(void *later);
-/* It is made of what may not be kept yet, up to this record: it waits for that, too. */
-void api_later_hold(struct api_later *later, uint64_t number);
-/* Nothing was asked after all. NULL is fine. */
-void api_later_drop(struct api_later *later);
 /* The question was asked, or could not be (NULL). A status. */
 int api_later_begin(struct api_call *call, struct api_later *later, struct question *question);
 /* A long answer, from a copy of what it tells: the thread writes it, and drops the copy. False: the

@@ -40,12 +40,14 @@ static int take_deferred(struct api_call *call, const struct api_later *later)
     }
 }
 
-void api_later_hold(struct api_later *later, uint64_t number)
+/* It is made of what may not be kept yet, up to this record: it waits for that, too. */
+static void api_later_hold(struct api_later *later, uint64_t number)
 {
     later->number = number;
 }
 
-void api_later_drop(struct api_later *later)
+/* Nothing was asked after all. NULL is fine. */
+static void api_later_drop(struct api_later *later)
 {
     gordian_allocator memory = memory_allocator(NULL);
     if (!later)

@@ -318,7 +318,8 @@ static int pick_nodes(struct picker *picker)
 
 /* A graph that is being copied: in steps, between which events may come. */
 struct graph_work {
-    enum { STEP_PICK, STEP_PROCESSES, STEP_RESOURCES, STEP_EDGES, STEPS } step; /* the next one */
+    /* the next one; unused: the last but one is whatever is not the others */
+    enum { STEP_PICK, STEP_PROCESSES, STEP_RESOURCES, STEP_EDGES, STEPS } step;
     struct picker picker;
     struct graph_copy copy;
     const struct http_connection *connection; /* whose request it is, while that is handed over */
