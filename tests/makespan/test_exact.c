@@ -257,31 +257,31 @@ static void check_tightened(const struct search *search, uint32_t value, bool wi
 }
 
 /* Kept to by a search, they leave the truth in it: a sweep comes to it, and a dive finds it. */
-static void check_closer(struct search *search, uint32_t value, bool wide)
+static void check_candidates(struct search *search, uint32_t value, bool wide)
 {
     bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST, found = false;
-    struct closer *closer;
+    struct candidates *candidates;
     uint32_t swept = 0, makespan = 0;
     uint8_t *order = malloc(search->model->work);
     REQUIRE(order != NULL);
     atomic_store(&search->watch->lower, worst ? value - 1 : 1);
     atomic_store(&search->watch->upper, worst ? UINT32_MAX - 1 : value + 1);
-    if (closer_open(&closer, search, UINT64_MAX, NULL) == GORDIAN_OK) {
+    if (candidates_open(&candidates, search, UINT64_MAX, NULL) == GORDIAN_OK) {
         struct largest_run runs[ABSTRACTION_MAX_BLOCKS] = {{0}};
         const uint32_t length = search->model->runs[0].length, warps = search->model->warps;
         runs[0] = (struct largest_run){warps, warps * length, length};
-        uint32_t rest = closer_at(closer, runs, search->model->run_count);
-        CHECK(rest != CLOSER_NONE && (worst ? rest >= value : rest <= value));
-        search->closer = closer;
+        uint32_t rest = candidates_rest(candidates, runs, search->model->run_count);
+        CHECK(rest != CANDIDATES_NONE && (worst ? rest >= value : rest <= value));
+        search->candidates = candidates;
         CHECK(!(wide ? search_sweep_128 : search_sweep_64)(search, 0, &swept, NULL));
         CHECK_MSG(swept == value, "%s x %u: %u, not %u", search->model->text, warps, swept, value);
         CHECK(!(wide ? search_dive_128 : search_dive_64)(search, value, 0, order, &found, NULL));
         CHECK(found && schedule_build(search->model, order, NULL, &makespan) == GORDIAN_OK &&
               makespan == value);
-        search->closer = NULL;
-        CHECK(closer->count > 0);
-        closer_close(closer);
-        CHECK(closer_open(&closer, search, 0, NULL) == GORDIAN_STATUS_END && !closer);
+        search->candidates = NULL;
+        CHECK(candidates->count > 0);
+        candidates_close(candidates);
+        CHECK(candidates_open(&candidates, search, 0, NULL) == GORDIAN_STATUS_END && !candidates);
     } else {
         CHECK(!search_tightens(search));
     }
@@ -296,23 +296,23 @@ static uint32_t sweep_value(const struct makespan_model *model, gordian_makespan
     gordian_makespan_options options = options_of(goal);
     struct meter meter;
     struct watch watch;
-    struct team *team;
+    struct thread_pool *workers;
     struct abstraction *abstraction;
     struct table *table;
     uint32_t value = 0;
     meter_open(&meter, NULL, 0);
     watch_open(&watch, model, &options, &meter);
-    REQUIRE(team_open(&team, threads, &meter.memory, NULL) == GORDIAN_OK);
+    REQUIRE(thread_pool_open(&workers, threads, &meter.memory, NULL) == GORDIAN_OK);
     REQUIRE(!abstraction_open(&abstraction, model, plan, UINT64_MAX, &meter.memory, NULL));
-    REQUIRE(table_open(&table, abstraction, goal, team, &watch, NULL) == GORDIAN_OK);
+    REQUIRE(table_open(&table, abstraction, goal, workers, &watch, NULL) == GORDIAN_OK);
     *bound = table_bound(table);
     uint32_t passing = 0;
-    CHECK(!table_passing(abstraction, goal, team, &watch, &passing, NULL) && passing == *bound);
+    CHECK(!table_passing(abstraction, goal, workers, &watch, &passing, NULL) && passing == *bound);
     CHECK(table_passing_size(abstraction) <= abstraction->states * table->width);
     /* One below the best: so that the best itself is found. */
     atomic_store(&watch.lower, goal == GORDIAN_MAKESPAN_GOAL_WORST ? 0 : 1);
     atomic_store(&watch.upper, UINT32_MAX - 1);
-    struct search search = {model, table, team, &watch, meter.memory};
+    struct search search = {model, table, workers, &watch, meter.memory};
     struct watch other = watch;
     CHECK((wide ? search_sweep_128 : search_sweep_64)(&search, 0, &value, NULL) == GORDIAN_OK);
     /* When a sweep is through, what it kept is the truth. */
@@ -331,10 +331,10 @@ static uint32_t sweep_value(const struct makespan_model *model, gordian_makespan
     free(order);
     search.watch = &other;
     check_tightened(&search, value, wide);
-    check_closer(&search, value, wide);
+    check_candidates(&search, value, wide);
     table_close(table);
     abstraction_close(abstraction);
-    team_close(team);
+    thread_pool_close(workers);
     CHECK(meter_now(&meter) == 0);
     meter_close(&meter);
     return value;

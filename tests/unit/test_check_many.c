@@ -11,21 +11,22 @@ static bool judge_by(const gordian_snapshot *snapshot, unsigned threads,
 
 static void judge_and_close(gordian_snapshot *snapshot, const char *what, uint64_t seed)
 {
-    static const unsigned crews[] = {3, 16, 2, 7};
-    const unsigned count = test_is_short() ? 2 : sizeof crews / sizeof *crews;
+    static const unsigned thread_counts[] = {3, 16, 2, 7};
+    const unsigned count = test_is_short() ? 2 : sizeof thread_counts / sizeof *thread_counts;
     struct check_result alone = {0};
     bool judged = judge_by(snapshot, 1, &alone);
     REQUIRE(judged);
     for (unsigned i = 0; i < count; i++) {
         struct check_result many = {0};
-        judged = judge_by(snapshot, crews[i], &many);
+        judged = judge_by(snapshot, thread_counts[i], &many);
         REQUIRE(judged);
         CHECK_MSG(same_report(&alone.report, &many.report),
                   "%s, seed %llu, %u processes, %u resources, %u threads: dead %zu and %zu, parts "
                   "%zu and %zu",
                   what, (unsigned long long)seed, gordian_snapshot_processes(snapshot),
-                  gordian_snapshot_resources(snapshot), crews[i], alone.report.deadlocked_count,
-                  many.report.deadlocked_count, alone.report.part_count, many.report.part_count);
+                  gordian_snapshot_resources(snapshot), thread_counts[i],
+                  alone.report.deadlocked_count, many.report.deadlocked_count,
+                  alone.report.part_count, many.report.part_count);
         check_result_free(&many, &snapshot->memory);
     }
     check_result_free(&alone, &snapshot->memory);

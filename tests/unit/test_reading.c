@@ -393,8 +393,8 @@ static size_t draw_plain(struct random *random, char *text, bool *spoiled)
     return used - random_below(random, 2); /* the last newline may lack */
 }
 
-static gordian_status take_crew(struct taken *taken, int fd, size_t length, unsigned threads,
-                                size_t piece)
+static gordian_status take_parallel(struct taken *taken, int fd, size_t length, unsigned threads,
+                                    size_t piece)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct source_file file = {fd, 0, length};
@@ -407,8 +407,8 @@ static gordian_status take_crew(struct taken *taken, int fd, size_t length, unsi
     names_init(&taken->names->resources, &memory);
     crowd_init(&taken->names->process_crowd, &memory);
     crowd_init(&taken->names->resource_crowd, &memory);
-    return snapshot_read_crew(taken->snapshot, taken->names, &file,
-                              &(struct snapshot_crew){threads, piece}, &memory);
+    return snapshot_read_parallel(taken->snapshot, taken->names, &file,
+                                  &(struct snapshot_split){threads, piece}, &memory);
 }
 
 static void close_taken(struct taken *taken)
@@ -417,7 +417,7 @@ static void close_taken(struct taken *taken)
     gordian_names_close(taken->names);
 }
 
-static void crews(void)
+static void parallel_reading(void)
 {
     static char text[20000];
     FILE *file = tmpfile();
@@ -431,8 +431,8 @@ static void crews(void)
         REQUIRE(ftruncate(fileno(file), 0) == 0 &&
                 pwrite(fileno(file), text, length, 0) == (ssize_t)length);
         take_snapshot(&one, text, length);
-        gordian_status status =
-            take_crew(&many, fileno(file), length, 1 + seed % 5, 1 + random_below(&random, 300));
+        gordian_status status = take_parallel(&many, fileno(file), length, 1 + seed % 5,
+                                              1 + random_below(&random, 300));
         CHECK(status == (spoiled ? GORDIAN_STATUS_END : GORDIAN_OK));
         if (status == GORDIAN_OK)
             same_report(&one, &many);
@@ -450,7 +450,7 @@ static void shrunk_file(void)
     FILE *file = tmpfile();
     struct taken many;
     REQUIRE(file && fputs("resource a\nresource b\n", file) >= 0 && fflush(file) == 0);
-    CHECK(take_crew(&many, fileno(file), 1000, 2, 64) == GORDIAN_STATUS_END);
+    CHECK(take_parallel(&many, fileno(file), 1000, 2, 64) == GORDIAN_STATUS_END);
     close_taken(&many);
     fclose(file);
 }
@@ -461,7 +461,7 @@ int main(void)
     random_texts();
     long_lines();
     plain_lines();
-    crews();
+    parallel_reading();
     shrunk_file();
     return test_done();
 }

@@ -89,7 +89,7 @@ static gordian_status move_all(struct staging *staging, struct gpu_stage stage,
 {
     staging->piece = stage.piece;
     pthread_mutex_init(&staging->lock, NULL);
-    team_run(stage.threads, move_pieces, staging);
+    thread_pool_run(stage.threads, move_pieces, staging);
     pthread_mutex_destroy(&staging->lock);
     if (staging->status != GORDIAN_OK && error)
         *error = staging->failure;

@@ -328,12 +328,12 @@ gordian_status training_read(struct training *job, const struct dump_file *files
     if (status != GORDIAN_OK || count == 0)
         return status;
     struct crew crew = {.job = job, .files = files, .count = count};
-    struct team *team = NULL;
+    struct thread_pool *workers = NULL;
     if (threads != 1 && count > 1)
-        TRY(team_open(&team, threads, &job->memory, error));
+        TRY(thread_pool_open(&workers, threads, &job->memory, error));
 
-    team_do(team, read_some, &crew);
-    team_close(team);
+    thread_pool_do(workers, read_some, &crew);
+    thread_pool_close(workers);
     if (crew.failed)
         return fail_memory(error);
     if (job->complaint_count)

@@ -310,7 +310,7 @@ gordian_status cpu_bitmap(struct cpu *cpu, gordian_error *error)
     if (!sweeping.firings)
         return fail_memory(error);
     wide_firings(sweeping.firings, &cpu->packing, &cpu->grid);
-    atomic_store(&sweeping.busy, team_size(cpu->team));
+    atomic_store(&sweeping.busy, thread_pool_size(cpu->workers));
     gordian_compose_phase *phase = compose_phase(cpu->result, "bitmap");
     cpu_work(cpu, sweep_blocks, &sweeping);
     compose_phase_end(phase);

@@ -28,8 +28,8 @@ struct letter {
 };
 
 /* A thread's. */
-struct hand {
-    struct crew *crew;
+struct word_shard {
+    struct word_shards *shards;
     unsigned number;
     struct cells cells;
     struct cells_box *boxes;     /* by owner: what is written so far ... */
@@ -44,10 +44,10 @@ struct hand {
     };
 };
 
-struct crew {
+struct word_shards {
     struct cpu *cpu;
     struct cells_rules rules;
-    struct hand *hands;
+    struct word_shard *list;
     unsigned count;
     bool no_bitmap; /* there was no memory for one */
     _Atomic bool turn;
@@ -57,32 +57,32 @@ struct crew {
 
 /* ------------------------------------------------------------------ letters */
 
-static struct letter *take_letter(struct hand *hand)
+static struct letter *take_letter(struct word_shard *shard)
 {
-    struct letter *letter = hand->spare;
+    struct letter *letter = shard->spare;
     if (letter)
-        hand->spare = letter->next;
+        shard->spare = letter->next;
     else
-        letter = memory_alloc(&hand->crew->cpu->meter.memory, sizeof *letter);
+        letter = memory_alloc(&shard->shards->cpu->meter.memory, sizeof *letter);
     return letter;
 }
 
-static void post_letter(struct hand *hand, unsigned owner)
+static void post_letter(struct word_shard *shard, unsigned owner)
 {
-    struct crew *crew = hand->crew;
-    struct letter *letter = hand->letters[owner], *blank = take_letter(hand);
-    struct letter *_Atomic *mailbox = &crew->hands[owner].mailbox;
-    struct cells_box *box = &hand->boxes[owner];
+    struct word_shards *shards = shard->shards;
+    struct letter *letter = shard->letters[owner], *blank = take_letter(shard);
+    struct letter *_Atomic *mailbox = &shards->list[owner].mailbox;
+    struct cells_box *box = &shard->boxes[owner];
     if (!blank) { /* what it says is lost, and everybody will stop */
-        hand->cells.no_memory = true;
+        shard->cells.no_memory = true;
         box->count = 0;
         return;
     }
     letter->count = box->count;
-    hand->posted += letter->count;
-    hand->letters[owner] = blank;
+    shard->posted += letter->count;
+    shard->letters[owner] = blank;
     *box = (struct cells_box){.pairs = blank->pairs, .room = LETTER};
-    atomic_fetch_add(&crew->open, 1);
+    atomic_fetch_add(&shards->open, 1);
     letter->next = atomic_load_explicit(mailbox, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(mailbox, &letter->next, letter,
                                                   memory_order_release, memory_order_relaxed))
@@ -91,149 +91,149 @@ static void post_letter(struct hand *hand, unsigned owner)
 
 static void hand_on(void *context, uint32_t owner)
 {
-    struct hand *hand = context;
-    struct cells_box *box = &hand->boxes[owner];
-    if (owner != hand->number) {
-        post_letter(hand, owner);
+    struct word_shard *shard = context;
+    struct cells_box *box = &shard->boxes[owner];
+    if (owner != shard->number) {
+        post_letter(shard, owner);
         return;
     }
     uint32_t count = box->count;
     box->count = 0;
-    cells_enter(&hand->cells, box->pairs, count);
+    cells_enter(&shard->cells, box->pairs, count);
 }
 
 /* True: there was mail. */
-static bool read_mail(struct hand *hand)
+static bool read_mail(struct word_shard *shard)
 {
-    if (!atomic_load_explicit(&hand->mailbox, memory_order_relaxed))
+    if (!atomic_load_explicit(&shard->mailbox, memory_order_relaxed))
         return false;
-    struct letter *letter = atomic_exchange_explicit(&hand->mailbox, NULL, memory_order_acquire);
+    struct letter *letter = atomic_exchange_explicit(&shard->mailbox, NULL, memory_order_acquire);
     uint64_t read = 0;
     for (struct letter *next; letter; letter = next, read++) {
         next = letter->next;
-        cells_enter(&hand->cells, letter->pairs, letter->count);
-        letter->next = hand->spare;
-        hand->spare = letter;
+        cells_enter(&shard->cells, letter->pairs, letter->count);
+        letter->next = shard->spare;
+        shard->spare = letter;
     }
-    atomic_fetch_sub(&hand->crew->open, read);
+    atomic_fetch_sub(&shard->shards->open, read);
     return true;
 }
 
 /* ------------------------------------------------------------------ work */
 
-static bool over_early(struct crew *crew)
+static bool over_early(struct word_shards *shards)
 {
-    return cpu_halted(crew->cpu) || atomic_load_explicit(&crew->turn, memory_order_relaxed);
+    return cpu_halted(shards->cpu) || atomic_load_explicit(&shards->turn, memory_order_relaxed);
 }
 
 /* A bitmap with one state a word takes no more than a table of states would, and is much faster. */
-static bool bitmap_pays(const struct crew *crew)
+static bool bitmap_pays(const struct word_shards *shards)
 {
-    const struct cpu *cpu = crew->cpu;
-    if (!cpu->grid.words || crew->no_bitmap || (cpu->options->max_states && !cpu->options->full))
+    const struct cpu *cpu = shards->cpu;
+    if (!cpu->grid.words || shards->no_bitmap || (cpu->options->max_states && !cpu->options->full))
         return false;
     return atomic_load_explicit(&cpu->states, memory_order_relaxed) >= cpu->grid.words;
 }
 
 /* Tells the others how far it is. */
-static void tell_others(struct hand *hand)
+static void tell_others(struct word_shard *shard)
 {
-    struct crew *crew = hand->crew;
-    struct cpu *cpu = crew->cpu;
-    struct cells *cells = &hand->cells;
+    struct word_shards *shards = shard->shards;
+    struct cpu *cpu = shards->cpu;
+    struct cells *cells = &shard->cells;
     uint64_t waiting = cells_left(cells);
-    if (!cells->admit && cells->states != hand->told)
-        atomic_fetch_add_explicit(&cpu->states, cells->states - hand->told, memory_order_relaxed);
-    atomic_fetch_add_explicit(&cpu->waiting, waiting - hand->told_waiting, memory_order_relaxed);
-    hand->told = cells->states;
-    hand->told_waiting = waiting;
+    if (!cells->admit && cells->states != shard->told)
+        atomic_fetch_add_explicit(&cpu->states, cells->states - shard->told, memory_order_relaxed);
+    atomic_fetch_add_explicit(&cpu->waiting, waiting - shard->told_waiting, memory_order_relaxed);
+    shard->told = cells->states;
+    shard->told_waiting = waiting;
     if (cells->no_memory)
         cpu_halt(cpu, GORDIAN_COMPOSE_STOP_MEMORY);
-    if (bitmap_pays(crew))
-        atomic_store_explicit(&crew->turn, true, memory_order_relaxed);
+    if (bitmap_pays(shards))
+        atomic_store_explicit(&shards->turn, true, memory_order_relaxed);
 }
 
 /* Sends what is written, full or not. */
-static void finish_boxes(struct hand *hand)
+static void finish_boxes(struct word_shard *shard)
 {
-    for (unsigned owner = 0; owner < hand->crew->count; owner++)
-        if (hand->boxes[owner].count > 0)
-            hand_on(hand, owner);
+    for (unsigned owner = 0; owner < shard->shards->count; owner++)
+        if (shard->boxes[owner].count > 0)
+            hand_on(shard, owner);
 }
 
 /* Waits for mail; false: it is over. */
-static bool wait_for_mail(struct hand *hand)
+static bool wait_for_mail(struct word_shard *shard)
 {
     uint64_t start = clock_ns();
-    struct crew *crew = hand->crew;
-    atomic_fetch_sub(&crew->open, 1);
+    struct word_shards *shards = shard->shards;
+    atomic_fetch_sub(&shards->open, 1);
     for (unsigned looks = 1;; looks++) {
-        if (atomic_load_explicit(&hand->mailbox, memory_order_relaxed)) {
-            atomic_fetch_add(&crew->open, 1);
-            hand->idle_ns += clock_ns() - start;
+        if (atomic_load_explicit(&shard->mailbox, memory_order_relaxed)) {
+            atomic_fetch_add(&shards->open, 1);
+            shard->idle_ns += clock_ns() - start;
             return true;
         }
-        if (atomic_load(&crew->open) == 0 || over_early(crew))
+        if (atomic_load(&shards->open) == 0 || over_early(shards))
             break;
         if (looks % SPINS == 0)
             sched_yield();
     }
-    hand->idle_ns += clock_ns() - start;
+    shard->idle_ns += clock_ns() - start;
     return false;
 }
 
 static void explore_cells(void *context, unsigned member)
 {
-    struct crew *crew = context;
-    struct hand *hand = &crew->hands[member];
-    while (!over_early(crew)) {
-        bool mail = read_mail(hand), work = cells_waiting(&hand->cells);
+    struct word_shards *shards = context;
+    struct word_shard *shard = &shards->list[member];
+    while (!over_early(shards)) {
+        bool mail = read_mail(shard), work = cells_waiting(&shard->cells);
         if (work)
-            cells_fire(&hand->cells, &crew->rules, CELLS, hand->boxes, hand_on, hand);
+            cells_fire(&shard->cells, &shards->rules, CELLS, shard->boxes, hand_on, shard);
         else if (!mail)
-            finish_boxes(hand);
-        tell_others(hand);
-        if (!mail && !work && !cells_waiting(&hand->cells) && !wait_for_mail(hand))
+            finish_boxes(shard);
+        tell_others(shard);
+        if (!mail && !work && !cells_waiting(&shard->cells) && !wait_for_mail(shard))
             return;
     }
 }
 
 /* ------------------------------------------------------------------ opening and closing */
 
-bool crew_can(const struct cpu *cpu)
+bool word_shards_can(const struct cpu *cpu)
 {
     return cpu->packing.words == 1 && cpu->firings.complete && cpu->firings.count <= FIRINGS_MOST;
 }
 
-static void free_letters(struct hand *hand, struct letter *list)
+static void free_letters(struct word_shard *shard, struct letter *list)
 {
     for (struct letter *next; list; list = next) {
         next = list->next;
-        memory_free(&hand->crew->cpu->meter.memory, list);
+        memory_free(&shard->shards->cpu->meter.memory, list);
     }
 }
 
-static void close_hand(struct hand *hand)
+static void close_shard(struct word_shard *shard)
 {
-    const gordian_allocator *memory = &hand->crew->cpu->meter.memory;
-    for (unsigned owner = 0; hand->letters && owner < hand->crew->count; owner++)
-        memory_free(memory, hand->letters[owner]);
-    free_letters(hand, hand->spare);
-    free_letters(hand, atomic_load(&hand->mailbox));
-    memory_free_all(memory, hand->letters, hand->boxes);
-    cells_close(&hand->cells);
+    const gordian_allocator *memory = &shard->shards->cpu->meter.memory;
+    for (unsigned owner = 0; shard->letters && owner < shard->shards->count; owner++)
+        memory_free(memory, shard->letters[owner]);
+    free_letters(shard, shard->spare);
+    free_letters(shard, atomic_load(&shard->mailbox));
+    memory_free_all(memory, shard->letters, shard->boxes);
+    cells_close(&shard->cells);
 }
 
-void crew_free(struct cpu *cpu)
+void word_shards_free(struct cpu *cpu)
 {
-    struct crew *crew = cpu->crew;
-    if (!crew)
+    struct word_shards *shards = cpu->shards;
+    if (!shards)
         return;
-    for (unsigned i = 0; i < crew->count; i++)
-        close_hand(&crew->hands[i]);
-    cells_rules_close(&crew->rules, &cpu->meter.memory);
-    memory_free_all(&cpu->meter.memory, crew->hands, crew);
-    cpu->crew = NULL;
+    for (unsigned i = 0; i < shards->count; i++)
+        close_shard(&shards->list[i]);
+    cells_rules_close(&shards->rules, &cpu->meter.memory);
+    memory_free_all(&cpu->meter.memory, shards->list, shards);
+    cpu->shards = NULL;
 }
 
 /* As many of the new states as there may be. */
@@ -252,192 +252,192 @@ static uint64_t admit_states(void *context, uint64_t states)
     return states;
 }
 
-static bool open_hand(struct hand *hand, struct crew *crew, unsigned number)
+static bool open_shard(struct word_shard *shard, struct word_shards *shards, unsigned number)
 {
-    const gordian_allocator *memory = &crew->cpu->meter.memory;
-    const gordian_compose_options *options = crew->cpu->options;
-    hand->crew = crew;
-    hand->number = number;
-    hand->cells.memory = *memory;
+    const gordian_allocator *memory = &shards->cpu->meter.memory;
+    const gordian_compose_options *options = shards->cpu->options;
+    shard->shards = shards;
+    shard->number = number;
+    shard->cells.memory = *memory;
     if (options->max_states && !options->full) {
-        hand->cells.admit = admit_states;
-        hand->cells.context = crew->cpu;
+        shard->cells.admit = admit_states;
+        shard->cells.context = shards->cpu;
     }
-    hand->boxes = memory_zeroed(memory, crew->count * sizeof *hand->boxes);
-    hand->letters = memory_zeroed(memory, crew->count * sizeof *hand->letters);
-    bool fine = hand->boxes && hand->letters;
-    for (unsigned owner = 0; fine && owner < crew->count; owner++) {
-        hand->letters[owner] = take_letter(hand);
-        fine = hand->letters[owner] != NULL;
+    shard->boxes = memory_zeroed(memory, shards->count * sizeof *shard->boxes);
+    shard->letters = memory_zeroed(memory, shards->count * sizeof *shard->letters);
+    bool fine = shard->boxes && shard->letters;
+    for (unsigned owner = 0; fine && owner < shards->count; owner++) {
+        shard->letters[owner] = take_letter(shard);
+        fine = shard->letters[owner] != NULL;
         if (fine)
-            hand->boxes[owner] =
-                (struct cells_box){.pairs = hand->letters[owner]->pairs, .room = LETTER};
+            shard->boxes[owner] =
+                (struct cells_box){.pairs = shard->letters[owner]->pairs, .room = LETTER};
     }
     return fine;
 }
 
-static bool open_rules(struct crew *crew)
+static bool open_rules(struct word_shards *shards)
 {
-    const struct packing *packing = &crew->cpu->packing;
+    const struct packing *packing = &shards->cpu->packing;
     uint32_t count = (uint32_t)packing->firings->count;
-    if (!cells_rules_open(&crew->rules, count, crew->count, &crew->cpu->meter.memory))
+    if (!cells_rules_open(&shards->rules, count, shards->count, &shards->cpu->meter.memory))
         return false;
     for (uint32_t i = 0; i < count; i++) {
         const struct patch *patch = &packing->patches[packing->first[i]];
-        cells_rules_add(&crew->rules, &(struct compose_firing){.mask = patch->mask,
-                                                               .value = patch->value,
-                                                               .flip = patch->flip});
+        cells_rules_add(&shards->rules, &(struct compose_firing){.mask = patch->mask,
+                                                                 .value = patch->value,
+                                                                 .flip = patch->flip});
     }
     return true;
 }
 
-static bool open_crew(struct cpu *cpu)
+static bool open_shards(struct cpu *cpu)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
-    struct crew *crew = memory_zeroed(memory, sizeof *crew);
-    cpu->crew = crew;
-    if (!crew)
+    struct word_shards *shards = memory_zeroed(memory, sizeof *shards);
+    cpu->shards = shards;
+    if (!shards)
         return false;
-    crew->cpu = cpu;
-    crew->hands = memory_zeroed(memory, team_size(cpu->team) * sizeof *crew->hands);
-    if (!crew->hands)
+    shards->cpu = cpu;
+    shards->list = memory_zeroed(memory, thread_pool_size(cpu->workers) * sizeof *shards->list);
+    if (!shards->list)
         return false;
-    crew->count = team_size(cpu->team);
-    bool fine = open_rules(crew);
-    for (unsigned i = 0; i < crew->count; i++)
-        fine = open_hand(&crew->hands[i], crew, i) && fine;
+    shards->count = thread_pool_size(cpu->workers);
+    bool fine = open_rules(shards);
+    for (unsigned i = 0; i < shards->count; i++)
+        fine = open_shard(&shards->list[i], shards, i) && fine;
     return fine;
 }
 
 /* ------------------------------------------------------------------ all of it */
 
-static void enter_pair_of(struct crew *crew, struct cell_pair pair)
+static void enter_pair_of(struct word_shards *shards, struct cell_pair pair)
 {
-    struct cells *cells = &crew->hands[cells_owner(&crew->rules, pair.word)].cells;
+    struct cells *cells = &shards->list[cells_owner(&shards->rules, pair.word)].cells;
     cells_enter(cells, &pair, 1);
     if (cells->no_memory)
-        cpu_halt(crew->cpu, GORDIAN_COMPOSE_STOP_MEMORY);
+        cpu_halt(shards->cpu, GORDIAN_COMPOSE_STOP_MEMORY);
 }
 
-static void enter_initial(struct crew *crew)
+static void enter_initial(struct word_shards *shards)
 {
-    struct cpu *cpu = crew->cpu;
+    struct cpu *cpu = shards->cpu;
     uint32_t *locals = cpu->scenes[0].here_locals;
     uint64_t state, put = 0;
     initial_first(cpu->circuit, locals);
     do {
         pack_state(&cpu->packing, locals, &state);
-        enter_pair_of(crew, (struct cell_pair){state >> 6, UINT64_C(1) << (state & 63)});
+        enter_pair_of(shards, (struct cell_pair){state >> 6, UINT64_C(1) << (state & 63)});
         if (++put % 65536 == 0)
             cpu_report(cpu);
     } while (!cpu_halted(cpu) && initial_next(cpu->circuit, locals));
 }
 
 /* Enters what was on its way when they stopped. */
-static void enter_rest(struct crew *crew)
+static void enter_rest(struct word_shards *shards)
 {
-    for (unsigned i = 0; i < crew->count; i++) {
-        struct hand *hand = &crew->hands[i];
-        for (unsigned owner = 0; owner < crew->count; owner++) {
-            cells_enter(&crew->hands[owner].cells, hand->boxes[owner].pairs,
-                        hand->boxes[owner].count);
-            hand->boxes[owner].count = 0;
+    for (unsigned i = 0; i < shards->count; i++) {
+        struct word_shard *shard = &shards->list[i];
+        for (unsigned owner = 0; owner < shards->count; owner++) {
+            cells_enter(&shards->list[owner].cells, shard->boxes[owner].pairs,
+                        shard->boxes[owner].count);
+            shard->boxes[owner].count = 0;
         }
-        read_mail(hand);
+        read_mail(shard);
     }
-    for (unsigned i = 0; i < crew->count; i++)
-        tell_others(&crew->hands[i]);
+    for (unsigned i = 0; i < shards->count; i++)
+        tell_others(&shards->list[i]);
 }
 
 static void fill_bitmap(void *context, unsigned member)
 {
-    struct crew *crew = context;
-    const struct cells *cells = &crew->hands[member].cells;
+    struct word_shards *shards = context;
+    const struct cells *cells = &shards->list[member].cells;
     for (uint32_t i = 0; i < cells->count; i++)
-        cpu_bitmap_take(crew->cpu, &cells->list[i]);
+        cpu_bitmap_take(shards->cpu, &cells->list[i]);
 }
 
 /* Everything into a bitmap. False: no memory for one. */
-static bool turn_to_bitmap(struct crew *crew)
+static bool turn_to_bitmap(struct word_shards *shards)
 {
-    struct cpu *cpu = crew->cpu;
+    struct cpu *cpu = shards->cpu;
     if (!cpu_bitmap_open(cpu))
         return false;
-    cpu_work(cpu, fill_bitmap, crew);
-    crew_free(cpu);
+    cpu_work(cpu, fill_bitmap, shards);
+    word_shards_free(cpu);
     return true;
 }
 
-static void explore_all(struct crew *crew)
+static void explore_all(struct word_shards *shards)
 {
-    gordian_compose_phase *phase = compose_phase(crew->cpu->result, "words");
-    atomic_store(&crew->turn, false);
-    atomic_store(&crew->open, crew->count);
-    cpu_work(crew->cpu, explore_cells, crew);
+    gordian_compose_phase *phase = compose_phase(shards->cpu->result, "words");
+    atomic_store(&shards->turn, false);
+    atomic_store(&shards->open, shards->count);
+    cpu_work(shards->cpu, explore_cells, shards);
     compose_phase_end(phase);
-    crew->cpu->stuck = 0; /* it may be the second time */
-    for (unsigned i = 0; i < crew->count; i++) {
-        crew->cpu->stuck += crew->hands[i].cells.stuck;
-        if (crew->hands[i].cells.stuck > 0)
-            cpu_note_stuck(crew->cpu, &crew->hands[i].cells.stuck_state);
+    shards->cpu->stuck = 0; /* it may be the second time */
+    for (unsigned i = 0; i < shards->count; i++) {
+        shards->cpu->stuck += shards->list[i].cells.stuck;
+        if (shards->list[i].cells.stuck > 0)
+            cpu_note_stuck(shards->cpu, &shards->list[i].cells.stuck_state);
     }
-    for (unsigned i = 0; phase && i < crew->count; i++) {
-        phase->fired += crew->hands[i].cells.fired;
-        phase->found += crew->hands[i].cells.entered;
-        phase->sent += crew->hands[i].posted;
-        phase->idle_ns += crew->hands[i].idle_ns;
+    for (unsigned i = 0; phase && i < shards->count; i++) {
+        phase->fired += shards->list[i].cells.fired;
+        phase->found += shards->list[i].cells.entered;
+        phase->sent += shards->list[i].posted;
+        phase->idle_ns += shards->list[i].idle_ns;
     }
 }
 
 gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
 {
-    if (!open_crew(cpu))
+    if (!open_shards(cpu))
         return fail_memory(error);
-    struct crew *crew = cpu->crew;
-    enter_initial(crew);
+    struct word_shards *shards = cpu->shards;
+    enter_initial(shards);
     for (;;) {
-        explore_all(crew);
-        if (cpu_halted(cpu) || !atomic_load(&crew->turn))
+        explore_all(shards);
+        if (cpu_halted(cpu) || !atomic_load(&shards->turn))
             return GORDIAN_OK;
-        enter_rest(crew);
-        if (cpu_halted(cpu) || turn_to_bitmap(crew))
+        enter_rest(shards);
+        if (cpu_halted(cpu) || turn_to_bitmap(shards))
             return GORDIAN_OK;
-        crew->no_bitmap = true;
+        shards->no_bitmap = true;
     }
 }
 
-uint64_t crew_unlooked(const struct cpu *cpu)
+uint64_t word_shards_unlooked(const struct cpu *cpu)
 {
     uint64_t waiting = 0;
-    for (unsigned i = 0; cpu_halted((struct cpu *)cpu) && i < cpu->crew->count; i++) {
-        const struct cells *cells = &cpu->crew->hands[i].cells;
+    for (unsigned i = 0; cpu_halted((struct cpu *)cpu) && i < cpu->shards->count; i++) {
+        const struct cells *cells = &cpu->shards->list[i].cells;
         for (uint32_t c = 0; c < cells->count; c++)
             waiting += (uint64_t)__builtin_popcountll(cells->list[c].waiting);
     }
     return waiting;
 }
 
-const struct cell *crew_cells(const struct cpu *cpu, unsigned member, size_t *count)
+const struct cell *word_shards_cells(const struct cpu *cpu, unsigned member, size_t *count)
 {
-    const struct cells *cells = &cpu->crew->hands[member].cells;
+    const struct cells *cells = &cpu->shards->list[member].cells;
     *count = cells->count;
     return cells->list;
 }
 
 /* The cells of all in the first one's list. */
-static bool join_cells(struct crew *crew)
+static bool join_cells(struct word_shards *shards)
 {
-    struct cells *first = &crew->hands[0].cells;
+    struct cells *first = &shards->list[0].cells;
     size_t count = 0;
-    for (unsigned i = 0; i < crew->count; i++)
-        count += crew->hands[i].cells.count;
+    for (unsigned i = 0; i < shards->count; i++)
+        count += shards->list[i].cells.count;
     struct cell *list =
         first->memory.resize(first->memory.context, first->list, (count + 1) * sizeof *list);
     if (!list)
         return false;
     first->list = list;
-    for (unsigned i = 1; i < crew->count; i++) {
-        struct cells *part = &crew->hands[i].cells;
+    for (unsigned i = 1; i < shards->count; i++) {
+        struct cells *part = &shards->list[i].cells;
         if (part->count)
             memcpy(first->list + first->count, part->list, part->count * sizeof *list);
         first->count += part->count;
@@ -446,13 +446,13 @@ static bool join_cells(struct crew *crew)
     return true;
 }
 
-gordian_status crew_sort(struct cpu *cpu, gordian_error *error)
+gordian_status word_shards_sort(struct cpu *cpu, gordian_error *error)
 {
-    struct crew *crew = cpu->crew;
-    struct cells *cells = &crew->hands[0].cells;
-    for (unsigned i = 0; i < crew->count; i++)
-        cells_settle(&crew->hands[i].cells);
-    if (!join_cells(crew))
+    struct word_shards *shards = cpu->shards;
+    struct cells *cells = &shards->list[0].cells;
+    for (unsigned i = 0; i < shards->count; i++)
+        cells_settle(&shards->list[i].cells);
+    if (!join_cells(shards))
         return fail_memory(error);
     cpu->space = (struct space){.kind = SPACE_CELLS,
                                 .memory = cpu->meter.memory,
@@ -460,7 +460,7 @@ gordian_status crew_sort(struct cpu *cpu, gordian_error *error)
                                 .cells = cells->list,
                                 .cell_count = cells->count};
     cells->list = NULL;
-    crew_free(cpu);
+    word_shards_free(cpu);
     space_sort_cells(&cpu->space);
     return GORDIAN_OK;
 }
@@ -474,11 +474,11 @@ struct numbering {
 static void count_before(void *context, unsigned member)
 {
     struct numbering *numbering = context;
-    uint64_t before = cells_before(&numbering->cpu->crew->hands[member].cells, numbering->state);
+    uint64_t before = cells_before(&numbering->cpu->shards->list[member].cells, numbering->state);
     atomic_fetch_add_explicit(&numbering->number, before, memory_order_relaxed);
 }
 
-void crew_number(struct cpu *cpu)
+void word_shards_number(struct cpu *cpu)
 {
     for (size_t i = 0; i < cpu->result->found_count; i++) {
         struct numbering numbering = {.cpu = cpu};

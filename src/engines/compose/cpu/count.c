@@ -260,7 +260,7 @@ static void count_cells(void *context, unsigned member)
     struct counting *counting = context;
     uint64_t total = 0;
     size_t count;
-    const struct cell *cells = crew_cells(counting->cpu, member, &count);
+    const struct cell *cells = word_shards_cells(counting->cpu, member, &count);
     for (size_t i = 0; i < count && (i % 1024 != 0 || !cpu_halted(counting->cpu)); i++) {
         uint64_t states = counting->unlooked ? cells[i].waiting : cells[i].visited;
         if (states && !count_word(counting, member, cells[i].word << 6, states, &total)) {
@@ -277,9 +277,9 @@ static void count_all(void *context, unsigned member)
     struct counting *counting = context;
     struct cpu *cpu = counting->cpu;
     struct space_walk walk;
-    uint64_t count = cpu->circuit->whole, share = count / team_size(cpu->team), total = 0;
+    uint64_t count = cpu->circuit->whole, share = count / thread_pool_size(cpu->workers), total = 0;
     uint64_t first = share * member;
-    uint64_t last = member + 1 == team_size(cpu->team) ? count : first + share;
+    uint64_t last = member + 1 == thread_pool_size(cpu->workers) ? count : first + share;
     struct scene *scene = &cpu->scenes[member];
     struct space all;
     bool fine = space_full(&all, &cpu->packing, 0, &cpu->meter.memory, NULL) == GORDIAN_OK;
@@ -331,7 +331,7 @@ static gordian_status count_found(struct cpu *cpu, struct counting *counting, ui
                                   gordian_error *error)
 {
     gordian_status status = count_with(cpu, counting,
-                                       cpu->crew    ? count_cells
+                                       cpu->shards  ? count_cells
                                        : cpu->table ? count_part
                                                     : count_blocks,
                                        error);

@@ -44,12 +44,12 @@ static void watch_cpu(void *context)
 
 void cpu_wait(struct cpu *cpu)
 {
-    team_wait(cpu->team, watch_cpu, cpu);
+    thread_pool_wait(cpu->workers, watch_cpu, cpu);
 }
 
 void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), void *context)
 {
-    team_start(cpu->team, work, context);
+    thread_pool_start(cpu->workers, work, context);
     cpu_wait(cpu);
 }
 
@@ -82,7 +82,7 @@ static gordian_status find_states(struct cpu *cpu, gordian_error *error)
     uint64_t words = cpu->grid.words;
     bool exact = cpu->options->max_states && !cpu->options->full;
     gordian_status status = GORDIAN_OK;
-    bool by_words = crew_can(cpu) && !cpu->by_states;
+    bool by_words = word_shards_can(cpu) && !cpu->by_states;
     cpu->met = by_words;
     if (words && words <= SMALL_GRID && !exact)
         start_bitmap(cpu);
@@ -90,8 +90,8 @@ static gordian_status find_states(struct cpu *cpu, gordian_error *error)
         status = by_words ? cpu_cells(cpu, error) : cpu_hash(cpu, error);
     if (status == GORDIAN_OK && cpu->space.kind == SPACE_BITMAP)
         status = cpu_bitmap(cpu, error);
-    if (status == GORDIAN_OK && cpu->crew)
-        cpu->unlooked = crew_unlooked(cpu);
+    if (status == GORDIAN_OK && cpu->shards)
+        cpu->unlooked = word_shards_unlooked(cpu);
     else if (status == GORDIAN_OK && cpu->table)
         cpu->unlooked = table_unlooked(cpu->table);
     return status;
@@ -104,8 +104,8 @@ static gordian_status number_states(struct cpu *cpu, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     gordian_compose_phase *phase = compose_phase(cpu->result, "numbers");
-    if (cpu->crew)
-        status = crew_sort(cpu, error);
+    if (cpu->shards)
+        status = word_shards_sort(cpu, error);
     else if (cpu->table)
         status = cpu_sort(cpu, error);
     else if (cpu->space.kind == SPACE_BITMAP)
@@ -159,10 +159,10 @@ static gordian_status find_ways(struct cpu *cpu, const struct space *full, gordi
     if (cpu_described(cpu) == 0)
         return status;
     gordian_compose_phase *phase = compose_phase(cpu->result, "ways");
-    if (cpu->crew)
+    if (cpu->shards)
         status = cpu_trace_near(cpu, &done, error);
     if (status == GORDIAN_OK && done)
-        crew_number(cpu);
+        word_shards_number(cpu);
     if (status == GORDIAN_OK && !done)
         status = number_states(cpu, error);
     if (status == GORDIAN_OK && !done)
@@ -322,13 +322,13 @@ static gordian_status prepare_cpu(struct cpu *cpu, gordian_error *error)
     unsigned wanted = cpu->options->threads;
     if (cpu->circuit->whole_fits && cpu->circuit->whole <= 4096)
         wanted = 1; /* it takes longer to start threads */
-    status = team_open(&cpu->team, wanted, memory, error);
+    status = thread_pool_open(&cpu->workers, wanted, memory, error);
     if (status != GORDIAN_OK)
         return status;
-    cpu->scenes = memory_zeroed(memory, team_size(cpu->team) * sizeof *cpu->scenes);
+    cpu->scenes = memory_zeroed(memory, thread_pool_size(cpu->workers) * sizeof *cpu->scenes);
     if (!cpu->scenes)
         return fail_memory(error);
-    while (cpu->scene_count < team_size(cpu->team) && status == GORDIAN_OK) {
+    while (cpu->scene_count < thread_pool_size(cpu->workers) && status == GORDIAN_OK) {
         status = scene_open(&cpu->scenes[cpu->scene_count], &cpu->packing, memory, error);
         cpu->scene_count += status == GORDIAN_OK;
     }
@@ -338,13 +338,13 @@ static gordian_status prepare_cpu(struct cpu *cpu, gordian_error *error)
 void cpu_close(struct cpu *cpu)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
-    crew_free(cpu);
+    word_shards_free(cpu);
     table_free(cpu);
     space_close(&cpu->space);
     for (unsigned i = 0; i < cpu->scene_count; i++)
         scene_close(&cpu->scenes[i]);
     memory_free_all(memory, cpu->scenes, cpu->example);
-    team_close(cpu->team);
+    thread_pool_close(cpu->workers);
     memory_free(memory, cpu->grid.digits);
     packing_close(&cpu->packing);
     firings_free(&cpu->firings);
@@ -391,7 +391,7 @@ static gordian_status run_cpu_by(bool by_states, const gordian_circuit *circuit,
     gordian_status status = cpu_open(&cpu, circuit, options, result, error);
     cpu.by_states = by_states;
     if (status == GORDIAN_OK)
-        result->workers = team_size(cpu.team);
+        result->workers = thread_pool_size(cpu.workers);
     if (status == GORDIAN_OK)
         status = find_and_finish(&cpu, sink, error);
     status = keep_found(&cpu, sink != NULL, status);

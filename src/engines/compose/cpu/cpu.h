@@ -33,19 +33,19 @@
 #include <stdatomic.h>
 
 struct table;
-struct crew;
+struct word_shards;
 
 struct cpu {
     const gordian_circuit *circuit;
     const gordian_compose_options *options;
     gordian_compose_result *result;
     struct meter meter;
-    struct team *team;
+    struct thread_pool *workers;
     struct firings firings;
     struct packing packing;
     struct grid grid; /* words 0: there is none */
     bool by_states;   /* in a table of states even if words would do */
-    struct crew *crew;
+    struct word_shards *shards;
     struct table *table;
     struct space space;   /* the states found */
     struct scene *scenes; /* one a thread */
@@ -85,7 +85,7 @@ static inline bool cpu_halted(struct cpu *cpu)
 }
 /* Runs a piece of work on all threads, progress reported meanwhile. */
 void cpu_work(struct cpu *cpu, void (*work)(void *context, unsigned member), void *context);
-/* Waits for work that team_start has begun, progress reported meanwhile. */
+/* Waits for work that thread_pool_start has begun, progress reported meanwhile. */
 void cpu_wait(struct cpu *cpu);
 /* For long work on the caller's own thread: reports progress; true: go on. */
 bool cpu_report(struct cpu *cpu);
@@ -94,16 +94,16 @@ void cpu_note_stuck(struct cpu *cpu, const uint64_t *state);
 
 /* cpu/cells.c: finds states with a table of words, of circuits for which it can. It ends as
  * cpu_hash does. */
-bool crew_can(const struct cpu *cpu);
+bool word_shards_can(const struct cpu *cpu);
 gordian_status cpu_cells(struct cpu *cpu, gordian_error *error);
-/* The crew's states as a sorted space; the crew is gone then. */
-gordian_status crew_sort(struct cpu *cpu, gordian_error *error);
-void crew_free(struct cpu *cpu);
-uint64_t crew_unlooked(const struct cpu *cpu);
+/* The shards' states as a sorted space; the shards are gone then. */
+gordian_status word_shards_sort(struct cpu *cpu, gordian_error *error);
+void word_shards_free(struct cpu *cpu);
+uint64_t word_shards_unlooked(const struct cpu *cpu);
 /* What a thread has found. */
-const struct cell *crew_cells(const struct cpu *cpu, unsigned member, size_t *count);
+const struct cell *word_shards_cells(const struct cpu *cpu, unsigned member, size_t *count);
 /* Gives the deadlocks described their numbers. */
-void crew_number(struct cpu *cpu);
+void word_shards_number(struct cpu *cpu);
 
 /* cpu/hash.c: finds states with the table. It ends with everything found, with the reason to stop
  * in cpu->reason, or with cpu->space a bitmap for cpu_bitmap to go on from. */

@@ -355,12 +355,12 @@ static void find_states(void *context, unsigned member)
                 if (p != member && mine->boxes[p].count / words > boxed)
                     boxed = mine->boxes[p].count / words;
         }
-        team_meet(table->cpu->team);
+        thread_pool_meet(table->cpu->workers);
         empty_boxes(table, member);
-        team_meet(table->cpu->team);
+        thread_pool_meet(table->cpu->workers);
         if (member == 0)
             decide_next(table);
-        team_meet(table->cpu->team);
+        thread_pool_meet(table->cpu->workers);
     } while (!table->leave);
 }
 
@@ -404,7 +404,7 @@ static bool table_make(struct cpu *cpu)
     *table = (struct table){.cpu = cpu, .words = cpu->packing.words};
     table->bytes = table->words == 1 ? cpu->packing.bits / 8 + 1 : table->words * sizeof(uint64_t);
     table->mask = ~UINT64_C(0) >> (table->bytes < 8 ? 64 - 8 * table->bytes : 0);
-    table->part_count = team_size(cpu->team);
+    table->part_count = thread_pool_size(cpu->workers);
     table->parts = memory_zeroed(memory, table->part_count * sizeof *table->parts);
     bool fine = table->parts;
     for (unsigned p = 0; fine && p < table->part_count; p++) {

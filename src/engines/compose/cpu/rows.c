@@ -205,7 +205,7 @@ static void make_page(void *context, unsigned member)
 {
     struct delivering *delivering = context;
     struct cpu *cpu = delivering->cpu;
-    unsigned members = team_size(cpu->team);
+    unsigned members = thread_pool_size(cpu->workers);
     struct page *page = &delivering->pages[delivering->set * members + member];
     page->count = page->used = 0;
     page->cut = false;
@@ -252,7 +252,8 @@ static gordian_status hand_over(struct cpu *cpu, const struct page *page,
 static void pages_free(struct delivering *delivering)
 {
     const gordian_allocator *memory = &delivering->cpu->meter.memory;
-    for (unsigned i = 0; delivering->pages && i < 2 * team_size(delivering->cpu->team); i++) {
+    for (unsigned i = 0; delivering->pages && i < 2 * thread_pool_size(delivering->cpu->workers);
+         i++) {
         memory_free_all(memory, delivering->pages[i].locals, delivering->pages[i].ends,
                         delivering->pages[i].labels, delivering->pages[i].to,
                         delivering->pages[i].steps);
@@ -263,7 +264,7 @@ static void pages_free(struct delivering *delivering)
 static gordian_status hand_over_set(struct delivering *delivering, unsigned set,
                                     const gordian_compose_sink *sink, gordian_error *error)
 {
-    unsigned members = team_size(delivering->cpu->team);
+    unsigned members = thread_pool_size(delivering->cpu->workers);
     gordian_status status = GORDIAN_OK;
     for (unsigned m = 0; m < members && status == GORDIAN_OK; m++) {
         const struct page *page = &delivering->pages[set * members + m];
@@ -278,14 +279,14 @@ static gordian_status deliver_pages(struct delivering *delivering, const gordian
                                     gordian_error *error)
 {
     struct cpu *cpu = delivering->cpu;
-    uint64_t step = delivering->page_states * team_size(cpu->team);
+    uint64_t step = delivering->page_states * thread_pool_size(cpu->workers);
     gordian_status status = GORDIAN_OK;
     bool made = false;
     while (status == GORDIAN_OK && (made || delivering->first < delivering->space->count)) {
         bool more = delivering->first < delivering->space->count && !cpu_halted(cpu);
         unsigned ready = 1 - delivering->set;
         if (more)
-            team_start(cpu->team, make_page, delivering);
+            thread_pool_start(cpu->workers, make_page, delivering);
         if (made)
             status = hand_over_set(delivering, ready, sink, error);
         if (more)
@@ -313,8 +314,8 @@ gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
     struct delivering delivering = {.cpu = cpu, .space = space, .keep = true};
     uint64_t counted = atomic_load(&cpu->transitions);
     delivering.page_states = page_size(cpu, space);
-    delivering.pages =
-        memory_zeroed(&cpu->meter.memory, 2 * team_size(cpu->team) * sizeof *delivering.pages);
+    delivering.pages = memory_zeroed(&cpu->meter.memory,
+                                     2 * thread_pool_size(cpu->workers) * sizeof *delivering.pages);
     gordian_status status = delivering.pages ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK)
         status = sink->begin(sink->context, cpu->circuit, space->count,
@@ -329,14 +330,14 @@ gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
 gordian_status cpu_count_among(struct cpu *cpu, const struct space *space, gordian_error *error)
 {
     struct delivering delivering = {.cpu = cpu, .space = space, .page_states = 64};
-    delivering.pages =
-        memory_zeroed(&cpu->meter.memory, 2 * team_size(cpu->team) * sizeof *delivering.pages);
+    delivering.pages = memory_zeroed(&cpu->meter.memory,
+                                     2 * thread_pool_size(cpu->workers) * sizeof *delivering.pages);
     if (!delivering.pages)
         return fail_memory(error);
     atomic_store(&cpu->transitions, 0);
     cpu_work(cpu, make_page, &delivering);
     gordian_status status = GORDIAN_OK;
-    for (unsigned m = 0; m < team_size(cpu->team); m++)
+    for (unsigned m = 0; m < thread_pool_size(cpu->workers); m++)
         if (delivering.pages[m].failed)
             status = fail_memory(error);
     if (atomic_load(&delivering.joint) > COMPOSE_AMONG_MOST)

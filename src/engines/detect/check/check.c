@@ -41,9 +41,9 @@ static gordian_status judge_sparse(const gordian_snapshot *snapshot, gordian_mod
                                    gordian_error *error)
 {
     uint64_t nodes = (uint64_t)snapshot->process_count + snapshot->resource_count;
-    unsigned crew = snapshot_crew_size(snapshot, threads, nodes / THREAD_NODES);
+    unsigned most = snapshot_threads(snapshot, threads, nodes / THREAD_NODES);
     bool fine =
-        (model == GORDIAN_MODEL_SINGLE_UNIT ? check_single : check_general)(snapshot, crew, result);
+        (model == GORDIAN_MODEL_SINGLE_UNIT ? check_single : check_general)(snapshot, most, result);
     return fine ? GORDIAN_OK : fail_memory(error);
 }
 

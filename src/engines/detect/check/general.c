@@ -39,7 +39,7 @@ static void general_free(struct general *general)
     groups_free(&general->loose, general->memory);
     groups_free(&general->parts, general->memory);
     scc_close(&general->scc);
-    crew_close(&general->crew);
+    thread_group_close(&general->group);
     pthread_cond_destroy(&general->more);
     pthread_mutex_destroy(&general->lock);
 }
@@ -277,7 +277,7 @@ static bool judge(const gordian_snapshot *snapshot, uint64_t edges, unsigned thr
         .scc = {.memory = snapshot->memory},
         .result = result,
     };
-    crew_open(&general.crew, threads, general.memory);
+    thread_group_open(&general.group, threads, general.memory);
     pthread_mutex_init(&general.lock, NULL);
     pthread_cond_init(&general.more, NULL);
     bool fine = general_build(&general);

@@ -3,9 +3,9 @@
 #ifndef GORDIAN_ENGINES_DETECT_CHECK_GENERAL_H
 #define GORDIAN_ENGINES_DETECT_CHECK_GENERAL_H
 
-#include "engines/detect/check/crew.h"
 #include "engines/detect/check/snapshot.h"
 #include "foundation/base/scc.h"
+#include "foundation/base/threads/thread_pool.h"
 
 /* Lists of nodes, one after another. */
 struct groups {
@@ -36,7 +36,7 @@ struct general {
     size_t root_room;
     uint64_t effort; /* edges looked at in all rounds */
 
-    struct check_crew crew;
+    struct thread_group group;
     struct general_share *shares; /* by member */
     struct check_result *result;
     /* With several members ready[] is a stack of those who can finish and whom anybody may take. */
@@ -47,7 +47,7 @@ struct general {
 
 #define READY_OWN 1024
 
-/* What a member of the crew has to itself. */
+/* What a member of the group has to itself. */
 struct general_share {
     uint32_t ready[READY_OWN]; /* who can finish */
     uint32_t count;

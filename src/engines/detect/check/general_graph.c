@@ -18,7 +18,7 @@
 
 static bool is_alone(const struct general *general)
 {
-    return general->crew.members == 1;
+    return general->group.members == 1;
 }
 
 /* Adds one, tells what was there. */
@@ -34,7 +34,7 @@ static void clear_nodes(void *context, unsigned member)
     struct general *general = context;
     uint64_t begin, end;
     (void)member;
-    while (crew_take(&general->crew, general->node_count, TAKEN, &begin, &end))
+    while (thread_group_take(&general->group, general->node_count, TAKEN, &begin, &end))
         memset(general->nodes + begin, 0, sizeof *general->nodes * (end - begin));
 }
 
@@ -45,7 +45,8 @@ static void count_holders(void *context, unsigned member)
     const bool alone = is_alone(general);
     uint64_t begin, end;
     (void)member;
-    while (crew_take(&general->crew, general->snapshot->resource_count, TAKEN, &begin, &end))
+    while (
+        thread_group_take(&general->group, general->snapshot->resource_count, TAKEN, &begin, &end))
         for (uint64_t q = begin; q < end; q++)
             if (holder[q] != NONE)
                 count_up(&general->nodes[holder[q]].end, alone);
@@ -59,7 +60,7 @@ static void count_waiters(void *context, unsigned member)
     const bool alone = is_alone(general);
     uint64_t begin, end;
     (void)member;
-    while (crew_take(&general->crew, general->process_count, TAKEN, &begin, &end))
+    while (thread_group_take(&general->group, general->process_count, TAKEN, &begin, &end))
         for (uint64_t p = begin; p < end; p++)
             if (wait[p] != NONE)
                 count_up(&of_resource[wait[p]].end, alone);
@@ -72,7 +73,7 @@ static void count_further_holds(void *context, unsigned member)
     const bool alone = is_alone(general);
     uint64_t begin, end;
     (void)member;
-    while (crew_take(&general->crew, holds->count, TAKEN, &begin, &end))
+    while (thread_group_take(&general->group, holds->count, TAKEN, &begin, &end))
         for (uint64_t i = begin; i < end; i++)
             count_up(&general->nodes[holds->edges[i].process].end, alone);
 }
@@ -85,7 +86,7 @@ static void count_further_waits(void *context, unsigned member)
     const bool alone = is_alone(general);
     uint64_t begin, end;
     (void)member;
-    while (crew_take(&general->crew, waits->count, TAKEN, &begin, &end))
+    while (thread_group_take(&general->group, waits->count, TAKEN, &begin, &end))
         for (uint64_t i = begin; i < end; i++)
             count_up(&of_resource[waits->edges[i].resource].end, alone);
 }
@@ -95,7 +96,7 @@ static void sum_edges(void *context, unsigned member)
     struct general *general = context;
     uint64_t begin, end;
     uint32_t sum = 0;
-    crew_range(&general->crew, member, general->node_count, &begin, &end);
+    thread_group_range(&general->group, member, general->node_count, &begin, &end);
     for (uint64_t node = begin; node < end; node++)
         sum += general->nodes[node].end;
     general->shares[member].edges = sum;
@@ -106,7 +107,7 @@ static void place_edges(void *context, unsigned member)
     struct general *general = context;
     uint64_t begin, end;
     uint32_t total = general->shares[member].edges;
-    crew_range(&general->crew, member, general->node_count, &begin, &end);
+    thread_group_range(&general->group, member, general->node_count, &begin, &end);
     for (uint64_t node = begin; node < end; node++) {
         uint32_t count = general->nodes[node].end;
         general->nodes[node] = (struct scc_node){.first = total, .end = total};
@@ -118,22 +119,22 @@ static void place_edges(void *context, unsigned member)
 /* Counts the edges of every node and gives it its place; returns how many there are in all. */
 static uint32_t lay_out(struct general *general)
 {
-    struct check_crew *crew = &general->crew;
-    crew_do(crew, clear_nodes, general);
-    crew_do(crew, count_holders, general);
-    crew_do(crew, count_further_holds, general);
-    crew_do(crew, count_waiters, general);
-    crew_do(crew, count_further_waits, general);
+    struct thread_group *group = &general->group;
+    thread_group_do(group, clear_nodes, general);
+    thread_group_do(group, count_holders, general);
+    thread_group_do(group, count_further_holds, general);
+    thread_group_do(group, count_waiters, general);
+    thread_group_do(group, count_further_waits, general);
     if (!is_alone(general))
-        crew_do(crew, sum_edges, general);
+        thread_group_do(group, sum_edges, general);
     uint32_t before = 0;
-    for (unsigned i = 0; i < crew->members; i++) {
+    for (unsigned i = 0; i < group->members; i++) {
         uint32_t own = general->shares[i].edges;
         general->shares[i].edges = before;
         before += own;
     }
-    crew_do(crew, place_edges, general);
-    return general->shares[crew->members - 1].edges;
+    thread_group_do(group, place_edges, general);
+    return general->shares[group->members - 1].edges;
 }
 
 /* ------------------------------------------------------------------ edges */
@@ -155,7 +156,7 @@ static void put_holders(void *context, unsigned member)
     const bool alone = is_alone(general);
     uint64_t begin, end;
     (void)member;
-    while (crew_take(&general->crew, snapshot->resource_count, TAKEN, &begin, &end))
+    while (thread_group_take(&general->group, snapshot->resource_count, TAKEN, &begin, &end))
         for (uint32_t q = (uint32_t)begin; q < end; q++)
             if (snapshot->holder[q] != NONE)
                 put_edge(general, snapshot->holder[q], base + q, snapshot_first_hold(snapshot, q),
@@ -169,7 +170,7 @@ static void put_further_holds(void *context, unsigned member)
     const bool alone = is_alone(general);
     uint64_t begin, end;
     (void)member;
-    while (crew_take(&general->crew, holds->count, TAKEN, &begin, &end)) {
+    while (thread_group_take(&general->group, holds->count, TAKEN, &begin, &end)) {
         for (uint64_t i = begin; i < end; i++) {
             const struct snapshot_edge *hold = &holds->edges[i];
             put_edge(general, hold->process, general->process_count + hold->resource, hold->units,
@@ -191,7 +192,7 @@ static void put_waiters(void *context, unsigned member)
     const bool alone = is_alone(general);
     uint64_t begin, end;
     (void)member;
-    while (crew_take(&general->crew, general->process_count, TAKEN, &begin, &end))
+    while (thread_group_take(&general->group, general->process_count, TAKEN, &begin, &end))
         for (uint32_t p = (uint32_t)begin; p < end; p++)
             if (wait[p] != NONE)
                 put_wait(general, &(struct snapshot_edge){1, p, wait[p]}, alone);
@@ -204,7 +205,7 @@ static void put_further_waits(void *context, unsigned member)
     const bool alone = is_alone(general);
     uint64_t begin, end;
     (void)member;
-    while (crew_take(&general->crew, waits->count, TAKEN, &begin, &end))
+    while (thread_group_take(&general->group, waits->count, TAKEN, &begin, &end))
         for (uint64_t i = begin; i < end; i++)
             put_wait(general, &waits->edges[i], alone);
 }
@@ -246,8 +247,8 @@ static bool put_waits(struct general *general)
     const gordian_snapshot *snapshot = general->snapshot;
     if (snapshot->wide && (snapshot->wait_units || snapshot->waits.count > 0))
         return put_sorted_waits(general);
-    crew_do(&general->crew, put_waiters, general);
-    crew_do(&general->crew, put_further_waits, general);
+    thread_group_do(&general->group, put_waiters, general);
+    thread_group_do(&general->group, put_further_waits, general);
     return true;
 }
 
@@ -256,7 +257,7 @@ bool general_build(struct general *general)
     const gordian_snapshot *snapshot = general->snapshot;
     const gordian_allocator *memory = general->memory;
     size_t nodes = general->node_count, processes = snapshot->process_count;
-    general->shares = memory_zeroed(memory, sizeof *general->shares * general->crew.members);
+    general->shares = memory_zeroed(memory, sizeof *general->shares * general->group.members);
     general->nodes = memory_alloc_random(memory, sizeof *general->nodes * nodes);
     general->ready = memory_alloc(memory, sizeof *general->ready * processes);
     general->free = memory_alloc_random(memory, sizeof *general->free * snapshot->resource_count);
@@ -271,8 +272,8 @@ bool general_build(struct general *general)
         if (!general->units)
             return false;
     }
-    crew_do(&general->crew, put_holders, general);
-    crew_do(&general->crew, put_further_holds, general);
+    thread_group_do(&general->group, put_holders, general);
+    thread_group_do(&general->group, put_further_holds, general);
     return put_waits(general);
 }
 
@@ -343,7 +344,7 @@ static bool take_ready(struct general *general, struct general_share *share)
 {
     pthread_mutex_lock(&general->lock);
     __atomic_fetch_add(&general->idle, 1, __ATOMIC_RELAXED);
-    while (general->ready_count == 0 && general->idle < general->crew.members)
+    while (general->ready_count == 0 && general->idle < general->group.members)
         pthread_cond_wait(&general->more, &general->lock);
     uint32_t there = general->ready_count;
     if (there == 0) { /* all are here, and stay */
@@ -351,7 +352,7 @@ static bool take_ready(struct general *general, struct general_share *share)
         pthread_mutex_unlock(&general->lock);
         return false;
     }
-    uint32_t some = there / general->crew.members + 1;
+    uint32_t some = there / general->group.members + 1;
     share->count = some < READY_OWN / 2 ? some : READY_OWN / 2;
     general->ready_count -= share->count;
     memcpy(share->ready, general->ready + general->ready_count,
@@ -400,7 +401,7 @@ static void find_ready(void *context, unsigned member)
 {
     struct general *general = context;
     uint64_t begin, end;
-    while (crew_take(&general->crew, general->process_count, TAKEN, &begin, &end))
+    while (thread_group_take(&general->group, general->process_count, TAKEN, &begin, &end))
         for (uint64_t p = begin; p < end; p++)
             if (general->nodes[p].mark == 0)
                 push_ready(general, &general->shares[member], (uint32_t)p);
@@ -410,7 +411,8 @@ static void meet_first(void *context, unsigned member)
 {
     struct general *general = context;
     uint64_t begin, end;
-    while (crew_take(&general->crew, general->snapshot->resource_count, TAKEN, &begin, &end)) {
+    while (thread_group_take(&general->group, general->snapshot->resource_count, TAKEN, &begin,
+                             &end)) {
         for (uint64_t q = begin; q < end; q++) {
             general->free[q] = free_units(general->snapshot, q);
             meet_together(general, &general->shares[member], (uint32_t)q);
@@ -439,11 +441,11 @@ void general_reduce(struct general *general)
         reduce_alone(general);
         return;
     }
-    crew_do(&general->crew, find_ready, general);
-    crew_do(&general->crew, meet_first, general);
-    crew_do(&general->crew, finish_all, general);
+    thread_group_do(&general->group, find_ready, general);
+    thread_group_do(&general->group, meet_first, general);
+    thread_group_do(&general->group, finish_all, general);
     size_t finished = 0;
-    for (unsigned i = 0; i < general->crew.members; i++)
+    for (unsigned i = 0; i < general->group.members; i++)
         finished += general->shares[i].finished;
     general->ready_count = general->done = (uint32_t)finished;
 }
@@ -455,7 +457,7 @@ static void count_dead(void *context, unsigned member)
     struct general *general = context;
     uint64_t begin, end;
     size_t dead = 0;
-    crew_range(&general->crew, member, general->process_count, &begin, &end);
+    thread_group_range(&general->group, member, general->process_count, &begin, &end);
     for (uint64_t p = begin; p < end; p++)
         dead += general->nodes[p].mark > 0;
     general->shares[member].dead = dead;
@@ -466,7 +468,7 @@ static void write_dead(void *context, unsigned member)
     struct general *general = context;
     uint64_t begin, end;
     uint32_t *list = general->result->deadlocked + general->shares[member].dead;
-    crew_range(&general->crew, member, general->process_count, &begin, &end);
+    thread_group_range(&general->group, member, general->process_count, &begin, &end);
     for (uint64_t p = begin; p < end; p++)
         if (general->nodes[p].mark > 0)
             *list++ = (uint32_t)p;
@@ -484,12 +486,12 @@ bool general_list_dead(struct general *general)
     if (count == 0)
         return true;
     if (!is_alone(general))
-        crew_do(&general->crew, count_dead, general);
-    for (unsigned i = 0; i < general->crew.members; i++) {
+        thread_group_do(&general->group, count_dead, general);
+    for (unsigned i = 0; i < general->group.members; i++) {
         size_t own = general->shares[i].dead;
         general->shares[i].dead = before;
         before += own;
     }
-    crew_do(&general->crew, write_dead, general);
+    thread_group_do(&general->group, write_dead, general);
     return true;
 }

@@ -35,20 +35,20 @@ static void single_free(struct single *single)
     const gordian_allocator *memory = single->memory;
     for (uint32_t i = 0; i < single->block_count; i++)
         memory_free(memory, single->blocks[i]);
-    for (unsigned i = 0; i < single->crew.members && single->shares; i++)
+    for (unsigned i = 0; i < single->group.members && single->shares; i++)
         memory_free_all(memory, single->shares[i].circular.chases,
                         single->shares[i].deferred.chases);
     memory_free_all(memory, single->shares, single->next, single->blocks, single->fates,
                     single->dead, single->circular.chases, single->cycles, single->pieces,
                     single->walked);
-    crew_close(&single->crew);
+    thread_group_close(&single->group);
 }
 
 bool single_do(struct single *single, void (*work)(void *single, unsigned member))
 {
     bool fine = true;
-    crew_do(&single->crew, work, single);
-    for (unsigned i = 0; i < single->crew.members; i++)
+    thread_group_do(&single->group, work, single);
+    for (unsigned i = 0; i < single->group.members; i++)
         fine &= !single->shares[i].no_memory;
     return fine;
 }
@@ -70,7 +70,8 @@ static void build_next(void *context, unsigned member)
     uint32_t *next = single->next;
     uint64_t begin, end;
     (void)member;
-    while (crew_take(&single->crew, single->snapshot->process_count, STRETCH, &begin, &end)) {
+    while (
+        thread_group_take(&single->group, single->snapshot->process_count, STRETCH, &begin, &end)) {
         for (uint64_t p = begin; p < end; p++) {
             uint32_t target = wait[p] == NONE ? NONE : holder[wait[p]];
             next[p] = target == NONE ? CHASED | RUNS : target;
@@ -117,7 +118,8 @@ static inline bool begin_chase(struct single *single, struct share *share, struc
         if (p < share->until)
             break;
         uint64_t begin, end;
-        if (!crew_take(&single->crew, single->snapshot->process_count, STRETCH, &begin, &end))
+        if (!thread_group_take(&single->group, single->snapshot->process_count, STRETCH, &begin,
+                               &end))
             return false;
         p = (uint32_t)begin;
         share->until = (uint32_t)end;
@@ -166,7 +168,7 @@ static bool follow_all(struct single *single)
 {
     const gordian_allocator *memory = single->memory;
     size_t count = single->snapshot->process_count;
-    size_t blocks = count / CHASE_BLOCK + single->crew.members + 1;
+    size_t blocks = count / CHASE_BLOCK + single->group.members + 1;
     single->next = memory_alloc_random(memory, sizeof *single->next * count);
     single->blocks = memory_alloc(memory, sizeof *single->blocks * blocks);
     if (!single->next || !single->blocks || !single_do(single, build_next))
@@ -196,7 +198,7 @@ static inline bool pass_chase(struct single *single, uint32_t chase, uint8_t min
     uint8_t *fate = &single->fates[chase], unknown = UNKNOWN;
     if (__atomic_load_n(fate, __ATOMIC_RELAXED) != UNKNOWN)
         return false;
-    if (single->crew.members > 1)
+    if (single->group.members > 1)
         return __atomic_compare_exchange_n(fate, &unknown, mine, false, __ATOMIC_RELAXED,
                                            __ATOMIC_RELAXED);
     *fate = mine;
@@ -239,7 +241,7 @@ static void settle_some(void *context, unsigned member)
     struct single *single = context;
     uint64_t begin, end;
     while (!single->shares[member].no_memory &&
-           crew_take(&single->crew, single->chase_count, CHASES, &begin, &end))
+           thread_group_take(&single->group, single->chase_count, CHASES, &begin, &end))
         for (uint64_t c = begin; c < end; c++)
             settle_chase(single, member, (uint32_t)c);
 }
@@ -247,14 +249,14 @@ static void settle_some(void *context, unsigned member)
 /* By one for all: the few whose walks met. */
 static void settle_deferred(struct single *single)
 {
-    for (unsigned i = 0; i < single->crew.members; i++) {
+    for (unsigned i = 0; i < single->group.members; i++) {
         const struct chase_list *deferred = &single->shares[i].deferred;
         for (size_t k = 0; k < deferred->count; k++)
             for (uint32_t at = deferred->chases[k]; single->fates[at] == DEFERRED;
                  at = single_chase(single, at)->into)
                 single->fates[at] = UNKNOWN;
     }
-    for (unsigned i = 0; i < single->crew.members; i++) {
+    for (unsigned i = 0; i < single->group.members; i++) {
         const struct chase_list *deferred = &single->shares[i].deferred;
         for (size_t k = 0; k < deferred->count; k++)
             settle_chase(single, 0, deferred->chases[k]);
@@ -267,7 +269,7 @@ static void gather_bits(void *context, unsigned member)
     struct single *single = context;
     uint64_t begin, end;
     (void)member;
-    while (crew_take(&single->crew, single->chase_count / 64, CHASES / 64, &begin, &end)) {
+    while (thread_group_take(&single->group, single->chase_count / 64, CHASES / 64, &begin, &end)) {
         for (uint64_t word = begin; word < end; word++) {
             const uint8_t *fates = single->fates + 64 * word;
             uint64_t bits = 0;
@@ -281,7 +283,7 @@ static void gather_bits(void *context, unsigned member)
 /* Gathers what the members found of one kind. */
 static bool join_circular(struct single *single)
 {
-    for (unsigned i = 0; i < single->crew.members; i++) {
+    for (unsigned i = 0; i < single->group.members; i++) {
         const struct chase_list *found = &single->shares[i].circular;
         for (size_t k = 0; k < found->count; k++)
             if (!add_chase(&single->circular, found->chases[k], single->memory))
@@ -323,7 +325,7 @@ static void count_dead(void *context, unsigned member)
     struct single *single = context;
     uint64_t begin, end;
     size_t count = 0;
-    crew_range(&single->crew, member, single->snapshot->process_count, &begin, &end);
+    thread_group_range(&single->group, member, single->snapshot->process_count, &begin, &end);
     for (uint64_t p = begin; p < end; p++) {
         bool dead = is_dead(single, p);
         single->next[p] = dead ? NONE : 0;
@@ -337,7 +339,7 @@ static void write_dead(void *context, unsigned member)
     struct single *single = context;
     uint64_t begin, end;
     uint32_t *list = single->result->deadlocked + single->shares[member].dead;
-    crew_range(&single->crew, member, single->snapshot->process_count, &begin, &end);
+    thread_group_range(&single->group, member, single->snapshot->process_count, &begin, &end);
     for (uint64_t p = begin; p < end; p++)
         if (single->next[p] == NONE)
             *list++ = (uint32_t)p;
@@ -361,9 +363,9 @@ static void write_alone(struct single *single)
 static size_t sum_dead(struct single *single)
 {
     size_t sum = 0;
-    if (single->crew.members > 1 && single->circular.count > 0)
+    if (single->group.members > 1 && single->circular.count > 0)
         single_do(single, count_dead);
-    for (unsigned i = 0; i < single->crew.members; i++) {
+    for (unsigned i = 0; i < single->group.members; i++) {
         size_t own = single->shares[i].dead;
         single->shares[i].dead = sum;
         sum += own;
@@ -381,7 +383,7 @@ static bool list_dead(struct single *single)
     result->deadlocked = list;
     result->report.deadlocked = list;
     result->report.deadlocked_count = count;
-    if (count > 0 && single->crew.members == 1)
+    if (count > 0 && single->group.members == 1)
         write_alone(single);
     else if (count > 0)
         single_do(single, write_dead);
@@ -390,17 +392,18 @@ static bool list_dead(struct single *single)
 
 /* ------------------------------------------------------------------ all */
 
-static bool open_crew(struct single *single, unsigned threads)
+static bool open_shares(struct single *single, unsigned threads)
 {
-    crew_open(&single->crew, threads < MEMBERS_MOST ? threads : MEMBERS_MOST, single->memory);
-    single->shares = memory_zeroed(single->memory, sizeof *single->shares * single->crew.members);
+    thread_group_open(&single->group, threads < MEMBERS_MOST ? threads : MEMBERS_MOST,
+                      single->memory);
+    single->shares = memory_zeroed(single->memory, sizeof *single->shares * single->group.members);
     return single->shares != NULL;
 }
 
 bool check_single(const gordian_snapshot *snapshot, unsigned threads, struct check_result *result)
 {
     struct single single = {.snapshot = snapshot, .memory = &snapshot->memory, .result = result};
-    bool fine = open_crew(&single, threads) && follow_all(&single) && settle_chases(&single) &&
+    bool fine = open_shares(&single, threads) && follow_all(&single) && settle_chases(&single) &&
                 list_dead(&single) && single_list_cycles(&single);
     single_free(&single);
     if (!fine)

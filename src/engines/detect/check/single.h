@@ -3,8 +3,8 @@
 #ifndef GORDIAN_ENGINES_DETECT_CHECK_SINGLE_H
 #define GORDIAN_ENGINES_DETECT_CHECK_SINGLE_H
 
-#include "engines/detect/check/crew.h"
 #include "engines/detect/check/snapshot.h"
+#include "foundation/base/threads/thread_pool.h"
 
 #define CHASED (UINT32_C(1) << 31) /* next[p] is the number of a chase, not a process */
 #define RUNS   0                   /* the chase that ends at once: those who can run */
@@ -42,7 +42,7 @@ struct chase_list {
     size_t count, room;
 };
 
-/* What a member of the team has to itself. */
+/* What a member of the group has to itself. */
 struct share {
     struct chase *block;        /* being filled */
     uint32_t chase, block_end;  /* the next number in it, and past its last */
@@ -58,7 +58,7 @@ struct share {
 struct single {
     const gordian_snapshot *snapshot;
     const gordian_allocator *memory;
-    struct check_crew crew;
+    struct thread_group group;
     struct share *shares; /* by member */
 
     uint32_t *next;

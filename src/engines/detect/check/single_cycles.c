@@ -70,8 +70,8 @@ struct supply {
 
 static bool begin_piece(struct single *single, struct walker *walker, struct supply *supply)
 {
-    if (supply->next == supply->end &&
-        !crew_take(&single->crew, single->piece_count, PIECES, &supply->next, &supply->end)) {
+    if (supply->next == supply->end && !thread_group_take(&single->group, single->piece_count,
+                                                          PIECES, &supply->next, &supply->end)) {
         supply->next = supply->end;
         return false;
     }
@@ -153,7 +153,7 @@ static void file_cycles(void *context, unsigned member)
     struct share *share = &single->shares[member];
     uint64_t begin, end;
     share->length = share->parts = 0;
-    while (crew_take(&single->crew, single->circular.count, CYCLES, &begin, &end)) {
+    while (thread_group_take(&single->group, single->circular.count, CYCLES, &begin, &end)) {
         for (uint64_t i = begin; i < end; i++) {
             measure_cycle(single, &single->cycles[i]);
             if (!file_cycle(single, (uint32_t)i))
@@ -191,7 +191,7 @@ static void count_parts(void *context, unsigned member)
     const gordian_report *report = &single->result->report;
     struct share *share = &single->shares[member];
     uint64_t begin, end;
-    crew_range(&single->crew, member, report->deadlocked_count, &begin, &end);
+    thread_group_range(&single->group, member, report->deadlocked_count, &begin, &end);
     share->parts = share->length = 0;
     for (uint64_t i = begin; i < end; i++) {
         uint32_t filed = single->next[report->deadlocked[i]];
@@ -207,7 +207,7 @@ static void write_parts(void *context, unsigned member)
     size_t used = single->shares[member].length;
     gordian_part *part = result->parts + single->shares[member].parts;
     uint64_t begin, end;
-    crew_range(&single->crew, member, result->report.deadlocked_count, &begin, &end);
+    thread_group_range(&single->group, member, result->report.deadlocked_count, &begin, &end);
     for (uint64_t i = begin; i < end; i++) {
         uint32_t filed = single->next[result->deadlocked[i]];
         if (filed == NONE)
@@ -224,7 +224,7 @@ static void write_parts(void *context, unsigned member)
 static void sum_parts(struct single *single)
 {
     size_t parts = 0, length = 0;
-    for (unsigned i = 0; i < single->crew.members; i++) {
+    for (unsigned i = 0; i < single->group.members; i++) {
         struct share *share = &single->shares[i];
         size_t own_parts = share->parts, own_length = share->length;
         share->parts = parts;
@@ -242,7 +242,7 @@ bool single_list_cycles(struct single *single)
         return false;
     single_do(single, walk_pieces);
     single_do(single, file_cycles);
-    for (unsigned i = 0; i < single->crew.members; i++) {
+    for (unsigned i = 0; i < single->group.members; i++) {
         length += single->shares[i].length;
         count += single->shares[i].parts;
     }
@@ -255,7 +255,7 @@ bool single_list_cycles(struct single *single)
     result->report.part_count = count;
     if (count == 0)
         return true;
-    if (single->crew.members > 1)
+    if (single->group.members > 1)
         single_do(single, count_parts);
     sum_parts(single);
     single_do(single, write_parts);

@@ -124,7 +124,7 @@ void snapshot_clear(gordian_snapshot *snapshot)
     snapshot->process_count = snapshot->resource_count = 0;
 }
 
-unsigned snapshot_crew_size(const gordian_snapshot *snapshot, unsigned wanted, uint64_t most)
+unsigned snapshot_threads(const gordian_snapshot *snapshot, unsigned wanted, uint64_t most)
 {
     struct machine machine;
     if (most < 2 || wanted == 1 || !memory_is_shared(&snapshot->memory))

@@ -71,7 +71,7 @@ void snapshot_clear(gordian_snapshot *snapshot);
 
 /* How many threads may work on it: at most `wanted` (0: as many as there are cores) and `most`, one
  * at least, and only one if its memory is a caller's. */
-unsigned snapshot_crew_size(const gordian_snapshot *snapshot, unsigned wanted, uint64_t most);
+unsigned snapshot_threads(const gordian_snapshot *snapshot, unsigned wanted, uint64_t most);
 
 static inline uint64_t snapshot_total(const gordian_snapshot *snapshot, uint32_t resource)
 {

@@ -182,7 +182,8 @@ static gordian_status take_arrays(gordian_snapshot *snapshot, struct packed_file
                          snapshot->resource_count * sizeof *snapshot->holder);
     loading.pieces = loading.hold_pieces + piece_count(layout->sections[IMAGE_WAITS].bytes);
     pthread_mutex_init(&loading.lock, NULL);
-    team_run(snapshot_crew_size(snapshot, threads, loading.pieces / 16), load_pieces, &loading);
+    thread_pool_run(snapshot_threads(snapshot, threads, loading.pieces / 16), load_pieces,
+                    &loading);
     pthread_mutex_destroy(&loading.lock);
     if (loading.status != GORDIAN_OK && error)
         *error = loading.failure;

@@ -35,31 +35,31 @@
 #define PREFETCH   16   /* lines ahead */
 #define NAME_BYTES 48   /* of a file, for each process or resource: hardly ever fewer */
 
-enum crew_kind { CREW_PROCESSES, CREW_RESOURCES, CREW_KINDS };
+enum name_kind { NAME_PROCESSES, NAME_RESOURCES, NAME_KINDS };
 
 struct piece {
     char *text;
     uint32_t line_count;
     uint8_t *ops; /* by line: GORDIAN_OP_HOLD, _WAIT, or 0: a resource is declared */
-    struct names_query *queries[CREW_KINDS]; /* by line; once looked up, the id is the answer */
-    struct crowd_name *sorted[CREW_KINDS];   /* by part, and by line within it */
-    uint32_t *answers[CREW_KINDS];           /* to those, put there by others */
-    uint32_t ends[CREW_KINDS][CROWD_PARTS];
-    uint32_t fresh_of[CREW_KINDS][CROWD_PARTS]; /* names met first here; put there by others */
-    uint32_t fresh[CREW_KINDS];
+    struct names_query *queries[NAME_KINDS]; /* by line; once looked up, the id is the answer */
+    struct crowd_name *sorted[NAME_KINDS];   /* by part, and by line within it */
+    uint32_t *answers[NAME_KINDS];           /* to those, put there by others */
+    uint32_t ends[NAME_KINDS][CROWD_PARTS];
+    uint32_t fresh_of[NAME_KINDS][CROWD_PARTS]; /* names met first here; put there by others */
+    uint32_t fresh[NAME_KINDS];
     struct reader_ahead ahead;
     struct trace_ahead glances;
 };
 
-struct crew {
+struct parallel_reading {
     gordian_snapshot *snapshot;
-    struct crowd *crowds[CREW_KINDS];
+    struct crowd *crowds[NAME_KINDS];
     const struct source_file *file;
     size_t piece_bytes, line_room;
     uint64_t piece_count;
     unsigned threads;
     struct piece *pieces; /* one for each thread */
-    struct team *team;
+    struct thread_pool *workers;
     unsigned part_turn; /* the next part to be looked up in this round */
     /* Each of these is written in some steps and read only behind others, so that all see the same:
      * is this no plain file? did memory run out? */
@@ -95,15 +95,15 @@ static size_t read_at(int fd, char *buffer, size_t size, uint64_t at)
 }
 
 /* Text and length of the lines that begin in piece `number`; false: not as expected. */
-static bool load_piece(const struct crew *crew, struct piece *piece, uint64_t number, char **text,
-                       size_t *length)
+static bool load_piece(const struct parallel_reading *reading, struct piece *piece, uint64_t number,
+                       char **text, size_t *length)
 {
-    const struct source_file *file = crew->file;
-    uint64_t begin = file->start + number * crew->piece_bytes;
+    const struct source_file *file = reading->file;
+    uint64_t begin = file->start + number * reading->piece_bytes;
     uint64_t left = file->end - begin;
-    bool last = left <= crew->piece_bytes;
+    bool last = left <= reading->piece_bytes;
     size_t before = number > 0; /* is that byte a newline, then a line begins here */
-    size_t own = last ? (size_t)left : crew->piece_bytes;
+    size_t own = last ? (size_t)left : reading->piece_bytes;
     size_t rest = left - own < LINE_REST ? (size_t)(left - own) : LINE_REST;
     char *buffer = piece->text;
     if (read_at(file->fd, buffer, before + own + rest, begin - before) != before + own + rest)
@@ -136,14 +136,14 @@ static bool keep_line(struct piece *piece, uint32_t i, size_t room)
     if ((!edge && plain->shape != TRACE_DECLARE) || line == room)
         return false;
     piece->ops[line] = edge ? (uint8_t)plain->op : 0;
-    piece->queries[CREW_PROCESSES][line] = piece->glances.processes[i];
-    piece->queries[CREW_RESOURCES][line] = piece->glances.resources[i];
+    piece->queries[NAME_PROCESSES][line] = piece->glances.processes[i];
+    piece->queries[NAME_RESOURCES][line] = piece->glances.resources[i];
     piece->line_count++;
     return true;
 }
 
-static bool split_piece(const struct crew *crew, struct piece *piece, const char *text,
-                        size_t length)
+static bool split_piece(const struct parallel_reading *reading, struct piece *piece,
+                        const char *text, size_t length)
 {
     while (length > 0) {
         reader_scan(&piece->ahead, text, length);
@@ -151,7 +151,7 @@ static bool split_piece(const struct crew *crew, struct piece *piece, const char
             return false;
         trace_glance(&piece->ahead, &piece->glances);
         for (uint32_t i = 0; i < piece->ahead.line_count; i++)
-            if (!keep_line(piece, i, crew->line_room))
+            if (!keep_line(piece, i, reading->line_room))
                 return false;
         size_t taken = piece->ahead.ends[piece->ahead.line_count - 1] + 1;
         text += taken;
@@ -161,14 +161,14 @@ static bool split_piece(const struct crew *crew, struct piece *piece, const char
 }
 
 /* Where each part's names begin. */
-static void part_starts(const struct piece *piece, enum crew_kind kind, uint32_t *starts)
+static void part_starts(const struct piece *piece, enum name_kind kind, uint32_t *starts)
 {
     starts[0] = 0;
     memcpy(starts + 1, piece->ends[kind], (CROWD_PARTS - 1) * sizeof *starts);
 }
 
 /* Gathers the names by their part, in the order of the text. */
-static void sort_piece(struct piece *piece, enum crew_kind kind)
+static void sort_piece(struct piece *piece, enum name_kind kind)
 {
     uint32_t *ends = piece->ends[kind], starts[CROWD_PARTS];
     const struct names_query *queries = piece->queries[kind];
@@ -183,27 +183,27 @@ static void sort_piece(struct piece *piece, enum crew_kind kind)
             piece->sorted[kind][starts[crowd_part(queries[i].hash)]++] = crowd_name(&queries[i]);
 }
 
-static void read_piece(struct crew *crew, unsigned member, uint64_t number)
+static void read_piece(struct parallel_reading *reading, unsigned member, uint64_t number)
 {
-    struct piece *piece = &crew->pieces[member];
+    struct piece *piece = &reading->pieces[member];
     char *text;
     size_t length;
     piece->line_count = 0;
-    if (number < crew->piece_count && (!load_piece(crew, piece, number, &text, &length) ||
-                                       !split_piece(crew, piece, text, length)))
-        set_flag(&crew->odd_lines);
-    for (unsigned kind = 0; kind < CREW_KINDS; kind++)
-        sort_piece(piece, (enum crew_kind)kind);
+    if (number < reading->piece_count && (!load_piece(reading, piece, number, &text, &length) ||
+                                          !split_piece(reading, piece, text, length)))
+        set_flag(&reading->odd_lines);
+    for (unsigned kind = 0; kind < NAME_KINDS; kind++)
+        sort_piece(piece, (enum name_kind)kind);
 }
 
 /* ---- 2: names */
 
-static bool take_part(struct crew *crew, enum crew_kind kind, unsigned part)
+static bool take_part(struct parallel_reading *reading, enum name_kind kind, unsigned part)
 {
-    for (unsigned i = 0; i < crew->threads; i++) {
-        struct piece *piece = &crew->pieces[i];
+    for (unsigned i = 0; i < reading->threads; i++) {
+        struct piece *piece = &reading->pieces[i];
         uint32_t begin = part ? piece->ends[kind][part - 1] : 0;
-        if (!crowd_take(crew->crowds[kind], part, piece->sorted[kind] + begin,
+        if (!crowd_take(reading->crowds[kind], part, piece->sorted[kind] + begin,
                         piece->ends[kind][part] - begin, piece->answers[kind] + begin,
                         &piece->fresh_of[kind][part]))
             return false;
@@ -211,22 +211,22 @@ static bool take_part(struct crew *crew, enum crew_kind kind, unsigned part)
     return true;
 }
 
-static unsigned next_part(struct crew *crew)
+static unsigned next_part(struct parallel_reading *reading)
 {
-    return __atomic_fetch_add(&crew->part_turn, 1, __ATOMIC_RELAXED);
+    return __atomic_fetch_add(&reading->part_turn, 1, __ATOMIC_RELAXED);
 }
 
 /* Parts go to whoever is free: pieces are read at different speeds. */
-static void take_names(struct crew *crew)
+static void take_names(struct parallel_reading *reading)
 {
-    for (unsigned i; (i = next_part(crew)) < CREW_KINDS * CROWD_PARTS;)
-        if (!take_part(crew, (enum crew_kind)(i / CROWD_PARTS), i % CROWD_PARTS))
-            set_flag(&crew->odd_names);
+    for (unsigned i; (i = next_part(reading)) < NAME_KINDS * CROWD_PARTS;)
+        if (!take_part(reading, (enum name_kind)(i / CROWD_PARTS), i % CROWD_PARTS))
+            set_flag(&reading->odd_names);
 }
 
 /* ---- 3: numbers */
 
-static uint32_t count_fresh(struct piece *piece, enum crew_kind kind)
+static uint32_t count_fresh(struct piece *piece, enum name_kind kind)
 {
     uint32_t sum = 0;
     for (unsigned part = 0; part < CROWD_PARTS; part++)
@@ -237,36 +237,36 @@ static uint32_t count_fresh(struct piece *piece, enum crew_kind kind)
 /* By one for all. */
 static void make_room(void *context)
 {
-    struct crew *crew = context;
-    uint64_t more[CREW_KINDS] = {0};
-    crew->part_turn = 0; /* all have been taken */
-    if (get_flag(&crew->odd_names))
+    struct parallel_reading *reading = context;
+    uint64_t more[NAME_KINDS] = {0};
+    reading->part_turn = 0; /* all have been taken */
+    if (get_flag(&reading->odd_names))
         return;
-    for (unsigned i = 0; i < crew->threads; i++)
-        for (unsigned kind = 0; kind < CREW_KINDS; kind++)
-            more[kind] += count_fresh(&crew->pieces[i], (enum crew_kind)kind);
-    bool room = snapshot_enlarge(crew->snapshot, more[CREW_PROCESSES], more[CREW_RESOURCES]);
-    for (unsigned kind = 0; kind < CREW_KINDS && room; kind++)
-        room = crowd_reserve(crew->crowds[kind], (uint32_t)more[kind]);
+    for (unsigned i = 0; i < reading->threads; i++)
+        for (unsigned kind = 0; kind < NAME_KINDS; kind++)
+            more[kind] += count_fresh(&reading->pieces[i], (enum name_kind)kind);
+    bool room = snapshot_enlarge(reading->snapshot, more[NAME_PROCESSES], more[NAME_RESOURCES]);
+    for (unsigned kind = 0; kind < NAME_KINDS && room; kind++)
+        room = crowd_reserve(reading->crowds[kind], (uint32_t)more[kind]);
     if (!room)
-        set_flag(&crew->odd_room);
+        set_flag(&reading->odd_room);
 }
 
 /* A resource must be declared once, and before it is used: where it is new, and nowhere else. */
-static bool is_odd(const struct piece *piece, enum crew_kind kind, uint32_t line, bool fresh)
+static bool is_odd(const struct piece *piece, enum name_kind kind, uint32_t line, bool fresh)
 {
-    return kind == CREW_RESOURCES && fresh != (piece->ops[line] == 0);
+    return kind == NAME_RESOURCES && fresh != (piece->ops[line] == 0);
 }
 
-static void number_names(struct crew *crew, unsigned member, enum crew_kind kind)
+static void number_names(struct parallel_reading *reading, unsigned member, enum name_kind kind)
 {
-    struct crowd *crowd = crew->crowds[kind];
-    const struct piece *piece = &crew->pieces[member];
-    uint32_t *places = kind == CREW_PROCESSES ? crew->snapshot->wait : crew->snapshot->holder;
+    struct crowd *crowd = reading->crowds[kind];
+    const struct piece *piece = &reading->pieces[member];
+    uint32_t *places = kind == NAME_PROCESSES ? reading->snapshot->wait : reading->snapshot->holder;
     uint32_t id = crowd->count, next[CROWD_PARTS];
     bool odd = false;
-    for (unsigned i = member; i < crew->threads; i++)
-        id -= crew->pieces[i].fresh[kind];
+    for (unsigned i = member; i < reading->threads; i++)
+        id -= reading->pieces[i].fresh[kind];
     for (uint32_t i = 0; i < piece->fresh[kind]; i++)
         places[id + i] = NONE;
     part_starts(piece, kind, next);
@@ -282,7 +282,7 @@ static void number_names(struct crew *crew, unsigned member, enum crew_kind kind
             crowd_number(crowd, part, query->id, id++);
     }
     if (odd)
-        set_flag(&crew->odd_lines);
+        set_flag(&reading->odd_lines);
 }
 
 /* ---- 4: edges */
@@ -295,36 +295,37 @@ static bool put_alone(uint32_t *place, uint32_t value)
                                        __ATOMIC_RELAXED);
 }
 
-static void expect_line(const struct crew *crew, const struct piece *piece, uint32_t line)
+static void expect_line(const struct parallel_reading *reading, const struct piece *piece,
+                        uint32_t line)
 {
     if (line >= piece->line_count || piece->ops[line] == 0)
         return;
-    for (unsigned kind = 0; kind < CREW_KINDS; kind++)
-        crowd_expect(crew->crowds[kind], crowd_part(piece->queries[kind][line].hash),
+    for (unsigned kind = 0; kind < NAME_KINDS; kind++)
+        crowd_expect(reading->crowds[kind], crowd_part(piece->queries[kind][line].hash),
                      piece->queries[kind][line].id);
 }
 
-static uint32_t line_id(const struct crew *crew, const struct piece *piece, enum crew_kind kind,
-                        uint32_t line)
+static uint32_t line_id(const struct parallel_reading *reading, const struct piece *piece,
+                        enum name_kind kind, uint32_t line)
 {
     const struct names_query *query = &piece->queries[kind][line];
-    return crowd_id(crew->crowds[kind], crowd_part(query->hash), query->id);
+    return crowd_id(reading->crowds[kind], crowd_part(query->hash), query->id);
 }
 
-static void put_edges(struct crew *crew, unsigned member)
+static void put_edges(struct parallel_reading *reading, unsigned member)
 {
-    struct piece *piece = &crew->pieces[member];
+    struct piece *piece = &reading->pieces[member];
     for (uint32_t i = 0; i < piece->line_count; i++) {
-        expect_line(crew, piece, i + PREFETCH);
+        expect_line(reading, piece, i + PREFETCH);
         if (piece->ops[i] == 0)
             continue;
-        uint32_t process = line_id(crew, piece, CREW_PROCESSES, i);
-        uint32_t resource = line_id(crew, piece, CREW_RESOURCES, i);
+        uint32_t process = line_id(reading, piece, NAME_PROCESSES, i);
+        uint32_t resource = line_id(reading, piece, NAME_RESOURCES, i);
         bool put = piece->ops[i] == GORDIAN_OP_HOLD
-                       ? put_alone(&crew->snapshot->holder[resource], process)
-                       : put_alone(&crew->snapshot->wait[process], resource);
+                       ? put_alone(&reading->snapshot->holder[resource], process)
+                       : put_alone(&reading->snapshot->wait[process], resource);
         if (!put)
-            set_flag(&crew->odd_lines);
+            set_flag(&reading->odd_lines);
     }
 }
 
@@ -332,98 +333,99 @@ static void put_edges(struct crew *crew, unsigned member)
 
 static void read_rounds(void *context, unsigned member)
 {
-    struct crew *crew = context;
-    for (uint64_t first = 0; first < crew->piece_count; first += crew->threads) {
-        read_piece(crew, member, first + member);
-        team_meet(crew->team);
-        if (get_flag(&crew->odd_lines))
+    struct parallel_reading *reading = context;
+    for (uint64_t first = 0; first < reading->piece_count; first += reading->threads) {
+        read_piece(reading, member, first + member);
+        thread_pool_meet(reading->workers);
+        if (get_flag(&reading->odd_lines))
             return;
-        take_names(crew);
-        team_meet_to(crew->team, make_room, crew);
-        if (get_flag(&crew->odd_names) || get_flag(&crew->odd_room))
+        take_names(reading);
+        thread_pool_meet_to(reading->workers, make_room, reading);
+        if (get_flag(&reading->odd_names) || get_flag(&reading->odd_room))
             return;
-        for (unsigned kind = 0; kind < CREW_KINDS; kind++)
-            number_names(crew, member, (enum crew_kind)kind);
-        team_meet(crew->team);
-        put_edges(crew, member);
+        for (unsigned kind = 0; kind < NAME_KINDS; kind++)
+            number_names(reading, member, (enum name_kind)kind);
+        thread_pool_meet(reading->workers);
+        put_edges(reading, member);
     }
 }
 
-static bool open_piece(const struct crew *crew, struct piece *piece,
+static bool open_piece(const struct parallel_reading *reading, struct piece *piece,
                        const gordian_allocator *memory)
 {
     bool opened = true;
     *piece = (struct piece){0};
-    piece->text = memory_alloc(memory, 1 + crew->piece_bytes + LINE_REST + 1 + READER_SLACK);
-    piece->ops = memory_alloc(memory, crew->line_room);
-    for (unsigned kind = 0; kind < CREW_KINDS; kind++) {
-        piece->queries[kind] = memory_alloc(memory, crew->line_room * sizeof **piece->queries);
-        piece->sorted[kind] = memory_alloc(memory, crew->line_room * sizeof **piece->sorted);
-        piece->answers[kind] = memory_alloc(memory, crew->line_room * sizeof **piece->answers);
+    piece->text = memory_alloc(memory, 1 + reading->piece_bytes + LINE_REST + 1 + READER_SLACK);
+    piece->ops = memory_alloc(memory, reading->line_room);
+    for (unsigned kind = 0; kind < NAME_KINDS; kind++) {
+        piece->queries[kind] = memory_alloc(memory, reading->line_room * sizeof **piece->queries);
+        piece->sorted[kind] = memory_alloc(memory, reading->line_room * sizeof **piece->sorted);
+        piece->answers[kind] = memory_alloc(memory, reading->line_room * sizeof **piece->answers);
         opened &= piece->queries[kind] && piece->sorted[kind] && piece->answers[kind];
     }
     return opened && piece->text && piece->ops;
 }
 
-static void close_pieces(struct crew *crew, const gordian_allocator *memory)
+static void close_pieces(struct parallel_reading *reading, const gordian_allocator *memory)
 {
-    for (unsigned i = 0; i < crew->threads && crew->pieces; i++) {
-        struct piece *piece = &crew->pieces[i];
+    for (unsigned i = 0; i < reading->threads && reading->pieces; i++) {
+        struct piece *piece = &reading->pieces[i];
         memory_free_all(memory, piece->text, piece->ops);
-        for (unsigned kind = 0; kind < CREW_KINDS; kind++)
+        for (unsigned kind = 0; kind < NAME_KINDS; kind++)
             memory_free_all(memory, piece->queries[kind], piece->sorted[kind],
                             piece->answers[kind]);
     }
-    memory_free(memory, crew->pieces);
+    memory_free(memory, reading->pieces);
 }
 
-static gordian_status open_crew(struct crew *crew, const struct snapshot_crew *wanted,
-                                const gordian_allocator *memory)
+static gordian_status open_reading(struct parallel_reading *reading,
+                                   const struct snapshot_split *wanted,
+                                   const gordian_allocator *memory)
 {
-    crew->piece_bytes = wanted->piece;
-    crew->line_room = (wanted->piece + LINE_REST) / LINE_LEAST + 2;
-    crew->piece_count = (crew->file->end - crew->file->start + wanted->piece - 1) / wanted->piece;
-    TRY(team_open(&crew->team, wanted->threads, memory, NULL));
-    crew->threads = team_size(crew->team);
-    crew->pieces = memory_zeroed(memory, crew->threads * sizeof *crew->pieces);
-    bool opened = crew->pieces != NULL;
-    for (unsigned i = 0; i < crew->threads && opened; i++)
-        opened = open_piece(crew, &crew->pieces[i], memory);
+    reading->piece_bytes = wanted->piece;
+    reading->line_room = (wanted->piece + LINE_REST) / LINE_LEAST + 2;
+    reading->piece_count =
+        (reading->file->end - reading->file->start + wanted->piece - 1) / wanted->piece;
+    TRY(thread_pool_open(&reading->workers, wanted->threads, memory, NULL));
+    reading->threads = thread_pool_size(reading->workers);
+    reading->pieces = memory_zeroed(memory, reading->threads * sizeof *reading->pieces);
+    bool opened = reading->pieces != NULL;
+    for (unsigned i = 0; i < reading->threads && opened; i++)
+        opened = open_piece(reading, &reading->pieces[i], memory);
     return opened ? GORDIAN_OK : GORDIAN_STATUS_MEMORY;
 }
 
 /* Where arrays grow one thread moves them while the others wait. */
-static void prepare_room(struct crew *crew)
+static void prepare_room(struct parallel_reading *reading)
 {
-    uint64_t bytes = crew->file->end - crew->file->start;
+    uint64_t bytes = reading->file->end - reading->file->start;
     uint64_t likely = bytes / NAME_BYTES < SNAPSHOT_MAX ? bytes / NAME_BYTES : SNAPSHOT_MAX;
-    snapshot_prepare(crew->snapshot, (uint32_t)likely, (uint32_t)likely);
-    for (unsigned kind = 0; kind < CREW_KINDS; kind++)
-        crowd_prepare(crew->crowds[kind], bytes / 2, (uint32_t)likely);
+    snapshot_prepare(reading->snapshot, (uint32_t)likely, (uint32_t)likely);
+    for (unsigned kind = 0; kind < NAME_KINDS; kind++)
+        crowd_prepare(reading->crowds[kind], bytes / 2, (uint32_t)likely);
 }
 
-gordian_status snapshot_read_crew(gordian_snapshot *snapshot, gordian_names *names,
-                                  const struct source_file *file,
-                                  const struct snapshot_crew *wanted,
-                                  const gordian_allocator *memory)
+gordian_status snapshot_read_parallel(gordian_snapshot *snapshot, gordian_names *names,
+                                      const struct source_file *file,
+                                      const struct snapshot_split *wanted,
+                                      const gordian_allocator *memory)
 {
-    struct crew crew = {
+    struct parallel_reading reading = {
         .snapshot = snapshot,
         .crowds = {&names->process_crowd, &names->resource_crowd},
         .file = file,
     };
-    bool plain = open_crew(&crew, wanted, memory) == GORDIAN_OK;
-    prepare_room(&crew);
+    bool plain = open_reading(&reading, wanted, memory) == GORDIAN_OK;
+    prepare_room(&reading);
     if (plain) {
-        team_start(crew.team, read_rounds, &crew);
-        team_wait(crew.team, NULL, NULL);
-        plain = !crew.odd_lines && !crew.odd_names && !crew.odd_room;
+        thread_pool_do(reading.workers, read_rounds, &reading);
+        plain = !reading.odd_lines && !reading.odd_names && !reading.odd_room;
     }
-    team_close(crew.team);
-    close_pieces(&crew, memory);
+    thread_pool_close(reading.workers);
+    close_pieces(&reading, memory);
     names->crowded = plain;
-    for (unsigned kind = 0; kind < CREW_KINDS; kind++)
-        (plain ? crowd_settle : crowd_free)(crew.crowds[kind]);
+    for (unsigned kind = 0; kind < NAME_KINDS; kind++)
+        (plain ? crowd_settle : crowd_free)(reading.crowds[kind]);
     if (!plain)
         snapshot_clear(snapshot);
     return plain ? GORDIAN_OK : GORDIAN_STATUS_END;

@@ -10,9 +10,9 @@
 
 /* A file from this size on is read by all cores, with pieces of so many bytes; more threads than
  * one for so many bytes of it would only take memory. */
-#define CREW_FILE   (UINT64_C(32) << 20)
-#define CREW_PIECE  (512u << 10)
-#define CREW_THREAD (UINT64_C(4) << 20)
+#define PARALLEL_FILE   (UINT64_C(32) << 20)
+#define PARALLEL_PIECE  (512u << 10)
+#define PARALLEL_THREAD (UINT64_C(4) << 20)
 
 /* A snapshot in the making. */
 struct reading {
@@ -266,12 +266,12 @@ static gordian_status read_crowd(struct reading *reading, const struct source_fi
                                  unsigned threads)
 {
     uint64_t bytes = file->end - file->start;
-    struct snapshot_crew crew = {
-        snapshot_crew_size(reading->snapshot, threads, bytes / CREW_THREAD), CREW_PIECE};
-    if (crew.threads < 2 || bytes < CREW_FILE)
+    struct snapshot_split split = {
+        snapshot_threads(reading->snapshot, threads, bytes / PARALLEL_THREAD), PARALLEL_PIECE};
+    if (split.threads < 2 || bytes < PARALLEL_FILE)
         return GORDIAN_STATUS_END;
-    gordian_status status = snapshot_read_crew(reading->snapshot, reading->names, file, &crew,
-                                               &reading->snapshot->memory);
+    gordian_status status = snapshot_read_parallel(reading->snapshot, reading->names, file, &split,
+                                                   &reading->snapshot->memory);
     if (status == GORDIAN_OK) /* it is read */
         lseek(file->fd, (off_t)file->end, SEEK_SET);
     return status;

@@ -26,7 +26,7 @@ gordian_status snapshot_read_piece(gordian_snapshot **out, gordian_names **names
                                    const gordian_source *source, gordian_error *error);
 
 /* How many threads take pieces of how many bytes. */
-struct snapshot_crew {
+struct snapshot_split {
     unsigned threads;
     size_t piece;
 };
@@ -34,9 +34,10 @@ struct snapshot_crew {
 /* Reads a plain file with many threads: the same snapshot and the same names as one by one.
  * GORDIAN_STATUS_END: it is not plain, or there is something to be said about it; nothing has been
  * read, and it must be read one by one. `memory` must serve many threads at once. */
-gordian_status snapshot_read_crew(gordian_snapshot *snapshot, gordian_names *names,
-                                  const struct source_file *file, const struct snapshot_crew *crew,
-                                  const gordian_allocator *memory);
+gordian_status snapshot_read_parallel(gordian_snapshot *snapshot, gordian_names *names,
+                                      const struct source_file *file,
+                                      const struct snapshot_split *split,
+                                      const gordian_allocator *memory);
 
 /* Reads a packed snapshot, from where unpack_look came to, with at most so many threads, more than
  * one only if `memory` serves them. */

@@ -112,7 +112,7 @@ static void work_chains(void *context, unsigned member)
 }
 
 gordian_status anneal_chains(const struct makespan_model *model,
-                             const gordian_makespan_options *options, struct team *team,
+                             const gordian_makespan_options *options, struct thread_pool *workers,
                              struct watch *watch, uint8_t *order, gordian_error *error)
 {
     const gordian_allocator *memory = watch->meter ? &watch->meter->memory : &model->memory;
@@ -123,7 +123,8 @@ gordian_status anneal_chains(const struct makespan_model *model,
                         .best_order = order};
     atomic_init(&hall.next, 0);
     atomic_init(&hall.enough, UINT64_MAX);
-    unsigned wanted = team_size(team) < options->chains ? team_size(team) : options->chains;
+    unsigned wanted =
+        thread_pool_size(workers) < options->chains ? thread_pool_size(workers) : options->chains;
     hall.desks = memory_zeroed(memory, wanted * sizeof *hall.desks);
     if (!hall.desks)
         return fail_memory(error);
@@ -132,8 +133,8 @@ gordian_status anneal_chains(const struct makespan_model *model,
         hall.desk_count++;
     if (hall.desk_count) {
         pthread_mutex_init(&hall.lock, NULL);
-        team_start(team, work_chains, &hall);
-        team_wait(team, watch_look, watch);
+        thread_pool_start(workers, work_chains, &hall);
+        thread_pool_wait(workers, watch_look, watch);
         pthread_mutex_destroy(&hall.lock);
     }
     for (unsigned i = 0; i < wanted; i++)
@@ -158,7 +159,7 @@ gordian_status anneal_check_options(const gordian_makespan_options *options, gor
 static gordian_status solve_job(struct job *job, gordian_error *error)
 {
     gordian_status status =
-        anneal_chains(job->model, job->options, job->team, &job->watch, job->order, error);
+        anneal_chains(job->model, job->options, job->workers, &job->watch, job->order, error);
     if (status == GORDIAN_OK)
         status = makespan_result_take(job->result, job->model, job->options, job->order, error);
     return status;

@@ -51,12 +51,12 @@ void anneal_chain_begin(struct anneal_chain *chain);
 bool anneal_chain_run(struct anneal_chain *chain, uint64_t steps);
 bool anneal_chain_over(const struct anneal_chain *chain);
 
-/* All of options->chains on the team's threads. `order` (model->work entries) gets the best
+/* All of options->chains on the thread pool's threads. `order` (model->work entries) gets the best
  * order of all, of the lowest chain among equals: the same for any number of threads. The watch
  * gets the values. If a chain reaches the other end of the watch's interval, those with higher
  * numbers stop. */
 gordian_status anneal_chains(const struct makespan_model *model,
-                             const gordian_makespan_options *options, struct team *team,
+                             const gordian_makespan_options *options, struct thread_pool *workers,
                              struct watch *watch, uint8_t *order, gordian_error *error);
 
 /* GORDIAN_STATUS_INPUT: no chains, no evaluations, too many, a temperature below 0 or above 100. */

@@ -11,7 +11,7 @@ static gordian_status run_metered(struct job *job,
 {
     const gordian_allocator *memory = &job->meter.memory;
     watch_open(&job->watch, job->model, job->options, &job->meter);
-    gordian_status status = team_open(&job->team, job->options->threads, memory, error);
+    gordian_status status = thread_pool_open(&job->workers, job->options->threads, memory, error);
     if (status == GORDIAN_OK) {
         job->order = memory_alloc(memory, job->model->work);
         status = job->order ? solve(job, error) : fail_memory(error);
@@ -19,7 +19,7 @@ static gordian_status run_metered(struct job *job,
     if (status == GORDIAN_OK)
         watch_report(&job->watch, job->result);
     memory_free(memory, job->order);
-    team_close(job->team);
+    thread_pool_close(job->workers);
     return status;
 }
 

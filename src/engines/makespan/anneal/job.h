@@ -11,7 +11,7 @@ struct job {
     struct makespan_result *result;
     struct meter meter; /* all memory of the run comes from there */
     struct watch watch;
-    struct team *team;
+    struct thread_pool *workers;
     uint8_t *order; /* model->work entries, to work in */
 };
 

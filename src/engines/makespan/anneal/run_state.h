@@ -1,5 +1,5 @@
 /* What every engine's run keeps an eye on: its limits, the caller's go_on, and the interval so far.
- * Work is done by a team of threads (foundation/base/threads/thread_pool.h) while the caller's
+ * Work is done by a thread pool (foundation/base/threads/thread_pool.h) while the caller's
  * thread looks in here. */
 #ifndef GORDIAN_ENGINES_MAKESPAN_ANNEAL_RUN_STATE_H
 #define GORDIAN_ENGINES_MAKESPAN_ANNEAL_RUN_STATE_H
@@ -22,7 +22,7 @@ struct watch {
 
 void watch_open(struct watch *watch, const struct makespan_model *model,
                 const gordian_makespan_options *options, struct meter *meter);
-/* For team_wait, on the caller's thread: calls go_on, looks at the clock. */
+/* For thread_pool_wait, on the caller's thread: calls go_on, looks at the clock. */
 void watch_look(void *watch);
 
 static inline bool watch_stopped(struct watch *watch)

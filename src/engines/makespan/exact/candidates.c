@@ -8,7 +8,7 @@
 /* With the time a word may have more than 64 bits; a key has not. */
 #define WORD_BITS 128
 #define WORD      word_128
-#define NAME(x)   x##_closer
+#define NAME(x)   x##_candidates
 
 __extension__ typedef unsigned __int128 word_128;
 
@@ -18,54 +18,40 @@ __extension__ typedef unsigned __int128 word_128;
 
 /* ------------------------------------------------------------------ the table */
 
-static uint64_t key_hash(uint64_t key)
+static void put_states(const void *context, struct hash *table)
 {
-    key *= UINT64_C(0x9e3779b97f4a7c15);
-    return key ^ key >> 29;
+    const struct candidates *candidates = context;
+    for (uint32_t i = 0; i < candidates->count; i++)
+        hash_put(table, hash_word(candidates->entries[i].key), i);
 }
 
-/* Where the key is, or would be. */
-static uint32_t *find_slot(const struct closer *closer, uint64_t key)
+/* The entry of a state, or CANDIDATES_NONE. */
+static uint32_t find_state(const struct candidates *candidates, uint64_t key)
 {
-    size_t at = key_hash(key) & (closer->slot_room - 1);
-    while (closer->slots[at] != CLOSER_NONE && closer->entries[closer->slots[at]].key != key)
-        at = (at + 1) & (closer->slot_room - 1);
-    return &closer->slots[at];
+    struct hash_probe probe = hash_probe(&candidates->table, hash_word(key));
+    while (hash_meet(&candidates->table, &probe))
+        if (candidates->entries[probe.number].key == key)
+            return probe.number;
+    return CANDIDATES_NONE;
 }
 
-static bool grow_slots(struct closer *closer)
-{
-    if (closer->count * 2 < closer->slot_room)
-        return true;
-    size_t room = closer->slot_room ? 2 * closer->slot_room : 1024;
-    uint32_t *slots = memory_alloc(&closer->memory, room * sizeof *slots);
-    if (!slots)
-        return false;
-    memset(slots, 0xff, room * sizeof *slots);
-    memory_free(&closer->memory, closer->slots);
-    closer->slots = slots;
-    closer->slot_room = room;
-    for (size_t i = 0; i < closer->count; i++)
-        *find_slot(closer, closer->entries[i].key) = (uint32_t)i;
-    return true;
-}
-
-uint32_t closer_at(const struct closer *closer, const struct largest_run *runs, uint32_t count)
+uint32_t candidates_rest(const struct candidates *candidates, const struct largest_run *runs,
+                         uint32_t count)
 {
     uint64_t key = 0;
     for (uint32_t b = 0; b < count; b++)
-        key |= (uint64_t)NAME(put_run)(&closer->layout.fields[b], &runs[b]);
+        key |= (uint64_t)NAME(put_run)(&candidates->layout.fields[b], &runs[b]);
     if (key == 0)
         return 0; /* all is done */
-    uint32_t slot = *find_slot(closer, key);
-    return slot == CLOSER_NONE ? CLOSER_NONE : closer->entries[slot].rest;
+    uint32_t slot = find_state(candidates, key);
+    return slot == CANDIDATES_NONE ? CANDIDATES_NONE : candidates->entries[slot].rest;
 }
 
 /* ------------------------------------------------------------------ filling it */
 
 struct filling {
     const struct search *search;
-    struct closer *closer;
+    struct candidates *candidates;
     struct NAME(expansion) expansion;
     uint32_t *heads; /* of the states of each progress */
     uint64_t most;
@@ -80,14 +66,16 @@ static bool is_better(const struct filling *filling, uint32_t a, uint32_t b)
 
 static bool add_state(struct filling *filling, uint64_t key, uint32_t time, uint32_t progress)
 {
-    struct closer *closer = filling->closer;
-    if (!grow_slots(closer) || !memory_grow(&closer->memory, &closer->entries, &closer->room,
-                                            closer->count + 1, sizeof *closer->entries))
+    struct candidates *candidates = filling->candidates;
+    if (!hash_reserve(&candidates->table, &candidates->memory, candidates->count + 1,
+                      candidates->count + 1, put_states, candidates) ||
+        !memory_grow32(&candidates->memory, &candidates->entries, &candidates->room,
+                       candidates->count + 1, sizeof *candidates->entries))
         return false;
-    *find_slot(closer, key) = (uint32_t)closer->count;
-    closer->entries[closer->count] =
-        (struct closer_entry){key, filling->heads[progress], time, CLOSER_NONE};
-    filling->heads[progress] = (uint32_t)closer->count++;
+    hash_put(&candidates->table, hash_word(key), candidates->count);
+    candidates->entries[candidates->count] =
+        (struct candidate){key, filling->heads[progress], time, CANDIDATES_NONE};
+    filling->heads[progress] = candidates->count++;
     return true;
 }
 
@@ -100,14 +88,14 @@ static void note_child(void *context, word_128 word, uint32_t bound)
     (void)bound;
     if (NAME(finished)(x, word))
         return;
-    uint32_t slot = filling->closer->slot_room ? *find_slot(filling->closer, key) : CLOSER_NONE;
-    if (slot == CLOSER_NONE) {
+    uint32_t slot = find_state(filling->candidates, key);
+    if (slot == CANDIDATES_NONE) {
         filling->failed |= !add_state(filling, key, time, filling->layer + x->progress);
     } else {
-        struct closer_entry *entry = &filling->closer->entries[slot];
+        struct candidate *entry = &filling->candidates->entries[slot];
         entry->time = is_better(filling, time, entry->time) ? time : entry->time;
     }
-    filling->full |= filling->closer->count > filling->most;
+    filling->full |= filling->candidates->count > filling->most;
     x->quit = filling->full || filling->failed;
 }
 
@@ -115,15 +103,15 @@ static void note_rest(void *context, word_128 word, uint32_t bound)
 {
     struct filling *filling = context;
     struct NAME(expansion) *x = &filling->expansion;
-    const struct closer *closer = filling->closer;
+    const struct candidates *candidates = filling->candidates;
     uint32_t rest = 0;
     (void)bound;
     if (!NAME(finished)(x, word)) {
-        uint32_t slot = *find_slot(closer, (uint64_t)(word >> x->time_bits));
-        rest = slot == CLOSER_NONE ? CLOSER_NONE : closer->entries[slot].rest;
+        uint32_t slot = find_state(candidates, (uint64_t)(word >> x->time_bits));
+        rest = slot == CANDIDATES_NONE ? CANDIDATES_NONE : candidates->entries[slot].rest;
     }
-    if (rest != CLOSER_NONE &&
-        (filling->best == CLOSER_NONE || is_better(filling, rest + 1, filling->best)))
+    if (rest != CANDIDATES_NONE &&
+        (filling->best == CANDIDATES_NONE || is_better(filling, rest + 1, filling->best)))
         filling->best = rest + 1;
 }
 
@@ -133,13 +121,13 @@ static bool expand_layer(struct filling *filling, uint32_t layer, bool backwards
     struct NAME(expansion) *x = &filling->expansion;
     uint32_t looks = 0;
     filling->layer = layer;
-    for (uint32_t at = filling->heads[layer]; at != CLOSER_NONE;
-         at = filling->closer->entries[at].next) {
-        struct closer_entry entry = filling->closer->entries[at];
-        filling->best = CLOSER_NONE;
+    for (uint32_t at = filling->heads[layer]; at != CANDIDATES_NONE;
+         at = filling->candidates->entries[at].next) {
+        struct candidate entry = filling->candidates->entries[at];
+        filling->best = CANDIDATES_NONE;
         NAME(expand)(x, (word_128)entry.key << x->time_bits | entry.time);
         if (backwards)
-            filling->closer->entries[at].rest = filling->best;
+            filling->candidates->entries[at].rest = filling->best;
         if (x->quit || (++looks % LOOKS == 0 && watch_stopped(filling->search->watch)))
             return false;
     }
@@ -169,7 +157,7 @@ static void fill_work(void *context, unsigned member)
         fill_states(context);
 }
 
-static gordian_status fill_closer(struct filling *filling, gordian_error *error)
+static gordian_status fill_candidates(struct filling *filling, gordian_error *error)
 {
     const struct search *search = filling->search;
     bool worst = search->table->goal == GORDIAN_MAKESPAN_GOAL_WORST;
@@ -182,41 +170,43 @@ static gordian_status fill_closer(struct filling *filling, gordian_error *error)
     (&filling->expansion, search,
      atomic_load(worst ? &search->watch->lower : &search->watch->upper));
     filling->expansion.context = filling;
-    filling->closer->layout = filling->expansion.layout;
-    team_start(search->team, fill_work, filling);
-    team_wait(search->team, watch_look, search->watch);
+    filling->candidates->layout = filling->expansion.layout;
+    thread_pool_start(search->workers, fill_work, filling);
+    thread_pool_wait(search->workers, watch_look, search->watch);
     memory_free(&search->memory, filling->heads);
     if (filling->failed)
         return fail_memory(error);
     return filling->full ? GORDIAN_STATUS_END : GORDIAN_OK;
 }
 
-gordian_status closer_open(struct closer **out, const struct search *search, uint64_t most,
-                           gordian_error *error)
+gordian_status candidates_open(struct candidates **out, const struct search *search, uint64_t most,
+                               gordian_error *error)
 {
     struct largest_layout layout;
     *out = NULL;
     largest_lay_out(&layout, search->model);
     if (!search_tightens(search) || layout.bits > 64)
         return GORDIAN_STATUS_END;
-    struct closer *closer = memory_zeroed(&search->memory, sizeof *closer);
-    if (!closer)
+    struct candidates *candidates = memory_zeroed(&search->memory, sizeof *candidates);
+    if (!candidates)
         return fail_memory(error);
-    closer->memory = search->memory;
-    struct filling filling = {
-        .search = search, .closer = closer, .most = most < CLOSER_NONE ? most : CLOSER_NONE - 1};
-    gordian_status status = fill_closer(&filling, error);
+    candidates->memory = search->memory;
+    struct filling filling = {.search = search,
+                              .candidates = candidates,
+                              .most = most < CANDIDATES_NONE ? most : CANDIDATES_NONE - 1};
+    gordian_status status = fill_candidates(&filling, error);
     if (status == GORDIAN_OK)
-        *out = closer;
+        *out = candidates;
     else
-        closer_close(closer);
+        candidates_close(candidates);
     return status;
 }
 
-void closer_close(struct closer *closer)
+void candidates_close(struct candidates *candidates)
 {
-    if (!closer)
+    if (!candidates)
         return;
-    gordian_allocator memory = closer->memory;
-    memory_free_all(&memory, closer->entries, closer->slots, closer);
+    gordian_allocator memory = candidates->memory;
+    hash_free(&candidates->table, &memory);
+    memory_free_all(&memory, candidates->entries, candidates);
 }

@@ -9,32 +9,33 @@
 
 #include "engines/makespan/exact/largest.h"
 #include "engines/makespan/exact/search.h"
+#include "foundation/base/hash.h"
 
-struct closer_entry {
+struct candidate {
     uint64_t key;  /* the state as a word, without the time */
     uint32_t next; /* of the same progress */
     uint32_t time; /* the best it can be reached at */
-    uint32_t rest; /* the best that can follow; CLOSER_NONE: no end that is wanted */
+    uint32_t rest; /* the best that can follow; CANDIDATES_NONE: no end that is wanted */
 };
 
-#define CLOSER_NONE UINT32_MAX
+#define CANDIDATES_NONE UINT32_MAX
 
-struct closer {
+struct candidates {
     gordian_allocator memory;
     struct largest_layout layout;
-    struct closer_entry *entries;
-    size_t count, room;
-    uint32_t *slots; /* of a hash table: entries; CLOSER_NONE: free */
-    size_t slot_room;
+    struct candidate *entries;
+    uint32_t count, room;
+    struct hash table; /* of entries */
 };
 
 /* Those that may lead to better than what the watch has. GORDIAN_STATUS_END: there are more than
  * `most`, 64 bits are too few for a state, or the watch said stop; *out is NULL then. */
-gordian_status closer_open(struct closer **out, const struct search *search, uint64_t most,
-                           gordian_error *error);
-void closer_close(struct closer *closer); /* NULL is fine */
+gordian_status candidates_open(struct candidates **out, const struct search *search, uint64_t most,
+                               gordian_error *error);
+void candidates_close(struct candidates *candidates); /* NULL is fine */
 
-/* The best that can follow; CLOSER_NONE: nothing that is wanted. */
-uint32_t closer_at(const struct closer *closer, const struct largest_run *runs, uint32_t count);
+/* The best that can follow; CANDIDATES_NONE: nothing that is wanted. */
+uint32_t candidates_rest(const struct candidates *candidates, const struct largest_run *runs,
+                         uint32_t count);
 
 #endif

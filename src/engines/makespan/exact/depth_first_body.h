@@ -197,8 +197,8 @@ gordian_status NAME(search_dive)(const struct search *search, uint32_t target, u
            job.dive.memo_room < (most ? 1 << 16 : 1 << 22))
         job.dive.memo_room *= 2;
     job.dive.memo = memory_zeroed(memory, job.dive.memo_room * sizeof *job.dive.memo);
-    team_start(search->team, NAME(dive_work), &job);
-    team_wait(search->team, watch_look, search->watch);
+    thread_pool_start(search->workers, NAME(dive_work), &job);
+    thread_pool_wait(search->workers, watch_look, search->watch);
     memory_free_all(memory, job.dive.memo, job.dive.frames, job.dive.children);
     *found = job.found;
     if (job.dive.failed)

@@ -3,7 +3,7 @@
  *
  * From one side annealing brings schedules, from the other tables (table.h) bring bounds: first of
  * coarse abstractions, then of finer ones, each some times as large as the one before. The table of
- * whole runs is followed by a sweep through what it leaves of closer states (largest.h), and if
+ * whole runs is followed by a sweep through what it leaves of finer states (largest.h), and if
  * these are few, by a dive that keeps to them (candidates.h). Between two tables the search
  * (search.h) gets a try, with about as much work as the next table will be: first a dive for a
  * schedule that reaches the bound, then a sweep that would settle it. When no finer table fits into
@@ -30,7 +30,7 @@ struct proof {
     const gordian_makespan_options *options;
     struct makespan_result *result;
     struct meter *meter;
-    struct team *team;
+    struct thread_pool *workers;
     struct watch *watch;
     uint8_t *order;
     uint64_t budget; /* bytes for tables */
@@ -38,8 +38,8 @@ struct proof {
     bool coarse;                     /* the plan is coarser than the runs */
     struct abstraction *abstraction; /* the finest yet, and its table; NULL: none */
     struct table *table;
-    struct closer *closer; /* NULL: none yet */
-    uint64_t annealed;     /* steps a chain */
+    struct candidates *candidates; /* NULL: none yet */
+    uint64_t annealed;             /* steps a chain */
 };
 
 /* Is there nothing more to do? */
@@ -64,7 +64,7 @@ static gordian_status anneal_first(struct proof *proof, uint64_t steps, gordian_
     options.evaluations = steps;
     options.published = false;
     gordian_status status =
-        anneal_chains(proof->model, &options, proof->team, proof->watch, proof->order, error);
+        anneal_chains(proof->model, &options, proof->workers, proof->watch, proof->order, error);
     if (status == GORDIAN_OK)
         status =
             makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
@@ -124,9 +124,9 @@ static gordian_status climb_bounds(struct proof *proof, struct abstraction *abst
     gordian_status status;
     proof->watch->phase = "bounding";
     if (fits_whole(proof, abstraction))
-        status = table_open(&table, abstraction, goal, proof->team, proof->watch, error);
+        status = table_open(&table, abstraction, goal, proof->workers, proof->watch, error);
     else
-        status = table_passing(abstraction, goal, proof->team, proof->watch, &bound, error);
+        status = table_passing(abstraction, goal, proof->workers, proof->watch, &bound, error);
     if (status != GORDIAN_OK || !table) {
         abstraction_close(abstraction);
     } else {
@@ -174,15 +174,15 @@ static gordian_status forgive_memory(struct proof *proof, gordian_status status)
 
 static struct search search_of(const struct proof *proof)
 {
-    return (struct search){proof->model, proof->table,         proof->team,
-                           proof->watch, proof->meter->memory, proof->closer};
+    return (struct search){proof->model, proof->table,         proof->workers,
+                           proof->watch, proof->meter->memory, proof->candidates};
 }
 
 /* A bound between the table's and the truth, and a dive for a schedule that keeps to the states it
  * is made of; each of at most so many states. */
 static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_error *error)
 {
-    if (is_settled(proof) || !proof->table || proof->coarse || proof->closer)
+    if (is_settled(proof) || !proof->table || proof->coarse || proof->candidates)
         return GORDIAN_OK;
     struct search search = search_of(proof);
     if (!search_tightens(&search))
@@ -190,10 +190,10 @@ static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_
     proof->watch->phase = "bounding";
     gordian_status status = search_tighten(&search, most, error);
     if (status == GORDIAN_OK && !is_settled(proof) && search_bits(proof->model) != 0)
-        status = closer_open(&proof->closer, &search, most, error);
-    if (status == GORDIAN_OK && proof->closer) {
+        status = candidates_open(&proof->candidates, &search, most, error);
+    if (status == GORDIAN_OK && proof->candidates) {
         bool worst = proof->options->goal == GORDIAN_MAKESPAN_GOAL_WORST;
-        search.closer = proof->closer;
+        search.candidates = proof->candidates;
         proof->watch->phase = "searching";
         status =
             dive_for(proof, &search,
@@ -319,7 +319,7 @@ static gordian_status solve_job(struct job *job, gordian_error *error)
                           .options = job->options,
                           .result = job->result,
                           .meter = &job->meter,
-                          .team = job->team,
+                          .workers = job->workers,
                           .watch = &job->watch,
                           .order = job->order,
                           .budget = table_budget(job->options)};
@@ -329,7 +329,7 @@ static gordian_status solve_job(struct job *job, gordian_error *error)
         order_fill(job->model, ORDER_ROUND_ROBIN, NULL, job->order);
         status = makespan_result_take(job->result, job->model, job->options, job->order, error);
     }
-    closer_close(proof.closer);
+    candidates_close(proof.candidates);
     table_close(proof.table);
     abstraction_close(proof.abstraction);
     return status;

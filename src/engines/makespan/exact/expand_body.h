@@ -128,8 +128,8 @@ static void NAME(spread_stays)(struct NAME(expansion) * x, uint32_t at, uint32_t
         NAME(spread_stays)(x, at, place + 1, left - m, word + NAME(moving)(x, place, m));
 }
 
-/* The state's runs, as a closer has them. */
-static uint32_t NAME(closer_rest)(const struct NAME(expansion) * x, WORD word)
+/* The state's runs, as candidates.h has them. */
+static uint32_t NAME(candidate_rest)(const struct NAME(expansion) * x, WORD word)
 {
     const struct makespan_model *model = x->search->model;
     struct largest_run runs[ABSTRACTION_MAX_BLOCKS];
@@ -145,16 +145,16 @@ static uint32_t NAME(closer_rest)(const struct NAME(expansion) * x, WORD word)
         }
         runs[b] = run;
     }
-    return closer_at(x->search->closer, runs, model->run_count);
+    return candidates_rest(x->search->candidates, runs, model->run_count);
 }
 
 /* To the next state, if a closer look does not rule it out. */
 static void NAME(emit_word)(const struct NAME(expansion) * x, WORD word)
 {
-    uint32_t bound = x->bound, rest = x->search->closer ? NAME(closer_rest)(x, word) : 0;
-    if (rest == CLOSER_NONE)
+    uint32_t bound = x->bound, rest = x->search->candidates ? NAME(candidate_rest)(x, word) : 0;
+    if (rest == CANDIDATES_NONE)
         return;
-    if (x->search->closer)
+    if (x->search->candidates)
         bound = x->time + 1 + rest;
     if (search_worth(x->search->table->goal, bound, x->known))
         x->emit(x->context, word, bound);

@@ -23,15 +23,16 @@
 #include "engines/makespan/exact/table.h"
 #include "foundation/base/threads/thread_pool.h"
 
-struct closer; /* candidates.h */
+struct candidates; /* candidates.h */
 
 struct search {
     const struct makespan_model *model;
     const struct table *table; /* its goal is the search's */
-    struct team *team;
+    struct thread_pool *workers;
     struct watch *watch;
-    gordian_allocator memory;    /* may be used by several threads at once */
-    const struct closer *closer; /* of real states: only those it has are wanted; NULL: all */
+    gordian_allocator memory; /* may be used by several threads at once */
+    const struct candidates
+        *candidates; /* of real states: only those it has are wanted; NULL: all */
 };
 
 /* Bits of a word that hold the state and a time: 64, 128, or 0: too large. */

@@ -205,7 +205,7 @@ static void NAME(sweep_work)(void *context, unsigned member)
     struct NAME(sweep) *sweep = context;
     struct NAME(sweeper) *sweeper = &sweep->sweepers[member];
     uint64_t work = sweep->search->model->work;
-    struct team *team = sweep->search->team;
+    struct thread_pool *workers = sweep->search->workers;
     for (uint64_t layer = 0; layer < work; layer++) {
         for (;;) {
             uint32_t number = atomic_fetch_add(&sweep->next, 1);
@@ -216,14 +216,14 @@ static void NAME(sweep_work)(void *context, unsigned member)
         }
         for (uint32_t s = 0; s < NAME(SHARDS); s++)
             NAME(flush)(sweeper, s);
-        team_meet(team);
+        thread_pool_meet(workers);
         /* Between the meetings nobody changes these. */
         bool over = watch_stopped(sweep->search->watch) || atomic_load(&sweep->failed);
         if (member == 0)
             sweep->over = over;
         if (member == 0 && !over)
             NAME(next_layer)(sweep);
-        team_meet(team);
+        thread_pool_meet(workers);
         if (sweep->over)
             return;
     }
@@ -235,7 +235,7 @@ static bool NAME(make_sweep)(struct NAME(sweep) * sweep)
 {
     const struct search *search = sweep->search;
     const gordian_allocator *memory = &search->memory;
-    unsigned members = team_size(search->team);
+    unsigned members = thread_pool_size(search->workers);
     sweep->shards = memory_zeroed(memory, NAME(SHARDS) * sizeof *sweep->shards);
     sweep->sweepers = memory_zeroed(memory, members * sizeof *sweep->sweepers);
     sweep->bounds = memory_zeroed(memory, sweep->reach * sizeof *sweep->bounds);
@@ -272,7 +272,7 @@ static void NAME(end_sweep)(struct NAME(sweep) * sweep)
         if (sweep->locks)
             pthread_mutex_destroy(&sweep->shards[s].lock);
     }
-    for (unsigned i = 0; sweep->sweepers && i < team_size(sweep->search->team); i++)
+    for (unsigned i = 0; sweep->sweepers && i < thread_pool_size(sweep->search->workers); i++)
         memory_free(memory, sweep->sweepers[i].batches);
     memory_free_all(memory, sweep->shards, sweep->sweepers, sweep->bounds);
 }
@@ -300,8 +300,8 @@ gordian_status NAME(search_sweep)(const struct search *search, uint64_t most, ui
     if (!NAME(make_sweep)(&sweep) || !NAME(put_first)(&sweep)) {
         status = fail_memory(error);
     } else {
-        team_start(search->team, NAME(sweep_work), &sweep);
-        team_wait(search->team, watch_look, search->watch);
+        thread_pool_start(search->workers, NAME(sweep_work), &sweep);
+        thread_pool_wait(search->workers, watch_look, search->watch);
         if (watch_stopped(search->watch) || atomic_load(&sweep.failed))
             status = GORDIAN_STATUS_END;
         *value = atomic_load(&sweep.value);

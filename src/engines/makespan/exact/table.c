@@ -223,7 +223,7 @@ struct levels {
 
 struct campaign {
     const struct abstraction *abstraction;
-    struct team *team;
+    struct thread_pool *workers;
     struct watch *watch;
     gordian_allocator memory;
     unsigned width;
@@ -330,15 +330,15 @@ static void work_boxes(void *context, unsigned member)
     for (size_t level = 0; level < campaign->levels.count; level++) {
         if (member == 0)
             prepare_level(campaign, level);
-        team_meet(campaign->team);
+        thread_pool_meet(campaign->workers);
         fill_level(campaign, &campaign->fillings[member], campaign->levels.first[level + 1]);
-        team_meet(campaign->team);
+        thread_pool_meet(campaign->workers);
     }
 }
 
 static bool make_fillings(struct campaign *campaign, gordian_makespan_goal goal)
 {
-    unsigned size = team_size(campaign->team);
+    unsigned size = thread_pool_size(campaign->workers);
     campaign->fillings = memory_zeroed(&campaign->memory, size * sizeof *campaign->fillings);
     if (!campaign->fillings)
         return false;
@@ -377,7 +377,7 @@ static bool begin_campaign(struct campaign *campaign, gordian_makespan_goal goal
 static void end_campaign(struct campaign *campaign)
 {
     const gordian_allocator *memory = &campaign->memory;
-    for (unsigned i = 0; campaign->fillings && i < team_size(campaign->team); i++)
+    for (unsigned i = 0; campaign->fillings && i < thread_pool_size(campaign->workers); i++)
         memory_free(memory, campaign->fillings[i].moves);
     for (size_t level = 0; campaign->buffers && level < campaign->levels.count; level++)
         memory_free(memory, campaign->buffers[level]);
@@ -387,8 +387,8 @@ static void end_campaign(struct campaign *campaign)
 
 static gordian_status run_campaign(struct campaign *campaign, gordian_error *error)
 {
-    team_start(campaign->team, work_boxes, campaign);
-    team_wait(campaign->team, watch_look, campaign->watch);
+    thread_pool_start(campaign->workers, work_boxes, campaign);
+    thread_pool_wait(campaign->workers, watch_look, campaign->watch);
     if (atomic_load(&campaign->failed))
         return fail_memory(error);
     return watch_stopped(campaign->watch) ? GORDIAN_STATUS_END : GORDIAN_OK;
@@ -402,8 +402,8 @@ unsigned table_width(const struct makespan_model *model)
 }
 
 gordian_status table_open(struct table **out, const struct abstraction *abstraction,
-                          gordian_makespan_goal goal, struct team *team, struct watch *watch,
-                          gordian_error *error)
+                          gordian_makespan_goal goal, struct thread_pool *workers,
+                          struct watch *watch, gordian_error *error)
 {
     const gordian_allocator *memory = &abstraction->memory;
     *out = NULL;
@@ -416,7 +416,7 @@ gordian_status table_open(struct table **out, const struct abstraction *abstract
     table->width = table_width(abstraction->model);
     table->values = memory_alloc(memory, abstraction->states * table->width);
     struct campaign campaign = {.abstraction = abstraction,
-                                .team = team,
+                                .workers = workers,
                                 .watch = watch,
                                 .memory = *memory,
                                 .width = table->width};
@@ -449,12 +449,12 @@ uint32_t table_bound(const struct table *table)
 }
 
 gordian_status table_passing(const struct abstraction *abstraction, gordian_makespan_goal goal,
-                             struct team *team, struct watch *watch, uint32_t *bound,
+                             struct thread_pool *workers, struct watch *watch, uint32_t *bound,
                              gordian_error *error)
 {
     struct table table = {.goal = goal, .width = table_width(abstraction->model)};
     struct campaign campaign = {.abstraction = abstraction,
-                                .team = team,
+                                .workers = workers,
                                 .watch = watch,
                                 .memory = abstraction->memory,
                                 .width = table.width};

@@ -31,8 +31,8 @@ unsigned table_width(const struct makespan_model *model);
 
 /* GORDIAN_STATUS_END: the watch stopped it. The abstraction must outlive the table. */
 gordian_status table_open(struct table **out, const struct abstraction *abstraction,
-                          gordian_makespan_goal goal, struct team *team, struct watch *watch,
-                          gordian_error *error);
+                          gordian_makespan_goal goal, struct thread_pool *workers,
+                          struct watch *watch, gordian_error *error);
 void table_close(struct table *table); /* NULL is fine */
 
 /* The bound of state number `state`: no more cycles than this follow (worst), no fewer (best). */
@@ -54,7 +54,7 @@ uint32_t table_bound(const struct table *table);
 /* That bound alone: no more boxes are kept than still needed, which takes a fraction of the memory.
  * GORDIAN_STATUS_END: the watch stopped it. */
 gordian_status table_passing(const struct abstraction *abstraction, gordian_makespan_goal goal,
-                             struct team *team, struct watch *watch, uint32_t *bound,
+                             struct thread_pool *workers, struct watch *watch, uint32_t *bound,
                              gordian_error *error);
 /* Bytes that takes; UINT64_MAX: not even enough to tell. */
 uint64_t table_passing_size(const struct abstraction *abstraction);

@@ -11,6 +11,7 @@
 
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
+#include "foundation/base/hash.h"
 #include "foundation/base/memory.h"
 
 #include <string.h>
@@ -29,8 +30,7 @@ struct levels {
     gordian_allocator memory;
     struct level *list;
     uint32_t count, room;
-    uint32_t *slots; /* of the level that is being made: numbers of states, NONE: free */
-    uint32_t slot_count;
+    struct hash table; /* of the states of the last level, which is being made */
     uint64_t kept, most, until;
     uint32_t parent; /* that is being expanded */
     gordian_status status;
@@ -145,36 +145,16 @@ static void sort_state(const struct step *step, uint16_t *state, uint8_t *who)
 
 static uint64_t hash_state(const uint16_t *state, uint32_t warps)
 {
-    uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
-    for (uint32_t w = 0; w < warps; w++)
-        hash = (hash ^ state[w]) * UINT64_C(0xff51afd7ed558ccd), hash ^= hash >> 29;
-    return hash;
+    return hash_bytes(state, warps * sizeof *state);
 }
 
-/* Where the state is, or would be. */
-static uint32_t *find_slot(const struct levels *levels, const struct level *level,
-                           const uint16_t *state)
+static void put_states(const void *context, struct hash *table)
 {
-    uint32_t warps = levels->model->warps, mask = levels->slot_count - 1;
-    uint32_t at = (uint32_t)hash_state(state, warps) & mask;
-    while (levels->slots[at] != NONE && memcmp(level->states + (size_t)levels->slots[at] * warps,
-                                               state, warps * sizeof *state) != 0)
-        at = (at + 1) & mask;
-    return &levels->slots[at];
-}
-
-static bool grow_slots(struct levels *levels, const struct level *level)
-{
-    uint32_t fresh = levels->slot_count ? levels->slot_count * 2 : 64;
-    memory_free(&levels->memory, levels->slots);
-    levels->slots = memory_alloc(&levels->memory, (size_t)fresh * sizeof *levels->slots);
-    levels->slot_count = levels->slots ? fresh : 0;
-    if (!levels->slots)
-        return false;
-    memset(levels->slots, 0xff, (size_t)fresh * sizeof *levels->slots);
+    const struct levels *levels = context;
+    const struct level *level = &levels->list[levels->count - 1];
+    uint32_t warps = levels->model->warps;
     for (uint32_t i = 0; i < level->count; i++)
-        *find_slot(levels, level, level->states + (size_t)i * levels->model->warps) = i;
-    return true;
+        hash_put(table, hash_state(level->states + (size_t)i * warps, warps), i);
 }
 
 static bool grow_level(struct levels *levels, struct level *level)
@@ -189,16 +169,18 @@ static bool grow_level(struct levels *levels, struct level *level)
 static gordian_status add_state(struct levels *levels, struct level *level, const uint16_t *state)
 {
     uint32_t warps = levels->model->warps;
-    if (level->count * 2 >= levels->slot_count && !grow_slots(levels, level))
-        return GORDIAN_STATUS_MEMORY;
-    uint32_t *slot = find_slot(levels, level, state);
-    if (*slot != NONE)
-        return GORDIAN_OK;
+    uint64_t hash = hash_state(state, warps);
+    struct hash_probe probe = hash_probe(&levels->table, hash);
+    while (hash_meet(&levels->table, &probe))
+        if (memcmp(level->states + (size_t)probe.number * warps, state, warps * sizeof *state) == 0)
+            return GORDIAN_OK;
     if (levels->kept >= levels->most)
         return GORDIAN_STATUS_END;
-    if (level->count == level->room && !grow_level(levels, level))
+    if ((level->count == level->room && !grow_level(levels, level)) ||
+        !hash_reserve(&levels->table, &levels->memory, level->count + 1, level->count + 1,
+                      put_states, levels))
         return GORDIAN_STATUS_MEMORY;
-    *slot = level->count;
+    hash_put(&levels->table, hash, level->count);
     memcpy(level->states + (size_t)level->count * warps, state, warps * sizeof *state);
     level->parents[level->count++] = levels->parent;
     levels->kept++;
@@ -221,8 +203,7 @@ static bool begin_level(struct levels *levels)
                        sizeof *levels->list))
         return false;
     levels->list[levels->count++] = (struct level){0};
-    if (levels->slots)
-        memset(levels->slots, 0xff, (size_t)levels->slot_count * sizeof *levels->slots);
+    hash_renew(&levels->table, put_states, levels);
     return true;
 }
 
@@ -373,6 +354,6 @@ gordian_status relax_states(const struct makespan_model *model, gordian_makespan
         memory_free(memory, levels.list[i].parents);
     }
     memory_free(memory, levels.list);
-    memory_free(memory, levels.slots);
+    hash_free(&levels.table, memory);
     return status == GORDIAN_STATUS_MEMORY ? fail_memory(error) : status;
 }

@@ -12,12 +12,12 @@
 #define MEET_SPINS 4000u /* looks before a member who waits for the others goes to sleep */
 
 struct member {
-    struct team *team;
+    struct thread_pool *pool;
     unsigned number;
     pthread_t thread;
 };
 
-struct team {
+struct thread_pool {
     gordian_allocator memory;
     pthread_mutex_t lock;
     pthread_cond_t begin, end;
@@ -36,38 +36,38 @@ struct team {
 static void *member_lives(void *argument)
 {
     struct member *me = argument;
-    struct team *team = me->team;
+    struct thread_pool *pool = me->pool;
     unsigned long round = 0;
-    pthread_mutex_lock(&team->lock);
+    pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (team->round == round && !team->over)
-            pthread_cond_wait(&team->begin, &team->lock);
-        if (team->over)
+        while (pool->round == round && !pool->over)
+            pthread_cond_wait(&pool->begin, &pool->lock);
+        if (pool->over)
             break;
-        round = team->round;
-        pthread_mutex_unlock(&team->lock);
-        team->work(team->context, me->number);
-        pthread_mutex_lock(&team->lock);
-        if (--team->busy == 0)
-            pthread_cond_signal(&team->end);
+        round = pool->round;
+        pthread_mutex_unlock(&pool->lock);
+        pool->work(pool->context, me->number);
+        pthread_mutex_lock(&pool->lock);
+        if (--pool->busy == 0)
+            pthread_cond_signal(&pool->end);
     }
-    pthread_mutex_unlock(&team->lock);
+    pthread_mutex_unlock(&pool->lock);
     return NULL;
 }
 
-static void make_locks(struct team *team)
+static void make_locks(struct thread_pool *pool)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&team->lock, NULL);
-    pthread_cond_init(&team->begin, NULL);
-    pthread_cond_init(&team->end, &attributes);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->begin, NULL);
+    pthread_cond_init(&pool->end, &attributes);
     pthread_condattr_destroy(&attributes);
 }
 
-gordian_status team_open(struct team **out, unsigned wanted, const gordian_allocator *memory,
-                         gordian_error *error)
+gordian_status thread_pool_open(struct thread_pool **out, unsigned wanted,
+                                const gordian_allocator *memory, gordian_error *error)
 {
     *out = NULL;
     if (wanted == 0) {
@@ -75,134 +75,155 @@ gordian_status team_open(struct team **out, unsigned wanted, const gordian_alloc
         machine_describe(&machine);
         wanted = machine.cores ? machine.cores : 1;
     }
-    struct team *team = memory_zeroed(memory, sizeof *team);
+    struct thread_pool *pool = memory_zeroed(memory, sizeof *pool);
     struct member *members = memory_alloc(memory, wanted * sizeof *members);
-    if (!team || !members) {
-        memory_free(memory, team);
+    if (!pool || !members) {
+        memory_free(memory, pool);
         memory_free(memory, members);
         return fail_memory(error);
     }
-    team->memory = *memory;
-    team->members = members;
-    team->spins = sysconf(_SC_NPROCESSORS_ONLN) >= (long)wanted ? MEET_SPINS : 0;
-    make_locks(team);
-    while (team->size < wanted) {
-        struct member *member = &members[team->size];
-        *member = (struct member){.team = team, .number = team->size};
+    pool->memory = *memory;
+    pool->members = members;
+    pool->spins = sysconf(_SC_NPROCESSORS_ONLN) >= (long)wanted ? MEET_SPINS : 0;
+    make_locks(pool);
+    while (pool->size < wanted) {
+        struct member *member = &members[pool->size];
+        *member = (struct member){.pool = pool, .number = pool->size};
         if (pthread_create(&member->thread, NULL, member_lives, member) != 0)
             break;
-        team->size++;
+        pool->size++;
     }
-    if (team->size == 0) {
-        team_close(team);
+    if (pool->size == 0) {
+        thread_pool_close(pool);
         return fail(error, GORDIAN_STATUS_MEMORY, "no thread could be started");
     }
-    *out = team;
+    *out = pool;
     return GORDIAN_OK;
 }
 
-void team_close(struct team *team)
+void thread_pool_close(struct thread_pool *pool)
 {
-    if (!team)
+    if (!pool)
         return;
-    gordian_allocator memory = team->memory;
-    pthread_mutex_lock(&team->lock);
-    team->over = true;
-    pthread_cond_broadcast(&team->begin);
-    pthread_mutex_unlock(&team->lock);
-    for (unsigned i = 0; i < team->size; i++)
-        pthread_join(team->members[i].thread, NULL);
-    pthread_cond_destroy(&team->begin);
-    pthread_cond_destroy(&team->end);
-    pthread_mutex_destroy(&team->lock);
-    memory_free(&memory, team->members);
-    memory_free(&memory, team);
+    gordian_allocator memory = pool->memory;
+    pthread_mutex_lock(&pool->lock);
+    pool->over = true;
+    pthread_cond_broadcast(&pool->begin);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < pool->size; i++)
+        pthread_join(pool->members[i].thread, NULL);
+    pthread_cond_destroy(&pool->begin);
+    pthread_cond_destroy(&pool->end);
+    pthread_mutex_destroy(&pool->lock);
+    memory_free(&memory, pool->members);
+    memory_free(&memory, pool);
 }
 
-void team_do(struct team *team, void (*work)(void *context, unsigned member), void *context)
+void thread_pool_do(struct thread_pool *pool, void (*work)(void *context, unsigned member),
+                    void *context)
 {
-    if (!team) {
+    if (!pool) {
         work(context, 0);
         return;
     }
-    team_start(team, work, context);
-    team_wait(team, NULL, NULL);
+    thread_pool_start(pool, work, context);
+    thread_pool_wait(pool, NULL, NULL);
 }
 
-void team_run(unsigned members, void (*work)(void *context, unsigned member), void *context)
+void thread_group_open(struct thread_group *group, unsigned threads,
+                       const gordian_allocator *memory)
+{
+    *group = (struct thread_group){.members = 1};
+    if (threads > 1 && thread_pool_open(&group->pool, threads, memory, NULL) == GORDIAN_OK)
+        group->members = thread_pool_size(group->pool);
+}
+
+void thread_group_close(struct thread_group *group)
+{
+    thread_pool_close(group->pool);
+}
+
+void thread_group_do(struct thread_group *group, void (*work)(void *context, unsigned member),
+                     void *context)
+{
+    group->next = 0;
+    thread_pool_do(group->pool, work, context);
+}
+
+void thread_pool_run(unsigned members, void (*work)(void *context, unsigned member), void *context)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    struct team *team = NULL;
-    if (members > 1 && team_open(&team, members, &memory, NULL) != GORDIAN_OK)
-        team = NULL;
-    team_do(team, work, context);
-    team_close(team);
+    struct thread_group group;
+    thread_group_open(&group, members, &memory);
+    thread_group_do(&group, work, context);
+    thread_group_close(&group);
 }
 
-unsigned team_size(const struct team *team)
+unsigned thread_pool_size(const struct thread_pool *pool)
 {
-    return team->size;
+    return pool->size;
 }
 
-void team_start(struct team *team, void (*work)(void *context, unsigned member), void *context)
+void thread_pool_start(struct thread_pool *pool, void (*work)(void *context, unsigned member),
+                       void *context)
 {
-    pthread_mutex_lock(&team->lock);
-    team->work = work;
-    team->context = context;
-    team->busy = team->size;
-    team->round++;
-    pthread_cond_broadcast(&team->begin);
-    pthread_mutex_unlock(&team->lock);
+    pthread_mutex_lock(&pool->lock);
+    pool->work = work;
+    pool->context = context;
+    pool->busy = pool->size;
+    pool->round++;
+    pthread_cond_broadcast(&pool->begin);
+    pthread_mutex_unlock(&pool->lock);
 }
 
-void team_wait(struct team *team, void (*watch)(void *context), void *context)
+void thread_pool_wait(struct thread_pool *pool, void (*watch)(void *context), void *context)
 {
-    pthread_mutex_lock(&team->lock);
-    while (team->busy > 0) {
+    pthread_mutex_lock(&pool->lock);
+    while (pool->busy > 0) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += 50000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        int failure = pthread_cond_timedwait(&team->end, &team->lock, &until);
-        if (failure == ETIMEDOUT && watch && team->busy > 0) {
-            pthread_mutex_unlock(&team->lock);
+        int failure = pthread_cond_timedwait(&pool->end, &pool->lock, &until);
+        if (failure == ETIMEDOUT && watch && pool->busy > 0) {
+            pthread_mutex_unlock(&pool->lock);
             watch(context);
-            pthread_mutex_lock(&team->lock);
+            pthread_mutex_lock(&pool->lock);
         }
     }
-    pthread_mutex_unlock(&team->lock);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 /* Most meetings are short: who sleeps and is woken up again takes longer than they do. */
-static void await_end(struct team *team, uint32_t meeting)
+static void await_end(struct thread_pool *pool, uint32_t meeting)
 {
-    for (unsigned i = 0; i < team->spins; i++) {
-        if (atomic_load_explicit(&team->meetings, memory_order_acquire) != meeting)
+    for (unsigned i = 0; i < pool->spins; i++) {
+        if (atomic_load_explicit(&pool->meetings, memory_order_acquire) != meeting)
             return;
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
 #endif
     }
-    while (atomic_load_explicit(&team->meetings, memory_order_acquire) == meeting)
-        park_wait(&team->meetings, meeting, UINT64_MAX);
+    while (atomic_load_explicit(&pool->meetings, memory_order_acquire) == meeting)
+        park_wait(&pool->meetings, meeting, UINT64_MAX);
 }
 
-void team_meet_to(struct team *team, void (*work)(void *context), void *context)
+void thread_pool_meet_to(struct thread_pool *pool, void (*work)(void *context), void *context)
 {
-    uint32_t meeting = atomic_load_explicit(&team->meetings, memory_order_acquire);
-    if (atomic_fetch_add_explicit(&team->here, 1, memory_order_acq_rel) + 1 < team->size) {
-        await_end(team, meeting);
+    uint32_t meeting = atomic_load_explicit(&pool->meetings, memory_order_acquire);
+    if (atomic_fetch_add_explicit(&pool->here, 1, memory_order_acq_rel) + 1 < pool->size) {
+        await_end(pool, meeting);
         return;
     }
-    atomic_store_explicit(&team->here, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool->here, 0, memory_order_relaxed);
     if (work)
         work(context);
-    atomic_store_explicit(&team->meetings, meeting + 1, memory_order_release);
-    park_wake(&team->meetings);
+    atomic_store_explicit(&pool->meetings, meeting + 1, memory_order_release);
+    park_wake(&pool->meetings);
 }
 
-void team_meet(struct team *team)
+void thread_pool_meet(struct thread_pool *pool)
 {
-    team_meet_to(team, NULL, NULL);
+    thread_pool_meet_to(pool, NULL, NULL);
 }
