@@ -54,20 +54,21 @@ static void compare(int round)
     close_ways();
     for (int i = 0; i < LOCKS; i++)
         for (int j = 0; j < LOCKS; j++)
-            wrong += i != j && part_same(parts[i], parts[j]) != (reaches[i][j] && reaches[j][i]);
+            wrong +=
+                i != j && component_same(parts[i], parts[j]) != (reaches[i][j] && reaches[j][i]);
     CHECK_MSG(wrong == 0, "round %d: %d pairs", round, wrong);
 }
 
 static void renew(void)
 {
-    REQUIRE(parts_renew());
+    REQUIRE(components_renew());
     for (int i = 0; i < LOCKS; i++)
-        parts[i] = part_keep(parts[i]);
+        parts[i] = component_keep(parts[i]);
     for (int i = 0; i < LOCKS; i++)
         for (int j = 0; j < LOCKS; j++)
             if (leads[i][j])
-                part_step(parts[i], parts[j]);
-    parts_renewed();
+                component_step(parts[i], parts[j]);
+    components_renewed();
 }
 
 /* Every third time in one order, so that there is no circle. */
@@ -79,7 +80,7 @@ static void add_steps(int round, unsigned *seed)
         if (from == to || (round % 3 == 0 && from > to))
             continue;
         leads[from][to] = true;
-        part_step(parts[from], parts[to]);
+        component_step(parts[from], parts[to]);
         if (step == count / 2 && round % 2)
             renew();
         if (step % 10 == 0)
@@ -91,13 +92,14 @@ static void add_steps(int round, unsigned *seed)
 int main(void)
 {
     unsigned seed = 1;
-    REQUIRE(parts_start());
+    REQUIRE(components_start());
     for (int round = 0; round < ROUNDS; round++) {
-        parts_clear();
+        components_clear();
         memset(leads, 0, sizeof leads);
-        REQUIRE(parts_have_room(LOCKS, LOCKS * LOCKS) || parts_make_room(LOCKS, LOCKS * LOCKS));
+        REQUIRE(components_have_room(LOCKS, LOCKS * LOCKS) ||
+                components_make_room(LOCKS, LOCKS * LOCKS));
         for (int i = 0; i < LOCKS; i++)
-            parts[i] = part_new();
+            parts[i] = component_new();
         add_steps(round, &seed);
     }
     return test_done();

@@ -119,14 +119,6 @@ static bool is_worth_looking(const struct sight *sight)
     return false;
 }
 
-/* Lists who sleeps in what, which needs no symbols. */
-static gordian_status list_targets(struct hang *hang, gordian_error *error)
-{
-    for (size_t i = 0; i < hang->sight.target_count; i++)
-        TRY(target_list(hang->sight.targets[i], error));
-    return GORDIAN_OK;
-}
-
 /* Opens all of them, unless they are the same as before. */
 static gordian_status open_tree(struct hang *hang, gordian_error *error)
 {
@@ -141,7 +133,7 @@ static gordian_status open_tree(struct hang *hang, gordian_error *error)
 }
 
 /* A look at all of them together; `still`: nobody moves, so a stop disturbs nobody. */
-static gordian_status look_around(struct hang *hang, bool still, gordian_error *error)
+static gordian_status inspect_tree(struct hang *hang, bool still, gordian_error *error)
 {
     gordian_status status = open_tree(hang, error);
     if (status == GORDIAN_OK) {
@@ -155,12 +147,17 @@ static gordian_status look_around(struct hang *hang, bool still, gordian_error *
     return status;
 }
 
-/* Everybody pauses, or waits for events: a short rest is not worth a look. */
+/* Do all threads pause, or wait for events? A short rest is not worth a look. */
 static bool is_resting(struct hang *hang)
 {
     gordian_error ignored;
-    return open_tree(hang, &ignored) == GORDIAN_OK && list_targets(hang, &ignored) == GORDIAN_OK &&
-           !is_worth_looking(&hang->sight);
+    if (open_tree(hang, &ignored) != GORDIAN_OK)
+        return false;
+    /* Lists what each thread sleeps in, which needs no symbols. */
+    for (size_t i = 0; i < hang->sight.target_count; i++)
+        if (target_list(hang->sight.targets[i], &ignored) != GORDIAN_OK)
+            return false;
+    return !is_worth_looking(&hang->sight);
 }
 
 /* ------------------------------------------------------------------ what was found before */
@@ -181,14 +178,6 @@ static uint64_t mark_of(const struct sight *sight, const struct finding *finding
     return mark;
 }
 
-static struct suspect *find_suspect(const struct hang *hang, uint64_t mark)
-{
-    for (size_t i = 0; i < hang->suspect_count; i++)
-        if (hang->suspects[i].mark == mark)
-            return &hang->suspects[i];
-    return NULL;
-}
-
 static uint32_t waits_for_what(const struct sight *sight, uint32_t member)
 {
     return sight->locks[sight->edges[sight->threads[member].wait].lock].kind;
@@ -203,13 +192,6 @@ static bool has_ranks(const struct sight *sight, const struct finding *finding)
             return true;
     }
     return false;
-}
-
-static uint64_t patience_for(const struct sight *sight, const struct finding *finding)
-{
-    if (finding->word != WORD_PROVED)
-        return CONFIRM_LIKELY;
-    return has_ranks(sight, finding) ? CONFIRM_RANKS : CONFIRM_PROVED;
 }
 
 /* How long a thread has had a processor, ever, in ns. */
@@ -228,7 +210,7 @@ static uint64_t ran_ns(uint32_t tid)
 
 /* A send that waits, as far as its rank has written down, may only have got no processor yet to
  * find that it can be buffered. So the ranks must have run. */
-static bool has_sends(const struct sight *sight, const struct finding *finding)
+static bool waits_in_send(const struct sight *sight, const struct finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
         if (waits_for_what(sight, finding->members[i]) == INCIDENT_MESSAGE &&
@@ -248,40 +230,38 @@ static uint64_t *list_runs(const struct hang *hang, const struct finding *findin
     return ran;
 }
 
-/* How long it had run when the suspicion came up. */
-static uint64_t ran_before(const struct suspect *suspect, size_t count, uint32_t tid)
-{
-    for (size_t i = 0; i < count; i++)
-        if (suspect->ran[2 * i] == tid)
-            return suspect->ran[2 * i + 1];
-    return 0;
-}
-
 /* Have all who poll for messages run since? */
 static bool have_run(const struct hang *hang, const struct finding *finding,
                      const struct suspect *suspect)
 {
     for (size_t i = 0; suspect->ran && i < finding->member_count; i++) {
         uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
+        uint64_t before = 0; /* when the suspicion came up */
+        for (size_t k = finding->member_count; k-- > 0;)
+            if (suspect->ran[2 * k] == tid)
+                before = suspect->ran[2 * k + 1];
         if (waits_for_what(&hang->sight, finding->members[i]) == INCIDENT_MESSAGE &&
-            ran_ns(tid) < ran_before(suspect, finding->member_count, tid) + RAN_ENOUGH)
+            ran_ns(tid) < before + RAN_ENOUGH)
             return false;
     }
     return true;
 }
 
 /* Was it seen long enough ago? If it is new, it is remembered. */
-static bool is_confirmed(struct hang *hang, const struct finding *finding, uint64_t now)
+static bool is_second_time(struct hang *hang, const struct finding *finding, uint64_t now)
 {
     uint64_t mark = mark_of(&hang->sight, finding);
-    const struct suspect *known = find_suspect(hang, mark);
-    if (known)
-        return now - known->since >= patience_for(&hang->sight, finding) &&
-               have_run(hang, finding, known);
+    uint64_t patience = finding->word != WORD_PROVED       ? CONFIRM_LIKELY
+                        : has_ranks(&hang->sight, finding) ? CONFIRM_RANKS
+                                                           : CONFIRM_PROVED;
+    for (size_t i = 0; i < hang->suspect_count; i++)
+        if (hang->suspects[i].mark == mark)
+            return now - hang->suspects[i].since >= patience &&
+                   have_run(hang, finding, &hang->suspects[i]);
     if (memory_grow(&hang->findings.memory, &hang->suspects, &hang->suspect_room,
                     hang->suspect_count + 1, sizeof *hang->suspects))
         hang->suspects[hang->suspect_count++] = (struct suspect){
-            mark, now, has_sends(&hang->sight, finding) ? list_runs(hang, finding) : NULL};
+            mark, now, waits_in_send(&hang->sight, finding) ? list_runs(hang, finding) : NULL};
     return false;
 }
 
@@ -302,7 +282,7 @@ static void drop_suspects(struct hang *hang)
 }
 
 /* Told already, by this process or by the library in the program. */
-static bool is_told(const struct hang *hang, const struct finding *finding)
+static bool is_reported(const struct hang *hang, const struct finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++) {
         uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
@@ -316,7 +296,7 @@ static bool is_told(const struct hang *hang, const struct finding *finding)
     return false;
 }
 
-static void note_told(struct hang *hang, const struct finding *finding)
+static void note_reported(struct hang *hang, const struct finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
         if (memory_grow(&hang->findings.memory, &hang->told, &hang->told_room, hang->told_count + 1,
@@ -331,13 +311,6 @@ static bool ends_program(const struct hang *hang, const struct finding *finding)
     const struct run_settings *settings = hang->settings;
     return settings->on_deadlock == 1 &&
            ((finding->word == WORD_PROVED && finding->ends) || settings->on_likely == 1);
-}
-
-/* Proved, but something could still act: sources/run/judge/verdict_policy.h. */
-static bool is_spared(const struct hang *hang, const struct finding *finding)
-{
-    return hang->settings->on_deadlock == 1 && finding->word == WORD_PROVED &&
-           !ends_program(hang, finding);
 }
 
 /* The processes that are part of it. */
@@ -368,13 +341,13 @@ static void doom_members(struct hang *hang, const struct finding *finding)
     hang->sight.stop_ms = LAST_STOP_MS;
 }
 
-static void tell_finding(struct hang *hang, const struct finding *finding)
+static void report_finding(struct hang *hang, const struct finding *finding)
 {
     struct report report;
     struct session session;
     gordian_error error = {0};
     bool ends = ends_program(hang, finding);
-    note_told(hang, finding);
+    note_reported(hang, finding);
     if (ends || has_ranks(&hang->sight, finding)) /* who only polls is not disturbed by a stop */
         doom_members(hang, finding);
     if (tell_open(&report, &hang->sight, &hang->findings, finding, &error) != GORDIAN_OK) {
@@ -382,12 +355,13 @@ static void tell_finding(struct hang *hang, const struct finding *finding)
         return;
     }
     report.head.action = ends ? INCIDENT_ABORT : INCIDENT_GO_ON;
-    if (is_spared(hang, finding))
+    /* Proved, but something could still act: sources/run/judge/verdict_policy.h. */
+    if (hang->settings->on_deadlock == 1 && finding->word == WORD_PROVED && !ends)
         report.note = report_format(&report, "%s Proved, but %s.", report.note, policy_spares);
     session_open(&session, hang->folder);
-    bool told = !tell_suppressed(hang->cli, &report, &session);
+    bool told = !is_suppressed_report(hang->cli, &report, &session);
     if (told)
-        tell_report(hang->cli, &report, &session, NULL);
+        deliver_report(hang->cli, &report, &session, NULL);
     session_close(&session);
     report_close(&report);
     if (!told)
@@ -408,7 +382,7 @@ static void take_picture(struct hang *hang)
     hang->pictured = 0;
     if (tell_open(&report, &hang->sight, &hang->findings, NULL, &error) != GORDIAN_OK)
         return;
-    struct report_look look = tell_look(hang->cli, STDERR_FILENO, folder, sizeof folder);
+    struct report_look look = report_look_of(hang->cli, STDERR_FILENO, folder, sizeof folder);
     look.everybody = true;
     report_text(&report, &look, 0, &hang->picture);
     report_close(&report);
@@ -416,12 +390,6 @@ static void take_picture(struct hang *hang)
 }
 
 /* ------------------------------------------------------------------ when */
-
-/* The look itself made threads move that it stopped: from here on it counts. */
-static void glance_anew(struct hang *hang)
-{
-    tree_look(hang->root, &hang->last);
-}
 
 /* Looking is not allowed, or could not be done this time. */
 static void say_blind(struct hang *hang, const gordian_error *error)
@@ -450,16 +418,16 @@ static void plan_look(struct hang *hang, bool still, bool pending, uint64_t cost
 }
 
 /* Tells what is confirmed; true: something waits for that. */
-static bool tell_findings(struct hang *hang, uint64_t now)
+static bool report_confirmed(struct hang *hang, uint64_t now)
 {
     bool pending = false;
     drop_suspects(hang);
     for (size_t i = 0; i < hang->findings.count; i++) {
         const struct finding *finding = &hang->findings.list[i];
-        if (is_told(hang, finding))
+        if (is_reported(hang, finding))
             continue;
-        if (is_confirmed(hang, finding, now))
-            tell_finding(hang, finding);
+        if (is_second_time(hang, finding, now))
+            report_finding(hang, finding);
         else
             pending = true;
     }
@@ -484,18 +452,18 @@ static void look_closely(struct hang *hang, bool still)
         hang->next_still = hang->still_since + STILL_RESTING;
         return;
     }
-    gordian_status status = look_around(hang, still, &error);
+    gordian_status status = inspect_tree(hang, still, &error);
     uint64_t now = clock_ns();
     if (status != GORDIAN_OK)
         say_blind(hang, &error);
-    bool pending = tell_findings(hang, now);
+    bool pending = report_confirmed(hang, now);
     if (status == GORDIAN_OK && !pending)
         take_picture(hang);
     bool clear = status != GORDIAN_OK || was_clear(&hang->sight);
     hang->looked_still = still && !pending && clear;
     plan_look(hang, still, pending, now - start);
     if (still)
-        glance_anew(hang);
+        tree_look(hang->root, &hang->last); /* the look made threads move that it stopped */
 }
 
 /* --on-hang: nothing has moved for so long. */
@@ -503,7 +471,7 @@ static void end_hang(struct hang *hang)
 {
     struct tree tree;
     gordian_error error = {0};
-    if (look_around(hang, true, &error) == GORDIAN_OK) {
+    if (inspect_tree(hang, true, &error) == GORDIAN_OK) {
         for (size_t i = 0; i < hang->sight.target_count; i++)
             hang->sight.targets[i]->doomed = true;
         take_picture(hang);
@@ -534,15 +502,6 @@ static void note_glance(struct hang *hang, const struct tree_glance *now, uint64
     hang->last = *now;
 }
 
-/* Ranks that poll and have not come further: that is a tree that stands still, too. */
-static void glance_ranks(struct hang *hang, uint64_t when)
-{
-    if (!ranks_glance(&hang->ranks, hang->folder))
-        return;
-    hang->next_moving = when + RANKS_PAUSE;
-    hang->moving_pause = RANKS_PAUSE;
-}
-
 uint64_t hang_pause(const struct hang *hang)
 {
     uint64_t now = clock_ns();
@@ -558,7 +517,11 @@ void hang_look(struct hang *hang)
     tree_look(hang->root, &now);
     uint64_t cost = clock_ns() - start;
     note_glance(hang, &now, start);
-    glance_ranks(hang, start);
+    /* Ranks that poll and make no progress: that is a tree that stands still, too. */
+    if (ranks_glance(&hang->ranks, hang->folder)) {
+        hang->next_moving = start + RANKS_PAUSE;
+        hang->moving_pause = RANKS_PAUSE;
+    }
     bool still = hang->still_since && start - hang->still_since >= STILL_ENOUGH;
     bool moving = !hang->still_since && !now.stopped && now.threads;
     if (still && !hang->looked_still && !hang->blind && start >= hang->next_still)

@@ -96,7 +96,7 @@ static bool spawn_reporter(int incident, int answer)
     return spawned;
 }
 
-static uint32_t wait_for_answer(int fd)
+static uint32_t await_incident(int fd)
 {
     struct pollfd ready = {fd, POLLIN, 0};
     char answer = INCIDENT_FAILED;
@@ -124,7 +124,7 @@ static uint32_t report_incident(const struct incident_mailbox *box)
         bool spawned = pipes[1] >= 0 && spawn_reporter(incident, pipes[1]);
         close(pipes[1]);
         if (spawned)
-            answer = wait_for_answer(pipes[0]);
+            answer = await_incident(pipes[0]);
         close(pipes[0]);
     }
     if (incident >= 0)

@@ -17,7 +17,7 @@
 
 #define CORE_PATIENCE_NS 5000000000u /* to write a core */
 
-static ssize_t read_at(int folder, const char *path, char *text, size_t size)
+static ssize_t read_proc_file(int folder, const char *path, char *text, size_t size)
 {
     int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
     ssize_t count = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -45,7 +45,7 @@ static bool add_children(struct tree *tree, int task, const char *tid)
 {
     char path[64], text[16384];
     snprintf(path, sizeof path, "%.20s/children", tid);
-    read_at(task, path, text, sizeof text);
+    read_proc_file(task, path, text, sizeof text);
     unsigned long pid;
     for (char *at = text, *end; (pid = strtoul(at, &end, 10)) > 0 && end != at; at = end)
         if (!add_pid(tree, (uint32_t)pid))
@@ -103,11 +103,11 @@ static uint64_t count_runs(int task, const char *tid)
     char path[64], text[4096];
     snprintf(path, sizeof path, "%.20s/schedstat", tid);
     unsigned long long times = 0;
-    if (read_at(task, path, text, sizeof text) > 0 && sscanf(text, "%*u %*u %llu", &times) == 1 &&
-        times)
+    if (read_proc_file(task, path, text, sizeof text) > 0 &&
+        sscanf(text, "%*u %*u %llu", &times) == 1 && times)
         return times;
     snprintf(path, sizeof path, "%.20s/status", tid);
-    read_at(task, path, text, sizeof text);
+    read_proc_file(task, path, text, sizeof text);
     for (const char *at = text; (at = strstr(at, "ctxt_switches:")); at++)
         times += strtoull(at + strlen("ctxt_switches:"), NULL, 10);
     return times;
@@ -118,7 +118,7 @@ static bool glance_thread(void *context, int task, const char *tid)
     struct glancing *glancing = context;
     char path[64], text[512];
     snprintf(path, sizeof path, "%.20s/stat", tid);
-    read_at(task, path, text, sizeof text);
+    read_proc_file(task, path, text, sizeof text);
     const char *name = strrchr(text, ')');
     char state = name && name[1] ? name[2] : 'X';
     if (state == 'Z' || state == 'X' || strstr(text, "(" INCIDENT_HELPER_NAME ")"))
@@ -151,11 +151,11 @@ bool tree_moved(const struct tree_glance *before, const struct tree_glance *now)
 
 /* ------------------------------------------------------------------ the end */
 
-static bool is_gone(uint32_t pid)
+static bool process_has_ended(uint32_t pid)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    if (read_at(AT_FDCWD, path, text, sizeof text) <= 0)
+    if (read_proc_file(AT_FDCWD, path, text, sizeof text) <= 0)
         return true;
     const char *name = strrchr(text, ')');
     return !name || !name[1] || name[2] == 'Z' || name[2] == 'X';
@@ -167,14 +167,14 @@ static bool leaves_core(uint32_t pid)
     char path[64], text[4096];
     static const char *const lines[] = {"\nSigBlk:", "\nSigIgn:", "\nSigCgt:"};
     snprintf(path, sizeof path, "/proc/%u/limits", pid);
-    read_at(AT_FDCWD, path, text, sizeof text);
+    read_proc_file(AT_FDCWD, path, text, sizeof text);
     const char *limit = strstr(text, "Max core file size");
     if (!limit || strtoull(limit + strlen("Max core file size"), NULL, 10) == 0)
         if (!limit || !strstr(limit, "unlimited") ||
             strstr(limit, "unlimited") > strchr(limit, '\n'))
             return false;
     snprintf(path, sizeof path, "/proc/%u/status", pid);
-    read_at(AT_FDCWD, path, text, sizeof text);
+    read_proc_file(AT_FDCWD, path, text, sizeof text);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const char *line = strstr(text, lines[i]);
         if (!line || strtoull(line + strlen(lines[i]), NULL, 16) >> (SIGABRT - 1) & 1)
@@ -193,7 +193,7 @@ void tree_end(const uint32_t *pids, size_t count)
             kill((pid_t)pids[i], SIGKILL);
     uint64_t until = clock_ns() + CORE_PATIENCE_NS;
     for (size_t i = 0; i < count && any; i++)
-        while (!is_gone(pids[i]) && clock_ns() < until)
+        while (!process_has_ended(pids[i]) && clock_ns() < until)
             nanosleep(&(struct timespec){0, 2000000}, NULL);
     for (size_t i = 0; i < count && any; i++)
         kill((pid_t)pids[i], SIGKILL);

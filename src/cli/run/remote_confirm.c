@@ -31,7 +31,7 @@ static socklen_t name_socket(const char *folder, struct sockaddr_un *address)
 
 /* ------------------------------------------------------------------ the command */
 
-int second_listen(const char *folder)
+int remote_confirm_listen(const char *folder)
 {
     struct sockaddr_un address;
     socklen_t size = name_socket(folder, &address);
@@ -66,7 +66,7 @@ static int receive_incident(int connection)
 }
 
 /* Others than those that the command has started are none of its business. */
-static bool is_ours(uint32_t pid, pid_t root)
+static bool is_in_tree(uint32_t pid, pid_t root)
 {
     struct tree tree;
     bool found = false;
@@ -82,13 +82,13 @@ static void judge_incident(int incident, pid_t root, struct answer *answer)
     struct report report = {0};
     gordian_error error = {0};
     lseek(incident, 0, SEEK_SET);
-    if (report_read(&report, incident, &error) == GORDIAN_OK && is_ours(report.head.pid, root))
+    if (report_read(&report, incident, &error) == GORDIAN_OK && is_in_tree(report.head.pid, root))
         answer->verdict =
             inspect_confirm(&report, CONFIRM_PATIENCE_NS, answer->why, sizeof answer->why);
     report_close(&report);
 }
 
-void second_answer(int listening, pid_t root)
+void remote_confirm_answer(int listening, pid_t root)
 {
     struct answer answer = {.verdict = CONFIRM_BLIND};
     struct timeval patience = {.tv_sec = 1};
@@ -107,7 +107,7 @@ void second_answer(int listening, pid_t root)
 
 /* ------------------------------------------------------------------ the reporter */
 
-static bool send_incident(int connection, int incident)
+static bool pass_incident(int connection, int incident)
 {
     char byte = 'J';
     union {
@@ -125,7 +125,7 @@ static bool send_incident(int connection, int incident)
     return sendmsg(connection, &message, MSG_NOSIGNAL) == 1;
 }
 
-enum confirm second_ask(const char *folder, int incident, char *why, size_t size)
+enum confirm remote_confirm_ask(const char *folder, int incident, char *why, size_t size)
 {
     struct sockaddr_un address;
     struct answer answer = {.verdict = CONFIRM_BLIND};
@@ -134,7 +134,7 @@ enum confirm second_ask(const char *folder, int incident, char *why, size_t size
     struct pollfd ready = {.fd = connection, .events = POLLIN};
     bool answered =
         connection >= 0 && connect(connection, (struct sockaddr *)&address, length) == 0 &&
-        send_incident(connection, incident) && poll(&ready, 1, ANSWER_PATIENCE_MS) == 1 &&
+        pass_incident(connection, incident) && poll(&ready, 1, ANSWER_PATIENCE_MS) == 1 &&
         recv(connection, &answer, sizeof answer, 0) == (ssize_t)sizeof answer;
     if (connection >= 0)
         close(connection);

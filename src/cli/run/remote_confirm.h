@@ -10,12 +10,12 @@
 
 /* The command's side: a socket that wants to be answered when it is readable; -1: there is none.
  * `folder`: of the session. */
-int second_listen(const char *folder);
+int remote_confirm_listen(const char *folder);
 /* Answers one question, about a process of the tree. */
-void second_answer(int listening, pid_t root);
+void remote_confirm_answer(int listening, pid_t root);
 
 /* The reporter's side: the incident is open as `incident`. CONFIRM_BLIND: nobody answers, or the
  * command may not look either; `why` is left as it is then. */
-enum confirm second_ask(const char *folder, int incident, char *why, size_t size);
+enum confirm remote_confirm_ask(const char *folder, int incident, char *why, size_t size);
 
 #endif

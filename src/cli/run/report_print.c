@@ -24,23 +24,17 @@
 
 /* ------------------------------------------------------------------ how it looks */
 
-static bool is_set(const char *name)
+void export_report_settings(struct cli *cli)
 {
-    const char *value = getenv(name);
-    return value && strcmp(value, "1") == 0;
-}
-
-void tell_settings(struct cli *cli)
-{
-    const char *color = getenv("GORDIAN_COLOR");
-    cli->verbose = cli->verbose || is_set("GORDIAN_VERBOSE");
+    const char *color = getenv("GORDIAN_COLOR"), *verbose = getenv("GORDIAN_VERBOSE");
+    cli->verbose = cli->verbose || (verbose && strcmp(verbose, "1") == 0);
     if (color && strcmp(color, "always") == 0)
         cli->color = COLOR_ALWAYS;
     else if (color && strcmp(color, "never") == 0)
         cli->color = COLOR_NEVER;
 }
 
-struct report_look tell_look(const struct cli *cli, int fd, char *folder, size_t size)
+struct report_look report_look_of(const struct cli *cli, int fd, char *folder, size_t size)
 {
     struct cli there = *cli;
     there.out_is_terminal = isatty(fd);
@@ -73,7 +67,7 @@ static int open_numbered(const char *path, unsigned sequence)
     return -1;
 }
 
-static bool write_out(struct cli *cli, const char *path, int fd, struct output *text)
+static bool append_report(struct cli *cli, const char *path, int fd, struct output *text)
 {
     size_t done = 0;
     while (fd >= 0 && done < text->used) {
@@ -91,45 +85,48 @@ static bool write_out(struct cli *cli, const char *path, int fd, struct output *
 }
 
 /* One file: fills `text` by kind, writes, closes. */
-static void make_file(struct cli *cli, const char *path, int fd, struct output *text)
+static void create_report_file(struct cli *cli, const char *path, int fd, struct output *text)
 {
-    write_out(cli, path, fd, text);
+    append_report(cli, path, fd, text);
     text->used = 0;
     if (fd >= 0)
         close(fd);
 }
 
-void tell_line(struct cli *cli, const char *path, struct output *text)
+void append_report_line(struct cli *cli, const char *path, struct output *text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    make_file(cli, path, fd, text);
+    create_report_file(cli, path, fd, text);
 }
 
-void tell_files(struct cli *cli, const struct report *report, const struct products *products,
-                const struct session_number *number)
+void write_report_files(struct cli *cli, const struct report *report,
+                        const struct products *products, const struct session_number *number)
 {
     struct output text;
     if (!output_open(&text, -1))
         return;
     if (products->json) {
         report_json(report, number->ordinal, &text);
-        tell_line(cli, products->json, &text);
+        append_report_line(cli, products->json, &text);
     }
     if (products->dot && !number->again) {
         report_dot(report, &text);
-        make_file(cli, products->dot, open_numbered(products->dot, number->sequence), &text);
+        create_report_file(cli, products->dot, open_numbered(products->dot, number->sequence),
+                           &text);
     }
     if (products->svg && !number->again) {
         report_svg(report, &text);
-        make_file(cli, products->svg, open_numbered(products->svg, number->sequence), &text);
+        create_report_file(cli, products->svg, open_numbered(products->svg, number->sequence),
+                           &text);
     }
     if (products->trace && !number->again && report_trace(report, &text))
-        make_file(cli, products->trace, open_numbered(products->trace, number->sequence), &text);
+        create_report_file(cli, products->trace, open_numbered(products->trace, number->sequence),
+                           &text);
     output_close(&text);
 }
 
-bool tell_text(struct cli *cli, const struct report *report, const struct products *products,
-               const struct session_number *number)
+bool print_report_text(struct cli *cli, const struct report *report,
+                       const struct products *products, const struct session_number *number)
 {
     struct output text;
     char folder[PATH_MAX];
@@ -138,10 +135,11 @@ bool tell_text(struct cli *cli, const struct report *report, const struct produc
                  : STDERR_FILENO;
     if (fd < 0 || !output_open(&text, -1))
         return false;
-    struct report_look look = tell_look(cli, fd, folder, sizeof folder);
+    struct report_look look = report_look_of(cli, fd, folder, sizeof folder);
     if (!number->again) /* how often it came is said at the end */
         report_text(report, &look, number->ordinal, &text);
-    bool done = write_out(cli, products->output ? products->output : "standard error", fd, &text);
+    bool done =
+        append_report(cli, products->output ? products->output : "standard error", fd, &text);
     output_close(&text);
     if (products->output)
         close(fd);
@@ -171,7 +169,7 @@ static void run_hook(struct cli *cli, const char *command, const struct report *
     if (input < 0 || !output_open(&text, -1))
         return;
     report_json(report, number->ordinal, &text);
-    write_out(cli, "the hook's input", input, &text);
+    append_report(cli, "the hook's input", input, &text);
     output_close(&text);
     lseek(input, 0, SEEK_SET);
     pid_t hook = fork();
@@ -196,27 +194,27 @@ static bool is_actual(const struct report *report)
            report->head.kind == INCIDENT_STALL;
 }
 
-const char *tell_path(const char *name)
+const char *report_path(const char *name)
 {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
 }
 
-bool tell_report(struct cli *cli, const struct report *report, struct session *session,
-                 void (*answer)(enum incident_answer what))
+bool deliver_report(struct cli *cli, const struct report *report, struct session *session,
+                    void (*answer)(enum incident_answer what))
 {
     const struct products products = {
-        .output = tell_path("GORDIAN_OUTPUT"),
-        .json = tell_path("GORDIAN_JSON"),
-        .dot = tell_path("GORDIAN_DOT"),
-        .svg = tell_path("GORDIAN_SVG"),
-        .trace = tell_path("GORDIAN_TRACE"),
+        .output = report_path("GORDIAN_OUTPUT"),
+        .json = report_path("GORDIAN_JSON"),
+        .dot = report_path("GORDIAN_DOT"),
+        .svg = report_path("GORDIAN_SVG"),
+        .trace = report_path("GORDIAN_TRACE"),
     };
-    const char *hook = tell_path("GORDIAN_EXEC");
+    const char *hook = report_path("GORDIAN_EXEC");
     struct session_number number = session_told(session, report);
-    bool told = tell_text(cli, report, &products, &number);
+    bool told = print_report_text(cli, report, &products, &number);
     if (report->head.kind != INCIDENT_STATUS)
-        tell_files(cli, report, &products, &number);
+        write_report_files(cli, report, &products, &number);
     bool wants_hook = hook && report->head.kind != INCIDENT_STATUS;
     if (wants_hook && is_actual(report))
         run_hook(cli, hook, report, &number);
@@ -227,9 +225,9 @@ bool tell_report(struct cli *cli, const struct report *report, struct session *s
     return told;
 }
 
-bool tell_suppressed(struct cli *cli, const struct report *report, struct session *session)
+bool is_suppressed_report(struct cli *cli, const struct report *report, struct session *session)
 {
-    const char *path = tell_path("GORDIAN_SUPPRESS");
+    const char *path = report_path("GORDIAN_SUPPRESS");
     struct suppressions suppressions;
     gordian_error error = {0};
     if (!path)

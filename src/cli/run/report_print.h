@@ -10,28 +10,28 @@ struct products {
 };
 
 /* The command's own options travel in variables. */
-void tell_settings(struct cli *cli);
+void export_report_settings(struct cli *cli);
 /* The value of a variable that names a file; NULL: none. */
-const char *tell_path(const char *name);
+const char *report_path(const char *name);
 
-struct report_look tell_look(const struct cli *cli, int fd, char *folder, size_t size);
+struct report_look report_look_of(const struct cli *cli, int fd, char *folder, size_t size);
 
 /* The report itself in one piece, so that it does not mix with what others write. */
-bool tell_text(struct cli *cli, const struct report *report, const struct products *products,
-               const struct session_number *number);
+bool print_report_text(struct cli *cli, const struct report *report,
+                       const struct products *products, const struct session_number *number);
 /* The files that were asked for. */
-void tell_files(struct cli *cli, const struct report *report, const struct products *products,
-                const struct session_number *number);
+void write_report_files(struct cli *cli, const struct report *report,
+                        const struct products *products, const struct session_number *number);
 
 /* One more line of a file that has a report a line. */
-void tell_line(struct cli *cli, const char *path, struct output *text);
+void append_report_line(struct cli *cli, const char *path, struct output *text);
 
 /* Tells it everywhere it is to be told: false if that failed. A hook sees an actual deadlock while
  * it stands: `answer` (NULL: none) is called behind it then. */
-bool tell_report(struct cli *cli, const struct report *report, struct session *session,
-                 void (*answer)(enum incident_answer what));
+bool deliver_report(struct cli *cli, const struct report *report, struct session *session,
+                    void (*answer)(enum incident_answer what));
 
 /* Does a line of the suppressions take the report? It is counted. */
-bool tell_suppressed(struct cli *cli, const struct report *report, struct session *session);
+bool is_suppressed_report(struct cli *cli, const struct report *report, struct session *session);
 
 #endif

@@ -31,23 +31,16 @@
 
 /* ------------------------------------------------------------------ reporting */
 
-static bool somebody_waits(void)
+static bool is_awaited(void)
 {
     struct stat about;
     return fstat(INCIDENT_ANSWER_FD, &about) == 0 && S_ISFIFO(about.st_mode);
 }
 
-/* Has the process ended meanwhile? Nobody has the other end of the pipe, then. */
-static bool nobody_is_left(void)
-{
-    struct pollfd answer = {INCIDENT_ANSWER_FD, POLLOUT, 0};
-    return poll(&answer, 1, 0) == 1 && answer.revents & POLLERR;
-}
-
 static void answer_program(enum incident_answer what)
 {
     char byte = (char)what;
-    if (!somebody_waits())
+    if (!is_awaited())
         return; /* started by hand */
     (void)!write(INCIDENT_ANSWER_FD, &byte, 1);
     close(INCIDENT_ANSWER_FD);
@@ -57,11 +50,11 @@ static void answer_program(enum incident_answer what)
 static int tell_folds(struct cli *cli, const struct report *report, struct session *session)
 {
     struct session_number number = {0};
-    const struct products products = {.output = tell_path("GORDIAN_OUTPUT")};
+    const struct products products = {.output = report_path("GORDIAN_OUTPUT")};
     if (session->log >= 0)
         session_folds(session, report);
     else
-        tell_text(cli, report, &products, &number);
+        print_report_text(cli, report, &products, &number);
     answer_program(INCIDENT_REPORTED);
     return EXIT_NOTHING;
 }
@@ -71,20 +64,22 @@ static int tell_folds(struct cli *cli, const struct report *report, struct sessi
 static enum incident_answer confirm_deadlock(struct report *report, int incident)
 {
     char why[300];
-    if (!somebody_waits() ||
+    if (!is_awaited() ||
         (report->head.kind != INCIDENT_DEADLOCK && report->head.kind != INCIDENT_OWNER_GONE))
         return INCIDENT_REPORTED;
     enum confirm verdict = inspect_confirm(report, CONFIRM_PATIENCE_NS, why, sizeof why);
-    const char *folder = tell_path("GORDIAN_SESSION");
+    const char *folder = report_path("GORDIAN_SESSION");
     if (verdict == CONFIRM_BLIND && folder)
-        verdict = second_ask(folder, incident, why, sizeof why);
+        verdict = remote_confirm_ask(folder, incident, why, sizeof why);
     /* What was only likely has not hindered the program from coming to its end: some leave threads
      * behind with locks of threads that have ended. */
-    if (report->head.word == INCIDENT_LIKELY && nobody_is_left())
+    struct pollfd answer = {INCIDENT_ANSWER_FD, POLLOUT, 0};
+    bool ended = poll(&answer, 1, 0) == 1 && answer.revents & POLLERR; /* no reader is left */
+    if (report->head.word == INCIDENT_LIKELY && ended)
         return INCIDENT_MOVED;
     if (verdict == CONFIRM_DOUBTED) {
         report->head.word = INCIDENT_LIKELY;
-        const char *likely = tell_path("GORDIAN_ON_LIKELY");
+        const char *likely = report_path("GORDIAN_ON_LIKELY");
         if (!likely || strcmp(likely, "abort") != 0)
             report->head.action = INCIDENT_GO_ON;
         report->note = report_format(report, "Not certain: %s.", why);
@@ -112,8 +107,8 @@ static int tell_confirmed(struct cli *cli, struct report *report, int incident,
         answer_program(verdict);
         return EXIT_NOTHING;
     }
-    bool told = tell_report(cli, report, session,
-                            verdict == INCIDENT_DOUBTED ? answer_doubted : answer_program);
+    bool told = deliver_report(cli, report, session,
+                               verdict == INCIDENT_DOUBTED ? answer_doubted : answer_program);
     return told ? EXIT_NOTHING : EXIT_BROKEN;
 }
 
@@ -123,9 +118,9 @@ int run_report(struct cli *cli, int fd)
     struct session session;
     gordian_error error = {0};
     int code;
-    tell_settings(cli);
+    export_report_settings(cli);
     unsetenv("DEBUGINFOD_URLS"); /* no server is asked: a report is due at once */
-    session_open(&session, tell_path("GORDIAN_SESSION"));
+    session_open(&session, report_path("GORDIAN_SESSION"));
     if (report_open(&report, fd, &error) != GORDIAN_OK) {
         answer_program(INCIDENT_FAILED);
         session_close(&session);
@@ -133,7 +128,7 @@ int run_report(struct cli *cli, int fd)
     }
     if (report.head.kind == INCIDENT_SUMMARY) {
         code = tell_folds(cli, &report, &session);
-    } else if (tell_suppressed(cli, &report, &session)) {
+    } else if (is_suppressed_report(cli, &report, &session)) {
         answer_program(INCIDENT_SUPPRESSED);
         code = EXIT_NOTHING;
     } else {
@@ -175,7 +170,7 @@ static struct ear find_ear(uint32_t pid)
     return ear;
 }
 
-static bool read_memory(uint32_t pid, uint64_t address, void *to, size_t size)
+static bool read_asked_memory(uint32_t pid, uint64_t address, void *to, size_t size)
 {
     struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
     return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
@@ -186,11 +181,11 @@ static bool read_memory(uint32_t pid, uint64_t address, void *to, size_t size)
 static void fetch_answer(uint32_t pid, const struct ear *ear, uint32_t before, int fd)
 {
     struct incident_status status = {0};
-    if (!read_memory(pid, ear->at, &status, sizeof status) || status.answers == before ||
+    if (!read_asked_memory(pid, ear->at, &status, sizeof status) || status.answers == before ||
         status.size > STATUS_MOST)
         return;
     char *answer = malloc(status.size);
-    bool whole = answer && read_memory(pid, status.address, answer, status.size);
+    bool whole = answer && read_asked_memory(pid, status.address, answer, status.size);
     for (size_t done = 0; whole && done < status.size;) {
         ssize_t count = pwrite(fd, answer + done, status.size - done, (off_t)done);
         whole = count > 0;
@@ -212,7 +207,7 @@ static int ask_program(struct cli *cli, uint32_t pid, const struct ear *ear, int
 {
     union sigval value = {.sival_int = fd};
     struct incident_status status = {0};
-    read_memory(pid, ear->at, &status, sizeof status);
+    read_asked_memory(pid, ear->at, &status, sizeof status);
     if (sigqueue((pid_t)pid, ear->signal, value) != 0) {
         cli_say(cli, "cannot ask process %u: %s", pid, strerror(errno));
         return errno == ESRCH ? EXIT_MISUSE : EXIT_BROKEN;
@@ -235,19 +230,12 @@ static void write_status_files(struct cli *cli, const struct run_settings *setti
                                       .dot = settings->dot,
                                       .svg = settings->svg,
                                       .trace = settings->trace};
-    tell_files(cli, report, &products, &(struct session_number){.sequence = 1});
-}
-
-static size_t count_waiting(const struct report *report)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < report->thread_count; i++)
-        count += (report->threads[i].raw.flags & INCIDENT_WAITING) != 0;
-    return count;
+    write_report_files(cli, report, &products, &(struct session_number){.sequence = 1});
 }
 
 /* `told`: of how many threads the library knows what they wait for. */
-static int show_report(struct cli *cli, const struct run_settings *settings, int fd, size_t *told)
+static int print_status_report(struct cli *cli, const struct run_settings *settings, int fd,
+                               size_t *told)
 {
     struct report report;
     gordian_error error = {0};
@@ -255,11 +243,13 @@ static int show_report(struct cli *cli, const struct run_settings *settings, int
     lseek(fd, 0, SEEK_SET);
     if (report_open(&report, fd, &error) != GORDIAN_OK)
         return cli_fail(cli, NULL, &error);
-    struct report_look look = tell_look(cli, STDOUT_FILENO, folder, sizeof folder);
+    struct report_look look = report_look_of(cli, STDOUT_FILENO, folder, sizeof folder);
     look.everybody = true;
     report_text(&report, &look, 0, &cli->out);
     write_status_files(cli, settings, &report);
-    *told = count_waiting(&report);
+    *told = 0;
+    for (size_t i = 0; i < report.thread_count; i++)
+        *told += (report.threads[i].raw.flags & INCIDENT_WAITING) != 0;
     report_close(&report);
     return EXIT_NOTHING;
 }
@@ -286,7 +276,7 @@ static int show_outside(struct cli *cli, const struct run_settings *settings, ui
     if (status == GORDIAN_OK)
         status = tell_open(&report, &sight, &findings, NULL, &error);
     if (status == GORDIAN_OK) {
-        struct report_look look = tell_look(cli, STDOUT_FILENO, folder, sizeof folder);
+        struct report_look look = report_look_of(cli, STDOUT_FILENO, folder, sizeof folder);
         look.everybody = true;
         report_text(&report, &look, 0, &cli->out);
         write_status_files(cli, settings, &report);
@@ -331,7 +321,7 @@ int run_status(struct cli *cli, const struct run_settings *settings)
     size_t told = 0;
     int code = ask_program(cli, pid, &ear, fd);
     if (code == EXIT_NOTHING)
-        code = show_report(cli, settings, fd, &told);
+        code = print_status_report(cli, settings, fd, &told);
     else if (code == EXIT_BROKEN)
         return close(fd), show_outside(cli, settings, pid);
     close(fd);

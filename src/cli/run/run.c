@@ -7,7 +7,7 @@ const char *const run_deadlock_choices[] = {"report", "abort", "break", NULL};
 const char *const run_likely_choices[] = {"report", "abort", NULL};
 static const char *const run_unwatchable_choices[] = {"run", "stop", NULL};
 
-static int check_options(struct cli *cli, const struct run_settings *settings, int operands)
+static int check_run_options(struct cli *cli, const struct run_settings *settings, int operands)
 {
     if (settings->potential && settings->no_potential)
         return cli_misuse(cli, "--potential and --no-potential: which one?");
@@ -69,7 +69,7 @@ static int run_main(struct cli *cli, int argc, char **argv)
     int first = cli_parse_before(cli, options, argc, argv, &code);
     if (first < 0)
         return code;
-    code = check_options(cli, &run, argc - first);
+    code = check_run_options(cli, &run, argc - first);
     if (code != EXIT_NOTHING)
         return code;
     if (run.on_hang)

@@ -74,7 +74,7 @@ static bool set_preload(const struct start *start)
     return true;
 }
 
-static void set_environment(const struct start *start)
+static void set_session_environment(const struct start *start)
 {
     const struct run_settings *run = start->settings;
     const struct cli *cli = start->cli;
@@ -142,18 +142,14 @@ static int prepare_files(struct cli *cli, const struct run_settings *run)
 static volatile pid_t child;
 static volatile sig_atomic_t asked_to_end; /* somebody sent a signal that ends most programs */
 
-static bool is_end(int number)
-{
-    return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
-}
-
 /* Whoever signals this command means the program. What a terminal sends (Ctrl-C) has reached the
  * program already: it is in the same process group. */
 static void forward_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
     int kept = errno;
-    asked_to_end = asked_to_end || is_end(number);
+    asked_to_end = asked_to_end || number == SIGTERM || number == SIGINT || number == SIGHUP ||
+                   number == SIGQUIT;
     if (child > 0 && info->si_code == SI_QUEUE)
         sigqueue(child, number, info->si_value);
     else if (child > 0 && info->si_code != SI_KERNEL)
@@ -269,15 +265,15 @@ static void stop_with(pid_t pid)
     kill(pid, SIGCONT);
 }
 
-static void note_child(int number)
+static void note_started_child(int number)
 {
     (void)number; /* it is enough that it interrupts */
 }
 
-/* SIGCHLD comes only while wait_for waits; `waiting` is the mask for that. */
+/* SIGCHLD comes only while wait_for_program waits; `waiting` is the mask for that. */
 static void await_children(sigset_t *waiting)
 {
-    struct sigaction action = {.sa_handler = note_child};
+    struct sigaction action = {.sa_handler = note_started_child};
     sigset_t set;
     sigaction(SIGCHLD, &action, NULL);
     sigemptyset(&set);
@@ -288,7 +284,7 @@ static void await_children(sigset_t *waiting)
 
 /* Until the program has ended. Meanwhile it is looked at, now and then, and reporters that may not
  * look are answered (`second`, -1: none). */
-static int wait_for(pid_t pid, struct hang *hang, int second, const sigset_t *waiting)
+static int wait_for_program(pid_t pid, struct hang *hang, int second, const sigset_t *waiting)
 {
     int status = 0;
     for (;;) {
@@ -306,7 +302,7 @@ static int wait_for(pid_t pid, struct hang *hang, int second, const sigset_t *wa
         struct pollfd asked = {.fd = second, .events = POLLIN};
         struct timespec limit = {(time_t)(pause / 1000000000u), (long)(pause % 1000000000u)};
         if (ppoll(&asked, second >= 0, &limit, waiting) == 1)
-            second_answer(second, pid);
+            remote_confirm_answer(second, pid);
     }
 }
 
@@ -329,12 +325,12 @@ static int end_like(int status)
 
 /* ------------------------------------------------------------------ what it came to */
 
-static const char *plural_ending(uint64_t count)
+static const char *plural_s(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
 
-static void tell_again(void *context, unsigned kind, unsigned ordinal, uint64_t count)
+static void print_again(void *context, unsigned kind, unsigned ordinal, uint64_t count)
 {
     const struct start *start = context;
     cli_say(start->cli, "%s %u came %llu times",
@@ -348,7 +344,7 @@ static void tell_ignored(void *context, unsigned line, uint64_t count)
 {
     const struct start *start = context;
     cli_say(start->cli, "%s:%u suppressed %llu report%s", start->settings->suppress, line,
-            (unsigned long long)count, plural_ending(count));
+            (unsigned long long)count, plural_s(count));
 }
 
 /* How it ended, what was found from outside, and what lives on. */
@@ -375,7 +371,7 @@ static void list_found(const struct incident_tally *tally, const struct hang *ha
         if (parts[i].count)
             used += (size_t)snprintf(found + used, size - used, "%s%llu %s%s", used ? ", " : "",
                                      (unsigned long long)parts[i].count, parts[i].word,
-                                     plural_ending(parts[i].count));
+                                     plural_s(parts[i].count));
 }
 
 /* Locks are counted by a hash of their addresses: exact while they are few. */
@@ -392,16 +388,16 @@ static bool is_own_end(const struct ending *ending)
 }
 
 /* Was something not seen? */
-static bool is_incomplete(const struct incident_tally *tally, const struct ending *ending)
+static bool is_partly_unwatched(const struct incident_tally *tally, const struct ending *ending)
 {
     return tally->off || tally->unwatched || tally->sandboxed || ending->survivors.count;
 }
 
 /* "no deadlock" is said only of a program that was watched whole and came to its own end, as did
  * all that it started. */
-static bool is_known(const struct incident_tally *tally, const struct ending *ending)
+static bool is_whole_verdict(const struct incident_tally *tally, const struct ending *ending)
 {
-    return is_own_end(ending) && !is_incomplete(tally, ending);
+    return is_own_end(ending) && !is_partly_unwatched(tally, ending);
 }
 
 /* Who stood still when it was ended, if nobody was found to blame. */
@@ -432,7 +428,7 @@ static void tell_unwatched(const struct start *start, const struct incident_tall
 {
     if (tally->unwatched)
         cli_say(start->cli, "%llu program%s that it started could not be watched",
-                (unsigned long long)tally->unwatched, plural_ending(tally->unwatched));
+                (unsigned long long)tally->unwatched, plural_s(tally->unwatched));
     for (size_t i = 0; tally->unwatched && i < INCIDENT_UNWATCHED; i++) {
         const struct incident_unwatched *one = &tally->programs[i];
         if (one->count && memchr(one->program, '\0', sizeof one->program) &&
@@ -456,12 +452,12 @@ static void say_survivors(const struct start *start, const struct survivors *sur
 }
 
 /* What was not seen, as a line of the reports. */
-static void write_incomplete(const struct start *start, const struct incident_tally *tally,
-                             const struct ending *ending)
+static void write_unwatched(const struct start *start, const struct incident_tally *tally,
+                            const struct ending *ending)
 {
     struct output text;
     struct json json;
-    if (!is_incomplete(tally, ending) || !start->settings->json || !output_open(&text, -1))
+    if (!is_partly_unwatched(tally, ending) || !start->settings->json || !output_open(&text, -1))
         return;
     json_begin(&json, &text);
     json_key_text(&json, "report", "incomplete");
@@ -479,7 +475,7 @@ static void write_incomplete(const struct start *start, const struct incident_ta
     }
     json_shut(&json);
     json_end(&json);
-    tell_line(start->cli, start->settings->json, &text);
+    append_report_line(start->cli, start->settings->json, &text);
     output_close(&text);
 }
 
@@ -502,13 +498,13 @@ static void tell_totals(const struct start *start, const struct incident_tally *
                 start->library[0] ? ": the library did not start in the program" : "");
         return;
     }
-    if (!found[0] && !is_known(tally, ending))
+    if (!found[0] && !is_whole_verdict(tally, ending))
         snprintf(found, sizeof found, "nothing found among %s%llu lock%s", about_locks(locks),
-                 locks, plural_ending(locks));
+                 locks, plural_s(locks));
     cli_say(start->cli, "%s%s%s; watched %s%llu lock%s, %llu thread%s, %llu process%s",
             found[0] ? found : "no deadlock", suppressed, broken, about_locks(locks), locks,
-            plural_ending(locks), threads, plural_ending(threads),
-            (unsigned long long)tally->processes, tally->processes == 1 ? "" : "es");
+            plural_s(locks), threads, plural_s(threads), (unsigned long long)tally->processes,
+            tally->processes == 1 ? "" : "es");
     if (tally->off)
         cli_say(start->cli, "the watcher was off in %llu process%s", (unsigned long long)tally->off,
                 tally->off == 1 ? "" : "es");
@@ -531,13 +527,13 @@ static int conclude_run(const struct start *start, const struct hang *hang, int 
     }
     totals.tally.deadlocks += hang->proved;
     if (!start->cli->quiet && start->folder[0]) {
-        struct session_reader reader = {tell_again, tell_ignored, (void *)(uintptr_t)start};
+        struct session_reader reader = {print_again, tell_ignored, (void *)(uintptr_t)start};
         session_read(start->folder, &reader);
         tell_picture(start, &ending);
-        unbuffered_tell(start->cli, start->folder);
+        replay_unbuffered(start->cli, start->folder);
         tell_totals(start, &totals.tally, &ending);
     }
-    write_incomplete(start, &totals.tally, &ending);
+    write_unwatched(start, &totals.tally, &ending);
     survivors_free(&ending.survivors);
     if (start->folder[0])
         session_remove(start->folder);
@@ -554,8 +550,8 @@ static int attend_program(const struct start *start)
     unsetenv("DEBUGINFOD_URLS"); /* the program has it; looks are to be quick */
     await_children(&waiting);
     hang_open(&hang, start->cli, start->settings, start->folder, child);
-    int second = second_listen(start->folder);
-    int status = wait_for(child, &hang, second, &waiting);
+    int second = remote_confirm_listen(start->folder);
+    int status = wait_for_program(child, &hang, second, &waiting);
     if (second >= 0)
         close(second);
     child = 0;
@@ -566,7 +562,7 @@ static int attend_program(const struct start *start)
 }
 
 /* What was made for a program that does not run after all. */
-static void take_back(const struct start *start)
+static void remove_session(const struct start *start)
 {
     run_mailbox_close(start->mailbox);
     if (start->folder[0])
@@ -579,7 +575,7 @@ static int supervise_program(const struct start *start, char **command)
     sigset_t all, before;
     if (pipe2(failure, O_CLOEXEC) != 0) {
         cli_say(start->cli, "cannot start: %s", strerror(errno));
-        take_back(start);
+        remove_session(start);
         return EXIT_BROKEN;
     }
     output_flush(&start->cli->out);
@@ -599,7 +595,7 @@ static int supervise_program(const struct start *start, char **command)
         close(failure[0]);
         sigprocmask(SIG_SETMASK, &before, NULL);
         cli_say(start->cli, "cannot start: %s", strerror(why));
-        take_back(start);
+        remove_session(start);
         return EXIT_BROKEN;
     }
     forward_signals(before);
@@ -611,7 +607,7 @@ static int supervise_program(const struct start *start, char **command)
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
     child = 0;
-    take_back(start);
+    remove_session(start);
     return not_executable(start, command[0], why);
 }
 
@@ -625,7 +621,7 @@ static int cannot_watch(struct start *start, const char *subject, const char *re
                 reason,
                 stop ? "" : "; it runs unwatched, and hangs are looked for from outside only");
     if (stop) {
-        take_back(start);
+        remove_session(start);
         return EXIT_UNAVAILABLE;
     }
     start->library[0] = '\0';
@@ -648,7 +644,7 @@ int run_start(struct cli *cli, const struct run_settings *settings, char **comma
         start.folder[0] = '\0';
     }
     start.mailbox = run_mailbox_open(start.folder);
-    set_environment(&start);
+    set_session_environment(&start);
     if (!start.target.look.watchable) {
         bool interpreter = strcmp(start.target.look.judged, start.target.path) != 0;
         return cannot_watch(&start, interpreter ? start.target.look.judged : "it",

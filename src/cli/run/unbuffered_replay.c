@@ -111,7 +111,7 @@ static struct lane *lane_of(struct play *play, const struct player *player,
 }
 
 /* A communicator by its id: its index in the record, or MPI_GROUPS. */
-static uint32_t find_group(const struct mpi_record *record, uint64_t id)
+static uint32_t find_communicator(const struct mpi_record *record, uint64_t id)
 {
     for (uint32_t i = 0; i < record->group_count && i < MPI_GROUPS; i++)
         if (record->groups[i].id == id)
@@ -124,7 +124,7 @@ static void post_event(struct play *play, struct player *player, const struct mp
 {
     player->posted = true;
     if (event->kind == MPI_EVENT_COLLECTIVE) {
-        uint32_t group = find_group(player->record, event->number);
+        uint32_t group = find_communicator(player->record, event->number);
         if (group < MPI_GROUPS)
             player->reached[group] = event->what;
     } else if (event->kind != MPI_EVENT_DONE) {
@@ -135,9 +135,9 @@ static void post_event(struct play *play, struct player *player, const struct mp
 }
 
 /* Has this one come to a collective, or left? */
-static bool has_come(const struct player *player, const struct mpi_event *event)
+static bool rank_has_arrived(const struct player *player, const struct mpi_event *event)
 {
-    uint32_t group = find_group(player->record, event->number);
+    uint32_t group = find_communicator(player->record, event->number);
     return player->at >= player->record->event_count || group == MPI_GROUPS ||
            player->reached[group] >= event->what;
 }
@@ -146,18 +146,19 @@ static bool is_met(const struct play *play, const struct player *player,
                    const struct mpi_event *event)
 {
     const struct mpi_record *record = player->record;
-    uint32_t index = find_group(record, event->number);
+    uint32_t index = find_communicator(record, event->number);
     if (index == MPI_GROUPS || event->tag != MPI_NEEDS_ALL)
         return true;
     const struct mpi_group *group = &record->groups[index];
     for (uint32_t i = 0; i < group->size; i++)
-        if (!has_come(&play->players[record->members[group->first + i]], event))
+        if (!rank_has_arrived(&play->players[record->members[group->first + i]], event))
             return false;
     return true;
 }
 
 /* May the rank go on behind its event? */
-static bool is_over(struct play *play, const struct player *player, const struct mpi_event *event)
+static bool event_has_ended(struct play *play, const struct player *player,
+                            const struct mpi_event *event)
 {
     const struct mpi_event *begun = event;
     uint64_t index = player->index;
@@ -185,7 +186,7 @@ static bool step_player(struct play *play, struct player *player)
     bool moved = !player->posted;
     if (!player->posted)
         post_event(play, player, event);
-    if (!is_over(play, player, event))
+    if (!event_has_ended(play, player, event))
         return moved;
     player->at++;
     player->posted = false;
@@ -211,7 +212,7 @@ static const char *const call_names[] = {
 };
 
 /* Stuck, in something that waits for a send to be received. */
-static bool is_stuck(const struct player *player)
+static bool cannot_proceed(const struct player *player)
 {
     if (player->at >= player->record->event_count)
         return false;
@@ -227,7 +228,7 @@ static void tell_stuck(struct cli *cli, const struct play *play)
     unsigned stuck = 0;
     for (uint32_t i = 0; i < play->count; i++) {
         const struct player *player = &play->players[i];
-        if (!is_stuck(player))
+        if (!cannot_proceed(player))
             continue;
         const struct mpi_event *event = &player->record->events[player->at];
         if (stuck++ < 4 && used < sizeof text)
@@ -303,7 +304,7 @@ static const struct mpi_record *map_record(const char *folder, const char *name)
     return NULL;
 }
 
-void unbuffered_tell(struct cli *cli, const char *folder)
+void replay_unbuffered(struct cli *cli, const char *folder)
 {
     const struct mpi_record *records[RANKS_MOST];
     size_t count = 0;

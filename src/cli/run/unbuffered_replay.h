@@ -8,6 +8,6 @@
 #include "cli/base/cli.h"
 
 /* Tells of the programs of a session that came to their end and would not have. */
-void unbuffered_tell(struct cli *cli, const char *folder);
+void replay_unbuffered(struct cli *cli, const char *folder);
 
 #endif

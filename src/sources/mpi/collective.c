@@ -2,20 +2,14 @@
  * come, or is about to. */
 #include "sources/mpi/calls.h"
 
-/* The kind, to be compared with that of others at the same place: calls with other roots do not
- * match. */
-static uint64_t kind_of(enum mpi_call call, int root)
-{
-    return (uint64_t)call << 32 | (uint32_t)(root + 1);
-}
-
 static bool begin_collective(struct turn *turn, enum mpi_call call, MPI_Comm comm, int root,
                              enum mpi_collective_need need)
 {
     if (!turn_open(turn, call, comm, root))
         return false;
     turn->item.tag = (int32_t)need;
-    turn->item.call = kind_of(call, root);
+    /* Compared with that of others at the same place: calls with other roots do not match. */
+    turn->item.call = (uint64_t)call << 32 | (uint32_t)(root + 1);
     turn->item.number = recorder_collective(turn->item.group, turn->item.call);
     return true;
 }

@@ -12,7 +12,7 @@
 
 /* Its members as ranks in the world; NULL: it is between two groups, or has members that are not
  * in the world, or memory has ended. */
-static int *list_members(MPI_Comm comm, int *size)
+static int *list_world_ranks(MPI_Comm comm, int *size)
 {
     int between = 0;
     MPI_Group group, world;
@@ -44,7 +44,7 @@ static int *list_members(MPI_Comm comm, int *size)
 static void add_communicator(MPI_Comm comm, uint64_t seed, const char *name)
 {
     int size = 0, rank = 0;
-    int *members = list_members(comm, &size);
+    int *members = list_world_ranks(comm, &size);
     if (!members)
         return;
     PMPI_Comm_rank(comm, &rank);

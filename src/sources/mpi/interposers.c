@@ -104,7 +104,7 @@ struct nth_name {
     char path[PATH_MAX];
 };
 
-static int copy_name(struct dl_phdr_info *info, size_t size, void *context)
+static int copy_nth_name(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
     struct nth_name *name = context;
@@ -122,7 +122,7 @@ static void *find_mpi(void)
     Dl_info own, theirs;
     for (size_t i = 1;; i++) { /* number 0 is the program, through which these names are found */
         name.left = i;
-        if (!dl_iterate_phdr(copy_name, &name))
+        if (!dl_iterate_phdr(copy_nth_name, &name))
             return NULL;
         void *library = name.path[0] ? dlopen(name.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
         void *symbol = library ? dlsym(library, "MPI_Init") : NULL;
@@ -138,7 +138,7 @@ static int no_function(void)
 }
 
 /* Stubs of MPI for programs of one process have no names with a P. */
-static mpi_function find_function(void *library, const char *name)
+static mpi_function find_mpi_function(void *library, const char *name)
 {
     mpi_function function = (mpi_function)no_function;
     void *symbol = library ? dlsym(library, name) : NULL;
@@ -162,7 +162,7 @@ void interposer_bind_all(void)
         library = find_mpi();
     for (size_t i = 0; i < MPI_CALL_COUNT; i++) {
         mpi_function function =
-            layer ? layer->calls[i] : find_function(library, interposers[i].name);
+            layer ? layer->calls[i] : find_mpi_function(library, interposers[i].name);
         __atomic_store_n(interposers[i].to, function, __ATOMIC_RELEASE);
     }
 }

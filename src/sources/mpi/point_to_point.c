@@ -130,7 +130,7 @@ int layer_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 /* ------------------------------------------------------------------ both at a time */
 
 /* Two items: the slot has the send first. */
-static void begin_both(struct turn *send, struct turn *receive)
+static void begin_sendrecv(struct turn *send, struct turn *receive)
 {
     item_receive(&receive->item, MPI_ITEM_RECEIVE);
     turn_count_send(send, MPI_ITEM_SEND);
@@ -144,14 +144,14 @@ static void begin_both(struct turn *send, struct turn *receive)
     recorder_turn(send->slot);
 }
 
-static void end_both(struct turn *send, const struct turn *receive, const MPI_Status *status)
+static void end_sendrecv(struct turn *send, const struct turn *receive, const MPI_Status *status)
 {
     turn_received(receive, status, MPI_EVENT_DONE, receive->item.number);
     turn_close(send);
 }
 
 /* Where one of the two peers is nobody, there is only the other. */
-static void begin_one(struct turn *turn, bool sends)
+static void begin_half(struct turn *turn, bool sends)
 {
     if (!turn->slot)
         return;
@@ -161,7 +161,7 @@ static void begin_one(struct turn *turn, bool sends)
         item_receive(&turn->item, MPI_ITEM_RECEIVE), turn_wait(turn);
 }
 
-static void end_one(struct turn *turn, bool sends, const MPI_Status *status)
+static void end_half(struct turn *turn, bool sends, const MPI_Status *status)
 {
     if (turn->slot && !sends)
         turn_received(turn, status, MPI_EVENT_RECEIVE, 0);
@@ -180,17 +180,17 @@ static void exchange_begin(struct exchange *exchange, enum mpi_call call, MPI_Co
     exchange->sends = turn_send(&exchange->send, call, comm, to, send_tag);
     exchange->receives = turn_receive(&exchange->receive, call, comm, from, receive_tag);
     if (exchange->sends && exchange->receives)
-        begin_both(&exchange->send, &exchange->receive);
+        begin_sendrecv(&exchange->send, &exchange->receive);
     else
-        begin_one(exchange->sends ? &exchange->send : &exchange->receive, exchange->sends);
+        begin_half(exchange->sends ? &exchange->send : &exchange->receive, exchange->sends);
 }
 
 static void exchange_end(struct exchange *exchange, const MPI_Status *status)
 {
     if (exchange->sends && exchange->receives)
-        end_both(&exchange->send, &exchange->receive, status);
+        end_sendrecv(&exchange->send, &exchange->receive, status);
     else
-        end_one(exchange->sends ? &exchange->send : &exchange->receive, exchange->sends, status);
+        end_half(exchange->sends ? &exchange->send : &exchange->receive, exchange->sends, status);
 }
 
 int layer_Sendrecv(const void *sent, int send_count, MPI_Datatype send_type, int to, int send_tag,

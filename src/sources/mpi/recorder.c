@@ -72,7 +72,7 @@ static void recorder_leave(void)
 
 /* ------------------------------------------------------------------ slots */
 
-static struct mpi_slot *find_slot(void)
+static struct mpi_slot *claim_slot(void)
 {
     uint32_t tid = (uint32_t)syscall(SYS_gettid);
     for (size_t i = 0; i < MPI_SLOTS; i++) {
@@ -87,7 +87,7 @@ static struct mpi_slot *find_slot(void)
 struct mpi_slot *recorder_seek_slot(void)
 {
     if (!recorder_own.slot)
-        recorder_own.slot = find_slot();
+        recorder_own.slot = claim_slot();
     else
         recorder_give_up(); /* called from within a call: by a callback of the program's */
     struct mpi_slot *slot = recorder_own.slot;
@@ -186,7 +186,7 @@ static uint64_t handle_at(size_t at)
 }
 
 /* Where it is, or where it would be; MPI_REQUESTS: neither. */
-static size_t find_place(uint64_t handle)
+static size_t find_request_place(uint64_t handle)
 {
     size_t at = home_of(handle);
     for (size_t i = 0; i < MPI_REQUESTS; i++, at = (at + 1) % MPI_REQUESTS) {
@@ -214,7 +214,7 @@ void recorder_request(uint64_t handle, uint64_t number, const struct mpi_item *i
     const struct mpi_request request = {
         .handle = handle, .number = number, .active = active, .kept = kept, .item = *item};
     recorder_enter();
-    size_t at = find_place(handle);
+    size_t at = find_request_place(handle);
     if (at == MPI_REQUESTS)
         recorder_give_up();
     else
@@ -223,9 +223,9 @@ void recorder_request(uint64_t handle, uint64_t number, const struct mpi_item *i
 }
 
 /* The entry, or NULL; under the lock. */
-static struct mpi_request *look_up(uint64_t handle)
+static struct mpi_request *find_request(uint64_t handle)
 {
-    size_t at = find_place(handle);
+    size_t at = find_request_place(handle);
     bool there = at < MPI_REQUESTS && handle_at(at) == handle;
     return there ? &recorder.record->requests[at] : NULL;
 }
@@ -233,7 +233,7 @@ static struct mpi_request *look_up(uint64_t handle)
 bool recorder_find(uint64_t handle, struct mpi_request *request)
 {
     recorder_enter();
-    const struct mpi_request *there = look_up(handle);
+    const struct mpi_request *there = find_request(handle);
     if (there)
         write_request(request, there);
     recorder_leave();
@@ -243,7 +243,7 @@ bool recorder_find(uint64_t handle, struct mpi_request *request)
 void recorder_activate(uint64_t handle, const struct mpi_item *item)
 {
     recorder_enter();
-    struct mpi_request *there = look_up(handle);
+    struct mpi_request *there = find_request(handle);
     if (there) {
         there->item = *item;
         there->number = item->number;
@@ -271,7 +271,7 @@ static void close_gap(size_t gap)
 void recorder_done(uint64_t handle, uint64_t number, bool free)
 {
     recorder_enter();
-    struct mpi_request *there = look_up(handle);
+    struct mpi_request *there = find_request(handle);
     if (there && there->number == number) {
         if (there->kept && !free)
             atomic_store_explicit(&there->active, 0, memory_order_relaxed);

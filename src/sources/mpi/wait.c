@@ -20,7 +20,7 @@ struct batch {
     enum mpi_call call;
 };
 
-static void look_up(struct pending *pending, MPI_Request request)
+static void find_pending(struct pending *pending, MPI_Request request)
 {
     *pending = (struct pending){0};
     if (request == MPI_REQUEST_NULL)
@@ -48,7 +48,7 @@ static bool batch_open(struct batch *batch, enum mpi_call call, int count,
         return false;
     }
     for (int i = 0; i < count; i++)
-        look_up(&batch->list[i], requests[i]);
+        find_pending(&batch->list[i], requests[i]);
     return true;
 }
 

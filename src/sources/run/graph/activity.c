@@ -10,14 +10,14 @@
 
 #include <string.h>
 
-bool look_retakes(struct look *look)
+bool observe_retaking(struct observed_wait *look)
 {
     union lock_copy copy;
     uintptr_t address = 0;
     if (look->kind != INCIDENT_CONDITION || look->thread == self ||
         !lock_copy(look->outer, INCIDENT_MUTEX, &copy) || copy.mutex.__data.__lock == 0 ||
         is_asleep(look->thread, &address) != SLEEP_YES ||
-        address - look->outer >= sizeof(pthread_mutex_t) || !look_holds(look))
+        address - look->outer >= sizeof(pthread_mutex_t) || !wait_goes_on(look))
         return false;
     look->kind = INCIDENT_MUTEX;
     look->mode = INCIDENT_EXCLUSIVE;
@@ -28,8 +28,8 @@ bool look_retakes(struct look *look)
 
 bool thread_runs(struct thread *t)
 {
-    struct look look;
-    return thread_is_live(t) && (!look_at(t, &look) || (look.flags & INCIDENT_TIMED));
+    struct observed_wait look;
+    return thread_is_live(t) && (!observe_wait(t, &look) || (look.flags & INCIDENT_TIMED));
 }
 
 /* Where this library is mapped, its guards included; the linker says so. */
@@ -113,7 +113,7 @@ enum sleep is_asleep(const struct thread *t, uintptr_t *address)
 
 /* Woken from a condition, and now asleep until it has its mutex back? That is so until its wait is
  * over: asked once a wait. */
-static bool is_retaking(struct thread *t, const struct look *look)
+static bool is_retaking(struct thread *t, const struct observed_wait *look)
 {
     uintptr_t address = 0;
     if (look->kind != INCIDENT_CONDITION)
@@ -123,7 +123,7 @@ static bool is_retaking(struct thread *t, const struct look *look)
     unsigned number;
     bool sleeps = system_call_of(t, &number, &address) == SLEEP_YES && number == SYS_futex &&
                   !__atomic_load_n(&t->inside, __ATOMIC_RELAXED);
-    if (!sleeps || address - look->outer >= sizeof(pthread_mutex_t) || !look_holds(look))
+    if (!sleeps || address - look->outer >= sizeof(pthread_mutex_t) || !wait_goes_on(look))
         return false;
     atomic_store_explicit(&t->retaking, look->generation, memory_order_relaxed);
     return true;
@@ -135,13 +135,14 @@ static bool is_retaking(struct thread *t, const struct look *look)
 static bool gets_it_back(uintptr_t outer)
 {
     union lock_copy copy;
-    struct look look;
+    struct observed_wait look;
     if (!lock_copy(outer, INCIDENT_MUTEX, &copy))
         return false;
     if (copy.mutex.__data.__lock == 0)
         return true;
     struct thread *owner = table_by_tid(mutex_owner(&copy.mutex));
-    return owner && look_at(owner, &look) && look.kind == INCIDENT_CONDITION && look.outer == outer;
+    return owner && observe_wait(owner, &look) && look.kind == INCIDENT_CONDITION &&
+           look.outer == outer;
 }
 
 bool relies_on(struct thread *t)
@@ -168,12 +169,12 @@ static bool on_its_way(const struct thread *t)
  * asking the kernel about; whoever waits for an owner, or for a thread that lives, does so. */
 static bool is_awake(struct thread *t)
 {
-    struct look look;
+    struct observed_wait look;
     union lock_copy copy;
     int value = 0;
     if (t == self)
         return false;
-    if (thread_runs(t) || !look_at(t, &look)) /* by now, that is */
+    if (thread_runs(t) || !observe_wait(t, &look)) /* by now, that is */
         return thread_is_live(t);
     if (look.kind != INCIDENT_CONDITION && look.kind != INCIDENT_SEMAPHORE &&
         look.kind != INCIDENT_BARRIER)
@@ -186,7 +187,7 @@ static bool is_awake(struct thread *t)
     if (is_retaking(t, &look))
         return gets_it_back(look.outer);
     enum sleep sleep = is_asleep(t, NULL);
-    return sleep == SLEEP_NO && (!look_holds(&look) || !on_its_way(t));
+    return sleep == SLEEP_NO && (!wait_goes_on(&look) || !on_its_way(t));
 }
 
 /* Changes whenever anybody begins or ends a wait. */

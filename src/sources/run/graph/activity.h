@@ -25,6 +25,6 @@ bool relies_on(struct thread *t);
 
 /* Somebody woken from a condition may be waiting for the mutex it takes back: then that is what it
  * waits for. Asks the kernel, unless nobody waits for the mutex. */
-bool look_retakes(struct look *look);
+bool observe_retaking(struct observed_wait *look);
 
 #endif

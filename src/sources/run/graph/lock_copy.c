@@ -21,7 +21,7 @@ static bool copy_from_records(uintptr_t lock, uint32_t kind, union lock_copy *co
     memset(copy, 0, sizeof *copy);
     for (uint32_t i = 0; kind == INCIDENT_MUTEX && i < limit; i++) {
         struct thread *t = &watch.threads[i];
-        if (!thread_is_live(t) || t->ending || !units_held(t, lock, INCIDENT_EXCLUSIVE, NULL))
+        if (!thread_is_live(t) || t->ending || !units_of_lock(t, lock, INCIDENT_EXCLUSIVE, NULL))
             continue;
         copy->mutex.__data.__lock = 2;
         copy->mutex.__data.__owner = (int)t->tid;

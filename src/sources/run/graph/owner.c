@@ -35,7 +35,7 @@ static struct thread *who_marked(uintptr_t lock, uint32_t tid, bool *has)
     *has = false;
     if (!t || !thread_is_live(t) || (t->tid != tid && !t->fork_tid))
         return NULL;
-    *has = !t->ending && units_held(t, lock, INCIDENT_EXCLUSIVE, NULL);
+    *has = !t->ending && units_of_lock(t, lock, INCIDENT_EXCLUSIVE, NULL);
     if (t->tid == tid)
         return t;
     return *has || (t->fork_tid == tid && !maps_shared(lock)) ? t : NULL;
@@ -64,7 +64,7 @@ static enum owner unknown_owner(uintptr_t lock, uint32_t tid, uint32_t named)
     return atomic_load(&watch.memory_lent) || maps_shared(lock) ? OWNER_RUNNING : OWNER_GONE;
 }
 
-enum owner owner_of(uintptr_t lock, uint32_t tid, uint32_t named, struct thread **thread)
+enum owner lock_owner(uintptr_t lock, uint32_t tid, uint32_t named, struct thread **thread)
 {
     struct orphan orphan;
     bool has;
@@ -83,7 +83,8 @@ enum owner owner_of(uintptr_t lock, uint32_t tid, uint32_t named, struct thread 
     return OWNER_THREAD;
 }
 
-uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode, const struct held **hold)
+uint32_t units_of_lock(const struct thread *t, uintptr_t lock, uint32_t mode,
+                       const struct held **hold)
 {
     const struct held *held;
     uint32_t count = others_holds(t, &held), units = 0;

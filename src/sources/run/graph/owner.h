@@ -23,7 +23,7 @@ uint32_t mutex_named(const pthread_mutex_t *mutex);
 uint32_t rwlock_named(const pthread_rwlock_t *lock);
 
 /* Who has a lock that names its owner by tid (mutex, rwlock for writing). */
-enum owner owner_of(uintptr_t lock, uint32_t tid, uint32_t named, struct thread **thread);
+enum owner lock_owner(uintptr_t lock, uint32_t tid, uint32_t named, struct thread **thread);
 
 /* Did somebody end holding this lock, for good? A lock in shared memory that another thread of the
  * parent held at a fork is not that: there it lives on. */
@@ -32,7 +32,7 @@ bool orphan_of(uintptr_t lock, uint32_t tid, struct orphan *orphan);
 /* The units of a lock that a thread holds, all its holds added; *hold: the first of them. Safe on
  * running threads, whose answer may be stale. What was held at a fork the child holds, too, unless
  * it is in shared memory: there are no two of it. */
-uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode,
-                    const struct held **hold);
+uint32_t units_of_lock(const struct thread *t, uintptr_t lock, uint32_t mode,
+                       const struct held **hold);
 
 #endif

@@ -13,7 +13,7 @@ static bool some_hold(uintptr_t lock, uint32_t mode, bool running)
     uint32_t limit = atomic_load(&watch.thread_limit);
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
-        if (thread_is_live(t) && !t->ending && units_held(t, lock, mode, NULL) &&
+        if (thread_is_live(t) && !t->ending && units_of_lock(t, lock, mode, NULL) &&
             thread_runs(t) == running)
             return true;
     }
@@ -22,10 +22,10 @@ static bool some_hold(uintptr_t lock, uint32_t mode, bool running)
 
 enum ahead { AHEAD_RUNS, AHEAD_UNKNOWN, AHEAD_ONE, AHEAD_MANY };
 
-static enum ahead behind_owner(const struct look *look, uint32_t tid, uint32_t named,
+static enum ahead behind_owner(const struct observed_wait *look, uint32_t tid, uint32_t named,
                                struct thread **next)
 {
-    switch (owner_of(look->lock, tid, named, next)) {
+    switch (lock_owner(look->lock, tid, named, next)) {
     case OWNER_THREAD:
         return AHEAD_ONE;
     case OWNER_GONE:
@@ -38,7 +38,7 @@ static enum ahead behind_owner(const struct look *look, uint32_t tid, uint32_t n
 }
 
 /* Nobody known has it: one who is just noting it, or another process. */
-static enum ahead behind_spinner(const struct look *look)
+static enum ahead behind_spinner(const struct observed_wait *look)
 {
     struct orphan orphan;
     if (some_hold(look->lock, INCIDENT_EXCLUSIVE, true))
@@ -49,14 +49,14 @@ static enum ahead behind_spinner(const struct look *look)
 }
 
 /* Whom a waiting thread waits for, where that is one thread. */
-static enum ahead waits_for_whom(const struct look *look, struct thread **next)
+static enum ahead waits_for_whom(const struct observed_wait *look, struct thread **next)
 {
     union lock_copy copy;
     uint32_t flags;
     const pthread_mutex_t *mutex = (const pthread_mutex_t *)look->lock;
     const pthread_rwlock_t *rwlock = (const pthread_rwlock_t *)look->lock;
     if (look->thread != self && (look->kind == INCIDENT_MUTEX || look->kind == INCIDENT_RWLOCK)) {
-        if (!lock_copy(look->lock, look->kind, &copy) || !look_holds(look))
+        if (!lock_copy(look->lock, look->kind, &copy) || !wait_goes_on(look))
             return AHEAD_RUNS;
         mutex = &copy.mutex;
         rwlock = &copy.rwlock;
@@ -89,19 +89,19 @@ static enum ahead waits_for_whom(const struct look *look, struct thread **next)
     }
 }
 
-enum trail follow_chain(struct thread *t)
+enum trail follow_owners(struct thread *t)
 {
     uint32_t most = atomic_load_explicit(&watch.live, memory_order_relaxed) + 1;
     struct thread *at = t;
     uintptr_t wanted = 0; /* the lock because of which `at` is looked at */
     for (uint32_t steps = 0; steps <= most; steps++) {
-        struct look look;
+        struct observed_wait look;
         struct thread *next = NULL;
-        if (!look_at(at, &look) || (look.flags & INCIDENT_TIMED))
+        if (!observe_wait(at, &look) || (look.flags & INCIDENT_TIMED))
             return TRAIL_RUNS;
         if (wanted && look.kind == INCIDENT_CONDITION && look.outer == wanted)
             return TRAIL_RUNS; /* on its way into the wait or out of it: about to give it back */
-        look_retakes(&look);
+        observe_retaking(&look);
         enum ahead ahead = waits_for_whom(&look, &next);
         if (ahead == AHEAD_MANY || next == t)
             return TRAIL_STUCK;

@@ -11,6 +11,6 @@ enum trail {
                     somebody unknown, who may be about to end */
     TRAIL_STUCK, /* may be a deadlock */
 };
-enum trail follow_chain(struct thread *t);
+enum trail follow_owners(struct thread *t);
 
 #endif

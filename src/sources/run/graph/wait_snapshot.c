@@ -26,8 +26,8 @@
 
 /* ------------------------------------------------------------------ the snapshot */
 
-static bool add_resource(struct view *view, uintptr_t lock, uint32_t kind, uint32_t mode,
-                         uint64_t units, uint32_t *id)
+static bool snapshot_resource(struct wait_snapshot *view, uintptr_t lock, uint32_t kind,
+                              uint32_t mode, uint64_t units, uint32_t *id)
 {
     if (!memory_grow(&view->memory, &view->resources, &view->resource_room,
                      view->resource_count + 1, sizeof *view->resources) ||
@@ -38,29 +38,32 @@ static bool add_resource(struct view *view, uintptr_t lock, uint32_t kind, uint3
     return true;
 }
 
-uint32_t view_process(const struct view *view, const struct thread *t)
+uint32_t wait_snapshot_process(const struct wait_snapshot *view, const struct thread *t)
 {
     return t->index < view->record_count ? view->process_of[t->index] - 1 : GORDIAN_NONE;
 }
 
-static bool add_wait(struct view *view, uint32_t process, uint32_t resource, uint64_t units)
+static bool snapshot_wait(struct wait_snapshot *view, uint32_t process, uint32_t resource,
+                          uint64_t units)
 {
     return gordian_snapshot_wait(view->snapshot, process, resource, units, NULL) == GORDIAN_OK;
 }
 
-static bool add_hold(struct view *view, uint32_t process, uint32_t resource, uint64_t units)
+static bool snapshot_hold(struct wait_snapshot *view, uint32_t process, uint32_t resource,
+                          uint64_t units)
 {
     return gordian_snapshot_hold(view->snapshot, process, resource, units, NULL) == GORDIAN_OK;
 }
 
 /* All who ended holding something are one process that waits for itself, for ever. */
-static bool the_gone(struct view *view, uint32_t *process)
+static bool the_gone(struct wait_snapshot *view, uint32_t *process)
 {
     if (view->gone == GORDIAN_NONE) {
         uint32_t resource;
         if (gordian_snapshot_add_process(view->snapshot, &view->gone, NULL) != GORDIAN_OK ||
-            !add_resource(view, 0, 0, 0, 1, &resource) ||
-            !add_hold(view, view->gone, resource, 1) || !add_wait(view, view->gone, resource, 1))
+            !snapshot_resource(view, 0, 0, 0, 1, &resource) ||
+            !snapshot_hold(view, view->gone, resource, 1) ||
+            !snapshot_wait(view, view->gone, resource, 1))
             return false;
     }
     *process = view->gone;
@@ -78,21 +81,21 @@ struct known {
 };
 
 /* One unit, held by the owner, if he waits or is gone. */
-static bool add_owner_hold(struct view *view, struct known *known, enum owner owner,
+static bool snapshot_owner(struct wait_snapshot *view, struct known *known, enum owner owner,
                            struct thread *thread)
 {
     uint32_t holder = GORDIAN_NONE;
     if (owner == OWNER_THREAD)
-        holder = view_process(view, thread);
+        holder = wait_snapshot_process(view, thread);
     else if (owner == OWNER_GONE && !the_gone(view, &holder))
         return false;
     if (holder == GORDIAN_NONE)
         return true;
     known->units = 1;
-    if (!add_resource(view, known->lock, known->kind, INCIDENT_EXCLUSIVE, 1, &known->id))
+    if (!snapshot_resource(view, known->lock, known->kind, INCIDENT_EXCLUSIVE, 1, &known->id))
         return false;
     view->resources[known->id].gone = owner == OWNER_GONE;
-    return add_hold(view, holder, known->id, 1);
+    return snapshot_hold(view, holder, known->id, 1);
 }
 
 /* What one who is about to end holds is among the orphans already. */
@@ -104,38 +107,38 @@ static bool thread_counts(const struct thread *t)
 /* Held in units by threads. Runners' units are as good as free. Where any unit will do (a
  * semaphore), one runner is enough and there is nothing to judge; who wants them all (a writer)
  * waits for the rest. */
-static bool shared_out(struct view *view, struct known *known, uint32_t mode, uint64_t expected,
-                       uint64_t gone)
+static bool shared_out(struct wait_snapshot *view, struct known *known, uint32_t mode,
+                       uint64_t expected, uint64_t gone)
 {
     uint64_t found = gone, stuck = gone;
     uint32_t limit = view->record_count;
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
-        uint32_t units = thread_counts(t) ? units_held(t, known->lock, mode, NULL) : 0;
+        uint32_t units = thread_counts(t) ? units_of_lock(t, known->lock, mode, NULL) : 0;
         found += units;
-        stuck += view_process(view, t) == GORDIAN_NONE ? 0 : units;
+        stuck += wait_snapshot_process(view, t) == GORDIAN_NONE ? 0 : units;
     }
     if (stuck == 0 || (mode != INCIDENT_READ && stuck != found) || (expected && found != expected))
         return true;
     uint32_t process;
     known->units = found;
-    if (!add_resource(view, known->lock, known->kind, mode, found, &known->id))
+    if (!snapshot_resource(view, known->lock, known->kind, mode, found, &known->id))
         return false;
     view->resources[known->id].gone = gone != 0;
-    if (gone && (!the_gone(view, &process) || !add_hold(view, process, known->id, gone)))
+    if (gone && (!the_gone(view, &process) || !snapshot_hold(view, process, known->id, gone)))
         return false;
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
-        uint32_t units = thread_counts(t) ? units_held(t, known->lock, mode, NULL) : 0;
-        process = view_process(view, t);
-        if (units && process != GORDIAN_NONE && !add_hold(view, process, known->id, units))
+        uint32_t units = thread_counts(t) ? units_of_lock(t, known->lock, mode, NULL) : 0;
+        process = wait_snapshot_process(view, t);
+        if (units && process != GORDIAN_NONE && !snapshot_hold(view, process, known->id, units))
             return false;
     }
     return true;
 }
 
 /* It may cost a question to the kernel for every thread. */
-bool view_acts(struct view *view)
+bool wait_snapshot_acts(struct wait_snapshot *view)
 {
     if (!view->asked) {
         view->asked = true;
@@ -152,7 +155,7 @@ static bool semaphore_is_lock(uintptr_t lock, struct lock_info *info)
 }
 
 /* Writers that wait in front of the readers. */
-static bool add_turn(struct view *view, struct known *known)
+static bool snapshot_turn(struct wait_snapshot *view, struct known *known)
 {
     uint64_t writers = 0;
     for (uint32_t p = 0; p < view->count; p++)
@@ -160,22 +163,23 @@ static bool add_turn(struct view *view, struct known *known)
     if (writers == 0)
         return true;
     known->turn_units = writers;
-    if (!add_resource(view, known->lock, known->kind, INCIDENT_QUEUED, writers, &known->turn))
+    if (!snapshot_resource(view, known->lock, known->kind, INCIDENT_QUEUED, writers, &known->turn))
         return false;
     for (uint32_t p = 0; p < view->count; p++)
         if (view->looks[p].lock == known->lock && view->looks[p].mode == INCIDENT_EXCLUSIVE &&
-            !add_hold(view, p, known->turn, 1))
+            !snapshot_hold(view, p, known->turn, 1))
             return false;
     return true;
 }
 
-static bool know_rwlock(struct view *view, struct known *known, const pthread_rwlock_t *rwlock)
+static bool know_rwlock(struct wait_snapshot *view, struct known *known,
+                        const pthread_rwlock_t *rwlock)
 {
     struct thread *thread;
     uint32_t writer = rwlock_writer(rwlock);
     if (writer) {
-        enum owner owner = owner_of(known->lock, writer, rwlock_named(rwlock), &thread);
-        return add_owner_hold(view, known, owner, thread) &&
+        enum owner owner = lock_owner(known->lock, writer, rwlock_named(rwlock), &thread);
+        return snapshot_owner(view, known, owner, thread) &&
                (known->turn = known->id, known->turn_units = 1, true);
     }
     if (rwlock_is_shared(rwlock))
@@ -183,23 +187,24 @@ static bool know_rwlock(struct view *view, struct known *known, const pthread_rw
     if (rwlock_readers(rwlock) == 0)
         return true; /* free */
     return shared_out(view, known, INCIDENT_READ, 0, orphans_readers(known->lock)) &&
-           (known->id == GORDIAN_NONE || !rwlock_prefers_writers(rwlock) || add_turn(view, known));
+           (known->id == GORDIAN_NONE || !rwlock_prefers_writers(rwlock) ||
+            snapshot_turn(view, known));
 }
 
 /* As a lock, by who holds its units. A thread that has all of them itself, or units that nobody has
  * given back so far, may mean that somebody else is to post: then nobody at all may run. */
-static bool know_semaphore(struct view *view, struct known *known)
+static bool know_semaphore(struct wait_snapshot *view, struct known *known)
 {
     struct lock_info info;
     union lock_copy copy;
     int value = 1;
     if (!semaphore_is_lock(known->lock, &info))
         return true;
-    if (!(info.flags & LOCK_POSTED) && view_acts(view))
+    if (!(info.flags & LOCK_POSTED) && wait_snapshot_acts(view))
         return true;
     for (uint32_t p = 0; p < view->count; p++)
-        if (units_held(view->looks[p].thread, known->lock, INCIDENT_UNIT, NULL) == info.units &&
-            view_acts(view))
+        if (units_of_lock(view->looks[p].thread, known->lock, INCIDENT_UNIT, NULL) == info.units &&
+            wait_snapshot_acts(view))
             return true;
     /* Read last: somebody may have posted and then gone to sleep, while the others were asked. */
     if (!lock_copy(known->lock, known->kind, &copy) || sem_getvalue(&copy.semaphore, &value) != 0 ||
@@ -209,23 +214,24 @@ static bool know_semaphore(struct view *view, struct known *known)
 }
 
 /* The owner says it waits on a condition with this mutex: it is about to give it back. */
-static bool about_to_give(const struct view *view, uintptr_t mutex, uint32_t tid)
+static bool about_to_give(const struct wait_snapshot *view, uintptr_t mutex, uint32_t tid)
 {
     struct thread *t = table_by_tid(tid);
-    uint32_t process = t ? view_process(view, t) : GORDIAN_NONE;
+    uint32_t process = t ? wait_snapshot_process(view, t) : GORDIAN_NONE;
     return process != GORDIAN_NONE && view->looks[process].kind == INCIDENT_CONDITION &&
            view->looks[process].outer == mutex;
 }
 
 /* False: out of memory. */
-static bool know_lock(struct view *view, const struct look *look, struct known *known)
+static bool know_lock(struct wait_snapshot *view, const struct observed_wait *look,
+                      struct known *known)
 {
     union lock_copy copy;
     struct thread *thread = NULL;
     *known = (struct known){look->lock, look->kind, GORDIAN_NONE, 0, GORDIAN_NONE, 0};
     if (look->kind == INCIDENT_THREAD_END) {
         thread = table_by_handle(look->lock);
-        return add_owner_hold(view, known, thread ? OWNER_THREAD : OWNER_NONE, thread);
+        return snapshot_owner(view, known, thread ? OWNER_THREAD : OWNER_NONE, thread);
     }
     if (lock_flags(look->lock) & LOCK_STRAY)
         return true; /* others give it back */
@@ -236,8 +242,8 @@ static bool know_lock(struct view *view, const struct look *look, struct known *
         if (about_to_give(view, look->lock, mutex_owner(&copy.mutex)))
             return true;
         enum owner owner =
-            owner_of(look->lock, mutex_owner(&copy.mutex), mutex_named(&copy.mutex), &thread);
-        return add_owner_hold(view, known, owner, thread);
+            lock_owner(look->lock, mutex_owner(&copy.mutex), mutex_named(&copy.mutex), &thread);
+        return snapshot_owner(view, known, owner, thread);
     }
     case INCIDENT_RWLOCK:
         return know_rwlock(view, known, &copy.rwlock);
@@ -255,7 +261,7 @@ static bool know_lock(struct view *view, const struct look *look, struct known *
 
 /* How many of the others must come before this one goes on; 0: it may go on by itself, or somebody
  * of another process may come. */
-static uint64_t others_needed(const struct view *view, const struct look *look)
+static uint64_t count_needed(const struct wait_snapshot *view, const struct observed_wait *look)
 {
     struct lock_info info;
     union lock_copy copy;
@@ -282,7 +288,7 @@ static uint64_t others_needed(const struct view *view, const struct look *look)
 /* ------------------------------------------------------------------ the view */
 
 /* Every thread that waits without end. */
-static bool gather_waits(struct view *view)
+static bool gather_waits(struct wait_snapshot *view)
 {
     view->record_count = atomic_load(&watch.thread_limit);
     view->process_of = arena_take(view->arena, (view->record_count + 1) * sizeof(uint32_t));
@@ -291,11 +297,11 @@ static bool gather_waits(struct view *view)
         return false;
     memset(view->process_of, 0, (view->record_count + 1) * sizeof *view->process_of);
     for (uint32_t i = 0; i < view->record_count; i++) {
-        struct look *look = &view->looks[view->count];
+        struct observed_wait *look = &view->looks[view->count];
         struct thread *t = &watch.threads[i];
-        if (t == view->ending || !look_at(t, look) || (look->flags & INCIDENT_TIMED))
+        if (t == view->ending || !observe_wait(t, look) || (look->flags & INCIDENT_TIMED))
             continue;
-        look_retakes(look);
+        observe_retaking(look);
         view->process_of[i] = ++view->count;
     }
     for (uint32_t p = 0; p < view->count; p++)
@@ -304,10 +310,10 @@ static bool gather_waits(struct view *view)
     return true;
 }
 
-static bool add_lock_wait(struct view *view, uint32_t process, struct known *known,
-                          size_t *known_count)
+static bool snapshot_lock_wait(struct wait_snapshot *view, uint32_t process, struct known *known,
+                               size_t *known_count)
 {
-    const struct look *look = &view->looks[process];
+    const struct observed_wait *look = &view->looks[process];
     struct known *lock = NULL;
     for (size_t i = *known_count; i-- > 0 && !lock;)
         if (known[i].lock == look->lock && known[i].kind == look->kind)
@@ -319,12 +325,13 @@ static bool add_lock_wait(struct view *view, uint32_t process, struct known *kno
         ++*known_count;
     }
     if (look->kind == INCIDENT_RWLOCK && look->mode == INCIDENT_READ)
-        return lock->turn == GORDIAN_NONE || add_wait(view, process, lock->turn, lock->turn_units);
+        return lock->turn == GORDIAN_NONE ||
+               snapshot_wait(view, process, lock->turn, lock->turn_units);
     uint64_t units = look->mode == INCIDENT_EXCLUSIVE && lock->units ? lock->units : 1;
-    return lock->id == GORDIAN_NONE || add_wait(view, process, lock->id, units);
+    return lock->id == GORDIAN_NONE || snapshot_wait(view, process, lock->id, units);
 }
 
-bool for_anybody(const struct look *look)
+bool waits_for_anybody(const struct observed_wait *look)
 {
     struct lock_info info;
     if (look->kind == INCIDENT_SEMAPHORE)
@@ -333,26 +340,29 @@ bool for_anybody(const struct look *look)
 }
 
 /* Waits for anybody: the one resource everybody holds a unit of. */
-static bool add_anybody(struct view *view)
+static bool snapshot_anybody(struct wait_snapshot *view)
 {
     bool any = false;
     for (uint32_t p = 0; p < view->count && !any; p++)
-        any = for_anybody(&view->looks[p]);
-    if (!any || view_acts(view))
+        any = waits_for_anybody(&view->looks[p]);
+    if (!any || wait_snapshot_acts(view))
         return true;
-    if (!add_resource(view, 0, INCIDENT_CONDITION, INCIDENT_SIGNAL, view->count, &view->anybody))
+    if (!snapshot_resource(view, 0, INCIDENT_CONDITION, INCIDENT_SIGNAL, view->count,
+                           &view->anybody))
         return false;
     for (uint32_t p = 0; p < view->count; p++) {
-        if (!add_hold(view, p, view->anybody, 1))
+        if (!snapshot_hold(view, p, view->anybody, 1))
             return false;
-        uint64_t needed = for_anybody(&view->looks[p]) ? others_needed(view, &view->looks[p]) : 0;
-        if (needed && !add_wait(view, p, view->anybody, needed))
+        uint64_t needed =
+            waits_for_anybody(&view->looks[p]) ? count_needed(view, &view->looks[p]) : 0;
+        if (needed && !snapshot_wait(view, p, view->anybody, needed))
             return false;
     }
     return true;
 }
 
-bool view_take(struct view *view, struct arena *arena, const struct thread *ending)
+bool wait_snapshot_take(struct wait_snapshot *view, struct arena *arena,
+                        const struct thread *ending)
 {
     memset(view, 0, sizeof *view);
     view->arena = arena;
@@ -364,17 +374,18 @@ bool view_take(struct view *view, struct arena *arena, const struct thread *endi
         return false;
     struct known *known = arena_take(arena, (view->count + 1) * sizeof *known);
     size_t known_count = 0;
-    if (!known || !add_anybody(view))
+    if (!known || !snapshot_anybody(view))
         return false;
     for (uint32_t p = 0; p < view->count; p++)
-        if (!for_anybody(&view->looks[p]) && !add_lock_wait(view, p, known, &known_count))
+        if (!waits_for_anybody(&view->looks[p]) &&
+            !snapshot_lock_wait(view, p, known, &known_count))
             return false;
     return gordian_snapshot_check_with(view->snapshot, "sparse", &view->report, NULL) == GORDIAN_OK;
 }
 
 /* ------------------------------------------------------------------ questions */
 
-bool view_is_dead(const struct view *view, uint32_t process)
+bool wait_snapshot_is_dead(const struct wait_snapshot *view, uint32_t process)
 {
     for (size_t i = 0; i < view->report.deadlocked_count; i++)
         if (view->report.deadlocked[i] == process)
@@ -382,9 +393,9 @@ bool view_is_dead(const struct view *view, uint32_t process)
     return false;
 }
 
-bool view_owner_gone(const struct view *view, uint32_t process)
+bool wait_snapshot_owner_gone(const struct wait_snapshot *view, uint32_t process)
 {
-    const struct look *look = &view->looks[process];
+    const struct observed_wait *look = &view->looks[process];
     for (size_t i = 0; i < view->resource_count; i++)
         if (view->resources[i].lock == look->lock && view->resources[i].kind == look->kind &&
             view->resources[i].gone)

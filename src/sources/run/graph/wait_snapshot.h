@@ -13,13 +13,13 @@ struct resource {
     bool gone;    /* the one who has it has ended */
 };
 
-struct view {
+struct wait_snapshot {
     struct arena *arena;
     gordian_allocator memory;
     const struct thread *ending; /* does not count: it is about to end */
     gordian_snapshot *snapshot;
     gordian_report report;
-    struct look *looks; /* by process */
+    struct observed_wait *looks; /* by process */
     uint32_t count;
     uint32_t *process_of; /* by record: process + 1 */
     uint32_t record_count;
@@ -32,16 +32,17 @@ struct view {
 
 /* Looks at everybody and lets the engine judge. False: out of memory. The view lives in the arena.
  */
-bool view_take(struct view *view, struct arena *arena, const struct thread *ending);
+bool wait_snapshot_take(struct wait_snapshot *view, struct arena *arena,
+                        const struct thread *ending);
 
 /* The process of a thread; GORDIAN_NONE: it runs. */
-uint32_t view_process(const struct view *view, const struct thread *t);
-bool view_is_dead(const struct view *view, uint32_t process);
+uint32_t wait_snapshot_process(const struct wait_snapshot *view, const struct thread *t);
+bool wait_snapshot_is_dead(const struct wait_snapshot *view, uint32_t process);
 /* Does it wait for something whose owner is gone? */
-bool view_owner_gone(const struct view *view, uint32_t process);
+bool wait_snapshot_owner_gone(const struct wait_snapshot *view, uint32_t process);
 /* A wait that anybody could end, as far as is known. */
-bool for_anybody(const struct look *look);
+bool waits_for_anybody(const struct observed_wait *look);
 /* Is there a thread that could act? Asked at most once a view. */
-bool view_acts(struct view *view);
+bool wait_snapshot_acts(struct wait_snapshot *view);
 
 #endif

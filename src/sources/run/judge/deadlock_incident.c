@@ -13,13 +13,13 @@
 #include <string.h>
 
 /* The same for the same places, in whatever order the threads come: sums. */
-static uint64_t signature_of(const struct view *view, const gordian_part *part)
+static uint64_t deadlock_signature(const struct wait_snapshot *view, const gordian_part *part)
 {
     uint64_t sum = INCIDENT_DEADLOCK;
     for (size_t i = 0; i < part->process_count; i++) {
         if (part->processes[i] >= view->count)
             continue;
-        const struct look *look = &view->looks[part->processes[i]];
+        const struct observed_wait *look = &view->looks[part->processes[i]];
         const struct thread *t = look->thread;
         uint64_t one = stir_hash(look->kind + 16u * look->mode + 256u * t->wait.frame[0]);
         const struct held *held;
@@ -32,49 +32,50 @@ static uint64_t signature_of(const struct view *view, const gordian_part *part)
     return sum;
 }
 
-bool finding_known(const struct view *view, const gordian_part *part)
+bool is_known_deadlock(const struct wait_snapshot *view, const gordian_part *part)
 {
-    uint64_t signature = signature_of(view, part);
+    uint64_t signature = deadlock_signature(view, part);
     return notice_known(signature) || notice_known(stir_hash(signature));
 }
 
 /* ------------------------------------------------------------------ edges of a deadlock */
 
 /* The hold behind an engine's edge: recorded, or known from the lock alone. */
-static void witness_hold(struct draft *draft, const struct view *view, uint32_t process,
-                         uint32_t resource, uint64_t units)
+static void witness_hold(struct incident_builder *builder, const struct wait_snapshot *view,
+                         uint32_t process, uint32_t resource, uint64_t units)
 {
     const struct resource *what = &view->resources[resource];
     struct thread *t = view->looks[process].thread;
-    uint32_t thread = draft_thread(draft, t, INCIDENT_STUCK);
+    uint32_t thread = builder_thread(builder, t, INCIDENT_STUCK);
     const struct held *hold = NULL;
     uint32_t mode = what->mode;
     if (what->kind == INCIDENT_THREAD_END)
         mode = INCIDENT_END;
     else if (mode != INCIDENT_QUEUED)
-        units_held(t, what->lock, mode, &hold);
+        units_of_lock(t, what->lock, mode, &hold);
     if (hold) {
-        draft_hold(draft, thread, hold, INCIDENT_WITNESS);
+        builder_hold(builder, thread, hold, INCIDENT_WITNESS);
         return;
     }
     struct incident_edge edge = {.thread = thread,
-                                 .lock = draft_lock(draft, what->lock, what->kind, 0),
+                                 .lock = builder_lock(builder, what->lock, what->kind, 0),
                                  .mode = mode,
                                  .flags = INCIDENT_WITNESS,
                                  .units = (uint32_t)units,
                                  .outer = INCIDENT_NONE};
-    draft_edge(draft, &edge);
+    builder_edge(builder, &edge);
 }
 
-static void witness_wait(struct draft *draft, const struct view *view, uint32_t process)
+static void witness_wait(struct incident_builder *builder, const struct wait_snapshot *view,
+                         uint32_t process)
 {
-    draft_thread(draft, view->looks[process].thread, INCIDENT_STUCK);
-    draft_wait(draft, &view->looks[process], INCIDENT_WITNESS);
+    builder_thread(builder, view->looks[process].thread, INCIDENT_STUCK);
+    builder_wait(builder, &view->looks[process], INCIDENT_WITNESS);
 }
 
 /* A cycle, from thread `t` on: waits, holds, waits, ... */
-static void draw_cycle(struct draft *draft, const struct view *view, const gordian_part *part,
-                       const struct thread *t)
+static void draw_wait_cycle(struct incident_builder *builder, const struct wait_snapshot *view,
+                            const gordian_part *part, const struct thread *t)
 {
     size_t start = 0, count = part->process_count;
     for (size_t i = 0; i < count; i++)
@@ -82,80 +83,82 @@ static void draw_cycle(struct draft *draft, const struct view *view, const gordi
             start = i;
     for (size_t i = 0; i < count; i++) {
         size_t at = (start + i) % count, next = (start + i + 1) % count;
-        witness_wait(draft, view, part->processes[at]);
-        witness_hold(draft, view, part->processes[next], part->resources[at], 1);
+        witness_wait(builder, view, part->processes[at]);
+        witness_hold(builder, view, part->processes[next], part->resources[at], 1);
     }
-    draft->header.cycle = 1;
+    builder->header.cycle = 1;
 }
 
 #define MOST_COULD 32 /* who could signal a condition: the first of them are named */
 
 /* Who could have ended a wait for anybody, had they not been stuck. */
-static void draw_could(struct draft *draft, const struct view *view, const gordian_part *part)
+static void draw_could(struct incident_builder *builder, const struct wait_snapshot *view,
+                       const gordian_part *part)
 {
     for (size_t i = 0; i < part->process_count; i++) {
-        const struct look *look = &view->looks[part->processes[i]];
-        bool first = for_anybody(look);
+        const struct observed_wait *look = &view->looks[part->processes[i]];
+        bool first = waits_for_anybody(look);
         for (size_t k = 0; k < i && first; k++)
             first = view->looks[part->processes[k]].lock != look->lock;
         uint32_t named = 0;
         for (size_t k = 0; first && k < part->process_count && named < MOST_COULD; k++) {
-            const struct look *other = &view->looks[part->processes[k]];
+            const struct observed_wait *other = &view->looks[part->processes[k]];
             if (other->lock == look->lock)
                 continue;
             struct incident_edge edge = {.thread =
-                                             draft_thread(draft, other->thread, INCIDENT_STUCK),
-                                         .lock = draft_lock(draft, look->lock, look->kind, 0),
+                                             builder_thread(builder, other->thread, INCIDENT_STUCK),
+                                         .lock = builder_lock(builder, look->lock, look->kind, 0),
                                          .mode = look->mode,
                                          .flags = INCIDENT_WITNESS | INCIDENT_COULD,
                                          .units = 1,
                                          .outer = INCIDENT_NONE};
-            draft_edge(draft, &edge);
+            builder_edge(builder, &edge);
             named++;
         }
     }
 }
 
 /* Everything the members wait for, and who of them has it. */
-static void draw_knot(struct draft *draft, const struct view *view, const gordian_part *part)
+static void draw_knot(struct incident_builder *builder, const struct wait_snapshot *view,
+                      const gordian_part *part)
 {
     const gordian_edge *edges;
     size_t count;
     if (gordian_snapshot_edges(view->snapshot, part, &edges, &count, NULL) != GORDIAN_OK) {
-        draft->failed = true;
+        builder->failed = true;
         return;
     }
     for (size_t i = 0; i < part->process_count; i++)
-        witness_wait(draft, view, part->processes[i]);
+        witness_wait(builder, view, part->processes[i]);
     for (size_t i = 0; i < count; i++)
         if (!edges[i].waits && edges[i].resource != view->anybody)
-            witness_hold(draft, view, edges[i].process, edges[i].resource, edges[i].units);
+            witness_hold(builder, view, edges[i].process, edges[i].resource, edges[i].units);
     if (view->anybody != GORDIAN_NONE)
-        draw_could(draft, view, part);
+        draw_could(builder, view, part);
 }
 
 /* Those who wait behind, and what everybody named holds besides. */
-static void draw_rest(struct draft *draft, const struct view *view)
+static void draw_rest(struct incident_builder *builder, const struct wait_snapshot *view)
 {
-    size_t named = draft->thread_count, members = 0, dead = view->report.deadlocked_count;
+    size_t named = builder->thread_count, members = 0, dead = view->report.deadlocked_count;
     for (size_t i = 0; i < view->report.deadlocked_count; i++)
         dead -= view->report.deadlocked[i] >= view->count; /* what stands for those that ended */
     for (size_t i = 0; i < named; i++)
-        members += draft->threads[i].wait != INCIDENT_NONE;
-    draft->header.behind = dead > members ? (uint32_t)(dead - members) : 0;
-    for (uint32_t p = 0; p < view->count && draft->thread_count < named + 256; p++) {
+        members += builder->threads[i].wait != INCIDENT_NONE;
+    builder->header.behind = dead > members ? (uint32_t)(dead - members) : 0;
+    for (uint32_t p = 0; p < view->count && builder->thread_count < named + 256; p++) {
         struct thread *t = view->looks[p].thread;
         bool there = false;
         for (size_t i = 0; i < named && !there; i++)
-            there = draft->records[i] == t && draft->threads[i].wait != INCIDENT_NONE;
-        if (!there && view_is_dead(view, p)) {
-            draft_thread(draft, t, INCIDENT_STUCK);
-            draft_wait(draft, &view->looks[p], 0);
+            there = builder->records[i] == t && builder->threads[i].wait != INCIDENT_NONE;
+        if (!there && wait_snapshot_is_dead(view, p)) {
+            builder_thread(builder, t, INCIDENT_STUCK);
+            builder_wait(builder, &view->looks[p], 0);
         }
     }
-    for (size_t i = 0; i < draft->thread_count; i++)
-        if (draft->records[i])
-            draft_holds(draft, draft->records[i]);
+    for (size_t i = 0; i < builder->thread_count; i++)
+        if (builder->records[i])
+            builder_holds(builder, builder->records[i]);
 }
 
 /* The action first: the incident says what will happen. */
@@ -175,9 +178,9 @@ static bool is_new(struct notice *notice, uint32_t kind, uint64_t signature, str
     return !notice->again;
 }
 
-static void note_policy(struct draft *draft, const struct policy *policy)
+static void note_policy(struct incident_builder *builder, const struct policy *policy)
 {
-    struct incident *header = &draft->header;
+    struct incident *header = &builder->header;
     char buffer[200];
     struct text note;
     if (policy->word == POLICY_LIKELY) {
@@ -185,50 +188,50 @@ static void note_policy(struct draft *draft, const struct policy *policy)
         text_add(&note, "not proved: ");
         text_add(&note, policy->why);
         header->word = INCIDENT_LIKELY;
-        header->note = draft_string(draft, buffer);
+        header->note = builder_string(builder, buffer);
     } else if (!policy->ends && watch.on_deadlock == INCIDENT_ABORT && !watch.abort_likely) {
-        header->note = draft_string(draft, policy_spares);
+        header->note = builder_string(builder, policy_spares);
     }
 }
 
-static void finish_draft(struct draft *draft, struct thread *t, const struct policy *policy,
-                         struct notice *notice)
+static void finish_draft(struct incident_builder *builder, struct thread *t,
+                         const struct policy *policy, struct notice *notice)
 {
-    struct incident *header = &draft->header;
-    note_policy(draft, policy);
+    struct incident *header = &builder->header;
+    note_policy(builder, policy);
     header->action = notice->action;
     header->teller = self ? self->tid : sys_gettid();
     header->helper = atomic_load(&watch.helper_tid);
     header->number = notice->number;
     header->signature = notice->signature;
     if (t)
-        header->first = draft_thread(draft, t, 0);
-    header->engine = draft_string(draft, "sparse");
-    notice->fd = draft_write(draft);
+        header->first = builder_thread(builder, t, 0);
+    header->engine = builder_string(builder, "sparse");
+    notice->fd = builder_write(builder);
 }
 
-void finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
-                      const struct policy *policy, struct notice *notice)
+void incident_of_deadlock(const struct wait_snapshot *view, const gordian_part *part,
+                          struct thread *t, const struct policy *policy, struct notice *notice)
 {
-    struct draft draft;
-    if (!is_new(notice, INCIDENT_DEADLOCK, signature_of(view, part), t, policy))
+    struct incident_builder builder;
+    if (!is_new(notice, INCIDENT_DEADLOCK, deadlock_signature(view, part), t, policy))
         return;
-    draft_open(&draft, view->arena, INCIDENT_DEADLOCK);
+    builder_open(&builder, view->arena, INCIDENT_DEADLOCK);
     /* What any thread could give is no lock, and has no owner. */
     bool cycle = part->cycle;
     for (size_t i = 0; i < part->process_count && view->anybody != GORDIAN_NONE; i++)
         cycle = cycle && part->resources[i] != view->anybody;
     if (cycle)
-        draw_cycle(&draft, view, part, t);
+        draw_wait_cycle(&builder, view, part, t);
     else
-        draw_knot(&draft, view, part);
-    draw_rest(&draft, view);
-    finish_draft(&draft, t, policy, notice);
+        draw_knot(&builder, view, part);
+    draw_rest(&builder, view);
+    finish_draft(&builder, t, policy, notice);
 }
 
 /* ------------------------------------------------------------------ an owner that is gone */
 
-static uint32_t owner_tid(const struct look *look)
+static uint32_t owner_tid(const struct observed_wait *look)
 {
     union lock_copy copy;
     if (!lock_copy(look->lock, look->kind, &copy))
@@ -239,42 +242,43 @@ static uint32_t owner_tid(const struct look *look)
 }
 
 /* It ended, or stayed behind in the parent: what it held then, and where it had taken it. */
-static void draw_orphan(struct draft *draft, const struct orphan *orphan)
+static void draw_orphan(struct incident_builder *builder, const struct orphan *orphan)
 {
-    uint32_t owner = draft_stranger(draft, orphan->tid, orphan->name, INCIDENT_ENDED);
-    draft_hold(draft, owner, &orphan->held, INCIDENT_WITNESS);
+    uint32_t owner = builder_stranger(builder, orphan->tid, orphan->name, INCIDENT_ENDED);
+    builder_hold(builder, owner, &orphan->held, INCIDENT_WITNESS);
     if (orphan->forked)
-        draft->header.note = draft_string(
-            draft, "the owner is a thread of the parent process: it held the lock when "
-                   "the process forked, and does not exist in the child");
+        builder->header.note = builder_string(
+            builder, "the owner is a thread of the parent process: it held the lock when "
+                     "the process forked, and does not exist in the child");
 }
 
 /* Nothing is known but its number. */
-static void draw_unknown(struct draft *draft, const struct look *look, uint32_t tid)
+static void draw_unknown(struct incident_builder *builder, const struct observed_wait *look,
+                         uint32_t tid)
 {
     struct region region;
     bool ours = maps_find(look->lock, &region) && !region.shared;
-    uint32_t owner =
-        draft_stranger(draft, tid, "", INCIDENT_ENDED | (ours ? 0 : (uint32_t)INCIDENT_FOREIGN));
+    uint32_t owner = builder_stranger(builder, tid, "",
+                                      INCIDENT_ENDED | (ours ? 0 : (uint32_t)INCIDENT_FOREIGN));
     struct incident_edge edge = {.thread = owner,
-                                 .lock = draft_lock(draft, look->lock, look->kind, 0),
+                                 .lock = builder_lock(builder, look->lock, look->kind, 0),
                                  .mode = INCIDENT_EXCLUSIVE,
                                  .flags = INCIDENT_WITNESS,
                                  .units = 1,
                                  .outer = INCIDENT_NONE};
-    draft_edge(draft, &edge);
-    draft->header.note =
-        draft_string(draft, ours ? "the owner has ended, or stayed behind in the process this one "
-                                   "was forked from"
-                                 : "the owner was a thread of another process, which has ended");
+    builder_edge(builder, &edge);
+    builder->header.note = builder_string(
+        builder, ours ? "the owner has ended, or stayed behind in the process this one "
+                        "was forked from"
+                      : "the owner was a thread of another process, which has ended");
 }
 
-void finding_gone(const struct view *view, struct thread *t, const struct policy *policy,
-                  struct notice *notice)
+void incident_of_gone(const struct wait_snapshot *view, struct thread *t,
+                      const struct policy *policy, struct notice *notice)
 {
-    const struct look *look = &view->looks[view_process(view, t)];
+    const struct observed_wait *look = &view->looks[wait_snapshot_process(view, t)];
     struct orphan orphan;
-    struct draft draft;
+    struct incident_builder builder;
     uint32_t tid = owner_tid(look);
     bool known = orphan_of(look->lock, tid, &orphan);
     uint64_t signature =
@@ -283,13 +287,13 @@ void finding_gone(const struct view *view, struct thread *t, const struct policy
         signature += stir_hash(orphan.held.frame[0]);
     if (!is_new(notice, INCIDENT_OWNER_GONE, signature, t, policy))
         return;
-    draft_open(&draft, view->arena, INCIDENT_OWNER_GONE);
-    draft_thread(&draft, t, INCIDENT_STUCK);
-    draft_wait(&draft, look, INCIDENT_WITNESS);
+    builder_open(&builder, view->arena, INCIDENT_OWNER_GONE);
+    builder_thread(&builder, t, INCIDENT_STUCK);
+    builder_wait(&builder, look, INCIDENT_WITNESS);
     if (known)
-        draw_orphan(&draft, &orphan);
+        draw_orphan(&builder, &orphan);
     else
-        draw_unknown(&draft, look, tid);
-    draw_rest(&draft, view);
-    finish_draft(&draft, t, policy, notice);
+        draw_unknown(&builder, look, tid);
+    draw_rest(&builder, view);
+    finish_draft(&builder, t, policy, notice);
 }

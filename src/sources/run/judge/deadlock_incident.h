@@ -8,12 +8,12 @@
 
 /* Each fills the notice. `t` is who closed it, or NULL. `policy`: how sure it is, and whether the
  * program may be ended for it. Callers have the judge's guard. */
-void finding_deadlock(const struct view *view, const gordian_part *part, struct thread *t,
+void incident_of_deadlock(const struct wait_snapshot *view, const gordian_part *part,
+                          struct thread *t, const struct policy *policy, struct notice *notice);
+void incident_of_gone(const struct wait_snapshot *view, struct thread *t,
                       const struct policy *policy, struct notice *notice);
-void finding_gone(const struct view *view, struct thread *t, const struct policy *policy,
-                  struct notice *notice);
 
 /* Was this very deadlock told before? */
-bool finding_known(const struct view *view, const gordian_part *part);
+bool is_known_deadlock(const struct wait_snapshot *view, const gordian_part *part);
 
 #endif

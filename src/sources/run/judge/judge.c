@@ -39,21 +39,22 @@ static bool in_part(const gordian_part *part, uint32_t process)
 
 /* The part of the deadlock that thread `t` closed; with none given, the first that was not told
  * yet. NULL: none. */
-static const gordian_part *find_part(const struct view *view, const struct thread *t)
+static const gordian_part *find_new_part(const struct wait_snapshot *view, const struct thread *t)
 {
-    uint32_t process = t ? view_process(view, t) : GORDIAN_NONE;
+    uint32_t process = t ? wait_snapshot_process(view, t) : GORDIAN_NONE;
     for (size_t i = 0; i < view->report.part_count; i++) {
         const gordian_part *part = &view->report.parts[i];
         if (in_part(part, view->gone))
             continue;
-        if (t ? in_part(part, process) : !finding_known(view, part))
+        if (t ? in_part(part, process) : !is_known_deadlock(view, part))
             return part;
     }
     return NULL;
 }
 
 /* Those of a part, as they were seen. */
-static size_t list_members(const struct view *view, const gordian_part *part, struct look *looks)
+static size_t copy_member_waits(const struct wait_snapshot *view, const gordian_part *part,
+                                struct observed_wait *looks)
 {
     size_t count = 0;
     for (size_t i = 0; i < part->process_count; i++)
@@ -73,7 +74,7 @@ enum verdict {
 
 /* Every one of them still in the same wait, and asleep. Somebody who has just said that he will
  * wait may need a moment to get there. */
-static enum verdict settled_verdict(const struct look *looks, size_t count)
+static enum verdict settled_verdict(const struct observed_wait *looks, size_t count)
 {
     uint64_t give_up = sys_now() + PATIENCE_NS;
     for (size_t i = 0; i < count; i++) {
@@ -82,7 +83,7 @@ static enum verdict settled_verdict(const struct look *looks, size_t count)
         uint64_t spun = atomic_load(&t->spun);
         enum sleep sleep = SLEEP_NO;
         while (t != self && sleep != SLEEP_YES) {
-            if (!look_holds(&looks[i]))
+            if (!wait_goes_on(&looks[i]))
                 return VERDICT_AGAIN;
             if (atomic_load(&t->looking) != LOOKING_DONE)
                 return relies_on(t) ? VERDICT_NOTHING : VERDICT_AGAIN;
@@ -107,14 +108,14 @@ static enum verdict settled_verdict(const struct look *looks, size_t count)
 }
 
 /* All of them seen again, in the same waits, in one part. */
-static bool same_part(const struct view *view, const gordian_part *part, const struct look *looks,
-                      size_t count)
+static bool is_same_part(const struct wait_snapshot *view, const gordian_part *part,
+                         const struct observed_wait *looks, size_t count)
 {
     size_t found = 0;
     for (size_t i = 0; i < part->process_count; i++) {
         if (part->processes[i] >= view->count)
             continue;
-        const struct look *look = &view->looks[part->processes[i]];
+        const struct observed_wait *look = &view->looks[part->processes[i]];
         for (size_t k = 0; k < count; k++)
             found += looks[k].thread == look->thread && looks[k].generation == look->generation;
     }
@@ -124,7 +125,8 @@ static bool same_part(const struct view *view, const gordian_part *part, const s
 /* Those found stuck have settled; and, where the view says that nobody else runs, so have all
  * others: one who has been given what he waited for without ever falling asleep for it looks as if
  * he were on his way to bed. */
-static enum verdict all_settled(const struct view *view, const struct look *looks, size_t count)
+static enum verdict all_settled(const struct wait_snapshot *view, const struct observed_wait *looks,
+                                size_t count)
 {
     enum verdict verdict = settled_verdict(looks, count);
     return verdict == VERDICT_FOUND && view->asked ? settled_verdict(view->looks, view->count)
@@ -133,10 +135,10 @@ static enum verdict all_settled(const struct view *view, const struct look *look
 
 /* The part that this wait, or somebody's end, has closed. Where it rests on nobody's being able to
  * act it may be that of others: this one was the last who could. */
-static const gordian_part *closed_part(const struct view *view, const struct thread *t)
+static const gordian_part *closed_part(const struct wait_snapshot *view, const struct thread *t)
 {
-    const gordian_part *part = find_part(view, t);
-    return part || !view->asked || view->acts ? part : find_part(view, NULL);
+    const gordian_part *part = find_new_part(view, t);
+    return part || !view->asked || view->acts ? part : find_new_part(view, NULL);
 }
 
 /* Can this wait be left and begun again, without anybody's noticing? A handler would interrupt one
@@ -153,50 +155,53 @@ static bool can_look_again(const struct thread *t)
 
 /* Looks, lets things settle, looks again. The view of the second look is left in *view, the part
  * that was found in *part. */
-static enum verdict confirm_part(struct view *view, struct arena *arena, const struct thread *t,
-                                 const struct thread *ending, const gordian_part **part)
+static enum verdict confirm_part(struct wait_snapshot *view, struct arena *arena,
+                                 const struct thread *t, const struct thread *ending,
+                                 const gordian_part **part)
 {
     *part = closed_part(view, t);
-    if (!*part || doubt_part(view, *part).word == POLICY_NOTHING)
+    if (!*part || verdict_of_part(view, *part).word == POLICY_NOTHING)
         return VERDICT_NOTHING;
-    struct look *looks = arena_take(arena, (*part)->process_count * sizeof *looks);
+    struct observed_wait *looks = arena_take(arena, (*part)->process_count * sizeof *looks);
     if (!looks)
         return VERDICT_NOTHING;
-    size_t count = list_members(view, *part, looks);
+    size_t count = copy_member_waits(view, *part, looks);
     enum verdict verdict = all_settled(view, looks, count);
     if (verdict != VERDICT_FOUND)
         return verdict;
-    if (!view_take(view, arena, ending))
+    if (!wait_snapshot_take(view, arena, ending))
         return VERDICT_NOTHING;
     *part = closed_part(view, t);
-    if (!*part || !same_part(view, *part, looks, count))
+    if (!*part || !is_same_part(view, *part, looks, count))
         return VERDICT_AGAIN;
     return all_settled(view, looks, count);
 }
 
 /* Waits for something whose owner is gone, itself and not behind others. */
-static bool confirm_gone(struct view *view, struct arena *arena, const struct thread *t)
+static bool confirm_gone(struct wait_snapshot *view, struct arena *arena, const struct thread *t)
 {
     for (int look = 0; look < 2; look++) {
-        uint32_t process = view_process(view, t);
-        if (process == GORDIAN_NONE || view->gone == GORDIAN_NONE || !view_is_dead(view, process))
+        uint32_t process = wait_snapshot_process(view, t);
+        if (process == GORDIAN_NONE || view->gone == GORDIAN_NONE ||
+            !wait_snapshot_is_dead(view, process))
             return false;
-        if (!view_owner_gone(view, process))
+        if (!wait_snapshot_owner_gone(view, process))
             return false;
-        if (look == 0 && (sys_sleep(100000), !view_take(view, arena, view->ending)))
+        if (look == 0 && (sys_sleep(100000), !wait_snapshot_take(view, arena, view->ending)))
             return false;
     }
     return true;
 }
 
 /* A thread that waits for something whose owner is gone, and that `t` waits behind; NULL: none. */
-static struct thread *find_behind_gone(const struct view *view, const struct thread *t)
+static struct thread *find_behind_gone(const struct wait_snapshot *view, const struct thread *t)
 {
-    uint32_t process = view_process(view, t);
-    if (process == GORDIAN_NONE || view->gone == GORDIAN_NONE || !view_is_dead(view, process))
+    uint32_t process = wait_snapshot_process(view, t);
+    if (process == GORDIAN_NONE || view->gone == GORDIAN_NONE ||
+        !wait_snapshot_is_dead(view, process))
         return NULL;
     for (uint32_t p = 0; p < view->count; p++)
-        if (p != process && view_is_dead(view, p) && view_owner_gone(view, p))
+        if (p != process && wait_snapshot_is_dead(view, p) && wait_snapshot_owner_gone(view, p))
             return view->looks[p].thread;
     return NULL;
 }
@@ -235,29 +240,29 @@ static enum verdict weigh_doubt(const struct policy *policy, struct thread *t)
     return !policy->ends && t && t == self && !has_lasted(t) ? VERDICT_DOUBTED : VERDICT_FOUND;
 }
 
-static enum verdict weigh_part(struct view *view, const gordian_part *part, struct thread *t,
-                               struct notice *notice)
+static enum verdict weigh_deadlock(struct wait_snapshot *view, const gordian_part *part,
+                                   struct thread *t, struct notice *notice)
 {
-    struct policy policy = doubt_part(view, part);
+    struct policy policy = verdict_of_part(view, part);
     enum verdict verdict = weigh_doubt(&policy, t);
-    bool member = t && in_part(part, view_process(view, t));
+    bool member = t && in_part(part, wait_snapshot_process(view, t));
     if (verdict == VERDICT_FOUND)
-        finding_deadlock(view, part, member ? t : NULL, &policy, notice);
+        incident_of_deadlock(view, part, member ? t : NULL, &policy, notice);
     return verdict;
 }
 
-static enum verdict weigh_gone(struct view *view, struct thread *t, struct notice *notice)
+static enum verdict weigh_gone(struct wait_snapshot *view, struct thread *t, struct notice *notice)
 {
-    struct policy policy = doubt_gone(view, &view->looks[view_process(view, t)]);
+    struct policy policy = verdict_of_gone(view, &view->looks[wait_snapshot_process(view, t)]);
     enum verdict verdict = weigh_doubt(&policy, t);
     if (verdict == VERDICT_FOUND)
-        finding_gone(view, t, &policy, notice);
+        incident_of_gone(view, t, &policy, notice);
     return verdict;
 }
 
 /* While others run, a lock of a thread that has ended may still be given back. Once `t`, the last
  * of them, waits behind it, none is left. */
-static enum verdict find_gone(struct view *view, struct arena *arena, struct thread *t,
+static enum verdict find_gone(struct wait_snapshot *view, struct arena *arena, struct thread *t,
                               struct notice *notice)
 {
     if (confirm_gone(view, arena, t))
@@ -273,15 +278,15 @@ static enum verdict find_gone(struct view *view, struct arena *arena, struct thr
 static enum verdict find_once(struct thread *t, struct thread *ending, struct notice *notice)
 {
     static struct arena arena; /* the guard's */
-    struct view view;
+    struct wait_snapshot view;
     if (!arena.base && !arena_open(&arena))
         return VERDICT_NOTHING;
     const gordian_part *part = NULL;
     enum verdict verdict = VERDICT_NOTHING;
-    if (view_take(&view, &arena, ending) && view.report.deadlocked_count) {
+    if (wait_snapshot_take(&view, &arena, ending) && view.report.deadlocked_count) {
         verdict = confirm_part(&view, &arena, t, ending, &part);
         if (verdict == VERDICT_FOUND)
-            verdict = weigh_part(&view, part, t, notice);
+            verdict = weigh_deadlock(&view, part, t, notice);
         else if (verdict == VERDICT_NOTHING && t)
             verdict = find_gone(&view, &arena, t, notice);
     }
@@ -333,7 +338,7 @@ static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
     undo_pop(&undo);
     if (verdict != VERDICT_FOUND)
         return verdict == VERDICT_DOUBTED ? JUDGE_AGAIN : JUDGE_WAIT;
-    return finding_tell(t, &notice) ? JUDGE_BREAK : JUDGE_WAIT;
+    return notice_deliver(t, &notice) ? JUDGE_BREAK : JUDGE_WAIT;
 }
 
 #define MOST_LOOKS 4
@@ -341,7 +346,7 @@ static __attribute__((noinline)) enum judgement judge_fully(struct thread *t)
 static enum judgement look_once(struct thread *t, uint32_t look)
 {
     t->inside++;
-    enum trail trail = follow_chain(t);
+    enum trail trail = follow_owners(t);
     inside_leave(t);
     if (trail == TRAIL_STUCK)
         return judge_fully(t);
@@ -365,7 +370,7 @@ enum judgement judge_wait(struct thread *t, uint32_t look)
     enum judgement judgement = JUDGE_WAIT;
     uint32_t state = LOOKING_AGAIN;
     if (watch.stall_ns)
-        stall_wake();
+        long_wait_watch();
     if (look > 0)
         atomic_store(&t->looking, LOOKING);
     while (state == LOOKING_AGAIN && judgement == JUDGE_WAIT &&
@@ -388,17 +393,17 @@ static void judge_orphans(struct thread *t)
     uint32_t limit = atomic_load(&watch.thread_limit);
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *other = &watch.threads[i];
-        struct look look;
-        if (other == t || !look_at(other, &look) || (look.flags & INCIDENT_TIMED) ||
+        struct observed_wait look;
+        if (other == t || !observe_wait(other, &look) || (look.flags & INCIDENT_TIMED) ||
             held_find(t, look.lock) == UINT32_MAX)
             continue;
         struct notice notice;
         if (find_notice(t, other, t, &notice) == VERDICT_FOUND)
-            finding_tell(t, &notice);
+            notice_deliver(t, &notice);
     }
 }
 
-void judge_end(struct thread *t)
+void judge_thread_end(struct thread *t)
 {
     if (atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_ON)
         return;
@@ -408,5 +413,5 @@ void judge_end(struct thread *t)
         return;
     struct notice notice;
     if (find_notice(t, NULL, t, &notice) == VERDICT_FOUND)
-        finding_tell(t, &notice);
+        notice_deliver(t, &notice);
 }

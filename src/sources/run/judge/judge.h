@@ -19,7 +19,7 @@ enum judgement judge_wait(struct thread *t, uint32_t look);
 
 /* This thread is about to end: whoever waits for what it holds, and those who could only have
  * been woken by it, are stuck from now on. */
-void judge_end(struct thread *t);
+void judge_thread_end(struct thread *t);
 
 /* After fork: nobody is judging. */
 void judge_fork(void);

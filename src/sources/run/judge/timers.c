@@ -8,7 +8,7 @@
 
 EXPORTED _Atomic uint32_t gordian_run_timers;
 
-static bool is_armed(const uint64_t setting[4])
+static bool is_timer_set(const uint64_t setting[4])
 {
     return setting[2] || setting[3]; /* behind the interval: the time that is left */
 }
@@ -30,7 +30,7 @@ static enum policy_timers created_timers(void)
             ;
         for (; *at >= '0' && *at <= '9'; at++)
             number = number * 10 + (*at - '0');
-        if (sys_call(SYS_timer_gettime, number, setting) == 0 && is_armed(setting))
+        if (sys_call(SYS_timer_gettime, number, setting) == 0 && is_timer_set(setting))
             return POLICY_TIMERS_ARMED;
     }
     return POLICY_TIMERS_NONE;
@@ -53,7 +53,7 @@ enum policy_timers timers_armed(void)
         uint64_t setting[4] = {0};
         if (sys_call(SYS_getitimer, which, setting) != 0)
             return POLICY_TIMERS_UNKNOWN;
-        if (is_armed(setting))
+        if (is_timer_set(setting))
             return POLICY_TIMERS_ARMED;
     }
     return created_timers();

@@ -110,14 +110,14 @@ struct waits {
     bool joins;     /* the end of a thread */
 };
 
-static struct waits sort_waits(const struct view *view, const gordian_part *part)
+static struct waits sort_waits(const struct wait_snapshot *view, const gordian_part *part)
 {
     struct waits waits = {0};
     for (size_t i = 0; i < part->process_count; i++) {
         if (part->processes[i] >= view->count)
             continue;
-        const struct look *look = &view->looks[part->processes[i]];
-        bool anybody = for_anybody(look), semaphore = look->kind == INCIDENT_SEMAPHORE;
+        const struct observed_wait *look = &view->looks[part->processes[i]];
+        bool anybody = waits_for_anybody(look), semaphore = look->kind == INCIDENT_SEMAPHORE;
         bool join = look->kind == INCIDENT_THREAD_END;
         waits.count++;
         waits.anybody = waits.anybody || anybody;
@@ -133,7 +133,7 @@ static struct waits sort_waits(const struct view *view, const gordian_part *part
 }
 
 /* Is this a lock that libc lets others give back, whatever the book says? */
-static bool others_may_give(const struct look *look)
+static bool others_may_give(const struct observed_wait *look)
 {
     union lock_copy copy;
     if (look->kind == INCIDENT_RWLOCK || look->kind == INCIDENT_SPIN)
@@ -146,7 +146,7 @@ static bool others_may_give(const struct look *look)
            (kind & KIND_TYPE) != PTHREAD_MUTEX_RECURSIVE_NP;
 }
 
-static bool some_may_be_given(const struct view *view, const gordian_part *part)
+static bool some_may_be_given(const struct wait_snapshot *view, const gordian_part *part)
 {
     for (size_t i = 0; i < part->process_count; i++)
         if (part->processes[i] < view->count && others_may_give(&view->looks[part->processes[i]]))
@@ -155,17 +155,17 @@ static bool some_may_be_given(const struct view *view, const gordian_part *part)
 }
 
 /* Is there a thread that runs, or waits for what it can get? */
-static bool somebody_goes_on(struct view *view)
+static bool somebody_goes_on(struct wait_snapshot *view)
 {
     for (uint32_t p = 0; p < view->count; p++)
-        if (!view_is_dead(view, p))
+        if (!wait_snapshot_is_dead(view, p))
             return true;
-    return view_acts(view);
+    return wait_snapshot_acts(view);
 }
 
 /* May other processes have this lock, too? What it says of itself comes first: looking at its
  * memory takes a descriptor. */
-static bool may_be_shared(const struct look *look)
+static bool may_be_shared(const struct observed_wait *look)
 {
     union lock_copy copy;
     if (look->kind == INCIDENT_THREAD_END || !lock_copy(look->lock, look->kind, &copy))
@@ -178,7 +178,7 @@ static bool may_be_shared(const struct look *look)
 }
 
 /* Somebody outside who could act: a thread, or, where the lock is shared, a process. */
-static bool outsiders_act(struct view *view, const gordian_part *part)
+static bool outsiders_act(struct wait_snapshot *view, const gordian_part *part)
 {
     if (somebody_goes_on(view))
         return true;
@@ -190,7 +190,7 @@ static bool outsiders_act(struct view *view, const gordian_part *part)
     return false;
 }
 
-static struct policy_facts part_facts(struct view *view, const gordian_part *part)
+static struct policy_facts part_facts(struct wait_snapshot *view, const gordian_part *part)
 {
     struct waits waits = sort_waits(view, part);
     /* Only a signal, or the end of its parent, is awaited: no lock, and either one thread alone,
@@ -218,13 +218,13 @@ static struct policy_facts part_facts(struct view *view, const gordian_part *par
     return facts;
 }
 
-struct policy doubt_part(struct view *view, const gordian_part *part)
+struct policy verdict_of_part(struct wait_snapshot *view, const gordian_part *part)
 {
     struct policy_facts facts = part_facts(view, part);
     return policy_decide(&facts);
 }
 
-struct policy doubt_gone(struct view *view, const struct look *look)
+struct policy verdict_of_gone(struct wait_snapshot *view, const struct observed_wait *look)
 {
     struct policy_facts facts = {
         .argument = POLICY_ENDED,

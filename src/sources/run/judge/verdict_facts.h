@@ -8,7 +8,7 @@
 #include "sources/run/graph/wait_snapshot.h"
 #include "sources/run/judge/verdict_policy.h"
 
-struct policy doubt_part(struct view *view, const gordian_part *part);
-struct policy doubt_gone(struct view *view, const struct look *look);
+struct policy verdict_of_part(struct wait_snapshot *view, const gordian_part *part);
+struct policy verdict_of_gone(struct wait_snapshot *view, const struct observed_wait *look);
 
 #endif

@@ -43,7 +43,7 @@ bool graph_start(void)
     spot_keys = pages_map(spot_key_room * sizeof *spot_keys);
     filter = pages_map(BUCKETS);
     return graph.nodes && graph.orders && graph.uses && graph.spots && pages && keys && spot_keys &&
-           filter && parts_start() && search_start();
+           filter && components_start() && search_start();
 }
 
 void graph_clear(void)
@@ -53,7 +53,7 @@ void graph_clear(void)
     memset((void *)filter, 0, BUCKETS);
     graph.node_count = graph.order_count = graph.use_count = free_nodes = 0;
     atomic_store_explicit(&live_nodes, 0, memory_order_relaxed);
-    parts_clear();
+    components_clear();
 }
 
 const struct order *graph_order(uint32_t index)
@@ -86,7 +86,7 @@ static uint32_t page_bucket(uintptr_t page)
 static void note_stack(uintptr_t lock);
 
 /* There is room for it. */
-static uint32_t node_of(uintptr_t lock, uint32_t kind)
+static uint32_t node_of_lock(uintptr_t lock, uint32_t kind)
 {
     uint32_t bucket = page_bucket(lock >> PAGE_SHIFT);
     for (uint32_t at = pages[bucket]; at; at = graph.nodes[at - 1].next)
@@ -104,7 +104,7 @@ static uint32_t node_of(uintptr_t lock, uint32_t kind)
     node->generation = generation;
     node->kind = (uint8_t)kind;
     node->live = 1;
-    node->part = part_new();
+    node->component = component_new();
     node->next = pages[bucket];
     pages[bucket] = index;
     atomic_store_explicit(&filter[bucket], 1, memory_order_relaxed);
@@ -246,7 +246,7 @@ static bool hold_guards(const struct held *hold)
 
 /* One of locks that have gone is not found any more: where memory is used again and again, there
  * would be many by the same key. */
-static uint32_t find_order(uint64_t key)
+static uint32_t find_same_order(uint64_t key)
 {
     for (uint32_t *link = &keys[key & (key_room - 1)]; *link;) {
         struct order *order = &graph.orders[*link - 1];
@@ -261,7 +261,7 @@ static uint32_t find_order(uint64_t key)
 }
 
 /* 1: this thread is new to it. */
-static int add_thread(struct order *order, const struct thread *t)
+static int note_order_thread(struct order *order, const struct thread *t)
 {
     for (uint32_t i = 0; i < order->threads; i++)
         if (order->serial[i] == t->serial)
@@ -315,12 +315,13 @@ static void enter_order(uint32_t index)
     order->chain = *bucket;
     *bucket = index + 1;
     for (uint32_t i = 0; i < order->uses; i++)
-        part_step(graph.nodes[graph.uses[order->first_use + i].node].part, node->part);
+        component_step(graph.nodes[graph.uses[order->first_use + i].node].component,
+                       node->component);
 }
 
 static void add_use(struct order *order, uint32_t index, const struct held *hold)
 {
-    uint32_t node = node_of(hold->lock, hold->kind), made = graph.use_count++;
+    uint32_t node = node_of_lock(hold->lock, hold->kind), made = graph.use_count++;
     note_lock(&graph.nodes[node], hold);
     graph.uses[made] = (struct use){.node = node,
                                     .generation = graph.nodes[node].generation,
@@ -333,12 +334,12 @@ static void add_use(struct order *order, uint32_t index, const struct held *hold
 
 /* ------------------------------------------------------------------ room */
 
-static bool has_room(void)
+static bool has_graph_room(void)
 {
     return graph.order_count < order_room && graph.use_count + MOST_USES <= use_room &&
            graph.node_count + MOST_USES + 1 <= node_room &&
            graph.spot_count + MOST_USES + 1 <= spot_room &&
-           parts_have_room(MOST_USES + 1, MOST_USES);
+           components_have_room(MOST_USES + 1, MOST_USES);
 }
 
 static void know_orders_again(void)
@@ -373,7 +374,7 @@ static bool grow(void)
                    sizeof *graph.nodes) &&
         pages_grow(&spot_keys, &spot_key_room, spots, sizeof *spot_keys) &&
         pages_grow(&graph.spots, &spot_room, spots, sizeof *graph.spots) &&
-        parts_make_room(MOST_USES + 1, MOST_USES);
+        components_make_room(MOST_USES + 1, MOST_USES);
     if (key_room != keys_before)
         know_orders_again();
     if (spot_key_room != spots_before)
@@ -403,33 +404,33 @@ static void keep_whole_orders(void)
 
 static void sweep(void)
 {
-    if (!parts_renew())
+    if (!components_renew())
         return;
     keep_whole_orders();
     for (uint32_t i = 0; i < graph.node_count; i++) {
         struct node *node = &graph.nodes[i];
         node->taken = node->held = 0;
         if (node->live)
-            node->part = part_keep(node->part);
+            node->component = component_keep(node->component);
     }
     memset(keys, 0, key_room * sizeof *keys);
     for (uint32_t i = 0; i < graph.use_count; i++)
         enter_use(i);
     for (uint32_t i = 0; i < graph.order_count; i++)
         enter_order(i);
-    parts_renewed();
+    components_renewed();
 }
 
-static bool make_room(void)
+static bool make_graph_room(void)
 {
-    if (has_room())
+    if (has_graph_room())
         return true;
     uint32_t whole = 0;
     for (uint32_t i = 0; i < graph.order_count; i++)
         whole += order_is_whole(&graph.orders[i]);
     if (whole <= graph.order_count / 2)
         sweep();
-    return has_room() || grow();
+    return has_graph_room() || grow();
 }
 
 /* ------------------------------------------------------------------ learning */
@@ -440,7 +441,7 @@ static bool hold_is_used(const struct held *held, uint32_t i, uint32_t place)
            (hold_counts(&held[i]) || hold_guards(&held[i]));
 }
 
-/* The held ones first: so they stand before it in the line of parts. */
+/* The held ones first: so they stand before it in the line of components. */
 static int new_order(const struct thread *t, const struct held *held, uint32_t place,
                      uint32_t *index)
 {
@@ -450,7 +451,7 @@ static int new_order(const struct thread *t, const struct held *held, uint32_t p
         first++;
     if (first == place)
         return 0;
-    if (!make_room())
+    if (!make_graph_room())
         return -1;
     *index = graph.order_count++;
     struct order *order = &graph.orders[*index];
@@ -461,12 +462,12 @@ static int new_order(const struct thread *t, const struct held *held, uint32_t p
     for (uint32_t i = first; i < place; i++)
         if (hold_is_used(held, i, place))
             add_use(order, *index, &held[i]);
-    order->node = node_of(taken->lock, taken->kind);
+    order->node = node_of_lock(taken->lock, taken->kind);
     order->generation = graph.nodes[order->node].generation;
     note_lock(&graph.nodes[order->node], taken);
     sys_call(SYS_prctl, PR_GET_NAME, order->name);
     enter_order(*index);
-    return add_thread(order, t);
+    return note_order_thread(order, t);
 }
 
 int graph_learn(const struct thread *t, const struct held *held, uint32_t place, uint32_t *index)
@@ -477,8 +478,8 @@ int graph_learn(const struct thread *t, const struct held *held, uint32_t place,
     for (uint32_t i = 0; i < place; i++)
         if (held[i].lock == taken->lock)
             return 0; /* has it already: cannot wait for it */
-    *index = find_order(taken->chain);
+    *index = find_same_order(taken->chain);
     if (*index != UINT32_MAX)
-        return add_thread(&graph.orders[*index], t);
+        return note_order_thread(&graph.orders[*index], t);
     return new_order(t, held, place, index);
 }

@@ -23,7 +23,7 @@ struct node {
     uint32_t next;          /* in its page's list; or free */
     uint32_t taken;         /* orders that take it, index + 1 */
     uint32_t held;          /* uses that hold it, index + 1 */
-    uint32_t part;          /* lock_order_components.h */
+    uint32_t component;     /* lock_order_components.h */
     uint32_t alone, shared; /* orders on the path of a search that hold it so */
     uint8_t kind;
     uint8_t queues;  /* an rwlock whose readers wait behind waiting writers */

@@ -24,9 +24,9 @@ static bool spend(uint64_t work)
 /* Is anything that it holds on a circle with what it takes? */
 static bool on_circle(const struct order *order)
 {
-    uint32_t part = graph.nodes[order->node].part;
+    uint32_t component = graph.nodes[order->node].component;
     for (uint32_t i = 0; i < order->uses; i++)
-        if (part_same(graph.nodes[graph.uses[order->first_use + i].node].part, part))
+        if (component_same(graph.nodes[graph.uses[order->first_use + i].node].component, component))
             return true;
     return false;
 }
@@ -94,9 +94,9 @@ static bool step_along(struct order_cycle *path, uint32_t index)
     const struct use *use = &graph.uses[index];
     const struct order *order = &graph.orders[use->order];
     const struct order *last = &graph.orders[path->orders[path->count - 1]];
-    uint32_t part = graph.nodes[graph.orders[path->orders[0]].node].part;
+    uint32_t component = graph.nodes[graph.orders[path->orders[0]].node].component;
     if (path->count == DEEPEST || !order_is_whole(order) ||
-        !part_same(graph.nodes[order->node].part, part) ||
+        !component_same(graph.nodes[order->node].component, component) ||
         !in_the_way(&graph.nodes[use->node], last->mode, use->mode) || kept_apart(order))
         return false;
     uint32_t who = another_thread(order, path);
@@ -121,7 +121,7 @@ static bool order_holds(const struct order *order, uint32_t node)
 
 /* Has some thread gone from one lock to the next, and from there to the one after, in whatever
  * company? Also if it takes too long to find out: a ring is not to be reported by mistake. */
-static bool goes_on(uint32_t from, uint32_t next, uint32_t after)
+static bool ring_goes_on(uint32_t from, uint32_t next, uint32_t after)
 {
     for (uint32_t at = graph.nodes[next].taken; at; at = graph.orders[at - 1].next)
         for (uint32_t then = graph.nodes[after].taken; then; then = graph.orders[then - 1].next) {
@@ -174,7 +174,7 @@ static bool walked_round(const struct order_cycle *cycle)
              graph.spots[one->spot].frame[0] != graph.spots[two->spot].frame[0]))
             return false;
         falls += one > two;
-        goes = goes || goes_on(from, next, after);
+        goes = goes || ring_goes_on(from, next, after);
     }
     return falls == 1 && goes;
 }

@@ -35,7 +35,7 @@ static _Atomic uint32_t orphan_count; /* ever added; the table keeps the last on
 static _Atomic uint64_t *count_bits;
 static _Atomic uint64_t counted;
 
-static struct table *make_table(uint32_t count)
+static struct table *map_buckets(uint32_t count)
 {
     struct table *made = pages_map(sizeof *made + count * sizeof *made->bucket);
     if (made)
@@ -45,7 +45,7 @@ static struct table *make_table(uint32_t count)
 
 bool locks_start(void)
 {
-    table = make_table(BUCKETS);
+    table = map_buckets(BUCKETS);
     chunks = pages_map(CHUNKS * sizeof *chunks);
     orphans = pages_map(ORPHANS * sizeof *orphans);
     count_bits = pages_map(COUNT_BITS / 8);
@@ -93,39 +93,39 @@ uint64_t locks_counted(void)
 
 /* ------------------------------------------------------------------ entries */
 
-static uint32_t *bucket_of(struct table *in, uintptr_t lock)
+static uint32_t *registry_bucket(struct table *in, uintptr_t lock)
 {
     uint32_t hash = (uint32_t)(((lock >> 3) * 0x9e3779b97f4a7c15u) >> 32);
     return &in->bucket[hash & (in->count - 1)];
 }
 
 /* `index` is the index + 1. */
-static struct entry *entry_at(uint32_t index)
+static struct entry *registry_entry(uint32_t index)
 {
     return &chunks[(index - 1) / CHUNK][(index - 1) % CHUNK];
 }
 
 /* Callers have the guard. */
-static uint32_t *find_lock(uintptr_t lock)
+static uint32_t *find_lock_entry(uintptr_t lock)
 {
-    uint32_t *link = bucket_of(table, lock);
-    while (*link && entry_at(*link)->info.lock != lock)
-        link = &entry_at(*link)->next;
+    uint32_t *link = registry_bucket(table, lock);
+    while (*link && registry_entry(*link)->info.lock != lock)
+        link = &registry_entry(*link)->next;
     return link;
 }
 
 /* Twice as many buckets. Without memory for them the runs get longer. The old table stays: somebody
  * may be reading it. */
-static void grow_table(void)
+static void grow_registry(void)
 {
-    struct table *old = table, *grown = old->count < 1u << 31 ? make_table(old->count * 2) : NULL;
+    struct table *old = table, *grown = old->count < 1u << 31 ? map_buckets(old->count * 2) : NULL;
     if (!grown)
         return;
     atomic_fetch_add(&changes, 1);
     for (uint32_t i = 0; i < old->count; i++)
         for (uint32_t at = old->bucket[i]; at;) {
-            struct entry *entry = entry_at(at);
-            uint32_t next = entry->next, *bucket = bucket_of(grown, entry->info.lock);
+            struct entry *entry = registry_entry(at);
+            uint32_t next = entry->next, *bucket = registry_bucket(grown, entry->info.lock);
             entry->next = *bucket;
             *bucket = at;
             at = next;
@@ -135,11 +135,11 @@ static void grow_table(void)
 }
 
 /* An entry that nobody uses, as index + 1; 0: there is no memory. */
-static uint32_t take_entry(void)
+static uint32_t take_unused_entry(void)
 {
     uint32_t index = free_entries;
     if (index) {
-        free_entries = entry_at(index)->next;
+        free_entries = registry_entry(index)->next;
         return index;
     }
     uint32_t chunk = entries_used / CHUNK;
@@ -150,7 +150,7 @@ static uint32_t take_entry(void)
         __atomic_store_n(&chunks[chunk], pages, __ATOMIC_RELEASE);
     }
     if (entries_used / 2 > table->count)
-        grow_table();
+        grow_registry();
     return ++entries_used;
 }
 
@@ -158,8 +158,8 @@ static void remove_entry(uint32_t *link)
 {
     uint32_t index = *link;
     atomic_fetch_add(&changes, 1);
-    *link = entry_at(index)->next;
-    entry_at(index)->next = free_entries;
+    *link = registry_entry(index)->next;
+    registry_entry(index)->next = free_entries;
     free_entries = index;
     atomic_fetch_add(&changes, 1);
 }
@@ -167,19 +167,19 @@ static void remove_entry(uint32_t *link)
 /* NULL: memory has ended, and the watcher is off. */
 static struct lock_info *need_entry(uintptr_t lock)
 {
-    uint32_t *link = find_lock(lock);
+    uint32_t *link = find_lock_entry(lock);
     if (*link)
-        return &entry_at(*link)->info;
-    uint32_t index = take_entry();
+        return &registry_entry(*link)->info;
+    uint32_t index = take_unused_entry();
     if (!index) {
         watch_off("there is no memory for so many locks");
         return NULL;
     }
-    struct entry *entry = entry_at(index);
+    struct entry *entry = registry_entry(index);
     memset(&entry->info, 0, sizeof entry->info);
     entry->info.lock = lock;
     atomic_fetch_add(&changes, 1);
-    uint32_t *bucket = bucket_of(table, lock);
+    uint32_t *bucket = registry_bucket(table, lock);
     entry->next = *bucket;
     *bucket = index;
     atomic_fetch_add(&changes, 1);
@@ -213,7 +213,7 @@ void locks_enter(const struct thread *t, uintptr_t lock, uint32_t kind, uint32_t
 void locks_remove(uintptr_t lock, size_t size)
 {
     guard_lock(&guard);
-    uint32_t *link = find_lock(lock);
+    uint32_t *link = find_lock_entry(lock);
     if (*link)
         remove_entry(link);
     orphans_forget(lock, size);
@@ -238,9 +238,9 @@ uint32_t lock_flags(uintptr_t lock)
         uint32_t before = atomic_load_explicit(&changes, memory_order_acquire);
         uint32_t flags = 0, steps = 0;
         struct table *in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-        uint32_t at = __atomic_load_n(bucket_of(in, lock), __ATOMIC_RELAXED);
+        uint32_t at = __atomic_load_n(registry_bucket(in, lock), __ATOMIC_RELAXED);
         for (; at && steps < LONGEST_RUN; steps++) {
-            const struct entry *entry = entry_at(at);
+            const struct entry *entry = registry_entry(at);
             if (entry->info.lock == lock) {
                 flags = __atomic_load_n(&entry->info.flags, __ATOMIC_RELAXED);
                 break;
@@ -253,7 +253,7 @@ uint32_t lock_flags(uintptr_t lock)
             return flags;
     }
     guard_lock(&guard);
-    uint32_t *link = find_lock(lock), flags = *link ? entry_at(*link)->info.flags : 0;
+    uint32_t *link = find_lock_entry(lock), flags = *link ? registry_entry(*link)->info.flags : 0;
     guard_unlock(&guard);
     return flags;
 }
@@ -261,15 +261,15 @@ uint32_t lock_flags(uintptr_t lock)
 bool lock_look(uintptr_t lock, struct lock_info *info)
 {
     guard_lock(&guard);
-    uint32_t *link = find_lock(lock);
+    uint32_t *link = find_lock_entry(lock);
     bool known = *link != 0;
     if (known)
-        *info = entry_at(*link)->info;
+        *info = registry_entry(*link)->info;
     guard_unlock(&guard);
     return known;
 }
 
-void lock_name(const void *lock, const char *name)
+void lock_set_name(const void *lock, const char *name)
 {
     struct thread *t = self;
     struct shield shield;

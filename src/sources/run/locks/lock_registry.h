@@ -35,7 +35,7 @@ void lock_mark(uintptr_t lock, uint32_t kind, uint32_t flags);
 uint32_t lock_flags(uintptr_t lock);
 /* A copy; false: nothing is known. */
 bool lock_look(uintptr_t lock, struct lock_info *info);
-void lock_name(const void *lock, const char *name);
+void lock_set_name(const void *lock, const char *name);
 
 /* Somebody ended holding these. */
 struct orphan {

@@ -37,7 +37,7 @@ static void count_finding(const struct notice *notice, bool actual)
 }
 
 /* Starts the reporter and takes its answer. */
-static void take_answer(struct thread *t, struct notice *notice)
+static void ask_reporter(struct thread *t, struct notice *notice)
 {
     if (t)
         t->inside++;
@@ -53,11 +53,11 @@ static void take_answer(struct thread *t, struct notice *notice)
         notice_answered(notice);
 }
 
-bool finding_tell(struct thread *t, struct notice *notice)
+bool notice_deliver(struct thread *t, struct notice *notice)
 {
     bool actual = notice->kind == INCIDENT_DEADLOCK || notice->kind == INCIDENT_OWNER_GONE;
     if (!notice->again) {
-        take_answer(t, notice);
+        ask_reporter(t, notice);
         if (!notice->doubted)
             count_finding(notice, actual);
     }

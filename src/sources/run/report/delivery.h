@@ -6,6 +6,6 @@
 
 /* Starts the reporter and does what is to be done then. True: the call shall answer EDEADLK. Does
  * not come back where the program is to end. */
-bool finding_tell(struct thread *t, struct notice *notice);
+bool notice_deliver(struct thread *t, struct notice *notice);
 
 #endif

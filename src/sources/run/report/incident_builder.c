@@ -14,12 +14,12 @@
 #include <elf.h>
 #include <string.h>
 
-void draft_open(struct draft *draft, struct arena *arena, uint32_t kind)
+void builder_open(struct incident_builder *builder, struct arena *arena, uint32_t kind)
 {
-    memset(draft, 0, sizeof *draft);
-    draft->arena = arena;
-    draft->memory = arena_allocator(arena);
-    struct incident *header = &draft->header;
+    memset(builder, 0, sizeof *builder);
+    builder->arena = arena;
+    builder->memory = arena_allocator(arena);
+    struct incident *header = &builder->header;
     memcpy(header->magic, INCIDENT_MAGIC, sizeof header->magic);
     header->version = INCIDENT_VERSION;
     header->header_size = sizeof *header;
@@ -35,33 +35,35 @@ void draft_open(struct draft *draft, struct arena *arena, uint32_t kind)
     header->time_ns = sys_wall();
     header->locks_watched = locks_counted();
     header->threads_watched = atomic_load(&watch.threads_seen);
-    draft_string(draft, "");
-    header->program = draft_string(draft, watch.program);
+    builder_string(builder, "");
+    header->program = builder_string(builder, watch.program);
 }
 
-static bool grow_array(struct draft *draft, void *array, size_t *room, size_t wanted, size_t size)
+static bool grow_array(struct incident_builder *builder, void *array, size_t *room, size_t wanted,
+                       size_t size)
 {
-    if (!draft->failed && !memory_grow(&draft->memory, array, room, wanted, size))
-        draft->failed = true;
-    return !draft->failed;
+    if (!builder->failed && !memory_grow(&builder->memory, array, room, wanted, size))
+        builder->failed = true;
+    return !builder->failed;
 }
 
-uint32_t draft_string(struct draft *draft, const char *text)
+uint32_t builder_string(struct incident_builder *builder, const char *text)
 {
     size_t length = strlen(text) + 1;
-    if (draft->string_bytes && length == 1)
+    if (builder->string_bytes && length == 1)
         return 0;
-    if (!grow_array(draft, &draft->strings, &draft->string_room, draft->string_bytes + length, 1))
+    if (!grow_array(builder, &builder->strings, &builder->string_room,
+                    builder->string_bytes + length, 1))
         return 0;
-    memcpy(draft->strings + draft->string_bytes, text, length);
-    draft->string_bytes += length;
-    return (uint32_t)(draft->string_bytes - length);
+    memcpy(builder->strings + builder->string_bytes, text, length);
+    builder->string_bytes += length;
+    return (uint32_t)(builder->string_bytes - length);
 }
 
-uint32_t draft_frames(struct draft *draft, const uintptr_t *frames, uint32_t count)
+uint32_t builder_frames(struct incident_builder *builder, const uintptr_t *frames, uint32_t count)
 {
-    if (!grow_array(draft, &draft->words, &draft->word_room, draft->word_count + count,
-                    sizeof *draft->words))
+    if (!grow_array(builder, &builder->words, &builder->word_room, builder->word_count + count,
+                    sizeof *builder->words))
         return 0;
     for (uint32_t i = 0; i < count; i++) {
         uintptr_t frame = frames[i];
@@ -71,30 +73,31 @@ uint32_t draft_frames(struct draft *draft, const uintptr_t *frames, uint32_t cou
         __asm__("hint #7" : "+r"(x30));
         frame = x30;
 #endif
-        draft->words[draft->word_count + i] = frame;
+        builder->words[builder->word_count + i] = frame;
     }
-    draft->word_count += count;
-    return (uint32_t)(draft->word_count - count);
+    builder->word_count += count;
+    return (uint32_t)(builder->word_count - count);
 }
 
 /* ------------------------------------------------------------------ threads */
 
-static struct incident_thread *add_thread(struct draft *draft, struct thread *record)
+static struct incident_thread *append_thread(struct incident_builder *builder,
+                                             struct thread *record)
 {
-    if (!grow_array(draft, &draft->threads, &draft->thread_room, draft->thread_count + 1,
-                    sizeof *draft->threads) ||
-        !grow_array(draft, &draft->records, &draft->record_room, draft->thread_count + 1,
-                    sizeof *draft->records))
+    if (!grow_array(builder, &builder->threads, &builder->thread_room, builder->thread_count + 1,
+                    sizeof *builder->threads) ||
+        !grow_array(builder, &builder->records, &builder->record_room, builder->thread_count + 1,
+                    sizeof *builder->records))
         return NULL;
-    draft->records[draft->thread_count] = record;
-    struct incident_thread *thread = &draft->threads[draft->thread_count++];
+    builder->records[builder->thread_count] = record;
+    struct incident_thread *thread = &builder->threads[builder->thread_count++];
     memset(thread, 0, sizeof *thread);
     thread->wait = INCIDENT_NONE;
     return thread;
 }
 
 /* The name it goes by in ps and top. */
-static void thread_name(uint32_t tid, char *name, size_t room)
+static void read_thread_name(uint32_t tid, char *name, size_t room)
 {
     char path[64];
     text_join(path, sizeof path, "/proc/self/task/", tid, "/comm");
@@ -122,26 +125,26 @@ static uint64_t waited_ns(const struct thread *t)
 #define STACK_REGISTER  31
 #endif
 
-uint32_t draft_thread(struct draft *draft, struct thread *t, uint32_t flags)
+uint32_t builder_thread(struct incident_builder *builder, struct thread *t, uint32_t flags)
 {
-    for (size_t i = 0; i < draft->thread_count; i++)
-        if (draft->records[i] == t) {
-            draft->threads[i].flags |= flags;
+    for (size_t i = 0; i < builder->thread_count; i++)
+        if (builder->records[i] == t) {
+            builder->threads[i].flags |= flags;
             return (uint32_t)i;
         }
-    struct incident_thread *thread = add_thread(draft, t);
+    struct incident_thread *thread = append_thread(builder, t);
     if (!thread)
         return INCIDENT_NONE;
     char name[32];
-    thread_name(t->tid, name, sizeof name);
+    read_thread_name(t->tid, name, sizeof name);
     thread->tid = t->tid;
     thread->flags = flags | (t->is_main ? (uint32_t)INCIDENT_MAIN : 0);
-    thread->name = draft_string(draft, name);
+    thread->name = builder_string(builder, name);
     thread->handle = t->handle;
     thread->stack_low = t->stack_low;
     thread->stack_high = t->stack_high;
     thread->create_count = t->create_frames;
-    thread->create_frames = draft_frames(draft, t->create_frame, t->create_frames);
+    thread->create_frames = builder_frames(builder, t->create_frame, t->create_frames);
     if (is_waiting(t)) {
         thread->flags |= INCIDENT_WAITING;
         thread->waited_ns = waited_ns(t);
@@ -154,21 +157,22 @@ uint32_t draft_thread(struct draft *draft, struct thread *t, uint32_t flags)
             thread->stack_size = above < INCIDENT_STACK_MAX ? above : INCIDENT_STACK_MAX;
         }
     }
-    return (uint32_t)(draft->thread_count - 1);
+    return (uint32_t)(builder->thread_count - 1);
 }
 
-uint32_t draft_stranger(struct draft *draft, uint32_t tid, const char *name, uint32_t flags)
+uint32_t builder_stranger(struct incident_builder *builder, uint32_t tid, const char *name,
+                          uint32_t flags)
 {
-    for (size_t i = 0; i < draft->thread_count; i++)
-        if (!draft->records[i] && draft->threads[i].tid == tid)
+    for (size_t i = 0; i < builder->thread_count; i++)
+        if (!builder->records[i] && builder->threads[i].tid == tid)
             return (uint32_t)i;
-    struct incident_thread *thread = add_thread(draft, NULL);
+    struct incident_thread *thread = append_thread(builder, NULL);
     if (!thread)
         return INCIDENT_NONE;
     thread->tid = tid;
     thread->flags = flags;
-    thread->name = draft_string(draft, name);
-    return (uint32_t)(draft->thread_count - 1);
+    thread->name = builder_string(builder, name);
+    return (uint32_t)(builder->thread_count - 1);
 }
 
 /* ------------------------------------------------------------------ locks */
@@ -222,21 +226,22 @@ static void describe_lock(struct incident_lock *lock, const struct lock_info *in
 static uint32_t barrier_missing(const struct incident_lock *lock)
 {
     uint32_t waiting = 0, limit = atomic_load(&watch.thread_limit);
-    struct look look;
+    struct observed_wait look;
     for (uint32_t i = 0; i < limit; i++)
-        waiting += look_at(&watch.threads[i], &look) && look.lock == lock->address;
+        waiting += observe_wait(&watch.threads[i], &look) && look.lock == lock->address;
     return waiting < lock->units ? lock->units - waiting : 0;
 }
 
-uint32_t draft_lock(struct draft *draft, uintptr_t address, uint32_t kind, uint32_t through)
+uint32_t builder_lock(struct incident_builder *builder, uintptr_t address, uint32_t kind,
+                      uint32_t through)
 {
-    for (size_t i = 0; i < draft->lock_count; i++)
-        if (draft->locks[i].address == address && draft->locks[i].kind == kind) {
-            draft->locks[i].flags |= through ? (uint32_t)INCIDENT_C11 : 0;
+    for (size_t i = 0; i < builder->lock_count; i++)
+        if (builder->locks[i].address == address && builder->locks[i].kind == kind) {
+            builder->locks[i].flags |= through ? (uint32_t)INCIDENT_C11 : 0;
             return (uint32_t)i;
         }
-    if (!grow_array(draft, &draft->locks, &draft->lock_room, draft->lock_count + 1,
-                    sizeof *draft->locks))
+    if (!grow_array(builder, &builder->locks, &builder->lock_room, builder->lock_count + 1,
+                    sizeof *builder->locks))
         return INCIDENT_NONE;
     struct lock_info info;
     struct incident_lock lock = {.address = address, .kind = kind, .target = INCIDENT_NONE};
@@ -248,80 +253,83 @@ uint32_t draft_lock(struct draft *draft, uintptr_t address, uint32_t kind, uint3
         lock.flags |= (info.flags & LOCK_SIGNALS ? INCIDENT_SIGNALS : 0) |
                       (info.flags & LOCK_SHARED ? INCIDENT_SHARED : 0) |
                       (info.name[0] ? INCIDENT_NAMED : 0);
-        lock.name = draft_string(draft, info.name);
+        lock.name = builder_string(builder, info.name);
         lock.init_count = info.frames;
-        lock.init_frames = draft_frames(draft, info.frame, info.frames);
+        lock.init_frames = builder_frames(builder, info.frame, info.frames);
     }
     if (kind == INCIDENT_BARRIER)
         lock.missing = barrier_missing(&lock);
-    draft->locks[draft->lock_count++] = lock;
-    return (uint32_t)(draft->lock_count - 1);
+    builder->locks[builder->lock_count++] = lock;
+    return (uint32_t)(builder->lock_count - 1);
 }
 
 /* ------------------------------------------------------------------ edges */
 
-uint32_t draft_edge(struct draft *draft, const struct incident_edge *edge)
+uint32_t builder_edge(struct incident_builder *builder, const struct incident_edge *edge)
 {
-    if (!grow_array(draft, &draft->edges, &draft->edge_room, draft->edge_count + 1,
-                    sizeof *draft->edges))
+    if (!grow_array(builder, &builder->edges, &builder->edge_room, builder->edge_count + 1,
+                    sizeof *builder->edges))
         return INCIDENT_NONE;
-    draft->edges[draft->edge_count] = *edge;
-    return (uint32_t)draft->edge_count++;
+    builder->edges[builder->edge_count] = *edge;
+    return (uint32_t)builder->edge_count++;
 }
 
-uint32_t draft_wait(struct draft *draft, const struct look *look, uint32_t flags)
+uint32_t builder_wait(struct incident_builder *builder, const struct observed_wait *look,
+                      uint32_t flags)
 {
     struct thread *t = look->thread;
-    uint32_t thread = draft_thread(draft, t, 0);
+    uint32_t thread = builder_thread(builder, t, 0);
     uint32_t through = look->flags & THROUGH_C11;
     struct incident_edge edge = {
         .thread = thread,
-        .lock = draft_lock(draft, look->lock, look->kind, through),
+        .lock = builder_lock(builder, look->lock, look->kind, through),
         .mode = look->mode,
         .flags = flags | INCIDENT_WAITS | (look->flags & (INCIDENT_TIMED | INCIDENT_RETAKES)),
         .units = 1,
-        .frames = draft_frames(draft, t->wait.frame, t->wait.frames),
+        .frames = builder_frames(builder, t->wait.frame, t->wait.frames),
         .count = t->wait.frames,
-        .outer =
-            look->outer ? draft_lock(draft, look->outer, INCIDENT_MUTEX, through) : INCIDENT_NONE,
+        .outer = look->outer ? builder_lock(builder, look->outer, INCIDENT_MUTEX, through)
+                             : INCIDENT_NONE,
     };
-    if (draft->failed)
+    if (builder->failed)
         return INCIDENT_NONE;
     if (look->kind == INCIDENT_THREAD_END) {
         struct thread *target = table_by_handle(look->lock);
-        uint32_t index = target ? draft_thread(draft, target, 0) : INCIDENT_NONE;
-        if (!draft->failed)
-            draft->locks[edge.lock].target = index;
+        uint32_t index = target ? builder_thread(builder, target, 0) : INCIDENT_NONE;
+        if (!builder->failed)
+            builder->locks[edge.lock].target = index;
     }
-    uint32_t index = draft_edge(draft, &edge);
-    if (!draft->failed)
-        draft->threads[thread].wait = index;
+    uint32_t index = builder_edge(builder, &edge);
+    if (!builder->failed)
+        builder->threads[thread].wait = index;
     return index;
 }
 
-uint32_t draft_hold(struct draft *draft, uint32_t thread, const struct held *hold, uint32_t flags)
+uint32_t builder_hold(struct incident_builder *builder, uint32_t thread, const struct held *hold,
+                      uint32_t flags)
 {
     uint32_t frames = hold->frames;
     struct incident_edge edge = {
         .thread = thread,
-        .lock = draft_lock(draft, hold->lock, hold->kind, hold->flags & THROUGH_C11),
+        .lock = builder_lock(builder, hold->lock, hold->kind, hold->flags & THROUGH_C11),
         .mode = hold->mode,
         .flags = flags | (hold->flags & INCIDENT_TRIED),
         .units = hold->units,
-        .frames =
-            draft_frames(draft, hold->frame, frames < INCIDENT_FRAMES ? frames : INCIDENT_FRAMES),
+        .frames = builder_frames(builder, hold->frame,
+                                 frames < INCIDENT_FRAMES ? frames : INCIDENT_FRAMES),
         .count = frames < INCIDENT_FRAMES ? frames : INCIDENT_FRAMES,
         .outer = INCIDENT_NONE,
     };
-    return draft_edge(draft, &edge);
+    return builder_edge(builder, &edge);
 }
 
-static bool has_hold(const struct draft *draft, uint32_t thread, const struct held *hold)
+static bool has_hold(const struct incident_builder *builder, uint32_t thread,
+                     const struct held *hold)
 {
-    for (size_t i = 0; i < draft->edge_count; i++) {
-        const struct incident_edge *edge = &draft->edges[i];
+    for (size_t i = 0; i < builder->edge_count; i++) {
+        const struct incident_edge *edge = &builder->edges[i];
         if (edge->thread == thread && !(edge->flags & (INCIDENT_WAITS | INCIDENT_COULD)) &&
-            draft->locks[edge->lock].address == hold->lock && edge->mode == hold->mode)
+            builder->locks[edge->lock].address == hold->lock && edge->mode == hold->mode)
             return true;
     }
     return false;
@@ -329,29 +337,29 @@ static bool has_hold(const struct draft *draft, uint32_t thread, const struct he
 
 #define MOST_HOLDS 64 /* of one thread in an incident, beside those that matter */
 
-void draft_holds(struct draft *draft, struct thread *t)
+void builder_holds(struct incident_builder *builder, struct thread *t)
 {
-    uint32_t thread = draft_thread(draft, t, 0);
+    uint32_t thread = builder_thread(builder, t, 0);
     const struct held *held;
     uint32_t count = others_holds(t, &held);
-    for (uint32_t i = 0; i < count && i < MOST_HOLDS && !draft->failed; i++)
-        if (held[i].lock && held[i].units && !has_hold(draft, thread, &held[i]))
-            draft_hold(draft, thread, &held[i], 0);
+    for (uint32_t i = 0; i < count && i < MOST_HOLDS && !builder->failed; i++)
+        if (held[i].lock && held[i].units && !has_hold(builder, thread, &held[i]))
+            builder_hold(builder, thread, &held[i], 0);
 }
 
-struct incident_order *draft_order(struct draft *draft)
+struct incident_order *builder_order(struct incident_builder *builder)
 {
-    if (!grow_array(draft, &draft->orders, &draft->order_room, draft->order_count + 1,
-                    sizeof *draft->orders))
+    if (!grow_array(builder, &builder->orders, &builder->order_room, builder->order_count + 1,
+                    sizeof *builder->orders))
         return NULL;
-    struct incident_order *order = &draft->orders[draft->order_count++];
+    struct incident_order *order = &builder->orders[builder->order_count++];
     memset(order, 0, sizeof *order);
     return order;
 }
 
-void draft_fold(struct draft *draft, const struct incident_fold *fold)
+void builder_fold(struct incident_builder *builder, const struct incident_fold *fold)
 {
-    if (grow_array(draft, &draft->folds, &draft->fold_room, draft->fold_count + 1,
-                   sizeof *draft->folds))
-        draft->folds[draft->fold_count++] = *fold;
+    if (grow_array(builder, &builder->folds, &builder->fold_room, builder->fold_count + 1,
+                   sizeof *builder->folds))
+        builder->folds[builder->fold_count++] = *fold;
 }

@@ -7,7 +7,7 @@
 
 /* Arrays that grow in the arena. When there is no more room `failed` is set and everything else is
  * a no-op, so callers check once, at the end. */
-struct draft {
+struct incident_builder {
     struct arena *arena;
     gordian_allocator memory;
     bool failed;
@@ -29,31 +29,35 @@ struct draft {
     size_t string_bytes, string_room;
 };
 
-void draft_open(struct draft *draft, struct arena *arena, uint32_t kind);
+void builder_open(struct incident_builder *builder, struct arena *arena, uint32_t kind);
 
-uint32_t draft_string(struct draft *draft, const char *text);
-uint32_t draft_frames(struct draft *draft, const uintptr_t *frames, uint32_t count);
+uint32_t builder_string(struct incident_builder *builder, const char *text);
+uint32_t builder_frames(struct incident_builder *builder, const uintptr_t *frames, uint32_t count);
 /* The index of a thread, made on first use. */
-uint32_t draft_thread(struct draft *draft, struct thread *t, uint32_t flags);
+uint32_t builder_thread(struct incident_builder *builder, struct thread *t, uint32_t flags);
 /* Of one that has ended, or is not ours. */
-uint32_t draft_stranger(struct draft *draft, uint32_t tid, const char *name, uint32_t flags);
+uint32_t builder_stranger(struct incident_builder *builder, uint32_t tid, const char *name,
+                          uint32_t flags);
 /* The index of a lock, made on first use; for a join `address` is the pthread_t. */
-uint32_t draft_lock(struct draft *draft, uintptr_t address, uint32_t kind, uint32_t through);
+uint32_t builder_lock(struct incident_builder *builder, uintptr_t address, uint32_t kind,
+                      uint32_t through);
 /* The edge's index. */
-uint32_t draft_edge(struct draft *draft, const struct incident_edge *edge);
+uint32_t builder_edge(struct incident_builder *builder, const struct incident_edge *edge);
 /* The wait of a thread, as an edge; fills the thread's `wait` too. */
-uint32_t draft_wait(struct draft *draft, const struct look *look, uint32_t flags);
+uint32_t builder_wait(struct incident_builder *builder, const struct observed_wait *look,
+                      uint32_t flags);
 /* A hold of a thread, as an edge. */
-uint32_t draft_hold(struct draft *draft, uint32_t thread, const struct held *hold, uint32_t flags);
+uint32_t builder_hold(struct incident_builder *builder, uint32_t thread, const struct held *hold,
+                      uint32_t flags);
 /* Everything a thread holds that is not an edge yet. */
-void draft_holds(struct draft *draft, struct thread *t);
-struct incident_order *draft_order(struct draft *draft);
-void draft_fold(struct draft *draft, const struct incident_fold *fold);
+void builder_holds(struct incident_builder *builder, struct thread *t);
+struct incident_order *builder_order(struct incident_builder *builder);
+void builder_fold(struct incident_builder *builder, const struct incident_fold *fold);
 
 /* Writes it all, stacks and maps included, to a new file without a name; -1: cannot. The file is at
  * its start. */
-int draft_write(struct draft *draft);
+int builder_write(struct incident_builder *builder);
 /* The same to a file that is there. */
-bool draft_write_to(struct draft *draft, int fd);
+bool builder_write_to(struct incident_builder *builder, int fd);
 
 #endif

@@ -8,7 +8,7 @@
 #include "sources/run/threads/thread_table.h"
 
 /* The same two places in the program make the same mistake, whichever locks it is about. */
-static uint64_t signature_of(const struct order_cycle *cycle)
+static uint64_t inversion_signature(const struct order_cycle *cycle)
 {
     uint64_t sum = INCIDENT_POTENTIAL;
     for (uint32_t i = 0; i < cycle->count; i++) {
@@ -24,7 +24,7 @@ static uint64_t signature_of(const struct order_cycle *cycle)
 
 /* Each order's taken lock is the next one's held one: use[i] is what orders[i] holds of
  * orders[i-1]. */
-static bool draw_cycle(struct draft *draft, const struct order_cycle *cycle)
+static bool draw_inversion(struct incident_builder *builder, const struct order_cycle *cycle)
 {
     for (uint32_t i = 0; i < cycle->count; i++) {
         const struct order *order = graph_order(cycle->orders[i]);
@@ -33,15 +33,15 @@ static bool draw_cycle(struct draft *draft, const struct order_cycle *cycle)
         uint32_t who = cycle->who[i];
         struct thread *t = table_by_tid(order->tid[who]);
         bool lives = t && thread_is_live(t) && t->serial == order->serial[who];
-        uint32_t thread = lives ? draft_thread(draft, t, 0)
-                                : draft_stranger(draft, order->tid[who],
-                                                 who == 0 ? order->name : "", INCIDENT_ENDED);
-        uint32_t held_lock = draft_lock(draft, held->lock, held->kind, 0);
-        uint32_t taken_lock = draft_lock(draft, taken->lock, taken->kind, 0);
+        uint32_t thread = lives ? builder_thread(builder, t, 0)
+                                : builder_stranger(builder, order->tid[who],
+                                                   who == 0 ? order->name : "", INCIDENT_ENDED);
+        uint32_t held_lock = builder_lock(builder, held->lock, held->kind, 0);
+        uint32_t taken_lock = builder_lock(builder, taken->lock, taken->kind, 0);
         const struct spot *there = graph_spot(order->spot), *before = graph_spot(use->spot);
-        uint32_t held_frames = draft_frames(draft, before->frame, before->frames);
-        uint32_t taken_frames = draft_frames(draft, there->frame, there->frames);
-        struct incident_order *drawn = draft_order(draft);
+        uint32_t held_frames = builder_frames(builder, before->frame, before->frames);
+        uint32_t taken_frames = builder_frames(builder, there->frame, there->frames);
+        struct incident_order *drawn = builder_order(builder);
         if (!drawn)
             return false;
         *drawn = (struct incident_order){thread,
@@ -60,23 +60,24 @@ static bool draw_cycle(struct draft *draft, const struct order_cycle *cycle)
 }
 
 /* Callers have the guard. */
-static bool write_notice(struct thread *t, const struct order_cycle *cycle, struct notice *notice)
+static bool write_inversion(struct thread *t, const struct order_cycle *cycle,
+                            struct notice *notice)
 {
-    uint64_t signature = signature_of(cycle);
+    uint64_t signature = inversion_signature(cycle);
     fold_add(notice, INCIDENT_POTENTIAL, signature);
     if (notice->again)
         return false;
     struct arena arena;
-    struct draft draft;
+    struct incident_builder builder;
     if (!arena_open(&arena))
         return false;
-    draft_open(&draft, &arena, INCIDENT_POTENTIAL);
-    draft.header.number = notice->number;
-    draft.header.signature = signature;
-    draft.header.cycle = 1;
-    draft.header.first = draft_thread(&draft, t, 0);
-    if (draw_cycle(&draft, cycle))
-        notice->fd = draft_write(&draft);
+    builder_open(&builder, &arena, INCIDENT_POTENTIAL);
+    builder.header.number = notice->number;
+    builder.header.signature = signature;
+    builder.header.cycle = 1;
+    builder.header.first = builder_thread(&builder, t, 0);
+    if (draw_inversion(&builder, cycle))
+        notice->fd = builder_write(&builder);
     arena_close(&arena);
     return notice->fd >= 0;
 }
@@ -88,10 +89,10 @@ void inversion_look(struct thread *t, uint32_t place)
     uint32_t index;
     order_enter(t);
     int news = graph_learn(t, t->held, place, &index);
-    bool found = news > 0 && graph_search(index, &cycle) && write_notice(t, &cycle, &notice);
+    bool found = news > 0 && graph_search(index, &cycle) && write_inversion(t, &cycle, &notice);
     order_leave(t);
     if (news < 0)
         order_give_up();
     if (found)
-        finding_tell(t, &notice);
+        notice_deliver(t, &notice);
 }

@@ -12,28 +12,28 @@
 
 static _Atomic uint32_t watching;
 
-void stall_fork(void)
+void long_wait_fork(void)
 {
     atomic_store(&watching, 0);
 }
 
 /* Joining a thread that is at work takes as long as the work. */
-static bool is_patient(const struct look *look)
+static bool is_patient(const struct observed_wait *look)
 {
-    struct look other;
+    struct observed_wait other;
     if (look->flags & INCIDENT_TIMED)
         return true;
     if (look->kind != INCIDENT_THREAD_END)
         return false;
     struct thread *target = table_by_handle(look->lock);
-    return target && !look_at(target, &other);
+    return target && !observe_wait(target, &other);
 }
 
 /* Does this wait take too long from now on? */
 static bool is_stalled(struct thread *t, uint64_t now)
 {
-    struct look look;
-    if (!look_at(t, &look) || is_patient(&look)) {
+    struct observed_wait look;
+    if (!observe_wait(t, &look) || is_patient(&look)) {
         t->stall_generation = 0;
         return false;
     }
@@ -45,25 +45,25 @@ static bool is_stalled(struct thread *t, uint64_t now)
     return !t->stall_told && now - t->stall_since >= watch.stall_ns;
 }
 
-static void tell_stall(struct thread *longest, uint64_t signature)
+static void report_long_wait(struct thread *longest, uint64_t signature)
 {
     struct notice notice;
     struct arena arena;
-    struct draft draft;
+    struct incident_builder builder;
     fold_add(&notice, INCIDENT_STALL, signature);
     if (notice.again || !arena_open(&arena))
         return;
-    draft_open(&draft, &arena, INCIDENT_STALL);
-    survey_threads(&draft);
-    draft.header.first = draft_thread(&draft, longest, 0);
-    draft.header.number = notice.number;
-    draft.header.signature = signature;
-    notice.fd = draft_write(&draft);
+    builder_open(&builder, &arena, INCIDENT_STALL);
+    survey_threads(&builder);
+    builder.header.first = builder_thread(&builder, longest, 0);
+    builder.header.number = notice.number;
+    builder.header.signature = signature;
+    notice.fd = builder_write(&builder);
     arena_close(&arena);
-    finding_tell(NULL, &notice);
+    notice_deliver(NULL, &notice);
 }
 
-static void look_around(uint64_t now)
+static void scan_waits(uint64_t now)
 {
     struct thread *longest = NULL;
     uint64_t signature = INCIDENT_STALL;
@@ -78,11 +78,11 @@ static void look_around(uint64_t now)
             longest = t;
     }
     if (longest)
-        tell_stall(longest, signature);
+        report_long_wait(longest, signature);
 }
 
 /* Its name tells who looks from outside that it is none of the program's. */
-static void take_name(void)
+static void name_this_thread(void)
 {
     char path[64];
     text_join(path, sizeof path, "/proc/self/task/", sys_gettid(), "/comm");
@@ -96,7 +96,7 @@ static void take_name(void)
 static void *stall_watcher(void *unused)
 {
     self_aside = true;
-    take_name();
+    name_this_thread();
     atomic_store(&watch.helper_tid, sys_gettid());
     uint64_t pause = watch.stall_ns / 8;
     if (pause > 250000000u)
@@ -105,7 +105,7 @@ static void *stall_watcher(void *unused)
         pause = 1000000u;
     while (atomic_load(&watch.state) == WATCH_ON) {
         sys_sleep(pause);
-        look_around(sys_now());
+        scan_waits(sys_now());
     }
     return unused;
 }
@@ -123,7 +123,7 @@ static void make_watcher(void)
         atomic_fetch_sub(&watch.helpers, 1);
 }
 
-void stall_wake(void)
+void long_wait_watch(void)
 {
     uint32_t none = 0;
     if (atomic_load_explicit(&watching, memory_order_relaxed) || watch.sandboxed)

@@ -4,7 +4,7 @@
 
 /* A thread is about to wait: sees to it that somebody watches the clock. Nothing unless asked for.
  */
-void stall_wake(void);
-void stall_fork(void);
+void long_wait_watch(void);
+void long_wait_fork(void);
 
 #endif

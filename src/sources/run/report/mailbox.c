@@ -38,7 +38,7 @@ static void wait_word(uint32_t seen, uint64_t nanoseconds)
     sys_call(SYS_futex, &box->word, FUTEX_WAIT, seen, &time, NULL, 0);
 }
 
-static void wake_all(void)
+static void wake_mailbox(void)
 {
     sys_call(SYS_futex, &box->word, FUTEX_WAKE, 0x7fffffff, NULL, NULL, 0);
 }
@@ -68,7 +68,7 @@ void mailbox_drop(void)
 {
     uint32_t seen = __atomic_load_n(&box->word, __ATOMIC_ACQUIRE);
     if (seen >> 2 == turn >> 2 && change_word(&seen, (turn >> 2) << 2 | INCIDENT_BOX_FREE))
-        wake_all();
+        wake_mailbox();
 }
 
 const char *mailbox_incident(size_t *size)
@@ -84,7 +84,7 @@ enum incident_answer mailbox_send(void)
     if (!is_shared || !__atomic_load_n(&box->listening, __ATOMIC_ACQUIRE) ||
         !change_word(&seen, ready))
         return INCIDENT_FAILED;
-    wake_all();
+    wake_mailbox();
     uint64_t give_up = sys_now() + INCIDENT_PATIENCE_MS * (uint64_t)1000000;
     for (;;) {
         seen = __atomic_load_n(&box->word, __ATOMIC_ACQUIRE);

@@ -51,7 +51,7 @@ static void flush_lines(struct plain *plain)
     text_add(&plain->line, "gordian: ");
 }
 
-static void add_thread(struct plain *plain, uint32_t index)
+static void print_thread_name(struct plain *plain, uint32_t index)
 {
     const struct incident_thread *thread = plain_element(plain, INCIDENT_THREADS, index);
     const char *name = thread ? plain_element(plain, INCIDENT_STRINGS, thread->name) : NULL;
@@ -64,7 +64,7 @@ static void add_thread(struct plain *plain, uint32_t index)
     }
 }
 
-static void add_lock(struct plain *plain, uint32_t index)
+static void print_lock_name(struct plain *plain, uint32_t index)
 {
     const struct incident_lock *lock = plain_element(plain, INCIDENT_LOCKS, index);
     if (!lock)
@@ -72,7 +72,7 @@ static void add_lock(struct plain *plain, uint32_t index)
     text_add(&plain->line, lock_kinds[lock->kind]);
     text_add(&plain->line, " ");
     if (lock->kind == INCIDENT_THREAD_END) {
-        add_thread(plain, lock->target);
+        print_thread_name(plain, lock->target);
         return;
     }
     text_hex(&plain->line, lock->address);
@@ -85,7 +85,7 @@ static void add_lock(struct plain *plain, uint32_t index)
 }
 
 /* " at module+offset" for the first frame of a list. */
-static void add_place(struct plain *plain, uint32_t frames, uint32_t count)
+static void print_place(struct plain *plain, uint32_t frames, uint32_t count)
 {
     const uint64_t *frame = count ? plain_element(plain, INCIDENT_WORDS, frames) : NULL;
     struct region region;
@@ -102,7 +102,7 @@ static void add_place(struct plain *plain, uint32_t frames, uint32_t count)
     }
 }
 
-static void tell_edges(struct plain *plain)
+static void print_edges(struct plain *plain)
 {
     const struct incident_edge *edge;
     for (uint64_t i = 0; (edge = plain_element(plain, INCIDENT_EDGES, i)); i++) {
@@ -110,33 +110,33 @@ static void tell_edges(struct plain *plain)
         if (!all && !(edge->flags & INCIDENT_WITNESS))
             continue;
         text_add(&plain->line, "  ");
-        add_thread(plain, edge->thread);
+        print_thread_name(plain, edge->thread);
         text_add(&plain->line, edge->flags & INCIDENT_COULD   ? " could have ended the wait for "
                                : edge->flags & INCIDENT_WAITS ? " waits for "
                                                               : " holds ");
-        add_lock(plain, edge->lock);
-        add_place(plain, edge->frames, edge->count);
+        print_lock_name(plain, edge->lock);
+        print_place(plain, edge->frames, edge->count);
         flush_lines(plain);
     }
 }
 
-static void tell_orders(struct plain *plain)
+static void print_orders(struct plain *plain)
 {
     const struct incident_order *order;
     for (uint64_t i = 0; (order = plain_element(plain, INCIDENT_ORDERS, i)); i++) {
         text_add(&plain->line, "  ");
-        add_thread(plain, order->thread);
+        print_thread_name(plain, order->thread);
         text_add(&plain->line, " took ");
-        add_lock(plain, order->taken);
-        add_place(plain, order->taken_frames, order->taken_count);
+        print_lock_name(plain, order->taken);
+        print_place(plain, order->taken_frames, order->taken_count);
         text_add(&plain->line, " while it held ");
-        add_lock(plain, order->held);
-        add_place(plain, order->held_frames, order->held_count);
+        print_lock_name(plain, order->held);
+        print_place(plain, order->held_frames, order->held_count);
         flush_lines(plain);
     }
 }
 
-static void tell_folds(struct plain *plain)
+static void print_folds(struct plain *plain)
 {
     const struct incident_fold *fold;
     for (uint64_t i = 0; (fold = plain_element(plain, INCIDENT_FOLDS, i)); i++) {
@@ -149,7 +149,7 @@ static void tell_folds(struct plain *plain)
     }
 }
 
-static void tell_incident(struct plain *plain, const char *base, uint64_t size)
+static void print_incident(struct plain *plain, const char *base, uint64_t size)
 {
     const struct incident *header = (const struct incident *)base;
     *plain = (struct plain){.base = base, .size = size, .header = header};
@@ -160,9 +160,9 @@ static void tell_incident(struct plain *plain, const char *base, uint64_t size)
              header->word == INCIDENT_LIKELY ? ", likely, in process " : " in process ");
     text_decimal(&plain->line, header->pid);
     flush_lines(plain);
-    tell_edges(plain);
-    tell_orders(plain);
-    tell_folds(plain);
+    print_edges(plain);
+    print_orders(plain);
+    print_folds(plain);
     const char *note = plain_element(plain, INCIDENT_STRINGS, header->note);
     if (note && *note) {
         text_add(&plain->line, note);
@@ -176,7 +176,7 @@ void plain_report_mailbox(void)
     size_t size;
     const char *incident = mailbox_incident(&size);
     if (size)
-        tell_incident(&plain, incident, size);
+        print_incident(&plain, incident, size);
 }
 
 void plain_report(int fd)
@@ -200,6 +200,6 @@ void plain_report(int fd)
         read += (uint64_t)more;
     }
     if (base && plain && read == header.total_size)
-        tell_incident(plain, base, read);
+        print_incident(plain, base, read);
     arena_close(&arena);
 }

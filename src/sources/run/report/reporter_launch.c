@@ -26,7 +26,7 @@ struct launch {
     char *stack; /* of the reporter, below that of the helper */
 };
 
-static void close_from(unsigned first, unsigned last)
+static void close_descriptors(unsigned first, unsigned last)
 {
     if (first > last)
         return;
@@ -46,16 +46,16 @@ static int become_reporter(void *context)
     int incident = launch->incident, answer = launch->answer;
     unsigned low = (unsigned)(incident < answer ? incident : answer);
     unsigned high = (unsigned)(incident < answer ? answer : incident);
-    close_from(3, low - 1);
-    close_from(low + 1, high - 1);
-    close_from(high + 1, ~0u);
+    close_descriptors(3, low - 1);
+    close_descriptors(low + 1, high - 1);
+    close_descriptors(high + 1, ~0u);
     if (answer == INCIDENT_INPUT_FD)
         answer = (int)sys_call(SYS_dup, answer);
     sys_call(SYS_dup3, incident, INCIDENT_INPUT_FD, 0);
     sys_call(SYS_dup3, answer, INCIDENT_ANSWER_FD, 0);
     sys_call(SYS_fcntl, INCIDENT_INPUT_FD, F_SETFD, 0);
     sys_call(SYS_fcntl, INCIDENT_ANSWER_FD, F_SETFD, 0);
-    close_from(INCIDENT_ANSWER_FD + 1, ~0u);
+    close_descriptors(INCIDENT_ANSWER_FD + 1, ~0u);
     struct sys_action usual = {0};
     for (int signal_number = 1; signal_number <= 64; signal_number++)
         sys_call(SYS_rt_sigaction, signal_number, &usual, NULL, 8);
@@ -98,7 +98,7 @@ static bool start_reporter(struct launch *launch)
 }
 
 /* The reporter's byte; INCIDENT_FAILED when none comes in time. */
-static enum incident_answer wait_for_answer(int fd)
+static enum incident_answer await_reporter(int fd)
 {
     uint64_t until = sys_now() + INCIDENT_PATIENCE_MS * (uint64_t)1000000;
     for (;;) {
@@ -134,7 +134,7 @@ static enum incident_answer own_reporter(const struct notice *notice)
         bool started = start_reporter(&launch);
         sys_close(pipe[1]);
         if (started)
-            answer = wait_for_answer(pipe[0]);
+            answer = await_reporter(pipe[0]);
         sys_close(pipe[0]);
     }
     return answer;

@@ -20,12 +20,12 @@ static size_t mapping_size;
 
 /* For one who may look into us while we may not write to him: we have given up our privileges. The
  * answer stays in memory until the next one. */
-static void leave_answer(struct draft *draft)
+static void leave_answer(struct incident_builder *builder)
 {
     static struct incident_status last;
     struct incident_status *shown = __atomic_load_n(&mapping, __ATOMIC_ACQUIRE);
-    int fd = shown ? draft_write(draft) : -1;
-    size_t size = draft->header.total_size;
+    int fd = shown ? builder_write(builder) : -1;
+    size_t size = builder->header.total_size;
     if (fd < 0)
         return;
     void *answer = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
@@ -44,22 +44,22 @@ static void leave_answer(struct draft *draft)
 /* To a file; to the program's own stderr, by the reporter; or into memory. */
 enum { TO_STDERR = -1, TO_MEMORY = -2 };
 
-static void write_status(int to)
+static void send_status(int to)
 {
     struct arena arena;
-    struct draft draft;
+    struct incident_builder builder;
     if (!arena_open(&arena))
         return;
-    draft_open(&draft, &arena, INCIDENT_STATUS);
-    survey_threads(&draft);
+    builder_open(&builder, &arena, INCIDENT_STATUS);
+    survey_threads(&builder);
     if (self)
-        draft.header.first = draft_thread(&draft, self, 0);
+        builder.header.first = builder_thread(&builder, self, 0);
     if (to >= 0) {
-        draft_write_to(&draft, to);
+        builder_write_to(&builder, to);
     } else if (to == TO_MEMORY) {
-        leave_answer(&draft);
+        leave_answer(&builder);
     } else {
-        struct notice notice = {.fd = draft_write(&draft), .kind = INCIDENT_STATUS};
+        struct notice notice = {.fd = builder_write(&builder), .kind = INCIDENT_STATUS};
         launch_report(&notice);
     }
     arena_close(&arena);
@@ -87,7 +87,7 @@ static void answer_status(uint32_t pid, int fd)
     int to = fd >= 0 ? open_asker(pid, fd) : TO_STDERR;
     if (fd >= 0 && to < 0)
         to = TO_MEMORY;
-    write_status(to);
+    send_status(to);
     if (to >= 0)
         sys_close(to);
     work_end(t, &shield);

@@ -16,13 +16,13 @@ void summary_tell(void)
     work_begin(t, &shield);
     struct incident_fold *folds = arena_take(&arena, MOST_FOLDS * sizeof *folds);
     size_t count = folds ? fold_list(folds, MOST_FOLDS) : 0;
-    struct draft draft;
-    draft_open(&draft, &arena, INCIDENT_SUMMARY);
+    struct incident_builder builder;
+    builder_open(&builder, &arena, INCIDENT_SUMMARY);
     for (size_t i = 0; i < count; i++)
         if (folds[i].count > 1 || folds[i].suppressed)
-            draft_fold(&draft, &folds[i]);
-    if (draft.fold_count) {
-        struct notice notice = {.fd = draft_write(&draft), .kind = INCIDENT_SUMMARY};
+            builder_fold(&builder, &folds[i]);
+    if (builder.fold_count) {
+        struct notice notice = {.fd = builder_write(&builder), .kind = INCIDENT_SUMMARY};
         launch_report(&notice);
     }
     arena_close(&arena);

@@ -12,7 +12,7 @@ enum { STACK_POINTER = 7, PROGRAM_COUNTER = 16 };
 enum { STACK_POINTER = 31, PROGRAM_COUNTER = 32 };
 #endif
 
-static uint64_t last_number(const char *text, const char **end)
+static uint64_t cut_last_number(const char *text, const char **end)
 {
     uint64_t value = 0;
     const char *at = *end;
@@ -36,7 +36,7 @@ static void locate_thread(struct incident_thread *thread)
         return;
     const char *end = line + length - (line[length - 1] == '\n');
     line[end - line] = '\0';
-    uint64_t counter = last_number(line, &end), stack = last_number(line, &end);
+    uint64_t counter = cut_last_number(line, &end), stack = cut_last_number(line, &end);
     if (stack < thread->stack_low || stack >= thread->stack_high)
         return;
     thread->registers[STACK_POINTER] = stack;
@@ -47,20 +47,20 @@ static void locate_thread(struct incident_thread *thread)
     thread->stack_size = above < INCIDENT_STACK_MAX ? above : INCIDENT_STACK_MAX;
 }
 
-void survey_threads(struct draft *draft)
+void survey_threads(struct incident_builder *builder)
 {
     uint32_t limit = atomic_load(&watch.thread_limit);
-    for (uint32_t i = 0; i < limit && !draft->failed; i++) {
+    for (uint32_t i = 0; i < limit && !builder->failed; i++) {
         struct thread *t = &watch.threads[i];
-        struct look look;
+        struct observed_wait look;
         if (!thread_is_live(t))
             continue;
-        uint32_t thread = draft_thread(draft, t, 0);
-        if (look_at(t, &look))
-            draft_wait(draft, &look, 0);
+        uint32_t thread = builder_thread(builder, t, 0);
+        if (observe_wait(t, &look))
+            builder_wait(builder, &look, 0);
         else if (thread != INCIDENT_NONE)
-            locate_thread(&draft->threads[thread]);
-        draft_holds(draft, t);
+            locate_thread(&builder->threads[thread]);
+        builder_holds(builder, t);
     }
     uint32_t tasks = table_tasks(), known = atomic_load(&watch.live) + atomic_load(&watch.helpers);
     if (tasks > known) {
@@ -70,6 +70,6 @@ void survey_threads(struct draft *draft)
         text_decimal(&note, tasks - known);
         text_add(&note, tasks - known == 1 ? " more thread has" : " more threads have");
         text_add(&note, " never made a watched call");
-        draft->header.note = draft_string(draft, buffer);
+        builder->header.note = builder_string(builder, buffer);
     }
 }

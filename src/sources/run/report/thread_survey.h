@@ -5,6 +5,6 @@
 #include "sources/run/report/incident_builder.h"
 
 /* Every thread, what it waits for and what it holds. */
-void survey_threads(struct draft *draft);
+void survey_threads(struct incident_builder *builder);
 
 #endif

@@ -53,13 +53,13 @@ struct thread *thread_enter_slow(void)
     if (t)
         return is_waiting(t) ? find_interrupted(t) : t->inside ? NULL : t;
     uint32_t state = atomic_load_explicit(&watch.state, memory_order_acquire);
-    if (unlikely(state != WATCH_ON) && !watch_start())
+    if (unlikely(state != WATCH_ON) && !start_watching())
         return NULL;
     return self_aside ? NULL : enrol_thread();
 }
 
 static __attribute__((constructor(101))) void constructor(void)
 {
-    if (watch_start())
+    if (start_watching())
         thread_enter();
 }

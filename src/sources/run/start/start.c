@@ -83,7 +83,7 @@ static void in_child(void)
     table_fork();
     judge_fork();
     order_fork();
-    stall_fork();
+    long_wait_fork();
     __atomic_fetch_add(&watch.tally->processes, 1, __ATOMIC_RELAXED);
     if (self)
         shield_lower(&forking);
@@ -114,7 +114,7 @@ static void map_tally(const char *path)
 #define LEAST_ADDRESSES ((size_t)256 << 20) /* tables take a third of that */
 
 /* What keeps the watcher off; NULL: nothing. */
-static const char *set_up(void)
+static const char *set_up_watcher(void)
 {
     if (!real_resolve())
         return "this C library lacks functions that should be there";
@@ -135,7 +135,7 @@ static const char *set_up(void)
     return NULL;
 }
 
-bool watch_start(void)
+bool start_watching(void)
 {
     uint32_t expected = WATCH_NEW;
     if (!atomic_compare_exchange_strong(&watch.state, &expected, WATCH_STARTING)) {
@@ -151,7 +151,7 @@ bool watch_start(void)
     real_resolve();
     map_tally(setting_text("GORDIAN_TALLY"));
     pages_begin();
-    const char *why = setting_is("GORDIAN_RUN", "0") ? "" : set_up();
+    const char *why = setting_is("GORDIAN_RUN", "0") ? "" : set_up_watcher();
     pages_settle(!why);
     if (why) {
         atomic_store(&watch.state, WATCH_OFF);

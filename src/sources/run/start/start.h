@@ -6,6 +6,6 @@
 
 /* Sets the watcher up, once: by the library's constructor, or by the first wrapper that is called
  * before it. True: it is on. Afterwards `real` is filled either way. */
-bool watch_start(void);
+bool start_watching(void);
 
 #endif

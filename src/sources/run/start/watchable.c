@@ -104,7 +104,8 @@ struct looking {
     const char *search;
 };
 
-static bool read_at(const struct looking *looking, void *buffer, size_t size, uint64_t offset)
+static bool read_program_at(const struct looking *looking, void *buffer, size_t size,
+                            uint64_t offset)
 {
     return syscall(SYS_pread64, looking->fd, buffer, size, offset) == (long)size;
 }
@@ -174,7 +175,7 @@ static const char *sanitizer_in_strings(const struct looking *looking, uint64_t 
     const char *found = NULL;
     for (uint64_t at = 0; at < size && !found; at += BLOCK - LONGEST) {
         size_t length = size - at < BLOCK ? (size_t)(size - at) : (size_t)BLOCK;
-        if (!read_at(looking, block, length, offset + at))
+        if (!read_program_at(looking, block, length, offset + at))
             return NULL;
         block[length] = '\0';
         for (size_t i = 0; i + 1 < length && !found; i++)
@@ -189,12 +190,12 @@ static const char *sanitizer_in(const struct looking *looking, const Elf64_Ehdr 
     const char *found = NULL;
     for (unsigned i = 0; i < header->e_shnum && !found; i++) {
         Elf64_Shdr section, strings;
-        if (!read_at(looking, &section, sizeof section,
-                     header->e_shoff + (uint64_t)i * header->e_shentsize))
+        if (!read_program_at(looking, &section, sizeof section,
+                             header->e_shoff + (uint64_t)i * header->e_shentsize))
             return NULL;
         if (section.sh_type == SHT_DYNSYM && section.sh_link < header->e_shnum &&
-            read_at(looking, &strings, sizeof strings,
-                    header->e_shoff + (uint64_t)section.sh_link * header->e_shentsize))
+            read_program_at(looking, &strings, sizeof strings,
+                            header->e_shoff + (uint64_t)section.sh_link * header->e_shentsize))
             found = sanitizer_in_strings(looking, strings.sh_offset, strings.sh_size);
     }
     return found;
@@ -207,13 +208,13 @@ static void loader_of(const struct looking *looking, const Elf64_Ehdr *header, c
     loader[0] = '\0';
     for (unsigned i = 0; i < header->e_phnum; i++) {
         Elf64_Phdr segment;
-        if (!read_at(looking, &segment, sizeof segment,
-                     header->e_phoff + (uint64_t)i * header->e_phentsize))
+        if (!read_program_at(looking, &segment, sizeof segment,
+                             header->e_phoff + (uint64_t)i * header->e_phentsize))
             return;
         if (segment.p_type != PT_INTERP)
             continue;
         size_t length = segment.p_filesz < size - 1 ? segment.p_filesz : size - 1;
-        loader[read_at(looking, loader, length, segment.p_offset) ? length : 0] = '\0';
+        loader[read_program_at(looking, loader, length, segment.p_offset) ? length : 0] = '\0';
         return;
     }
 }

@@ -125,7 +125,7 @@ const char *maps_kept(size_t *size)
     return kept;
 }
 
-static bool read_line(const char *path, const char *word, unsigned base, uint64_t *value)
+static bool read_line_value(const char *path, const char *word, unsigned base, uint64_t *value)
 {
     struct stream stream = {.fd = -1};
     if (!open_stream(&stream, path))
@@ -152,12 +152,12 @@ static bool read_line(const char *path, const char *word, unsigned base, uint64_
 
 bool read_line_hex(const char *path, const char *word, uint64_t *value)
 {
-    return read_line(path, word, 16, value);
+    return read_line_value(path, word, 16, value);
 }
 
 bool read_line_number(const char *path, const char *word, uint64_t *value)
 {
-    return read_line(path, word, 10, value);
+    return read_line_value(path, word, 10, value);
 }
 
 long read_small(const char *path, char *buffer, size_t room)

@@ -9,7 +9,7 @@
 
 static char *none[] = {NULL};
 
-static bool is_variable(const char *entry, const char *name)
+static bool is_setting_of(const char *entry, const char *name)
 {
     size_t length = strlen(name);
     return strncmp(entry, name, length) == 0 && entry[length] == '=';
@@ -30,7 +30,7 @@ static void copy_environment(void)
     char *text = (char *)(entries + count + 1);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (is_variable(environ[i], "LD_PRELOAD"))
+        if (is_setting_of(environ[i], "LD_PRELOAD"))
             continue;
         size_t length = strlen(environ[i]) + 1;
         memcpy(text, environ[i], length);
@@ -45,7 +45,7 @@ const char *setting_text(const char *name)
     if (!watch.environment)
         return NULL;
     for (char **entry = watch.environment; *entry; entry++)
-        if (is_variable(*entry, name))
+        if (is_setting_of(*entry, name))
             return *entry + strlen(name) + 1;
     return NULL;
 }
@@ -56,7 +56,7 @@ bool setting_is(const char *name, const char *value)
     return text && strcmp(text, value) == 0;
 }
 
-static uint64_t read_number(const char *text, uint64_t otherwise)
+static uint64_t parse_setting(const char *text, uint64_t otherwise)
 {
     if (!text || *text < '0' || *text > '9')
         return otherwise;
@@ -68,7 +68,7 @@ static uint64_t read_number(const char *text, uint64_t otherwise)
 
 uint64_t setting_number(const char *name, uint64_t otherwise)
 {
-    return read_number(setting_text(name), otherwise);
+    return parse_setting(setting_text(name), otherwise);
 }
 
 /* Seconds with decimals. */
@@ -76,7 +76,7 @@ static uint64_t read_nanoseconds(const char *text)
 {
     if (!text)
         return 0;
-    uint64_t value = read_number(text, 0) * 1000000000u, unit = 100000000u;
+    uint64_t value = parse_setting(text, 0) * 1000000000u, unit = 100000000u;
     const char *point = strchr(text, '.');
     for (point = point ? point + 1 : ""; *point >= '0' && *point <= '9' && unit; point++) {
         value += (uint64_t)(*point - '0') * unit;
@@ -86,7 +86,7 @@ static uint64_t read_nanoseconds(const char *text)
 }
 
 /* The next name of a value of LD_PRELOAD: its length, and what separates it counted in *step. */
-static size_t next_name(const char *from, size_t *step)
+static size_t next_preloaded(const char *from, size_t *step)
 {
     size_t length = strcspn(from, ": ");
     *step = length + (from[length] != '\0');
@@ -109,7 +109,7 @@ static bool is_library(const char *name, size_t length, const char *library)
 bool settings_preloads(const char *value, const char *library)
 {
     for (size_t step; *value; value += step)
-        if (is_library(value, next_name(value, &step), library))
+        if (is_library(value, next_preloaded(value, &step), library))
             return true;
     return false;
 }
@@ -117,7 +117,7 @@ bool settings_preloads(const char *value, const char *library)
 void settings_without_us(char *to, const char *value)
 {
     for (size_t step; *value; value += step) {
-        size_t length = next_name(value, &step);
+        size_t length = next_preloaded(value, &step);
         if (!is_library(value, length, watch.library) &&
             !is_library(value, length, watch.mpi_library)) {
             memmove(to, value, step);
@@ -128,19 +128,19 @@ void settings_without_us(char *to, const char *value)
 }
 
 /* As LD_PRELOAD has it; else where it is mapped from. */
-static void find_library(void)
+static void find_own_library(void)
 {
     static char path[600];
     struct region here;
     const char *value = NULL;
     for (char **entry = environ; entry && *entry; entry++)
-        if (is_variable(*entry, "LD_PRELOAD"))
+        if (is_setting_of(*entry, "LD_PRELOAD"))
             value = *entry + strlen("LD_PRELOAD=");
     watch.library = path;
     if (maps_find((uintptr_t)&settings_read, &here) && strlen(here.path) < sizeof path)
         strcpy(path, here.path);
     for (size_t step, length; value && *value; value += step) {
-        length = next_name(value, &step);
+        length = next_preloaded(value, &step);
         if (!is_library(value, length, watch.library) || length >= sizeof path)
             continue;
         memcpy(path, value, length);
@@ -173,7 +173,7 @@ static void find_mpi_library(void)
 static void stop_following(void)
 {
     for (char **entry = environ; entry && *entry; entry++)
-        if (is_variable(*entry, "LD_PRELOAD")) {
+        if (is_setting_of(*entry, "LD_PRELOAD")) {
             char *value = *entry + strlen("LD_PRELOAD=");
             settings_without_us(value, value);
         }
@@ -212,7 +212,7 @@ const char *settings_tool(void)
 }
 
 /* The program's own name: not that of a loader that was asked to run it. */
-static void name_program(char *program, size_t room)
+static void find_program_name(char *program, size_t room)
 {
     long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program, room - 1);
     program[length > 0 ? length : 0] = '\0';
@@ -238,18 +238,18 @@ void settings_read(void)
     watch.abort_likely =
         watch.on_deadlock == INCIDENT_ABORT && setting_is("GORDIAN_ON_LIKELY", "abort");
     watch.potential = !setting_is("GORDIAN_POTENTIAL", "0");
-    uint64_t sites = read_number(setting_text("GORDIAN_SITES"), 1);
+    uint64_t sites = parse_setting(setting_text("GORDIAN_SITES"), 1);
     watch.sites = sites == 1 || sites > INCIDENT_FRAMES ? INCIDENT_FRAMES : (uint32_t)sites;
-    watch.thread_room = (uint32_t)read_number(setting_text("GORDIAN_MAX_THREADS"), 1u << 16);
+    watch.thread_room = (uint32_t)parse_setting(setting_text("GORDIAN_MAX_THREADS"), 1u << 16);
     watch.stall_ns = read_nanoseconds(setting_text("GORDIAN_STALL"));
-    watch.status_signal = (int)read_number(setting_text("GORDIAN_STATUS_SIGNAL"), 0);
+    watch.status_signal = (int)parse_setting(setting_text("GORDIAN_STATUS_SIGNAL"), 0);
     watch.quiet = setting_is("GORDIAN_QUIET", "1");
 
-    find_library();
+    find_own_library();
     find_mpi_library();
     watch.follow = !setting_is("GORDIAN_FOLLOW", "0") && *watch.library;
     if (!watch.follow)
         stop_following();
-    name_program(program, sizeof program);
+    find_program_name(program, sizeof program);
     watch.program = program;
 }

@@ -183,7 +183,7 @@ static inline struct held *held_last(const struct thread *t)
 
 enum watch_state { WATCH_NEW, WATCH_STARTING, WATCH_ON, WATCH_OFF };
 
-/* The process's one watcher. Set up once by watch_start(), then read by everybody. */
+/* The process's one watcher. Set up once by start_watching(), then read by everybody. */
 struct watch {
     _Atomic uint32_t state;
     /* settings */

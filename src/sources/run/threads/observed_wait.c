@@ -1,6 +1,6 @@
 #include "sources/run/threads/observed_wait.h"
 
-bool look_at(struct thread *t, struct look *look)
+bool observe_wait(struct thread *t, struct observed_wait *look)
 {
     uint64_t generation = atomic_load_explicit(&t->generation, memory_order_acquire);
     if (!(generation & 1) || !thread_is_live(t))
@@ -17,7 +17,7 @@ bool look_at(struct thread *t, struct look *look)
     return atomic_load_explicit(&t->generation, memory_order_relaxed) == generation;
 }
 
-bool look_holds(const struct look *look)
+bool wait_goes_on(const struct observed_wait *look)
 {
     return atomic_load_explicit(&look->thread->generation, memory_order_acquire) ==
                look->generation &&

@@ -5,7 +5,7 @@
 #include "sources/run/state/watch.h"
 
 /* A wait as another thread sees it. */
-struct look {
+struct observed_wait {
     struct thread *thread;
     uint64_t generation;
     uintptr_t lock, outer;
@@ -13,8 +13,8 @@ struct look {
 };
 
 /* False: it does not wait, or its wait has just changed. */
-bool look_at(struct thread *t, struct look *look);
+bool observe_wait(struct thread *t, struct observed_wait *look);
 /* Is it the very same wait still? */
-bool look_holds(const struct look *look);
+bool wait_goes_on(const struct observed_wait *look);
 
 #endif

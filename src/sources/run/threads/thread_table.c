@@ -140,7 +140,7 @@ static _Atomic uint32_t *handle_place(uintptr_t handle, uint32_t step)
     return &watch.by_handle[(hash + step) % HANDLES];
 }
 
-static struct thread *handle_at(uintptr_t handle, uint32_t step)
+static struct thread *thread_at_handle(uintptr_t handle, uint32_t step)
 {
     uint32_t index = atomic_load(handle_place(handle, step));
     return index ? &watch.threads[index - 1] : NULL;
@@ -152,7 +152,7 @@ static _Atomic bool handles_full; /* somebody found no place */
 static void note_handle(struct thread *t)
 {
     for (uint32_t step = 0; step < HANDLE_RUNS; step++) {
-        struct thread *other = handle_at(t->handle, step);
+        struct thread *other = thread_at_handle(t->handle, step);
         if (other && thread_is_live(other) && other->handle != t->handle)
             continue;
         atomic_store(handle_place(t->handle, step), t->index + 1);
@@ -170,8 +170,8 @@ struct thread *table_by_handle(uintptr_t handle)
 {
     uint32_t limit = atomic_load(&watch.thread_limit);
     for (uint32_t step = 0; step < HANDLE_RUNS; step++)
-        if (has_handle(handle_at(handle, step), handle))
-            return handle_at(handle, step);
+        if (has_handle(thread_at_handle(handle, step), handle))
+            return thread_at_handle(handle, step);
     for (uint32_t i = 0; i < limit && atomic_load(&handles_full); i++)
         if (has_handle(&watch.threads[i], handle))
             return &watch.threads[i];

@@ -12,7 +12,7 @@ static struct bucket {
     _Atomic uint32_t hint; /* index + 1 of one who waited for one of them */
 } buckets[BUCKETS];
 
-static struct bucket *bucket_of(uintptr_t lock)
+static struct bucket *waiters_bucket(uintptr_t lock)
 {
     return &buckets[((lock >> 3) * 0x9e3779b97f4a7c15u) >> 50];
 }
@@ -26,7 +26,7 @@ static bool is_timed(const struct thread *t)
  * a count too high, which costs a closer look, and never one too low. */
 void waiters_add(const struct thread *t)
 {
-    struct bucket *bucket = bucket_of(t->wait.lock);
+    struct bucket *bucket = waiters_bucket(t->wait.lock);
     atomic_fetch_add(&bucket->count, 1);
     atomic_store_explicit(&bucket->hint, t->index + 1, memory_order_relaxed);
     if (!is_timed(t))
@@ -35,7 +35,7 @@ void waiters_add(const struct thread *t)
 
 void waiters_drop(const struct thread *t)
 {
-    atomic_fetch_sub(&bucket_of(t->wait.lock)->count, 1);
+    atomic_fetch_sub(&waiters_bucket(t->wait.lock)->count, 1);
     if (!is_timed(t))
         atomic_fetch_sub(&watch.waiting, 1);
 }
@@ -46,24 +46,24 @@ void waiters_fork(void)
     atomic_store(&watch.waiting, 0);
 }
 
-static bool waits_for(struct thread *t, uintptr_t lock, const struct thread *except)
+static bool is_waiting_for(struct thread *t, uintptr_t lock, const struct thread *except)
 {
-    struct look look;
-    return t != except && look_at(t, &look) && look.lock == lock;
+    struct observed_wait look;
+    return t != except && observe_wait(t, &look) && look.lock == lock;
 }
 
 struct thread *waiters_find(uintptr_t lock, const struct thread *except)
 {
-    struct bucket *bucket = bucket_of(lock);
+    struct bucket *bucket = waiters_bucket(lock);
     if (atomic_load(&bucket->count) == 0)
         return NULL;
     uint32_t hint = atomic_load_explicit(&bucket->hint, memory_order_relaxed);
     uint32_t limit = atomic_load(&watch.thread_limit);
-    if (hint && waits_for(&watch.threads[hint - 1], lock, except))
+    if (hint && is_waiting_for(&watch.threads[hint - 1], lock, except))
         return &watch.threads[hint - 1];
     for (uint32_t i = 0; i < limit; i++) {
         uint32_t at = (hint + i) % limit;
-        if (!waits_for(&watch.threads[at], lock, except))
+        if (!is_waiting_for(&watch.threads[at], lock, except))
             continue;
         atomic_store_explicit(&bucket->hint, at + 1, memory_order_relaxed);
         return &watch.threads[at];

@@ -81,7 +81,8 @@ static int wait_c11(const struct condition_wait *call)
 
 WRAPPER(int, cnd_wait, (cnd_t * condition, mtx_t *mutex))
 {
-    struct condition_wait call = {wait_c11, condition, mutex, 0, NULL, THROUGH_C11};
+    struct condition_wait call = {
+        .wait = wait_c11, .condition = condition, .mutex = mutex, .through = THROUGH_C11};
     return condition_wait(&call, SITE_HERE);
 }
 EXPORT2(cnd_wait, V_2_34, V_2_28);
@@ -89,7 +90,11 @@ EXPORT2(cnd_wait, V_2_34, V_2_28);
 WRAPPER(int, cnd_timedwait,
         (cnd_t *restrict condition, mtx_t *restrict mutex, const struct timespec *restrict until))
 {
-    struct condition_wait call = {wait_c11, condition, mutex, 0, until, THROUGH_C11};
+    struct condition_wait call = {.wait = wait_c11,
+                                  .condition = condition,
+                                  .mutex = mutex,
+                                  .until = until,
+                                  .through = THROUGH_C11};
     return condition_wait(&call, SITE_HERE);
 }
 EXPORT2(cnd_timedwait, V_2_34, V_2_28);

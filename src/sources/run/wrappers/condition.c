@@ -23,7 +23,7 @@ struct waiter {
 
 /* However the wait ends, by a signal, in time, by cancellation or by a jump, the mutex is taken
  * again. */
-static void take_back(struct waiter *waiter)
+static void retake_mutex(struct waiter *waiter)
 {
     struct thread *t = waiter->thread;
     wait_reset(t);
@@ -45,10 +45,10 @@ static void condition_left(void *context)
 {
     struct waiter *waiter = context;
     jump_note(waiter->thread);
-    take_back(waiter);
+    retake_mutex(waiter);
 }
 
-static void give_back(struct thread *t, void *mutex, struct waiter *waiter)
+static void release_mutex(struct thread *t, void *mutex, struct waiter *waiter)
 {
     waiter->thread = t;
     uint32_t i = held_find(t, (uintptr_t)mutex);
@@ -63,11 +63,11 @@ static void give_back(struct thread *t, void *mutex, struct waiter *waiter)
  * else need be asked whether somebody runs. That is how turns are handed over. */
 static bool woke_somebody(const struct thread *t, const struct waiter *waiter, const void *mutex)
 {
-    struct look look;
+    struct observed_wait look;
     if (!t->signalled || !waiter->held || !(waiter->hold.flags & HELD_SIGNALLED))
         return false;
     struct thread *other = waiters_find(t->signalled, t);
-    return other && look_at(other, &look) && look.lock == t->signalled &&
+    return other && observe_wait(other, &look) && look.lock == t->signalled &&
            look.outer == (uintptr_t)mutex;
 }
 
@@ -78,7 +78,7 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
         return call->wait(call);
     struct waiter waiter;
     struct undo undo;
-    give_back(t, call->mutex, &waiter);
+    release_mutex(t, call->mutex, &waiter);
     /* A thread that waits for the mutex which this wait is about to give back goes on, too. */
     t->woke_somebody =
         woke_somebody(t, &waiter, call->mutex) ||
@@ -92,29 +92,23 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
     wait_publish(t);
     judge_wait(t, 0);
     int result = call->wait(call);
-    take_back(&waiter);
+    retake_mutex(&waiter);
     undo_pop(&undo);
     return result;
 }
 
-static int plain_wait(const struct condition_wait *call)
+static int posix_wait(const struct condition_wait *call)
 {
-    return real.pthread_cond_wait(call->condition, call->mutex);
-}
-
-static int timed_wait(const struct condition_wait *call)
-{
-    return real.pthread_cond_timedwait(call->condition, call->mutex, call->until);
-}
-
-static int clock_wait(const struct condition_wait *call)
-{
-    return real.pthread_cond_clockwait(call->condition, call->mutex, call->clock, call->until);
+    if (!call->until)
+        return real.pthread_cond_wait(call->condition, call->mutex);
+    return call->clocked
+               ? real.pthread_cond_clockwait(call->condition, call->mutex, call->clock, call->until)
+               : real.pthread_cond_timedwait(call->condition, call->mutex, call->until);
 }
 
 WRAPPER(int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex))
 {
-    struct condition_wait call = {plain_wait, condition, mutex, 0, NULL, 0};
+    struct condition_wait call = {.wait = posix_wait, .condition = condition, .mutex = mutex};
     return condition_wait(&call, SITE_HERE);
 }
 EXPORT(pthread_cond_wait, V_COND);
@@ -122,7 +116,8 @@ EXPORT(pthread_cond_wait, V_COND);
 WRAPPER(int, pthread_cond_timedwait,
         (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until))
 {
-    struct condition_wait call = {timed_wait, condition, mutex, 0, until, 0};
+    struct condition_wait call = {
+        .wait = posix_wait, .condition = condition, .mutex = mutex, .until = until};
     return condition_wait(&call, SITE_HERE);
 }
 EXPORT(pthread_cond_timedwait, V_COND);
@@ -131,7 +126,12 @@ WRAPPER(int, pthread_cond_clockwait,
         (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock,
          const struct timespec *until))
 {
-    struct condition_wait call = {clock_wait, condition, mutex, clock, until, 0};
+    struct condition_wait call = {.wait = posix_wait,
+                                  .condition = condition,
+                                  .mutex = mutex,
+                                  .clocked = true,
+                                  .clock = clock,
+                                  .until = until};
     return condition_wait(&call, SITE_HERE);
 }
 EXPORT2(pthread_cond_clockwait, V_2_34, V_2_30);
@@ -183,7 +183,7 @@ EXPORT(pthread_cond_destroy, V_COND);
 #if defined(__x86_64__)
 /* The condition then was a pointer to a new one: libc's own wrappers know how to find it. They call
  * the new functions inside libc, so the wait is watched here. */
-static int oldest_wait(const struct condition_wait *call)
+static int wait_before_2_3_2(const struct condition_wait *call)
 {
     return call->until ? real.oldest_cond_timedwait(call->condition, call->mutex, call->until)
                        : real.oldest_cond_wait(call->condition, call->mutex);
@@ -191,7 +191,8 @@ static int oldest_wait(const struct condition_wait *call)
 
 WRAPPER(int, oldest_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex))
 {
-    struct condition_wait call = {oldest_wait, condition, mutex, 0, NULL, 0};
+    struct condition_wait call = {
+        .wait = wait_before_2_3_2, .condition = condition, .mutex = mutex};
     return condition_wait(&call, SITE_HERE);
 }
 __asm__(".symver wrap_oldest_cond_wait,pthread_cond_wait@" V_OLDEST);
@@ -199,7 +200,8 @@ __asm__(".symver wrap_oldest_cond_wait,pthread_cond_wait@" V_OLDEST);
 WRAPPER(int, oldest_cond_timedwait,
         (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until))
 {
-    struct condition_wait call = {oldest_wait, condition, mutex, 0, until, 0};
+    struct condition_wait call = {
+        .wait = wait_before_2_3_2, .condition = condition, .mutex = mutex, .until = until};
     return condition_wait(&call, SITE_HERE);
 }
 __asm__(".symver wrap_oldest_cond_timedwait,pthread_cond_timedwait@" V_OLDEST);

@@ -11,6 +11,7 @@ struct condition_wait {
     int (*wait)(const struct condition_wait *call);
     void *condition;
     void *mutex;
+    bool clocked; /* by `clock`, else by that of the condition */
     clockid_t clock;
     const struct timespec *until; /* NULL: without end */
     uint32_t through;             /* 0 or THROUGH_C11 */

@@ -19,7 +19,7 @@ struct modules {
     struct module list[MODULES];
 };
 
-static int add_module(struct dl_phdr_info *info, size_t size, void *context)
+static int note_module(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct modules *modules = context;
     struct module module = {UINTPTR_MAX, 0};
@@ -37,22 +37,19 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-static bool has_module(const struct modules *modules, const struct module *module)
-{
-    for (uint32_t i = 0; i < modules->count; i++)
-        if (modules->list[i].low == module->low)
-            return true;
-    return false;
-}
-
 static void forget_unloaded(const struct modules *before)
 {
     struct modules *after = pages_map(sizeof *after);
     if (after)
-        dl_iterate_phdr(add_module, after);
-    for (uint32_t i = 0; after && after->count < MODULES && i < before->count; i++)
-        if (!has_module(after, &before->list[i]))
-            order_forget(before->list[i].low, before->list[i].high - before->list[i].low);
+        dl_iterate_phdr(note_module, after);
+    for (uint32_t i = 0; after && after->count < MODULES && i < before->count; i++) {
+        const struct module *module = &before->list[i];
+        bool there = false;
+        for (uint32_t k = 0; k < after->count && !there; k++)
+            there = after->list[k].low == module->low;
+        if (!there)
+            order_forget(module->low, module->high - module->low);
+    }
     pages_unmap(after, sizeof *after);
 }
 
@@ -64,7 +61,7 @@ WRAPPER(int, dlclose, (void *handle))
                  atomic_load_explicit(&watch.state, memory_order_relaxed) == WATCH_ON;
     struct modules *before = looks ? pages_map(sizeof *before) : NULL;
     if (before)
-        dl_iterate_phdr(add_module, before);
+        dl_iterate_phdr(note_module, before);
     int result = real.dlclose(handle);
     if (before && result == 0)
         forget_unloaded(before);

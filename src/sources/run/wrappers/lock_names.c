@@ -8,5 +8,5 @@
 EXPORTED void gordian_run_name_lock(const void *lock, const char *name)
 {
     if (thread_enter() && name)
-        lock_name(lock, name);
+        lock_set_name(lock, name);
 }

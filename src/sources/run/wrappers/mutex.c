@@ -30,7 +30,7 @@ static inline int mutex_taken(struct thread *t, pthread_mutex_t *mutex, int resu
 
 /* Waits a little and looks again while somebody ahead may still move without saying so. Mutexes
  * with priority inheritance take no other clock: those look once. */
-static int wait_for(struct thread *t, pthread_mutex_t *mutex)
+static int wait_for_mutex(struct thread *t, pthread_mutex_t *mutex)
 {
     for (uint32_t look = 0;; look++) {
         enum judgement judgement = judge_wait(t, look);
@@ -61,7 +61,7 @@ static __attribute__((noinline)) int mutex_lock_slow(pthread_mutex_t *mutex, str
         return mutex_taken(t, mutex, real.pthread_mutex_lock(mutex), through, site);
     struct undo undo;
     WAIT_BEGIN(t, &undo, mutex, INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, site);
-    result = wait_for(t, mutex);
+    result = wait_for_mutex(t, mutex);
     WAIT_END(t, &undo);
     return mutex_taken(t, mutex, result, through, site);
 }
@@ -119,7 +119,7 @@ WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * mutex))
 EXPORT(pthread_mutex_lock, V_OLDEST);
 
 /* Is it another thread's, and will libc unlock it all the same? */
-static bool is_others(const struct thread *t, const pthread_mutex_t *mutex)
+static bool is_other_threads(const struct thread *t, const pthread_mutex_t *mutex)
 {
     uint32_t kind = mutex_kind(mutex), type = kind & KIND_TYPE, owner = mutex_owner(mutex);
     return owner && owner != t->tid && owner != t->fork_tid &&
@@ -152,7 +152,7 @@ __attribute__((noinline)) int mutex_unlock_slow(pthread_mutex_t *mutex)
             unlock_note(self);
         return real.pthread_mutex_unlock(mutex);
     }
-    if (is_others(t, mutex))
+    if (is_other_threads(t, mutex))
         lock_stray(t, (uintptr_t)mutex); /* before its owner goes on */
     int result = real.pthread_mutex_unlock(mutex);
     if (result == 0)

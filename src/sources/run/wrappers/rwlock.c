@@ -49,7 +49,7 @@ static int real_until(pthread_rwlock_t *lock, uint32_t mode, clockid_t clock,
 }
 
 /* As for mutexes. */
-static int wait_for(struct thread *t, pthread_rwlock_t *lock, uint32_t mode)
+static int wait_for_rwlock(struct thread *t, pthread_rwlock_t *lock, uint32_t mode)
 {
     for (uint32_t look = 0;; look++) {
         enum judgement judgement = judge_wait(t, look);
@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) int rwlock_lock(pthread_rwlock_t *l
         return real_lock(lock, mode); /* libc answers EDEADLK */
     struct undo undo;
     WAIT_BEGIN(t, &undo, lock, INCIDENT_RWLOCK, mode, 0, site);
-    result = wait_for(t, lock, mode);
+    result = wait_for_rwlock(t, lock, mode);
     WAIT_END(t, &undo);
     return rwlock_taken(t, lock, result, mode, 0, site);
 }

@@ -172,7 +172,7 @@ WRAPPER(sem_t *, sem_open, (const char *name, int flags, ...))
     sem_t *sem = real.sem_open(name, flags, mode, value);
     if (t && sem != SEM_FAILED && !(lock_flags((uintptr_t)sem) & LOCK_SHARED)) {
         lock_born(t, sem, INCIDENT_SEMAPHORE, 0, LOCK_SHARED, site);
-        lock_name(sem, name);
+        lock_set_name(sem, name);
     }
     return sem;
 }

@@ -145,19 +145,20 @@ EXPORT(clone, V_OLDEST);
 
 /* ------------------------------------------------------------------ joining */
 
-/* What a join of any kind does once it is clear that it may wait. */
+/* A join of any kind. */
 struct join {
     pthread_t thread;
     void **value;
     int *status;
+    bool clocked; /* by `clock`, else by the time of day */
     clockid_t clock;
     const struct timespec *until;
-    int (*join)(const struct join *join);
     uint32_t through;
     int deadlock; /* the answer that stands for EDEADLK */
 };
 
-/* Passes on the answer of a call that was to join a thread. */
+/* Passes on the answer of a call that was to join a thread: 0 or thrd_success, which is the same.
+ */
 static int thread_joined(int result)
 {
     if (result == 0)
@@ -165,50 +166,41 @@ static int thread_joined(int result)
     return result;
 }
 
-static int real_join(const struct join *join)
+/* What it does once it is clear that it may wait. */
+static int join_by_libc(const struct join *join)
 {
-    return thread_joined(real.pthread_join(join->thread, join->value));
-}
-
-static int real_join_timed(const struct join *join)
-{
-    return thread_joined(real.pthread_timedjoin_np(join->thread, join->value, join->until));
-}
-
-static int real_join_clock(const struct join *join)
-{
+    if (join->through)
+        return thread_joined(real.thrd_join(join->thread, join->status));
+    if (!join->until)
+        return thread_joined(real.pthread_join(join->thread, join->value));
     return thread_joined(
-        real.pthread_clockjoin_np(join->thread, join->value, join->clock, join->until));
+        join->clocked
+            ? real.pthread_clockjoin_np(join->thread, join->value, join->clock, join->until)
+            : real.pthread_timedjoin_np(join->thread, join->value, join->until));
 }
 
-static int real_join_c11(const struct join *join)
-{
-    int result = real.thrd_join(join->thread, join->status);
-    if (result == thrd_success)
-        order_joined();
-    return result;
-}
+_Static_assert(thrd_success == 0, "thread_joined is for both kinds");
 
 /* Joining oneself, or one who is joining us: libc answers EDEADLK by itself. */
-static bool libc_refuses(const struct thread *t, pthread_t thread)
+static bool is_join_refused(const struct thread *t, pthread_t thread)
 {
-    struct look look;
+    struct observed_wait look;
     if ((uintptr_t)thread == t->handle)
         return true;
     struct thread *target = table_by_handle((uintptr_t)thread);
-    return target && look_at(target, &look) && look.kind == INCIDENT_THREAD_END &&
+    return target && observe_wait(target, &look) && look.kind == INCIDENT_THREAD_END &&
            look.lock == t->handle;
 }
 
 /* As for mutexes: waits a little and looks again. thrd_join has no time limit. */
-static int wait_for(struct thread *t, const struct join *join)
+static int wait_for_end(struct thread *t, const struct join *join)
 {
     for (uint32_t look = 0;; look++) {
         enum judgement judgement = judge_wait(t, look);
         if (judgement == JUDGE_BREAK)
             return join->deadlock;
         if (judgement == JUDGE_WAIT || join->until || join->through)
-            return join->join(join);
+            return join_by_libc(join);
         struct timespec until = sys_soon(LOOK_AGAIN_NS);
         int result = real.pthread_clockjoin_np(join->thread, join->value, CLOCK_MONOTONIC, &until);
         if (result != ETIMEDOUT)
@@ -220,32 +212,28 @@ static __attribute__((noinline)) int join_thread(const struct join *join, struct
 {
     struct thread *t = thread_enter_slow();
     if (!t)
-        return join->join(join);
-    if (libc_refuses(t, join->thread))
-        return join->join(join);
+        return join_by_libc(join);
+    if (is_join_refused(t, join->thread))
+        return join_by_libc(join);
     struct undo undo;
     order_frame(t, site.frame);
     WAIT_BEGIN(t, &undo, (void *)join->thread, INCIDENT_THREAD_END, INCIDENT_END,
                (join->until ? (uint32_t)INCIDENT_TIMED : 0) | join->through, site);
-    int result = wait_for(t, join);
+    int result = wait_for_end(t, join);
     WAIT_END(t, &undo);
     return result;
 }
 
 WRAPPER(int, pthread_join, (pthread_t thread, void **value))
 {
-    struct join join = {.thread = thread, .value = value, .join = real_join, .deadlock = EDEADLK};
+    struct join join = {.thread = thread, .value = value, .deadlock = EDEADLK};
     return join_thread(&join, SITE_HERE);
 }
 EXPORT2(pthread_join, V_2_34, V_OLDEST);
 
 WRAPPER(int, pthread_timedjoin_np, (pthread_t thread, void **value, const struct timespec *until))
 {
-    struct join join = {.thread = thread,
-                        .value = value,
-                        .until = until,
-                        .join = real_join_timed,
-                        .deadlock = EDEADLK};
+    struct join join = {.thread = thread, .value = value, .until = until, .deadlock = EDEADLK};
     return join_thread(&join, SITE_HERE);
 }
 EXPORT2(pthread_timedjoin_np, V_2_34, V_TIMED);
@@ -255,9 +243,9 @@ WRAPPER(int, pthread_clockjoin_np,
 {
     struct join join = {.thread = thread,
                         .value = value,
+                        .clocked = true,
                         .clock = clock,
                         .until = until,
-                        .join = real_join_clock,
                         .deadlock = EDEADLK};
     return join_thread(&join, SITE_HERE);
 }
@@ -272,11 +260,8 @@ EXPORT2(pthread_tryjoin_np, V_2_34, V_TIMED);
 
 WRAPPER(int, thrd_join, (thrd_t thread, int *status))
 {
-    struct join join = {.thread = thread,
-                        .status = status,
-                        .join = real_join_c11,
-                        .through = THROUGH_C11,
-                        .deadlock = thrd_error};
+    struct join join = {
+        .thread = thread, .status = status, .through = THROUGH_C11, .deadlock = thrd_error};
     return join_thread(&join, SITE_HERE);
 }
 EXPORT2(thrd_join, V_2_34, V_2_28);

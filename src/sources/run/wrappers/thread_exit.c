@@ -72,7 +72,7 @@ WRAPPER(void, tss_delete, (tss_t key))
 EXPORT2(tss_delete, V_2_34, V_2_28);
 
 /* False: there was none with a value. */
-static bool run_round(uint32_t limit)
+static bool run_destructor_round(uint32_t limit)
 {
     bool any = false;
     for (uint32_t key = 0; key < limit; key++) {
@@ -91,7 +91,7 @@ static bool run_round(uint32_t limit)
 static void run_destructors(void)
 {
     for (int round = 0; round < PTHREAD_DESTRUCTOR_ITERATIONS; round++)
-        if (!run_round(atomic_load(&key_limit)))
+        if (!run_destructor_round(atomic_load(&key_limit)))
             return;
     for (uint32_t key = 0; key < atomic_load(&key_limit); key++)
         if (atomic_load(&destructors[key]) && pthread_getspecific(key))
@@ -100,7 +100,7 @@ static void run_destructors(void)
 
 /* The calling thread ends. `last`: nothing of the program runs in it any more; else what it holds
  * may still be given back, unseen. */
-static void end_thread(struct thread *t, bool last)
+static void end_watched_thread(struct thread *t, bool last)
 {
     int saved = errno;
     struct shield shield;
@@ -113,7 +113,7 @@ static void end_thread(struct thread *t, bool last)
         orphans_add(t, false);
     t->ending = true;
     if (last)
-        judge_end(t);
+        judge_thread_end(t);
     order_forget(t->stack_low, t->stack_high - t->stack_low);
     table_remove(t);
     shield_lower(&shield);
@@ -123,7 +123,7 @@ static void end_thread(struct thread *t, bool last)
 /* Cancelled in one of them: libc runs those that are left, unwatched. */
 static void leave_early(void *record)
 {
-    end_thread(record, false);
+    end_watched_thread(record, false);
 }
 
 void thread_leave(void *record)
@@ -136,7 +136,7 @@ void thread_leave(void *record)
         real.call_tls_dtors();
     run_destructors();
     pthread_cleanup_pop(0);
-    end_thread(t, real.call_tls_dtors != NULL);
+    end_watched_thread(t, real.call_tls_dtors != NULL);
 }
 
 /* ------------------------------------------------------------------ the first thread */
@@ -151,7 +151,7 @@ static void leave_main(void *unused)
 }
 
 /* Whoever returns from main ends the program; whoever leaves it by pthread_exit just ends. */
-static int run_main(int count, char **arguments, char **variables)
+static int run_watched_main(int count, char **arguments, char **variables)
 {
     int code;
     if (self) /* frames above are nobody's business */
@@ -168,7 +168,7 @@ WRAPPER(int, __libc_start_main,
 {
     thread_enter();
     program_main = run;
-    return real.libc_start_main(run_main, count, arguments, init, fini, loader, stack_end);
+    return real.libc_start_main(run_watched_main, count, arguments, init, fini, loader, stack_end);
 }
 EXPORT(__libc_start_main, V_2_34);
 
@@ -179,6 +179,7 @@ WRAPPER(int, oldest_start_main,
 {
     thread_enter();
     program_main = run;
-    return real.oldest_start_main(run_main, count, arguments, init, fini, loader, stack_end);
+    return real.oldest_start_main(run_watched_main, count, arguments, init, fini, loader,
+                                  stack_end);
 }
 __asm__(".symver wrap_oldest_start_main,__libc_start_main@" V_OLDEST);
