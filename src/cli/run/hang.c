@@ -166,7 +166,7 @@ static bool is_resting(struct hang *hang)
 /* ------------------------------------------------------------------ what was found before */
 
 /* Who, in what wait, having moved how often: the same twice, and it has stood still. */
-static uint64_t mark_of(const struct sight *sight, const struct finding *finding)
+static uint64_t mark_of(const struct sight *sight, const struct inspect_finding *finding)
 {
     uint64_t mark = finding->word;
     for (size_t i = 0; i < finding->member_count; i++) {
@@ -195,7 +195,7 @@ static uint32_t waits_for_what(const struct sight *sight, uint32_t member)
 }
 
 /* Is a rank of an MPI program part of it? */
-static bool has_ranks(const struct sight *sight, const struct finding *finding)
+static bool has_ranks(const struct sight *sight, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++) {
         uint32_t kind = waits_for_what(sight, finding->members[i]);
@@ -205,7 +205,7 @@ static bool has_ranks(const struct sight *sight, const struct finding *finding)
     return false;
 }
 
-static uint64_t patience_for(const struct sight *sight, const struct finding *finding)
+static uint64_t patience_for(const struct sight *sight, const struct inspect_finding *finding)
 {
     if (finding->word != WORD_PROVED)
         return CONFIRM_LIKELY;
@@ -228,7 +228,7 @@ static uint64_t ran_ns(uint32_t tid)
 
 /* A send that waits, as far as its rank has written down, may only have got no processor yet to
  * find that it can be buffered. So the ranks must have run. */
-static bool has_sends(const struct sight *sight, const struct finding *finding)
+static bool has_sends(const struct sight *sight, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
         if (waits_for_what(sight, finding->members[i]) == INCIDENT_MESSAGE &&
@@ -237,7 +237,7 @@ static bool has_sends(const struct sight *sight, const struct finding *finding)
     return false;
 }
 
-static uint64_t *list_runs(const struct hang *hang, const struct finding *finding)
+static uint64_t *list_runs(const struct hang *hang, const struct inspect_finding *finding)
 {
     uint64_t *ran = memory_alloc(&hang->findings.memory, 2 * finding->member_count * sizeof *ran);
     for (size_t i = 0; ran && i < finding->member_count; i++) {
@@ -258,7 +258,7 @@ static uint64_t ran_before(const struct suspect *suspect, size_t count, uint32_t
 }
 
 /* Have all who poll for messages run since? */
-static bool have_run(const struct hang *hang, const struct finding *finding,
+static bool have_run(const struct hang *hang, const struct inspect_finding *finding,
                      const struct suspect *suspect)
 {
     for (size_t i = 0; suspect->ran && i < finding->member_count; i++) {
@@ -271,7 +271,7 @@ static bool have_run(const struct hang *hang, const struct finding *finding,
 }
 
 /* Was it seen long enough ago? If it is new, it is remembered. */
-static bool is_confirmed(struct hang *hang, const struct finding *finding, uint64_t now)
+static bool is_confirmed(struct hang *hang, const struct inspect_finding *finding, uint64_t now)
 {
     uint64_t mark = mark_of(&hang->sight, finding);
     const struct suspect *known = find_suspect(hang, mark);
@@ -302,7 +302,7 @@ static void drop_suspects(struct hang *hang)
 }
 
 /* Told already, by this process or by the library in the program. */
-static bool is_told(const struct hang *hang, const struct finding *finding)
+static bool is_told(const struct hang *hang, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++) {
         uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
@@ -316,7 +316,7 @@ static bool is_told(const struct hang *hang, const struct finding *finding)
     return false;
 }
 
-static void note_told(struct hang *hang, const struct finding *finding)
+static void note_told(struct hang *hang, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
         if (memory_grow(&hang->findings.memory, &hang->told, &hang->told_room, hang->told_count + 1,
@@ -326,7 +326,7 @@ static void note_told(struct hang *hang, const struct finding *finding)
 
 /* ------------------------------------------------------------------ what is done about it */
 
-static bool ends_program(const struct hang *hang, const struct finding *finding)
+static bool ends_program(const struct hang *hang, const struct inspect_finding *finding)
 {
     const struct run_settings *settings = hang->settings;
     return settings->on_deadlock == 1 &&
@@ -334,14 +334,14 @@ static bool ends_program(const struct hang *hang, const struct finding *finding)
 }
 
 /* Proved, but something could still act: sources/run/policy.h. */
-static bool is_spared(const struct hang *hang, const struct finding *finding)
+static bool is_spared(const struct hang *hang, const struct inspect_finding *finding)
 {
     return hang->settings->on_deadlock == 1 && finding->word == WORD_PROVED &&
            !ends_program(hang, finding);
 }
 
 /* The processes that are part of it. */
-static void end_members(struct hang *hang, const struct finding *finding)
+static void end_members(struct hang *hang, const struct inspect_finding *finding)
 {
     const struct sight *sight = &hang->sight;
     struct tree members = {0};
@@ -361,14 +361,14 @@ static void end_members(struct hang *hang, const struct finding *finding)
 
 /* Who is about to be ended may be stopped for his stack whatever he does. One that runs stops when
  * he has a processor, which may take long: that is waited for, he is told only once. */
-static void doom_members(struct hang *hang, const struct finding *finding)
+static void doom_members(struct hang *hang, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
         hang->sight.targets[hang->sight.threads[finding->members[i]].process]->doomed = true;
     hang->sight.stop_ms = LAST_STOP_MS;
 }
 
-static void tell_finding(struct hang *hang, const struct finding *finding)
+static void tell_finding(struct hang *hang, const struct inspect_finding *finding)
 {
     struct report report;
     struct session session;
@@ -455,7 +455,7 @@ static bool tell_findings(struct hang *hang, uint64_t now)
     bool pending = false;
     drop_suspects(hang);
     for (size_t i = 0; i < hang->findings.count; i++) {
-        const struct finding *finding = &hang->findings.list[i];
+        const struct inspect_finding *finding = &hang->findings.list[i];
         if (is_told(hang, finding))
             continue;
         if (is_confirmed(hang, finding, now))

@@ -269,7 +269,7 @@ static int show_outside(struct cli *cli, const struct run_settings *settings, ui
 {
     struct target *target;
     struct sight sight;
-    struct findings findings;
+    struct inspect_findings findings;
     struct report report;
     gordian_error error = {0};
     char folder[PATH_MAX];

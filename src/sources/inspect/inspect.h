@@ -34,6 +34,7 @@
 #include "sources/inspect/target.h"
 
 /* Looks at all targets of the sight once, as above, and judges. What was there before is gone. */
-gordian_status inspect_look(struct sight *sight, struct findings *findings, gordian_error *error);
+gordian_status inspect_look(struct sight *sight, struct inspect_findings *findings,
+                            gordian_error *error);
 
 #endif

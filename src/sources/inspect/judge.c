@@ -26,7 +26,7 @@ struct resource {
 
 struct judgement {
     struct sight *sight;
-    struct findings *findings;
+    struct inspect_findings *findings;
     enum word word; /* holds known as well as this, or better */
     bool whole;     /* processes that hang as a whole count */
     gordian_snapshot *snapshot;
@@ -283,24 +283,25 @@ static gordian_status add_anybody(struct judgement *judgement, uint32_t target,
 
 /* ------------------------------------------------------------------ findings */
 
-static struct finding *add_finding(struct judgement *judgement, uint32_t kind)
+static struct inspect_finding *add_finding(struct judgement *judgement, uint32_t kind)
 {
-    struct findings *findings = judgement->findings;
+    struct inspect_findings *findings = judgement->findings;
     if (!memory_grow(&findings->memory, &findings->list, &findings->room, findings->count + 1,
                      sizeof *findings->list))
         return NULL;
-    struct finding *finding = &findings->list[findings->count++];
-    *finding = (struct finding){.word = judgement->word, .kind = kind};
+    struct inspect_finding *finding = &findings->list[findings->count++];
+    *finding = (struct inspect_finding){.word = judgement->word, .kind = kind};
     return finding;
 }
 
-static bool add_witness(struct judgement *judgement, struct finding *finding, uint32_t edge)
+static bool add_witness(struct judgement *judgement, struct inspect_finding *finding, uint32_t edge)
 {
     return add_number(&judgement->findings->memory, &finding->edges, &finding->edge_count,
                       &finding->edge_room, edge);
 }
 
-static bool add_member(struct judgement *judgement, struct finding *finding, uint32_t thread)
+static bool add_member(struct judgement *judgement, struct inspect_finding *finding,
+                       uint32_t thread)
 {
     return add_number(&judgement->findings->memory, &finding->members, &finding->member_count,
                       &finding->member_room, thread) &&
@@ -317,7 +318,7 @@ static uint32_t find_hold(const struct sight *sight, uint32_t lock, uint32_t thr
 }
 
 /* Wait, hold, wait, ... */
-static bool take_cycle(struct judgement *judgement, struct finding *finding,
+static bool take_cycle(struct judgement *judgement, struct inspect_finding *finding,
                        const gordian_part *part)
 {
     size_t count = part->process_count;
@@ -336,7 +337,7 @@ static bool take_cycle(struct judgement *judgement, struct finding *finding,
     return true;
 }
 
-static bool is_member(const struct finding *finding, uint32_t thread)
+static bool is_member(const struct inspect_finding *finding, uint32_t thread)
 {
     for (size_t i = 0; i < finding->member_count; i++)
         if (finding->members[i] == thread)
@@ -345,7 +346,7 @@ static bool is_member(const struct finding *finding, uint32_t thread)
 }
 
 /* A member could have ended another's wait. */
-static bool add_could(struct judgement *judgement, struct finding *finding, uint32_t thread,
+static bool add_could(struct judgement *judgement, struct inspect_finding *finding, uint32_t thread,
                       const struct sight_edge *wait)
 {
     struct sight *sight = judgement->sight;
@@ -371,7 +372,7 @@ static bool is_signalled(uint32_t kind)
 }
 
 /* Who could have ended the waits for anybody, had they not been stuck; each lock once. */
-static bool take_could(struct judgement *judgement, struct finding *finding)
+static bool take_could(struct judgement *judgement, struct inspect_finding *finding)
 {
     struct sight *sight = judgement->sight;
     size_t members = finding->member_count;
@@ -396,7 +397,7 @@ static bool take_could(struct judgement *judgement, struct finding *finding)
 
 /* Of locks that do not name their holders, those that are likely: no part of the argument, but what
  * a person wants to know. */
-static bool take_likely(struct judgement *judgement, struct finding *finding)
+static bool take_likely(struct judgement *judgement, struct inspect_finding *finding)
 {
     const struct sight *sight = judgement->sight;
     for (size_t i = 0; i < finding->member_count; i++) {
@@ -414,7 +415,7 @@ static bool take_likely(struct judgement *judgement, struct finding *finding)
 }
 
 /* Everything the members wait for, and who of them has it. */
-static bool take_knot(struct judgement *judgement, struct finding *finding,
+static bool take_knot(struct judgement *judgement, struct inspect_finding *finding,
                       const gordian_part *part)
 {
     const gordian_edge *edges;
@@ -439,7 +440,7 @@ static bool take_knot(struct judgement *judgement, struct finding *finding,
 /* Was one of these found already, and better known? */
 static bool is_told(const struct judgement *judgement, const gordian_part *part)
 {
-    const struct findings *findings = judgement->findings;
+    const struct inspect_findings *findings = judgement->findings;
     for (size_t i = 0; i < findings->count; i++)
         for (size_t k = 0; k < part->process_count; k++)
             if (is_member(&findings->list[i], judgement->thread_of[part->processes[k]]))
@@ -448,7 +449,7 @@ static bool is_told(const struct judgement *judgement, const gordian_part *part)
 }
 
 /* Is a rank of an MPI program part of it? */
-static bool waits_for_ranks(const struct sight *sight, const struct finding *finding)
+static bool waits_for_ranks(const struct sight *sight, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
         if (is_mpi(sight, sight->edges[sight->threads[finding->members[i]].wait].lock))
@@ -457,7 +458,7 @@ static bool waits_for_ranks(const struct sight *sight, const struct finding *fin
 }
 
 /* The argument in a sentence, and why it is not proved, if it is not. */
-static const char *argue(const struct judgement *judgement, const struct finding *finding,
+static const char *argue(const struct judgement *judgement, const struct inspect_finding *finding,
                          bool anybody, const struct policy *policy)
 {
     struct sight *sight = judgement->sight;
@@ -480,7 +481,7 @@ static const char *argue(const struct judgement *judgement, const struct finding
 /* What was likely is certain if nobody is left to act, whoever has what. */
 static void confirm_told(struct judgement *judgement, const gordian_part *part, bool ends)
 {
-    struct findings *findings = judgement->findings;
+    struct inspect_findings *findings = judgement->findings;
     for (size_t i = 0; i < findings->count; i++)
         for (size_t k = 0; k < part->process_count && findings->list[i].word == WORD_LIKELY; k++)
             if (is_member(&findings->list[i], judgement->thread_of[part->processes[k]])) {
@@ -586,7 +587,7 @@ static bool take_part(struct judgement *judgement, const gordian_part *part)
             confirm_told(judgement, part, policy.ends);
         return true;
     }
-    struct finding *finding = add_finding(judgement, INCIDENT_DEADLOCK);
+    struct inspect_finding *finding = add_finding(judgement, INCIDENT_DEADLOCK);
     if (!finding)
         return false;
     finding->word = policy.word == POLICY_LIKELY ? WORD_LIKELY : WORD_PROVED;
@@ -610,7 +611,7 @@ static bool take_orphan(struct judgement *judgement, uint32_t thread, uint32_t l
     struct policy policy = weigh_threads(judgement, POLICY_ENDED, &thread, 1, &held);
     if (policy.word == POLICY_NOTHING)
         return true;
-    struct finding *finding = add_finding(judgement, INCIDENT_OWNER_GONE);
+    struct inspect_finding *finding = add_finding(judgement, INCIDENT_OWNER_GONE);
     if (!finding || !add_member(judgement, finding, thread) ||
         !add_witness(judgement, finding, hold))
         return false;
@@ -656,11 +657,11 @@ static bool take_orphans(struct judgement *judgement)
 /* Those who wait behind: of each process, told with its first finding. */
 static bool take_behind(struct judgement *judgement, size_t first)
 {
-    struct findings *findings = judgement->findings;
+    struct inspect_findings *findings = judgement->findings;
     const struct sight *sight = judgement->sight;
     for (size_t i = 0; i < judgement->report.deadlocked_count; i++) {
         uint32_t thread = judgement->thread_of[judgement->report.deadlocked[i]];
-        struct finding *home = NULL;
+        struct inspect_finding *home = NULL;
         bool member = thread == SIGHT_GONE;
         for (size_t k = 0; k < findings->count && !member; k++) {
             member = is_member(&findings->list[k], thread);
@@ -695,7 +696,8 @@ static gordian_status collect_findings(struct judgement *judgement, gordian_erro
 }
 
 /* Is something of this process proved already? */
-static bool has_proof(const struct sight *sight, const struct findings *findings, uint32_t process)
+static bool has_proof(const struct sight *sight, const struct inspect_findings *findings,
+                      uint32_t process)
 {
     for (size_t i = 0; i < findings->count; i++)
         if (findings->list[i].word == WORD_PROVED &&
@@ -705,8 +707,8 @@ static bool has_proof(const struct sight *sight, const struct findings *findings
 }
 
 /* `whole`: with the argument that nobody is left, for processes of which nothing is proved. */
-static gordian_status judge_once(struct sight *sight, struct findings *findings, enum word word,
-                                 bool whole, gordian_error *error)
+static gordian_status judge_once(struct sight *sight, struct inspect_findings *findings,
+                                 enum word word, bool whole, gordian_error *error)
 {
     struct judgement judgement = {
         .sight = sight, .findings = findings, .word = word, .whole = whole};
@@ -738,7 +740,8 @@ static bool has_likely(const struct sight *sight)
 
 /* First what the locks say, then with the likely holders, last by whole processes: who holds what
  * tells a person more than that nobody is left. */
-gordian_status judge_sight(struct sight *sight, struct findings *findings, gordian_error *error)
+gordian_status judge_sight(struct sight *sight, struct inspect_findings *findings,
+                           gordian_error *error)
 {
     TRY(judge_once(sight, findings, WORD_PROVED, false, error));
     if (has_likely(sight))

@@ -13,7 +13,7 @@
 
 #include "sources/inspect/sight.h"
 
-struct finding {
+struct inspect_finding {
     enum word word;  /* WORD_PROVED or WORD_LIKELY */
     uint32_t kind;   /* INCIDENT_DEADLOCK or INCIDENT_OWNER_GONE */
     bool cycle;      /* the edges are one, in order: wait, hold, wait, ... */
@@ -27,21 +27,22 @@ struct finding {
     const char *note; /* the argument, in a sentence; lives as long as the look */
 };
 
-struct findings {
-    struct finding *list;
+struct inspect_findings {
+    struct inspect_finding *list;
     size_t count, room;
     const char *engine; /* that judged; NULL: nobody waited */
     gordian_allocator memory;
 };
 
-void findings_open(struct findings *findings);
-void findings_clear(struct findings *findings);
-void findings_close(struct findings *findings);
+void findings_open(struct inspect_findings *findings);
+void findings_clear(struct inspect_findings *findings);
+void findings_close(struct inspect_findings *findings);
 
 /* Drops likely findings of which a member is not steady any more. */
-void findings_acquit(struct findings *findings, const struct sight *sight);
+void findings_acquit(struct inspect_findings *findings, const struct sight *sight);
 
 /* Appends what is found; may add edges to the sight (who could have ended a wait). */
-gordian_status judge_sight(struct sight *sight, struct findings *findings, gordian_error *error);
+gordian_status judge_sight(struct sight *sight, struct inspect_findings *findings,
+                           gordian_error *error);
 
 #endif

@@ -290,7 +290,7 @@ static void draft_edge(struct draft *draft, uint32_t index, uint32_t flags)
 
 /* ------------------------------------------------------------------ what is told */
 
-static void draft_finding(struct draft *draft, const struct finding *finding)
+static void draft_finding(struct draft *draft, const struct inspect_finding *finding)
 {
     struct sight *sight = draft->sight;
     draft->head.word = finding->word;
@@ -391,8 +391,8 @@ static int write_incident(struct draft *draft)
     return fd;
 }
 
-static void fill_head(struct draft *draft, const struct findings *findings,
-                      const struct finding *finding)
+static void fill_head(struct draft *draft, const struct inspect_findings *findings,
+                      const struct inspect_finding *finding)
 {
     struct incident *head = &draft->head;
     const struct sight *sight = draft->sight;
@@ -423,8 +423,8 @@ static void open_symbols(struct sight *sight)
 }
 
 gordian_status tell_open(struct report *report, struct sight *sight,
-                         const struct findings *findings, const struct finding *finding,
-                         gordian_error *error)
+                         const struct inspect_findings *findings,
+                         const struct inspect_finding *finding, gordian_error *error)
 {
     struct draft draft;
     gordian_status status = GORDIAN_OK;

@@ -10,7 +10,7 @@
 /* The report of a finding; NULL: of every thread, a status. The sight must outlive it: it lends its
  * symbols. Stops threads for their stacks, as the sight allows. */
 gordian_status tell_open(struct report *report, struct sight *sight,
-                         const struct findings *findings, const struct finding *finding,
-                         gordian_error *error);
+                         const struct inspect_findings *findings,
+                         const struct inspect_finding *finding, gordian_error *error);
 
 #endif
