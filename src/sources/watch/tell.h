@@ -10,7 +10,7 @@
 #ifndef GORDIAN_SOURCES_WATCH_TELL_H
 #define GORDIAN_SOURCES_WATCH_TELL_H
 
-#include "output/show/style.h"
+#include "output/finding/finding.h"
 #include "sources/watch/advice.h"
 #include "sources/watch/overview.h"
 #include "sources/watch/unseen.h"
@@ -27,12 +27,15 @@ struct telling {
 /* tell.c: "shop/4711", "shop/'transfer-17'". */
 void tell_name(const struct telling *telling, struct member member, char *text, size_t size);
 /* What an arrow is about: "accounts(0,3)", "client orders-17". */
-void tell_resource(const struct telling *telling, const struct arrow_between *arrow, char *text,
-                   size_t size);
+const char *tell_resource(const struct telling *telling, const struct arrow_between *arrow);
 /* What the other end is to it: "held by", ... */
 const char *tell_holding(const struct telling *telling, const struct arrow_between *arrow);
-/* A line without its end. */
-void tell_title(const struct deadlock *deadlock, char *text, size_t size);
+/* A deadlock, and a wait that lasts, as findings; to be closed whatever comes. `advice`: NULL where
+ * none is wanted. */
+void deadlock_finding(struct finding *finding, const struct telling *telling,
+                      const struct deadlock *deadlock, const struct advice *advice,
+                      uint64_t number);
+void stall_finding(struct finding *finding, const struct telling *telling, struct member member);
 
 /* tell_text.c. False: out of memory. */
 bool tell_deadlock(const struct telling *telling, const struct deadlock *deadlock,
@@ -50,7 +53,7 @@ void tell_summary_json(const struct telling *telling, const struct verdict *verd
 void tell_unseen_json(const struct telling *telling, const struct unseen *unseen);
 void tell_stall_json(const struct telling *telling, struct member member);
 
-/* tell_picture.c. */
+/* tell.c. */
 void tell_dot(const struct telling *telling, const struct deadlock *deadlock, struct output *out);
 void tell_svg(const struct telling *telling, const struct deadlock *deadlock, struct output *out);
 

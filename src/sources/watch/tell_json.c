@@ -54,120 +54,25 @@ static void key_session(struct json *json, const struct telling *telling, const 
     json_shut(json);
 }
 
-static void key_wait(struct json *json, const struct wait *wait)
-{
-    json_key_text(json, "mode", wait->mode);
-    json_key_text(json, "object", wait->object);
-    json_key_text(json, "row", wait->row);
-    key_seconds(json, "wait_seconds", wait->age_s);
-}
-
-static void write_arrow(struct json *json, const struct telling *telling,
-                        const struct arrow_between *arrow)
-{
-    const struct look *look = &telling->sources[arrow->from.source]->look;
-    json_open(json, NULL, '{');
-    if (arrow->edge != LOOK_NONE) {
-        const struct edge *edge = &look->edges[arrow->edge];
-        json_key_text(json, "kind", edge->soft ? "soft" : "hard");
-        key_wait(json, &look->waits[edge->wait]);
-        json_key_text(json, "held_mode", edge->mode);
-    } else {
-        const struct link *link = &telling->links->list[arrow->link];
-        json_key_text(json, "kind", link->caller ? "call" : "client");
-        json_key_text(json, "object", link->client);
-    }
-    key_session(json, telling, "waiter", arrow->from);
-    key_session(json, telling, "holder", arrow->to);
-    json_shut(json);
-}
-
-static void write_witness(struct json *json, const struct telling *telling,
-                          const struct deadlock *deadlock)
-{
-    char process[NAME_SIZE], resource[NAME_SIZE];
-    json_open(json, "witness", '[');
-    for (size_t i = 0; i < deadlock->cycle_count; i++) {
-        tell_name(telling, deadlock->cycle[i].from, process, sizeof process);
-        tell_resource(telling, &deadlock->cycle[i], resource, sizeof resource);
-        json_witness_edge(json, true, true, process, resource, 1);
-    }
-    json_shut(json);
-}
-
-static void write_sql(struct json *json, const struct telling *telling, struct member victim,
-                      const char *key, enum remedy remedy)
-{
-    char text[256];
-    struct output sql;
-    if (!output_open(&sql, OUTPUT_MEMORY))
-        return;
-    telling->sources[victim.source]->dialect->advise(
-        remedy, member_session(telling->sources, victim), &sql);
-    size_t length = sql.used < sizeof text ? sql.used : sizeof text - 1;
-    memcpy(text, sql.buffer, length);
-    text[length] = '\0';
-    output_close(&sql);
-    json_key_text(json, key, text);
-}
-
-static void write_advice(struct json *json, const struct telling *telling,
-                         const struct advice *advice)
-{
-    json_open(json, "victim", '{');
-    if (advice->found) {
-        key_name(json, "session", telling, advice->victim);
-        json_key_text(json, "server", telling->sources[advice->victim.source]->label);
-        write_sql(json, telling, advice->victim, "cancel", REMEDY_CANCEL);
-        write_sql(json, telling, advice->victim, "terminate", REMEDY_TERMINATE);
-    }
-    json_key_text(json, "why", advice->why);
-    json_shut(json);
-}
-
 bool tell_deadlock_json(const struct telling *telling, const struct deadlock *deadlock,
                         const struct advice *advice, uint64_t number)
 {
-    struct json json;
-    json_begin(&json, telling->out);
-    json_key_text(&json, "report", "deadlock");
-    json_key_u64(&json, "number", number);
-    key_time(&json);
-    json_key_u64(&json, "servers", deadlock->server_count);
-    json_key_bool(&json, "soft", deadlock->soft);
-    write_witness(&json, telling, deadlock);
-    json_open(&json, "edges", '[');
-    for (size_t i = 0; i < deadlock->cycle_count; i++)
-        write_arrow(&json, telling, &deadlock->cycle[i]);
-    json_shut(&json);
-    json_open(&json, "sessions", '[');
-    for (size_t i = 0; i < deadlock->member_count; i++) {
-        char name[NAME_SIZE];
-        tell_name(telling, deadlock->members[i], name, sizeof name);
-        json_text(&json, name);
-    }
-    json_shut(&json);
-    write_advice(&json, telling, advice);
-    json_end(&json);
-    return true;
+    struct finding finding;
+    deadlock_finding(&finding, telling, deadlock, advice, number);
+    bool done = !finding.failed;
+    if (done)
+        finding_json(&finding, telling->out);
+    finding_close(&finding);
+    return done;
 }
 
 void tell_stall_json(const struct telling *telling, struct member member)
 {
-    const struct look *look = &telling->sources[member.source]->look;
-    uint32_t number = look->sessions[member.session].wait;
-    struct json json;
-    json_begin(&json, telling->out);
-    json_key_text(&json, "report", "stall");
-    key_time(&json);
-    key_wait(&json, &look->waits[number]);
-    key_session(&json, telling, "waiter", member);
-    json_open(&json, "behind", '[');
-    for (size_t i = 0; i < look->edge_count; i++)
-        if (look->edges[i].wait == number)
-            key_session(&json, telling, NULL,
-                        (struct member){member.source, look->edges[i].holder});
-    json_end(&json);
+    struct finding finding;
+    stall_finding(&finding, telling, member);
+    if (!finding.failed)
+        finding_json(&finding, telling->out);
+    finding_close(&finding);
 }
 
 /* ------------------------------------------------------------------ the summary */

@@ -1,5 +1,4 @@
 /* For a person. */
-#include "output/show/draw.h"
 #include "sources/watch/tell.h"
 
 #include <stdio.h>
@@ -10,55 +9,6 @@
 #define ROOTS_MOST  5
 #define CHAIN_MOST  8
 #define QUERY_WIDTH 160
-
-/* ------------------------------------------------------------------ the cycle */
-
-/* Names of a cycle's sessions and of what they wait for, for output/show/draw.h. */
-struct cycle_names {
-    const struct telling *telling;
-    const struct deadlock *deadlock;
-    char (*processes)[NAME_SIZE], (*resources)[NAME_SIZE];
-};
-
-static const char *process_text(const void *context, uint32_t process)
-{
-    const struct cycle_names *names = context;
-    return names->processes[process];
-}
-
-static const char *resource_text(const void *context, uint32_t resource)
-{
-    const struct cycle_names *names = context;
-    return names->resources[resource];
-}
-
-static const char *holding_text(const void *context, uint32_t resource)
-{
-    const struct cycle_names *names = context;
-    return tell_holding(names->telling, &names->deadlock->cycle[resource]);
-}
-
-static bool draw_cycle(const struct telling *telling, const struct deadlock *deadlock)
-{
-    size_t count = deadlock->cycle_count;
-    gordian_edge *edges = calloc(2 * count, sizeof *edges);
-    struct cycle_names names = {telling, deadlock, calloc(count, NAME_SIZE),
-                                calloc(count, NAME_SIZE)};
-    const struct labels labels = {process_text, resource_text, NULL, &names, holding_text};
-    const struct drawing drawing = {telling->style, telling->out, &labels, telling->verbose};
-    bool done = edges && names.processes && names.resources;
-    for (uint32_t i = 0; i < count && done; i++) {
-        tell_name(telling, deadlock->cycle[i].from, names.processes[i], NAME_SIZE);
-        tell_resource(telling, &deadlock->cycle[i], names.resources[i], NAME_SIZE);
-        edges[2 * i] = (gordian_edge){1, i, i, true};
-        edges[2 * i + 1] = (gordian_edge){1, i + 1 < count ? i + 1 : 0, i, false};
-    }
-    done = done && draw_witness(&drawing, &(gordian_witness){true, edges, 2 * count}, 0);
-    free(edges);
-    free(names.processes);
-    free(names.resources);
-    return done;
-}
 
 /* ------------------------------------------------------------------ sessions */
 
@@ -210,13 +160,15 @@ bool tell_deadlock(const struct telling *telling, const struct deadlock *deadloc
                    const struct advice *advice, uint64_t number)
 {
     struct output *out = telling->out;
-    char title[200];
-    tell_title(deadlock, title, sizeof title);
+    struct finding finding;
+    deadlock_finding(&finding, telling, deadlock, NULL, number);
     style_color(&telling->style, out, COLOR_BAD);
     output_format(out, "deadlock %llu", (unsigned long long)number);
     style_color(&telling->style, out, COLOR_PLAIN);
-    output_format(out, ": %s\n\n", title);
-    if (!draw_cycle(telling, deadlock))
+    output_format(out, ": %s\n\n", finding.title);
+    bool drawn = finding_draw(&finding, &telling->style, telling->verbose, out);
+    finding_close(&finding);
+    if (!drawn)
         return false;
     output_char(out, '\n');
     for (size_t i = 0; i < deadlock->cycle_count; i++)
