@@ -1,7 +1,7 @@
 /* What one look came to: a report of each finding, or what everybody does. */
 #include "cli/inspect/inspect.h"
 
-#include "sources/inspect/tell.h"
+#include "sources/inspect/incident.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "cli/run/tell.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
-#include "sources/inspect/tell.h"
+#include "sources/inspect/incident.h"
 #include "sources/run/policy.h"
 
 #include <limits.h>

@@ -6,9 +6,9 @@
 #include "cli/run/tell.h"
 #include "foundation/base/clock.h"
 #include "output/report/session.h"
-#include "sources/inspect/confirm.h"
+#include "sources/inspect/incident.h"
 #include "sources/inspect/inspect.h"
-#include "sources/inspect/tell.h"
+#include "sources/inspect/judge/confirm.h"
 
 #include <errno.h>
 #include <fcntl.h>

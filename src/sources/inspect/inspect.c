@@ -1,8 +1,8 @@
 #include "sources/inspect/inspect.h"
 
 #include "foundation/base/error.h"
-#include "sources/inspect/expert.h"
-#include "sources/inspect/facts.h"
+#include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/judge/facts.h"
 
 #include <time.h>
 

@@ -1,5 +1,5 @@
 /* Interval timers. Whether one is armed only the process itself can ask; while it sleeps, the
- * command outside reads here whether one ever was (sources/inspect/facts.c). Timers of
+ * command outside reads here whether one ever was (sources/inspect/judge/facts.c). Timers of
  * timer_create() are listed by the kernel. */
 #include "sources/run/timers.h"
 

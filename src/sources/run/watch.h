@@ -10,7 +10,7 @@
  *                 second time: every wait the same as before (generations), every thread asleep in
  *                 the kernel, every owner unchanged. Only then it is called a deadlock; and if
  *                 nobody outside could end it (doubt.c), and the reporter sees it, too, from
- *                 outside (sources/inspect/confirm.h), the program is ended.
+ *                 outside (sources/inspect/judge/confirm.h), the program is ended.
  *   telling       finding.c tells each thing once and counts it afterwards, draft.c copies what a
  *                 report needs (records/incident.h), launch.c starts the reporter, plain.c is the
  * report of last resort. stall.c tells waits that last, status.c who waits now (both by survey.c),
