@@ -13,6 +13,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import findings  # noqa: E402
+
 GORDIAN = os.path.abspath(sys.argv[1])
 LARGE = [[1024, 1024, 8]]  # 32 MiB of floats: no buffer of NCCL holds it
 SMALL = [[64]]
@@ -124,6 +128,9 @@ def write(folder, dumps, form="json", name="dump_{}"):
                 file.write(json.dumps(dump).encode() if form == "json" else pickle.dumps(dump, protocol=form))
 
 
+BLAMES = {"absent-rank": "absent", "silent-rank": "silent", "stuck-device": "stuck", "mismatch": "mismatch"}
+
+
 class Answer:
     def __init__(self, *arguments):
         text = subprocess.run([GORDIAN, "collectives", *arguments], capture_output=True, text=True, check=False)
@@ -131,9 +138,11 @@ class Answer:
         self.text, self.said, self.code = text.stdout, text.stderr, text.returncode
         self.lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.code_json = done.returncode
-        self.blame = {rank: line["finding"]["blame"] for line in self.lines if "finding" in line
-                      for rank in line["finding"]["ranks"]}
-        self.cycles = [sorted(line["cycle"]["ranks"]) for line in self.lines if "cycle" in line]
+        found = findings.check_lines(self.lines)
+        self.blame = {party["rank"]: BLAMES[finding["kind"]] for finding in found for party in finding["parties"]
+                      if party["role"] == "blamed"}
+        self.cycles = [sorted(party["rank"] for party in finding["parties"]) for finding in found
+                       if finding["kind"] == "deadlock"]
         self.unreadable = {line["unreadable"].get("rank", line["unreadable"].get("file")): line["unreadable"]["message"]
                            for line in self.lines if "unreadable" in line}
         summaries = [line["summary"] for line in self.lines if "summary" in line]

@@ -1,7 +1,7 @@
 /* The second judge of `gordian run`: a true claim about a process that hangs, and claims that are
  * not quite true, each of which it must see through. */
 #define _GNU_SOURCE
-#include "sources/inspect/confirm.h"
+#include "sources/inspect/judge/confirm.h"
 #include "test.h"
 
 #include <pthread.h>

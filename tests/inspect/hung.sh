@@ -30,7 +30,7 @@ field()
 # How many threads of the witness wait.
 members()
 {
-    head -n 1 "$1" | grep -o '"waits":"[^}]*"witness":true' | grep -c .
+    head -n 1 "$1" | grep -o '"waiter":"[^}]*"witness":true' | grep -c .
 }
 
 # judge FILE STATUS WORD HOW: is this what was to be found?
@@ -41,13 +41,13 @@ judge()
         return
     fi
     is "$2" 1 "$name, $4: exit status"
-    said=$(field "$1" word)
+    said=$(field "$1" verdict)
     # Locks of older libraries are words like any other, which a handler might post: in a core likely.
     [ "$said $4" = 'likely alive' ] || [ "$said" != likely ] || [ -z "${HUNG_OLDER_LOCKS-}" ] || said=$3
     # Where libc's pthread_once has no name of its own (x86-64), it is a word like any other.
     [ "$said $name" != 'likely once' ] || [ "$4" = alive ] || ! grep -q '"kind":"futex"' "$1" || said=$3
     is "$said" "$3" "$name, $4: word"
-    is "$(field "$1" report)" "$verdict" "$name, $4: verdict"
+    is "$(field "$1" kind)" "$verdict" "$name, $4: verdict"
     is "$(members "$1")" "$count" "$name, $4: who waits"
 }
 

@@ -44,7 +44,7 @@ def look_at_core(gordian, program, folder):
         if size < 10 << 30:
             return f"skipped: the core has {size} bytes only"
         code, reports, read, touched = inspect(gordian, core)
-        assert code == 1 and reports[0]["word"] == "proved", (code, reports)
+        assert code == 1 and reports[0]["verdict"] == "proved", (code, reports)
         assert target.waits_of(reports[0], hung) == {"one:b", "two:a"}
         assert read <= MOST_READ, f"{read} bytes were read"
         assert touched <= 8 * MOST_READ, f"{touched} bytes of memory were touched"
@@ -61,7 +61,7 @@ def look_at_crowd(gordian, program, folder):
         begin = time.monotonic()
         code, reports, _, _ = inspect(gordian, str(hung.pid))
         took = time.monotonic() - begin
-        assert code == 1 and reports[0]["word"] == "proved", (code, reports)
+        assert code == 1 and reports[0]["verdict"] == "proved", (code, reports)
         assert target.waits_of(reports[0], hung) == {"one:b", "two:a"}
         return f"{THREADS + 3} threads: {took:.1f} s"
     finally:

@@ -71,7 +71,7 @@ def main():
             process.wait()
     for how, text, code in (("alive", alive, status), ("its core", core.stdout, core.returncode)):
         reports = target.parse_reports(text)
-        if code != 1 or reports[0].get("word") != "proved":
+        if code != 1 or reports[0].get("verdict") != "proved":
             print(f"{how}: exit status {code}:\n{text}", file=sys.stderr)
             sys.exit(1)
 

@@ -82,9 +82,9 @@ class Matrix:
         said, waits = "unknown", set()
         if done.returncode in (0, 1):
             for report in target.parse_reports(done.stdout):
-                if report["report"] == "status":
+                if report.get("kind") in (None, "status"):
                     continue
-                said = report["word"] if said == "unknown" else said
+                said = report["verdict"] if said == "unknown" else said
                 waits |= target.waits_of(report, hung)
         expected_code = 0 if word == "unknown" else 1
         cycles = [set()] if word == "unknown" else case.cycles

@@ -19,7 +19,7 @@ field()
 
 members()
 {
-    head -n 1 "$1" | grep -o '"waits":"[^}]*"witness":true' | grep -c .
+    head -n 1 "$1" | grep -o '"waiter":"[^}]*"witness":true' | grep -c .
 }
 
 # shellcheck disable=SC2317 # called by wait_for
@@ -45,8 +45,8 @@ look_at_hang()
     if [ "$live" = proved ] && ! $all_seen && grep -q 'processes of other users may have it open' report; then
         live=likely
     fi
-    is "$(field report word)" "$live" "$name: word"
-    is "$(field report report)" "$verdict" "$name: verdict"
+    is "$(field report verdict)" "$live" "$name: word"
+    is "$(field report kind)" "$verdict" "$name: verdict"
     is "$(members report)" "$count" "$name: who waits"
     "$gordian" check --quiet trace >/dev/null 2>&1
     is $? 1 "$name: its trace"

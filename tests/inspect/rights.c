@@ -1,5 +1,5 @@
 /* Why a process may not be inspected: each reason, in the words that are shown. */
-#include "sources/inspect/rights.h"
+#include "sources/inspect/target/permissions.h"
 #include "test.h"
 
 #include <string.h>

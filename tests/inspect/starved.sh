@@ -21,7 +21,7 @@ for _ in $(seq "$((${GORDIAN_TEST_SCALE:-100} / 20 + 5))"); do
     is $? 1 'alive: exit status'
     "$gordian" inspect --json own.core >report 2>stderr
     is $? 1 'its own core: exit status'
-    check 'its own core: proved' grep -q '"word":"proved"' report
+    check 'its own core: proved' grep -q '"verdict":"proved"' report
     kill -9 $process
     wait $process 2>/dev/null
 done

@@ -5,7 +5,12 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import findings  # noqa: E402
 
 PATIENCE = 600  # seconds after which something hangs, however slow the machine is
 
@@ -138,13 +143,14 @@ def parse_reports(text):
         reports.append(report)
         while at < len(text) and text[at].isspace():
             at += 1
+    findings.check_lines(reports)
     return reports
 
 
 def waits_of(report, hung):
     """The waits that a finding rests on, as THREAD:LOCK by the names that the program gave."""
-    tids = {thread["name"]: thread["tid"] for thread in report["threads"]}
-    locks = {lock["name"]: lock for lock in report["locks"]}
+    tids = {thread["name"]: thread["tid"] for thread in report["parties"]}
+    locks = {lock["name"]: lock for lock in report["resources"]}
 
     def thread_name(name):
         return hung.threads.get(tids.get(name), "?")
@@ -157,7 +163,7 @@ def waits_of(report, hung):
         return hung.locks.get(address, "?")
 
     return {
-        f"{thread_name(edge['thread'])}:{lock_name(edge['waits'])}"
+        f"{thread_name(edge['waiter'])}:{lock_name(edge['resource'])}"
         for edge in report["edges"]
-        if edge["witness"] and "waits" in edge
+        if edge["witness"] and "waiter" in edge
     }

@@ -3,10 +3,10 @@
  * killed in between. But a handler that was due runs, and then the call does come back. The stack
  * of one that runs is as it was when it was stopped. */
 #define _GNU_SOURCE
-#include "sources/inspect/ask.h"
-#include "sources/inspect/proc.h"
-#include "sources/inspect/stop.h"
-#include "sources/inspect/target.h"
+#include "sources/inspect/target/proc.h"
+#include "sources/inspect/target/remote_calls.h"
+#include "sources/inspect/target/stop.h"
+#include "sources/inspect/target/target.h"
 #include "test.h"
 
 #include <errno.h>

@@ -66,12 +66,12 @@ for hang in $("$program"); do
     "$gordian" detect --json replay.trace >replay.json
     check "$hang: the replay finds it" test $? -eq 1
     # The same cycle, where it is one; and the same threads can never go on.
-    witness='s/.*"witness":\(\[[^]]*[^0-9]\]\).*/\1/p'
+    witness='s/.*"cycle":\(\[[^]]*[^0-9]\]\).*/\1/p'
     cycle=$(sed -n "$witness" report.json | head -n 1 | names)
     if [ -n "$cycle" ]; then
         check "$hang: the same cycle" test "$cycle" = "$(sed -n "$witness" replay.json | head -n 1 | names)"
     fi
-    stuck=$(tr '{' '\n' <report.json | grep '"stuck":true' | sed 's/.*"name":"\([^"]*\)".*/\1/' | sort)
+    stuck=$(tr '{' '\n' <report.json | grep '"role":"\(member\|behind\)"' | sed 's/.*"name":"\([^"]*\)".*/\1/' | sort)
     dead=$(sed -n 's/.*"summary".*"deadlocked":\[\([^]]*\)\].*/\1/p' replay.json | names)
     if [ "$hang" != owner-gone ]; then
         check "$hang: the same threads: $stuck; $dead" test "$stuck" = "$dead"

@@ -106,7 +106,7 @@ says '^gordian run: 1 stall'
 run 86 --quiet --json r.json --dot g.dot --svg g.svg --trace t.trace --output text "$program" deadlock
 silent
 check "text in a file" grep -q '^gordian: deadlock 1' text
-check "JSON" grep -q '"report":"deadlock","number":1' r.json
+check "JSON" grep -q '"kind":"deadlock","number":1' r.json
 check "DOT" grep -q '^digraph' g.dot
 check "SVG" grep -q '^</svg>' g.svg
 "$gordian" detect t.trace >/dev/null
@@ -117,7 +117,7 @@ check "not run at all" test ! -s stdout
 # A hook sees the program while it hangs.
 run 86 --quiet --exec "cat /proc/\$GORDIAN_REPORT_PID/stat >hook; cat >hook.json" "$program" deadlock
 check "the hook's process" grep -q '(modes' hook
-check "the hook's report" grep -q '"report":"deadlock"' hook.json
+check "the hook's report" grep -q '"kind":"deadlock"' hook.json
 
 # Children, and programs that are executed.
 run 86 "$program" fork
@@ -140,7 +140,7 @@ waits()
         grep -q 'forwards ── waits for ─▶ first ── held by ─▶ main' status
 }
 wait_for 'the status' waits
-check "status as JSON" grep -q '"report":"status"' status.json
+check "status as JSON" grep -q '"kind":"status"' status.json
 kill -USR2 "$pid"
 wait_for 'the status by a signal' grep -q '^gordian: status: 1 of 2 threads wait' stderr
 let_go

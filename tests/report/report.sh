@@ -39,10 +39,10 @@ done
 GORDIAN_JSON=$scratch/report.json GORDIAN_DOT=$scratch/graph.dot GORDIAN_SVG=$scratch/graph.svg \
     GORDIAN_TRACE=$scratch/replay.trace report 1-deadlock 2>/dev/null
 check "JSON is one line" test "$(wc -l <report.json)" -eq 1
-check "JSON has the cycle" grep -q '"witness":\["Tim Teller","accounts\[1\].lock","auditor","mutex-1"\]' report.json
-check "JSON has both sites" grep -q '"holds":"accounts\[1\].lock".*"function":"transfer"' report.json
+check "JSON has the cycle" grep -q '"cycle":\["Tim Teller","accounts\[1\].lock","auditor","mutex-1"\]' report.json
+check "JSON has both sites" grep -q '"resource":"accounts\[1\].lock".*"function":"transfer"' report.json
 if command -v python3 >/dev/null; then
-    check "JSON is JSON" python3 -m json.tool report.json
+    check "JSON is JSON" python3 "$here/../findings.py" --check report.json
     check "SVG is XML" python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' graph.svg
 fi
 if command -v dot >/dev/null; then
@@ -51,7 +51,7 @@ fi
 check "DOT has four arrows" test "$(grep -c -- '->' graph.dot)" -eq 4
 "$gordian" detect --json replay.trace >replay.json
 check "the replay finds it" test $? -eq 1
-check "the same cycle" grep -q '"result":"deadlock".*"witness":\["Tim-Teller","accounts\[1\].lock","auditor","mutex-1"\]' replay.json
+check "the same cycle" grep -q '"result":"deadlock".*"cycle":\["Tim-Teller","accounts\[1\].lock","auditor","mutex-1"\]' replay.json
 "$gordian" check replay.trace >/dev/null
 check "as a snapshot too" test $? -eq 1
 rm -f replay.trace
@@ -90,7 +90,7 @@ check "deadlock is" suppressed 1-deadlock 'deadlock transfer'
 
 # A hook gets the report.
 GORDIAN_EXEC="cat >'$scratch/hook.json'; echo \$GORDIAN_REPORT_KIND >'$scratch/hook.kind'" report 1-deadlock 2>/dev/null
-check "the hook's input" grep -q '"report":"deadlock"' hook.json
+check "the hook's input" grep -q '"kind":"deadlock"' hook.json
 check "the hook's kind" test "$(cat hook.kind)" = deadlock
 
 # What is no incident.

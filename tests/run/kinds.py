@@ -14,6 +14,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import findings  # noqa: E402
+
 PATIENCE = 600  # seconds after which something hangs, however slow the machine is
 scale = int(os.environ.get("GORDIAN_TEST_SCALE", "100"))
 bad = 0
@@ -63,15 +67,16 @@ def look_at_hang(gordian, case, command, row, folder):
         return complain(case, f"exit status {status} instead of 86", said)
     with open(path, encoding="utf-8") as file:
         reports = [json.loads(line) for line in file]
+    findings.check_lines(reports)
     report = reports[0]
     if len(reports) != 1:
         complain(case, f"{len(reports)} reports instead of one", said)
     # Whoever may not be looked at may have the other end of a pipe, or the open file with the lock.
     if word == "proved" and os.getuid() and "processes of other users may have it open" in said:
         word = "likely"
-    if word != "found" and report.get("word") != word:
-        complain(case, f"is {report.get('word')}, not {word}", said)
-    waits = sum(1 for edge in report["edges"] if edge.get("waits") and edge.get("witness"))
+    if word != "found" and report.get("verdict") != word:
+        complain(case, f"is {report.get('verdict')}, not {word}", said)
+    waits = sum(1 for edge in report["edges"] if edge.get("waiter") and edge.get("witness"))
     if waits < waiting:
         complain(case, f"{waits} threads wait instead of {waiting}", said)
     if not re.search(re.escape(place) + r":\d+", said):

@@ -1,7 +1,7 @@
-/* What a source (sources/watch/source.h) spends on questions, with a server and a clock that are
- * made up: a calm time, then a storm in which each look takes 400 ms. Neither may the questions
+/* What a source (sources/watch/graph/source.h) spends on questions, with a server and a clock that
+ * are made up: a calm time, then a storm in which each look takes 400 ms. Neither may the questions
  * take more than a small share of the time, nor may the looks be far apart. */
-#include "sources/watch/source.h"
+#include "sources/watch/graph/source.h"
 #include "test.h"
 
 #include <poll.h>

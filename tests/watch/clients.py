@@ -152,7 +152,7 @@ def loopback(world):
         caller.send("UPDATE near SET v = 2 WHERE id = 7")
         world.await_waits(1)
         found = must_find(world.once(), 2)
-        check(sorted(edge["kind"] for edge in found["edges"]) == ["call", "hard"], "edges", found)
+        check(sorted(edge["relation"] for edge in found["edges"]) == ["call", "holds"], "edges", found)
         world.clean()
         # Without a name: by the process, which is a session itself.
         caller = world.sessions(1)[0]
@@ -162,7 +162,7 @@ def loopback(world):
         world.await_waits(1)
         await_call(world, "near")
         found = must_find(world.once(), 2)
-        check(sorted(edge["kind"] for edge in found["edges"]) == ["call", "hard"], "edges", found)
+        check(sorted(edge["relation"] for edge in found["edges"]) == ["call", "holds"], "edges", found)
     finally:
         world.clean()
         admin.run("DROP SERVER same CASCADE")
@@ -181,7 +181,7 @@ def dblink(world):
         world.await_waits(1)
         await_call(world, "dblink_exec")
         found = must_find(world.once(), 2)
-        check(sorted(edge["kind"] for edge in found["edges"]) == ["call", "hard"], "edges", found)
+        check(sorted(edge["relation"] for edge in found["edges"]) == ["call", "holds"], "edges", found)
         world.clean()
 
         caller = world.sessions(1)[0]
@@ -216,5 +216,5 @@ def dblink(world):
         caller.send("UPDATE t2 SET v = 1 WHERE id = 8")
         world.await_waits(2)
         found = must_find(world.once(), 3)
-        check(sorted(edge["kind"] for edge in found["edges"]) == ["client", "hard", "hard"], "edges", found)
+        check(sorted(edge["relation"] for edge in found["edges"]) == ["client", "holds", "holds"], "edges", found)
         world.clean()

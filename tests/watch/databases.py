@@ -147,20 +147,24 @@ class World:
         return Watch(GORDIAN, "--once", *arguments, *self.addresses(*(servers or [self.a])))
 
 
+def servers_of(found):
+    return {edge["waiter"]["server"] for edge in found["edges"]}
+
+
 def must_find(watch, sessions, servers=1):
     """One deadlock of so many sessions, with everything that belongs to an edge."""
     check(watch.code == 1, "exit status", watch.code, watch.text, watch.said)
     check(len(watch.deadlocks) == 1, "deadlocks", watch.text)
     found = watch.deadlocks[0]
     check(len(found["edges"]) == sessions, "sessions of the cycle", found)
-    check(found["servers"] == servers, "servers", found)
-    check(len(found["witness"]) == 2 * sessions, "witness", found)
+    check(len(servers_of(found)) == servers, "servers", found)
+    check(len(found["cycle"]) == 2 * sessions, "witness", found)
     for edge in found["edges"]:
         for side in "waiter", "holder":
             check(edge[side]["pid"] > 0 and edge[side]["user"], "who it is", edge)
-        if edge["kind"] in ("hard", "soft"):
+        if edge["relation"] in ("holds", "queued"):
             check(edge["mode"] and edge["object"] and edge["waiter"]["query"], "what it waits for", edge)
-    check(found["victim"]["why"] and found["victim"]["cancel"], "the victim", found)
+    check(found["advice"]["text"] and found["advice"]["cancel"], "the victim", found)
     return found
 
 
@@ -253,12 +257,12 @@ def advisory_locks(world):
 def victims(world):
     """By the policy, by name, and only if told."""
     one, two = crosswise(world, "UPDATE t1 SET v = 1 WHERE id = 1", "UPDATE t1 SET v = 1 WHERE id = 2")
-    pids = {edge["waiter"]["application"]: edge["waiter"]["session"]
+    pids = {edge["waiter"]["application"]: edge["waiter"]["name"]
             for edge in must_find(world.once(), 2)["edges"]}
     for arguments, victim in ((["--prefer", "app0"], "app0"), (["--prefer", "app1"], "app1"),
                               (["--spare", "app0"], "app1"), (["--spare", "app1"], "app0"), ([], "app1")):
         found = must_find(world.once(*arguments), 2)
-        check(found["victim"]["session"] == pids[victim], f"victim of {arguments}", found)
+        check(found["advice"]["victim"] == pids[victim], f"victim of {arguments}", found)
     watch = world.once("--act", "cancel", "--dry-run")
     must_find(watch, 2)
     check("would end " + pids["app1"] in watch.said, "what would be done", watch.said)
@@ -361,7 +365,7 @@ def waits_for_itself(world):
     client.send(UPDATE, 1)
     world.await_waits(1)
     found = must_find(world.once(), 2)
-    check(sorted(edge["kind"] for edge in found["edges"]) == ["client", "hard"], "edges", found)
+    check(sorted(edge["relation"] for edge in found["edges"]) == ["client", "holds"], "edges", found)
 
 
 @case
@@ -492,7 +496,7 @@ def two_postgres_by_name(world):
     must_not_find(world.once())
     must_not_find(world.once(servers=both))
     found = must_find(world.once("--link", "^shop-(.*)$", servers=both), 4, 2)
-    check(sorted(edge["kind"] for edge in found["edges"]) == ["client", "client", "hard", "hard"], "edges", found)
+    check(sorted(edge["relation"] for edge in found["edges"]) == ["client", "client", "holds", "holds"], "edges", found)
     check_readme(world, both)
     watch = world.once("--link", "^shop-(.*)$", "--act", "cancel", servers=both)
     must_find(watch, 4, 2)
@@ -508,7 +512,7 @@ def two_postgres_by_port(world):
     world.await_waits(1, world.a)
     world.await_waits(1, world.b)
     found = must_find(world.once(servers=[world.a, world.b]), 4, 2)
-    check(any(edge["object"].startswith("process ") for edge in found["edges"]), "the client", found)
+    check(any(edge["resource"].startswith("process ") for edge in found["edges"]), "the client", found)
 
 
 IP_LOCAL_PORT_RANGE = 51  # Linux 6.3
@@ -581,7 +585,7 @@ def postgres_fdw(world):
     world.await_waits(1, world.a)
     world.await_waits(1, world.b)
     found = must_find(world.once(servers=[world.a, world.b]), 4, 2)
-    check(sorted(edge["kind"] for edge in found["edges"]) == ["call", "call", "hard", "hard"], "edges", found)
+    check(sorted(edge["relation"] for edge in found["edges"]) == ["call", "call", "holds", "holds"], "edges", found)
     watch = world.once("--act", "cancel", servers=[world.a, world.b])
     check("its statement was cancelled; the cycle is gone" in watch.said, "resolved", watch.said)
     wait_until("the others to go on", lambda: world.waiting(world.a) + world.waiting(world.b) == 0)
@@ -599,10 +603,10 @@ def maria_rows(world):
     world.await_waits(2, world.maria)
     found = must_find(world.once(servers=[world.maria]), 2)
     check({edge["row"] for edge in found["edges"]} == {"PRIMARY: 1", "PRIMARY: 2"}, "rows", found)
-    check(found["victim"]["cancel"].startswith("KILL QUERY "), "SQL", found)
+    check(found["advice"]["cancel"].startswith("KILL QUERY "), "SQL", found)
     watch = Watch(GORDIAN, "--once", f"mysql://weak@127.0.0.1:{world.maria.port}")
     check("GRANT PROCESS ON *.*" in watch.said and watch.code != 1, "the grant", watch.code, watch.said)
-    check(found["victim"]["cancel"].startswith("KILL QUERY ID "), "SQL", found)
+    check(found["advice"]["cancel"].startswith("KILL QUERY ID "), "SQL", found)
     watch = world.once("--act", "cancel", servers=[world.maria])
     check("cancel sent" in watch.said and "the cycle is gone" in watch.said, "resolved", watch.said)
     check("terminate sent" not in watch.said, "the transaction is its client's", watch.said)
@@ -676,7 +680,7 @@ def maria_definitions(world):
     reader.send(UPDATE)
     world.await_waits(1, world.maria)
     found = must_find(world.once(servers=[world.maria]), 3)
-    check(sorted(edge["kind"] for edge in found["edges"]) == ["hard", "hard", "soft"], "edges", found)
+    check(sorted(edge["relation"] for edge in found["edges"]) == ["holds", "holds", "queued"], "edges", found)
     check("definition of `test`.`t3`" in {edge["object"] for edge in found["edges"]}, "objects", found)
 
 
@@ -737,8 +741,8 @@ def threads_and_rows(world):
         watch = world.once("--inspect", str(process.pid))
         check(watch.code == 1 and len(watch.deadlocks) == 1, "found", watch.text, watch.said)
         found = watch.deadlocks[0]
-        check([len(found["edges"]), found["servers"]] == [4, 2], "the whole cycle", found)
-        witness = " ".join(found["witness"])
+        check([len(found["edges"]), len(servers_of(found))] == [4, 2], "the whole cycle", found)
+        witness = " ".join(found["cycle"])
         for part in ("mutex ledger", "client pool-", "t1(0,9)", "its query"):
             check(part in witness, part, found)
         check({edge["waiter"]["user"] for edge in found["edges"]} == {"one", "two", "postgres"}, "threads", found)

@@ -19,6 +19,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import findings  # noqa: E402
 from ports import free_port  # noqa: E402
 
 PATIENCE = int(os.environ.get("GORDIAN_TEST_PATIENCE", "600"))  # seconds after which something hangs, however slow the machine is
@@ -316,6 +317,13 @@ class Watch:
                               stdin=subprocess.DEVNULL)
         self.code, self.said, self.text = done.returncode, done.stderr, done.stdout
         lines = [json.loads(line) for line in done.stdout.splitlines()]
-        self.deadlocks = [line for line in lines if line.get("report") == "deadlock"]
-        self.stalls = [line for line in lines if line.get("report") == "stall"]
+        found = findings.check_lines(lines)
+        for finding in found:
+            parties = {party["name"]: party for party in finding["parties"]}
+            resources = {resource["name"]: resource for resource in finding["resources"]}
+            for edge in finding["edges"]:
+                edge.update({side: parties[edge[side]] for side in ("waiter", "holder") if side in edge})
+                edge.update({key: resources[edge["resource"]].get(key, "") for key in ("object", "row")})
+        self.deadlocks = [finding for finding in found if finding["kind"] == "deadlock"]
+        self.stalls = [finding for finding in found if finding["kind"] == "stall"]
         self.summary = lines[-1]["summary"] if lines and "summary" in lines[-1] else None

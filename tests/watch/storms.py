@@ -90,7 +90,7 @@ def storm_through_a_queue(world):
         counted.used()
         watch = Watch(GORDIAN, "--once", "--link", "^shop-(.*)$", *both)
         found = must_find(watch, 5, 2)
-        check(sorted(edge["kind"] for edge in found["edges"]) == ["client", "client", "hard", "hard", "soft"], "edges",
+        check(sorted(edge["relation"] for edge in found["edges"]) == ["client", "client", "holds", "holds", "queued"], "edges",
               found)
         scans, calls = counted.used()
         looks = watch.summary["servers"][0]["looks"]
@@ -161,7 +161,7 @@ def random_queues(world):
                 f"SELECT state <> 'active' OR coalesce(wait_event_type, '') = 'Lock' FROM pg_stat_activity "
                 f"WHERE pid = {pids[session]} AND query LIKE 'LOCK TABLE%MODE'") == "t")  # noqa: B023
         watch = world.once("--stall", "0.000001")
-        said = {stall["waiter"]["pid"]: {other["pid"] for other in stall["behind"]} for stall in watch.stalls}
+        said = {stall["parties"][0]["pid"]: {other["pid"] for other in stall["parties"][1:]} for stall in watch.stalls}
         truth = {}
         for pid in pids.values():
             blockers = admin.run(f"SELECT pg_blocking_pids({pid})").strip("{}")

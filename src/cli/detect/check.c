@@ -3,6 +3,7 @@
 #include "cli/base/input.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
+#include "output/finding/from_witness.h"
 #include "output/show/draw.h"
 #include "output/show/json.h"
 
@@ -62,15 +63,13 @@ static gordian_status list_sorted(struct check *check, const uint32_t *processes
 static gordian_status write_part_json(struct check *check, size_t number, const gordian_part *part,
                                       const gordian_witness *witness, gordian_error *error)
 {
-    TRY(list_sorted(check, part->processes, part->process_count, error));
-    struct json json;
-    json_begin(&json, &check->cli->out);
-    json_key_u64(&json, "part", number);
-    json_key_text(&json, "kind", part->cycle ? "cycle" : "irreducible");
-    json_witness(&json, "witness", &check->labels, witness);
-    json_names(&json, "processes", &check->list);
-    json_end(&json);
-    return GORDIAN_OK;
+    struct finding finding;
+    (void)part;
+    bool done = finding_from_witness(&finding, "check", number, &check->labels, witness);
+    if (done)
+        finding_json(&finding, &check->cli->out);
+    finding_close(&finding);
+    return done ? GORDIAN_OK : fail_memory(error);
 }
 
 static gordian_status write_part_text(struct check *check, size_t number, const gordian_part *part,

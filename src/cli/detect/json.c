@@ -2,6 +2,7 @@
 #include "output/show/json.h"
 #include "cli/detect/detect.h"
 #include "foundation/base/error.h"
+#include "output/finding/from_witness.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,23 +33,29 @@ static gordian_status write_matrices(struct detect *detect, struct json *json, g
     return status;
 }
 
+static gordian_status write_deadlock(struct detect *detect, struct json *json,
+                                     const gordian_step *step, gordian_error *error)
+{
+    struct finding finding;
+    gordian_witness witness;
+    TRY(gordian_explain(detect->system, step->event.process, &witness, error));
+    bool done = finding_from_witness(&finding, "detect", detect->tally.deadlocks, &detect->labels,
+                                     &witness);
+    if (done)
+        finding_json_member(&finding, json, "finding");
+    finding_close(&finding);
+    return done ? GORDIAN_OK : fail_memory(error);
+}
+
 static gordian_status write_stuck(struct detect *detect, struct json *json,
                                   const gordian_step *step, gordian_error *error)
 {
-    gordian_status status = detect_list_deadlocked(detect, SIZE_MAX, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(detect_list_deadlocked(detect, SIZE_MAX, error));
     json_names(json, "deadlocked", &detect->list);
     if (step->result.outcome == GORDIAN_OUTCOME_DEADLOCK) {
-        gordian_witness witness;
-        status = gordian_explain(detect->system, step->event.process, &witness, error);
-        if (status != GORDIAN_OK)
-            return status;
-        json_witness(json, "witness", &detect->labels, &witness);
+        TRY(write_deadlock(detect, json, step, error));
         if (detect->show == DETECT_SHOW_ALL)
-            status = write_matrices(detect, json, error);
-        if (status != GORDIAN_OK)
-            return status;
+            TRY(write_matrices(detect, json, error));
     }
     return detect->recover ? report_recovery(detect, json, error) : GORDIAN_OK;
 }

@@ -26,7 +26,7 @@ static void pause_seconds(double seconds)
 /* One look, or until something is found. */
 static int look_on(struct cli *cli, const struct inspect_settings *settings, struct sight *sight)
 {
-    struct findings findings;
+    struct inspect_findings findings;
     gordian_error error = {0};
     bool again = settings->watch || settings->wait;
     double pause = settings->watch ? options_seconds(settings->watch) : 1;

@@ -29,6 +29,6 @@ gordian_status inspect_targets(struct cli *cli, struct inspect_settings *setting
 
 /* show.c. Writes what one look came to; the exit code. */
 int inspect_show(struct cli *cli, const struct inspect_settings *settings, struct sight *sight,
-                 const struct findings *findings);
+                 const struct inspect_findings *findings);
 
 #endif

@@ -1,7 +1,7 @@
 /* What one look came to: a report of each finding, or what everybody does. */
 #include "cli/inspect/inspect.h"
 
-#include "sources/inspect/tell.h"
+#include "sources/inspect/incident.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -74,7 +74,8 @@ static int show_report(struct cli *cli, const struct inspect_settings *settings,
 }
 
 static int show_one(struct cli *cli, const struct inspect_settings *settings, struct sight *sight,
-                    const struct findings *findings, const struct finding *finding, size_t number)
+                    const struct inspect_findings *findings, const struct inspect_finding *finding,
+                    size_t number)
 {
     struct report report;
     gordian_error error = {0};
@@ -241,7 +242,7 @@ static void show_stopped(struct cli *cli, const struct sight *sight)
 }
 
 static int show_nothing(struct cli *cli, const struct inspect_settings *settings,
-                        struct sight *sight, const struct findings *findings)
+                        struct sight *sight, const struct inspect_findings *findings)
 {
     int code = is_incomplete(settings, sight) ? EXIT_INCOMPLETE : EXIT_NOTHING;
     show_unread(cli, settings);
@@ -283,7 +284,7 @@ static void show_notes(struct cli *cli, const struct inspect_settings *settings,
 
 /* --core: of every process in which something was found; the first under the name itself. */
 static int write_cores(struct cli *cli, const struct inspect_settings *settings,
-                       struct sight *sight, const struct findings *findings)
+                       struct sight *sight, const struct inspect_findings *findings)
 {
     size_t number = 0;
     for (uint32_t i = 0; i < sight->target_count && settings->core; i++) {
@@ -303,7 +304,7 @@ static int write_cores(struct cli *cli, const struct inspect_settings *settings,
 }
 
 int inspect_show(struct cli *cli, const struct inspect_settings *settings, struct sight *sight,
-                 const struct findings *findings)
+                 const struct inspect_findings *findings)
 {
     int code = findings->count ? EXIT_FOUND : EXIT_NOTHING;
     if (!findings->count)

@@ -3,7 +3,7 @@
 
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
-#include "sources/inspect/proc.h"
+#include "sources/inspect/target/proc.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include "cli/run/report_print.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
-#include "sources/inspect/tell.h"
 #include "sources/run/judge/verdict_policy.h"
+#include "sources/inspect/incident.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -163,7 +163,7 @@ static bool is_resting(struct hang *hang)
 /* ------------------------------------------------------------------ what was found before */
 
 /* Who, in what wait, having moved how often: the same twice, and it has stood still. */
-static uint64_t mark_of(const struct sight *sight, const struct finding *finding)
+static uint64_t mark_of(const struct sight *sight, const struct inspect_finding *finding)
 {
     uint64_t mark = finding->word;
     for (size_t i = 0; i < finding->member_count; i++) {
@@ -184,7 +184,7 @@ static uint32_t waits_for_what(const struct sight *sight, uint32_t member)
 }
 
 /* Is a rank of an MPI program part of it? */
-static bool has_ranks(const struct sight *sight, const struct finding *finding)
+static bool has_ranks(const struct sight *sight, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++) {
         uint32_t kind = waits_for_what(sight, finding->members[i]);
@@ -210,7 +210,7 @@ static uint64_t ran_ns(uint32_t tid)
 
 /* A send that waits, as far as its rank has written down, may only have got no processor yet to
  * find that it can be buffered. So the ranks must have run. */
-static bool waits_in_send(const struct sight *sight, const struct finding *finding)
+static bool waits_in_send(const struct sight *sight, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
         if (waits_for_what(sight, finding->members[i]) == INCIDENT_MESSAGE &&
@@ -219,7 +219,7 @@ static bool waits_in_send(const struct sight *sight, const struct finding *findi
     return false;
 }
 
-static uint64_t *list_runs(const struct hang *hang, const struct finding *finding)
+static uint64_t *list_runs(const struct hang *hang, const struct inspect_finding *finding)
 {
     uint64_t *ran = memory_alloc(&hang->findings.memory, 2 * finding->member_count * sizeof *ran);
     for (size_t i = 0; ran && i < finding->member_count; i++) {
@@ -231,7 +231,7 @@ static uint64_t *list_runs(const struct hang *hang, const struct finding *findin
 }
 
 /* Have all who poll for messages run since? */
-static bool have_run(const struct hang *hang, const struct finding *finding,
+static bool have_run(const struct hang *hang, const struct inspect_finding *finding,
                      const struct suspect *suspect)
 {
     for (size_t i = 0; suspect->ran && i < finding->member_count; i++) {
@@ -248,7 +248,7 @@ static bool have_run(const struct hang *hang, const struct finding *finding,
 }
 
 /* Was it seen long enough ago? If it is new, it is remembered. */
-static bool is_second_time(struct hang *hang, const struct finding *finding, uint64_t now)
+static bool is_second_time(struct hang *hang, const struct inspect_finding *finding, uint64_t now)
 {
     uint64_t mark = mark_of(&hang->sight, finding);
     uint64_t patience = finding->word != WORD_PROVED       ? CONFIRM_LIKELY
@@ -282,7 +282,7 @@ static void drop_suspects(struct hang *hang)
 }
 
 /* Told already, by this process or by the library in the program. */
-static bool is_reported(const struct hang *hang, const struct finding *finding)
+static bool is_reported(const struct hang *hang, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++) {
         uint32_t tid = hang->sight.threads[finding->members[i]].is.seen_tid;
@@ -296,7 +296,7 @@ static bool is_reported(const struct hang *hang, const struct finding *finding)
     return false;
 }
 
-static void note_reported(struct hang *hang, const struct finding *finding)
+static void note_reported(struct hang *hang, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
         if (memory_grow(&hang->findings.memory, &hang->told, &hang->told_room, hang->told_count + 1,
@@ -306,7 +306,7 @@ static void note_reported(struct hang *hang, const struct finding *finding)
 
 /* ------------------------------------------------------------------ what is done about it */
 
-static bool ends_program(const struct hang *hang, const struct finding *finding)
+static bool ends_program(const struct hang *hang, const struct inspect_finding *finding)
 {
     const struct run_settings *settings = hang->settings;
     return settings->on_deadlock == 1 &&
@@ -314,7 +314,7 @@ static bool ends_program(const struct hang *hang, const struct finding *finding)
 }
 
 /* The processes that are part of it. */
-static void end_members(struct hang *hang, const struct finding *finding)
+static void end_members(struct hang *hang, const struct inspect_finding *finding)
 {
     const struct sight *sight = &hang->sight;
     struct tree members = {0};
@@ -334,14 +334,14 @@ static void end_members(struct hang *hang, const struct finding *finding)
 
 /* Who is about to be ended may be stopped for his stack whatever he does. One that runs stops when
  * he has a processor, which may take long: that is waited for, he is told only once. */
-static void doom_members(struct hang *hang, const struct finding *finding)
+static void doom_members(struct hang *hang, const struct inspect_finding *finding)
 {
     for (size_t i = 0; i < finding->member_count; i++)
         hang->sight.targets[hang->sight.threads[finding->members[i]].process]->doomed = true;
     hang->sight.stop_ms = LAST_STOP_MS;
 }
 
-static void report_finding(struct hang *hang, const struct finding *finding)
+static void report_finding(struct hang *hang, const struct inspect_finding *finding)
 {
     struct report report;
     struct session session;
@@ -423,7 +423,7 @@ static bool report_confirmed(struct hang *hang, uint64_t now)
     bool pending = false;
     drop_suspects(hang);
     for (size_t i = 0; i < hang->findings.count; i++) {
-        const struct finding *finding = &hang->findings.list[i];
+        const struct inspect_finding *finding = &hang->findings.list[i];
         if (is_reported(hang, finding))
             continue;
         if (is_second_time(hang, finding, now))

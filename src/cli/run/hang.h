@@ -45,7 +45,7 @@ struct hang {
     uint64_t next_moving, moving_pause; /* at one that moves; they grow with looks in vain */
     struct sight sight;                 /* kept while the processes are the same */
     bool sight_open;
-    struct findings findings;
+    struct inspect_findings findings;
     struct suspect *suspects;
     size_t suspect_count, suspect_room;
     uint32_t *told; /* threads that were told as stuck */

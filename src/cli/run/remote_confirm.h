@@ -4,7 +4,7 @@
 #ifndef GORDIAN_CLI_RUN_REMOTE_CONFIRM_H
 #define GORDIAN_CLI_RUN_REMOTE_CONFIRM_H
 
-#include "sources/inspect/confirm.h"
+#include "sources/inspect/judge/confirm.h"
 
 #include <sys/types.h>
 

@@ -6,9 +6,9 @@
 #include "cli/run/run.h"
 #include "foundation/base/clock.h"
 #include "output/report/session.h"
-#include "sources/inspect/confirm.h"
+#include "sources/inspect/incident.h"
 #include "sources/inspect/inspect.h"
-#include "sources/inspect/tell.h"
+#include "sources/inspect/judge/confirm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -259,7 +259,7 @@ static int show_outside(struct cli *cli, const struct run_settings *settings, ui
 {
     struct target *target;
     struct sight sight;
-    struct findings findings;
+    struct inspect_findings findings;
     struct report report;
     gordian_error error = {0};
     char folder[PATH_MAX];

@@ -1,6 +1,6 @@
 /* What is told once and not again. */
 #include "cli/watch/watch.h"
-#include "sources/watch/duplicates.h"
+#include "sources/watch/graph/duplicate_servers.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "cli/watch/watch.h"
 #include "foundation/base/error.h"
 
-#include "sources/watch/duplicates.h"
+#include "sources/watch/graph/duplicate_servers.h"
 
 #include <poll.h>
 #include <signal.h>

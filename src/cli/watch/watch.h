@@ -12,12 +12,12 @@
 
 #include "cli/base/cli.h"
 #include "cli/service/reach.h"
-#include "sources/watch/act.h"
+#include "sources/watch/actions/act.h"
 #include "sources/watch/feed.h"
+#include "sources/watch/graph/unseen.h"
 #include "sources/watch/listen.h"
 #include "sources/watch/metrics.h"
-#include "sources/watch/tell.h"
-#include "sources/watch/unseen.h"
+#include "sources/watch/report/report.h"
 #include "sources/watch/watch.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* What each rank of an MPI program writes down about itself: a file in the session's folder, which
  * the rank maps shared. Nobody in the program reads it; `gordian run` does, from outside, once the
- * ranks stand still (sources/inspect/mpi.c). Read this first, then sources/mpi/layer.h.
+ * ranks stand still (sources/inspect/decoders/mpi.c). Read this first, then sources/mpi/layer.h.
  *
  * MPI polls while it waits, so whether a rank moves cannot be told from whether its threads sleep.
  * It is told from here: a slot a thread says which call it is in since when.

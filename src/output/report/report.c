@@ -84,7 +84,7 @@ gordian_status report_open(struct report *report, int fd, gordian_error *error)
 gordian_status report_open_with(struct report *report, int fd, struct symbols *const *symbols,
                                 size_t count, gordian_error *error)
 {
-    *report = (struct report){0};
+    *report = (struct report){.source = symbols ? "inspect" : "run"};
     gordian_status status = report_read(report, fd, error);
     if (status != GORDIAN_OK) {
         report_close(report);

@@ -3,6 +3,7 @@
  *
  *     report_open     checks the incident, names threads and locks, makes stacks readable
  *     report_text     for a person: the drawn cycle, every thread with its stacks, what to do
+ *     report_finding  a struct finding (output/finding/finding.h), which has all other writers
  *     report_json     the same as one JSON object
  *     report_dot, report_svg    the wait-for graph as a picture
  *     report_trace    a trace that `gordian detect` replays to the same verdict
@@ -15,17 +16,11 @@
 
 #include "foundation/base/io/output.h"
 #include "foundation/records/incident.h"
+#include "output/finding/finding.h"
 #include "output/report/symbol/symbol.h"
 #include "output/show/style.h"
 
 #include <gordian/gordian.h>
-
-struct stack {
-    struct frame *frames;
-    size_t count;
-    const char *call; /* the watched call it ends in: "pthread_mutex_lock"; NULL: unknown */
-    bool short_walk;  /* recorded while running: may be cut short */
-};
 
 struct report_thread {
     struct incident_thread raw;
@@ -70,6 +65,7 @@ struct report {
     struct incident head;
     const char *program; /* path */
     const char *engine, *note;
+    const char *source; /* "run", or "inspect": who has looked */
     struct report_thread *threads;
     struct report_lock *locks;
     struct report_edge *edges;
@@ -104,6 +100,8 @@ void report_close(struct report *report);
 /* text.c. `ordinal`: "deadlock 2" in this run; 0: not counted. */
 void report_text(const struct report *report, const struct report_look *look, unsigned ordinal,
                  struct output *out);
+/* The report as a finding, which borrows its texts; to be closed whatever comes. */
+void report_finding(struct finding *finding, const struct report *report, unsigned ordinal);
 /* One object and a newline. */
 void report_json(const struct report *report, unsigned ordinal, struct output *out);
 void report_dot(const struct report *report, struct output *out);
@@ -116,7 +114,7 @@ bool report_has_open_wait(const struct report *report);
 
 /* ------------------------------------------------------------------ shared by the writers */
 
-/* "deadlock", "potential deadlock", "stall", ...: as in JSON. */
+/* "deadlock", "potential", "stall", ...: for hooks and suppressions. */
 const char *report_kind(const struct report *report);
 /* "proved", "likely", "unknown"; NULL for what the library found. */
 const char *report_word(const struct report *report);

@@ -1,6 +1,5 @@
 /* The report for a person. */
 #include "output/report/lines.h"
-#include "output/show/draw.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,86 +11,18 @@
 #define THREADS_TAIL 3
 #define BEHIND_MOST  20
 
-/* ------------------------------------------------------------------ the drawing */
-
-static const char *thread_label(const void *context, uint32_t thread)
+/* The wait-for graph; of a potential deadlock, what the orders would come to. */
+static void draw_report(const struct page *page)
 {
-    const struct report *report = context;
-    return report->threads[thread].name;
-}
-
-static const char *lock_label(const void *context, uint32_t lock)
-{
-    const struct report *report = context;
-    return report->locks[lock].name;
-}
-
-static const char *holding_label(const void *context, uint32_t lock)
-{
-    return held_text(context, lock);
-}
-
-static void draw_page_witness(const struct page *page, const gordian_witness *witness,
-                              uint32_t first)
-{
-    struct labels labels = {
-        .process = thread_label,
-        .resource = lock_label,
-        .context = page->report,
-        .holding = holding_label,
-    };
-    struct drawing drawing = {page->look->style, page->out, &labels, page->look->verbose};
-    draw_witness(&drawing, witness, first);
-    output_char(page->out, '\n');
-}
-
-/* The first `count` edges: those of the witness, or all where everything is asked for. What
- * nobody waits for is not drawn. */
-static void draw_edges(const struct page *page, size_t count, bool cycle)
-{
-    const struct report *report = page->report;
-    gordian_edge *edges = calloc(count + 1, sizeof *edges);
-    bool *wanted = calloc(report->lock_count + 1, sizeof *wanted);
-    size_t used = 0, waits = 0;
-    for (size_t i = 0; i < report->edge_count && wanted; i++)
-        if (report->edges[i].raw.flags & INCIDENT_WAITS)
-            wanted[report->edges[i].raw.lock] = true;
-    for (size_t i = 0; i < count && edges && wanted; i++) {
-        const struct incident_edge *edge = &report->edges[i].raw;
-        bool wait = edge->flags & INCIDENT_WAITS;
-        if (!wanted[edge->lock])
-            continue;
-        edges[used++] = (gordian_edge){1, edge->thread, edge->lock, wait};
-        waits += wait;
-    }
-    uint32_t first = report->head.first != INCIDENT_NONE ? report->head.first
-                     : used                              ? edges[0].process
-                                                         : 0;
-    if (waits)
-        draw_page_witness(page, &(gordian_witness){cycle, edges, used}, first);
-    free(wanted);
-    free(edges);
-}
-
-/* What the orders of a potential deadlock would come to. */
-static void draw_orders(const struct page *page)
-{
-    const struct report *report = page->report;
-    size_t count = report->order_count;
-    gordian_edge *edges = calloc(2 * count + 1, sizeof *edges);
-    bool closed = count > 0;
-    for (size_t i = 0; i < count && edges; i++) {
-        const struct incident_order *order = &report->orders[i].raw;
-        const struct incident_order *next = &report->orders[(i + 1) % count].raw;
-        edges[2 * i] = (gordian_edge){1, order->thread, order->taken, true};
-        edges[2 * i + 1] = (gordian_edge){1, next->thread, order->taken, false};
-        closed = closed && order->taken == next->held;
-    }
-    if (edges && closed) {
+    bool orders = page->report->order_count > 0;
+    struct finding finding;
+    report_finding(&finding, page->report, 0);
+    if (orders && finding.cycle)
         output_text(page->out, "  This can happen:\n\n");
-        draw_page_witness(page, &(gordian_witness){true, edges, 2 * count}, edges[0].process);
-    }
-    free(edges);
+    if ((!orders || finding.cycle) &&
+        finding_draw(&finding, &page->look->style, page->look->verbose, page->out))
+        output_char(page->out, '\n');
+    finding_close(&finding);
 }
 
 /* ------------------------------------------------------------------ parts of a report */
@@ -288,7 +219,7 @@ static void order_block(const struct page *page, const struct report_order *orde
 
 static void write_potential(const struct page *page)
 {
-    draw_orders(page);
+    draw_report(page);
     for (size_t i = 0; i < page->report->order_count; i++)
         order_block(page, &page->report->orders[i]);
     lock_blocks(page, NULL, 0);
@@ -304,7 +235,7 @@ static void write_deadlock(const struct page *page)
     if (threads && members) {
         size_t shown = threads_of(report, count, members, threads);
         shown = abbreviate_threads(page, threads, shown, &left);
-        draw_edges(page, count, report->cycle);
+        draw_report(page);
         thread_blocks(page, threads, shown, left);
         write_behind(page, members);
         lock_blocks(page, threads, shown);
@@ -319,7 +250,7 @@ static void write_status(const struct page *page)
     const struct report *report = page->report;
     size_t left;
     uint32_t *threads = calloc(report->thread_count + 1, sizeof *threads);
-    draw_edges(page, report->edge_count, false);
+    draw_report(page);
     for (uint32_t i = 0; i < report->thread_count && threads; i++)
         threads[i] = i;
     if (threads) {

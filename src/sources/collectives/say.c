@@ -38,12 +38,12 @@ bool charges_open(struct charges *findings, const struct training *job)
               (void *)(uintptr_t)job);
     for (size_t i = 0; i < count; i++) {
         const struct rank *rank = &job->ranks[findings->ranks[i]];
-        struct finding *last = findings->count ? &findings->list[findings->count - 1] : NULL;
+        struct charge *last = findings->count ? &findings->list[findings->count - 1] : NULL;
         if (last && last->blame == (enum blame)rank->blame && last->meeting == rank->meeting)
             last->count++;
         else
             findings->list[findings->count++] =
-                (struct finding){(enum blame)rank->blame, rank->meeting, findings->ranks + i, 1};
+                (struct charge){(enum blame)rank->blame, rank->meeting, findings->ranks + i, 1};
     }
     return true;
 }
@@ -130,7 +130,7 @@ static const char *verb_form(size_t count, const char *one, const char *many)
 }
 
 /* Does one of them have something in flight? Of ranks that are absent, sends. */
-static bool has_sends(const struct training *job, const struct finding *finding)
+static bool has_sends(const struct training *job, const struct charge *finding)
 {
     for (size_t i = 0; i < finding->count; i++)
         if (job->ranks[finding->ranks[i]].flights)
@@ -138,8 +138,7 @@ static bool has_sends(const struct training *job, const struct finding *finding)
     return false;
 }
 
-static void say_absent(struct output *out, const struct training *job,
-                       const struct finding *finding)
+static void say_absent(struct output *out, const struct training *job, const struct charge *finding)
 {
     const struct meeting *meeting = &job->meetings[finding->meeting];
     tell_subject(out, finding->ranks, finding->count, true);
@@ -158,8 +157,7 @@ static void say_absent(struct output *out, const struct training *job,
                   verb_form(finding->count, " does", "es do"));
 }
 
-static void say_silent(struct output *out, const struct training *job,
-                       const struct finding *finding)
+static void say_silent(struct output *out, const struct training *job, const struct charge *finding)
 {
     tell_subject(out, finding->ranks, finding->count, true);
     output_format(out, " %s left no dump that can be read, and others wait for %s in ",
@@ -171,7 +169,7 @@ static void say_silent(struct output *out, const struct training *job,
                   verb_form(finding->count, "is", "are"));
 }
 
-static void say_stuck(struct output *out, const struct training *job, const struct finding *finding)
+static void say_stuck(struct output *out, const struct training *job, const struct charge *finding)
 {
     const struct meeting *meeting = &job->meetings[finding->meeting];
     output_text(out, finding->count > 1 ? "The devices of " : "The device of ");
@@ -195,7 +193,7 @@ static const struct mismatch *mismatch_of(const struct training *job, uint32_t m
     return NULL;
 }
 
-void tell_finding(struct output *out, const struct training *job, const struct finding *finding)
+void tell_finding(struct output *out, const struct training *job, const struct charge *finding)
 {
     if (finding->blame == BLAME_ABSENT)
         say_absent(out, job, finding);

@@ -1,7 +1,5 @@
 /* What a person reads: what to do, then the evidence, then the rest in few words. */
-#include "sources/collectives/tell.h"
-
-#include "output/show/draw.h"
+#include "sources/collectives/findings.h"
 
 #define PIECES_MOST 12 /* of a list of ranks, unless everything is wanted */
 
@@ -86,7 +84,7 @@ static void tell_findings(const struct teller *teller, bool *first)
         output_char(teller->out, '\n');
     }
     for (size_t i = 0; i < findings.count; i++) {
-        const struct finding *finding = &findings.list[i];
+        const struct charge *finding = &findings.list[i];
         if (i == 0)
             output_char(teller->out, '\n');
         output_text(teller->out, "  ");
@@ -115,67 +113,11 @@ static void tell_ties(const struct teller *teller, bool *first)
     }
 }
 
-/* ------------------------------------------------------------------ cycles, as any other deadlock
- */
-
-struct scene {
-    const struct training *job;
-    char (*texts)[GORDIAN_NAME_MAX + 1]; /* a rank's, a meeting's */
-};
-
-static const char *scene_rank(const void *context, uint32_t rank)
-{
-    const struct scene *scene = context;
-    snprintf(scene->texts[0], sizeof *scene->texts, "rank %u", rank);
-    return scene->texts[0];
-}
-
-static const char *scene_meeting(const void *context, uint32_t meeting)
-{
-    const struct scene *scene = context;
-    struct output out;
-    output_fixed(&out, scene->texts[1], sizeof *scene->texts);
-    const struct meeting *about = &scene->job->meetings[meeting];
-    const struct operation *operation =
-        flight_operation(scene->job, &scene->job->flights[about->first]);
-    output_text(&out, training_name(scene->job, operation->name));
-    output_text(&out, " #");
-    output_u64(&out, about->sequence);
-    output_text(&out, " of ");
-    output_text(&out, training_name(scene->job, scene->job->groups[about->group].name));
-    output_fixed_end(&out);
-    return scene->texts[1];
-}
-
-static const char *scene_holding(const void *context, uint32_t meeting)
-{
-    (void)context, (void)meeting;
-    return "held up by";
-}
-
-/* Draws with the one drawing of deadlocks: a meeting stands where a lock does. */
-static void draw_cycle(const struct teller *teller, const struct cycle *cycle)
-{
-    char texts[2][GORDIAN_NAME_MAX + 1];
-    const struct scene scene = {teller->job, texts};
-    const struct labels labels = {scene_rank, scene_meeting, NULL, &scene, scene_holding};
-    const struct drawing drawing = {*teller->style, teller->out, &labels, teller->verbose};
-    const struct step *steps = teller->job->steps + cycle->first;
-    gordian_edge *edges = memory_alloc(&teller->job->memory, 2 * cycle->count * sizeof *edges);
-    if (!edges)
-        return;
-    for (size_t i = 0; i < cycle->count; i++) {
-        edges[2 * i] = (gordian_edge){1, steps[i].rank, steps[i].meeting, true};
-        edges[2 * i + 1] =
-            (gordian_edge){1, steps[(i + 1) % cycle->count].rank, steps[i].meeting, false};
-    }
-    const gordian_witness witness = {true, edges, 2 * cycle->count};
-    draw_witness(&drawing, &witness, steps[0].rank);
-    memory_free(&teller->job->memory, edges);
-}
+/* ------------------------------------------------------------------ cycles */
 
 static void tell_cycles(const struct teller *teller, bool *first)
 {
+    struct finding finding;
     for (size_t i = 0; i < teller->job->cycle_count; i++) {
         const struct cycle *cycle = &teller->job->cycles[i];
         blank_line(teller, first);
@@ -183,7 +125,9 @@ static void tell_cycles(const struct teller *teller, bool *first)
         tell_cycle(teller->out, teller->job, cycle);
         headline_color(teller, COLOR_PLAIN);
         output_text(teller->out, "\n\n");
-        draw_cycle(teller, cycle);
+        cycle_finding(&finding, teller->job, cycle);
+        finding_draw(&finding, teller->style, teller->verbose, teller->out);
+        finding_close(&finding);
     }
 }
 

@@ -6,7 +6,7 @@
 
 /* Those that are to blame for the same at the same operation: culprits[first .. first + count) of
  * the list that charges_open makes, which is sorted by that. */
-struct finding {
+struct charge {
     enum blame blame;
     uint32_t meeting; /* NONE: none */
     const uint32_t *ranks;
@@ -16,7 +16,7 @@ struct finding {
 struct charges {
     const struct training *job;
     uint32_t *ranks;
-    struct finding *list;
+    struct charge *list;
     size_t count;
 };
 
@@ -30,7 +30,7 @@ void tell_subject(struct output *out, const uint32_t *ranks, size_t count, bool 
 /* "all_reduce #12 of group 7 (DATA_PARALLEL)". */
 void tell_meeting(struct output *out, const struct training *job, uint32_t meeting);
 /* What is wrong, and what to do: one or two sentences. */
-void tell_finding(struct output *out, const struct training *job, const struct finding *finding);
+void tell_finding(struct output *out, const struct training *job, const struct charge *finding);
 void tell_mismatch(struct output *out, const struct training *job, const struct mismatch *mismatch);
 void tell_cycle(struct output *out, const struct training *job, const struct cycle *cycle);
 void tell_stalled(struct output *out, const struct training *job, uint32_t meeting);

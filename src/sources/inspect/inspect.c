@@ -1,8 +1,8 @@
 #include "sources/inspect/inspect.h"
 
 #include "foundation/base/error.h"
-#include "sources/inspect/expert.h"
-#include "sources/inspect/facts.h"
+#include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/judge/facts.h"
 
 #include <time.h>
 
@@ -25,7 +25,7 @@ static gordian_status settle_sight(struct sight *sight, gordian_error *error)
 }
 
 /* What is only likely must at least last: members that move meanwhile acquit it. */
-static gordian_status await_likely(struct sight *sight, struct findings *findings,
+static gordian_status await_likely(struct sight *sight, struct inspect_findings *findings,
                                    gordian_error *error)
 {
     bool any = false, live = false;
@@ -43,7 +43,7 @@ static gordian_status await_likely(struct sight *sight, struct findings *finding
 
 /* What the verdict depends on is asked, of the processes that are part of a finding; all is looked
  * at again behind it. */
-static gordian_status judge_asking(struct sight *sight, struct findings *findings,
+static gordian_status judge_asking(struct sight *sight, struct inspect_findings *findings,
                                    gordian_error *error)
 {
     for (size_t i = 0; i < sight->target_count; i++)
@@ -58,7 +58,8 @@ static gordian_status judge_asking(struct sight *sight, struct findings *finding
     return status == GORDIAN_OK ? judge_sight(sight, findings, error) : status;
 }
 
-gordian_status inspect_look(struct sight *sight, struct findings *findings, gordian_error *error)
+gordian_status inspect_look(struct sight *sight, struct inspect_findings *findings,
+                            gordian_error *error)
 {
     findings_clear(findings);
     gordian_status status = explain_sight(sight, error);

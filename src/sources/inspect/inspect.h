@@ -1,17 +1,19 @@
 /* gordian inspect: a process that hangs already, or the core it left. Read this first.
  *
- *     target.h    a process: threads, memory, files; alive (live.c) or as a core (core.c)
- *     rights.h    why one may not be looked at, and what to do about it
- *     calls.h     system calls: which one, how long it may sleep, what it sleeps for
- *     stacks.h    who called whom, without stopping anybody where that can be
- *     stop.h      where it cannot: one thread stopped for its registers, by a small process apart
- *     sight.h     the picture: threads, locks, who waits, who holds, and how that is known
- *     expert.h    those who know a kind of wait, a file each: glibc.c has all of pthreads, python.c
- *                 the interpreter's locks, between.c and ipc.c what processes wait for, ...
- *     openings.h  who has which pipe, socket or file open, for those two
- *     judge.h     from the picture to findings, by libgordian's engine
- *     confirm.h   what the library of `gordian run` has found, looked at from here
- *     tell.h      a finding as an incident (foundation/records/incident.h), which report/ shows
+ *     target/target.h              a process: threads, memory, files; alive (target/live.c) or as a
+ *                                  core (target/core.c)
+ *     target/permissions.h         why one may not be inspected, and what to do about it
+ *     target/system_calls.h        which call a thread is in, how long it may sleep, for what
+ *     target/stop.h                one thread stopped for its registers, by a small process apart
+ *     target/open_files.h          which process has which pipe, socket or file open
+ *     snapshot/process_snapshot.h  threads, locks, waits and holds, and how each is known
+ *     snapshot/stacks.h            call stacks, without stopping a thread where that is possible
+ *     decoders/decoder.h           one file for each kind of wait: decoders/glibc.c has pthreads,
+ *                                  decoders/python.c the interpreter's locks, ...
+ *     judge/judge.h                from the snapshot to findings, by libgordian's engine
+ *     judge/confirm.h              what the library of `gordian run` has found, seen from here
+ *     incident.h                   a finding as an incident (foundation/records/incident.h), which
+ *                                  output/report prints
  *
  * One look goes like this. All threads are listed, with the system call each sleeps in and how
  * often it has been switched (time T1). The experts read the locks and say who holds what. Then all
@@ -29,11 +31,12 @@
 #ifndef GORDIAN_SOURCES_INSPECT_INSPECT_H
 #define GORDIAN_SOURCES_INSPECT_INSPECT_H
 
-#include "sources/inspect/judge.h"
-#include "sources/inspect/sight.h"
-#include "sources/inspect/target.h"
+#include "sources/inspect/judge/judge.h"
+#include "sources/inspect/snapshot/process_snapshot.h"
+#include "sources/inspect/target/target.h"
 
 /* Looks at all targets of the sight once, as above, and judges. What was there before is gone. */
-gordian_status inspect_look(struct sight *sight, struct findings *findings, gordian_error *error);
+gordian_status inspect_look(struct sight *sight, struct inspect_findings *findings,
+                            gordian_error *error);
 
 #endif

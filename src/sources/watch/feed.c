@@ -166,11 +166,11 @@ static gordian_status add_hold(struct feed *feed, struct grouping *grouping,
                                struct fed_group *group, const struct arrow_between *arrow,
                                gordian_error *error)
 {
-    char name[NAME_SIZE], about[120];
+    char name[NAME_SIZE];
     uint32_t resource;
-    tell_resource(grouping->telling, arrow, about, sizeof about);
     snprintf(name, sizeof name, "%s/%.110s/%zu",
-             grouping->servers->sources[arrow->to.source]->label, about, group->resource_count + 1);
+             grouping->servers->sources[arrow->to.source]->label,
+             tell_resource(grouping->telling, arrow), group->resource_count + 1);
     clean_name(name);
     TRY(gordian_client_add_resource(feed->client, name, 1, &resource, error));
     group->resources[group->resource_count++] = resource;

@@ -1,7 +1,7 @@
 /* Into a running `gordian serve`, as a system of its own: the page, the history and whoever
  * subscribes see database sessions. Sessions become processes, what somebody holds and others want
- * becomes a resource of one unit. Only what was there at one moment goes there (judge.h), without
- * places in queues that servers mend, and without the threads of inspected processes.
+ * becomes a resource of one unit. Only what was there at one moment goes there (graph/judge.h),
+ * without places in queues that servers mend, and without the threads of inspected processes.
  *
  * Those who wait for each other, directly or not, are one group. A group that is as before is left
  * alone; one that has changed is taken out and put in again, holds before waits, since a process
@@ -10,7 +10,7 @@
 #ifndef GORDIAN_SOURCES_WATCH_FEED_H
 #define GORDIAN_SOURCES_WATCH_FEED_H
 
-#include "sources/watch/tell.h"
+#include "sources/watch/report/report.h"
 #include "sources/watch/watch.h"
 
 #include <gordian/client.h>

@@ -2,8 +2,8 @@
 
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
-#include "sources/watch/duplicates.h"
-#include "sources/watch/inspector.h"
+#include "sources/watch/graph/duplicate_servers.h"
+#include "sources/watch/graph/inspected_process.h"
 
 #include <errno.h>
 #include <poll.h>

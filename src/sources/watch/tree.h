@@ -7,7 +7,7 @@
 #ifndef GORDIAN_SOURCES_WATCH_TREE_H
 #define GORDIAN_SOURCES_WATCH_TREE_H
 
-#include "sources/watch/overview.h"
+#include "sources/watch/graph/overview.h"
 #include "sources/watch/watch.h"
 
 enum tree_order {

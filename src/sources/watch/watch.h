@@ -1,23 +1,24 @@
 /* gordian watch: lock waits of databases, live. Read this first.
  *
- *     driver.h    a connection that never makes anybody wait: libpq.c, mariadb.c
- *     dialect.h   what is asked of a kind of server, and what the answers mean: postgres.c,
- *                 innodb.c, metadata.c
- *     look.h      what one look at a server came to: sessions, waits, who holds what
- *     dial.h      the beginning of a connection, beside all others
- *     remedy.h    orders that end a wait, with their condition in the same statement
- *     duplicates.h several addresses of one server, of which one is watched
- *     source.h    a server: connects, asks, rests, comes back with patience when it is gone
- *     links.h     sessions of several servers that are one client
- *     local.h     processes of this machine that are clients; sleeper.h: what they do
- *     inspector.h a process of this machine among the servers: its threads and locks
- *     judge.h     from the latest looks to deadlocks, by libgordian's engine
- *     overview.h  what holds others up, deadlock or not: roots, chains, waits that last
- *     advice.h    whom to end, why, and how; act.h does it
- *     tree.h      all who wait, folded under who holds them up
- *     feed.h      all of it into a running `gordian serve`
- *     metrics.h   all of it as numbers, over HTTP (listen.h)
- *     tell.h      a deadlock, chains and stalls for a person, a program or a picture
+ *     servers/driver.h           a connection that never blocks: servers/libpq.c, servers/mariadb.c
+ *     servers/dialect.h          what is asked of a kind of server, and what the answers mean:
+ *                                servers/postgres.c, servers/innodb.c, servers/metadata_locks.c
+ *     servers/scan.h             the result of one poll: sessions, waits, holders
+ *     servers/dial.h             how a connection begins, next to all others
+ *     servers/remedy.h           orders that end a wait, with their condition in the statement
+ *     graph/source.h             a server: connects, asks, rests, retries when it is gone
+ *     graph/duplicate_servers.h  several addresses of one server, of which one is watched
+ *     graph/links.h              sessions of several servers that are one client
+ *     graph/local_clients.h      processes of this machine that are clients
+ *     graph/inspected_process.h  a process among the servers: its threads and locks
+ *     graph/judge.h              from the latest scans to deadlocks, by libgordian's engine
+ *     graph/overview.h           what blocks others, deadlock or not: roots, chains, long waits
+ *     graph/unseen.h             what could not be seen
+ *     actions/advice.h           which session to end, why, and how; actions/act.h does it
+ *     report/report.h            what was found, for a person or a program
+ *     tree.h                     all waits, folded under the sessions that cause them
+ *     feed.h                     all of it into a running `gordian serve`
+ *     metrics.h                  all of it as numbers, over HTTP (listen.h)
  *
  * All servers are driven by one loop (servers_turn), which sleeps in poll(2) and nowhere else: one
  * that is slow or gone holds nobody up.
@@ -35,9 +36,9 @@
 #ifndef GORDIAN_SOURCES_WATCH_WATCH_H
 #define GORDIAN_SOURCES_WATCH_WATCH_H
 
-#include "sources/watch/judge.h"
-#include "sources/watch/links.h"
-#include "sources/watch/source.h"
+#include "sources/watch/graph/judge.h"
+#include "sources/watch/graph/links.h"
+#include "sources/watch/graph/source.h"
 
 struct pollfd;
 

@@ -8,6 +8,8 @@
 #ifndef GORDIAN_OUTPUT_REPORT_SYMBOL_SYMBOL_H
 #define GORDIAN_OUTPUT_REPORT_SYMBOL_SYMBOL_H
 
+#include "output/finding/frame.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,20 +23,6 @@ static inline const char *path_tail(const char *path)
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
-
-/* One line of a stack. Without debugging information `file` is NULL; without a symbol `function`
- * is NULL too, and all there is to say is module + offset. */
-struct frame {
-    const char *function; /* demangled */
-    const char *module;   /* path; NULL: the address is in no file */
-    const char *file;     /* as the compiler was told */
-    const char *folder;   /* where the compiler ran, for a relative `file`; or NULL */
-    uint64_t address;
-    uint64_t offset; /* in the module */
-    unsigned line;   /* 0: unknown */
-    unsigned column;
-    bool inlined; /* into the frame that follows */
-};
 
 /* Where the files of a process are, if not where it says. */
 struct symbol_files {

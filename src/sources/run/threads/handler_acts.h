@@ -5,7 +5,7 @@
 
 #include "sources/run/state/watch.h"
 
-/* 1: one was. Read from outside, by this name (sources/inspect/facts.c). */
+/* 1: one was. Read from outside, by this name (sources/inspect/judge/facts.c). */
 extern _Atomic uint32_t gordian_run_acted;
 
 /* A wait of this thread is being left. If by a jump, that is recorded. */

@@ -1,0 +1,267 @@
+/* The report as a finding. */
+#include "output/report/report.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char *mode_word(unsigned mode)
+{
+    static const char *const words[] = {
+        [INCIDENT_EXCLUSIVE] = "exclusive", [INCIDENT_READ] = "read",
+        [INCIDENT_UNIT] = "unit",           [INCIDENT_SIGNAL] = "signal",
+        [INCIDENT_ARRIVAL] = "arrival",     [INCIDENT_END] = "end",
+        [INCIDENT_QUEUED] = "queued",
+    };
+    return mode >= INCIDENT_EXCLUSIVE && mode <= INCIDENT_QUEUED ? words[mode] : "unknown";
+}
+
+static void add_thread(struct finding *finding, const struct report *report, uint32_t index)
+{
+    const struct report_thread *from = &report->threads[index];
+    unsigned flags = from->raw.flags;
+    struct finding_thread *thread = finding_alloc(finding, sizeof *thread);
+    uint32_t number = finding_party(finding, from->name, "thread");
+    if (number == FINDING_NONE || !thread)
+        return;
+    struct finding_party *party = &finding->parties[number];
+    party->about = finding_format(finding, "thread %u", from->raw.tid);
+    party->thread = thread;
+    party->role = flags & INCIDENT_STUCK ? FINDING_BEHIND : FINDING_OTHER;
+    for (size_t i = 0; i < report->witness_count && party->role == FINDING_BEHIND; i++)
+        if (report->edges[i].raw.thread == index)
+            party->role = FINDING_MEMBER;
+    *thread = (struct finding_thread){
+        .tid = from->raw.tid,
+        .pid = report->process_count > 1 ? report->processes[from->raw.process].raw.pid : 0,
+        .comm = from->comm,
+        .entry = from->entry,
+        .doing = from->doing,
+        .waiting = flags & INCIDENT_WAITING,
+        .ended = flags & INCIDENT_ENDED,
+        .foreign = flags & INCIDENT_FOREIGN,
+        .waited_s = flags & INCIDENT_WAITING ? (double)from->raw.waited_ns / 1e9 : -1,
+        .stack = &from->stack,
+        .created = &from->created,
+    };
+}
+
+static void add_lock(struct finding *finding, const struct report *report, uint32_t index)
+{
+    char kind[128];
+    const struct report_lock *from = &report->locks[index];
+    struct finding_lock *lock = finding_alloc(finding, sizeof *lock);
+    uint32_t number = finding_resource(
+        finding, from->name, finding_copy(finding, lock_kind(&from->raw, kind, sizeof kind)));
+    if (number == FINDING_NONE || !lock)
+        return;
+    finding->resources[number].lock = lock;
+    finding->resources[number].holding = held_text(report, index);
+    *lock = (struct finding_lock){
+        .address = from->raw.address,
+        .place = from->place,
+        .owner_tid = from->raw.owner_tid,
+        .has_value = from->raw.kind == INCIDENT_SEMAPHORE,
+        .has_missing = from->raw.kind == INCIDENT_BARRIER,
+        .value = from->raw.units,
+        .missing = from->raw.missing,
+        .initialised = &from->initialised,
+    };
+}
+
+/* ------------------------------------------------------------------ edges */
+
+/* "transfer, bank.c:31" or "": what an arrow is labelled with. */
+static const char *site_text(struct finding *finding, const struct stack *site)
+{
+    const struct frame *frame = frame_of_interest(site);
+    if (!frame)
+        return "";
+    const char *function = frame->function ? frame->function : "";
+    if (frame->file && frame->line)
+        return finding_format(finding, "%.40s%s%s:%u", function, *function ? ", " : "",
+                              path_tail(frame->file), frame->line);
+    return finding_format(finding, "%.60s", function);
+}
+
+static void fill_wait(struct finding *finding, struct finding_edge *to,
+                      const struct report_edge *from)
+{
+    to->mode = mode_word(from->raw.mode);
+    to->units = from->raw.units;
+    to->site = &from->site;
+    to->place = site_text(finding, &from->site);
+    to->timed = from->raw.flags & INCIDENT_TIMED;
+    to->witness = from->raw.flags & INCIDENT_WITNESS;
+    to->released = from->raw.outer;
+    to->how = from->evidence;
+}
+
+static void fill_hold(struct finding *finding, struct finding_edge *to,
+                      const struct report_edge *from)
+{
+    to->held_mode = mode_word(from->raw.mode);
+    to->held_units = from->raw.units;
+    to->held_site = &from->site;
+    to->held_place = site_text(finding, &from->site);
+    to->witness = from->raw.flags & INCIDENT_WITNESS;
+    to->relation = from->raw.flags & INCIDENT_COULD    ? FINDING_COULD
+                   : from->raw.mode == INCIDENT_QUEUED ? FINDING_QUEUED
+                                                       : FINDING_HOLDS;
+    to->how = from->evidence;
+}
+
+/* A cycle's waits together with the holds behind them, everything else on its own. */
+static void add_edges(struct finding *finding, const struct report *report)
+{
+    finding->cycle = report->cycle;
+    for (size_t i = 0; i < report->edge_count; i++) {
+        const struct report_edge *edge = &report->edges[i];
+        bool waits = edge->raw.flags & INCIDENT_WAITS;
+        if (report->cycle && i + 1 < report->witness_count) {
+            const struct report_edge *hold = &report->edges[++i];
+            struct finding_edge *to =
+                finding_edge(finding, edge->raw.thread, edge->raw.lock, hold->raw.thread);
+            const char *how = edge->evidence;
+            fill_wait(finding, to, edge);
+            fill_hold(finding, to, hold);
+            if (*how && *hold->evidence)
+                to->how = finding_format(finding, "%s; %s", how, hold->evidence);
+            else if (*how)
+                to->how = how;
+        } else if (waits) {
+            fill_wait(finding,
+                      finding_edge(finding, edge->raw.thread, edge->raw.lock, FINDING_NONE), edge);
+        } else {
+            fill_hold(finding,
+                      finding_edge(finding, FINDING_NONE, edge->raw.lock, edge->raw.thread), edge);
+        }
+    }
+}
+
+/* Each thread can wait for what it took second, which the thread of the next order took first. */
+static void add_orders(struct finding *finding, const struct report *report)
+{
+    finding->cycle = report->order_count > 0;
+    for (size_t i = 0; i < report->order_count; i++) {
+        const struct report_order *order = &report->orders[i];
+        const struct report_order *next = &report->orders[(i + 1) % report->order_count];
+        struct finding_edge *to =
+            finding_edge(finding, order->raw.thread, order->raw.taken, next->raw.thread);
+        to->mode = mode_word(order->raw.taken_mode);
+        to->held_mode = mode_word(next->raw.held_mode);
+        to->seen = order->raw.seen;
+        to->site = &order->taken;
+        to->held_site = &next->held;
+        to->place = site_text(finding, &order->taken);
+        to->held_place = site_text(finding, &next->held);
+        finding->cycle = finding->cycle && order->raw.taken == next->raw.held;
+    }
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+/* Paragraphs without the indentation that the text has. */
+static const char *plain_advice(struct finding *finding, const char *text)
+{
+    char *plain = text ? finding_alloc(finding, strlen(text) + 1) : NULL;
+    size_t used = 0;
+    if (!plain)
+        return NULL;
+    for (; *text; text++)
+        if (!isspace((unsigned char)*text))
+            plain[used++] = *text;
+        else if (used && plain[used - 1] != ' ')
+            plain[used++] = ' ';
+    if (used && plain[used - 1] == ' ')
+        plain[--used] = '\0';
+    return plain;
+}
+
+static enum finding_kind kind_of(const struct report *report)
+{
+    static const enum finding_kind kinds[] = {
+        [INCIDENT_DEADLOCK] = FINDING_DEADLOCK,
+        [INCIDENT_OWNER_GONE] = FINDING_OWNER_GONE,
+        [INCIDENT_POTENTIAL] = FINDING_LOCK_ORDER_INVERSION,
+        [INCIDENT_STALL] = FINDING_STALL,
+    };
+    return report->head.kind >= INCIDENT_DEADLOCK && report->head.kind <= INCIDENT_STALL
+               ? kinds[report->head.kind]
+               : FINDING_STATUS;
+}
+
+static enum finding_verdict verdict_of(const struct report *report)
+{
+    bool claims = kind_of(report) != FINDING_STATUS;
+    return report->head.word == INCIDENT_LIKELY              ? FINDING_LIKELY
+           : claims && report->head.word != INCIDENT_UNKNOWN ? FINDING_PROVED
+                                                             : FINDING_UNKNOWN;
+}
+
+static void fill_head(struct finding *finding, const struct report *report)
+{
+    static const char *const actions[] = {
+        [INCIDENT_GO_ON] = "go-on", [INCIDENT_ABORT] = "abort", [INCIDENT_BREAK] = "break"};
+    const struct incident *head = &report->head;
+    char title[300];
+    report_title(report, title, sizeof title);
+    finding->title = finding_copy(finding, title);
+    finding->program = report->program;
+    finding->pid = head->pid;
+    finding->incident = head->number;
+    finding->time_ms = head->time_ns / 1000000;
+    finding->found_after_ms = (double)head->found_ns / 1e6;
+    finding->signature = head->signature;
+    if (head->action >= INCIDENT_GO_ON && head->action <= INCIDENT_BREAK)
+        finding->action = actions[head->action];
+    finding->engine = report->engine;
+    *(finding->kind == FINDING_STATUS ? &finding->unseen : &finding->evidence) = report->note;
+    finding->first = head->first;
+    finding->locks_watched = head->locks_watched;
+    finding->threads_watched = head->threads_watched;
+    finding->advice.text = plain_advice(finding, report_advice(report));
+}
+
+void report_finding(struct finding *finding, const struct report *report, unsigned ordinal)
+{
+    finding_open(finding, report->source, kind_of(report), verdict_of(report));
+    finding->number = ordinal;
+    fill_head(finding, report);
+    for (uint32_t i = 0; i < report->thread_count; i++)
+        add_thread(finding, report, i);
+    for (uint32_t i = 0; i < report->lock_count; i++)
+        add_lock(finding, report, i);
+    if (report->order_count)
+        add_orders(finding, report);
+    else
+        add_edges(finding, report);
+    for (size_t i = 0; i < finding->party_count; i++)
+        finding->behind += finding->parties[i].role == FINDING_BEHIND;
+    if (finding->behind < report->head.behind)
+        finding->behind = report->head.behind;
+}
+
+static void write_report(const struct report *report, unsigned ordinal, struct output *out,
+                         void (*write)(const struct finding *finding, struct output *out))
+{
+    struct finding finding;
+    report_finding(&finding, report, ordinal);
+    if (!finding.failed)
+        write(&finding, out);
+    finding_close(&finding);
+}
+
+void report_json(const struct report *report, unsigned ordinal, struct output *out)
+{
+    write_report(report, ordinal, out, finding_json);
+}
+
+void report_dot(const struct report *report, struct output *out)
+{
+    write_report(report, 0, out, finding_dot);
+}
+
+void report_svg(const struct report *report, struct output *out)
+{
+    write_report(report, 0, out, finding_svg);
+}

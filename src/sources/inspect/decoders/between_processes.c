@@ -1,0 +1,347 @@
+/* Waits of one process for another: pipes and Unix sockets, locks on files, children.
+ *
+ * What ends such a wait is some thread of another process, any of them: each thread of each process
+ * that could has a unit of it, and who waits asks for one. So a process counts as long as one of
+ * its threads can act. If somebody could who is not inspected, nothing is said but that. */
+#define _GNU_SOURCE
+#include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/target/open_files.h"
+#include "sources/inspect/target/proc.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define OFD_SETLKW 38 /* F_OFD_SETLKW */
+
+/* A wait that is being explained. */
+struct wait_at {
+    struct sight *sight;
+    uint32_t thread;
+    struct sight_thread *waiter;
+    uint32_t pid; /* of the waiter, as seen here */
+    uint32_t lock;
+};
+
+static struct openings *sight_openings(struct sight *sight)
+{
+    if (!sight->openings)
+        sight->openings = openings_read(&sight->memory);
+    sight->failed = sight->failed || !sight->openings;
+    return sight->openings;
+}
+
+/* The inspected process with this number, or SIGHT_NONE. */
+static uint32_t inspected(const struct sight *sight, uint32_t pid)
+{
+    for (uint32_t i = 0; i < sight->target_count; i++)
+        if (!sight->targets[i]->core && sight->targets[i]->seen_pid == pid)
+            return i;
+    return SIGHT_NONE;
+}
+
+static void process_name(uint32_t pid, char *name, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/comm", pid);
+    FILE *file = fopen(path, "re");
+    if (!file || !fgets(name, (int)size, file))
+        snprintf(name, size, "?");
+    name[strcspn(name, "\n")] = '\0';
+    if (file)
+        fclose(file);
+}
+
+/* Somebody who is not inspected could end it. That it waits for the inspector is no riddle. */
+static void say_outsider(const struct wait_at *at, uint32_t pid, const char *what)
+{
+    char name[64];
+    if (pid == (uint32_t)getpid())
+        return;
+    process_name(pid, name, sizeof name);
+    at->waiter->unseen = true;
+    at->waiter->unknown =
+        sight_format(at->sight,
+                     "waits for process %u (%s), which %s and is not inspected: inspect it, too, "
+                     "or use --tree or --all",
+                     pid, name, what);
+}
+
+/* All threads of a process could end the wait. */
+static void hold_all(const struct wait_at *at, uint32_t process, uint32_t mode, enum word word,
+                     const char *evidence)
+{
+    struct sight *sight = at->sight;
+    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++)
+        sight_hold(sight, i, at->lock, mode, word, evidence);
+}
+
+static void begin_wait(struct wait_at *at, uint64_t number, uint32_t kind, uint32_t mode,
+                       const char *name)
+{
+    at->lock = sight_object(at->sight, at->waiter->process, number, kind);
+    if (at->lock == SIGHT_NONE)
+        return;
+    at->sight->locks[at->lock].name = name;
+    sight_wait(at->sight, at->thread, at->lock, mode);
+}
+
+/* ------------------------------------------------------------------ pipes and sockets */
+
+/* Does this one have the end that is wanted? Sockets have both. */
+static bool has_end(const struct opening *opening, bool to_write)
+{
+    bool reads = true, writes = true;
+    if (opening->kind == OPENING_PIPE && !opening_mode(opening->pid, opening->fd, &reads, &writes))
+        return false; /* closed meanwhile */
+    return to_write ? writes : reads;
+}
+
+/* Does it read what only its own process could write? Some programs rest so, until they are ended;
+ * in others it is a descriptor that should have been closed. */
+static bool is_alone(const struct wait_at *at, const struct opening *list, size_t count,
+                     bool to_write)
+{
+    size_t ends = 0;
+    for (size_t i = 0; i < count; i++)
+        if (has_end(&list[i], to_write)) {
+            ends++;
+            if (list[i].pid != at->pid)
+                return false;
+        }
+    return to_write && ends;
+}
+
+/* Why that is not proved, if it is not. */
+static const char *unseen(const struct openings *openings)
+{
+    if (!openings->unreadable)
+        return "";
+    return geteuid() == 0
+               ? "; processes of other users may have it open, too: CAP_SYS_PTRACE would show that"
+               : "; processes of other users may have it open, too: root would see that";
+}
+
+/* Everybody who has the other end open. */
+static void hold_ends(const struct wait_at *at, const struct opening *list, size_t count,
+                      bool to_write)
+{
+    struct sight *sight = at->sight;
+    bool pipe = count && list[0].kind == OPENING_PIPE;
+    for (size_t i = 0; i < count; i++)
+        if (inspected(sight, list[i].pid) == SIGHT_NONE && has_end(&list[i], to_write)) {
+            say_outsider(at, list[i].pid, "has the other end");
+            return;
+        }
+    bool alone = is_alone(at, list, count, to_write);
+    if (alone) {
+        at->waiter->unknown =
+            "reads from what only its own process has open for writing: it rests there, or a "
+            "descriptor was left open that should have been closed";
+        sight->locks[at->lock].own_end = true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t process = inspected(sight, list[i].pid);
+        if (process == SIGHT_NONE || !has_end(&list[i], to_write))
+            continue;
+        const char *evidence = sight_format(
+            sight, "has its %s end open, descriptor %u%s",
+            !pipe      ? "other"
+            : to_write ? "writing"
+                       : "reading",
+            list[i].fd,
+            !pipe ? "; a time limit that was set for the socket could still end the wait"
+                  : unseen(sight->openings));
+        hold_all(at, process, INCIDENT_EXCLUSIVE,
+                 pipe && !alone && !sight->openings->unreadable ? WORD_PROVED : WORD_LIKELY,
+                 evidence);
+    }
+}
+
+/* `writes`: the buffer is full, and waits to be read; else it waits for something to be written. */
+static bool explain_stream(struct wait_at *at, bool writes)
+{
+    enum opening_kind kind;
+    uint64_t inode, other;
+    size_t count;
+    uint32_t fd = (uint32_t)at->waiter->is.arguments[0];
+    if (!opening_at(at->pid, fd, &kind, &inode) || !sight_openings(at->sight))
+        return false;
+    other = kind == OPENING_PIPE ? inode : opening_peer(inode);
+    if (!other)
+        return false;
+    const char *form = writes ? "%s %llu, full" : "%s %llu";
+    char name[64];
+    snprintf(name, sizeof name, form, kind == OPENING_PIPE ? "pipe" : "socket",
+             (unsigned long long)inode);
+    /* The two ways through it are two things to wait for. */
+    begin_wait(at, inode * 2 + writes, kind == OPENING_PIPE ? INCIDENT_PIPE : INCIDENT_SOCKET,
+               writes ? INCIDENT_EXCLUSIVE : INCIDENT_SIGNAL, sight_format(at->sight, "%s", name));
+    if (at->lock == SIGHT_NONE || sight_is_held(at->sight, at->lock))
+        return true;
+    const struct opening *list = openings_of(at->sight->openings, kind, other, &count);
+    hold_ends(at, list, count, !writes);
+    return true;
+}
+
+/* ------------------------------------------------------------------ locks on files */
+
+/* A lock of flock belongs to an open file, which several processes may have from a fork. */
+static bool is_shared(const struct openings *openings, const struct file_wait *wait)
+{
+    bool shared = openings->unreadable;
+    DIR *folder = opendir("/proc");
+    for (struct dirent *entry; folder && !shared && (entry = readdir(folder));) {
+        uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        shared = pid && (int64_t)pid != wait->holder && opening_has_lock(pid, wait->inode);
+    }
+    if (folder)
+        closedir(folder);
+    return shared || !folder;
+}
+
+/* What one process holds of one file is one thing to wait for. */
+static uint64_t name_wait(const struct file_wait *wait)
+{
+    return wait->inode << 22 ^ (uint64_t)wait->holder; /* there are 2^22 numbers of processes */
+}
+
+static bool explain_file(struct wait_at *at, bool posix)
+{
+    struct sight *sight = at->sight;
+    uint32_t fd = (uint32_t)at->waiter->is.arguments[0];
+    uint64_t inode = opening_inode(at->pid, fd);
+    struct openings *openings = inode ? sight_openings(sight) : NULL;
+    const struct file_wait *wait =
+        openings ? openings_wait(openings, &sight->memory, at->pid, inode, posix) : NULL;
+    char link[512];
+    sight->failed = sight->failed || (openings && openings->failed);
+    if (!wait)
+        return false;
+    proc_descriptor(proc_living(at->pid), fd, link, sizeof link);
+    begin_wait(at, name_wait(wait), INCIDENT_FILE_LOCK, INCIDENT_EXCLUSIVE,
+               sight_format(sight, "%s", link));
+    if (at->lock == SIGHT_NONE || wait->holder <= 0)
+        return true;
+    uint32_t process = inspected(sight, (uint32_t)wait->holder);
+    if (process == SIGHT_NONE)
+        say_outsider(at, (uint32_t)wait->holder, "holds the lock on the file");
+    else if (posix || !is_shared(openings, wait))
+        hold_all(at, process, INCIDENT_EXCLUSIVE, WORD_PROVED,
+                 "the kernel names the process that holds it");
+    else
+        hold_all(at, process, INCIDENT_EXCLUSIVE, WORD_LIKELY,
+                 sight_format(sight,
+                              "the kernel names the process that took it; others may share its "
+                              "open file%s",
+                              unseen(openings)));
+    return true;
+}
+
+/* ------------------------------------------------------------------ children */
+
+/* The children of the process, from /proc: how many; those beyond `room` are only counted. */
+static size_t list_children(uint32_t pid, uint32_t *children, size_t room)
+{
+    char path[96], text[8192];
+    size_t count = 0;
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    struct dirent **threads = NULL;
+    int found = scandir(path, &threads, NULL, NULL);
+    for (int i = 0; i < found; i++) {
+        snprintf(path, sizeof path, "/proc/%u/task/%.20s/children", pid, threads[i]->d_name);
+        FILE *file = threads[i]->d_name[0] == '.' ? NULL : fopen(path, "re");
+        size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
+        text[bytes] = '\0';
+        for (char *at = text, *end; strtoul(at, &end, 10) > 0 && end != at; at = end, count++)
+            if (count < room)
+                children[count] = (uint32_t)strtoul(at, NULL, 10);
+        if (file)
+            fclose(file);
+        free(threads[i]);
+    }
+    free(threads);
+    return count;
+}
+
+enum { CHILDREN_MOST = 512 };
+
+/* Which of them are waited for: wait4(pid), waitid(P_PID, pid), or any. */
+static int64_t awaited_child(const struct sight_thread *waiter)
+{
+    if (strcmp(waiter->call.name, "wait4") == 0) {
+        int32_t pid = (int32_t)waiter->is.arguments[0];
+        return pid > 0 ? pid : pid == -1 ? 0 : -1;
+    }
+    return waiter->is.arguments[0] == P_PID   ? (int64_t)(uint32_t)waiter->is.arguments[1]
+           : waiter->is.arguments[0] == P_ALL ? 0
+                                              : -1;
+}
+
+static bool explain_child(struct wait_at *at)
+{
+    struct sight *sight = at->sight;
+    uint32_t children[CHILDREN_MOST], awaited[CHILDREN_MOST];
+    int64_t wanted = awaited_child(at->waiter); /* 0: any; -1: something else */
+    size_t count = list_children(at->pid, children, CHILDREN_MOST), held = 0;
+    if (wanted < 0 || count == 0 || count > CHILDREN_MOST)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        char state;
+        uint32_t process = inspected(sight, children[i]);
+        bool own = target_parent(children[i], &state) == at->pid && state != 'Z';
+        /* The call has the number that the parent knows it by. */
+        if (own && wanted &&
+            (process == SIGHT_NONE ? children[i] : sight->targets[process]->pid) !=
+                (uint32_t)wanted)
+            continue;
+        if (!own)
+            return false; /* it has ended: the parent is about to go on */
+        if (process == SIGHT_NONE) {
+            say_outsider(at, children[i], "is its child");
+            return false;
+        }
+        awaited[held++] = process;
+    }
+    if (held == 0)
+        return false;
+    begin_wait(at, (uint64_t)at->pid << 32 | (uint64_t)wanted, INCIDENT_CHILD, INCIDENT_END,
+               held == 1
+                   ? sight_format(sight, "end of process %u", sight->targets[awaited[0]]->seen_pid)
+                   : sight_format(sight, "end of a child of process %u", at->pid));
+    for (size_t i = 0; i < held && at->lock != SIGHT_NONE; i++)
+        hold_all(at, awaited[i], INCIDENT_END, WORD_PROVED, "is the child that is waited for");
+    return true;
+}
+
+/* ------------------------------------------------------------------ the expert */
+
+static bool explain_between(struct sight *sight, uint32_t thread)
+{
+    struct sight_thread *waiter = &sight->threads[thread];
+    const struct target *target = sight->targets[waiter->process];
+    struct wait_at at = {sight, thread, waiter, target->seen_pid, SIGHT_NONE};
+    uint32_t command = (uint32_t)waiter->is.arguments[1];
+    if (!waiter->sleeps || target->core || waiter->call.timed)
+        return false;
+    switch (waiter->call.kind) {
+    case CALL_READ:
+        return explain_stream(&at, false);
+    case CALL_WRITE:
+        return explain_stream(&at, true);
+    case CALL_FLOCK:
+        return explain_file(&at, false);
+    case CALL_FCNTL:
+        return (command == F_SETLKW || command == OFD_SETLKW) &&
+               explain_file(&at, command == F_SETLKW);
+    case CALL_CHILD:
+        return explain_child(&at);
+    default:
+        return false;
+    }
+}
+
+const struct expert expert_between = {.name = "between", .explain = explain_between};

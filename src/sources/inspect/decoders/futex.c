@@ -1,0 +1,64 @@
+/* Words in memory that are no lock of a library that is known: anybody may wake who sleeps there.
+ * What C++20 makes of such words is told by the functions that a thread is in, inlined ones too;
+ * who has what is written nowhere (evidence.c says who has the address). */
+#include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/snapshot/stacks.h"
+
+#include <string.h>
+
+#define INLINED_MOST 16
+
+static const struct facility {
+    const char *function; /* part of its name */
+    const char *sentence; /* "sleeps ..." */
+} facilities[] = {
+    {"counting_semaphore", "in a semaphore of C++20, which does not say who has its units"},
+    {"atomic_semaphore", "in a semaphore of C++20, which does not say who has its units"},
+    {"std::latch", "at a latch of C++20, which does not say who has not come yet"},
+    {"tree_barrier", "at a barrier of C++20, which does not say who has not come yet"},
+    {"std::barrier", "at a barrier of C++20, which does not say who has not come yet"},
+    {"atomic_futex", "in a future of C++, which does not say who has promised it"},
+    {"std::future", "in a future of C++, which does not say who has promised it"},
+    {"std::atomic", "in std::atomic::wait, which does not say who is to change the value"},
+    {"__atomic_base", "in std::atomic::wait, which does not say who is to change the value"},
+    {"platform_wait",
+     "in a semaphore, a latch, a barrier or std::atomic::wait of C++20, which do not "
+     "say who is to act"},
+};
+
+#define FACILITIES (sizeof facilities / sizeof *facilities)
+
+/* The first of them that a thread is inside; NULL: none, as far as names are known. */
+static const char *find_facility(struct sight *sight, uint32_t thread)
+{
+    struct symbols *symbols = sight_symbols(sight, sight->threads[thread].process);
+    const struct sight_stack *stack = stack_of(sight, thread, STACK_SHORT, false);
+    const struct facility *best = facilities + FACILITIES;
+    for (size_t i = 0; symbols && i < stack->count; i++) {
+        struct frame frames[INLINED_MOST];
+        size_t count = symbols_frames(symbols, stack->frames[i].counter, frames, INLINED_MOST);
+        for (size_t k = 0; k < count; k++)
+            for (const struct facility *it = facilities; frames[k].function && it < best; it++)
+                if (strstr(frames[k].function, it->function))
+                    best = it;
+    }
+    return best < facilities + FACILITIES ? best->sentence : NULL;
+}
+
+static bool explain_futex(struct sight *sight, uint32_t thread)
+{
+    struct sight_thread *waiter = &sight->threads[thread];
+    if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX)
+        return false;
+    uint32_t lock = sight_lock(sight, waiter->process, waiter->call.address, INCIDENT_FUTEX);
+    sight_wait(sight, thread, lock, INCIDENT_SIGNAL);
+    const char *sentence = find_facility(sight, thread);
+    waiter->unknown =
+        sentence ? sight_format(sight, "sleeps %s", sentence)
+                 : "sleeps on a word in memory that is none of glibc's locks: who is to wake it is "
+                   "not written anywhere; a program of glibc started under 'gordian run', or "
+                   "symbols of the program, may tell more";
+    return true;
+}
+
+const struct expert expert_futex = {.name = "futex", .explain = explain_futex};

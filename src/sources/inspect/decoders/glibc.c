@@ -1,0 +1,374 @@
+/* The locks of glibc: which one a thread sleeps at, and what that says about its owner.
+ *
+ * The function it sleeps in tells which kind of lock it is, where the library's names are known
+ * (they are unless it is linked statically and stripped); else the shape of what lies at the futex
+ * does. Owners are read from the lock, and believed only if everything around fits. */
+#include "sources/inspect/decoders/glibc.h"
+#include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/snapshot/stacks.h"
+#include "sources/inspect/target/proc.h"
+
+#include <string.h>
+
+enum what {
+    WHAT_MUTEX,
+    WHAT_READ,
+    WHAT_WRITE,
+    WHAT_JOIN,
+    WHAT_CONDITION,
+    WHAT_SEMAPHORE,
+    WHAT_BARRIER,
+    WHAT_ONCE,
+    WHAT_GUARD,
+};
+
+static const char *const function_names[] = {
+    "pthread_mutex_lock",
+    "pthread_mutex_timedlock",
+    "pthread_mutex_clocklock",
+    "pthread_mutex_cond_lock",
+    "mtx_lock",
+    "mtx_timedlock",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_timedrdlock",
+    "pthread_rwlock_clockrdlock",
+    "pthread_rwlock_wrlock",
+    "pthread_rwlock_timedwrlock",
+    "pthread_rwlock_clockwrlock",
+    "pthread_join",
+    "pthread_timedjoin_np",
+    "pthread_clockjoin_np",
+    "pthread_clockjoin_ex",
+    "thrd_join",
+    "pthread_cond_wait",
+    "pthread_cond_timedwait",
+    "pthread_cond_clockwait",
+    "cnd_wait",
+    "cnd_timedwait",
+    "sem_wait",
+    "sem_timedwait",
+    "sem_clockwait",
+    "pthread_barrier_wait",
+    "pthread_once",
+    "pthread_once_slow",
+    "call_once",
+    "cxa_guard_acquire",
+    NULL,
+};
+static const unsigned char function_kinds[] = {
+    WHAT_MUTEX,     WHAT_MUTEX,     WHAT_MUTEX,     WHAT_MUTEX,     WHAT_MUTEX,     WHAT_MUTEX,
+    WHAT_READ,      WHAT_READ,      WHAT_READ,      WHAT_WRITE,     WHAT_WRITE,     WHAT_WRITE,
+    WHAT_JOIN,      WHAT_JOIN,      WHAT_JOIN,      WHAT_JOIN,      WHAT_JOIN,      WHAT_CONDITION,
+    WHAT_CONDITION, WHAT_CONDITION, WHAT_CONDITION, WHAT_CONDITION, WHAT_SEMAPHORE, WHAT_SEMAPHORE,
+    WHAT_SEMAPHORE, WHAT_BARRIER,   WHAT_ONCE,      WHAT_ONCE,      WHAT_ONCE,      WHAT_GUARD,
+};
+
+/* A wait that is being explained. */
+struct case_at {
+    struct sight *sight;
+    uint32_t thread;
+    struct sight_thread *waiter;
+    struct target *target;
+    const struct sleep_call *call;
+    bool named; /* the function's name was seen */
+};
+
+/* ------------------------------------------------------------------ owners */
+
+/* The owner, by the number in the lock: a thread of this process, or, of a lock that processes
+ * share, of another in the sight. SIGHT_GONE: of nobody there is. SIGHT_NONE: cannot be told. */
+static uint32_t find_owner(const struct case_at *at, uint32_t tid, bool shared)
+{
+    uint32_t owner = sight_thread(at->sight, at->waiter->process, tid);
+    for (uint32_t i = 0; i < at->sight->target_count && owner == SIGHT_NONE && shared; i++)
+        owner = sight_thread(at->sight, i, tid);
+    if (owner != SIGHT_NONE)
+        return owner;
+    return shared ? SIGHT_NONE : SIGHT_GONE;
+}
+
+/* The owner of a shared lock is no thread that is inspected. Where processes have other numbers
+ * than here, whether it lives cannot be told. */
+static void say_owner(const struct case_at *at, uint32_t tid)
+{
+    const struct target *target = at->target;
+    char text[PROC_STAT];
+    const char *state = target->core ? NULL : proc_stat(tid, text);
+    bool here = !target->core && target->pid == target->seen_pid;
+    bool ended = here && (!state || *state == 'Z' || *state == 'X');
+    at->waiter->unseen = !ended;
+    at->waiter->unknown =
+        ended ? sight_format(at->sight,
+                             "waits for a lock that is shared between processes, and whose owner, "
+                             "thread %u, has ended: another process may still unlock it",
+                             tid)
+              : sight_format(at->sight,
+                             "waits for a lock that is shared between processes, and whose owner, "
+                             "thread %u, is not inspected: inspect its process as well",
+                             tid);
+}
+
+static void name_owner(const struct case_at *at, uint32_t lock, uint32_t tid, bool shared,
+                       const char *evidence)
+{
+    if (lock == SIGHT_NONE || tid == 0)
+        return;
+    at->sight->locks[lock].owner_tid = tid;
+    uint32_t owner = find_owner(at, tid, shared);
+    if (owner == SIGHT_NONE)
+        say_owner(at, tid);
+    else
+        sight_hold(at->sight, owner, lock, INCIDENT_EXCLUSIVE, WORD_PROVED, evidence);
+}
+
+/* ------------------------------------------------------------------ mutexes */
+
+static uint32_t mutex_flags(uint32_t kind)
+{
+    static const uint32_t types[] = {0, INCIDENT_RECURSIVE, INCIDENT_ERRORCHECK, INCIDENT_ADAPTIVE};
+    uint32_t flags = types[kind & GLIBC_TYPE];
+    flags |= kind & GLIBC_ROBUST ? (uint32_t)INCIDENT_ROBUST : 0;
+    flags |= kind & GLIBC_INHERIT ? (uint32_t)INCIDENT_INHERIT : 0;
+    flags |= kind & GLIBC_PROTECT ? (uint32_t)INCIDENT_PROTECT : 0;
+    /* libc marks every robust one as shared; whether it is, its memory tells */
+    bool shared = kind & GLIBC_SHARED && !(kind & GLIBC_ROBUST);
+    flags |= shared ? (uint32_t)INCIDENT_SHARED : 0;
+    return flags;
+}
+
+/* Is this a mutex at which one sleeps with this operation and value? The owner's number, 0: none at
+ * the moment. */
+static bool fits_mutex(const struct case_at *at, const struct glibc_mutex *mutex, uint32_t *owner)
+{
+    const struct sleep_call *call = at->call;
+    bool inherits = mutex->kind & GLIBC_INHERIT, robust = mutex->kind & GLIBC_ROBUST;
+    bool locks = call->operation == FUTEX_OP_LOCK_PI || call->operation == FUTEX_OP_LOCK_PI2;
+    if ((mutex->kind & ~(uint32_t)GLIBC_KNOWN) || locks != inherits)
+        return false;
+    if (!locks && call->operation != FUTEX_OP_WAIT && !call->timed)
+        return false;
+    if (inherits || robust) {
+        *owner = mutex->lock & GLIBC_OWNER_DIED ? 0 : mutex->lock & GLIBC_TID;
+        return inherits || call->value == mutex->lock;
+    }
+    /* The word is as it was when the thread went to sleep: contended. */
+    *owner = mutex->lock == call->value ? mutex->owner : 0;
+    bool ceiling = mutex->kind & GLIBC_PROTECT;
+    return (ceiling ? (call->value & 3) == 2 : call->value == 2) && mutex->users > 0;
+}
+
+static bool explain_mutex(const struct case_at *at)
+{
+    struct glibc_mutex mutex;
+    uint32_t owner;
+    if (!target_read_all(at->target, at->call->address, &mutex, sizeof mutex) ||
+        !fits_mutex(at, &mutex, &owner))
+        return false;
+    /* Without a name the owner must be somebody. */
+    if (!at->named && sight_thread(at->sight, at->waiter->process, owner) == SIGHT_NONE)
+        return false;
+    uint32_t lock = sight_lock(at->sight, at->waiter->process, at->call->address, INCIDENT_MUTEX);
+    if (lock == SIGHT_NONE)
+        return true;
+    at->sight->locks[lock].flags |= mutex_flags(mutex.kind);
+    sight_wait(at->sight, at->thread, lock, INCIDENT_EXCLUSIVE);
+    if (!sight_is_held(at->sight, lock))
+        name_owner(at, lock, owner, mutex.kind & GLIBC_SHARED, "owner read from the mutex");
+    return true;
+}
+
+/* ------------------------------------------------------------------ joins */
+
+/* The number of a thread in its descriptor, which is in the list of all. */
+static bool fits_descriptor(const struct case_at *at)
+{
+    struct glibc_thread thread;
+    uint64_t base = at->call->address - offsetof(struct glibc_thread, tid), back = 0;
+    return target_read_all(at->target, base, &thread, sizeof thread) &&
+           thread.tid == at->call->value && target_read_u64(at->target, thread.next + 8, &back) &&
+           back == base;
+}
+
+static bool explain_join(const struct case_at *at)
+{
+    uint32_t joined = sight_thread(at->sight, at->waiter->process, at->call->value);
+    if (at->call->value == 0 || joined == SIGHT_NONE || (!at->named && !fits_descriptor(at)))
+        return false;
+    sight_wait(at->sight, at->thread, sight_end(at->sight, joined), INCIDENT_END);
+    return true;
+}
+
+/* ------------------------------------------------------------------ rwlocks */
+
+/* Where the lock begins whose futex this is. */
+static bool read_rwlock(const struct case_at *at, bool writes, uint64_t *base,
+                        struct glibc_rwlock *lock)
+{
+    uint64_t phase = at->call->address - offsetof(struct glibc_rwlock, phase);
+    uint64_t writers = at->call->address - offsetof(struct glibc_rwlock, writers_futex);
+    bool aligned = at->call->address % 8 == 0;
+    *base = !aligned                                            ? writers
+            : !writes && (at->call->value & GLIBC_READERS_WAIT) ? at->call->address
+                                                                : phase;
+    return target_read_all(at->target, *base, lock, sizeof *lock) && lock->flags <= 2 &&
+           lock->shared <= 1 && (aligned || writes);
+}
+
+static bool explain_rwlock(const struct case_at *at, bool writes)
+{
+    struct glibc_rwlock rwlock;
+    uint64_t base;
+    if (!read_rwlock(at, writes, &base, &rwlock))
+        return false;
+    if (!at->named && sight_thread(at->sight, at->waiter->process, rwlock.writer) == SIGHT_NONE)
+        return false;
+    uint32_t lock = sight_lock(at->sight, at->waiter->process, base, INCIDENT_RWLOCK);
+    if (lock == SIGHT_NONE)
+        return true;
+    struct sight_lock *known = &at->sight->locks[lock];
+    known->flags |= rwlock.flags == 2 ? (uint32_t)INCIDENT_PREFERS_WRITERS : 0;
+    known->flags |= rwlock.shared ? (uint32_t)INCIDENT_SHARED : 0;
+    bool written = rwlock.readers & GLIBC_WRITE_PHASE;
+    known->units = written ? 0 : rwlock.readers >> GLIBC_READER_SHIFT;
+    sight_wait(at->sight, at->thread, lock, writes ? INCIDENT_EXCLUSIVE : INCIDENT_READ);
+    if (rwlock.writer && !sight_is_held(at->sight, lock))
+        name_owner(at, lock, rwlock.writer, rwlock.shared, "writer read from the rwlock");
+    if (!rwlock.writer && known->units)
+        at->waiter->unknown =
+            "waits for a rwlock that is held for reading, and does not say by whom";
+    return true;
+}
+
+/* ------------------------------------------------------------------ what has no owner */
+
+static bool explain_condition(const struct case_at *at)
+{
+    uint64_t base = (at->call->address & ~UINT64_C(7)) - GLIBC_CONDITION_SIGNALS;
+    uint32_t lock = sight_lock(at->sight, at->waiter->process, base, INCIDENT_CONDITION);
+    sight_wait(at->sight, at->thread, lock, INCIDENT_SIGNAL);
+    return true;
+}
+
+static bool explain_semaphore(const struct case_at *at)
+{
+    struct glibc_semaphore semaphore;
+    if (!target_read_all(at->target, at->call->address, &semaphore, sizeof semaphore))
+        return false;
+    uint32_t lock =
+        sight_lock(at->sight, at->waiter->process, at->call->address, INCIDENT_SEMAPHORE);
+    if (lock == SIGHT_NONE)
+        return true;
+    at->sight->locks[lock].units = semaphore.value;
+    at->sight->locks[lock].flags |= INCIDENT_SIGNALS;
+    sight_wait(at->sight, at->thread, lock, INCIDENT_UNIT);
+    return true;
+}
+
+static bool explain_barrier(const struct case_at *at)
+{
+    struct glibc_barrier barrier;
+    uint64_t base = at->call->address - offsetof(struct glibc_barrier, round);
+    if (!target_read_all(at->target, base, &barrier, sizeof barrier))
+        return false;
+    uint32_t lock = sight_lock(at->sight, at->waiter->process, base, INCIDENT_BARRIER);
+    if (lock == SIGHT_NONE)
+        return true;
+    uint32_t arrived = barrier.in - barrier.round;
+    at->sight->locks[lock].units = barrier.count;
+    at->sight->locks[lock].missing = barrier.count > arrived ? barrier.count - arrived : 0;
+    sight_wait(at->sight, at->thread, lock, INCIDENT_ARRIVAL);
+    return true;
+}
+
+static bool explain_word(const struct case_at *at, uint32_t kind)
+{
+    uint32_t lock = sight_lock(at->sight, at->waiter->process, at->call->address, kind);
+    sight_wait(at->sight, at->thread, lock, INCIDENT_EXCLUSIVE);
+    return true;
+}
+
+/* ------------------------------------------------------------------ which it is */
+
+static bool explain_named(const struct case_at *at, enum what what)
+{
+    switch (what) {
+    case WHAT_MUTEX:
+        return explain_mutex(at);
+    case WHAT_READ:
+        return explain_rwlock(at, false);
+    case WHAT_WRITE:
+        return explain_rwlock(at, true);
+    case WHAT_JOIN:
+        return explain_join(at);
+    case WHAT_CONDITION:
+        return explain_condition(at);
+    case WHAT_SEMAPHORE:
+        return explain_semaphore(at);
+    case WHAT_BARRIER:
+        return explain_barrier(at);
+    case WHAT_ONCE:
+        return explain_word(at, INCIDENT_ONCE);
+    case WHAT_GUARD:
+        return explain_word(at, INCIDENT_GUARD);
+    }
+    return false;
+}
+
+/* A value of 0 that is waited for, then as many waiters as sleep there, then private or shared. A
+ * semaphore must be known as one also where the C library's functions have no names: sem_wait() is
+ * left by a jump on x86-64, and a process of one thread may park in it. */
+static bool is_semaphore(const struct case_at *at)
+{
+    const struct sight *sight = at->sight;
+    struct glibc_semaphore semaphore;
+    uint32_t process = at->waiter->process, sleep = 0;
+    if (at->call->value != 0 || at->call->address % 8 != 0 ||
+        !target_read_all(at->target, at->call->address, &semaphore, sizeof semaphore))
+        return false;
+    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++)
+        sleep += sight->threads[i].sleeps && sight->threads[i].call.kind == CALL_FUTEX &&
+                 sight->threads[i].call.address == at->call->address;
+    bool shared = semaphore.is_private == 128;
+    return semaphore.value == 0 && (shared || semaphore.is_private == 0) &&
+           (shared ? semaphore.waiters >= sleep : semaphore.waiters == sleep);
+}
+
+/* By shape alone: only what names a thread that is there, and semaphores. */
+static bool explain_shape(const struct case_at *at)
+{
+    if (at->call->operation == FUTEX_OP_WAIT_BITSET) {
+        bool writes = at->call->value == 2 || at->call->address % 8 != 0;
+        bool fits = at->call->value == 2 || at->call->value == 3;
+        return explain_join(at) || (fits && explain_rwlock(at, writes)) ||
+               (is_semaphore(at) && explain_semaphore(at));
+    }
+    return explain_mutex(at);
+}
+
+/* Another C library, by its loader's name: its locks are laid out otherwise. */
+static bool is_musl(const struct target *target)
+{
+    for (size_t i = 0; i < target->mapping_count; i++)
+        if (strstr(target->mappings[i].path, "/ld-musl-"))
+            return true;
+    return false;
+}
+
+static bool explain_glibc(struct sight *sight, uint32_t thread)
+{
+    struct sight_thread *waiter = &sight->threads[thread];
+    struct case_at at = {sight,         thread, waiter, sight->targets[waiter->process],
+                         &waiter->call, false};
+    bool raw;
+    if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX || is_musl(at.target))
+        return false;
+    uint32_t found = stack_find(sight, thread, function_names, &raw);
+    if (found != SIGHT_NONE) {
+        at.named = true;
+        enum what what = (enum what)function_kinds[found];
+        return (!raw || what == WHAT_GUARD) && explain_named(&at, what);
+    }
+    return !raw && explain_shape(&at);
+}
+
+const struct expert expert_glibc = {.name = "glibc", .explain = explain_glibc};

@@ -1,0 +1,494 @@
+/* Ranks of an MPI program, from what each of them writes down about itself
+ * (foundation/records/mpi_rank.h): the library of `gordian run` sees to that. MPI polls while it
+ * waits, so these threads mostly run; that they stand still is told by their slots, which say the
+ * same at both listings.
+ *
+ * Who waits for whom. A receive waits for the ranks that could send: if as much was received from
+ * them as they have sent, none of it is on its way. A send waits for its receiver, if that has
+ * noted fewer receives than there are messages in front of it. A collective waits for the members
+ * that have not come; they may have come to another one instead. Whatever cannot be known (a rank
+ * on another machine, calls that pass the layer by) counts as somebody who can act.
+ */
+#include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/decoders/mpi_ranks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Tests in a row that found nothing, with nothing else of MPI in between. Programs that test now
+ * and then while they do their work never come so far. Those that do nothing but test need not:
+ * where many ranks share few cores, and each test gives the core to the others, that takes minutes.
+ */
+#define POLLS_ENOUGH 100000
+#define POLLS_LEAST  1000
+#define POLLS_WORK   2 /* times what its tests take, at most, it works in all */
+
+/* What one call waits for: `wanted` of these ranks must act. */
+struct need {
+    uint32_t ranks[NEED_MOST];
+    uint32_t count, wanted;
+    enum word word;
+    bool sends; /* until it is received, or buffered */
+};
+
+struct asking {
+    const struct ranks *ranks;
+    const struct rank *rank; /* who waits */
+};
+
+static bool add_rank(struct need *need, uint32_t rank)
+{
+    for (uint32_t i = 0; i < need->count; i++)
+        if (need->ranks[i] == rank)
+            return true;
+    if (need->count == NEED_MOST)
+        return false;
+    need->ranks[need->count++] = rank;
+    return true;
+}
+
+/* ------------------------------------------------------------------ messages */
+
+static uint64_t group_id(const struct rank *rank, const struct mpi_item *item)
+{
+    return item->group < MPI_GROUPS ? rank->record->groups[item->group].id : 0;
+}
+
+/* Would the one receive take what the other describes? */
+static bool takes(const struct mpi_item *receive, int32_t from, int32_t tag)
+{
+    return (receive->peer == MPI_ANYBODY || receive->peer == from) &&
+           (receive->tag == MPI_ANYBODY || receive->tag == tag);
+}
+
+/* Sent to this rank by another and not yet received, with tags that the receive takes; false: the
+ * two records do not agree. */
+static bool count_coming(const struct rank *to, const struct rank *from, uint64_t group,
+                         const struct mpi_item *receive, uint64_t *coming)
+{
+    const struct mpi_record *record = from->record;
+    for (size_t i = 0; i < MPI_CHANNELS; i++) {
+        const struct mpi_channel *channel = &record->channels[i];
+        if (!channel->key || !channel->sent || channel->communicator != group ||
+            channel->peer != (int32_t)to->record->rank ||
+            !takes(receive, (int32_t)record->rank, channel->tag))
+            continue;
+        uint64_t received = rank_received(to, group, (int32_t)record->rank, channel->tag);
+        if (received > channel->sent)
+            return false;
+        *coming += channel->sent - received;
+    }
+    return true;
+}
+
+/* Receives of this rank that are begun and not done: calls `each` for them. */
+static bool is_receiving(uint32_t call)
+{
+    return call == MPI_CALL_Recv || call == MPI_CALL_Mprobe || call == MPI_CALL_Sendrecv ||
+           call == MPI_CALL_Sendrecv_replace;
+}
+
+static uint64_t count_receives(const struct rank *rank,
+                               bool (*counts)(const struct rank *rank, const struct mpi_item *item,
+                                              const void *context),
+                               const void *context)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < MPI_REQUESTS; i++) {
+        const struct mpi_request *request = &rank->record->requests[i];
+        count += request->handle && request->active && request->item.kind == MPI_ITEM_RECEIVE &&
+                 counts(rank, &request->item, context);
+    }
+    for (size_t i = 0; i < MPI_SLOTS; i++) {
+        const struct mpi_slot *slot = &rank->record->slots[i];
+        for (uint32_t k = 0; slot->sequence % 2 && is_receiving(slot->call) && k < slot->count; k++)
+            count +=
+                slot->items[k].kind == MPI_ITEM_RECEIVE && counts(rank, &slot->items[k], context);
+    }
+    return count;
+}
+
+/* One just like it that comes before it gets the message. */
+static bool is_before(const struct rank *rank, const struct mpi_item *item, const void *context)
+{
+    const struct mpi_item *receive = context;
+    return item->number < receive->number && item->peer == receive->peer &&
+           item->tag == receive->tag && group_id(rank, item) == group_id(rank, receive);
+}
+
+static bool needs_sender(const struct asking *asking, const struct mpi_item *item,
+                         struct need *need)
+{
+    const struct mpi_record *own = asking->rank->record;
+    const struct mpi_group *group = &own->groups[item->group];
+    uint64_t coming = 0;
+    for (uint32_t i = 0; i < group->size; i++) {
+        uint32_t member = own->members[group->first + i];
+        const struct rank *from = ranks_find(asking->ranks, own->world, member);
+        if (item->peer != MPI_ANYBODY && item->peer != (int32_t)member)
+            continue;
+        if (!rank_is_clear(from) || !count_coming(asking->rank, from, group->id, item, &coming) ||
+            !add_rank(need, member))
+            return false;
+    }
+    need->wanted = 1;
+    return need->count && coming <= count_receives(asking->rank, is_before, item);
+}
+
+struct message {
+    uint64_t group;
+    int32_t from, tag;
+};
+
+static bool is_for(const struct rank *rank, const struct mpi_item *item, const void *context)
+{
+    const struct message *message = context;
+    return group_id(rank, item) == message->group && takes(item, message->from, message->tag);
+}
+
+static bool needs_receiver(const struct asking *asking, const struct mpi_item *item,
+                           struct need *need)
+{
+    const struct mpi_record *own = asking->rank->record;
+    const struct message message = {group_id(asking->rank, item), (int32_t)own->rank, item->tag};
+    const struct rank *to = ranks_find(asking->ranks, own->world, (uint32_t)item->peer);
+    if (item->peer < 0 || !rank_is_clear(to))
+        return false;
+    uint64_t received = rank_received(to, message.group, message.from, message.tag);
+    need->wanted = 1;
+    need->sends = item->kind == MPI_ITEM_SEND;
+    return item->number > received &&
+           count_receives(to, is_for, &message) < item->number - received &&
+           add_rank(need, (uint32_t)item->peer);
+}
+
+/* ------------------------------------------------------------------ collectives */
+
+enum arrival { ARRIVAL_CAME, ARRIVAL_MISSING, ARRIVAL_UNKNOWN };
+
+static enum arrival has_come(const struct rank *member, uint64_t group, const struct mpi_item *item)
+{
+    if (!rank_is_clear(member))
+        return ARRIVAL_UNKNOWN;
+    if (item->number == UINT64_MAX) /* MPI_Finalize */
+        return member->record->state >= MPI_STATE_LEAVES ? ARRIVAL_CAME : ARRIVAL_MISSING;
+    const struct mpi_group *there = rank_group(member, group);
+    uint64_t count = there ? there->count : 0;
+    if (!there && member->record->group_count == MPI_GROUPS)
+        return ARRIVAL_UNKNOWN;
+    if (count < item->number)
+        return ARRIVAL_MISSING;
+    bool known = count - item->number < MPI_RECENT;
+    bool same = !known || there->recent[item->number % MPI_RECENT] == item->call;
+    return same ? ARRIVAL_CAME : ARRIVAL_MISSING;
+}
+
+/* How many of those that are missing it takes, at the least. */
+static uint32_t members_wanted(const struct asking *asking, const struct mpi_item *item,
+                               struct need *need)
+{
+    bool root = item->peer == (int32_t)asking->rank->record->rank;
+    if (item->tag == MPI_NEEDS_ALL || (item->tag == MPI_NEEDS_SOME && root))
+        return need->count;
+    for (uint32_t i = 0; item->tag == MPI_NEEDS_ROOT && !root && i < need->count; i++)
+        if ((int32_t)need->ranks[i] == item->peer) {
+            need->ranks[0] = need->ranks[i];
+            need->count = 1;
+        }
+    return 1;
+}
+
+static bool needs_members(const struct asking *asking, const struct mpi_item *item,
+                          struct need *need)
+{
+    const struct mpi_record *own = asking->rank->record;
+    const struct mpi_group *group = &own->groups[item->group];
+    for (uint32_t i = 0; i < group->size; i++) {
+        uint32_t member = own->members[group->first + i];
+        if (member == own->rank)
+            continue;
+        enum arrival arrival =
+            has_come(ranks_find(asking->ranks, own->world, member), group->id, item);
+        if (arrival == ARRIVAL_UNKNOWN || (arrival == ARRIVAL_MISSING && !add_rank(need, member)))
+            return false;
+    }
+    need->wanted = members_wanted(asking, item, need);
+    return need->count;
+}
+
+/* ------------------------------------------------------------------ a call */
+
+/* True: this one cannot be done before somebody acts. */
+static bool needs_somebody(const struct asking *asking, const struct mpi_item *item,
+                           struct need *need)
+{
+    *need = (struct need){.word = WORD_PROVED};
+    if (item->group >= MPI_GROUPS)
+        return false;
+    switch (item->kind) {
+    case MPI_ITEM_RECEIVE:
+    case MPI_ITEM_PROBE:
+        return needs_sender(asking, item, need);
+    case MPI_ITEM_SEND:
+    case MPI_ITEM_SYNCHRONOUS:
+        return needs_receiver(asking, item, need);
+    case MPI_ITEM_COLLECTIVE:
+        return needs_members(asking, item, need);
+    default:
+        return false;
+    }
+}
+
+static bool merge_needs(struct need *all, const struct need *one)
+{
+    all->sends = all->sends || one->sends;
+    for (uint32_t i = 0; i < one->count; i++)
+        if (!add_rank(all, one->ranks[i]))
+            return false;
+    return true;
+}
+
+/* One of the items is enough: all of them must be out of reach. */
+static bool needs_any(const struct asking *asking, const struct mpi_slot *slot, struct need *all)
+{
+    struct need one;
+    for (uint32_t i = 0; i < slot->count; i++)
+        if (slot->count > MPI_ITEMS || !needs_somebody(asking, &slot->items[i], &one) ||
+            !merge_needs(all, &one))
+            return false;
+    all->wanted = 1;
+    return slot->count;
+}
+
+static bool is_buffered(const struct mpi_item *item)
+{
+    return item->kind == MPI_ITEM_SEND;
+}
+
+/* All of the items: one that is out of reach is enough. Those that take a rank each are taken
+ * together. A send among others may have been buffered long ago; so it is left out. */
+static bool needs_all(const struct asking *asking, const struct mpi_slot *slot, struct need *all)
+{
+    struct need one;
+    for (uint32_t i = 0; i < slot->count && i < MPI_ITEMS; i++) {
+        if ((is_buffered(&slot->items[i]) && slot->count > 1) ||
+            !needs_somebody(asking, &slot->items[i], &one))
+            continue;
+        bool each = one.wanted == one.count, first = !all->count;
+        if (!first && (!each || all->wanted != all->count))
+            continue;
+        if (!merge_needs(all, &one))
+            return false;
+        all->wanted = each ? all->count : one.wanted;
+    }
+    return all->count;
+}
+
+/* Only sends are left that nobody receives. Whether the rest is done is not known, but it is not in
+ * anybody's way: where there is nothing else, one of these holds it up. */
+static bool needs_receivers(const struct asking *asking, const struct mpi_slot *slot,
+                            struct need *all)
+{
+    struct need one;
+    bool others = false;
+    for (uint32_t i = 0; i < slot->count; i++) {
+        if (slot->count > MPI_ITEMS)
+            return false;
+        if (is_buffered(&slot->items[i]) && needs_somebody(asking, &slot->items[i], &one)) {
+            if (!merge_needs(all, &one))
+                return false;
+        } else {
+            others = true;
+        }
+    }
+    all->wanted = 1;
+    all->word = others ? WORD_LIKELY : WORD_PROVED;
+    return all->count;
+}
+
+static bool needs_of(const struct asking *asking, const struct mpi_slot *slot, struct need *need)
+{
+    *need = (struct need){.word = WORD_PROVED};
+    if (slot->any)
+        return needs_any(asking, slot, need);
+    if (needs_all(asking, slot, need))
+        return true;
+    *need = (struct need){.word = WORD_PROVED};
+    return needs_receivers(asking, slot, need);
+}
+
+/* ------------------------------------------------------------------ in words */
+
+static const char *const call_names[] = {
+#define CALL_NAME(name) "MPI_" #name,
+    MPI_CALLS(CALL_NAME)
+#undef CALL_NAME
+};
+
+static const char *call_name(uint32_t call)
+{
+    return call < MPI_CALL_COUNT ? call_names[call] : "MPI";
+}
+
+/* "message of rank 1, tag 7": what the item stands for. */
+static const char *item_name(struct sight *sight, const struct rank *rank,
+                             const struct mpi_item *item)
+{
+    const struct mpi_group *group = &rank->record->groups[item->group];
+    char whom[32], tag[32] = ", any tag", where[80] = "";
+    if (item->kind == MPI_ITEM_COLLECTIVE && item->number == UINT64_MAX)
+        return "MPI_Finalize";
+    if (item->kind == MPI_ITEM_COLLECTIVE)
+        return sight_format(sight, "%s %llu of %s", call_name((uint32_t)(item->call >> 32)),
+                            (unsigned long long)item->number, group->name);
+    snprintf(whom, sizeof whom, item->peer == MPI_ANYBODY ? "any rank" : "rank %d", item->peer);
+    if (item->tag != MPI_ANYBODY)
+        snprintf(tag, sizeof tag, ", tag %d", item->tag);
+    if (item->group != 0)
+        snprintf(where, sizeof where, ", %.48s", group->name);
+    bool sends = is_buffered(item) || item->kind == MPI_ITEM_SYNCHRONOUS;
+    return sight_format(sight, "%s %s%s%s", sends ? "receive by" : "message of", whom, tag, where);
+}
+
+static const char *slot_name(struct sight *sight, const struct rank *rank,
+                             const struct mpi_slot *slot, const struct need *need)
+{
+    if (slot->count == 1)
+        return item_name(sight, rank, &slot->items[0]);
+    if (need->count == 1)
+        return sight_format(sight, "message of or to rank %u", need->ranks[0]);
+    return sight_format(sight, "messages of or to %s%u ranks",
+                        need->wanted < need->count ? "one of " : "", need->count);
+}
+
+/* ------------------------------------------------------------------ in the sight */
+
+/* Does it work for little but its tests? The first of them that was looked at is the start. */
+static bool only_tests(const struct mpi_slot *slot)
+{
+    uint64_t looked_at = slot->tests / MPI_LOOK_AT;
+    return slot->tests >= POLLS_LEAST &&
+           slot->cpu_ns / POLLS_WORK < slot->test_ns / (looked_at + 1) * slot->tests;
+}
+
+/* Who tests without end waits, too; but what else it does between its tests, or once it has had
+ * enough of them, nobody knows. */
+static bool polls(const struct mpi_slot *slot)
+{
+    return slot->sequence % 2 == 0 && slot->polls > 0 &&
+           (slot->polls >= POLLS_ENOUGH || only_tests(slot));
+}
+
+/* Tells this wait of this thread from every other. */
+static uint64_t wait_number(const struct target *target, const struct mpi_slot *slot)
+{
+    uint64_t thread = mpi_mix((uint64_t)target->seen_pid << 32 | slot->tid);
+    return mpi_mix(slot->sequence + mpi_mix(slot->series + thread));
+}
+
+static bool may_call(const struct rank *rank, uint32_t tid)
+{
+    const struct mpi_record *record = rank->record;
+    bool helper = false;
+    for (uint32_t i = 0; i < record->helper_count && i < MPI_HELPERS; i++)
+        helper = helper || record->helpers[i] == tid;
+    return record->level == MPI_LEVEL_ONE ? tid == record->first_thread : !helper;
+}
+
+/* Those of the rank that may call MPI hold what is waited for. False: it never calls again. */
+static bool hold_rank(struct sight *sight, const struct rank *rank, uint32_t lock, uint32_t mode)
+{
+    bool any = false;
+    if (!rank || rank->process == SIGHT_NONE || rank->record->state == MPI_STATE_LEFT)
+        return false;
+    uint32_t first = sight->first_thread[rank->process];
+    for (uint32_t i = first; i < sight->first_thread[rank->process + 1]; i++)
+        if (may_call(rank, sight->threads[i].is.tid)) {
+            sight_hold(sight, i, lock, mode, WORD_PROVED, NULL);
+            any = true;
+        }
+    return any;
+}
+
+static void add_wait(struct sight *sight, const struct asking *asking, uint32_t thread,
+                     const struct mpi_slot *slot, const struct need *need)
+{
+    const struct rank *rank = asking->rank;
+    bool collective = slot->count == 1 && slot->items[0].kind == MPI_ITEM_COLLECTIVE;
+    uint32_t mode = collective ? INCIDENT_ARRIVAL : INCIDENT_SIGNAL, able = 0;
+    uint32_t lock =
+        sight_object(sight, rank->process, wait_number(sight->targets[rank->process], slot),
+                     collective ? INCIDENT_COLLECTIVE : INCIDENT_MESSAGE);
+    if (lock == SIGHT_NONE)
+        return;
+    const char *name = slot_name(sight, rank, slot, need);
+    sight->locks[lock].name =
+        polls(slot) ? sight_format(sight, "%s, polled with %s", name, call_name(slot->call)) : name;
+    sight->locks[lock].missing = need->wanted;
+    sight->locks[lock].outsiders = true;
+    /* As with a pipe: who sends waits for room. */
+    struct sight_edge *wait =
+        sight_wait(sight, thread, lock, need->sends ? (uint32_t)INCIDENT_EXCLUSIVE : mode);
+    wait->word = need->word;
+    wait->evidence = polls(slot) ? sight_format(sight, "polls with %s, %u times in vain",
+                                                call_name(slot->call), slot->polls)
+                                 : sight_format(sight, "in %s", call_name(slot->call));
+    for (uint32_t i = 0; i < need->count; i++)
+        able += hold_rank(sight, ranks_find(asking->ranks, rank->record->world, need->ranks[i]),
+                          lock, mode);
+    if (able < need->wanted) {
+        sight->locks[lock].owner_tid = need->ranks[0];
+        sight_hold(sight, SIGHT_GONE, lock, mode, need->word, NULL);
+    }
+    sight->threads[thread].spins = true;
+}
+
+static void explain_rank(struct sight *sight, const struct asking *asking)
+{
+    const struct rank *rank = asking->rank;
+    struct need need;
+    uint32_t first = sight->first_thread[rank->process];
+    for (uint32_t i = first; i < sight->first_thread[rank->process + 1]; i++) {
+        struct sight_thread *thread = &sight->threads[i];
+        const struct mpi_slot *slot = rank_slot(rank, thread->is.tid);
+        if (thread->is.tid == rank->record->first_thread)
+            snprintf(thread->is.name, sizeof thread->is.name, "rank %u", rank->record->rank);
+        if (!slot || (slot->sequence % 2 == 0 && !polls(slot)) || !needs_of(asking, slot, &need))
+            continue;
+        if (polls(slot))
+            need.word = WORD_LIKELY;
+        add_wait(sight, asking, i, slot, &need);
+    }
+}
+
+void mpi_explain(struct sight *sight)
+{
+    struct ranks ranks;
+    if (!ranks_open(&ranks, sight)) {
+        sight->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < ranks.count; i++) {
+        const struct asking asking = {&ranks, &ranks.list[i]};
+        if (ranks.list[i].process != SIGHT_NONE && rank_is_clear(&ranks.list[i]))
+            explain_rank(sight, &asking);
+    }
+    ranks_close(&ranks, sight);
+}
+
+/* Who is still in the same call has been in it all the time. */
+void mpi_settle(struct sight *sight)
+{
+    for (uint32_t i = 0; i < sight->thread_count; i++) {
+        struct sight_thread *thread = &sight->threads[i];
+        const struct sight_lock *lock =
+            thread->wait == SIGHT_NONE ? NULL : &sight->locks[sight->edges[thread->wait].lock];
+        struct mpi_slot slot;
+        if (!lock || (lock->kind != INCIDENT_MESSAGE && lock->kind != INCIDENT_COLLECTIVE))
+            continue;
+        struct target *target = sight->targets[thread->process];
+        thread->is.steady = rank_read_slot(target, thread->is.tid, &slot) &&
+                            lock->place == wait_number(target, &slot) &&
+                            (slot.sequence % 2 || slot.polls);
+    }
+}

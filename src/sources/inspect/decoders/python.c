@@ -1,0 +1,527 @@
+/* Python: the GIL as a lock, the locks of threading, joins, and the lines of scripts.
+ *
+ * Who waits for the GIL sleeps for 5 ms at a time, in a loop, so it is never steady as others are.
+ * Instead: it is seen to wait for the GIL twice, and the GIL, read before the first and after the
+ * second, had the same holder and as many changes of hands all the time. So it never had it in
+ * between, and who has not had it has not left the loop.
+ *
+ * A threading.RLock has its owner written in it. A Lock has not: its holder is found by the `with`
+ * block that a frame is in, which keeps the lock's __exit__ on the frame's stack; that is likely.
+ */
+#include "sources/inspect/decoders/python.h"
+
+#include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/snapshot/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define GLANCES      50  /* in all, at threads that were awake */
+#define STACK_WORDS  512 /* of C, that are searched for a lock */
+#define NAME_MOST    96
+#define CALLERS_MOST 5 /* Condition.wait, and who called it */
+#define PATH_LENGTH  512
+
+enum {
+    LOCK_POINTER = 16, /* in a Lock or RLock: its semaphore */
+    RLOCK_OWNER = 24,
+    RLOCK_COUNT = 32,
+    FUNCTION_ABOUT = 16, /* PyMethodDef, whose first word is the name */
+    FUNCTION_SELF = 24,
+    WEAK_OBJECT = 16,
+    CONDITION_SIZE = 48, /* pthread_cond_t */
+    HANDLE_IDENT = 32,   /* of 3.13's ThreadHandle; behind it the same again */
+    HANDLE_EVENT = 57,
+};
+
+/* ------------------------------------------------------------------ threads */
+
+static uint32_t sight_of_state(struct sight *sight, uint32_t process, const struct python *python,
+                               uint64_t state)
+{
+    for (size_t i = 0; i < python->thread_count; i++)
+        if (python->threads[i].state == state && python->threads[i].tid)
+            return sight_thread(sight, process, python->threads[i].tid);
+    return SIGHT_NONE;
+}
+
+static uint32_t sight_of_ident(struct sight *sight, uint32_t process, const struct python *python,
+                               uint64_t ident)
+{
+    for (size_t i = 0; i < python->thread_count; i++)
+        if (python->threads[i].ident == ident && python->threads[i].tid)
+            return sight_thread(sight, process, python->threads[i].tid);
+    return SIGHT_NONE;
+}
+
+/* ------------------------------------------------------------------ the GIL */
+
+/* Which GIL a sleep is for. */
+static const struct python_gil *gil_at(const struct python *python, const struct sleep_call *call)
+{
+    bool may_be = call->kind == CALL_FUTEX || call->kind == CALL_TIME;
+    for (size_t i = 0; i < python->gil_count && may_be; i++) {
+        const struct python_gil *gil = &python->gils[i];
+        uint64_t condition = gil->address + python->layout.gil_locked + 16;
+        if (call->address >= condition && call->address < condition + CONDITION_SIZE)
+            return gil;
+    }
+    return NULL;
+}
+
+/* A thread that was awake may only just have been between two of its 5 ms. True: it waits for the
+ * GIL. */
+static bool catch_waiter(struct python *python, struct target_thread *thread)
+{
+    while (!python->target->core && python->glances < GLANCES) {
+        struct sleep_call call;
+        python->glances++;
+        if (!target_glance(python->target, thread))
+            return false;
+        if (sleep_call(python->target, thread, &call))
+            return gil_at(python, &call) != NULL;
+        nanosleep(&(struct timespec){0, 500000}, NULL);
+    }
+    return false;
+}
+
+/* Is it worth the while? Only if whoever has the GIL sleeps. */
+static bool may_wait(struct sight *sight, struct python *python, uint32_t thread)
+{
+    const struct sight_thread *waiter = &sight->threads[thread];
+    const struct python_thread *known = python_thread(python, waiter->is.tid);
+    const struct python_gil *gil = known ? &python->gils[known->gil] : NULL;
+    uint32_t holder = gil && gil->locked == 1
+                          ? sight_of_state(sight, waiter->process, python, gil->holder)
+                          : SIGHT_NONE;
+    return holder != SIGHT_NONE && holder != thread && sight->threads[holder].sleeps;
+}
+
+/* In a core: a thread between two of its 5 ms is still inside the function that takes the GIL,
+ * which somebody else has. */
+static const struct python_gil *gil_in_core(struct sight *sight, struct python *python,
+                                            uint32_t thread)
+{
+    static const char *const takers[] = {"PyEval_RestoreThread", "PyEval_AcquireThread",
+                                         "take_gil"};
+    const struct python_thread *known = python_thread(python, sight->threads[thread].is.tid);
+    const struct python_gil *gil = known ? &python->gils[known->gil] : NULL;
+    if (!python->target->core || !gil || gil->locked != 1 || gil->holder == known->state)
+        return NULL;
+    const struct sight_stack *stack = stack_of(sight, thread, STACK_SHORT, false);
+    for (size_t i = 0; i < stack->count; i++) {
+        const char *name = stack_function(sight, thread, &stack->frames[i]);
+        if (name && strncmp(name, "PyEval_EvalFrame", 16) == 0)
+            break;
+        for (size_t k = 0; name && k < sizeof takers / sizeof *takers; k++)
+            if (strcmp(name, takers[k]) == 0)
+                return gil;
+    }
+    return NULL;
+}
+
+static bool explain_gil(struct sight *sight, struct python *python, uint32_t thread)
+{
+    struct sight_thread *waiter = &sight->threads[thread];
+    const struct python_gil *gil = waiter->sleeps ? gil_at(python, &waiter->call) : NULL;
+    if (!gil)
+        gil = gil_in_core(sight, python, thread);
+    if (!gil)
+        return false;
+    waiter->sleeps = true;
+    uint32_t lock = sight_lock(sight, waiter->process, gil->address, INCIDENT_GIL);
+    if (lock != SIGHT_NONE)
+        sight->locks[lock].name = "GIL";
+    waiter->call.timed = false; /* it begins again at once */
+    sight_wait(sight, thread, lock, INCIDENT_EXCLUSIVE);
+    uint32_t holder = sight_of_state(sight, waiter->process, python, gil->holder);
+    if (lock == SIGHT_NONE || gil->locked != 1 || holder == SIGHT_NONE)
+        return true;
+    sight->locks[lock].owner_tid = sight->threads[holder].is.tid;
+    sight_hold(sight, holder, lock, INCIDENT_EXCLUSIVE, WORD_PROVED, "holder read from the GIL");
+    return true;
+}
+
+/* Does the thread wait for this GIL still, or again? */
+static bool still_waits(struct python *python, const struct python_gil *gil, uint32_t tid)
+{
+    struct target_thread *known = target_thread(python->target, tid);
+    struct target_thread now = known ? *known : (struct target_thread){0};
+    struct sleep_call call;
+    if (!known)
+        return false;
+    if (!sleep_call(python->target, &now, &call) && !catch_waiter(python, &now))
+        return false;
+    return sleep_call(python->target, &now, &call) && gil_at(python, &call) == gil;
+}
+
+static void settle_gil(struct sight *sight, uint32_t process, struct python *python,
+                       const struct python_gil *gil)
+{
+    uint32_t first = sight->first_thread[process], end = sight->first_thread[process + 1];
+    for (int round = 0; round < 2; round++) {
+        struct python_gil now = *gil;
+        bool same = round == 1 && python_read_gil(python, &now) && gil->locked == 1 &&
+                    now.locked == 1 && now.holder == gil->holder && now.switches == gil->switches;
+        for (uint32_t i = first; i < end; i++) {
+            struct sight_thread *waiter = &sight->threads[i];
+            if (waiter->wait == SIGHT_NONE || gil_at(python, &waiter->call) != gil)
+                continue;
+            if (round == 0)
+                waiter->is.steady = still_waits(python, gil, waiter->is.tid);
+            else
+                waiter->is.steady = waiter->is.steady && same;
+        }
+    }
+}
+
+static void settle_python(struct sight *sight)
+{
+    for (uint32_t process = 0; process < sight->target_count; process++) {
+        struct python *python = python_of(sight->targets[process]);
+        if (python)
+            python->glances = 0;
+        for (size_t i = 0; python && !python->target->core && i < python->gil_count; i++)
+            settle_gil(sight, process, python, &python->gils[i]);
+    }
+}
+
+/* ------------------------------------------------------------------ locks */
+
+/* What tells a Lock or RLock from others: the address of its semaphore; of a Lock of 3.13, whose
+ * state is a byte in it, of that. 0: it is none. */
+static uint64_t lock_key(struct python *python, uint64_t object)
+{
+    uint64_t pointer = 0;
+    enum python_type type = object && object % 8 == 0 ? python_type(python, object) : PYTHON_OTHER;
+    if (type == PYTHON_LOCK && python->layout.minor >= 13)
+        return object + LOCK_POINTER;
+    if (type == PYTHON_LOCK || type == PYTHON_RLOCK)
+        target_read_u64(python->target, object + LOCK_POINTER, &pointer);
+    return pointer;
+}
+
+static bool is_lock_at(struct python *python, uint64_t object, uint64_t key)
+{
+    return key && lock_key(python, object) == key;
+}
+
+/* The object that a bound method of C belongs to; `name`: NULL, or that of the method. */
+static uint64_t self_of(struct python *python, uint64_t object, const char *name)
+{
+    uint64_t about = 0, text = 0, self = 0;
+    char is[16] = "";
+    if (python_type(python, object) != PYTHON_FUNCTION ||
+        !target_read_u64(python->target, object + FUNCTION_ABOUT, &about) ||
+        !target_read_u64(python->target, about, &text) ||
+        !target_read(python->target, text, is, sizeof is - 1) || (name && strcmp(is, name) != 0) ||
+        !target_read_u64(python->target, object + FUNCTION_SELF, &self))
+        return 0;
+    return self;
+}
+
+static uint64_t search_words(struct python *python, uint64_t from, size_t count, uint64_t key)
+{
+    uint64_t words[STACK_WORDS];
+    count = count < STACK_WORDS ? count : STACK_WORDS;
+    count = target_read(python->target, from, words, count * sizeof *words) / sizeof *words;
+    for (size_t i = 0; i < count; i++)
+        if (is_lock_at(python, words[i], key))
+            return words[i];
+    return 0;
+}
+
+/* The object whose semaphore the thread waits at: on the stack of its innermost frame, as argument
+ * or as a bound method; or somewhere in those of C. */
+static uint64_t find_lock(struct python *python, const struct sight_thread *waiter,
+                          const struct python_frame *frame, uint64_t key)
+{
+    uint64_t slots = 0, object = 0;
+    uint32_t most = 0, used;
+    if (frame && python_stack(python, frame, &slots, &most, &used))
+        object = search_words(python, slots, most, key);
+    for (uint32_t i = 0; i < most && !object; i++) {
+        uint64_t value = 0;
+        target_read_u64(python->target, slots + i * sizeof value, &value);
+        uint64_t self = self_of(python, value, NULL);
+        object = self && is_lock_at(python, self, key) ? self : 0;
+    }
+    return object ? object : search_words(python, waiter->is.stack, STACK_WORDS, key);
+}
+
+/* Until 3.12 a thread holds a lock until it ends, at which others wait in join(). */
+static bool has_end_lock(struct python *python, const struct python_thread *thread, uint64_t key)
+{
+    uint64_t object = 0;
+    return thread->deletion &&
+           target_read_u64(python->target, thread->deletion + WEAK_OBJECT, &object) &&
+           is_lock_at(python, object, key);
+}
+
+/* From 3.13 on it is an event among what threading remembers of a thread. */
+static bool has_end_event(struct python *python, const struct python_thread *thread, uint64_t key)
+{
+    uint64_t ident = 0, handle = 0;
+    return python->layout.minor >= 13 &&
+           target_read_u64(python->target, key - HANDLE_EVENT + HANDLE_IDENT, &ident) &&
+           target_read_u64(python->target, key - HANDLE_EVENT + HANDLE_IDENT + 8, &handle) &&
+           ident == thread->ident && handle == ident;
+}
+
+static uint32_t joined_thread(struct sight *sight, uint32_t process, struct python *python,
+                              uint64_t key)
+{
+    for (size_t i = 0; i < python->thread_count; i++) {
+        const struct python_thread *thread = &python->threads[i];
+        if (thread->tid &&
+            (has_end_lock(python, thread, key) || has_end_event(python, thread, key)))
+            return sight_thread(sight, process, thread->tid);
+    }
+    return SIGHT_NONE;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), wanted = strlen(end);
+    return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+/* Is it Condition.wait, on which Event, Queue, Semaphore and Barrier are built? */
+static bool is_condition(struct python *python, const struct python_frame *frame)
+{
+    char function[NAME_MOST], file[PATH_LENGTH];
+    return python_code_names(python, frame->code, function, sizeof function, file, sizeof file) &&
+           ends_with(file, "/threading.py") &&
+           (strcmp(function, "wait") == 0 || strcmp(function, "Condition.wait") == 0);
+}
+
+/* Which function of which file a frame runs; the function without its class. */
+static bool runs_in(struct python *python, const struct python_frame *frame, const char *file,
+                    const char *function)
+{
+    char is[NAME_MOST], path[PATH_LENGTH];
+    if (!python_code_names(python, frame->code, is, sizeof is, path, sizeof path))
+        return false;
+    const char *dot = strrchr(is, '.');
+    return ends_with(path, file) && (!function || strcmp(dot ? dot + 1 : is, function) == 0);
+}
+
+/* What a script waits for in Condition.wait, by who called that; NULL: it may idle there, as in
+ * Event.wait and Queue.get. No script idles in the others. */
+static const char *condition_use(struct python *python, const struct python_frame *frames,
+                                 size_t count)
+{
+    static const struct {
+        const char *file, *function, *use;
+    } uses[] = {
+        {"/threading.py", "acquire", "threading.Semaphore"},
+        {"/threading.py", "_wait", "threading.Barrier"},
+        {"/queue.py", "put", "room in a queue.Queue"},
+        {"/queue.py", "join", "the tasks of a queue.Queue"},
+        {"/concurrent/futures/_base.py", NULL, "a concurrent.futures.Future"},
+    };
+    size_t caller = 1;
+    while (caller < count && (runs_in(python, &frames[caller], "/threading.py", "wait_for") ||
+                              runs_in(python, &frames[caller], "/threading.py", "wait")))
+        caller++; /* Event.wait, called by one of these */
+    for (size_t i = 0; i < sizeof uses / sizeof *uses && caller < count; i++)
+        if (runs_in(python, &frames[caller], uses[i].file, uses[i].function))
+            return uses[i].use;
+    return NULL;
+}
+
+static void name_owner(struct sight *sight, struct python *python, uint32_t thread, uint32_t lock,
+                       uint64_t object)
+{
+    uint32_t process = sight->threads[thread].process;
+    uint64_t ident = 0, count = 0;
+    sight->locks[lock].flags |= INCIDENT_RECURSIVE;
+    if (!target_read_u64(python->target, object + RLOCK_OWNER, &ident) ||
+        !target_read_u64(python->target, object + RLOCK_COUNT, &count) || !count)
+        return;
+    uint32_t owner = sight_of_ident(sight, process, python, ident);
+    if (owner == SIGHT_NONE)
+        return;
+    sight->locks[lock].owner_tid = sight->threads[owner].is.tid;
+    sight_hold(sight, owner, lock, INCIDENT_EXCLUSIVE, WORD_PROVED, "owner read from the RLock");
+}
+
+/* What the thread waits at, as lock_key has it; 0: at no lock of Python's. */
+static uint64_t wait_key(struct sight *sight, struct python *python, uint32_t thread)
+{
+    static const char *const names[] = {"PyThread_acquire_lock_timed", "PySemaphore_Wait", NULL};
+    const struct sight_thread *waiter = &sight->threads[thread];
+    uint64_t key = 0;
+    bool raw;
+    uint32_t found = stack_find(sight, thread, names, &raw);
+    if (found == SIGHT_NONE || raw)
+        return 0;
+    if (found == 0)
+        return waiter->call.address;
+    /* Parked, since 3.13: in front of the semaphore is the address that it is parked at. */
+    target_read_u64(python->target, waiter->call.address - sizeof key, &key);
+    return key;
+}
+
+static bool explain_lock(struct sight *sight, struct python *python, uint32_t thread)
+{
+    struct sight_thread *waiter = &sight->threads[thread];
+    const struct python_thread *known = python_thread(python, waiter->is.tid);
+    struct python_frame frames[CALLERS_MOST];
+    uint64_t key = known ? wait_key(sight, python, thread) : 0;
+    if (!key)
+        return false;
+    uint32_t joined = joined_thread(sight, waiter->process, python, key);
+    if (joined != SIGHT_NONE) {
+        sight_wait(sight, thread, sight_end(sight, joined), INCIDENT_END);
+        return true;
+    }
+    if (key != waiter->call.address && lock_key(python, key - LOCK_POINTER) != key)
+        return false; /* some other event */
+    size_t framed = python_frames(python, known, frames, CALLERS_MOST);
+    bool condition = framed && is_condition(python, &frames[0]);
+    uint32_t lock =
+        sight_lock(sight, waiter->process, key, condition ? INCIDENT_CONDITION : INCIDENT_PYTHON);
+    sight_wait(sight, thread, lock, condition ? INCIDENT_SIGNAL : INCIDENT_EXCLUSIVE);
+    if (lock == SIGHT_NONE)
+        return true;
+    uint64_t object = condition ? 0 : find_lock(python, waiter, framed ? &frames[0] : NULL, key);
+    const char *use = condition ? condition_use(python, frames, framed) : NULL;
+    sight->locks[lock].idles = condition && !use;
+    if (use)
+        sight->locks[lock].name = use;
+    if (object && python_type(python, object) == PYTHON_RLOCK)
+        name_owner(sight, python, thread, lock, object);
+    return true;
+}
+
+/* ------------------------------------------------------------------ `with` */
+
+/* The lock that somebody waits for. */
+static uint32_t waited_lock(const struct sight *sight, uint32_t process, uint64_t key)
+{
+    for (uint32_t i = 0; i < sight->lock_count; i++)
+        if (sight->locks[i].kind == INCIDENT_PYTHON && sight->locks[i].process == process &&
+            sight->locks[i].address == key)
+            return i;
+    return SIGHT_NONE;
+}
+
+static const char *with_evidence(struct sight *sight, struct python *python,
+                                 const struct python_frame *frame)
+{
+    char function[NAME_MOST], file[PATH_LENGTH];
+    if (!python_code_names(python, frame->code, function, sizeof function, file, sizeof file))
+        return "inside its `with` block";
+    const char *name = strrchr(file, '/');
+    return sight_format(sight, "inside its `with` block in %s, now at %s:%u", function,
+                        name ? name + 1 : file,
+                        python_line(python, frame->code, frame->instruction));
+}
+
+static void search_frame(struct sight *sight, uint32_t process, struct python *python,
+                         uint32_t thread, const struct python_frame *frame)
+{
+    uint64_t slots, value;
+    uint32_t most, used;
+    if (!python_stack(python, frame, &slots, &most, &used))
+        return;
+    for (uint32_t i = 0; i < used; i++) {
+        uint64_t self = 0;
+        if (target_read_u64(python->target, slots + i * sizeof value, &value))
+            self = self_of(python, value, "__exit__");
+        if (!self || python_type(python, self) != PYTHON_LOCK)
+            continue;
+        uint32_t lock = waited_lock(sight, process, lock_key(python, self));
+        if (lock != SIGHT_NONE)
+            sight_hold(sight, thread, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY,
+                       with_evidence(sight, python, frame));
+    }
+}
+
+/* Holders of Locks, once it is known which of them matter. */
+static void finish_python(struct sight *sight)
+{
+    for (uint32_t process = 0; process < sight->target_count; process++) {
+        struct python *python = python_of(sight->targets[process]);
+        struct python_frame frames[PYTHON_FRAMES];
+        bool wanted = false;
+        for (uint32_t i = 0; python && i < sight->lock_count; i++)
+            wanted = wanted || (sight->locks[i].kind == INCIDENT_PYTHON &&
+                                sight->locks[i].process == process && !sight_is_held(sight, i));
+        for (size_t i = 0; wanted && i < python->thread_count; i++) {
+            uint32_t thread = sight_thread(sight, process, python->threads[i].tid);
+            size_t count = thread == SIGHT_NONE
+                               ? 0
+                               : python_frames(python, &python->threads[i], frames, PYTHON_FRAMES);
+            for (size_t k = 0; k < count; k++)
+                search_frame(sight, process, python, thread, &frames[k]);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ lines of scripts */
+
+static void add_line(struct sight *sight, struct python *python, uint32_t thread, size_t before,
+                     const struct python_frame *frame)
+{
+    char function[NAME_MOST], file[PATH_LENGTH];
+    if (python_code_names(python, frame->code, function, sizeof function, file, sizeof file))
+        sight_text_frame(sight, thread, before, sight_format(sight, "%s", function),
+                         sight_format(sight, "%s", file),
+                         python_line(python, frame->code, frame->instruction));
+}
+
+/* Each call of the interpreter's loop has run the frames up to the next one called from C. */
+static void tell_lines(struct sight *sight, uint32_t thread)
+{
+    struct sight_thread *of = &sight->threads[thread];
+    struct python *python = python_of(sight->targets[of->process]);
+    const struct python_thread *known = python ? python_thread(python, of->is.tid) : NULL;
+    struct python_frame frames[PYTHON_FRAMES];
+    size_t count = known ? python_frames(python, known, frames, PYTHON_FRAMES) : 0, next = 0;
+    for (size_t i = 0; next < count && i < of->stack.count; i++) {
+        const char *name = stack_function(sight, thread, &of->stack.frames[i]);
+        if (!name || strncmp(name, "PyEval_EvalFrameDefault", 23) != 0)
+            continue;
+        bool last = false;
+        for (; next < count && !last; next++) {
+            last = frames[next].entry;
+            add_line(sight, python, thread, i + 1, &frames[next]);
+        }
+    }
+    for (; next < count; next++)
+        add_line(sight, python, thread, of->stack.count, &frames[next]);
+}
+
+/* ------------------------------------------------------------------ the expert */
+
+static bool explain_python(struct sight *sight, uint32_t thread)
+{
+    struct sight_thread *waiter = &sight->threads[thread];
+    struct target *target = sight->targets[waiter->process];
+    struct python *python = python_of(target);
+    if (!python)
+        return false;
+    if (thread == sight->first_thread[waiter->process] && !python_refresh(python))
+        python->thread_count = python->gil_count = 0;
+    if (!waiter->sleeps && may_wait(sight, python, thread)) {
+        struct target_thread now = waiter->is;
+        if (catch_waiter(python, &now)) {
+            waiter->is = now;
+            waiter->sleeps = sleep_call(target, &now, &waiter->call);
+        }
+    }
+    return explain_gil(sight, python, thread) ||
+           (waiter->sleeps && waiter->call.kind == CALL_FUTEX &&
+            explain_lock(sight, python, thread));
+}
+
+const struct expert expert_python = {
+    .name = "python",
+    .explain = explain_python,
+    .finish = finish_python,
+    .settle = settle_python,
+    .lines = tell_lines,
+};

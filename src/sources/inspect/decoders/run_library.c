@@ -1,0 +1,43 @@
+/* Threads inside libgordian-run.so, the library that watches a program of `gordian run`. Its own
+ * words are no locks of the program: a thread that sleeps on one is at work for the watcher, and
+ * can act. So it is never part of a finding. */
+#include "sources/inspect/decoders/decoder.h"
+
+#include <string.h>
+
+static bool is_watcher_file(const struct target_mapping *mapping)
+{
+    const char *slash = strrchr(mapping->path, '/');
+    return slash && (strncmp(slash, "/libgordian-run.so", 18) == 0 ||
+                     strncmp(slash, "/libgordian-mpi", 15) == 0);
+}
+
+/* The library's data lie behind its code: from its file, and, what begins as zero, in pages without
+ * a name that follow. */
+static bool is_watchers(const struct target *target, uint64_t address)
+{
+    bool before = false;
+    uint64_t end = 0;
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        const struct target_mapping *mapping = &target->mappings[i];
+        bool follows = before && mapping->low == end && !*mapping->path && mapping->writable;
+        before = is_watcher_file(mapping) || follows;
+        end = mapping->high;
+        if (before && address >= mapping->low && address < mapping->high)
+            return true;
+    }
+    return false;
+}
+
+static bool explain_watcher(struct sight *sight, uint32_t thread)
+{
+    struct sight_thread *waiter = &sight->threads[thread];
+    if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX ||
+        !is_watchers(sight->targets[waiter->process], waiter->call.address))
+        return false;
+    waiter->sleeps = false;
+    waiter->doing = "is inside the watcher of 'gordian run', and waits for no lock of the program";
+    return true;
+}
+
+const struct expert expert_watcher = {.name = "watcher", .explain = explain_watcher};

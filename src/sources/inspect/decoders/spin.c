@@ -1,0 +1,93 @@
+/* Threads that run in pthread_spin_lock. They do not sleep, so the kernel says nothing about them:
+ * a thread that runs at two looks is stopped twice, and must be in that function with the same lock
+ * both times. That is no proof that it was there in between, so whatever rests on it is likely.
+ * Only where somebody sleeps for a lock or an end is anybody stopped for that. */
+#include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/snapshot/stacks.h"
+
+#include <elf.h>
+#include <string.h>
+
+#define RUNNERS_MOST 64
+
+/* Does somebody of the process sleep for a lock, or for a thread's end? */
+static bool somebody_waits(const struct sight *sight, uint32_t process)
+{
+    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++) {
+        const struct sight_thread *thread = &sight->threads[i];
+        uint32_t kind =
+            thread->wait == SIGHT_NONE ? 0 : sight->locks[sight->edges[thread->wait].lock].kind;
+        if (kind == INCIDENT_MUTEX || kind == INCIDENT_RWLOCK || kind == INCIDENT_THREAD_END)
+            return !thread->call.timed;
+    }
+    return false;
+}
+
+/* Is there a locked spin lock at what this register has? */
+static bool has_lock(struct target *target, const struct target_thread *thread, unsigned number)
+{
+    uint64_t address = thread->registers[number];
+    const struct target_mapping *mapping = target_mapping(target, address);
+    uint32_t word;
+    /* Locked is 1; but on x86-64, where it counts down from 1, 0 or less. */
+    return (thread->register_mask >> number & 1) && address % 4 == 0 && mapping &&
+           mapping->writable && !(address >= thread->stack && address - thread->stack < 256) &&
+           target_read_u32(target, address, &word) &&
+           (target->machine == EM_X86_64 ? (int32_t)word <= 0 : word == 1);
+}
+
+/* The address of a locked spin lock in the register that is the function's argument, or, if it has
+ * been overwritten there, in another: a caller's may lead to anything that looks like one. 0: none.
+ */
+static uint64_t lock_in_registers(struct target *target, const struct target_thread *thread)
+{
+    unsigned argument = target->machine == EM_X86_64 ? 5 : 0; /* as DWARF counts: rdi, x0 */
+    if (has_lock(target, thread, argument))
+        return thread->registers[argument];
+    for (unsigned i = 0; i < 18 && i < TARGET_REGISTERS; i++)
+        if (has_lock(target, thread, i))
+            return thread->registers[i];
+    return 0;
+}
+
+/* The lock that the thread spins for right now; 0: it does not. */
+static uint64_t spins_at(struct sight *sight, uint32_t index)
+{
+    struct sight_thread *thread = &sight->threads[index];
+    struct target *target = sight->targets[thread->process];
+    struct target_thread now = thread->is;
+    if (!target_registers(target, &now, sight->stop_ms, NULL))
+        return 0;
+    const struct unwound here = {now.counter, now.stack};
+    const char *name = stack_function(sight, index, &here);
+    if (!name || strncmp(name, "pthread_spin_lock", 17) != 0)
+        return 0;
+    thread->is.stack = now.stack;
+    thread->is.counter = now.counter;
+    thread->is.register_mask = now.register_mask;
+    memcpy(thread->is.registers, now.registers, sizeof now.registers);
+    return lock_in_registers(target, &now);
+}
+
+static void finish_spin(struct sight *sight)
+{
+    uint32_t looked = 0;
+    for (uint32_t i = 0; i < sight->thread_count; i++) {
+        struct sight_thread *thread = &sight->threads[i];
+        bool core = sight->targets[thread->process]->core;
+        if (thread->sleeps || thread->is.activity != TARGET_RUNS || looked == RUNNERS_MOST ||
+            (!core && !sight->stop_ms) || !somebody_waits(sight, thread->process))
+            continue;
+        looked++;
+        uint64_t address = spins_at(sight, i);
+        if (!address || (!core && spins_at(sight, i) != address))
+            continue;
+        uint32_t lock = sight_lock(sight, thread->process, address, INCIDENT_SPIN);
+        struct sight_edge *wait = sight_wait(sight, i, lock, INCIDENT_EXCLUSIVE);
+        wait->word = WORD_LIKELY;
+        wait->evidence = "runs in pthread_spin_lock, looked at twice";
+        thread->spins = true;
+    }
+}
+
+const struct expert expert_spin = {.name = "spin", .finish = finish_spin};

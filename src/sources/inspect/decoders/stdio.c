@@ -1,0 +1,100 @@
+/* Locks of the C library's own that are no mutexes: those of stdio's streams, which name their
+ * owner, and malloc's, which do not. Both are one word that is 2 while somebody waits. */
+#include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/decoders/glibc.h"
+#include "sources/inspect/snapshot/stacks.h"
+#include "sources/inspect/target/mapped_file.h"
+
+#include <elf.h>
+
+enum { CONTENDED = 2, STREAM_LOCK = 0x88 }; /* where a FILE has its lock's address */
+
+static bool is_low_level(const struct sight_thread *waiter)
+{
+    return waiter->sleeps && waiter->call.kind == CALL_FUTEX && waiter->call.is_private &&
+           waiter->call.operation == FUTEX_OP_WAIT && waiter->call.value == CONTENDED;
+}
+
+/* The thread whose descriptor this is, or SIGHT_NONE. */
+static uint32_t thread_of_descriptor(struct sight *sight, uint32_t process, uint64_t descriptor)
+{
+    struct target *target = sight->targets[process];
+    uint64_t base = descriptor + (target->machine == EM_X86_64 ? 0x2c0 : 0xc0), back = 0;
+    struct glibc_thread thread;
+    if (!descriptor || !target_read_all(target, base, &thread, sizeof thread) ||
+        !target_read_u64(target, thread.next + 8, &back) || back != base)
+        return SIGHT_NONE;
+    return sight_thread(sight, process, thread.tid);
+}
+
+/* "stdout", if it is that one. */
+static const char *stream_name(struct target *target, uint64_t lock)
+{
+    static const char *const symbols[] = {"_IO_2_1_stdin_", "_IO_2_1_stdout_", "_IO_2_1_stderr_"};
+    static const char *const names[] = {"stdin", "stdout", "stderr"};
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t address, size, found = 0;
+        if (image_symbol(target, NULL, symbols[i], &address, &size) &&
+            target_read_u64(target, address + STREAM_LOCK, &found) && found == lock)
+            return names[i];
+    }
+    return NULL;
+}
+
+static bool explain_stdio(struct sight *sight, uint32_t thread)
+{
+    struct sight_thread *waiter = &sight->threads[thread];
+    struct target *target = sight->targets[waiter->process];
+    uint64_t address = waiter->call.address, descriptor = 0;
+    uint32_t word = 0;
+    if (!is_low_level(waiter) || !target_read_u32(target, address, &word) || word != CONTENDED ||
+        !target_read_u64(target, address + 8, &descriptor))
+        return false;
+    uint32_t owner = thread_of_descriptor(sight, waiter->process, descriptor);
+    if (owner == SIGHT_NONE)
+        return false;
+    uint32_t lock = sight_lock(sight, waiter->process, address, INCIDENT_STREAM);
+    if (lock == SIGHT_NONE)
+        return true;
+    if (!sight_is_held(sight, lock)) {
+        sight->locks[lock].name = stream_name(target, address);
+        sight->locks[lock].owner_tid = sight->threads[owner].is.tid;
+        sight_hold(sight, owner, lock, INCIDENT_EXCLUSIVE, WORD_PROVED,
+                   "owner read from the stream's lock");
+    }
+    sight_wait(sight, thread, lock, INCIDENT_EXCLUSIVE);
+    return true;
+}
+
+const struct expert expert_stdio = {.name = "stdio", .explain = explain_stdio};
+
+/* ------------------------------------------------------------------ malloc */
+
+static const char *const malloc_functions[] = {
+    "malloc",     "free",        "calloc",       "realloc",         "memalign",
+    "int_malloc", "int_free",    "arena_get",    "valloc",          "libc_malloc",
+    "libc_free",  "libc_calloc", "mid_memalign", "malloc_hook_ini", NULL,
+};
+
+static bool explain_malloc(struct sight *sight, uint32_t thread)
+{
+    struct sight_thread *waiter = &sight->threads[thread];
+    bool raw;
+    if (!is_low_level(waiter) || stack_find(sight, thread, malloc_functions, &raw) == SIGHT_NONE ||
+        raw)
+        return false;
+    uint32_t lock = sight_lock(sight, waiter->process, waiter->call.address, INCIDENT_INTERNAL);
+    if (lock == SIGHT_NONE)
+        return true;
+    sight->locks[lock].name = "malloc's arena";
+    sight_wait(sight, thread, lock, INCIDENT_EXCLUSIVE);
+    /* Who was interrupted inside malloc, by a signal whose handler calls it again, has it. */
+    const char *evidence = stack_outer(sight, thread, malloc_functions);
+    if (evidence)
+        sight_hold(sight, thread, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY, evidence);
+    else
+        waiter->unknown = "waits for a lock of malloc's, which does not say who has it";
+    return true;
+}
+
+const struct expert expert_malloc = {.name = "malloc", .explain = explain_malloc};

@@ -1,0 +1,444 @@
+#define _GNU_SOURCE
+#include "sources/inspect/judge/facts.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/hash.h"
+#include "sources/run/judge/timers.h"
+#include "sources/inspect/target/mapped_file.h"
+#include "sources/inspect/target/open_files.h"
+#include "sources/inspect/target/proc.h"
+#include "sources/inspect/target/remote_calls.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RUN_LIBRARY     "libgordian-run.so"
+#define ASLEEP_AGAIN_NS 2000000000u /* on a busy machine */
+#define TRIES_MOST      3 /* threads of a process that are stopped to be asked, one after the other */
+
+/* ------------------------------------------------------------------ handlers */
+
+/* The signal with which `gordian run --status` asks a watched program: its handler is the watcher's
+ * and ends no wait. 0: none. */
+static int status_signal(const struct target *target)
+{
+    for (size_t i = 0; i < target->mapping_count; i++) {
+        const char *mark = strstr(target->mappings[i].path, INCIDENT_STATUS_MAP);
+        int number = mark ? atoi(mark + strlen(INCIDENT_STATUS_MAP)) : 0;
+        if (number > 0 && number <= 64)
+            return number;
+    }
+    return 0;
+}
+
+/* Signals whose handlers do not count. */
+static uint64_t signals_aside(const struct target *target)
+{
+    uint64_t aside = policy_aside();
+    int status = status_signal(target);
+    if (status)
+        aside |= UINT64_C(1) << (status - 1);
+    if (target->runtime == TARGET_GO)
+        aside |= policy_go();
+    for (size_t i = 0; i < target->mapping_count; i++)
+        aside |= policy_runtime(path_tail(target->mappings[i].path));
+    return aside;
+}
+
+uint64_t facts_handlers(const struct target *target)
+{
+    uint64_t handlers = target->handlers & ~signals_aside(target), open = 0;
+    if (!target->handlers_known)
+        return 0;
+    for (size_t i = 0; i < target->thread_count; i++)
+        open |= handlers & ~target->threads[i].blocked;
+    return open;
+}
+
+static bool is_scheduled(const struct target *target)
+{
+    for (size_t i = 0; i < target->mapping_count; i++)
+        if (policy_schedules(path_tail(target->mappings[i].path)))
+            return true;
+    return target->runtime == TARGET_GO;
+}
+
+/* ------------------------------------------------------------------ what a process was asked */
+
+/* A thread that waits for the GIL, or spins, runs all the time. */
+static bool is_restless(const struct sight *sight, const struct sight_thread *thread)
+{
+    return thread->spins || (thread->wait != SIGHT_NONE &&
+                             sight->locks[sight->edges[thread->wait].lock].kind == INCIDENT_GIL);
+}
+
+/* Where all threads of the process are, but for the one that was asked, which a stop has moved. */
+static uint64_t place_threads(const struct sight *sight, uint32_t process, uint32_t asked)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++) {
+        const struct target_thread *is = &sight->threads[i].is;
+        bool restless = is_restless(sight, &sight->threads[i]);
+        uint64_t moved = is->seen_tid == asked || restless ? 0 : is->switches;
+        uint64_t place = restless ? 0 : is->stack + is->call;
+        sum += hash_word(hash_word(is->seen_tid) + hash_word(moved) * 3 + hash_word(place) * 5);
+    }
+    return sum;
+}
+
+static uint64_t switches_of(const struct sight *sight, uint32_t process, uint32_t seen_tid)
+{
+    for (uint32_t i = sight->first_thread[process]; i < sight->first_thread[process + 1]; i++)
+        if (sight->threads[i].is.seen_tid == seen_tid)
+            return sight->threads[i].is.switches;
+    return 0;
+}
+
+/* What it was asked is true as long as no thread of it has moved since. */
+static bool is_asked(struct sight *sight, uint32_t process)
+{
+    struct target_asked *asked = &sight->targets[process]->asked;
+    if (!asked->thread || place_threads(sight, process, asked->thread) != asked->place)
+        return false;
+    uint64_t switches = switches_of(sight, process, asked->thread);
+    if (!asked->switches)
+        asked->switches = switches;
+    return asked->switches == switches;
+}
+
+/* ------------------------------------------------------------------ asking */
+
+/* May calls be made in it? A filter might end the process for one that it does not know; filters
+ * that are there for this process, too, are those of a container. */
+static bool may_be_asked(const struct target *target, uint32_t tid)
+{
+    char there[4096], here[4096];
+    if (proc_read_thread(target->seen_pid, tid, "status", there, sizeof there) <= 0 ||
+        proc_read_thread((uint32_t)getpid(), (uint32_t)getpid(), "status", here, sizeof here) <= 0)
+        return false;
+    return proc_number(there, "Seccomp:", 10) == 0 ||
+           (proc_number(here, "Seccomp:", 10) == proc_number(there, "Seccomp:", 10) &&
+            proc_number(here, "Seccomp_filters:", 10) >=
+                proc_number(there, "Seccomp_filters:", 10));
+}
+
+/* The questions: three interval timers, the signal at the parent's end, then handlers, then timers
+ * of timer_create(). */
+struct questions {
+    struct ask ask;
+    size_t handlers, timers; /* where these begin */
+    uint64_t signals;
+    bool too_many;
+};
+
+static void ask_handlers(struct questions *questions, uint64_t signals)
+{
+    questions->handlers = questions->ask.count;
+    questions->signals = signals;
+    for (int number = 1; number <= 64; number++)
+        if (signals >> (number - 1) & 1 && questions->ask.count < ASK_MOST - 8)
+            ask_add(&questions->ask, SYS_rt_sigaction, (uint64_t)number, 0, ASK_HERE, 8);
+}
+
+static void ask_created(struct questions *questions, uint32_t pid)
+{
+    char path[64], line[128];
+    questions->timers = questions->ask.count;
+    snprintf(path, sizeof path, "/proc/%u/timers", pid);
+    FILE *file = fopen(path, "re");
+    questions->too_many = !file; /* the kernel does not list them */
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "ID:", 3) == 0 &&
+            ask_add(&questions->ask, SYS_timer_gettime, strtoull(line + 3, NULL, 10), ASK_HERE, 0,
+                    0) == ASK_MOST)
+            questions->too_many = true;
+    if (file)
+        fclose(file);
+}
+
+static void prepare_questions(struct questions *questions, const struct target *target)
+{
+    *questions = (struct questions){0};
+    for (uint64_t which = 0; which < 3; which++) /* ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF */
+        ask_add(&questions->ask, SYS_getitimer, which, ASK_HERE, 0, 0);
+    ask_add(&questions->ask, SYS_prctl, PR_GET_PDEATHSIG, ASK_HERE, 0, 0);
+    ask_handlers(questions, facts_handlers(target));
+    ask_created(questions, target->seen_pid);
+}
+
+/* Behind its interval, a setting has the time that is left. */
+static bool is_armed(const struct ask_call *call)
+{
+    uint64_t left[2];
+    memcpy(left, call->answer + 16, sizeof left);
+    return call->result == 0 && (left[0] || left[1]);
+}
+
+static void take_answers(const struct questions *questions, struct target_asked *asked)
+{
+    const struct ask_call *calls = questions->ask.calls;
+    bool armed = questions->too_many;
+    int at_death = 0;
+    for (size_t i = 0; i < 3; i++)
+        armed = armed || is_armed(&calls[i]);
+    for (size_t i = questions->timers; i < questions->ask.count; i++)
+        armed = armed || is_armed(&calls[i]);
+    memcpy(&at_death, calls[3].answer, sizeof at_death);
+    asked->armed = armed;
+    asked->at_death = calls[3].result == 0 && at_death;
+    asked->restarts = 0;
+    for (size_t i = questions->handlers; i < questions->timers; i++) {
+        uint64_t flags;
+        memcpy(&flags, calls[i].answer + 8, sizeof flags); /* behind the handler's address */
+        if (calls[i].result == 0 && flags & SA_RESTART)
+            asked->restarts |= UINT64_C(1) << (calls[i].arguments[0] - 1);
+    }
+}
+
+/* Can this thread be asked without that it notices? */
+static bool is_askable(const struct sight_thread *thread)
+{
+    return thread->is.steady && thread->is.state == 'S' && thread->sleeps && !thread->call.timed &&
+           !thread->call.notices;
+}
+
+static bool ask_process(struct sight *sight, uint32_t process)
+{
+    struct target *target = sight->targets[process];
+    struct questions questions;
+    unsigned tries = 0;
+    bool done = false;
+    for (uint32_t i = sight->first_thread[process];
+         i < sight->first_thread[process + 1] && !done && tries < TRIES_MOST; i++) {
+        uint32_t tid = sight->threads[i].is.seen_tid;
+        if (!is_askable(&sight->threads[i]) || !may_be_asked(target, tid))
+            continue;
+        tries++;
+        prepare_questions(&questions, target);
+        done = target_ask(target, tid, sight->ask_ms, &questions.ask);
+        target->asked = (struct target_asked){.thread = done ? tid : 0,
+                                              .place = place_threads(sight, process, tid)};
+        if (done)
+            take_answers(&questions, &target->asked);
+    }
+    return tries;
+}
+
+/* Those that were stopped are on their way back to sleep. */
+static void await_asked(struct sight *sight)
+{
+    uint64_t until = clock_ns() + ASLEEP_AGAIN_NS;
+    bool all = false;
+    while (!all && clock_ns() < until) {
+        all = true;
+        for (size_t i = 0; i < sight->target_count && all; i++) {
+            uint32_t tid = sight->targets[i]->asked.thread;
+            char state = tid ? target_state(sight->targets[i], tid) : 0;
+            all = state == 'S' || state == 0;
+        }
+        if (!all)
+            nanosleep(&(struct timespec){0, 200000}, NULL);
+    }
+}
+
+bool facts_ask(struct sight *sight)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < sight->target_count && sight->ask_ms; i++)
+        if (sight->targets[i]->wants_asking && !sight->targets[i]->core)
+            any = ask_process(sight, i) || any;
+    if (any)
+        await_asked(sight);
+    return any;
+}
+
+/* ------------------------------------------------------------------ waits */
+
+static bool is_mpi(uint32_t kind)
+{
+    return kind == INCIDENT_MESSAGE || kind == INCIDENT_COLLECTIVE;
+}
+
+/* What all waits together come to. */
+struct waits {
+    unsigned kinds;     /* enum policy_waits */
+    bool locked, reads; /* as in struct policy_facts */
+    bool file_locks;    /* every call waits for a lock on a file */
+    bool internal;      /* besides ends, only locks of the C library are waited for */
+    bool ranks;         /* ranks of an MPI program */
+    bool idles;         /* a wait in which scripts idle */
+    bool insists;       /* a wait in which they do not, although it is none for a lock */
+    bool to_ask;        /* a process has not been asked yet */
+    bool unknown;       /* a word of unknown use, which may be a lock */
+    bool rests;         /* reads what only its own process could write */
+};
+
+static void sort_signalled(const struct sight_lock *lock, struct waits *waits)
+{
+    if (lock->idles)
+        waits->idles = true;
+    else
+        waits->insists = true;
+}
+
+static void sort_wait(const struct sight *sight, const struct facts_about *about, size_t i,
+                      struct waits *waits)
+{
+    const struct sight_thread *thread = &sight->threads[about->threads[i]];
+    const struct target *target = sight->targets[thread->process];
+    const struct sight_edge *wait = &sight->edges[thread->wait];
+    const struct sight_lock *lock = &sight->locks[wait->lock];
+    uint32_t kind = lock->kind;
+    bool stream = kind == INCIDENT_PIPE || kind == INCIDENT_SOCKET;
+    bool call = thread->sleeps && thread->call.kind != CALL_FUTEX && kind != INCIDENT_GIL;
+    bool posted = kind == INCIDENT_SEMAPHORE || kind == INCIDENT_FUTEX;
+    bool end = kind == INCIDENT_THREAD_END || kind == INCIDENT_CHILD;
+    bool python = kind == INCIDENT_PYTHON || kind == INCIDENT_CONDITION || end;
+    waits->ranks = waits->ranks || is_mpi(kind);
+    waits->unknown = waits->unknown || kind == INCIDENT_FUTEX;
+    waits->kinds |= call ? POLICY_CALL : posted ? POLICY_POSTED : POLICY_FIRM;
+    if (target->interprets && thread->is.tid == target->pid && python && !call)
+        waits->kinds |= POLICY_ACQUIRE;
+    waits->file_locks = waits->file_locks && (!call || kind == INCIDENT_FILE_LOCK);
+    waits->internal = waits->internal && (end || kind == INCIDENT_INTERNAL);
+    waits->reads = waits->reads || (stream && wait->mode == INCIDENT_SIGNAL);
+    waits->rests = waits->rests || lock->own_end;
+    if (kind == INCIDENT_CONDITION || (kind == INCIDENT_PYTHON && !about->held[i]))
+        sort_signalled(lock, waits);
+    else if (!posted && !end && !(stream && wait->mode == INCIDENT_SIGNAL))
+        waits->locked = true;
+}
+
+/* ------------------------------------------------------------------ all facts */
+
+/* Has one of its descriptors an io_uring? Requests that were handed in are done by the kernel. */
+static bool has_ring(const struct target *target)
+{
+    char path[64], link[64];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%u/fd", target->through);
+    struct dirent **list = NULL;
+    int count = scandir(path, &list, NULL, NULL);
+    for (int i = 0; i < count; i++) {
+        found = found || (proc_descriptor(target->through, strtoull(list[i]->d_name, NULL, 10),
+                                          link, sizeof link) &&
+                          strcmp(link, "anon_inode:[io_uring]") == 0);
+        free(list[i]);
+    }
+    free(list);
+    return found;
+}
+
+/* What is known of the timers of a process that was not asked: the kernel lists those of
+ * timer_create(), and the library of `gordian run` has recorded whether another was ever armed. */
+static enum policy_timers unasked_timers(struct target *target)
+{
+    char path[64], text[64];
+    uint64_t address, size;
+    uint32_t recorded = TIMERS_UNRECORDED;
+    snprintf(path, sizeof path, "/proc/%u/timers", target->through);
+    if (proc_read(AT_FDCWD, path, text, sizeof text) > 0)
+        return POLICY_TIMERS_ARMED;
+    if (!image_symbol(target, RUN_LIBRARY, "gordian_run_timers", &address, &size) ||
+        !target_read_u32(target, address, &recorded))
+        return POLICY_TIMERS_UNKNOWN;
+    return recorded == TIMERS_RECORDED ? POLICY_TIMERS_NONE : POLICY_TIMERS_UNKNOWN;
+}
+
+/* Was a handler of it seen to jump out of a wait, or to unlock in one? The library of `gordian run`
+ * has recorded it. */
+static bool has_acted(struct target *target)
+{
+    uint64_t address, size;
+    uint32_t acted = 0;
+    return image_symbol(target, RUN_LIBRARY, "gordian_run_acted", &address, &size) &&
+           target_read_u32(target, address, &acted) && acted;
+}
+
+/* Was it started by `gordian run`, which ends its program with itself? */
+static bool is_started_by_us(const struct target *target)
+{
+    char path[64], parent[512], own[512], state;
+    snprintf(path, sizeof path, "/proc/%u/exe", target_parent(target->seen_pid, &state));
+    ssize_t length = readlink(path, parent, sizeof parent);
+    return length > 0 && readlink("/proc/self/exe", own, sizeof own) == length &&
+           memcmp(parent, own, (size_t)length) == 0;
+}
+
+/* What one process of it adds; each is asked once. */
+static void add_process(struct sight *sight, uint32_t process, struct waits *waits,
+                        struct policy_facts *facts)
+{
+    struct target *target = sight->targets[process];
+    uint64_t handlers = facts_handlers(target);
+    bool asked = is_asked(sight, process);
+    facts->handlers = facts->handlers || handlers;
+    facts->handler_acted = facts->handler_acted || (handlers && has_acted(target));
+    facts->unasked = facts->unasked || !target->handlers_known;
+    if (handlers & ~(waits->file_locks && asked ? target->asked.restarts : 0))
+        facts->ends_calls = true;
+    facts->scheduled = facts->scheduled || is_scheduled(target);
+    facts->ring = facts->ring || (waits->kinds & POLICY_CALL && has_ring(target));
+    if (asked && target->asked.at_death && !waits->locked && !is_started_by_us(target))
+        facts->parks = true;
+    enum policy_timers timers = !asked                ? unasked_timers(target)
+                                : target->asked.armed ? POLICY_TIMERS_ARMED
+                                                      : POLICY_TIMERS_NONE;
+    if (facts->timers != POLICY_TIMERS_ARMED && timers != POLICY_TIMERS_NONE)
+        facts->timers = timers;
+    waits->to_ask = waits->to_ask || !asked;
+    if (sight->first_thread[process + 1] - sight->first_thread[process] == 1 && !waits->locked &&
+        !waits->unknown && !target->interprets)
+        facts->parks = true;
+    if (target->interprets && waits->idles && !waits->insists && !waits->locked)
+        facts->parks = true;
+}
+
+/* Once more, for those of which more must be known. */
+static void want_asking(struct sight *sight, const struct facts_about *about,
+                        const struct policy_facts *facts, bool to_ask)
+{
+    if (!to_ask || facts->unasked || !policy_needs_timers(facts, sight->for_run))
+        return;
+    for (size_t i = 0; i < about->count; i++)
+        sight->targets[sight->threads[about->threads[i]].process]->wants_asking = true;
+}
+
+struct policy_facts facts_gather(struct sight *sight, const struct facts_about *about)
+{
+    struct waits waits = {.file_locks = true, .internal = true};
+    struct policy_facts facts = {.argument = about->argument, .evidence = about->evidence};
+    for (size_t i = 0; i < about->count; i++)
+        sort_wait(sight, about, i, &waits);
+    for (size_t i = 0; i < about->count; i++) {
+        uint32_t process = sight->threads[about->threads[i]].process;
+        bool first = true;
+        for (size_t k = 0; k < i && first; k++)
+            first = sight->threads[about->threads[k]].process != process;
+        if (first)
+            add_process(sight, process, &waits, &facts);
+    }
+    facts.waits = waits.kinds;
+    facts.locked = waits.locked;
+    facts.reads = waits.reads;
+    facts.parks =
+        (facts.parks && about->argument == POLICY_NONE_LEFT) || (waits.rests && !waits.locked);
+    facts.others_run = about->others_run;
+    facts.as_signal = about->others_run && about->gate;
+    /* No handler frees a lock of the C library's own, and none may call MPI. */
+    if (waits.internal || waits.ranks) {
+        facts.handlers = facts.ends_calls = facts.unasked = false;
+        facts.timers = POLICY_TIMERS_NONE;
+        facts.waits = POLICY_FIRM;
+    }
+    want_asking(sight, about, &facts, waits.to_ask);
+    return facts;
+}

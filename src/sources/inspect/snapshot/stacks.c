@@ -1,0 +1,237 @@
+#include "sources/inspect/snapshot/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COPY_SHORT (16u << 10)
+#define COPY_LONG  (256u << 10)
+#define INLINED    8
+#define STOPS_MOST 10 /* of a thread that runs */
+
+/* ------------------------------------------------------------------ functions */
+
+/* "___pthread_mutex_lock", "__GI___pthread_mutex_lock", "__new_sem_wait": without all that. */
+static const char *plain_function(const char *name)
+{
+    name += strspn(name, "_");
+    if (strncmp(name, "GI_", 3) == 0)
+        name += 3 + strspn(name + 3, "_");
+    if (strncmp(name, "new_", 4) == 0)
+        name += 4;
+    return name;
+}
+
+const char *stack_function(struct sight *sight, uint32_t thread, const struct unwound *frame)
+{
+    struct symbols *symbols = sight_symbols(sight, sight->threads[thread].process);
+    struct frame found[INLINED];
+    if (!symbols)
+        return NULL;
+    size_t count = symbols_frames(symbols, frame->counter, found, INLINED);
+    const char *name = count ? found[count - 1].function : NULL;
+    return name ? plain_function(name) : NULL;
+}
+
+/* ------------------------------------------------------------------ unwinding */
+
+/* The stack from the thread's pointer up, as far as its mapping goes. */
+static void copy_stack(struct target *target, const struct target_thread *thread,
+                       struct stack_copy *copy)
+{
+    const struct target_mapping *mapping = target_mapping(target, thread->stack);
+    uint64_t above = mapping ? mapping->high - thread->stack : copy->room;
+    size_t most = above < copy->room ? (size_t)above : copy->room;
+    copy->size = target_read(target, thread->stack, copy->bytes, most);
+}
+
+/* What is known of the registers without a stop. */
+static void known_registers(const struct target *target, const struct target_thread *thread,
+                            struct stopped *stopped, uint64_t registers[TARGET_REGISTERS])
+{
+    bool x86 = target->machine == 62; /* EM_X86_64 */
+    unsigned stack = x86 ? 7 : 31, counter = x86 ? 16 : 32;
+    memcpy(registers, thread->registers, TARGET_REGISTERS * sizeof *registers);
+    registers[stack] = thread->stack;
+    registers[counter] = thread->counter;
+    stopped->known = thread->register_mask | UINT64_C(1) << stack | UINT64_C(1) << counter;
+    stopped->registers = registers;
+    stopped->machine = target->machine;
+}
+
+/* Does a thread begin here? The unwinder stops wherever it does not know who called. */
+static bool is_beginning(struct sight *sight, uint32_t thread, const struct sight_stack *stack)
+{
+    static const char *const beginnings[] = {"start",        "clone",        "clone3",
+                                             "thread_start", "start_thread", NULL};
+    struct symbols *symbols = sight_symbols(sight, sight->threads[thread].process);
+    struct frame first, last;
+    if (stack->count == 0)
+        return false;
+    const char *name = stack_function(sight, thread, &stack->frames[stack->count - 1]);
+    for (const char *const *known = beginnings; name && *known; known++)
+        if (strcmp(name, *known) == 0)
+            return true;
+    symbols_frames(symbols, stack->frames[0].counter, &first, 1);
+    symbols_frames(symbols, stack->frames[stack->count - 1].counter, &last, 1);
+    /* Without a name: it went through something else than the library where it sleeps. */
+    return !name && stack->count > 2 && first.module && last.module &&
+           strcmp(first.module, last.module) == 0;
+}
+
+/* Stops the thread for its registers, and for its stack, which one that runs changes all the time.
+ */
+static bool fetch_registers(struct sight *sight, struct sight_thread *thread,
+                            struct stack_copy *copy)
+{
+    struct target_thread now = thread->is;
+    if (!target_registers(sight->targets[thread->process], &now, sight->stop_ms, copy))
+        return false;
+    /* A thread that slept is still there; one that ran is now here. */
+    if (thread->sleeps && now.stack != thread->is.stack)
+        return false;
+    thread->is = now;
+    return true;
+}
+
+/* Fills the frames, `most` of them at most. */
+static void unwind_copy(struct sight *sight, uint32_t index, const struct stack_copy *copy,
+                        size_t most)
+{
+    struct sight_thread *thread = &sight->threads[index];
+    uint64_t registers[TARGET_REGISTERS];
+    struct stopped stopped = {
+        .stack = copy->bytes, .stack_address = thread->is.stack, .stack_size = copy->size};
+    struct unwound *frames = memory_alloc(&sight->memory, most * sizeof *frames);
+    struct sight_stack *stack = &thread->stack;
+    known_registers(sight->targets[thread->process], &thread->is, &stopped, registers);
+    memory_free(&sight->memory, stack->frames);
+    stack->frames = frames;
+    stack->count = frames ? symbols_unwind(sight_symbols(sight, thread->process), &stopped, frames,
+                                           most, &stack->whole)
+                          : 0;
+    stack->whole = stack->whole && is_beginning(sight, index, stack);
+}
+
+/* From what is known of it, or after a stop; false: what was found before stays. */
+static bool unwind_thread(struct sight *sight, uint32_t index, size_t most, bool stop)
+{
+    struct sight_thread *thread = &sight->threads[index];
+    struct stack_copy copy = {.room = most > STACK_SHORT ? COPY_LONG : COPY_SHORT};
+    if (!sight_symbols(sight, thread->process) || (!stop && !thread->is.stack))
+        return false;
+    copy.bytes = memory_alloc(&sight->memory, copy.room);
+    bool there = copy.bytes && (!stop || fetch_registers(sight, thread, &copy));
+    if (there && copy.size == 0)
+        copy_stack(sight->targets[thread->process], &thread->is, &copy);
+    if (there)
+        unwind_copy(sight, index, &copy, most);
+    memory_free(&sight->memory, copy.bytes);
+    return there;
+}
+
+/* For its stack a thread is stopped at one time only, and not at all if it would notice. */
+static bool may_be_stopped(const struct sight *sight, const struct sight_thread *thread)
+{
+    bool notices = thread->sleeps && thread->call.notices;
+    return !thread->stack.stopped && (!notices || sight->targets[thread->process]->doomed);
+}
+
+/* One that runs may be where no file says who called (on the way to a function of a library, in the
+ * kernel's own): the next time it is elsewhere. */
+static void unwind_stopped(struct sight *sight, uint32_t index, size_t most)
+{
+    struct sight_thread *thread = &sight->threads[index];
+    bool moves = !thread->sleeps && !sight->targets[thread->process]->core;
+    int left = moves ? STOPS_MOST : 1;
+    thread->stack.stopped = true;
+    while (left-- > 0 && unwind_thread(sight, index, most, true) && !thread->stack.whole)
+        ;
+}
+
+const struct sight_stack *stack_of(struct sight *sight, uint32_t index, size_t most, bool may_stop)
+{
+    struct sight_thread *thread = &sight->threads[index];
+    struct sight_stack *stack = &thread->stack;
+    bool cut = !stack->whole && stack->count < most && stack->count >= STACK_SHORT;
+    if (!stack->tried || (most > STACK_SHORT && cut))
+        unwind_thread(sight, index, most, false);
+    stack->tried = true;
+    if (may_stop && !stack->whole && stack->count < most && may_be_stopped(sight, thread))
+        unwind_stopped(sight, index, most);
+    return stack;
+}
+
+/* ------------------------------------------------------------------ names */
+
+const struct sight_stack *stack_whole(struct sight *sight, uint32_t thread)
+{
+    const struct sight_stack *stack = stack_of(sight, thread, STACK_LONG, false);
+    if (!stack->whole && stack->count < STACK_LONG)
+        sight->threads[thread].wants_registers = true;
+    return stack;
+}
+
+/* Inner workings of the library, by the names that are there if it has symbols. */
+static bool is_inner(const char *name)
+{
+    static const char *const starts[] = {"futex_", "lll_", "do_futex_wait", "syscall", "internal_",
+                                         "libc_",  "GI_",  "pthread_",      "sem_",    NULL};
+    for (const char *const *start = starts; *start; start++)
+        if (strncmp(name, *start, strlen(*start)) == 0)
+            return true;
+    return false;
+}
+
+bool stack_is_watcher(const struct sight *sight, uint32_t thread, const struct unwound *frame)
+{
+    const struct target *target = sight->targets[sight->threads[thread].process];
+    const struct target_mapping *mapping = target_mapping(target, frame->counter);
+    return mapping && (strstr(mapping->path, "/libgordian-run.so") ||
+                       strstr(mapping->path, "/libgordian-mpi-"));
+}
+
+static bool same_function(const char *name, const char *wanted)
+{
+    size_t length = strlen(wanted);
+    /* Its variants count, too: "sem_wait_slow64", "pthread_mutex_lock_full". */
+    return strncmp(name, wanted, length) == 0 && !(name[length] >= 'a' && name[length] <= 'z');
+}
+
+uint32_t stack_find(struct sight *sight, uint32_t thread, const char *const *names, bool *raw)
+{
+    const struct sight_stack *stack = stack_of(sight, thread, STACK_SHORT, false);
+    bool left = false; /* the library */
+    *raw = false;
+    for (size_t i = 0; i < stack->count; i++) {
+        const char *name = stack_function(sight, thread, &stack->frames[i]);
+        for (uint32_t k = 0; name && names[k]; k++)
+            if (same_function(name, names[k]))
+                return k;
+        if (name && same_function(name, "syscall"))
+            *raw = true;
+        left = name && !is_inner(name) && !stack_is_watcher(sight, thread, &stack->frames[i]);
+        if (left)
+            break;
+    }
+    /* A function that calls nothing keeps its caller in a register. */
+    if (!left && !stack->whole && stack->count < STACK_SHORT)
+        sight->threads[thread].wants_registers = true;
+    return SIGHT_NONE;
+}
+
+const char *stack_outer(struct sight *sight, uint32_t thread, const char *const *names)
+{
+    const struct sight_stack *stack = stack_whole(sight, thread);
+    bool left = false; /* the library that it sleeps in */
+    for (size_t i = 0; i < stack->count; i++) {
+        const char *name = stack_function(sight, thread, &stack->frames[i]);
+        bool found = false;
+        for (size_t k = 0; name && names[k] && !found; k++)
+            found = same_function(name, names[k]);
+        if (found && left)
+            return sight_format(sight, "is inside %s, further out", name);
+        left = left || (name && !found && !is_inner(name) &&
+                        !stack_is_watcher(sight, thread, &stack->frames[i]));
+    }
+    return NULL;
+}

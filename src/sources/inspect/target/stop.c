@@ -1,0 +1,280 @@
+#define _GNU_SOURCE
+#include "sources/inspect/target/stop.h"
+
+#include "foundation/base/clock.h"
+#include "sources/inspect/target/proc.h"
+#include "sources/inspect/target/remote_calls.h"
+#include "sources/inspect/target/system_calls.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ waiting for the stop */
+
+/* Has it stopped? Its end is not taken note of: it may be our child, whose parent's part wants to
+ * know. -1: it has ended; 0: neither. */
+static int has_stopped(pid_t tid, int *status)
+{
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL) != 0)
+        return errno == EINTR ? 0 : -1;
+    if (info.si_pid == 0)
+        return 0;
+    if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
+        return -1;
+    return waitpid(tid, status, __WALL | WNOHANG) == tid && WIFSTOPPED(*status) ? 1 : -1;
+}
+
+bool stop_await(pid_t tid, uint64_t until, int *status)
+{
+    for (;;) {
+        int stopped = has_stopped(tid, status);
+        if (stopped != 0)
+            return stopped > 0;
+        if (clock_ns() > until)
+            return false;
+        nanosleep(&(struct timespec){0, 20000}, NULL);
+    }
+}
+
+/* The same. `signal`: what was about to be delivered to it then, and must be when it goes on; 0:
+ * nothing. */
+static bool await_stop(pid_t tid, uint64_t until, int *signal)
+{
+    int status = 0;
+    if (!stop_await(tid, until, &status))
+        return false;
+    *signal = status >> 16 ? 0 : WSTOPSIG(status);
+    return true;
+}
+
+/* ------------------------------------------------------------------ calls that were interrupted */
+
+static bool get_set(pid_t tid, void *set, size_t *size)
+{
+    struct iovec vector = {set, *size};
+    bool done = ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &vector) == 0;
+    *size = vector.iov_len;
+    return done;
+}
+
+static bool put_set(pid_t tid, uintptr_t kind, void *set, size_t size)
+{
+    struct iovec vector = {set, size};
+    return ptrace(PTRACE_SETREGSET, tid, (void *)kind, &vector) == 0;
+}
+
+bool stop_get_set(pid_t tid, void *set, size_t *size)
+{
+    return get_set(tid, set, size);
+}
+
+bool stop_put_set(pid_t tid, void *set, size_t size)
+{
+    return put_set(tid, NT_PRSTATUS, set, size);
+}
+
+#if defined(__x86_64__)
+
+/* The kernel decides when the thread goes on what becomes of the call, by its result: this one, of
+ * the kernel's own, makes it EINTR if a handler is to run, and otherwise the same call again. */
+static void call_again(uint32_t pid, pid_t tid, int signal)
+{
+    enum { RESTART_WITHOUT_HANDLER = 514, RESTART_THE_REST = 516, POLL = 7 };
+    struct user_regs_struct registers;
+    size_t size = sizeof registers;
+    (void)pid;
+    (void)signal;
+    if (!get_set(tid, &registers, &size) || (int64_t)registers.orig_rax < 0)
+        return;
+    /* The rest of a poll for ever is another call, which would not show that it is for ever. */
+    bool poll_for_ever = (int64_t)registers.rax == -RESTART_THE_REST &&
+                         registers.orig_rax == POLL && (int32_t)registers.rdx < 0;
+    if (!poll_for_ever &&
+        ((int64_t)registers.rax != -EINTR || !call_repeats(EM_X86_64, registers.orig_rax)))
+        return;
+    registers.rax = (unsigned long long)-RESTART_WITHOUT_HANDLER;
+    put_set(tid, NT_PRSTATUS, &registers, size);
+}
+
+#else
+
+/* Is the thread about to run a handler, of `signal` (0: none) or of one that is pending? */
+static bool handler_is_due(uint32_t pid, pid_t tid, int signal)
+{
+    char text[4096];
+    if (proc_read_thread(pid, (uint32_t)tid, "status", text, sizeof text) <= 0)
+        return true;
+    uint64_t due = proc_number(text, "SigPnd:", 16) | proc_number(text, "ShdPnd:", 16);
+    due &= ~proc_number(text, "SigBlk:", 16);
+    due |= signal ? UINT64_C(1) << (signal - 1) : 0;
+    return due & proc_number(text, "SigCgt:", 16);
+}
+
+static bool follows_call(uint32_t pid, uint64_t counter)
+{
+    enum { SVC = 0xd4000001 };
+    uint32_t code = 0;
+    struct iovec local = {&code, sizeof code};
+    struct iovec remote = {(void *)(uintptr_t)(counter - sizeof code), sizeof code};
+    return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == sizeof code && code == SVC;
+}
+
+/* The first argument is where the result is now, but the kernel has it still, and tells it of a
+ * thread that is in a call: so for a moment this one is said to be in it. */
+static bool first_argument(uint32_t pid, pid_t tid, uint64_t number, uint64_t *first)
+{
+    char text[256] = "", *end;
+    int call = (int)number, none = -1;
+    if (!put_set(tid, NT_ARM_SYSTEM_CALL, &call, sizeof call))
+        return false;
+    ssize_t count = proc_read_thread(pid, (uint32_t)tid, "syscall", text, sizeof text);
+    if (!put_set(tid, NT_ARM_SYSTEM_CALL, &none, sizeof none) || count <= 0 ||
+        strtoull(text, &end, 10) != number || *end != ' ')
+        return false;
+    *first = strtoull(end, NULL, 16);
+    return true;
+}
+
+/* The kernel has decided already what becomes of the call. If that is EINTR, the thread goes back
+ * to the instruction that called; a handler that is to run does so for the EINTR, then. */
+static void call_again(uint32_t pid, pid_t tid, int signal)
+{
+    struct user_regs_struct registers;
+    size_t size = sizeof registers;
+    uint64_t first;
+    if (!get_set(tid, &registers, &size) || (int64_t)registers.regs[0] != -EINTR ||
+        !call_repeats(EM_AARCH64, registers.regs[8]) || !follows_call(pid, registers.pc) ||
+        handler_is_due(pid, tid, signal) || !first_argument(pid, tid, registers.regs[8], &first))
+        return;
+    registers.regs[0] = first;
+    registers.pc -= 4;
+    put_set(tid, NT_PRSTATUS, &registers, size);
+}
+
+#endif
+
+/* One that has not stopped yet can only be let go once it has: that is soon, or it has ended. */
+static void let_go(uint32_t pid, pid_t tid, int signal)
+{
+    do
+        call_again(pid, tid, signal);
+    while (ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal) != 0 && errno == ESRCH &&
+           await_stop(tid, clock_ns() + 1000000000u, &signal));
+}
+
+/* ------------------------------------------------------------------ the stop, and who makes it */
+
+struct stop {
+    uint32_t pid;
+    pid_t tid;
+    uint64_t most_ns;
+    unsigned char *set;
+    struct stack_copy *stack; /* or NULL */
+    struct ask *ask;          /* or NULL */
+    ssize_t size;             /* of the set; as stop_for_registers() says */
+    int failure;              /* errno, if it may not be stopped */
+};
+
+static void copy_stack(const struct stop *stop)
+{
+    struct user_regs_struct registers;
+    memcpy(&registers, stop->set, sizeof registers);
+#if defined(__x86_64__)
+    uint64_t pointer = registers.rsp;
+#else
+    uint64_t pointer = registers.sp;
+#endif
+    struct iovec local = {stop->stack->bytes, stop->stack->room};
+    struct iovec remote = {(void *)(uintptr_t)pointer, stop->stack->room};
+    ssize_t count = process_vm_readv((pid_t)stop->pid, &local, 1, &remote, 1, 0);
+    stop->stack->size = count > 0 ? (size_t)count : 0;
+}
+
+static void stop_now(struct stop *stop)
+{
+    uint64_t until = clock_ns() + stop->most_ns;
+    size_t size = STOP_SET;
+    int signal = 0;
+    if (ptrace(PTRACE_SEIZE, stop->tid, NULL, NULL) != 0) {
+        stop->failure = errno;
+        return;
+    }
+    stop->size = 0;
+    /* Whoever waits for a processor may find that the time is over: then nothing is read. */
+    if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL) == 0 &&
+        await_stop(stop->tid, until, &signal) && clock_ns() <= until &&
+        get_set(stop->tid, stop->set, &size))
+        stop->size = (ssize_t)size;
+    if (stop->size > 0 && stop->stack)
+        copy_stack(stop);
+    if (stop->size > 0 && stop->ask && !signal)
+        ask_stopped(stop->ask, stop->pid, stop->tid);
+    let_go(stop->pid, stop->tid, signal);
+}
+
+/* In a session of its own, a signal to a whole group (from a terminal, from timeout(1)) does not
+ * reach it. */
+static int stop_apart(void *argument)
+{
+    setsid();
+    stop_now(argument);
+    return 0;
+}
+
+/* The thread sanitizer puts itself before clone(), and takes it for a fork. */
+extern int plain_clone(int (*work)(void *), void *stack, int flags, void *argument,
+                       ...) __asm__("__clone");
+
+/* This thread sleeps until the other process has ended, which has its memory and works on a piece
+ * of its stack. Both stay should this process be killed: the stop goes on to its end, and the
+ * thread is let go as it would have been. False: there is no such process. */
+static bool stop_by_another(struct stop *stop)
+{
+    _Alignas(16) char stack[64u << 10];
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    /* Without a signal at its end it is nobody's child but ours: wait() elsewhere does not see it.
+     */
+    pid_t made = plain_clone(stop_apart, stack + sizeof stack, CLONE_VM | CLONE_VFORK, stop);
+    while (made > 0 && waitpid(made, NULL, __WCLONE) < 0 && errno == EINTR)
+        ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return made > 0;
+}
+
+ssize_t stop_for_registers(uint32_t pid, uint32_t tid, uint64_t most_ns, bool by_itself,
+                           unsigned char *set, struct stack_copy *stack)
+{
+    struct stop stop = {pid, (pid_t)tid, most_ns, set, stack, NULL, -1, 0};
+    bool by_another = stop_by_another(&stop);
+    if (by_itself && (!by_another || stop.failure == EPERM)) {
+        stop.failure = 0;
+        stop_now(&stop);
+    }
+    return stop.size;
+}
+
+bool stop_to_ask(uint32_t pid, uint32_t tid, uint64_t most_ns, struct ask *ask)
+{
+    unsigned char set[STOP_SET];
+    struct stop stop = {pid, (pid_t)tid, most_ns, set, NULL, ask, -1, 0};
+    ask->done = false;
+    if (!stop_by_another(&stop) || stop.failure == EPERM) {
+        stop.failure = 0;
+        stop_now(&stop);
+    }
+    return ask->done;
+}

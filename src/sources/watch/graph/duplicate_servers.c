@@ -1,0 +1,44 @@
+#include "sources/watch/graph/duplicate_servers.h"
+
+#include <string.h>
+
+static bool is_identified(const struct source *source)
+{
+    return !source->inspector && source_is_up(source) && *source->facts.identity;
+}
+
+/* Two roles, of which one may not ask for the system identifier, still see the same start. */
+static bool is_same(const struct server_facts *one, const struct server_facts *other)
+{
+    return strcmp(one->identity, other->identity) == 0 &&
+           (!*one->system || !*other->system || strcmp(one->system, other->system) == 0);
+}
+
+const struct source *duplicates_watcher(struct source *const *sources, size_t count,
+                                        const struct source *parked)
+{
+    for (size_t i = 0; i < count; i++)
+        if (sources[i] != parked && !sources[i]->parked && is_identified(sources[i]) &&
+            is_same(&sources[i]->facts, &parked->facts))
+            return sources[i];
+    return NULL;
+}
+
+/* One that has begun to look goes on: only a source that is new is parked. */
+void duplicates_park(struct source *const *sources, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct source *source = sources[i];
+        bool is_new = is_identified(source) && !source->first && source->state == SOURCE_RESTING;
+        if (source->parked || is_new)
+            source->parked = duplicates_watcher(sources, count, source) != NULL;
+    }
+}
+
+size_t duplicates_distinct(struct source *const *sources, size_t count)
+{
+    size_t distinct = count;
+    for (size_t i = 0; i < count; i++)
+        distinct -= sources[i]->parked;
+    return distinct;
+}

@@ -1,0 +1,319 @@
+#define _GNU_SOURCE
+#include "sources/watch/graph/inspected_process.h"
+
+#include "foundation/base/clock.h"
+#include "foundation/base/error.h"
+#include "output/report/report.h"
+#include "sources/inspect/decoders/decoder.h"
+#include "sources/inspect/target/open_files.h"
+#include "sources/watch/graph/local_clients.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The client's end of a connection. */
+struct client_end {
+    uint64_t inode;
+    char address[48]; /* TCP */
+    uint32_t port, peer_port;
+    uint32_t peer; /* Unix socket: the process at the other end; 0: none */
+};
+
+struct inspector {
+    struct sight sight;
+    struct client_end *ends; /* all sockets of the process */
+    size_t end_count, end_room;
+    gordian_allocator memory;
+};
+
+/* ------------------------------------------------------------------ opening */
+
+static gordian_status open_sight(struct inspector *inspector, uint32_t pid, gordian_error *error)
+{
+    struct target *target;
+    TRY(target_open_live(&target, pid, error));
+    gordian_status status = sight_open(&inspector->sight, &target, 1, error);
+    if (status != GORDIAN_OK)
+        target_close(target);
+    return status;
+}
+
+gordian_status inspector_open(struct source **out, uint32_t pid, const struct source_pace *pace,
+                              const gordian_allocator *memory, gordian_error *error)
+{
+    struct source *source = memory_zeroed(memory, sizeof *source);
+    struct inspector *inspector = memory_zeroed(memory, sizeof *inspector);
+    if (!source || !inspector || !output_open(&source->sql, OUTPUT_MEMORY)) {
+        memory_free_all(memory, source, inspector);
+        return fail_memory(error);
+    }
+    inspector->memory = *memory;
+    gordian_status status = open_sight(inspector, pid, error);
+    if (status != GORDIAN_OK) {
+        output_close(&source->sql);
+        memory_free_all(memory, source, inspector);
+        return status;
+    }
+    source->inspector = inspector;
+    source->pace = pace;
+    source->memory = *memory;
+    source->state = SOURCE_RESTING;
+    source->named = true;
+    look_open(&source->look, memory);
+    look_open(&source->next, memory);
+    snprintf(source->label, sizeof source->label, "%.40s-%u",
+             path_tail(inspector->sight.targets[0]->program), pid);
+    *out = source;
+    return GORDIAN_OK;
+}
+
+void inspector_close(struct inspector *inspector)
+{
+    gordian_allocator memory = inspector->memory;
+    sight_close(&inspector->sight);
+    memory_free_all(&memory, inspector->ends, inspector);
+}
+
+/* ------------------------------------------------------------------ connections */
+
+uint64_t inspector_peer(uint64_t inode)
+{
+    return opening_peer(inode);
+}
+
+/* The process that has the other end of a Unix socket; one that has it from a fork does not count.
+ */
+static uint32_t peer_process(const struct openings *openings, uint64_t inode, uint32_t own)
+{
+    size_t count = 0;
+    uint64_t other = opening_peer(inode);
+    const struct opening *list =
+        other ? openings_of(openings, OPENING_SOCKET, other, &count) : NULL;
+    for (size_t i = 0; i < count; i++)
+        if (list[i].pid != own)
+            return list[i].pid;
+    return 0;
+}
+
+/* A socket that another process has as well, after a fork, is no way to either of them. */
+static bool is_shared(const struct openings *openings, uint64_t inode, uint32_t own)
+{
+    size_t count = 0;
+    const struct opening *list = openings_of(openings, OPENING_SOCKET, inode, &count);
+    for (size_t i = 0; i < count; i++)
+        if (list[i].pid != own)
+            return true;
+    return false;
+}
+
+static bool list_ends(struct inspector *inspector)
+{
+    uint32_t pid = inspector->sight.targets[0]->seen_pid;
+    struct openings *openings = openings_read(&inspector->memory);
+    bool done = openings;
+    inspector->end_count = 0;
+    for (size_t i = 0; done && i < openings->count; i++) {
+        const struct opening *opening = &openings->list[i];
+        if (opening->pid != pid || opening->kind != OPENING_SOCKET ||
+            is_shared(openings, opening->inode, pid))
+            continue;
+        done = memory_grow(&inspector->memory, &inspector->ends, &inspector->end_room,
+                           inspector->end_count + 1, sizeof *inspector->ends);
+        if (!done)
+            break;
+        struct client_end *end = &inspector->ends[inspector->end_count++];
+        *end = (struct client_end){.inode = opening->inode};
+        if (!local_address(end->inode, end->address, sizeof end->address, &end->port,
+                           &end->peer_port))
+            end->peer = peer_process(openings, end->inode, pid);
+    }
+    openings_close(openings, &inspector->memory);
+    return done;
+}
+
+bool inspector_owns(const struct inspector *inspector, const struct session *session,
+                    const struct server_facts *facts)
+{
+    for (size_t i = 0; i < inspector->end_count; i++) {
+        const struct client_end *end = &inspector->ends[i];
+        if (session->port && end->port == session->port &&
+            strcmp(end->address, session->address) == 0 &&
+            local_leads_to(end->address, end->peer_port, facts))
+            return true;
+        if (!session->port && end->peer && end->peer == session->pid)
+            return true;
+    }
+    return false;
+}
+
+/* The one descriptor that a thread waits to read from; false: there are more, or something else. */
+static bool awaited_descriptor(struct target *target, const struct sight_thread *thread,
+                               uint32_t *fd)
+{
+    struct pollfd one;
+    const uint64_t *arguments = thread->is.arguments;
+    if (thread->call.kind == CALL_READ) {
+        *fd = (uint32_t)arguments[0];
+        return true;
+    }
+    if (thread->call.kind != CALL_POLL || !thread->call.name ||
+        !strstr(thread->call.name, "poll") || strstr(thread->call.name, "epoll") ||
+        arguments[1] != 1 || target_read(target, arguments[0], &one, sizeof one) != sizeof one)
+        return false;
+    *fd = (uint32_t)one.fd;
+    return one.fd >= 0 && (one.events & POLLIN);
+}
+
+/* Whose answer it waits for, if it is somebody's on the other end of a socket. */
+static bool take_awaited(struct inspector *inspector, const struct sight_thread *thread,
+                         struct look *look, struct session *session)
+{
+    struct target *target = inspector->sight.targets[0];
+    enum opening_kind kind;
+    uint64_t inode;
+    uint32_t fd;
+    if (thread->call.timed || !awaited_descriptor(target, thread, &fd) ||
+        !opening_at(target->seen_pid, fd, &kind, &inode) || kind != OPENING_SOCKET)
+        return true;
+    for (size_t i = 0; i < inspector->end_count; i++)
+        if (inspector->ends[i].inode == inode) {
+            session->port = inspector->ends[i].port;
+            session->peer_port = inspector->ends[i].peer_port;
+            session->peer = inspector->ends[i].peer;
+            session->address = look_text(look, inspector->ends[i].address);
+        }
+    return session->address;
+}
+
+/* ------------------------------------------------------------------ threads and locks */
+
+static const char *name_lock(struct inspector *inspector, struct look *look, uint32_t number)
+{
+    const struct sight_lock *lock = &inspector->sight.locks[number];
+    const struct incident_lock raw = {.kind = lock->kind, .flags = lock->flags};
+    struct symbols *symbols = sight_symbols(&inspector->sight, 0);
+    char kind[100], name[160] = "", text[300];
+    lock_kind(&raw, kind, sizeof kind);
+    if (lock->name)
+        snprintf(name, sizeof name, "%s", lock->name);
+    else if (!symbols ||
+             symbols_place(symbols, lock->address, lock->kind, name, sizeof name) != PLACE_VARIABLE)
+        snprintf(name, sizeof name, "at 0x%llx", (unsigned long long)lock->address);
+    snprintf(text, sizeof text, "%s %s", kind, name);
+    return look_text(look, text);
+}
+
+/* Only owners that the lock itself names. */
+static bool add_holders(struct inspector *inspector, struct look *look, uint32_t wait,
+                        uint32_t lock, size_t *found)
+{
+    const struct sight *sight = &inspector->sight;
+    for (uint32_t i = sight->locks[lock].first_hold; i != SIGHT_NONE;
+         i = sight->edges[i].next_hold) {
+        const struct sight_edge *hold = &sight->edges[i];
+        if (hold->word != WORD_PROVED || hold->thread >= sight->thread_count ||
+            (hold->flags & (INCIDENT_WAITS | INCIDENT_COULD)))
+            continue;
+        ++*found;
+        if (!look_edge(look, wait, hold->thread, false, ""))
+            return false;
+    }
+    return true;
+}
+
+/* Nobody is known to hold it: a condition, a pool's semaphore. Any other thread may end the wait.
+ */
+static bool add_others(struct inspector *inspector, struct look *look, uint32_t wait)
+{
+    look->waits[wait].any = true;
+    for (uint32_t i = 0; i < inspector->sight.thread_count; i++)
+        if (!look_edge(look, wait, i, false, ""))
+            return false;
+    return true;
+}
+
+static bool take_wait(struct inspector *inspector, struct look *look, uint32_t number)
+{
+    const struct sight *sight = &inspector->sight;
+    const struct sight_thread *thread = &sight->threads[number];
+    uint32_t lock = sight->edges[thread->wait].lock;
+    size_t found = 0;
+    struct wait *wait = look_wait(look, number);
+    if (!wait)
+        return false;
+    uint32_t index = (uint32_t)(wait - look->waits);
+    wait->began = look->sessions[number].changed;
+    wait->object = name_lock(inspector, look, lock);
+    look->sessions[number].joins = sight->locks[lock].kind == INCIDENT_THREAD_END;
+    return wait->object && add_holders(inspector, look, index, lock, &found) &&
+           (found || add_others(inspector, look, index));
+}
+
+/* Sleeps without end, and did not move while it was looked at. */
+static bool is_stuck(const struct sight_thread *thread)
+{
+    return thread->is.steady && thread->sleeps && !thread->call.timed;
+}
+
+static bool add_thread(struct inspector *inspector, struct look *look, uint32_t number)
+{
+    const struct sight_thread *thread = &inspector->sight.threads[number];
+    char changed[120];
+    uint32_t place = look_session(look, thread->is.seen_tid, NULL);
+    if (place != number)
+        return false;
+    struct session *session = &look->sessions[number];
+    snprintf(changed, sizeof changed, "%llu/%llu/%llx/%llx",
+             (unsigned long long)thread->is.switches, (unsigned long long)thread->is.call,
+             (unsigned long long)thread->is.stack, (unsigned long long)thread->is.arguments[0]);
+    session->changed = look_text(look, changed);
+    session->started = look_text(look, thread->is.name);
+    session->user = session->started;
+    session->state = "thread";
+    session->thread = session->spared = session->active = true;
+    return session->changed && session->started &&
+           (!is_stuck(thread) || take_awaited(inspector, thread, look, session));
+}
+
+/* ------------------------------------------------------------------ looks */
+
+static bool fill_look(struct inspector *inspector, struct look *look)
+{
+    struct sight *sight = &inspector->sight;
+    gordian_error error = {0};
+    if (sight_begin(sight, &error) != GORDIAN_OK)
+        return false;
+    experts_explain(sight);
+    if (!list_ends(inspector) || sight_settle(sight, &error) != GORDIAN_OK)
+        return false;
+    experts_settle(sight);
+    for (uint32_t i = 0; i < sight->thread_count; i++)
+        if (!add_thread(inspector, look, i))
+            return false;
+    for (uint32_t i = 0; i < sight->thread_count; i++)
+        if (is_stuck(&sight->threads[i]) && sight->threads[i].wait != SIGHT_NONE &&
+            !look->sessions[i].port && !look->sessions[i].peer && !take_wait(inspector, look, i))
+            return false;
+    return !sight->failed;
+}
+
+/* A process that has ended is one without threads. */
+void inspector_look(struct source *source, bool needed)
+{
+    struct look old = source->look;
+    look_clear(&source->next);
+    source->next.asked = clock_ns();
+    if (needed && !fill_look(source->inspector, &source->next)) {
+        uint64_t asked = source->next.asked;
+        look_clear(&source->next);
+        source->next.asked = asked;
+    }
+    source->next.answered = clock_ns();
+    look_settle(&source->next, &old);
+    source->look = source->next;
+    source->next = old;
+    source->looks++;
+    if (!source->first)
+        source->first = source->look.answered;
+}

@@ -1,0 +1,450 @@
+#include "sources/watch/graph/judge.h"
+
+#include "foundation/base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STARTS_MOST 64 /* members from which a shortest cycle is looked for */
+
+void verdict_open(struct verdict *verdict, const gordian_allocator *memory)
+{
+    *verdict = (struct verdict){.memory = *memory};
+    arena_init(&verdict->arena, memory);
+}
+
+void verdict_close(struct verdict *verdict)
+{
+    arena_free(&verdict->arena);
+    memory_free_all(&verdict->memory, verdict->arrows, verdict->deadlocks);
+    *verdict = (struct verdict){.memory = verdict->memory};
+}
+
+static uint32_t node_of(const struct verdict *verdict, struct member member)
+{
+    return verdict->first_node[member.source] + member.session;
+}
+
+static struct member member_of(const struct verdict *verdict, uint32_t node)
+{
+    uint32_t source = 0;
+    while (verdict->first_node[source + 1] <= node)
+        source++;
+    return (struct member){source, node - verdict->first_node[source]};
+}
+
+/* ------------------------------------------------------------------ arrows at a moment */
+
+static bool add_arrow(struct verdict *verdict, struct arrow_between arrow)
+{
+    if (!memory_grow(&verdict->memory, &verdict->arrows, &verdict->arrow_room,
+                     verdict->arrow_count + 1, sizeof *verdict->arrows))
+        return false;
+    verdict->arrows[verdict->arrow_count++] = arrow;
+    return true;
+}
+
+static bool add_edges(struct verdict *verdict, const struct look *look, uint32_t source,
+                      uint64_t at)
+{
+    for (uint32_t i = 0; i < look->edge_count; i++) {
+        const struct edge *edge = &look->edges[i];
+        struct arrow_between arrow = {
+            .from = {source, look->waits[edge->wait].session},
+            .to = {source, edge->holder},
+            .edge = i,
+            .link = LOOK_NONE,
+            .soft = edge->soft,
+            .any = look->waits[edge->wait].any,
+        };
+        if (edge->since <= at && !edge->guessed && !add_arrow(verdict, arrow))
+            return false;
+    }
+    return true;
+}
+
+/* Who does nothing must have done nothing since then. */
+static bool add_links(struct verdict *verdict, const struct links *links,
+                      struct source *const *sources, uint64_t at)
+{
+    for (uint32_t i = 0; i < links->count; i++) {
+        const struct link *link = &links->list[i];
+        const struct look *from = &sources[link->from.source]->look;
+        const struct look *to = &sources[link->to.source]->look;
+        struct arrow_between arrow = {
+            .from = link->from,
+            .to = link->to,
+            .edge = LOOK_NONE,
+            .link = i,
+            .any = link->any,
+            .unlikely = link->unlikely,
+        };
+        if (from->asked >= at && to->asked >= at && link->since <= at &&
+            from->sessions[link->from.session].since <= at && !add_arrow(verdict, arrow))
+            return false;
+    }
+    return true;
+}
+
+static bool gather_arrows(struct verdict *verdict, const struct links *links,
+                          struct source *const *sources, size_t count, uint64_t at)
+{
+    verdict->arrow_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct look *look = &sources[i]->look;
+        if (look->whole && look->asked >= at && !add_edges(verdict, look, i, at))
+            return false;
+    }
+    return add_links(verdict, links, sources, at);
+}
+
+/* ------------------------------------------------------------------ the engine */
+
+/* Which arrows count. */
+enum scope {
+    SCOPE_HARD,   /* hard edges and links */
+    SCOPE_LOCAL,  /* edges of each server alone */
+    SCOPE_LASTING /* all that nobody mends */
+};
+
+static bool is_in(const struct arrow_between *arrow, enum scope scope)
+{
+    switch (scope) {
+    case SCOPE_HARD:
+        return !arrow->soft;
+    case SCOPE_LOCAL:
+        return arrow->edge != LOOK_NONE;
+    case SCOPE_LASTING:
+        break;
+    }
+    return !arrow->mended;
+}
+
+/* What a session wants of which one unit is enough: every arrow like this has one. */
+static gordian_status add_choice(gordian_snapshot *snapshot, const struct verdict *verdict,
+                                 const struct arrow_between *arrow, enum scope scope,
+                                 uint32_t *choice, gordian_error *error)
+{
+    uint64_t units = 0;
+    for (size_t i = 0; i < verdict->arrow_count; i++) {
+        const struct arrow_between *other = &verdict->arrows[i];
+        units += other->any && is_in(other, scope) &&
+                 node_of(verdict, other->from) == node_of(verdict, arrow->from);
+    }
+    TRY(gordian_snapshot_add_resource(snapshot, units, choice, error));
+    return gordian_snapshot_wait(snapshot, node_of(verdict, arrow->from), *choice, 1, error);
+}
+
+static gordian_status add_to_snapshot(gordian_snapshot *snapshot, const struct verdict *verdict,
+                                      const struct arrow_between *arrow, enum scope scope,
+                                      uint32_t *choices, gordian_error *error)
+{
+    uint32_t id, from = node_of(verdict, arrow->from);
+    gordian_status status = GORDIAN_OK;
+    if (!arrow->any) {
+        status = gordian_snapshot_add_resource(snapshot, 1, &id, error);
+        if (status == GORDIAN_OK)
+            status = gordian_snapshot_wait(snapshot, from, id, 1, error);
+    } else if (choices[from] == LOOK_NONE) {
+        status = add_choice(snapshot, verdict, arrow, scope, &choices[from], error);
+    }
+    if (status == GORDIAN_OK)
+        status = gordian_snapshot_hold(snapshot, node_of(verdict, arrow->to),
+                                       arrow->any ? choices[from] : id, 1, error);
+    return status;
+}
+
+static gordian_status fill_snapshot(gordian_snapshot *snapshot, struct verdict *verdict,
+                                    enum scope scope, gordian_error *error)
+{
+    gordian_status status = GORDIAN_OK;
+    uint32_t id;
+    uint32_t *choices = arena_alloc(&verdict->arena, (verdict->node_count + 1) * sizeof *choices);
+    if (!choices)
+        return fail_memory(error);
+    for (size_t i = 0; i < verdict->node_count && status == GORDIAN_OK; i++) {
+        choices[i] = LOOK_NONE;
+        status = gordian_snapshot_add_process(snapshot, &id, error);
+    }
+    for (size_t i = 0; i < verdict->arrow_count && status == GORDIAN_OK; i++)
+        if (is_in(&verdict->arrows[i], scope))
+            status = add_to_snapshot(snapshot, verdict, &verdict->arrows[i], scope, choices, error);
+    return status;
+}
+
+/* ------------------------------------------------------------------ a cycle to show */
+
+/* A search through the members of a part, breadth first. */
+struct search {
+    struct verdict *verdict;
+    enum scope scope;
+    const bool *inside; /* by node */
+    uint32_t *came;     /* by node: the arrow that led there; LOOK_NONE */
+    uint32_t *first;    /* by node: its arrows in `order`; one more at the end */
+    uint32_t *order;    /* arrows by where they begin */
+    uint32_t *queue;
+    bool guesses; /* arrows that are unlikely, too */
+};
+
+static bool search_open(struct search *search, struct verdict *verdict, enum scope scope,
+                        const bool *inside)
+{
+    size_t nodes = verdict->node_count, arrows = verdict->arrow_count;
+    uint32_t *words = arena_alloc(&verdict->arena, (3 * nodes + 3 + arrows) * sizeof *words);
+    if (!words)
+        return false;
+    *search = (struct search){verdict,
+                              scope,
+                              inside,
+                              words,
+                              words + nodes,
+                              words + 2 * nodes + 2,
+                              words + 2 * nodes + 2 + arrows};
+    for (size_t i = 0; i < arrows; i++)
+        search->first[node_of(verdict, verdict->arrows[i].from) + 1]++;
+    for (size_t i = 0; i < nodes; i++)
+        search->first[i + 1] += search->first[i];
+    for (size_t i = arrows; i-- > 0;) { /* from the end, so that first[] needs no copy */
+        uint32_t node = node_of(verdict, verdict->arrows[i].from);
+        uint32_t place = search->first[node + 1] - 1 - search->came[node]++;
+        search->order[place] = (uint32_t)i;
+    }
+    return true;
+}
+
+/* From a member back to itself: the length, 0 for none shorter than `limit`; `came` has the way. */
+static size_t search_from(struct search *search, uint32_t start, uint32_t *last)
+{
+    const struct verdict *verdict = search->verdict;
+    size_t head = 0, tail = 0;
+    memset(search->came, 0xff, verdict->node_count * sizeof *search->came);
+    search->queue[tail++] = start;
+    while (head < tail) {
+        uint32_t node = search->queue[head++];
+        for (uint32_t k = search->first[node]; k < search->first[node + 1]; k++) {
+            const struct arrow_between *arrow = &verdict->arrows[search->order[k]];
+            uint32_t next = node_of(verdict, arrow->to);
+            if (!is_in(arrow, search->scope) || !search->inside[next] ||
+                (arrow->unlikely && !search->guesses))
+                continue;
+            if (next == start) {
+                *last = search->order[k];
+                size_t length = 1;
+                for (; node != start; length++)
+                    node = node_of(verdict, verdict->arrows[search->came[node]].from);
+                return length;
+            }
+            if (search->came[next] == LOOK_NONE && next != start) {
+                search->came[next] = search->order[k];
+                search->queue[tail++] = next;
+            }
+        }
+    }
+    return 0;
+}
+
+static bool take_cycle(struct search *search, struct deadlock *deadlock, size_t length,
+                       uint32_t last)
+{
+    struct verdict *verdict = search->verdict;
+    struct arrow_between *cycle = arena_alloc(&verdict->arena, length * sizeof *cycle);
+    if (!cycle)
+        return false;
+    for (size_t i = length; i-- > 0;) {
+        cycle[i] = verdict->arrows[last];
+        last = search->came[node_of(verdict, verdict->arrows[last].from)];
+    }
+    deadlock->cycle = cycle;
+    deadlock->cycle_count = length;
+    return true;
+}
+
+/* How many servers a cycle goes through. */
+static size_t count_servers(const struct deadlock *deadlock)
+{
+    size_t servers = 0;
+    for (size_t i = 0; i < deadlock->cycle_count; i++) {
+        bool first = true;
+        for (size_t k = 0; k < i; k++)
+            first = first && deadlock->cycle[k].from.source != deadlock->cycle[i].from.source;
+        servers += first;
+    }
+    return servers;
+}
+
+static void describe_cycle(struct deadlock *deadlock, struct source *const *sources)
+{
+    deadlock->server_count = count_servers(deadlock);
+    for (size_t i = 0; i < deadlock->cycle_count; i++) {
+        deadlock->soft = deadlock->soft || deadlock->cycle[i].soft;
+        deadlock->threads += member_session(sources, deadlock->cycle[i].from)->thread;
+    }
+}
+
+static bool find_cycle(struct verdict *verdict, struct deadlock *deadlock, enum scope scope,
+                       const bool *inside)
+{
+    struct search search;
+    uint32_t last = LOOK_NONE;
+    size_t shortest = 0;
+    if (!search_open(&search, verdict, scope, inside))
+        return false;
+    for (int guesses = 0; guesses < 2 && !shortest; guesses++) {
+        search.guesses = guesses;
+        for (size_t i = 0; i < deadlock->member_count && i < STARTS_MOST; i++) {
+            size_t length = search_from(&search, node_of(verdict, deadlock->members[i]), &last);
+            if (!length || (shortest && length >= shortest))
+                continue;
+            shortest = length;
+            if (!take_cycle(&search, deadlock, length, last))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ parts */
+
+static bool take_deadlock(struct verdict *verdict, const gordian_part *part, enum scope scope,
+                          struct source *const *sources)
+{
+    size_t count = part->process_count;
+    struct deadlock deadlock = {.member_count = count};
+    bool *inside = arena_alloc(&verdict->arena, verdict->node_count + 1);
+    deadlock.members = arena_alloc(&verdict->arena, count * sizeof *deadlock.members);
+    if (!inside || !deadlock.members ||
+        !memory_grow(&verdict->memory, &verdict->deadlocks, &verdict->deadlock_room,
+                     verdict->deadlock_count + 1, sizeof *verdict->deadlocks))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        deadlock.members[i] = member_of(verdict, part->processes[i]);
+        inside[part->processes[i]] = true;
+        verdict->in_deadlock[part->processes[i]] = true;
+    }
+    if (!find_cycle(verdict, &deadlock, scope, inside))
+        return false;
+    describe_cycle(&deadlock, sources);
+    if (deadlock.cycle_count)
+        verdict->deadlocks[verdict->deadlock_count++] = deadlock;
+    return true;
+}
+
+/* Soft edges inside a part of one server are mended by it, as soon as it looks itself. */
+static bool mark_mended(struct verdict *verdict, const gordian_part *part,
+                        struct source *const *sources)
+{
+    bool *inside = arena_alloc(&verdict->arena, verdict->node_count + 1);
+    bool any = false;
+    if (!inside)
+        return false;
+    for (size_t i = 0; i < part->process_count; i++)
+        inside[part->processes[i]] = true;
+    for (size_t i = 0; i < verdict->arrow_count; i++) {
+        struct arrow_between *arrow = &verdict->arrows[i];
+        if (arrow->soft && inside[node_of(verdict, arrow->from)] &&
+            inside[node_of(verdict, arrow->to)] &&
+            sources[arrow->from.source]->facts.mends_soft_waits)
+            any = arrow->mended = true;
+    }
+    verdict->mended += any;
+    return true;
+}
+
+static bool is_known(const struct verdict *verdict, const gordian_part *part)
+{
+    for (size_t i = 0; i < part->process_count; i++)
+        if (verdict->in_deadlock[part->processes[i]])
+            return true;
+    return false;
+}
+
+static gordian_status judge_scope(struct verdict *verdict, enum scope scope,
+                                  struct source *const *sources, gordian_error *error)
+{
+    gordian_snapshot *snapshot;
+    gordian_report report = {0};
+    gordian_status status = gordian_snapshot_open(&snapshot, &verdict->memory, error);
+    if (status != GORDIAN_OK)
+        return status;
+    status = fill_snapshot(snapshot, verdict, scope, error);
+    if (status == GORDIAN_OK)
+        status = gordian_snapshot_check(snapshot, &report, error);
+    size_t inside = 0;
+    for (size_t i = 0; i < report.part_count && status == GORDIAN_OK; i++) {
+        inside += report.parts[i].process_count;
+        bool done = scope == SCOPE_LOCAL
+                        ? mark_mended(verdict, &report.parts[i], sources)
+                        : is_known(verdict, &report.parts[i]) ||
+                              take_deadlock(verdict, &report.parts[i], scope, sources);
+        if (!done)
+            status = fail_memory(error);
+    }
+    if (status == GORDIAN_OK) {
+        verdict->engine = report.engine;
+        if (scope == SCOPE_LASTING && report.deadlocked_count - inside > verdict->behind)
+            verdict->behind = report.deadlocked_count - inside;
+    }
+    gordian_snapshot_close(snapshot);
+    return status;
+}
+
+/* ------------------------------------------------------------------ moments */
+
+static gordian_status judge_moment(struct verdict *verdict, const struct links *links,
+                                   struct source *const *sources, size_t count, uint64_t at,
+                                   gordian_error *error)
+{
+    if (!gather_arrows(verdict, links, sources, count, at))
+        return fail_memory(error);
+    if (verdict->arrow_count == 0)
+        return GORDIAN_OK;
+    TRY(judge_scope(verdict, SCOPE_HARD, sources, error));
+    TRY(judge_scope(verdict, SCOPE_LOCAL, sources, error));
+    return judge_scope(verdict, SCOPE_LASTING, sources, error);
+}
+
+static gordian_status number_nodes(struct verdict *verdict, struct source *const *sources,
+                                   size_t count, gordian_error *error)
+{
+    arena_free(&verdict->arena);
+    verdict->deadlock_count = verdict->behind = verdict->mended = verdict->node_count = 0;
+    verdict->engine = NULL;
+    verdict->first_node = arena_alloc(&verdict->arena, (count + 1) * sizeof(uint32_t));
+    if (!verdict->first_node)
+        return fail_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        verdict->first_node[i] = (uint32_t)verdict->node_count;
+        verdict->node_count += sources[i]->look.session_count;
+    }
+    verdict->first_node[count] = (uint32_t)verdict->node_count;
+    verdict->in_deadlock = arena_alloc(&verdict->arena, verdict->node_count + 1);
+    return verdict->in_deadlock ? GORDIAN_OK : fail_memory(error);
+}
+
+/* A server that has not been looked at for long leaves only its own moment open: each moment at
+ * which some server was last asked is judged, with those who were asked then or later. The
+ * earliest, which has them all, comes last, and its arrows stay. */
+gordian_status judge_looks(struct verdict *verdict, struct links *links,
+                           struct source *const *sources, size_t count, gordian_error *error)
+{
+    gordian_status status = number_nodes(verdict, sources, count, error);
+    uint64_t earliest = UINT64_MAX;
+    verdict->arrow_count = 0;
+    if (status == GORDIAN_OK)
+        status = links_find(links, sources, count, error);
+    for (size_t i = 0; i < links->count && status == GORDIAN_OK; i++)
+        sources[links->list[i].to.source]->look.sessions[links->list[i].to.session].linked = true;
+    for (size_t i = 0; i < count; i++) {
+        const struct look *look = &sources[i]->look;
+        if (look->whole && look->edge_count && look->asked < earliest)
+            earliest = look->asked;
+    }
+    for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
+        const struct look *look = &sources[i]->look;
+        if (look->whole && look->edge_count && look->asked != earliest)
+            status = judge_moment(verdict, links, sources, count, look->asked, error);
+    }
+    if (status == GORDIAN_OK && earliest != UINT64_MAX)
+        status = judge_moment(verdict, links, sources, count, earliest, error);
+    return status;
+}

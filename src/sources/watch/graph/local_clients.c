@@ -1,0 +1,383 @@
+#define _GNU_SOURCE
+#include "sources/watch/graph/local_clients.h"
+
+#include "foundation/base/clock.h"
+#include "sources/watch/graph/inspected_process.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COST_SHARE 20 /* one part in this many of the time is spent on reading the tables */
+#define STARTED_WITHIN                                                                             \
+    3                /* seconds: both clocks are coarse, and a session begins a little later       \
+                      */
+#define CONNECTED  3 /* a state in /proc/net/unix */
+#define READS_MOST 8 /* of the kernel's table */
+
+/* One end of a connection. */
+struct local_end {
+    char address[INET6_ADDRSTRLEN];
+    uint32_t port, peer_port; /* its own, and that at the other end */
+    uint64_t inode;
+    uint32_t pid; /* 0: not found */
+    bool shared;  /* by several processes */
+    bool stale;   /* perhaps another one's by now */
+    uint64_t far; /* the client's end of a Unix socket: the inode of the server's; 0: TCP */
+};
+
+/* A server's process with one end of a Unix socket, and the client's end. */
+struct backend {
+    uint32_t pid, end;
+};
+
+struct locals {
+    struct local_end *ends;
+    size_t count, room;
+    struct backend *backends; /* sorted */
+    size_t backend_count, backend_room;
+    uint64_t read, cost_ns; /* when the tables were read, and what that took */
+    gordian_allocator memory;
+};
+
+bool local_leads_to(const char *address, uint32_t peer_port, const struct server_facts *facts)
+{
+    bool loopback = strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+    return (!facts->port || facts->port == peer_port) && (facts->near || !loopback);
+}
+
+static int compare_inodes(const void *left, const void *right)
+{
+    const struct local_end *one = left, *other = right;
+    return (one->inode > other->inode) - (one->inode < other->inode);
+}
+
+/* The ends are sorted. */
+static struct local_end *find_inode(const struct locals *locals, uint64_t inode)
+{
+    const struct local_end wanted = {.inode = inode};
+    return locals->count
+               ? bsearch(&wanted, locals->ends, locals->count, sizeof wanted, compare_inodes)
+               : NULL;
+}
+
+static int compare_backends(const void *left, const void *right)
+{
+    const struct backend *one = left, *other = right;
+    return (one->pid > other->pid) - (one->pid < other->pid);
+}
+
+/* The client's end of a Unix socket whose other end the session's process has. */
+static struct local_end *find_unix(const struct locals *locals, const struct session *session,
+                                   const struct server_facts *facts)
+{
+    const struct backend wanted = {.pid = (uint32_t)session->pid};
+    if (!facts->near || session->pid <= 0 || !locals->backend_count)
+        return NULL;
+    const struct backend *found =
+        bsearch(&wanted, locals->backends, locals->backend_count, sizeof wanted, compare_backends);
+    struct local_end *end = found ? &locals->ends[found->end] : NULL;
+    return end && end->peer_port == facts->port ? end : NULL;
+}
+
+/* The client's end. Connections to different servers may share a port: of several that could be it,
+ * none is. */
+static struct local_end *find_end(const struct locals *locals, const struct session *session,
+                                  const struct server_facts *facts)
+{
+    struct local_end *found = NULL;
+    if (locals && !session->port)
+        return find_unix(locals, session, facts);
+    for (size_t i = 0; locals && i < locals->count; i++) {
+        struct local_end *end = &locals->ends[i];
+        if (end->port != session->port || strcmp(end->address, session->address) != 0 ||
+            !local_leads_to(end->address, end->peer_port, facts))
+            continue;
+        if (found)
+            return NULL;
+        found = end;
+    }
+    return found;
+}
+
+/* The kernel writes the words of an address as they lie in memory. */
+static bool parse_address(const char *text, char *address)
+{
+    unsigned char bytes[16];
+    size_t words = strlen(text) / 8;
+    for (size_t i = 0; i < words && i < 4; i++) {
+        char word[9] = {0};
+        memcpy(word, text + 8 * i, 8);
+        uint32_t value = (uint32_t)strtoul(word, NULL, 16);
+        memcpy(bytes + 4 * i, &value, sizeof value);
+    }
+    if (words == 1)
+        return inet_ntop(AF_INET, bytes, address, INET6_ADDRSTRLEN);
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    if (words == 4 && memcmp(bytes, mapped, sizeof mapped) == 0)
+        return inet_ntop(AF_INET, bytes + 12, address, INET6_ADDRSTRLEN);
+    return words == 4 && inet_ntop(AF_INET6, bytes, address, INET6_ADDRSTRLEN);
+}
+
+/* One line of /proc/net/tcp; false: it is none of somebody's socket. What is left of a closed one
+ * has no inode. */
+static bool parse_line(const char *line, struct local_end *end)
+{
+    unsigned long long inode;
+    unsigned port, peer_port;
+    char address[64];
+    *end = (struct local_end){0};
+    if (sscanf(line, " %*[0-9]: %32[0-9A-F]:%x %*32[0-9A-F]:%x %*s %*s %*s %*s %*s %*s %llu",
+               address, &port, &peer_port, &inode) != 4)
+        return false;
+    end->port = port;
+    end->peer_port = peer_port;
+    end->inode = inode;
+    return inode && parse_address(address, end->address);
+}
+
+static void read_table(struct locals *locals, const char *path)
+{
+    char line[512];
+    struct local_end end;
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (parse_line(line, &end) && memory_grow(&locals->memory, &locals->ends, &locals->room,
+                                                  locals->count + 1, sizeof *locals->ends))
+            locals->ends[locals->count++] = end;
+    if (file)
+        fclose(file);
+}
+
+bool local_address(uint64_t inode, char *address, size_t size, uint32_t *port, uint32_t *peer_port)
+{
+    static const char *const paths[] = {"/proc/net/tcp", "/proc/net/tcp6"};
+    char line[512];
+    bool found = false;
+    for (unsigned i = 0; i < 2 && !found; i++) {
+        struct local_end end;
+        FILE *file = fopen(paths[i], "re");
+        while (file && !found && fgets(line, sizeof line, file))
+            found = parse_line(line, &end) && end.inode == inode;
+        if (file)
+            fclose(file);
+        if (found) {
+            snprintf(address, size, "%s", end.address);
+            *port = end.port;
+            *peer_port = end.peer_port;
+        }
+    }
+    return found;
+}
+
+/* Notes all ends that this process has. The ends are sorted. */
+static void match_process(struct locals *locals, const char *name)
+{
+    char path[128], link[64];
+    uint32_t pid = (uint32_t)strtoul(name, NULL, 10);
+    snprintf(path, sizeof path, "/proc/%.20s/fd", name);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        unsigned long long inode;
+        snprintf(path, sizeof path, "/proc/%.20s/fd/%.20s", name, entry->d_name);
+        ssize_t length = readlink(path, link, sizeof link - 1);
+        link[length > 0 ? length : 0] = '\0';
+        if (sscanf(link, "socket:[%llu]", &inode) != 1)
+            continue;
+        struct local_end *end = find_inode(locals, inode);
+        if (end && end->pid && end->pid != pid)
+            end->shared = true;
+        if (end)
+            end->pid = pid;
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static void list_backends(struct locals *locals)
+{
+    locals->backend_count = 0;
+    for (uint32_t i = 0; i < locals->count; i++) {
+        const struct local_end *far =
+            locals->ends[i].far ? find_inode(locals, locals->ends[i].far) : NULL;
+        if (!far || !far->pid || far->shared ||
+            !memory_grow(&locals->memory, &locals->backends, &locals->backend_room,
+                         locals->backend_count + 1, sizeof *locals->backends))
+            continue;
+        locals->backends[locals->backend_count++] = (struct backend){far->pid, i};
+    }
+    if (locals->backend_count)
+        qsort(locals->backends, locals->backend_count, sizeof *locals->backends, compare_backends);
+}
+
+void locals_recount(struct locals *locals)
+{
+    for (size_t i = 0; i < locals->count; i++) {
+        locals->ends[i].pid = 0;
+        locals->ends[i].shared = false;
+    }
+    DIR *folder = locals->count ? opendir("/proc") : NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            match_process(locals, entry->d_name);
+    if (folder)
+        closedir(folder);
+    list_backends(locals);
+}
+
+/* Could its client be found? Without a port: by the socket of a PostgreSQL of this machine; then
+ * only those count that wait, or are idle and may hold something. */
+static bool can_be_local(const struct source *source, const struct session *session)
+{
+    return session->port || (source->dialect == &dialect_postgres && source->facts.near &&
+                             session->pid > 0 && (session->wait != LOOK_NONE || session->idle));
+}
+
+/* Both ends of the connections to the Unix socket of a PostgreSQL. */
+static void read_unix(struct locals *locals)
+{
+    char line[512], path[256];
+    unsigned long long inode;
+    unsigned state, port;
+    FILE *file = fopen("/proc/net/unix", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *name = NULL;
+        if (sscanf(line, "%*[^:]: %*x %*x %*x %*x %x %llu %255[^\n]", &state, &inode, path) == 3)
+            name = strstr(path, "/.s.PGSQL.");
+        if (!name || state != CONNECTED || sscanf(name, "/.s.PGSQL.%u", &port) != 1)
+            continue;
+        uint64_t peer = inspector_peer(inode);
+        if (!peer || !memory_grow(&locals->memory, &locals->ends, &locals->room, locals->count + 2,
+                                  sizeof *locals->ends))
+            continue;
+        locals->ends[locals->count++] = (struct local_end){.inode = inode};
+        locals->ends[locals->count++] =
+            (struct local_end){.inode = peer, .far = inode, .peer_port = port};
+    }
+    if (file)
+        fclose(file);
+}
+
+/* Are there clients of sessions that were not there when the table was read? */
+static bool has_unknown(const struct locals *locals, struct source *const *sources, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < sources[i]->look.session_count; k++) {
+            const struct session *session = &sources[i]->look.sessions[k];
+            const struct local_end *end = find_end(locals, session, &sources[i]->facts);
+            if (can_be_local(sources[i], session) && (!end || end->stale))
+                return true;
+        }
+    return false;
+}
+
+/* Adds what the kernel's table has now, sorted. How many of them were not known? */
+static size_t read_tables(struct locals *locals)
+{
+    size_t before = locals->count, kept = 0;
+    read_table(locals, "/proc/net/tcp");
+    read_table(locals, "/proc/net/tcp6");
+    read_unix(locals);
+    if (locals->count)
+        qsort(locals->ends, locals->count, sizeof *locals->ends, compare_inodes);
+    for (size_t i = 0; i < locals->count; i++)
+        if (kept == 0 || locals->ends[i].inode != locals->ends[kept - 1].inode)
+            locals->ends[kept++] = locals->ends[i];
+    locals->count = kept;
+    return kept - before;
+}
+
+/* The kernel gives its table piece by piece, and leaves out some of it where connections come and
+ * go meanwhile: it is read until it has everybody, or nothing new. */
+static void read_again(struct locals *locals, uint64_t now, struct source *const *sources,
+                       size_t count)
+{
+    locals->count = locals->backend_count = 0;
+    for (unsigned i = 0; i < READS_MOST; i++)
+        if (read_tables(locals) == 0 || !has_unknown(locals, sources, count))
+            break;
+    locals_recount(locals);
+    locals->read = clock_ns();
+    locals->cost_ns = locals->read - now;
+}
+
+void locals_read(struct locals **locals, struct source *const *sources, size_t count)
+{
+    uint64_t now = clock_ns();
+    gordian_allocator memory = memory_allocator(NULL);
+    if (!*locals) {
+        *locals = memory_zeroed(&memory, sizeof **locals);
+        if (!*locals)
+            return;
+        (*locals)->memory = memory;
+    }
+    if (has_unknown(*locals, sources, count) &&
+        now - (*locals)->read >= COST_SHARE * (*locals)->cost_ns)
+        read_again(*locals, now, sources, count);
+}
+
+void locals_close(struct locals *locals)
+{
+    if (!locals)
+        return;
+    gordian_allocator memory = locals->memory;
+    memory_free_all(&memory, locals->ends, locals->backends, locals);
+}
+
+uint32_t locals_process(const struct locals *locals, const struct session *session,
+                        const struct server_facts *facts, uint64_t *inode)
+{
+    const struct local_end *end = find_end(locals, session, facts);
+    if (!end || end->shared)
+        return 0;
+    *inode = end->inode;
+    return end->pid;
+}
+
+void locals_forget(struct locals *locals, const struct session *session,
+                   const struct server_facts *facts)
+{
+    struct local_end *end = find_end(locals, session, facts);
+    if (end)
+        end->stale = true;
+}
+
+/* ------------------------------------------------------------------ sessions that are processes */
+
+/* When the machine was started, in seconds since 1970; 0: not known. */
+static long long boot_time(void)
+{
+    char line[256];
+    long long seconds = 0;
+    FILE *file = fopen("/proc/stat", "re");
+    while (file && !seconds && fgets(line, sizeof line, file))
+        if (sscanf(line, "btime %lld", &seconds) != 1)
+            seconds = 0;
+    if (file)
+        fclose(file);
+    return seconds;
+}
+
+bool local_started(uint32_t pid, const char *id)
+{
+    char path[64], line[1024];
+    unsigned long long ticks = 0;
+    long long session = strtoll(id, NULL, 16), boot = boot_time();
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    FILE *file = fopen(path, "re");
+    bool whole = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    const char *rest = whole ? strrchr(line, ')') : NULL; /* the name may have anything in it */
+    if (!boot || !rest ||
+        sscanf(rest,
+               ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+               "%*d %llu",
+               &ticks) != 1)
+        return false;
+    long long started = boot + (long long)(ticks / (unsigned long long)sysconf(_SC_CLK_TCK));
+    return started - session <= STARTED_WITHIN && session - started <= STARTED_WITHIN;
+}

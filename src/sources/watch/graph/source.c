@@ -1,0 +1,430 @@
+#include "sources/watch/graph/source.h"
+
+#include "foundation/base/error.h"
+#include "sources/watch/graph/inspected_process.h"
+#include "sources/watch/servers/dial.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MILLISECOND   UINT64_C(1000000)
+#define BACKOFF_LEAST (100 * MILLISECOND)
+#define BACKOFF_MOST  (10000 * MILLISECOND)
+#define CREDIT_MOST   ((int64_t)(100 * MILLISECOND))
+#define CREDIT_SHARE  100 /* one part in so many of the time */
+#define PAUSE_MOST    (3000 * MILLISECOND)
+#define PAUSE_TIMES   10 /* a pause is this many times what a question took, if that is more */
+
+gordian_status source_open(struct source **out, const char *address, const struct source_pace *pace,
+                           const gordian_allocator *memory, gordian_error *error)
+{
+    const char *why;
+    const struct driver *driver = driver_find(address, &why);
+    if (!driver && *why)
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%s", why);
+    if (!driver)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "this is no address of a server (postgres://..., mysql://..., or what libpq "
+                    "takes: 'host=... dbname=...', 'service=...')");
+    struct source *source = memory_zeroed(memory, sizeof *source);
+    if (!source || !output_open(&source->sql, OUTPUT_MEMORY)) {
+        memory_free(memory, source);
+        return fail_memory(error);
+    }
+    if (!output_open(&source->order_sql, OUTPUT_MEMORY)) {
+        output_close(&source->sql);
+        memory_free(memory, source);
+        return fail_memory(error);
+    }
+    gordian_status status = driver->open(&source->connection, address, error);
+    if (status != GORDIAN_OK) {
+        output_close(&source->order_sql);
+        output_close(&source->sql);
+        memory_free(memory, source);
+        return status;
+    }
+    source->driver = driver;
+    source->pace = pace;
+    source->memory = *memory;
+    source->credit_ns = CREDIT_MOST;
+    look_open(&source->look, memory);
+    look_open(&source->next, memory);
+    driver->place(source->connection, source->label, sizeof source->label);
+    *out = source;
+    return GORDIAN_OK;
+}
+
+void source_close(struct source *source)
+{
+    if (!source)
+        return;
+    if (source->inspector)
+        inspector_close(source->inspector);
+    else if (source->dial)
+        dial_leave(source->dial); /* with the connection */
+    else
+        source->driver->close(source->connection);
+    look_close(&source->look);
+    look_close(&source->next);
+    output_close(&source->order_sql);
+    output_close(&source->sql);
+    gordian_allocator memory = source->memory;
+    memory_free(&memory, source);
+}
+
+/* ------------------------------------------------------------------ the account */
+
+static void fill_account(struct source *source, uint64_t now)
+{
+    if (source->credited)
+        source->credit_ns += (int64_t)((now - source->credited) / CREDIT_SHARE);
+    if (source->credit_ns > CREDIT_MOST)
+        source->credit_ns = CREDIT_MOST;
+    source->credited = now;
+}
+
+static struct source_price *price_of(struct source *source)
+{
+    unsigned kind = source->state == SOURCE_LOOKING ? 2 + source->part
+                    : source->state == SOURCE_GATE  ? 0
+                                                    : 1;
+    return &source->prices[kind < SOURCE_KINDS ? kind : SOURCE_KINDS - 1];
+}
+
+/* The shortest time that a question of this kind took lately whose answer had at least half as many
+ * rows. */
+static uint64_t find_price(struct source_price *price, uint64_t took, uint64_t rows)
+{
+    uint64_t least = took, place = price->count++ % SOURCE_PRICES;
+    price->times[place] = took;
+    price->rows[place] = rows;
+    for (uint64_t i = 0; i < price->count && i < SOURCE_PRICES; i++)
+        if (price->rows[i] >= rows / 2 && price->times[i] < least)
+            least = price->times[i];
+    return least;
+}
+
+static void pay_question(struct source *source, uint64_t rows, uint64_t now)
+{
+    uint64_t took = now - source->asked;
+    uint64_t cost = find_price(price_of(source), took, rows);
+    uint64_t pause = PAUSE_TIMES * cost > PAUSE_MOST ? PAUSE_TIMES * cost : PAUSE_MOST;
+    int64_t lowest = -(int64_t)(pause / CREDIT_SHARE);
+    fill_account(source, now);
+    if (!source->hurried && source->state != SOURCE_ACTING && source->credit_ns > lowest) {
+        source->credit_ns -= (int64_t)cost;
+        source->credit_ns = source->credit_ns > lowest ? source->credit_ns : lowest;
+    }
+    source->spent_ns += took;
+}
+
+/* When the next question may be asked, the last having been asked at `asked`. */
+static uint64_t next_due(const struct source *source, uint64_t asked, uint64_t now)
+{
+    uint64_t due = asked + source->pace->interval_ns;
+    uint64_t debt = source->credit_ns < 0 ? (uint64_t)-source->credit_ns * CREDIT_SHARE : 0;
+    uint64_t pause = debt > source->dialect->pause_ns ? debt : source->dialect->pause_ns;
+    return due > now + pause ? due : now + pause;
+}
+
+/* ------------------------------------------------------------------ trouble */
+
+static void finish_order(struct source *source, enum remedy_outcome outcome, const char *why)
+{
+    source->order = (struct remedy_order){.done = true, .outcome = outcome};
+    snprintf(source->order.why, sizeof source->order.why, "%s", why);
+}
+
+/* The connection is gone, or of no use: tries again, later each time. */
+static void give_up(struct source *source, const char *why, uint64_t now)
+{
+    const char *hint = source->dialect ? source->dialect->hint(why) : NULL;
+    char trouble[sizeof source->trouble];
+    snprintf(trouble, sizeof trouble, "%s%s%s", why, hint ? ": " : "", hint ? hint : "");
+    if (!source->dial)
+        source->driver->hang_up(source->connection);
+    if (strcmp(trouble, source->trouble) != 0) {
+        memcpy(source->trouble, trouble, sizeof trouble);
+        source->trouble_no++;
+    }
+    look_clear(&source->look);
+    source->looks++; /* what was seen is not there any more: that is news, too */
+    if (source->order.pending)
+        finish_order(source, source->state == SOURCE_ACTING ? OUTCOME_UNKNOWN : OUTCOME_UNREACHABLE,
+                     why);
+    source->parked = false;
+    source->backoff_ns = source->backoff_ns ? 2 * source->backoff_ns : BACKOFF_LEAST;
+    if (source->backoff_ns > BACKOFF_MOST)
+        source->backoff_ns = BACKOFF_MOST;
+    source->attempts++;
+    source->first = 0;
+    source->state = SOURCE_AWAY;
+    source->due = source->dial ? UINT64_MAX : now + source->backoff_ns;
+}
+
+static void rest(struct source *source, uint64_t asked, uint64_t now)
+{
+    source->state = SOURCE_RESTING;
+    source->due = next_due(source, asked, now);
+}
+
+/* ------------------------------------------------------------------ questions */
+
+static void after_answer(struct source *source, uint64_t now);
+
+static void refuse_order(struct source *source, uint64_t now)
+{
+    const char *why = source->driver->why(source->connection);
+    const char *hint = source->dialect->hint(why);
+    finish_order(source, source->dialect->refusal(why), hint ? hint : why);
+    rest(source, now - source->pace->interval_ns, now);
+}
+
+static void on_progress(struct source *source, enum driver_progress progress, uint64_t now)
+{
+    if (progress == DRIVER_FAILED && source->state == SOURCE_ACTING &&
+        source->driver->survives(source->connection))
+        refuse_order(source, now);
+    else if (progress == DRIVER_FAILED)
+        give_up(source, source->driver->why(source->connection), now);
+    else if (progress == DRIVER_READY)
+        after_answer(source, now);
+}
+
+/* Asks what is in source->sql. */
+static void ask_server(struct source *source, enum source_state state, uint64_t now)
+{
+    output_char(&source->sql, '\0');
+    source->state = state;
+    source->asked = now;
+    if (source->sql.failure) {
+        give_up(source, "out of memory", now);
+        return;
+    }
+    on_progress(source, source->driver->ask(source->connection, source->sql.buffer), now);
+}
+
+static void ask_part(struct source *source, uint64_t now)
+{
+    source->sql.used = 0;
+    source->dialect->part(source->part, &source->facts, &source->next, &source->sql);
+    ask_server(source, SOURCE_LOOKING, now);
+}
+
+static void after_connecting(struct source *source, uint64_t now)
+{
+    unsigned version = 0;
+    source->dialect = source->driver->dialect(source->connection, &version);
+    source->facts = (struct server_facts){.version = version};
+    source->sql.used = 0;
+    source->dialect->hello(version, source->driver->pid(source->connection), &source->sql);
+    ask_server(source, SOURCE_GREETING, now);
+}
+
+static void count_look(struct source *source, uint64_t now)
+{
+    source->looks++;
+    source->hurried = false;
+    if (!source->first)
+        source->first = now;
+}
+
+static void after_gate(struct source *source, const struct answer *answer, uint64_t now)
+{
+    uint64_t asked = source->asked;
+    if (answer_rows(answer) > 0 && !source->parked) {
+        look_clear(&source->next);
+        source->next.asked = asked;
+        source->next.before = &source->look;
+        source->part = 0;
+        ask_part(source, now);
+        return;
+    }
+    look_clear(&source->look);
+    source->look.asked = asked;
+    source->look.answered = now;
+    source->look.whole = true;
+    count_look(source, now);
+    rest(source, asked, now);
+}
+
+/* The look that was made is the latest now. */
+static void finish_look(struct source *source, uint64_t now)
+{
+    struct look old = source->look;
+    source->next.answered = now;
+    look_settle(&source->next, &old);
+    source->look = source->next;
+    source->next = old;
+    count_look(source, now);
+    rest(source, source->look.asked, now);
+}
+
+static void after_part(struct source *source, const struct answer *answer, uint64_t now)
+{
+    if (!source->dialect->read(source->part, &source->facts, answer, &source->next)) {
+        give_up(source, "out of memory", now);
+    } else if (++source->part < source->dialect->parts) {
+        ask_part(source, now);
+    } else {
+        finish_look(source, now);
+    }
+}
+
+/* The server is known, unless it has more to say about which one it is. */
+static void after_greeting(struct source *source, uint64_t now)
+{
+    if (source->facts.identifies) {
+        source->sql.used = 0;
+        source->dialect->identify(&source->sql);
+        ask_server(source, SOURCE_IDENTIFYING, now);
+        return;
+    }
+    source->attempts = 0;
+    source->state = SOURCE_RESTING;
+    source->due = now;
+}
+
+static void after_answer(struct source *source, uint64_t now)
+{
+    const struct answer answer = {source->driver, source->connection};
+    if (source->state != SOURCE_CONNECTING)
+        pay_question(source, answer_rows(&answer), now);
+    switch (source->state) {
+    case SOURCE_CONNECTING:
+        after_connecting(source, now);
+        break;
+    case SOURCE_GREETING:
+        source->dialect->greet(&answer, &source->facts);
+        after_greeting(source, now);
+        break;
+    case SOURCE_IDENTIFYING:
+        source->dialect->identified(&answer, &source->facts);
+        source->facts.identifies = false;
+        after_greeting(source, now);
+        break;
+    case SOURCE_GATE:
+        source->backoff_ns = 0;
+        source->trouble[0] = '\0';
+        after_gate(source, &answer, now);
+        break;
+    case SOURCE_LOOKING:
+        after_part(source, &answer, now);
+        break;
+    case SOURCE_ACTING:
+        finish_order(source, source->dialect->outcome(&answer), "");
+        rest(source, now - source->pace->interval_ns, now);
+        break;
+    case SOURCE_AWAY:
+    case SOURCE_RESTING:
+        break;
+    }
+}
+
+/* ------------------------------------------------------------------ steps */
+
+/* When the order may be asked for: what its condition reads must be newer than the look. */
+static uint64_t order_time(const struct source *source)
+{
+    return source->look.answered + source->dialect->pause_ns;
+}
+
+static bool order_is_due(const struct source *source, uint64_t now)
+{
+    return source->order.pending && now >= order_time(source);
+}
+
+static bool is_busy(const struct source *source)
+{
+    return source->state != SOURCE_AWAY && source->state != SOURCE_RESTING;
+}
+
+void source_wants(const struct source *source, int *fd, short *events, uint64_t *until)
+{
+    *fd = -1;
+    *events = 0;
+    *until = source->due;
+    if (source->order.pending && source->state == SOURCE_RESTING && order_time(source) < *until)
+        *until = order_time(source);
+    if (source->inspector)
+        *until = UINT64_MAX; /* looked at beside the others: see servers.c */
+    if (source->dial) {
+        *fd = dial_descriptor(source->dial);
+        *events = POLLIN;
+    }
+    if (source->dial && is_busy(source))
+        *until = source->asked + source->pace->patience_ns;
+    if (source->dial)
+        return;
+    if (!is_busy(source))
+        return;
+    source->driver->wants(source->connection, fd, events);
+    *until = source->asked + source->pace->patience_ns;
+}
+
+static void begin_due(struct source *source, uint64_t now)
+{
+    if (source->state == SOURCE_AWAY) {
+        source->state = SOURCE_CONNECTING;
+        source->asked = now;
+        source->dial = dial_start(source->driver, source->connection);
+        if (!source->dial)
+            on_progress(source, source->driver->connect(source->connection), now);
+        return;
+    }
+    source->sql.used = 0;
+    if (order_is_due(source, now)) {
+        output_bytes(&source->sql, source->order_sql.buffer, source->order_sql.used);
+        ask_server(source, SOURCE_ACTING, now);
+    } else {
+        source->dialect->gate(&source->facts, &source->sql);
+        ask_server(source, SOURCE_GATE, now);
+    }
+}
+
+/* One that was given up meanwhile is taken all the same. */
+static void end_dial(struct source *source, uint64_t now)
+{
+    enum driver_progress progress = dial_end(source->dial);
+    source->dial = NULL;
+    source->state = SOURCE_CONNECTING;
+    source->asked = now;
+    on_progress(source, progress, now);
+}
+
+void source_step(struct source *source, short revents, uint64_t now)
+{
+    if (source->inspector)
+        return;
+    fill_account(source, now);
+    if (source->dial && revents) {
+        end_dial(source, now);
+    } else if (!is_busy(source)) {
+        if (now >= source->due || (source->state == SOURCE_RESTING && order_is_due(source, now)))
+            begin_due(source, now);
+    } else if (revents) {
+        on_progress(source, source->driver->go_on(source->connection, revents), now);
+    } else if (now - source->asked >= source->pace->patience_ns) {
+        give_up(source, "it does not answer", now);
+    }
+}
+
+void source_order(struct source *source, enum remedy remedy,
+                  const struct remedy_condition *condition)
+{
+    source->order = (struct remedy_order){.pending = true};
+    source->order_sql.used = 0;
+    source->dialect->remedy(remedy, &source->facts, condition, &source->order_sql);
+    if (source->order_sql.failure)
+        finish_order(source, OUTCOME_REFUSED, "out of memory");
+}
+
+void source_hurry(struct source *source, uint64_t now)
+{
+    if (source->state != SOURCE_RESTING)
+        return;
+    source->hurried = true;
+    uint64_t soon = source->look.answered + source->dialect->pause_ns;
+    source->due = source->due < soon ? source->due : soon > now ? soon : now;
+}

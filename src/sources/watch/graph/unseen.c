@@ -1,0 +1,96 @@
+#include "sources/watch/graph/unseen.h"
+
+#include <string.h>
+
+#define CALLS                                                                                      \
+    "is in the way of others and waits for an answer from elsewhere (postgres_fdw, dblink), and "  \
+    "which session that is cannot be seen: watch the other server as well, and let "               \
+    "postgres_fdw.application_name end in %c, or run the watcher as root on this server's machine"
+
+void unseen_open(struct unseen_list *unseen, const gordian_allocator *memory)
+{
+    *unseen = (struct unseen_list){.memory = *memory};
+}
+
+void unseen_close(struct unseen_list *unseen)
+{
+    memory_free(&unseen->memory, unseen->list);
+    *unseen = (struct unseen_list){.memory = unseen->memory};
+}
+
+/* One more, or one more session of one that is there. */
+static bool add_unseen(struct unseen_list *unseen, uint32_t source, uint32_t session,
+                       const char *reason)
+{
+    for (size_t i = 0; i < unseen->count && session != LOOK_NONE; i++)
+        if (unseen->list[i].source == source && unseen->list[i].sessions &&
+            strcmp(unseen->list[i].reason, reason) == 0) {
+            unseen->list[i].sessions++;
+            return true;
+        }
+    if (!memory_grow(&unseen->memory, &unseen->list, &unseen->room, unseen->count + 1,
+                     sizeof *unseen->list))
+        return false;
+    unseen->list[unseen->count++] = (struct unseen){source, session != LOOK_NONE, session, reason};
+    return true;
+}
+
+static bool blocks_others(const struct look *look, uint32_t session)
+{
+    for (size_t i = 0; i < look->edge_count; i++)
+        if (look->edges[i].holder == session)
+            return true;
+    return false;
+}
+
+static bool is_linked(const struct links *links, uint32_t source, uint32_t session)
+{
+    for (size_t i = 0; i < links->count; i++)
+        if (links->list[i].from.source == source && links->list[i].from.session == session)
+            return true;
+    return false;
+}
+
+static const char *reason_of(const struct look *look, uint32_t source, uint32_t number,
+                             const struct links *links)
+{
+    const struct session *session = &look->sessions[number];
+    if (session->since >= look->asked)
+        return NULL; /* it may be over already */
+    if (session->unseen)
+        return session->unseen;
+    return session->calls && session->wait == LOOK_NONE && blocks_others(look, number) &&
+                   !is_linked(links, source, number)
+               ? CALLS
+               : NULL;
+}
+
+static bool take_source(struct unseen_list *unseen, const struct source *source, uint32_t number,
+                        const struct links *links)
+{
+    const struct look *look = &source->look;
+    if (source->parked)
+        return true; /* another address of a server that is watched */
+    if (!look->whole)
+        return add_unseen(unseen, number, LOOK_NONE,
+                          *source->trouble ? source->trouble : "it has not answered yet");
+    if (!source->inspector && !source->facts.sees_activity && look->wait_count &&
+        !add_unseen(unseen, number, LOOK_NONE, source->facts.lacks))
+        return false;
+    for (uint32_t i = 0; i < look->session_count; i++) {
+        const char *reason = reason_of(look, number, i, links);
+        if (reason && !add_unseen(unseen, number, i, reason))
+            return false;
+    }
+    return true;
+}
+
+bool unseen_take(struct unseen_list *unseen, struct source *const *sources, size_t count,
+                 const struct links *links)
+{
+    unseen->count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!take_source(unseen, sources[i], i, links))
+            return false;
+    return true;
+}

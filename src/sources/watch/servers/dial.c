@@ -1,0 +1,82 @@
+#define _GNU_SOURCE
+#include "sources/watch/servers/dial.h"
+
+#include "foundation/base/memory.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+struct dial {
+    const struct driver *driver;
+    void *connection;
+    enum driver_progress progress;
+    int pipe[2];
+    pthread_t thread;
+    atomic_bool left; /* by one of the two: the other one frees it */
+};
+
+static void free_dial(struct dial *dial)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    close(dial->pipe[0]);
+    close(dial->pipe[1]);
+    memory_free(&memory, dial);
+}
+
+static void *dial_thread(void *context)
+{
+    struct dial *dial = context;
+    dial->progress = dial->driver->connect(dial->connection);
+    ssize_t ignored = write(dial->pipe[1], "", 1);
+    (void)ignored;
+    if (atomic_exchange(&dial->left, true))
+        free_dial(dial);
+    return NULL;
+}
+
+struct dial *dial_start(const struct driver *driver, void *connection)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    sigset_t all, before;
+    struct dial *dial = memory_zeroed(&memory, sizeof *dial);
+    if (!dial)
+        return NULL;
+    dial->driver = driver;
+    dial->connection = connection;
+    if (pipe2(dial->pipe, O_CLOEXEC) != 0) {
+        memory_free(&memory, dial);
+        return NULL;
+    }
+    sigfillset(&all); /* signals are for the thread that sleeps in poll(2) */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failure = pthread_create(&dial->thread, NULL, dial_thread, dial);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failure) {
+        free_dial(dial);
+        return NULL;
+    }
+    return dial;
+}
+
+int dial_descriptor(const struct dial *dial)
+{
+    return dial->pipe[0];
+}
+
+enum driver_progress dial_end(struct dial *dial)
+{
+    pthread_join(dial->thread, NULL);
+    enum driver_progress progress = dial->progress;
+    free_dial(dial);
+    return progress;
+}
+
+void dial_leave(struct dial *dial)
+{
+    pthread_detach(dial->thread);
+    if (atomic_exchange(&dial->left, true))
+        free_dial(dial);
+}

@@ -1,0 +1,108 @@
+/* What is asked of a kind of server, and what the answers mean. A dialect knows SQL and its
+ * server's tables; it neither connects nor waits.
+ *
+ * A look is the gate (does anybody wait? cheap, asked all the time) and, if somebody does, its
+ * parts, asked one after the other; each may use what those before it have brought.
+ */
+#ifndef GORDIAN_SOURCES_WATCH_SERVERS_DIALECT_H
+#define GORDIAN_SOURCES_WATCH_SERVERS_DIALECT_H
+
+#include "foundation/base/io/output.h"
+#include "sources/watch/servers/driver.h"
+#include "sources/watch/servers/scan.h"
+
+/* An answer, as the driver has it. */
+struct answer {
+    const struct driver *driver;
+    const void *connection;
+};
+
+static inline size_t answer_rows(const struct answer *answer)
+{
+    return answer->driver->rows(answer->connection);
+}
+
+/* NULL: the server has none. */
+static inline const char *answer_value(const struct answer *answer, size_t row, unsigned column)
+{
+    return answer->driver->value(answer->connection, row, column);
+}
+
+/* What is known of the server itself, from its answer to `hello`. */
+struct server_facts {
+    unsigned version;   /* 150019, 101119: as its kind counts */
+    char name[64];      /* as the server calls itself; "": it does not */
+    char user[64];      /* who we are there */
+    char lacks[400];    /* what this role may not see, and which grant is missing; "" */
+    bool sees_activity; /* of other users' sessions */
+    bool signals;       /* may end other users' sessions */
+    bool superuser;
+    bool sees_definitions; /* waits for metadata locks */
+    bool near;             /* we came to it from its own machine */
+    uint32_t port;         /* it listens on; 0: not known */
+    bool standby;          /* replays the changes of another */
+    bool names_programs;   /* sessions tell which application they are */
+    bool mends_soft_waits; /* by letting somebody pass */
+    bool identifies;       /* has a further question for its identity */
+    char identity[200];    /* the same for all addresses of one running server; "": not known */
+    char system[32];       /* its system identifier, where this role may ask for it; "" */
+    bool detects;          /* ends cycles of its own locks itself, */
+    uint64_t detects_ns;   /* that long after the last wait has begun */
+};
+
+enum remedy {
+    REMEDY_CANCEL,    /* the statement; the transaction fails */
+    REMEDY_TERMINATE, /* the session */
+};
+
+/* What an order to end a wait or a session came to. */
+enum remedy_outcome {
+    OUTCOME_DONE,        /* the server has sent the signal */
+    OUTCOME_OVER,        /* the condition did not hold any more: nothing was done */
+    OUTCOME_REFUSED,     /* this role may not */
+    OUTCOME_UNREACHABLE, /* the connection was gone before the order was sent: nothing was done */
+    OUTCOME_UNKNOWN,     /* the connection broke before the answer */
+};
+
+/* What must still be so when the server carries the order out. */
+struct remedy_condition {
+    const struct look *look; /* as it was seen */
+    uint32_t session;        /* the one to end */
+    const uint32_t *edges;   /* of the look: all of them must stand; the session's own come last */
+    size_t edge_count;       /* 0: only the session, and for a cancel its statement, are checked */
+};
+
+struct dialect {
+    const char *kind; /* "PostgreSQL" */
+    unsigned parts;
+    uint64_t pause_ns; /* after an answer, before the server would show something new */
+    /* `pid`: of our session, as the connection knows it; a pooler makes one up. */
+    void (*hello)(unsigned version, int64_t pid, struct output *sql);
+    void (*greet)(const struct answer *answer, struct server_facts *facts);
+    /* Does somebody wait? Then the answer has a row. */
+    void (*gate)(const struct server_facts *facts, struct output *sql);
+    void (*part)(unsigned part, const struct server_facts *facts, const struct look *look,
+                 struct output *sql);
+    /* False: out of memory. */
+    bool (*read)(unsigned part, const struct server_facts *facts, const struct answer *answer,
+                 struct look *look);
+    /* A further question, if facts->identifies, and what its answer says. NULL: none. */
+    void (*identify)(struct output *sql);
+    void (*identified)(const struct answer *answer, struct server_facts *facts);
+    /* SQL for a person that ends a session's wait. */
+    void (*advise)(enum remedy remedy, const struct session *session, struct output *sql);
+    /* SQL that does it if, and only if, the condition still holds. */
+    void (*remedy)(enum remedy remedy, const struct server_facts *facts,
+                   const struct remedy_condition *condition, struct output *sql);
+    /* What became of it: by its answer, or by the error that was the answer. */
+    enum remedy_outcome (*outcome)(const struct answer *answer);
+    enum remedy_outcome (*refusal)(const char *why);
+    /* What to do about this failure: a sentence, or NULL. */
+    const char *(*hint)(const char *why);
+};
+
+extern const struct dialect dialect_postgres;
+extern const struct dialect dialect_mariadb; /* information_schema.INNODB_LOCK_WAITS */
+extern const struct dialect dialect_mysql;   /* performance_schema.data_lock_waits: MySQL 8 */
+
+#endif

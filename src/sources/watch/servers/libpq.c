@@ -1,0 +1,265 @@
+/* PostgreSQL by libpq's asynchronous interface. Only the look-up of a host's name makes anybody
+ * wait: libpq has no other way. */
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "sources/watch/servers/dialect.h"
+#include "sources/watch/servers/driver.h"
+
+#include <libpq-fe.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+struct pq {
+    gordian_allocator memory;
+    char *address;
+    PGconn *conn; /* NULL: hung up */
+    PGresult *result;
+    bool connecting, unsent;
+    bool failed; /* a result was an error; the others are still to be read */
+    PostgresPollingStatusType polling;
+    char why[320];
+};
+
+static gordian_status open_pq(void **connection, const char *address, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    /* What libpq says about it would quote it, with a password perhaps. */
+    PQconninfoOption *options = PQconninfoParse(address, NULL);
+    if (!options)
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "this is no connection string of libpq (postgres://USER@HOST:PORT/DATABASE, "
+                    "or 'host=HOST dbname=DATABASE')");
+    PQconninfoFree(options);
+    struct pq *pq = memory_zeroed(&memory, sizeof *pq);
+    char *copy = memory_alloc(&memory, strlen(address) + 1);
+    if (!pq || !copy) {
+        memory_free_all(&memory, pq, copy);
+        return fail_memory(error);
+    }
+    memcpy(copy, address, strlen(address) + 1);
+    *pq = (struct pq){.memory = memory, .address = copy};
+    *connection = pq;
+    return GORDIAN_OK;
+}
+
+static void hang_up_pq(void *connection)
+{
+    struct pq *pq = connection;
+    PQclear(pq->result);
+    pq->result = NULL;
+    PQfinish(pq->conn);
+    pq->conn = NULL;
+    pq->connecting = pq->unsent = pq->failed = false;
+}
+
+static void close_pq(void *connection)
+{
+    struct pq *pq = connection;
+    hang_up_pq(pq);
+    gordian_allocator memory = pq->memory;
+    memset(pq->address, 0, strlen(pq->address));
+    memory_free_all(&memory, pq->address, pq);
+}
+
+/* libpq's lines as one, without the tabs that it indents some with. */
+static enum driver_progress fail_pq(struct pq *pq, const char *message)
+{
+    size_t length = 0;
+    for (const char *at = message; *at && length + 3 < sizeof pq->why; at++) {
+        size_t blanks = strspn(at, " \t\r\n");
+        if (!blanks) {
+            pq->why[length++] = *at;
+            continue;
+        }
+        if (memchr(at, '\n', blanks) && at[blanks])
+            pq->why[length++] = ';';
+        if (at[blanks])
+            pq->why[length++] = ' ';
+        at += blanks - 1;
+    }
+    pq->why[length] = '\0';
+    return DRIVER_FAILED;
+}
+
+/* Notices are for people at a terminal. */
+static void drop_notice(void *context, const PGresult *result)
+{
+    (void)context;
+    (void)result;
+}
+
+static enum driver_progress connect_pq(void *connection)
+{
+    struct pq *pq = connection;
+    /* No application_name: a pooler would leave it to the next client of its connection. */
+    const char *const keys[] = {"dbname", NULL};
+    const char *const values[] = {pq->address, NULL};
+    pq->conn = PQconnectStartParams(keys, values, 1);
+    if (!pq->conn)
+        return fail_pq(pq, "out of memory");
+    PQsetNoticeReceiver(pq->conn, drop_notice, NULL);
+    if (PQstatus(pq->conn) == CONNECTION_BAD)
+        return fail_pq(pq, PQerrorMessage(pq->conn));
+    pq->connecting = true;
+    pq->polling = PGRES_POLLING_WRITING;
+    return DRIVER_BUSY;
+}
+
+static enum driver_progress go_on_connecting(struct pq *pq)
+{
+    pq->polling = PQconnectPoll(pq->conn);
+    if (pq->polling == PGRES_POLLING_FAILED)
+        return fail_pq(pq, PQerrorMessage(pq->conn));
+    if (pq->polling != PGRES_POLLING_OK)
+        return DRIVER_BUSY;
+    pq->connecting = false;
+    if (PQsetnonblocking(pq->conn, 1) != 0)
+        return fail_pq(pq, PQerrorMessage(pq->conn));
+    return DRIVER_READY;
+}
+
+static enum driver_progress flush_pq(struct pq *pq)
+{
+    int left = PQflush(pq->conn);
+    pq->unsent = left > 0;
+    return left < 0 ? fail_pq(pq, PQerrorMessage(pq->conn)) : DRIVER_BUSY;
+}
+
+static enum driver_progress ask_pq(void *connection, const char *sql)
+{
+    struct pq *pq = connection;
+    PQclear(pq->result);
+    pq->result = NULL;
+    pq->failed = false;
+    if (!PQsendQuery(pq->conn, sql))
+        return fail_pq(pq, PQerrorMessage(pq->conn));
+    return flush_pq(pq);
+}
+
+/* The last result with rows is the answer; an error in any of them is the answer, too. */
+static bool keep_result(struct pq *pq, PGresult *result)
+{
+    ExecStatusType status = PQresultStatus(result);
+    bool good = status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+    if (!good)
+        fail_pq(pq, PQresultErrorMessage(result));
+    PQclear(pq->result);
+    pq->result = result;
+    return good;
+}
+
+static enum driver_progress go_on_asking(struct pq *pq, short revents)
+{
+    if (pq->unsent && flush_pq(pq) == DRIVER_FAILED)
+        return DRIVER_FAILED;
+    if ((revents & (POLLIN | POLLERR | POLLHUP)) && !PQconsumeInput(pq->conn))
+        return fail_pq(pq, PQerrorMessage(pq->conn));
+    while (!PQisBusy(pq->conn)) {
+        PGresult *result = PQgetResult(pq->conn);
+        if (!result)
+            return pq->failed ? DRIVER_FAILED : DRIVER_READY;
+        if (!keep_result(pq, result))
+            pq->failed = true;
+    }
+    return DRIVER_BUSY;
+}
+
+static enum driver_progress go_on_pq(void *connection, short revents)
+{
+    struct pq *pq = connection;
+    return pq->connecting ? go_on_connecting(pq) : go_on_asking(pq, revents);
+}
+
+static void wants_pq(const void *connection, int *fd, short *events)
+{
+    const struct pq *pq = connection;
+    *fd = pq->conn ? PQsocket(pq->conn) : -1;
+    if (pq->connecting)
+        *events = pq->polling == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+    else
+        *events = (short)(POLLIN | (pq->unsent ? POLLOUT : 0));
+}
+
+static size_t rows_pq(const void *connection)
+{
+    const struct pq *pq = connection;
+    return pq->result ? (size_t)PQntuples(pq->result) : 0;
+}
+
+static const char *value_pq(const void *connection, size_t row, unsigned column)
+{
+    const struct pq *pq = connection;
+    if ((int)column >= PQnfields(pq->result) || PQgetisnull(pq->result, (int)row, (int)column))
+        return NULL;
+    return PQgetvalue(pq->result, (int)row, (int)column);
+}
+
+static bool survives_pq(const void *connection)
+{
+    const struct pq *pq = connection;
+    return pq->failed && PQstatus(pq->conn) == CONNECTION_OK;
+}
+
+static const char *why_pq(const void *connection)
+{
+    const struct pq *pq = connection;
+    return pq->why;
+}
+
+/* Of the address as it was given; what a service file adds is known once it is connected. */
+static void given_place(const struct pq *pq, const char *key, char *text, size_t size)
+{
+    PQconninfoOption *options = PQconninfoParse(pq->address, NULL);
+    for (PQconninfoOption *option = options; option && option->keyword; option++)
+        if (strcmp(option->keyword, key) == 0 && option->val)
+            snprintf(text, size, "%s", option->val);
+    PQconninfoFree(options);
+}
+
+static void place_pq(const void *connection, char *text, size_t size)
+{
+    const struct pq *pq = connection;
+    bool there = pq->conn && PQstatus(pq->conn) == CONNECTION_OK;
+    char host[64] = "", port[16] = "5432";
+    if (there) {
+        snprintf(host, sizeof host, "%s", PQhost(pq->conn) ? PQhost(pq->conn) : "");
+        snprintf(port, sizeof port, "%s", PQport(pq->conn) ? PQport(pq->conn) : "5432");
+    } else {
+        given_place(pq, "host", host, sizeof host);
+        given_place(pq, "hostaddr", host, sizeof host);
+        given_place(pq, "port", port, sizeof port);
+    }
+    snprintf(text, size, "%s:%s", host[0] && host[0] != '/' ? host : "local", port);
+}
+
+static int64_t pid_pq(const void *connection)
+{
+    const struct pq *pq = connection;
+    return PQbackendPID(pq->conn);
+}
+
+static const struct dialect *dialect_pq(const void *connection, unsigned *version)
+{
+    const struct pq *pq = connection;
+    *version = (unsigned)PQserverVersion(pq->conn);
+    return &dialect_postgres;
+}
+
+const struct driver driver_libpq = {
+    .kind = "PostgreSQL",
+    .open = open_pq,
+    .close = close_pq,
+    .hang_up = hang_up_pq,
+    .connect = connect_pq,
+    .ask = ask_pq,
+    .go_on = go_on_pq,
+    .wants = wants_pq,
+    .rows = rows_pq,
+    .value = value_pq,
+    .survives = survives_pq,
+    .why = why_pq,
+    .place = place_pq,
+    .pid = pid_pq,
+    .dialect = dialect_pq,
+};

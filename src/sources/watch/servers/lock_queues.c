@@ -1,0 +1,463 @@
+#include "sources/watch/servers/lock_queues.h"
+
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+#define UNPLACED                                                                                   \
+    "waits in a queue in which its place decides, and more sessions do so than the server is "     \
+    "asked "                                                                                       \
+    "about at a time: look again when fewer wait"
+
+/* ------------------------------------------------------------------ modes */
+
+/* Which modes keep each other out: bit m of a mode's word. */
+enum { MODES = 8 };
+static const char *const modes[MODES] = {
+    "AccessShareLock", "RowShareLock",          "RowExclusiveLock", "ShareUpdateExclusiveLock",
+    "ShareLock",       "ShareRowExclusiveLock", "ExclusiveLock",    "AccessExclusiveLock",
+};
+static const unsigned char conflicts[MODES] = {
+    1 << 7, 0xC0, 0xF0, 0xF8, 0xEC, 0xFC, 0xFE, 0xFF,
+};
+
+static int mode_number(const char *mode)
+{
+    for (int i = 0; i < MODES; i++)
+        if (strcmp(modes[i], mode) == 0)
+            return i;
+    return -1;
+}
+
+/* ------------------------------------------------------------------ rows */
+
+struct holder {
+    int64_t leader;
+    const char *gid;
+    uint32_t session; /* NONE: in nobody's way */
+    uint32_t next;    /* of the same lock */
+    unsigned char held;
+};
+
+struct waiter {
+    int64_t leader;
+    uint32_t lock, session, wait;
+    uint32_t before, after;  /* in the queue of the same lock */
+    const uint32_t *ahead;   /* sessions, sorted: the server's answer; NULL: not asked */
+    size_t ahead_count;      /* of these */
+    struct queue_wait about; /* what its row says: until queues_settle is done */
+    const char *began;       /* copy of the text */
+    uint64_t key;            /* tells waits of one parallel query apart */
+    unsigned char mode;
+    unsigned char own;   /* modes that it holds itself */
+    unsigned char reach; /* held modes that are in its way, also by those ahead */
+};
+
+struct queue_lock {
+    const char *tag;
+    uint32_t first_holder, last_holder, first_waiter, last_waiter;
+    unsigned char held, blocked; /* modes that are held; modes that are in the way of a waiter */
+};
+
+struct queues {
+    struct look *look;
+    struct holder *holders;
+    struct waiter *waiters;
+    struct queue_lock *locks;
+    uint32_t holder_count, waiter_count, lock_count;
+    struct hash index; /* of locks, by tag */
+    bool *blocks;      /* by session: it is in somebody's way */
+    uint32_t *pushed;  /* by session: 1 + the last wait with an edge to it */
+};
+
+struct queues *queues_open(struct look *look, size_t rows)
+{
+    struct queues *queues = arena_alloc(&look->arena, sizeof *queues);
+    if (!queues)
+        return NULL;
+    *queues = (struct queues){
+        .look = look,
+        .holders = arena_alloc(&look->arena, (rows + 1) * sizeof *queues->holders),
+        .waiters = arena_alloc(&look->arena, (rows + 1) * sizeof *queues->waiters),
+        .locks = arena_alloc(&look->arena, (rows + 1) * sizeof *queues->locks),
+    };
+    return queues->holders && queues->waiters && queues->locks ? queues : NULL;
+}
+
+static void refill_locks(const void *context, struct hash *index)
+{
+    const struct queues *queues = context;
+    for (uint32_t i = 0; i < queues->lock_count; i++)
+        hash_put(index, hash_bytes(queues->locks[i].tag, strlen(queues->locks[i].tag)), i);
+}
+
+/* The lock with this tag, added if it is new; NONE: out of memory. */
+static uint32_t find_lock(struct queues *queues, const char *tag)
+{
+    uint64_t hash = hash_bytes(tag, strlen(tag));
+    struct hash_probe probe = hash_probe(&queues->index, hash);
+    while (hash_meet(&queues->index, &probe))
+        if (strcmp(queues->locks[probe.number].tag, tag) == 0)
+            return probe.number;
+    uint32_t number = queues->lock_count;
+    const char *copy = look_text(queues->look, tag);
+    if (!copy || !hash_reserve(&queues->index, &queues->look->memory, number + 1, number + 1,
+                               refill_locks, queues))
+        return NONE;
+    hash_put(&queues->index, hash, number);
+    queues->locks[queues->lock_count++] = (struct queue_lock){
+        .tag = copy,
+        .first_holder = NONE,
+        .last_holder = NONE,
+        .first_waiter = NONE,
+        .last_waiter = NONE,
+    };
+    return number;
+}
+
+bool queues_hold(struct queues *queues, const char *tag, int64_t leader, const char *gid,
+                 const char *mode)
+{
+    uint32_t number = find_lock(queues, tag);
+    int held = mode_number(mode);
+    if (number == NONE || held < 0)
+        return number != NONE;
+    struct queue_lock *lock = &queues->locks[number];
+    struct holder *last = lock->last_holder == NONE ? NULL : &queues->holders[lock->last_holder];
+    bool same = last && last->leader == leader && (leader || (gid && strcmp(last->gid, gid) == 0));
+    lock->held |= (unsigned char)(1 << held);
+    if (same) { /* rows of one session follow each other */
+        last->held |= (unsigned char)(1 << held);
+        return true;
+    }
+    struct holder *holder = &queues->holders[queues->holder_count];
+    *holder = (struct holder){.leader = leader,
+                              .gid = leader ? NULL : look_text(queues->look, gid ? gid : "?"),
+                              .session = NONE,
+                              .next = NONE,
+                              .held = (unsigned char)(1 << held)};
+    *(last ? &last->next : &lock->first_holder) = queues->holder_count;
+    lock->last_holder = queues->holder_count++;
+    return leader || holder->gid;
+}
+
+/* Workers of one query wait for several things: each edge is that of its own wait. */
+static uint64_t own_key(const struct queue_wait *wait)
+{
+    uint64_t key = hash_bytes(wait->object, strlen(wait->object));
+    key = hash_stir(key, hash_bytes(wait->began, strlen(wait->began)));
+    return hash_stir(key, hash_bytes(wait->mode, strlen(wait->mode)));
+}
+
+bool queues_wait(struct queues *queues, const char *tag, const struct queue_wait *wait)
+{
+    uint32_t number = find_lock(queues, tag);
+    int mode = mode_number(wait->mode);
+    if (number == NONE || mode < 0)
+        return number != NONE;
+    struct queue_lock *lock = &queues->locks[number];
+    queues->waiters[queues->waiter_count] = (struct waiter){
+        .leader = wait->leader,
+        .lock = number,
+        .before = lock->last_waiter,
+        .about = *wait,
+        .key = own_key(wait),
+        .mode = (unsigned char)mode,
+    };
+    lock->last_waiter = queues->waiter_count++;
+    lock->blocked |= conflicts[mode];
+    return true;
+}
+
+/* ------------------------------------------------------------------ sessions */
+
+/* Workers of one query: the wait of the one that waits longest is shown. */
+static bool begin_wait(struct queues *queues, struct waiter *waiter)
+{
+    struct look *look = queues->look;
+    const struct queue_wait *about = &waiter->about;
+    waiter->session = look_session(look, waiter->leader, NULL);
+    waiter->began = look_text(look, about->began);
+    if (waiter->session == LOOK_NONE || !waiter->began)
+        return false;
+    waiter->wait = look->sessions[waiter->session].wait;
+    if (waiter->wait != LOOK_NONE)
+        return true;
+    struct wait *wait = look_wait(look, waiter->session);
+    if (!wait)
+        return false;
+    wait->mode = modes[waiter->mode];
+    wait->object = look_text(look, about->object);
+    wait->row = look_text(look, about->row);
+    wait->began = waiter->began;
+    wait->age_s = about->age_s;
+    waiter->wait = look->sessions[waiter->session].wait;
+    return wait->object && wait->row;
+}
+
+static bool seat_holders(struct queues *queues, const struct queue_lock *lock)
+{
+    for (uint32_t i = lock->first_holder; i != NONE; i = queues->holders[i].next) {
+        struct holder *holder = &queues->holders[i];
+        if (!(holder->held & lock->blocked))
+            continue;
+        holder->session = look_session(queues->look, holder->leader, holder->gid);
+        if (holder->session == LOOK_NONE)
+            return false;
+        if (!holder->leader)
+            queues->look->sessions[holder->session].state = "prepared transaction";
+    }
+    return true;
+}
+
+/* What those who wait for a lock hold of it themselves. `held` is zero, by session, and is again.
+ */
+static void note_own(struct queues *queues, const struct queue_lock *lock, unsigned char *held)
+{
+    for (uint32_t i = lock->first_holder; i != NONE; i = queues->holders[i].next)
+        if (queues->holders[i].session != NONE) {
+            held[queues->holders[i].session] = queues->holders[i].held;
+            queues->blocks[queues->holders[i].session] = true;
+        }
+    for (uint32_t i = lock->last_waiter; i != NONE; i = queues->waiters[i].before)
+        queues->waiters[i].own = held[queues->waiters[i].session];
+    for (uint32_t i = lock->first_holder; i != NONE; i = queues->holders[i].next)
+        if (queues->holders[i].session != NONE)
+            held[queues->holders[i].session] = 0;
+}
+
+/* ------------------------------------------------------------------ places */
+
+/* A session joins at the end of the queue, unless it holds what one of those in it waits for: then
+ * it goes before the first of these, as the server does it. */
+static void join_queue(struct queues *queues, uint32_t number)
+{
+    struct waiter *waiter = &queues->waiters[number];
+    struct queue_lock *lock = &queues->locks[waiter->lock];
+    uint32_t after = waiter->own ? lock->first_waiter : NONE;
+    while (after != NONE && !(conflicts[queues->waiters[after].mode] & waiter->own))
+        after = queues->waiters[after].after;
+    waiter->after = after;
+    waiter->before = after == NONE ? lock->last_waiter : queues->waiters[after].before;
+    *(after == NONE ? &lock->last_waiter : &queues->waiters[after].before) = number;
+    *(waiter->before == NONE ? &lock->first_waiter : &queues->waiters[waiter->before].after) =
+        number;
+}
+
+/* A walk from a session that waits to those ahead of it: which of them to wait for. */
+struct walk {
+    uint32_t at;
+    unsigned char covered; /* modes of which all that are left are in the way of one that was met */
+};
+
+static bool is_ahead(const struct waiter *waiter, uint32_t session)
+{
+    size_t low = 0, high = waiter->ahead_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (waiter->ahead[middle] < session)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < waiter->ahead_count && waiter->ahead[low] == session;
+}
+
+static struct walk begin_walk(const struct queues *queues, const struct waiter *waiter)
+{
+    bool asked = waiter->ahead;
+    return (struct walk){.at = asked ? queues->locks[waiter->lock].last_waiter : waiter->before};
+}
+
+/* The next one; NULL: there are no more. Of those that the server has named none is left out. */
+static const struct waiter *next_ahead(const struct queues *queues, const struct waiter *waiter,
+                                       struct walk *walk)
+{
+    while (walk->at != NONE && (waiter->ahead || conflicts[waiter->mode] & ~walk->covered)) {
+        const struct waiter *other = &queues->waiters[walk->at];
+        walk->at = other->before;
+        if (other->session == waiter->session || !(conflicts[waiter->mode] >> other->mode & 1))
+            continue;
+        if (waiter->ahead ? !is_ahead(waiter, other->session) : walk->covered >> other->mode & 1)
+            continue;
+        walk->covered |= conflicts[other->mode];
+        return other;
+    }
+    return NULL;
+}
+
+/* Held modes that are in its way, directly or by those ahead, for whom it is known. */
+static void find_reach(struct queues *queues, struct waiter *waiter)
+{
+    struct walk walk = begin_walk(queues, waiter);
+    const struct waiter *other;
+    waiter->reach = conflicts[waiter->mode];
+    while ((other = next_ahead(queues, waiter, &walk)))
+        waiter->reach |= other->reach;
+}
+
+/* Does its place in the queue matter? Then some holder is in the way of those ahead alone. */
+static bool is_delicate(const struct queues *queues, const struct waiter *waiter)
+{
+    const struct queue_lock *lock = &queues->locks[waiter->lock];
+    if (!(lock->held & waiter->reach & ~conflicts[waiter->mode]))
+        return false;
+    for (uint32_t i = lock->first_holder; i != NONE; i = queues->holders[i].next) {
+        const struct holder *holder = &queues->holders[i];
+        if ((holder->held & waiter->reach) && !(holder->held & conflicts[waiter->mode]))
+            return true;
+    }
+    return false;
+}
+
+bool queues_settle(struct queues *queues)
+{
+    struct look *look = queues->look;
+    bool done = true;
+    for (uint32_t i = 0; i < queues->waiter_count && done; i++)
+        done = begin_wait(queues, &queues->waiters[i]);
+    for (uint32_t i = 0; i < queues->lock_count && done; i++)
+        done = seat_holders(queues, &queues->locks[i]);
+    hash_free(&queues->index, &look->memory);
+    queues->blocks = arena_alloc(&look->arena, look->session_count + 1);
+    unsigned char *held = arena_alloc(&look->arena, look->session_count + 1);
+    if (!done || !queues->blocks || !held)
+        return false;
+    for (uint32_t i = 0; i < queues->lock_count; i++)
+        note_own(queues, &queues->locks[i], held);
+    for (uint32_t i = 0; i < queues->lock_count; i++)
+        queues->locks[i].last_waiter = NONE;
+    for (uint32_t i = 0; i < queues->waiter_count; i++)
+        join_queue(queues, i);
+    for (uint32_t i = 0; i < queues->lock_count; i++)
+        for (uint32_t k = queues->locks[i].first_waiter; k != NONE; k = queues->waiters[k].after)
+            find_reach(queues, &queues->waiters[k]);
+    return true;
+}
+
+/* ------------------------------------------------------------------ asking for places */
+
+/* 0: it is one of a client that waits elsewhere; 1: somebody waits for it; 2: neither. */
+static unsigned rank_of(const struct queues *queues, const struct waiter *waiter)
+{
+    const struct look *before = queues->look->before;
+    uint32_t number = before ? look_find(before, waiter->leader, NULL) : LOOK_NONE;
+    if (number != LOOK_NONE && before->sessions[number].linked)
+        return 0;
+    return queues->blocks[waiter->session] ? 1 : 2;
+}
+
+size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS])
+{
+    size_t count = 0;
+    for (unsigned rank = 0; rank < 3; rank++)
+        for (uint32_t i = 0; i < queues->waiter_count; i++) {
+            const struct waiter *waiter = &queues->waiters[i];
+            if (rank_of(queues, waiter) != rank || !is_delicate(queues, waiter))
+                continue;
+            if (count < QUEUES_CHECKS)
+                pids[count++] = waiter->leader;
+            else if (rank < 2)
+                queues->look->sessions[waiter->session].unseen = UNPLACED;
+        }
+    return count;
+}
+
+static int compare_sessions(const void *left, const void *right)
+{
+    const uint32_t *one = left, *other = right;
+    return (*one > *other) - (*one < *other);
+}
+
+bool queues_ahead(struct queues *queues, int64_t leader, const char *blockers)
+{
+    struct look *look = queues->look;
+    size_t count = 0, room = strlen(blockers) / 2 + 1;
+    uint32_t *ahead = arena_alloc(&look->arena, room * sizeof *ahead);
+    if (!ahead)
+        return false;
+    for (const char *at = blockers; *at && count < room;) {
+        char *end;
+        at += strspn(at, "{},");
+        int64_t pid = strtoll(at, &end, 10);
+        if (end == at)
+            break;
+        at = end;
+        uint32_t session = pid ? look_find(look, pid, NULL) : LOOK_NONE;
+        if (session != LOOK_NONE)
+            ahead[count++] = session;
+    }
+    qsort(ahead, count, sizeof *ahead, compare_sessions);
+    for (uint32_t i = 0; i < queues->waiter_count; i++)
+        if (queues->waiters[i].leader == leader) {
+            queues->waiters[i].ahead = ahead;
+            queues->waiters[i].ahead_count = count;
+        }
+    return true;
+}
+
+/* ------------------------------------------------------------------ edges */
+
+static bool push_edge(struct queues *queues, const struct waiter *waiter, uint32_t holder,
+                      const struct edge *edge)
+{
+    struct edge whole = *edge;
+    whole.wait = waiter->wait;
+    whole.holder = holder;
+    whole.lock = queues->locks[waiter->lock].tag;
+    whole.began = waiter->began;
+    if (holder == waiter->session || queues->pushed[holder] == waiter->wait + 1)
+        return true; /* a parallel query that waits for one of its own; one that holds and waits */
+    queues->pushed[holder] = waiter->wait + 1;
+    return look_push(queues->look, &whole);
+}
+
+/* The strongest of the modes that are in its way. */
+static const char *strongest(unsigned held)
+{
+    int mode = MODES - 1;
+    while (mode > 0 && !(held >> mode & 1))
+        mode--;
+    return modes[mode];
+}
+
+static bool add_holders(struct queues *queues, const struct waiter *waiter)
+{
+    const struct queue_lock *lock = &queues->locks[waiter->lock];
+    if (!(lock->held & conflicts[waiter->mode]))
+        return true;
+    for (uint32_t i = lock->first_holder; i != NONE; i = queues->holders[i].next) {
+        unsigned held = queues->holders[i].held & conflicts[waiter->mode];
+        struct edge edge = {.mode = strongest(held), .own = waiter->key};
+        if (held && !push_edge(queues, waiter, queues->holders[i].session, &edge))
+            return false;
+    }
+    return true;
+}
+
+static bool add_ahead(struct queues *queues, const struct waiter *waiter)
+{
+    struct walk walk = begin_walk(queues, waiter);
+    bool guessed = !waiter->ahead && is_delicate(queues, waiter);
+    const struct waiter *other;
+    while ((other = next_ahead(queues, waiter, &walk))) {
+        struct edge edge = {
+            .soft = true, .mode = modes[other->mode], .guessed = guessed, .own = waiter->key};
+        if (!push_edge(queues, waiter, other->session, &edge))
+            return false;
+    }
+    return true;
+}
+
+bool queues_edges(struct queues *queues)
+{
+    struct look *look = queues->look;
+    queues->pushed = arena_alloc(&look->arena, (look->session_count + 1) * sizeof *queues->pushed);
+    if (!queues->pushed)
+        return false;
+    for (uint32_t i = 0; i < queues->waiter_count; i++) {
+        const struct waiter *waiter = &queues->waiters[i];
+        if (!add_holders(queues, waiter) || !add_ahead(queues, waiter))
+            return false;
+    }
+    return true;
+}

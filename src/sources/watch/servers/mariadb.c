@@ -1,0 +1,356 @@
+/* MariaDB and MySQL by the non-blocking calls of MariaDB's connector.
+ *
+ *     mysql://USER:PASSWORD@HOST:PORT/DATABASE?socket=PATH
+ *
+ * Everything but mysql:// may be left out; what is, comes from the option files, group [client]. */
+#include "foundation/base/error.h"
+#include "foundation/base/memory.h"
+#include "sources/watch/servers/dialect.h"
+#include "sources/watch/servers/driver.h"
+
+#include <ctype.h>
+#include <mysql.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is under way. */
+enum phase {
+    PHASE_NONE,
+    PHASE_CONNECTING,
+    PHASE_ASKING,
+    PHASE_STORING,
+};
+
+struct maria {
+    gordian_allocator memory;
+    char *text; /* the address, taken apart in place */
+    size_t text_size;
+    const char *user, *password, *host, *database, *socket;
+    unsigned port;
+    MYSQL *mysql; /* NULL: hung up */
+    MYSQL_RES *result;
+    MYSQL_ROW *rows; /* of the result */
+    size_t row_count, row_room;
+    enum phase phase;
+    int waits; /* MYSQL_WAIT_... */
+    char why[320];
+};
+
+/* ------------------------------------------------------------------ addresses */
+
+/* %41 is A; in place. */
+static void decode_percents(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        const char two[3] = {at[0] == '%' ? at[1] : '\0', at[0] == '%' && at[1] ? at[2] : '\0', 0};
+        if (isxdigit((unsigned char)two[0]) && isxdigit((unsigned char)two[1])) {
+            *to++ = (char)strtol(two, NULL, 16);
+            at += 2;
+        } else {
+            *to++ = *at;
+        }
+    }
+    *to = '\0';
+}
+
+/* Ends a text here; what is behind it, or NULL if there is no such place. */
+static char *cut_at(char *at)
+{
+    if (!at)
+        return NULL;
+    *at = '\0';
+    return at + 1;
+}
+
+static bool take_port(struct maria *maria, const char *text)
+{
+    char *end;
+    unsigned long port = strtoul(text, &end, 10);
+    maria->port = (unsigned)port;
+    return *text && !*end && port > 0 && port < 65536;
+}
+
+/* "host", "host:3306", "[::1]:3306", "" */
+static bool take_host(struct maria *maria, char *host)
+{
+    char *port = strrchr(host, ':');
+    if (host[0] == '[') {
+        char *shut = strchr(host, ']');
+        if (!shut)
+            return false;
+        *shut = '\0';
+        maria->host = host + 1;
+        port = shut[1] == ':' ? shut + 1 : NULL;
+    } else {
+        maria->host = host;
+    }
+    char *digits = cut_at(port);
+    if (!*maria->host)
+        maria->host = NULL;
+    return !digits || take_port(maria, digits);
+}
+
+static bool take_address(struct maria *maria)
+{
+    char *rest = strstr(maria->text, "://") + 3;
+    char *options = cut_at(strchr(rest, '?'));
+    char *database = cut_at(strchr(rest, '/'));
+    char *host = cut_at(strrchr(rest, '@'));
+    if (host) {
+        char *password = cut_at(strchr(rest, ':'));
+        decode_percents(rest);
+        maria->user = *rest ? rest : NULL;
+        if (password)
+            decode_percents(password);
+        maria->password = password;
+    }
+    if (database && *database)
+        maria->database = database;
+    if (options && strncmp(options, "socket=", 7) == 0) {
+        decode_percents(options + 7);
+        maria->socket = options + 7;
+    } else if (options) {
+        return false;
+    }
+    return take_host(maria, host ? host : rest);
+}
+
+static gordian_status open_maria(void **connection, const char *address, gordian_error *error)
+{
+    gordian_allocator memory = memory_allocator(NULL);
+    struct maria *maria = memory_zeroed(&memory, sizeof *maria);
+    size_t size = strlen(address) + 1;
+    char *text = memory_alloc(&memory, size);
+    mysql_library_init(0, NULL, NULL); /* once, before there are threads: see dial.h */
+    if (!maria || !text) {
+        memory_free_all(&memory, maria, text);
+        return fail_memory(error);
+    }
+    memcpy(text, address, size);
+    *maria = (struct maria){.memory = memory, .text = text, .text_size = size};
+    if (!take_address(maria)) {
+        memory_free_all(&memory, maria, text);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "this is no address of a server (mysql://USER@HOST:PORT/DATABASE, or "
+                    "mysql://USER@/?socket=PATH)");
+    }
+    *connection = maria;
+    return GORDIAN_OK;
+}
+
+/* ------------------------------------------------------------------ connections */
+
+static void drop_result(struct maria *maria)
+{
+    if (maria->result)
+        mysql_free_result(maria->result);
+    maria->result = NULL;
+    maria->row_count = 0;
+}
+
+static void hang_up_maria(void *connection)
+{
+    struct maria *maria = connection;
+    drop_result(maria);
+    if (maria->mysql)
+        mysql_close(maria->mysql);
+    maria->mysql = NULL;
+    maria->phase = PHASE_NONE;
+}
+
+static void close_maria(void *connection)
+{
+    struct maria *maria = connection;
+    hang_up_maria(maria);
+    gordian_allocator memory = maria->memory;
+    memset(maria->text, 0, maria->text_size);
+    memory_free_all(&memory, maria->text, maria->rows, maria);
+}
+
+static enum driver_progress fail_maria(struct maria *maria, const char *message)
+{
+    snprintf(maria->why, sizeof maria->why, "%s", message);
+    for (char *at = maria->why; *at; at++)
+        if (strchr("\t\r\n", *at))
+            *at = ' ';
+    maria->phase = PHASE_NONE;
+    return DRIVER_FAILED;
+}
+
+/* The rows of a stored result are in memory: gathered, so that they can be asked for by number. */
+static enum driver_progress gather_rows(struct maria *maria)
+{
+    size_t count = maria->result ? (size_t)mysql_num_rows(maria->result) : 0;
+    maria->phase = PHASE_NONE;
+    if (!memory_grow(&maria->memory, &maria->rows, &maria->row_room, count, sizeof *maria->rows))
+        return fail_maria(maria, "out of memory");
+    for (size_t i = 0; i < count; i++)
+        maria->rows[i] = mysql_fetch_row(maria->result);
+    maria->row_count = count;
+    return DRIVER_READY;
+}
+
+/* Behind each phase the next one is begun; `done` of each says whether it waits. */
+static enum driver_progress after_storing(struct maria *maria)
+{
+    if (!maria->result && mysql_errno(maria->mysql))
+        return fail_maria(maria, mysql_error(maria->mysql));
+    return gather_rows(maria);
+}
+
+static enum driver_progress after_asking(struct maria *maria, int failed)
+{
+    if (failed)
+        return fail_maria(maria, mysql_error(maria->mysql));
+    maria->phase = PHASE_STORING;
+    maria->waits = mysql_store_result_start(&maria->result, maria->mysql);
+    return maria->waits ? DRIVER_BUSY : after_storing(maria);
+}
+
+static enum driver_progress after_connecting(struct maria *maria, const MYSQL *connected)
+{
+    if (!connected)
+        return fail_maria(maria, mysql_error(maria->mysql));
+    maria->phase = PHASE_NONE;
+    return DRIVER_READY;
+}
+
+static enum driver_progress connect_maria(void *connection)
+{
+    struct maria *maria = connection;
+    MYSQL *connected = NULL;
+    maria->mysql = mysql_init(NULL);
+    if (!maria->mysql)
+        return fail_maria(maria, "out of memory");
+    mysql_options(maria->mysql, MYSQL_OPT_NONBLOCK, NULL);
+    mysql_options(maria->mysql, MYSQL_READ_DEFAULT_GROUP, "client");
+    mysql_options4(maria->mysql, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", "gordian watch");
+    maria->phase = PHASE_CONNECTING;
+    maria->waits =
+        mysql_real_connect_start(&connected, maria->mysql, maria->host, maria->user,
+                                 maria->password, maria->database, maria->port, maria->socket, 0);
+    return maria->waits ? DRIVER_BUSY : after_connecting(maria, connected);
+}
+
+static enum driver_progress ask_maria(void *connection, const char *sql)
+{
+    struct maria *maria = connection;
+    int failed = 0;
+    drop_result(maria);
+    maria->phase = PHASE_ASKING;
+    maria->waits = mysql_real_query_start(&failed, maria->mysql, sql, (unsigned long)strlen(sql));
+    return maria->waits ? DRIVER_BUSY : after_asking(maria, failed);
+}
+
+static int status_of(short revents)
+{
+    return (revents & (POLLIN | POLLERR | POLLHUP) ? MYSQL_WAIT_READ : 0) |
+           (revents & POLLOUT ? MYSQL_WAIT_WRITE : 0) | (revents & POLLPRI ? MYSQL_WAIT_EXCEPT : 0);
+}
+
+static enum driver_progress go_on_maria(void *connection, short revents)
+{
+    struct maria *maria = connection;
+    MYSQL *connected = NULL;
+    int failed = 0, status = status_of(revents);
+    if (!status)
+        return DRIVER_BUSY;
+    switch (maria->phase) {
+    case PHASE_CONNECTING:
+        maria->waits = mysql_real_connect_cont(&connected, maria->mysql, status);
+        return maria->waits ? DRIVER_BUSY : after_connecting(maria, connected);
+    case PHASE_ASKING:
+        maria->waits = mysql_real_query_cont(&failed, maria->mysql, status);
+        return maria->waits ? DRIVER_BUSY : after_asking(maria, failed);
+    case PHASE_STORING:
+        maria->waits = mysql_store_result_cont(&maria->result, maria->mysql, status);
+        return maria->waits ? DRIVER_BUSY : after_storing(maria);
+    case PHASE_NONE:
+        break;
+    }
+    return DRIVER_READY;
+}
+
+static void wants_maria(const void *connection, int *fd, short *events)
+{
+    const struct maria *maria = connection;
+    *fd = maria->mysql ? (int)mysql_get_socket(maria->mysql) : -1;
+    *events = maria->phase == PHASE_NONE
+                  ? POLLIN
+                  : (short)((maria->waits & MYSQL_WAIT_READ ? POLLIN : 0) |
+                            (maria->waits & MYSQL_WAIT_WRITE ? POLLOUT : 0) |
+                            (maria->waits & MYSQL_WAIT_EXCEPT ? POLLPRI : 0));
+}
+
+/* ------------------------------------------------------------------ answers */
+
+static size_t rows_maria(const void *connection)
+{
+    const struct maria *maria = connection;
+    return maria->row_count;
+}
+
+static const char *value_maria(const void *connection, size_t row, unsigned column)
+{
+    const struct maria *maria = connection;
+    return column < mysql_num_fields(maria->result) ? maria->rows[row][column] : NULL;
+}
+
+/* Errors from 2000 to 2999 are the library's own: the connection is lost. */
+static bool survives_maria(const void *connection)
+{
+    const struct maria *maria = connection;
+    unsigned number = maria->mysql ? mysql_errno(maria->mysql) : 0;
+    return number && (number < 2000 || number > 2999);
+}
+
+static const char *why_maria(const void *connection)
+{
+    const struct maria *maria = connection;
+    return maria->why;
+}
+
+static void place_maria(const void *connection, char *text, size_t size)
+{
+    const struct maria *maria = connection;
+    if (maria->host && !maria->socket)
+        snprintf(text, size, "%s:%u", maria->host, maria->port ? maria->port : 3306);
+    else
+        snprintf(text, size, "local:%u", maria->port ? maria->port : 3306);
+}
+
+static int64_t pid_maria(const void *connection)
+{
+    const struct maria *maria = connection;
+    return (int64_t)mysql_thread_id(maria->mysql);
+}
+
+/* MySQL 8 has other tables than MariaDB. */
+static const struct dialect *dialect_maria(const void *connection, unsigned *version)
+{
+    const struct maria *maria = connection;
+    *version = (unsigned)mysql_get_server_version(maria->mysql);
+    bool is_maria = strstr(mysql_get_server_info(maria->mysql), "MariaDB") || *version < 80000;
+    return is_maria ? &dialect_mariadb : &dialect_mysql;
+}
+
+const struct driver driver_mariadb = {
+    .kind = "MariaDB",
+    .open = open_maria,
+    .close = close_maria,
+    .hang_up = hang_up_maria,
+    .connect = connect_maria,
+    .ask = ask_maria,
+    .go_on = go_on_maria,
+    .wants = wants_maria,
+    .rows = rows_maria,
+    .value = value_maria,
+    .survives = survives_maria,
+    .why = why_maria,
+    .place = place_maria,
+    .pid = pid_maria,
+    .dialect = dialect_maria,
+};

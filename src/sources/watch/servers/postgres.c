@@ -1,0 +1,429 @@
+/* PostgreSQL 10 and later: what to ask, and what the answers mean. Measured on 15. */
+#include "sources/watch/servers/lock_queues.h"
+#include "sources/watch/servers/remedy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ the beginning */
+
+/* Columns of the answer. */
+enum {
+    HELLO_NAME,
+    HELLO_USER,
+    HELLO_SEES,
+    HELLO_SIGNALS,
+    HELLO_SUPER,
+    HELLO_NEAR,
+    HELLO_PORT,
+    HELLO_STANDBY,
+    HELLO_STARTED,
+    HELLO_CONTROL,
+    HELLO_DETECTS,
+};
+
+/* Milliseconds after which a session looks for a deadlock, the longest that can be known: of this
+ * session, and as set for roles and databases. What a session has set for itself is not visible. */
+#define DEADLOCK_TIMEOUT                                                                           \
+    "SELECT max(ms) FROM (SELECT setting::numeric AS ms FROM pg_settings WHERE name = "            \
+    "'deadlock_timeout' UNION ALL SELECT extract(epoch FROM (m[1] || coalesce(m[2], "              \
+    "'ms'))::interval)::numeric * 1000 FROM (SELECT regexp_match(item, "                           \
+    "'^deadlock_timeout=([0-9.]+) *(us|ms|s|min|h|d)?$') AS m FROM pg_db_role_setting, "           \
+    "unnest(setconfig) AS item) AS given WHERE m IS NOT NULL) AS known"
+
+/* The watcher never waits long for a lock of its own. Behind a pooler the next transaction of this
+ * server connection is another client's: the settings are those of one question, which is one
+ * transaction, and end with it. */
+static void write_settings(unsigned version, struct output *sql)
+{
+    if (version >= 110000)
+        output_text(sql, "SET LOCAL jit = off; ");
+    output_text(sql, "SET LOCAL lock_timeout = 1000; SET LOCAL statement_timeout = 30000; ");
+}
+
+/* The session is named, for those who look at it, if it is ours alone. Behind a pooler its number
+ * is not the one that the connection has. */
+static void write_hello(unsigned version, int64_t pid, struct output *sql)
+{
+    write_settings(version, sql);
+    output_format(sql,
+                  "SELECT set_config('application_name', 'gordian watch', false) WHERE "
+                  "pg_backend_pid() = %lld AND current_setting('application_name') = ''; ",
+                  (long long)pid);
+    output_text(sql,
+                "SELECT current_setting('cluster_name'), current_user, "
+                "pg_has_role(current_user, 'pg_read_all_stats', 'usage') OR r.rolsuper, "
+                "pg_has_role(current_user, 'pg_signal_backend', 'usage') OR r.rolsuper, "
+                "r.rolsuper, coalesce(inet_client_addr() <<= '127.0.0.0/8' OR "
+                "inet_client_addr() = '::1' OR inet_client_addr() = inet_server_addr(), true), "
+                "current_setting('port'), pg_is_in_recovery(), "
+                "extract(epoch FROM pg_postmaster_start_time()), "
+                "has_function_privilege('pg_control_system()', 'execute'), (" DEADLOCK_TIMEOUT
+                ") FROM pg_roles r WHERE r.rolname = current_user");
+}
+
+static bool is_true(const char *value)
+{
+    return value && value[0] == 't';
+}
+
+static void greet_postgres(const struct answer *answer, struct server_facts *facts)
+{
+    facts->mends_soft_waits = facts->names_programs = true;
+    if (answer_rows(answer) == 0)
+        return;
+    const char *name = answer_value(answer, 0, HELLO_NAME);
+    const char *user = answer_value(answer, 0, HELLO_USER);
+    snprintf(facts->name, sizeof facts->name, "%s", name ? name : "");
+    snprintf(facts->user, sizeof facts->user, "%s", user ? user : "");
+    facts->sees_activity = is_true(answer_value(answer, 0, HELLO_SEES));
+    facts->lacks[0] = '\0';
+    if (!facts->sees_activity)
+        snprintf(facts->lacks, sizeof facts->lacks,
+                 "the role %s does not see what other users' sessions do: GRANT pg_read_all_stats "
+                 "TO %s",
+                 facts->user, facts->user);
+    facts->signals = is_true(answer_value(answer, 0, HELLO_SIGNALS));
+    facts->superuser = is_true(answer_value(answer, 0, HELLO_SUPER));
+    facts->near = is_true(answer_value(answer, 0, HELLO_NEAR));
+    const char *port = answer_value(answer, 0, HELLO_PORT);
+    facts->port = port ? (uint32_t)strtoul(port, NULL, 10) : 0;
+    facts->standby = is_true(answer_value(answer, 0, HELLO_STANDBY));
+    const char *started = answer_value(answer, 0, HELLO_STARTED);
+    snprintf(facts->identity, sizeof facts->identity, "PostgreSQL, port %u, started %s",
+             facts->port, started ? started : "?");
+    facts->identifies = is_true(answer_value(answer, 0, HELLO_CONTROL));
+    const char *detects = answer_value(answer, 0, HELLO_DETECTS);
+    facts->detects = true;
+    facts->detects_ns = detects ? (uint64_t)(strtod(detects, NULL) * 1e6) : UINT64_C(1000000000);
+}
+
+/* A question of its own, since a role without the right to it would get an error. A standby has its
+ * primary's number: with the start of the server it says which of them this is. */
+static void write_identify(struct output *sql)
+{
+    output_text(sql, "SELECT system_identifier FROM pg_control_system()");
+}
+
+static void identified_postgres(const struct answer *answer, struct server_facts *facts)
+{
+    const char *number = answer_rows(answer) > 0 ? answer_value(answer, 0, 0) : NULL;
+    snprintf(facts->system, sizeof facts->system, "%s", number ? number : "");
+}
+
+/* Wait events of replay on a standby that waits for sessions there to let go of something. */
+#define REPLAY_WAITS "'RecoveryConflictSnapshot', 'RecoveryConflictTablespace', 'BufferPin'"
+
+/* The view pg_stat_activity joins and formats what nobody asks for here: these functions under it
+ * take a third of its time. Without the right to see other sessions, their locks can still be
+ * seen. */
+static void write_gate(const struct server_facts *facts, struct output *sql)
+{
+    output_text(sql, facts->sees_activity
+                         ? "SELECT 1 FROM pg_stat_get_backend_idset() AS backend WHERE "
+                           "pg_stat_get_backend_wait_event_type(backend) = 'Lock' "
+                         : "SELECT 1 FROM pg_locks WHERE NOT granted ");
+    if (facts->sees_activity && facts->standby)
+        output_text(sql, "OR pg_stat_get_backend_wait_event(backend) IN (" REPLAY_WAITS ") ");
+    output_text(sql, "LIMIT 1");
+}
+
+/* ------------------------------------------------------------------ the locks */
+
+enum {
+    LOCK_LEADER,
+    LOCK_GRANTED,
+    LOCK_MODE,
+    LOCK_TAG,
+    LOCK_GID,
+    LOCK_OBJECT,
+    LOCK_ROW,
+    LOCK_BEGAN,
+    LOCK_AGE,
+};
+
+/* What is waited for, and in which row. */
+static void write_names(struct output *sql)
+{
+    output_text(
+        sql,
+        "CASE WHEN l.granted THEN NULL "
+        "WHEN l.locktype = 'advisory' AND l.objsubid = 1 THEN 'advisory lock ' || "
+        "((l.classid::bigint << 32) | l.objid::bigint) "
+        "WHEN l.locktype = 'advisory' THEN format('advisory lock (%s,%s)', "
+        "l.classid::bigint::bit(32)::int, l.objid::bigint::bit(32)::int) "
+        "WHEN l.locktype = 'relation' THEN 'table ' || CASE WHEN l.database IN (0, d.oid) "
+        "THEN l.relation::regclass::text ELSE format('%s of database %s', l.relation, "
+        "l.database) "
+        "END WHEN l.locktype = 'tuple' THEN 'row of ' || CASE WHEN l.database IN (0, d.oid) "
+        "THEN l.relation::regclass::text ELSE format('%s of database %s', l.relation, "
+        "l.database) "
+        "END WHEN l.locktype = 'transactionid' THEN 'transaction ' || l.transactionid "
+        "WHEN l.locktype = 'virtualxid' THEN 'transaction ' || l.virtualxid "
+        "ELSE format('%s %s/%s', l.locktype, l.classid, l.objid) END, "
+        "CASE WHEN l.granted THEN NULL "
+        "WHEN l.locktype = 'tuple' THEN format('%s(%s,%s)', CASE WHEN l.database = d.oid "
+        "THEN l.relation::regclass::text ELSE l.relation::text END, l.page, l.tuple) "
+        "WHEN l.locktype = 'transactionid' AND t.pid IS NOT NULL THEN format('%s(%s,%s)', "
+        "CASE WHEN t.database = d.oid THEN t.relation::regclass::text ELSE t.relation::text END, "
+        "t.page, t.tuple) END, ");
+}
+
+/* The rows of all locks that sessions wait for: granted ones first, rows of one session together;
+ * then those that wait, in the order in which they began. See lock_queues.h. */
+static void write_locks(const struct server_facts *facts, struct output *sql)
+{
+    const char *kept = facts->version >= 120000 ? "MATERIALIZED" : "";
+    const char *leader = facts->version >= 130000 ? "leader_pid" : "NULL::int AS leader_pid";
+    const char *began = facts->version >= 140000 ? "l.waitstart" : "a.query_start";
+    output_format(
+        sql,
+        "WITH a AS %s (SELECT pid, %s, backend_type, query_start FROM pg_stat_activity), "
+        "l AS %s (SELECT *, ROW(locktype, database, relation, page, tuple, virtualxid, "
+        "transactionid, classid, objid, objsubid)::text AS tag FROM pg_locks "
+        "WHERE mode <> 'SIReadLock'), "
+        "w AS %s (SELECT DISTINCT tag FROM l WHERE NOT granted "
+        "AND locktype NOT IN ('extend', 'page', 'spectoken')), "
+        /* The lock on its own number says which prepared transaction a holder without a pid is. */
+        "x AS (SELECT l.virtualtransaction, p.gid FROM l JOIN pg_prepared_xacts p "
+        "ON l.transactionid = p.transaction WHERE l.pid IS NULL AND l.granted), "
+        "t AS (SELECT DISTINCT ON (pid) pid, database, relation, page, tuple FROM l "
+        "WHERE locktype = 'tuple' AND granted ORDER BY pid), "
+        "d AS (SELECT oid FROM pg_database WHERE datname = current_database()) "
+        "SELECT coalesce(a.leader_pid, l.pid, 0) AS leader, l.granted, l.mode, l.tag, x.gid, ",
+        kept, leader, kept, kept);
+    write_names(sql);
+    output_format(sql,
+                  "CASE WHEN NOT l.granted THEN %s END AS began, "
+                  "CASE WHEN NOT l.granted THEN extract(epoch FROM clock_timestamp() - %s) END "
+                  "FROM l JOIN w USING (tag) CROSS JOIN d LEFT JOIN a USING (pid) "
+                  "LEFT JOIN t ON t.pid = l.pid LEFT JOIN x "
+                  "ON l.pid IS NULL AND x.virtualtransaction = l.virtualtransaction "
+                  "WHERE l.granted OR (a.pid IS NOT NULL AND "
+                  "a.backend_type IS DISTINCT FROM 'autovacuum worker') "
+                  "ORDER BY l.granted DESC, began NULLS LAST, leader, x.gid",
+                  began, began);
+}
+
+static double number_of(const char *value)
+{
+    return value ? strtod(value, NULL) : -1;
+}
+
+static const char *text_of(const struct answer *answer, size_t row, unsigned column)
+{
+    const char *value = answer_value(answer, row, column);
+    return value ? value : "";
+}
+
+/* The texts of a wait are the answer's, and are copied when its session is known. */
+static bool take_lock(struct queues *queues, const struct answer *answer, size_t row)
+{
+    const char *tag = text_of(answer, row, LOCK_TAG), *mode = text_of(answer, row, LOCK_MODE);
+    int64_t leader = strtoll(text_of(answer, row, LOCK_LEADER), NULL, 10);
+    if (is_true(answer_value(answer, row, LOCK_GRANTED)))
+        return queues_hold(queues, tag, leader, answer_value(answer, row, LOCK_GID), mode);
+    const struct queue_wait wait = {
+        .leader = leader,
+        .mode = mode,
+        .object = text_of(answer, row, LOCK_OBJECT),
+        .row = text_of(answer, row, LOCK_ROW),
+        .began = text_of(answer, row, LOCK_BEGAN),
+        .age_s = number_of(answer_value(answer, row, LOCK_AGE)),
+    };
+    return queues_wait(queues, tag, &wait);
+}
+
+static bool read_locks(const struct answer *answer, struct look *look)
+{
+    size_t rows = answer_rows(answer);
+    bool done = true;
+    look->queues = queues_open(look, rows);
+    for (size_t row = 0; row < rows && look->queues && done; row++)
+        done = take_lock(look->queues, answer, row);
+    return look->queues && queues_settle(look->queues) && done;
+}
+
+/* ------------------------------------------------------------------ the sessions */
+
+enum {
+    SESSION_PID,
+    SESSION_STARTED,
+    SESSION_USER,
+    SESSION_APPLICATION,
+    SESSION_DATABASE,
+    SESSION_ADDRESS,
+    SESSION_PORT,
+    SESSION_STATE,
+    SESSION_QUERY,
+    SESSION_CHANGED,
+    SESSION_TRANSACTION,
+    SESSION_STATE_AGE,
+    SESSION_SUPER,
+    SESSION_WORK,
+    SESSION_ID,
+    SESSION_TRANSACTION_START,
+    SESSION_STATEMENT_START,
+    SESSION_AHEAD,
+    SESSION_OUTSIDE,
+};
+
+/* The sessions whose place in a queue is asked for. */
+static void write_checks(const struct look *look, struct output *sql)
+{
+    int64_t pids[QUEUES_CHECKS];
+    size_t count = queues_check(look->queues, pids);
+    for (size_t i = 0; i < count; i++)
+        output_format(sql, "%s%lld", i ? "," : "", (long long)pids[i]);
+}
+
+/* All with a transaction, since they may be linked to others elsewhere, and all who were named. */
+static void write_sessions(const struct server_facts *facts, const struct look *look,
+                           struct output *sql)
+{
+    output_text(
+        sql, "SELECT a.pid, a.backend_start, a.usename, a.application_name, a.datname, "
+             "host(a.client_addr), a.client_port, a.state, left(a.query, 400), a.state_change, "
+             "extract(epoch FROM statement_timestamp() - a.xact_start), "
+             "extract(epoch FROM statement_timestamp() - a.state_change), r.rolsuper, "
+             "coalesce(l.locks, 0), "
+             "to_hex(trunc(extract(epoch FROM a.backend_start))::bigint) || '.' || to_hex(a.pid), "
+             "a.xact_start, a.query_start, CASE WHEN a.pid = ANY('{");
+    write_checks(look, sql);
+    output_format(
+        sql,
+        "}'::int[]) THEN pg_blocking_pids(a.pid) END, "
+        "CASE WHEN a.backend_type = 'startup' THEN a.wait_event "
+        "WHEN a.state <> 'active' THEN NULL "
+        "WHEN a.wait_event_type = 'Extension' THEN 'Extension' "
+        "WHEN a.wait_event IS NULL AND a.query ILIKE '%%dblink%%' THEN 'Extension' END "
+        "FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid = a.usesysid "
+        "LEFT JOIN (SELECT pid, count(*) AS locks FROM pg_locks WHERE granted GROUP BY pid) l "
+        "ON l.pid = a.pid AND a.wait_event_type = 'Lock' "
+        "WHERE a.pid <> pg_backend_pid() AND %s AND (a.xact_start IS NOT NULL OR "
+        "(a.backend_type = 'startup' AND a.wait_event IN (" REPLAY_WAITS ")) OR a.pid = ANY('{",
+        facts->version >= 130000 ? "a.leader_pid IS NULL" : "true");
+    for (size_t i = 0, written = 0; i < look->session_count; i++)
+        if (look->sessions[i].pid > 0)
+            output_format(sql, "%s%lld", written++ ? "," : "", (long long)look->sessions[i].pid);
+    output_text(sql, "}'::int[]))");
+}
+
+static void take_port(struct session *session, const char *port)
+{
+    long number = port ? strtol(port, NULL, 10) : 0;
+    session->port = number > 0 && number < 65536 ? (uint32_t)number : 0;
+}
+
+/* What it waits for besides locks: an answer from elsewhere; or, for replay on a standby, that
+ * sessions let go of something. A standby's lock that replay waits for is one like others. */
+static void take_outside(struct session *session, const char *event)
+{
+    if (!event)
+        return;
+    session->calls = strcmp(event, "Extension") == 0;
+    if (session->calls)
+        return;
+    session->spared = true;
+    if (session->wait != LOOK_NONE)
+        return;
+    session->state = "replay";
+    session->unseen =
+        strcmp(event, "BufferPin") == 0
+            ? "replays changes from the primary, and waits for a session that uses a page; which "
+              "one is not visible: look for old queries in pg_stat_activity"
+            : "replays changes from the primary, and waits for sessions that may still need what "
+              "was removed there; which ones is not visible: look for the oldest backend_xmin in "
+              "pg_stat_activity, or lower max_standby_streaming_delay";
+}
+
+static bool read_session(const struct answer *answer, size_t row, struct look *look,
+                         const struct server_facts *facts)
+{
+    const char *pid = answer_value(answer, row, SESSION_PID);
+    uint32_t number = look_session(look, pid ? strtoll(pid, NULL, 10) : -1, NULL);
+    if (number == LOOK_NONE)
+        return false;
+    struct session *session = &look->sessions[number];
+    const struct {
+        const char **text;
+        unsigned column;
+    } texts[] = {
+        {&session->started, SESSION_STARTED},
+        {&session->user, SESSION_USER},
+        {&session->application, SESSION_APPLICATION},
+        {&session->database, SESSION_DATABASE},
+        {&session->address, SESSION_ADDRESS},
+        {&session->state, SESSION_STATE},
+        {&session->query, SESSION_QUERY},
+        {&session->changed, SESSION_CHANGED},
+        {&session->id, SESSION_ID},
+        {&session->transaction, SESSION_TRANSACTION_START},
+        {&session->statement, SESSION_STATEMENT_START},
+    };
+    for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!(*texts[i].text = look_text(look, answer_value(answer, row, texts[i].column))))
+            return false;
+    take_port(session, answer_value(answer, row, SESSION_PORT));
+    session->transaction_s = number_of(answer_value(answer, row, SESSION_TRANSACTION));
+    session->state_s = number_of(answer_value(answer, row, SESSION_STATE_AGE));
+    session->work = (uint64_t)number_of(answer_value(answer, row, SESSION_WORK));
+    session->active = strcmp(session->state, "active") == 0;
+    session->idle = strncmp(session->state, "idle", 4) == 0;
+    session->spared = !facts->superuser && is_true(answer_value(answer, row, SESSION_SUPER));
+    take_outside(session, answer_value(answer, row, SESSION_OUTSIDE));
+    const char *ahead = answer_value(answer, row, SESSION_AHEAD);
+    return !ahead || queues_ahead(look->queues, session->pid, ahead);
+}
+
+/* ------------------------------------------------------------------ parts and remedies */
+
+enum { PART_LOCKS, PART_SESSIONS, PARTS };
+
+static void write_part(unsigned part, const struct server_facts *facts, const struct look *look,
+                       struct output *sql)
+{
+    write_settings(facts->version, sql);
+    if (part == PART_LOCKS)
+        write_locks(facts, sql);
+    else
+        write_sessions(facts, look, sql);
+}
+
+static bool read_part(unsigned part, const struct server_facts *facts, const struct answer *answer,
+                      struct look *look)
+{
+    if (part == PART_LOCKS)
+        return read_locks(answer, look);
+    for (size_t row = 0; row < answer_rows(answer); row++)
+        if (!read_session(answer, row, look, facts))
+            return false;
+    return queues_edges(look->queues);
+}
+
+static const char *hint_postgres(const char *why)
+{
+    if (strstr(why, "must be a superuser to terminate") || strstr(why, "superuser process"))
+        return "only a superuser may end a superuser's session";
+    if (strstr(why, "must be a member of the role") || strstr(why, "pg_signal_backend"))
+        return "the role lacks pg_signal_backend: GRANT pg_signal_backend TO it";
+    return NULL;
+}
+
+const struct dialect dialect_postgres = {
+    .kind = "PostgreSQL",
+    .parts = PARTS,
+    .hello = write_hello,
+    .greet = greet_postgres,
+    .identify = write_identify,
+    .identified = identified_postgres,
+    .gate = write_gate,
+    .part = write_part,
+    .read = read_part,
+    .advise = remedy_postgres_advise,
+    .remedy = remedy_postgres_write,
+    .outcome = remedy_postgres_outcome,
+    .refusal = remedy_postgres_refusal,
+    .hint = hint_postgres,
+};
