@@ -4,6 +4,7 @@
  * An event is refused or fails before anything has changed; what it may need
  * is reserved first. The common case, one unit of a one-unit resource, is short.
  */
+#include "engines/detect/one_unit.h"
 #include "engines/detect/shared.h"
 #include "engines/rag/links.h"
 #include "foundation/base/error.h"
@@ -135,16 +136,19 @@ static gordian_status take_request(gordian_system *system, const gordian_event *
         return refuse_event(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (__builtin_expect(rag_waits(graph, process), 0))
         return refuse_event(result, GORDIAN_REFUSAL_IS_WAITING);
-    if (!event->wants && event->units == 1 && rag_is_resource(graph, resource) &&
-        has_one_unit(graph, resource)) {
-        if (graph->holder[resource] == NONE) {
-            grant_one(graph, process, resource);
-            if (system->hooks->grant)
-                system->hooks->grant(system->state, process, resource, 1);
-            return answer_with(result, GORDIAN_OUTCOME_GRANTED);
-        }
+    bool one = !event->wants && rag_is_resource(graph, resource) && has_one_unit(graph, resource);
+    switch (one_unit_decide(event, true, false, one ? graph->holder[resource] : RAG_REMOVED)) {
+    case ONE_UNIT_GRANT:
+        grant_one(graph, process, resource);
+        if (system->hooks->grant)
+            system->hooks->grant(system->state, process, resource, 1);
+        return answer_with(result, GORDIAN_OUTCOME_GRANTED);
+    case ONE_UNIT_WAIT:
         block_one(graph, process, resource, 1);
         return answer_with(result, judge_block(system, process));
+    case ONE_UNIT_RELEASE:
+    case ONE_UNIT_OTHER:
+        break;
     }
     if (!event->wants) {
         gordian_refusal refusal = check_want(graph, resource, event->units);

@@ -8,12 +8,11 @@
  * event's time goes into branches guessed wrong.
  */
 #include "engines/detect/engine/path.h"
+#include "engines/detect/one_unit.h"
 #include "engines/detect/system.h"
 
 /* As likely as not: choose, do not branch. */
 #define EITHER(condition) __builtin_expect_with_probability((condition), 1, 0.5)
-#define RARELY(condition) __builtin_expect((condition), 0)
-#define ALWAYS_INLINE     inline __attribute__((always_inline))
 
 /* The graph's arrays, at hand for a run of events; none of these changes during one. */
 struct run {
@@ -98,8 +97,6 @@ static ALWAYS_INLINE enum done plain_wait(const struct run *run, const gordian_e
                                           uint32_t holder, gordian_result *result)
 {
     uint32_t process = event->process, resource = event->resource;
-    if (RARELY(holder == RAG_REMOVED))
-        return DONE_NOT;
     plain_block(run, &run->processes[process], process, &run->resources[resource], resource);
     if (path_is_short(run->wait, run->holder, holder, process) && !path_has_height(process)) {
         put_outcome(result, GORDIAN_OUTCOME_BLOCKED, 0);
@@ -115,9 +112,6 @@ static ALWAYS_INLINE enum done plain_release(const struct run *run, const gordia
     struct rag *graph = run->graph;
     uint32_t process = event->process, resource = event->resource;
     struct rag_resource *r = &run->resources[resource];
-    if (RARELY(event->op != GORDIAN_OP_RELEASE || run->holder[resource] != process ||
-               event->to != NONE))
-        return DONE_NOT;
     uint32_t next = r->queue_head;
     if (next == NONE) {
         plain_ungrant(run, &run->processes[process], r, resource);
@@ -138,17 +132,21 @@ static ALWAYS_INLINE enum done plain_event(const struct run *run, const gordian_
     uint32_t process = event->process, resource = event->resource;
     if (RARELY((process >= run->process_limit) | (resource >= run->resource_limit)))
         return DONE_NOT;
-    /* It waits, or is no process; or this is no plain event. */
-    if (RARELY((run->wait[process] ^ NONE) | (event->units ^ 1) | (uintptr_t)event->wants))
-        return DONE_NOT;
-    if (event->op != GORDIAN_OP_REQUEST)
-        return plain_release(run, event, result);
     uint32_t holder = run->holder[resource];
-    if (holder != NONE)
+    switch (one_unit_decide(event, event->op == GORDIAN_OP_REQUEST, run->wait[process] != NONE,
+                            holder)) {
+    case ONE_UNIT_GRANT:
+        plain_grant(run, &run->processes[process], process, &run->resources[resource], resource);
+        put_outcome(result, GORDIAN_OUTCOME_GRANTED, 0);
+        return DONE;
+    case ONE_UNIT_WAIT:
         return plain_wait(run, event, holder, result);
-    plain_grant(run, &run->processes[process], process, &run->resources[resource], resource);
-    put_outcome(result, GORDIAN_OUTCOME_GRANTED, 0);
-    return DONE;
+    case ONE_UNIT_RELEASE:
+        return plain_release(run, event, result);
+    case ONE_UNIT_OTHER:
+        break;
+    }
+    return DONE_NOT;
 }
 
 /* How far ahead to fetch the records events will touch: about the time of a cache miss. (A

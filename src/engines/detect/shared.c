@@ -1,13 +1,11 @@
 /* Events of a shared system: the short way, and the long one around events.c. Read shared.h. */
 #include "engines/detect/shared.h"
 
+#include "engines/detect/one_unit.h"
 #include "foundation/base/error.h"
 #include "foundation/base/threads/park.h"
 
 #include <sched.h>
-
-#define RARELY(condition) __builtin_expect((condition), 0)
-#define ALWAYS_INLINE     inline __attribute__((always_inline))
 
 /* For tests: where others are likely to come in between. */
 #ifndef SHARED_MEANWHILE
@@ -85,42 +83,43 @@ static ALWAYS_INLINE bool swap_word(struct shared *shared, _Atomic uint32_t *wor
     return true;
 }
 
-static ALWAYS_INLINE bool take_short(struct shared *shared, uint32_t process, uint32_t resource,
-                                     uint64_t *place)
-{
-    struct shared_process *p = shared_process_at(shared, process);
-    _Atomic uint32_t *word = shared_word_at(shared, resource);
-    if (RARELY(!p || !word) || atomic_load_explicit(word, memory_order_relaxed) != SHARED_FREE ||
-        RARELY(!does_run(p) || (p->count == p->room && !has_room(shared, p, process))) ||
-        !swap_word(shared, word, SHARED_FREE, process, memory_order_acquire, place))
-        return false;
-    p->list[p->count++] = resource;
-    return true;
-}
-
-static ALWAYS_INLINE bool give_short(struct shared *shared, uint32_t process, uint32_t resource,
-                                     uint64_t *place)
-{
-    struct shared_process *p = shared_process_at(shared, process);
-    _Atomic uint32_t *word = shared_word_at(shared, resource);
-    if (RARELY(!p || !word) || atomic_load_explicit(word, memory_order_relaxed) != process ||
-        RARELY(!does_run(p)) ||
-        !swap_word(shared, word, process, SHARED_FREE, memory_order_release, place))
-        return false;
-    trim_list(shared, p, process, resource);
-    return true;
-}
+_Static_assert(SHARED_FREE == NONE && SHARED_GRAPH == RAG_REMOVED, "a word is a holder");
 
 /* False: nothing has changed, take the long way. */
+static ALWAYS_INLINE bool change_word(struct shared *shared, const gordian_event *event,
+                                      uint64_t *place)
+{
+    uint32_t process = event->process, resource = event->resource;
+    struct shared_process *p = shared_process_at(shared, process);
+    _Atomic uint32_t *word = shared_word_at(shared, resource);
+    if (RARELY(!p || !word))
+        return false;
+    uint32_t holder = atomic_load_explicit(word, memory_order_relaxed);
+    switch (one_unit_decide(event, event->op == GORDIAN_OP_REQUEST, !does_run(p), holder)) {
+    case ONE_UNIT_GRANT:
+        if (RARELY(p->count == p->room && !has_room(shared, p, process)) ||
+            !swap_word(shared, word, SHARED_FREE, process, memory_order_acquire, place))
+            return false;
+        p->list[p->count++] = resource;
+        return true;
+    case ONE_UNIT_RELEASE:
+        if (!swap_word(shared, word, process, SHARED_FREE, memory_order_release, place))
+            return false;
+        trim_list(shared, p, process, resource);
+        return true;
+    case ONE_UNIT_WAIT:
+    case ONE_UNIT_OTHER:
+        break;
+    }
+    return false;
+}
+
 static ALWAYS_INLINE bool feed_short_way(struct shared *shared, const gordian_event *event,
                                          gordian_result *result)
 {
     const bool takes = event->op == GORDIAN_OP_REQUEST;
     uint64_t place = 0;
-    if (event->units != 1 || event->wants || (!takes && event->op != GORDIAN_OP_RELEASE) ||
-        (!takes && event->to != NONE) ||
-        !(takes ? take_short(shared, event->process, event->resource, &place)
-                : give_short(shared, event->process, event->resource, &place)))
+    if (!change_word(shared, event, &place))
         return false;
     *result =
         (gordian_result){.outcome = takes ? GORDIAN_OUTCOME_GRANTED : GORDIAN_OUTCOME_RELEASED};
@@ -129,16 +128,22 @@ static ALWAYS_INLINE bool feed_short_way(struct shared *shared, const gordian_ev
     return true;
 }
 
+static ALWAYS_INLINE bool change_alone(struct shared *shared, gordian_op op, uint32_t process,
+                                       uint32_t resource)
+{
+    const gordian_event event = {
+        .op = op, .process = process, .resource = resource, .units = 1, .to = NONE};
+    return RARELY(shared->recorder.record != NULL) ? false : change_word(shared, &event, NULL);
+}
+
 bool shared_take(struct shared *shared, uint32_t process, uint32_t resource)
 {
-    return RARELY(shared->recorder.record != NULL) ? false
-                                                   : take_short(shared, process, resource, NULL);
+    return change_alone(shared, GORDIAN_OP_REQUEST, process, resource);
 }
 
 bool shared_give(struct shared *shared, uint32_t process, uint32_t resource)
 {
-    return RARELY(shared->recorder.record != NULL) ? false
-                                                   : give_short(shared, process, resource, NULL);
+    return change_alone(shared, GORDIAN_OP_RELEASE, process, resource);
 }
 
 /* ---- into the graph and out of it */

@@ -8,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *copy_text(const gordian_allocator *memory, const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = memory_alloc(memory, size);
-    if (copy)
-        memcpy(copy, text, size);
-    return copy;
-}
-
 gordian_status circuit_new(gordian_circuit **out, const char *title,
                            const gordian_allocator *memory, gordian_error *error)
 {
@@ -28,7 +19,7 @@ gordian_status circuit_new(gordian_circuit **out, const char *title,
     circuit->max_unfolded = SHAPE_MAX;
     names_init(&circuit->names, memory);
     data_init(&circuit->data, memory);
-    circuit->title = copy_text(memory, title ? title : "");
+    circuit->title = memory_copy_text(memory, title ? title : "");
     if (!circuit->title) {
         gordian_circuit_close(circuit);
         return fail_memory(error);
@@ -39,7 +30,7 @@ gordian_status circuit_new(gordian_circuit **out, const char *title,
 
 gordian_status circuit_title(gordian_circuit *circuit, const char *title, gordian_error *error)
 {
-    char *copy = copy_text(&circuit->memory, title);
+    char *copy = memory_copy_text(&circuit->memory, title);
     if (!copy)
         return fail_memory(error);
     memory_free(&circuit->memory, circuit->title);
@@ -155,7 +146,7 @@ gordian_status circuit_factor(gordian_circuit *circuit, uint32_t number, const u
     struct factor factor = {.shape = number};
     factor.names = memory_alloc(&circuit->memory, ports * sizeof *factor.names);
     if (title)
-        factor.title = copy_text(&circuit->memory, title);
+        factor.title = memory_copy_text(&circuit->memory, title);
     if (!factor.names || (title && !factor.title)) {
         memory_free(&circuit->memory, factor.names);
         memory_free(&circuit->memory, factor.title);

@@ -1,0 +1,39 @@
+/*
+ * Most events ask for, or give back, one unit of a resource that has one. One function decides them
+ * for all three that carry events out. Each looks the facts up where it has them: in the graph
+ * (events.c), in the graph's arrays at hand (fast_path.c), in the words of a shared system
+ * (shared.c).
+ */
+#ifndef GORDIAN_ENGINES_DETECT_ONE_UNIT_H
+#define GORDIAN_ENGINES_DETECT_ONE_UNIT_H
+
+#include "engines/rag/rag.h"
+
+#define RARELY(condition) __builtin_expect((condition), 0)
+#define ALWAYS_INLINE     inline __attribute__((always_inline))
+
+enum one_unit {
+    ONE_UNIT_OTHER, /* another kind of event, or one to be refused: events.c has the rules */
+    ONE_UNIT_GRANT,
+    ONE_UNIT_WAIT,
+    ONE_UNIT_RELEASE,
+};
+
+/* `asks`: it is a request. `waits`: its process does, or there is no such process. `holder`: who
+ * holds the resource; NONE: it is free; RAG_REMOVED: there is no such resource, or it cannot be
+ * decided here. */
+static ALWAYS_INLINE enum one_unit one_unit_decide(const gordian_event *event, bool asks,
+                                                   bool waits, uint32_t holder)
+{
+    if (RARELY(waits | (event->units != 1) | (event->wants != NULL)))
+        return ONE_UNIT_OTHER;
+    if (asks)
+        return holder == NONE                  ? ONE_UNIT_GRANT
+               : RARELY(holder == RAG_REMOVED) ? ONE_UNIT_OTHER
+                                               : ONE_UNIT_WAIT;
+    return RARELY(event->op != GORDIAN_OP_RELEASE || holder != event->process || event->to != NONE)
+               ? ONE_UNIT_OTHER
+               : ONE_UNIT_RELEASE;
+}
+
+#endif
