@@ -1,4 +1,4 @@
-#include "sources/run/locks/lock_order_internal.h"
+#include "sources/run/locks/lock_order_graph.h"
 
 #include "sources/run/libc/lock_layout.h"
 #include "sources/run/locks/lock_order_components.h"
@@ -54,26 +54,6 @@ void graph_clear(void)
     graph.node_count = graph.order_count = graph.use_count = free_nodes = 0;
     atomic_store_explicit(&live_nodes, 0, memory_order_relaxed);
     components_clear();
-}
-
-const struct order *graph_order(uint32_t index)
-{
-    return &graph.orders[index];
-}
-
-const struct use *graph_use(uint32_t index)
-{
-    return &graph.uses[index];
-}
-
-const struct node *graph_node(uint32_t index)
-{
-    return &graph.nodes[index];
-}
-
-const struct spot *graph_spot(uint32_t index)
-{
-    return &graph.spots[index];
 }
 
 /* ------------------------------------------------------------------ nodes */

@@ -68,6 +68,16 @@ struct order_cycle {
     uint32_t *orders, *use, *who;
 };
 
+/* All of them, by index. */
+struct graph {
+    struct node *nodes;
+    struct order *orders;
+    struct use *uses;
+    struct spot *spots;
+    uint32_t node_count, order_count, use_count, spot_count;
+};
+extern struct graph graph;
+
 /* Callers of these have the guard in lock_order.c. */
 
 bool graph_start(void);
@@ -85,9 +95,10 @@ bool graph_may_have(uintptr_t low, size_t size);
 bool graph_any(void);
 /* The lowest address of a lock in [low, high); UINTPTR_MAX: there is none. */
 uintptr_t graph_lowest(uintptr_t low, uintptr_t high);
-const struct order *graph_order(uint32_t index);
-const struct use *graph_use(uint32_t index);
-const struct node *graph_node(uint32_t index);
-const struct spot *graph_spot(uint32_t index);
+
+/* Is what it is about still there? For the other files of the graph. */
+bool use_is_live(const struct use *use);
+bool order_is_whole(const struct order *order);
+bool search_start(void);
 
 #endif

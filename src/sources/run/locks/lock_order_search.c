@@ -1,5 +1,5 @@
 #include "sources/run/locks/lock_order_components.h"
-#include "sources/run/locks/lock_order_internal.h"
+#include "sources/run/locks/lock_order_graph.h"
 #include "sources/run/locks/lock_registry.h"
 #include "sources/run/state/arena.h"
 

@@ -12,11 +12,11 @@ static uint64_t inversion_signature(const struct order_cycle *cycle)
 {
     uint64_t sum = INCIDENT_POTENTIAL;
     for (uint32_t i = 0; i < cycle->count; i++) {
-        const struct order *order = graph_order(cycle->orders[i]);
-        const struct use *use = graph_use(cycle->use[i]);
-        const struct spot *there = graph_spot(order->spot), *before = graph_spot(use->spot);
-        uint64_t taken = there->frames ? there->frame[0] : graph_node(order->node)->lock;
-        uint64_t held = before->frames ? before->frame[0] : graph_node(use->node)->lock;
+        const struct order *order = &graph.orders[cycle->orders[i]];
+        const struct use *use = &graph.uses[cycle->use[i]];
+        const struct spot *there = &graph.spots[order->spot], *before = &graph.spots[use->spot];
+        uint64_t taken = there->frames ? there->frame[0] : graph.nodes[order->node].lock;
+        uint64_t held = before->frames ? before->frame[0] : graph.nodes[use->node].lock;
         sum += stir_hash(taken + stir_hash(held));
     }
     return sum;
@@ -27,9 +27,9 @@ static uint64_t inversion_signature(const struct order_cycle *cycle)
 static bool draw_inversion(struct incident_builder *builder, const struct order_cycle *cycle)
 {
     for (uint32_t i = 0; i < cycle->count; i++) {
-        const struct order *order = graph_order(cycle->orders[i]);
-        const struct use *use = graph_use(cycle->use[i]);
-        const struct node *held = graph_node(use->node), *taken = graph_node(order->node);
+        const struct order *order = &graph.orders[cycle->orders[i]];
+        const struct use *use = &graph.uses[cycle->use[i]];
+        const struct node *held = &graph.nodes[use->node], *taken = &graph.nodes[order->node];
         uint32_t who = cycle->who[i];
         struct thread *t = table_by_tid(order->tid[who]);
         bool lives = t && thread_is_live(t) && t->serial == order->serial[who];
@@ -38,7 +38,7 @@ static bool draw_inversion(struct incident_builder *builder, const struct order_
                                                    who == 0 ? order->name : "", INCIDENT_ENDED);
         uint32_t held_lock = builder_lock(builder, held->lock, held->kind, 0);
         uint32_t taken_lock = builder_lock(builder, taken->lock, taken->kind, 0);
-        const struct spot *there = graph_spot(order->spot), *before = graph_spot(use->spot);
+        const struct spot *there = &graph.spots[order->spot], *before = &graph.spots[use->spot];
         uint32_t held_frames = builder_frames(builder, before->frame, before->frames);
         uint32_t taken_frames = builder_frames(builder, there->frame, there->frames);
         struct incident_order *drawn = builder_order(builder);

@@ -13,7 +13,9 @@ struct thread *thread_enter_slow(void);
 static inline __attribute__((always_inline)) struct thread *thread_enter(void)
 {
     struct thread *t = self;
-    return likely(t && !t->inside && !is_waiting(t)) ? t : thread_enter_slow();
+    bool plain =
+        t && !t->inside && !(atomic_load_explicit(&t->generation, memory_order_relaxed) & 1);
+    return likely(plain) ? t : thread_enter_slow();
 }
 
 #endif

@@ -1,11 +1,9 @@
 /* mtx_ and cnd_: libc's own call its mutexes and conditions directly, past pthread_'s names. A
  * mtx_t is a pthread_mutex_t, a cnd_t a pthread_cond_t; only the answers differ. */
-#include "sources/run/judge/judge.h"
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
 #include "sources/run/start/enter.h"
 #include "sources/run/threads/lock_lifetime.h"
-#include "sources/run/threads/wait.h"
 #include "sources/run/wrappers/condition.h"
 #include "sources/run/wrappers/mutex.h"
 
