@@ -13,6 +13,7 @@
 
 #include "lab/bench/harness/harness.h"
 #include "service/wire/wire.h"
+#include "sources/gen/gen.h"
 
 #include <gordian/client.h>
 
