@@ -281,14 +281,6 @@ static gordian_status check_grid(const struct question *question, const struct g
     return status;
 }
 
-static uint32_t last_grid_cycle(const struct grid *grid)
-{
-    uint32_t last = 0;
-    for (size_t n = 0; n < (size_t)grid->warps * grid->length; n++)
-        last = grid->cycles[n] > last ? grid->cycles[n] : last;
-    return last;
-}
-
 /* Before its time was up it may have found none: what it writes then is none either. */
 static gordian_status take_schedule(const struct question *question, char *text,
                                     struct lp_solver_answer *answer, gordian_error *error)
@@ -302,11 +294,12 @@ static gordian_status take_schedule(const struct question *question, char *text,
     read_grid(&grid, text);
     gordian_error why = {0};
     gordian_status status = check_grid(question, &grid, &why);
-    if (status == GORDIAN_OK)
-        answer->found = last_grid_cycle(&grid);
-    else if (status == GORDIAN_STATUS_INPUT && !answer->optimal)
+    answer->found = 0;
+    for (size_t n = 0; status == GORDIAN_OK && n < (size_t)grid.warps * grid.length; n++)
+        answer->found = grid.cycles[n] > answer->found ? grid.cycles[n] : answer->found;
+    if (status == GORDIAN_STATUS_INPUT && !answer->optimal)
         status = GORDIAN_OK;
-    else
+    else if (status != GORDIAN_OK)
         fail(error, status, "%s: what it found is no schedule: %s", question->solver->name,
              why.message);
     memory_free(&question->memory, grid.cycles);

@@ -61,10 +61,10 @@ static struct chart_curve *add_chart_curve(struct chart *chart, const char *name
 
 /* ------------------------------------------------------------------ values */
 
-static struct chart_curve *curve_named(struct chart *chart, const char *name)
+static struct chart_curve *curve_named(const struct chart *chart, const char *name, bool ours)
 {
     for (size_t i = 0; i < chart->curve_count; i++)
-        if (strcmp(chart->curves[i].name, name) == 0)
+        if ((chart->curves[i].ours || !ours) && strcmp(chart->curves[i].name, name) == 0)
             return &chart->curves[i];
     return NULL;
 }
@@ -75,7 +75,7 @@ static gordian_status add_item_series(struct chart *chart, const struct papers_i
 {
     for (size_t s = 0; s < papers_series_count(item); s++) {
         const char *name = papers_series_at(item, s);
-        struct chart_curve *curve = curve_named(chart, name);
+        struct chart_curve *curve = curve_named(chart, name, false);
         if (!curve)
             curve = add_chart_curve(chart, name);
         if (!curve)
@@ -168,15 +168,6 @@ static bool is_speedup(const struct papers_item *item, const struct chart_curve 
     return new_one->measure->side > PAPERS_SIDE_PUBLISHED_GPU;
 }
 
-/* A speed-up of ours that another table gave, too: it has the same measures. */
-static bool has_own_curve(const struct chart *chart, const char *name)
-{
-    for (size_t i = 0; i < chart->curve_count; i++)
-        if (chart->curves[i].ours && strcmp(chart->curves[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* The paper's are named after their table where there are several. */
 static const char *name_speedup(struct chart *chart, const struct papers_item *source,
                                 const struct chart_curve *old, const struct chart_curve *new_one)
@@ -204,7 +195,8 @@ static gordian_status add_speedup(struct chart *chart, const struct papers_item 
                                   const struct chart_curve *new_one, gordian_error *error)
 {
     const char *name = name_speedup(chart, source, old, new_one);
-    if (name && has_own_curve(chart, name))
+    /* One of ours that another table gave, too, has the same measures. */
+    if (name && curve_named(chart, name, true))
         return GORDIAN_OK;
     struct chart_curve *curve = add_chart_curve(chart, name);
     if (!curve)

@@ -14,4 +14,15 @@
 
 extern const struct gpu_kernels published_kernels; /* kernels/list.h */
 
+static inline struct gpu_launch published_launch(const char *kernel, unsigned blocks,
+                                                 unsigned threads, const void *arguments,
+                                                 size_t size)
+{
+    return (struct gpu_launch){.kernel = kernel,
+                               .blocks = blocks,
+                               .threads = threads,
+                               .arguments = arguments,
+                               .arguments_size = size};
+}
+
 #endif

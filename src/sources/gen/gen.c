@@ -80,14 +80,6 @@ struct gen_options gen_options_of(const char *kind, uint64_t seed, uint32_t proc
 
 /* ------------------------------------------------------------------ options */
 
-static const struct gen_kind *find_gen_kind(const char *name)
-{
-    for (const struct gen_kind *kind = gen_kinds; kind->name; kind++)
-        if (name && strcmp(kind->name, name) == 0)
-            return kind;
-    return NULL;
-}
-
 static gordian_status unknown_kind(const char *name, gordian_error *error)
 {
     char list[400] = "";
@@ -185,8 +177,10 @@ static gordian_status check_gen_options(const struct gen_kind *kind, const struc
 static gordian_status resolve_options(const struct gen_options *given, struct gen_options *options,
                                       const struct gen_kind **found, gordian_error *error)
 {
-    const struct gen_kind *kind = find_gen_kind(given->kind);
-    if (!kind)
+    const struct gen_kind *kind = gen_kinds;
+    while (kind->name && !(given->kind && strcmp(kind->name, given->kind) == 0))
+        kind++;
+    if (!kind->name)
         return unknown_kind(given->kind, error);
     TRY(check_gen_options(kind, given, error));
     *options = *given;

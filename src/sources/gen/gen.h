@@ -88,6 +88,14 @@ gordian_status gen_write(const struct gen_options *options, struct output *out,
 gordian_status gen_pack(const struct gen_options *options, const gordian_writer *writer,
                         gordian_error *error);
 
+/* Of one resource, handed over to nobody. */
+static inline gordian_event gen_event(gordian_op op, uint32_t process, uint32_t resource,
+                                      uint64_t units)
+{
+    return (gordian_event){
+        .op = op, .process = process, .resource = resource, .to = GORDIAN_NONE, .units = units};
+}
+
 /* A trace in memory. Processes are 0 .. processes-1, resources 0 .. resources-1. */
 struct gen_trace {
     uint32_t processes;

@@ -23,12 +23,6 @@ bool job_skips(const struct gen_job *job, uint32_t rank, uint32_t index)
                                             job_group(job, GROUP_PIPELINE, job->victims[0]));
 }
 
-static bool host_stops(const struct gen_job *job, uint32_t rank, uint32_t index)
-{
-    return (job->fault == FAULT_ABSENT || job->fault == FAULT_SILENT) &&
-           victim_at(job, rank, index) != GORDIAN_NONE;
-}
-
 /* Does the device not get to this operation? */
 static bool device_stops(const struct gen_job *job, uint32_t rank, uint32_t index)
 {
@@ -57,15 +51,6 @@ static void complete_call(struct gen_job *job, uint32_t rank, uint32_t index)
     push_rank(job, rank);
 }
 
-/* Does somebody in this collective come with something else? */
-static bool is_mismatched(const struct gen_job *job, enum group_kind kind, uint32_t group)
-{
-    uint32_t victim = job->victims[0];
-    return (job->fault == FAULT_OPERATION || job->fault == FAULT_SIZE) &&
-           job_group(job, kind, victim) == group && job->currents[victim] == job->at[0] &&
-           job_call(job, victim, job->at[0])->kind == kind;
-}
-
 static void arrive_collective(struct gen_job *job, uint32_t rank, uint32_t index)
 {
     enum group_kind kind = job_call(job, rank, index)->kind;
@@ -73,7 +58,11 @@ static void arrive_collective(struct gen_job *job, uint32_t rank, uint32_t index
     job->currents[rank] = index;
     if (++job->arrived[kind][group] < members)
         return;
-    if (is_mismatched(job, kind, group)) {
+    /* Does one of this collective come with something else? */
+    const uint32_t odd = job->victims[0];
+    if ((job->fault == FAULT_OPERATION || job->fault == FAULT_SIZE) &&
+        job_group(job, kind, odd) == group && job->currents[odd] == job->at[0] &&
+        job_call(job, odd, job->at[0])->kind == kind) {
         job->reached[0] = true;
         return;
     }
@@ -113,7 +102,8 @@ static void start_call(struct gen_job *job, uint32_t rank, uint32_t index)
 static void move_host(struct gen_job *job, uint32_t rank)
 {
     uint32_t *host = &job->hosts[rank], end = stage_of(job, rank)->count;
-    while (*host < end && !host_stops(job, rank, *host)) {
+    const bool stops = job->fault == FAULT_ABSENT || job->fault == FAULT_SILENT;
+    while (*host < end && !(stops && victim_at(job, rank, *host) != GORDIAN_NONE)) {
         const struct call_plan *plan = job_call(job, rank, *host);
         if (job_skips(job, rank, *host))
             *job_state(job, rank, *host) = CALL_STATE_DONE;
@@ -232,20 +222,19 @@ static bool sends_unreceived(const struct gen_job *job, uint32_t rank, uint32_t 
     return false;
 }
 
-/* A rank that stops with a send to another that has stopped looks as if it waited for that one. */
-static bool looks_waiting(const struct gen_job *job, uint32_t which)
-{
-    uint32_t victim = job->victims[which], other = job->victims[!which];
-    return job->fault == FAULT_ABSENT && job->victim_count == 2 && is_culprit(job, !which) &&
-           sends_unreceived(job, victim, other) && !sends_unreceived(job, other, victim);
-}
-
 static void list_job_culprits(struct gen_job *job)
 {
     struct job_truth *truth = &job->truth;
-    for (uint32_t i = 0; i < job->victim_count; i++)
-        if (is_culprit(job, i) && !looks_waiting(job, i))
-            truth->culprits[truth->culprit_count++] = job->victims[i];
+    for (uint32_t i = 0; i < job->victim_count; i++) {
+        /* A rank that stops with a send to another that has stopped looks as if it waited for that
+         * one. */
+        uint32_t victim = job->victims[i], other = job->victims[!i];
+        bool looks_waiting = job->fault == FAULT_ABSENT && job->victim_count == 2 &&
+                             is_culprit(job, !i) && sends_unreceived(job, victim, other) &&
+                             !sends_unreceived(job, other, victim);
+        if (is_culprit(job, i) && !looks_waiting)
+            truth->culprits[truth->culprit_count++] = victim;
+    }
     if (truth->culprit_count == 2 && truth->culprits[0] > truth->culprits[1]) {
         uint32_t first = truth->culprits[0];
         truth->culprits[0] = truth->culprits[1];

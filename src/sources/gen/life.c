@@ -35,11 +35,7 @@ static uint32_t draw_life_node(struct life *life, uint32_t first, uint32_t count
 
 void life_request(gordian_event *event, uint32_t process, uint32_t resource, uint64_t units)
 {
-    *event = (gordian_event){.op = GORDIAN_OP_REQUEST,
-                             .process = process,
-                             .resource = resource,
-                             .to = GORDIAN_NONE,
-                             .units = units};
+    *event = gen_event(GORDIAN_OP_REQUEST, process, resource, units);
 }
 
 static int by_want_resource(const void *left, const void *right)

@@ -54,8 +54,7 @@ struct shape {
 static gordian_status put_event(const struct shape *shape, gordian_op op, uint32_t process,
                                 uint32_t resource)
 {
-    gordian_event event = {
-        .op = op, .process = process, .resource = resource, .to = GORDIAN_NONE, .units = 1};
+    gordian_event event = gen_event(op, process, resource, 1);
     return shape->sink->event(shape->sink->context, &event, shape->error);
 }
 
@@ -115,23 +114,18 @@ struct chains {
     uint64_t count, cycles;
 };
 
-/* Exactly `cycles` of the chains are closed, evenly spread. */
-static bool is_closed(const struct chains *chains, uint64_t chain)
-{
-    return chain * chains->cycles / chains->count != (chain + 1) * chains->cycles / chains->count;
-}
-
 /* The one at `place` waits for what the next one of its chain holds. */
 static gordian_status put_chain_wait(const struct shape *shape, const struct chains *chains,
                                      uint32_t place)
 {
     const uint32_t count = shape->options->processes;
-    uint32_t chain = place / chains->length;
+    uint64_t chain = place / chains->length;
     uint64_t next = (uint64_t)place + 1;
     if (next % chains->length == 0 || next == count) {
-        if (!is_closed(chains, chain))
+        /* Exactly `cycles` of the chains are closed, evenly spread. */
+        if (chain * chains->cycles / chains->count == (chain + 1) * chains->cycles / chains->count)
             return GORDIAN_OK;
-        next = (uint64_t)chain * chains->length;
+        next = chain * chains->length;
     }
     return put_shape_wait(shape, scatter_map(&chains->processes, place),
                           scatter_map(&chains->resources, (uint32_t)next));

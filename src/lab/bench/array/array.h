@@ -28,7 +28,7 @@ void array_fill(const struct array_bench *array, struct bench_row *row,
 void array_cost(const struct array_bench *array, struct bench_row *row, const char *baseline,
                 const struct bench_side *side, double bar);
 
-/* ---- something to filter (array_world.c) */
+/* ---- something to filter (world.c) */
 
 struct array_world {
     const struct array_bench *array;
@@ -56,7 +56,7 @@ uint64_t array_chunk_bytes(const struct array_bench *array, uint32_t element);
 /* Bytes that filtering has to move: all read, what is kept written. */
 uint64_t array_world_bytes(const struct array_world *world);
 
-/* ---- ways to filter (array_filter.c) */
+/* ---- ways to filter (filter.c) */
 
 enum array_way {
     ARRAY_WAY_CHUNKED, /* growing from empty during the kernel */
@@ -78,7 +78,7 @@ struct array_side {
 /* Filters once and checks what came of it. */
 gordian_status array_filter_run(void *side, double *ns, gordian_error *error);
 
-/* ---- reading every element (array_read.c) */
+/* ---- reading every element (read.c) */
 
 /* A bench_side's context: a kernel that adds what it reads to task.answer. */
 struct array_reading {

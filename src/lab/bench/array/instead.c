@@ -9,6 +9,7 @@
 #include "foundation/gpu/kernels/array/select.h"
 #include "lab/bench/kernels/array_two_pass.h"
 #include "lab/published/kernels/array_filter.h"
+#include "lab/published/published.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,17 +52,12 @@ static void fill_two_pass(struct two_pass *two, const struct doing *doing, gpu_a
     two->arguments =
         (struct array_two_pass_arguments){task->numbers, task->count, doing->sums, to, ARRAY_BELOW};
     two->sums = (struct tile_sums_arguments){doing->sums, doing->blocks};
-    struct gpu_launch pass = {.kernel = "array_two_pass_count",
-                              .blocks = doing->blocks,
-                              .threads = ARRAY_FILTER_THREADS,
-                              .arguments = &two->arguments,
-                              .arguments_size = sizeof two->arguments};
+    struct gpu_launch pass =
+        published_launch("array_two_pass_count", doing->blocks, ARRAY_FILTER_THREADS,
+                         &two->arguments, sizeof two->arguments);
     two->launches[0] = two->launches[2] = pass;
-    two->launches[1] = (struct gpu_launch){.kernel = "tile_sums",
-                                           .blocks = 1,
-                                           .threads = SELECT_THREADS,
-                                           .arguments = &two->sums,
-                                           .arguments_size = sizeof two->sums};
+    two->launches[1] =
+        published_launch("tile_sums", 1, SELECT_THREADS, &two->sums, sizeof two->sums);
     two->launches[2].kernel = "array_two_pass_fill";
 }
 
@@ -116,11 +112,8 @@ static gordian_status over_host(struct doing *doing, double *ns, gordian_error *
                                                .count = world->task.count,
                                                .below = ARRAY_BELOW,
                                                .stored = world->stored};
-    struct gpu_launch launch = {.kernel = "array_filter_plain",
-                                .blocks = doing->blocks,
-                                .threads = ARRAY_FILTER_THREADS,
-                                .arguments = &arguments,
-                                .arguments_size = sizeof arguments};
+    struct gpu_launch launch = published_launch("array_filter_plain", doing->blocks,
+                                                ARRAY_FILTER_THREADS, &arguments, sizeof arguments);
     uint64_t start = clock_ns();
     gordian_status status = gpu_alloc(gpu, &to, world->task.count * sizeof(uint32_t) + 16, error);
     arguments.plain = to;

@@ -18,7 +18,7 @@ struct avoid_bench {
 /* What is wanted of each engine, and whether it is here. */
 bool avoid_wants(const struct avoid_bench *avoid, const char *engine);
 
-/* ---- states to ask about (avoid_state.c) */
+/* ---- states to ask about (state.c) */
 
 /* In all but the last one each round of the published algorithm frees one process, the last one
  * looked at, and the process that asks is the last one freed: as many rounds as there are
@@ -59,7 +59,7 @@ gordian_status avoid_time(const struct avoid_bench *avoid, struct avoid_state *s
                           const struct avoid_engine *engine, struct bench_effort effort,
                           struct bench_side *result);
 
-/* ---- the thesis's tables 5.2 to 5.4 (avoid_worst.c) */
+/* ---- the thesis's tables 5.2 to 5.4 (worst.c) */
 
 struct avoid_worst_size {
     uint32_t processes, resources;

@@ -52,9 +52,8 @@ static struct bench_row worst_row(const struct avoid_worst_size *size, const cha
     bench_fill(&row, side, 1e6);
     row.paper_cpu = size->cpu_s * 1e3;
     row.paper_gpu = size->k20c_s * 1e3;
-    if (!kind[0]) {
+    if (!kind[0])
         bench_curve(&row, plot_of(size->resources), engine, size->processes);
-    }
     return row;
 }
 

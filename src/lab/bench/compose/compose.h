@@ -11,7 +11,7 @@ struct compose_bench {
     unsigned cores;
 };
 
-/* ---- circuits (compose_circuits.c): closed, the caller's to free */
+/* ---- circuits (circuits.c): closed, the caller's to free */
 
 /* A kind of `gordian gen` (circuit-chain, ..) of that size, over one datum unless `data` says. */
 gordian_status bench_circuit(gordian_circuit **out, const char *kind, uint32_t size, uint64_t seed,
@@ -42,7 +42,7 @@ void compose_side_free(struct compose_side *side);
 /* The engine of that name, or NULL. */
 const struct compose_engine *compose_engine_named(const char *name);
 
-/* ---- SPIN (compose_spin.c): the same chain, or the same circuit, as a Promela model */
+/* ---- SPIN (spin.c): the same chain, or the same circuit, as a Promela model */
 struct spin {
     char folder[512]; /* of the files it makes; "": none */
     uint64_t states;  /* the last run's */
@@ -57,7 +57,7 @@ bool spin_open_circuit(struct spin *spin, const gordian_circuit *circuit);
 gordian_status spin_run(void *spin, double *ns, gordian_error *error);
 void spin_close(struct spin *spin);
 
-/* ---- the thesis's tables 4.1 to 4.9 (compose_paper.c): averages in milliseconds */
+/* ---- the thesis's tables 4.1 to 4.9 (paper.c): averages in milliseconds */
 struct compose_thesis {
     unsigned iterations;
     double gtx570, e8400, t7100;
@@ -84,7 +84,7 @@ void compose_cells_init(struct compose_cells *cells, unsigned repeat);
 /* Multiplies, every cell each time: a bench_side's run. */
 gordian_status compose_cells_run(void *cells, double *ns, gordian_error *error);
 
-/* ---- models that others publish figures for (compose_models.c) */
+/* ---- models that others publish figures for (models.c) */
 enum compose_model_size {
     COMPOSE_MODEL_USUAL,
     COMPOSE_MODEL_QUICK,
@@ -106,16 +106,16 @@ bool compose_model_open(struct compose_model *out, size_t number, enum compose_m
                         gordian_status *status, gordian_error *error);
 
 /* ---- rows: each adds its own */
-gordian_status compose_reach_rows(const struct compose_bench *compose);  /* compose_reach.c */
-gordian_status compose_models_rows(const struct compose_bench *compose); /* compose_models.c */
-gordian_status compose_paper_rows(const struct compose_bench *compose);  /* compose_paper.c */
-gordian_status compose_scale_rows(const struct compose_bench *compose);  /* compose_scale.c */
-gordian_status compose_graph_rows(const struct compose_bench *compose);  /* compose_scale.c */
-gordian_status compose_mpi_rows(const struct compose_bench *compose);    /* compose_mpi.c */
-gordian_status compose_gpu_rows(const struct compose_bench *compose);    /* compose_gpu.c */
-/* compose_published.c */
+gordian_status compose_reach_rows(const struct compose_bench *compose);  /* reach.c */
+gordian_status compose_models_rows(const struct compose_bench *compose); /* models.c */
+gordian_status compose_paper_rows(const struct compose_bench *compose);  /* paper.c */
+gordian_status compose_scale_rows(const struct compose_bench *compose);  /* scale.c */
+gordian_status compose_graph_rows(const struct compose_bench *compose);  /* scale.c */
+gordian_status compose_mpi_rows(const struct compose_bench *compose);    /* mpi.c */
+gordian_status compose_gpu_rows(const struct compose_bench *compose);    /* gpu.c */
+/* published.c */
 gordian_status compose_published_rows(const struct compose_bench *compose);
-/* compose_ranks.c */
+/* ranks.c */
 gordian_status compose_ranks_rows(const struct compose_bench *compose);
 
 #endif

@@ -183,7 +183,7 @@ static gordian_status general_rows(const struct gpu_bench *gpu)
                "write/dining", 0);
 }
 
-/* The models that stand beside SPIN in compose_models.c, larger. */
+/* The models that stand beside SPIN in models.c, larger. */
 static gordian_status model_rows(const struct gpu_bench *gpu)
 {
     enum compose_model_size which = gpu->emulated ? COMPOSE_MODEL_SMALL : COMPOSE_MODEL_DEVICE;

@@ -84,9 +84,8 @@ static gordian_status add_mpi_rows(const struct compose_bench *compose, struct r
         row.plot = "MPI ranks on one machine: reachable states (ms)";
         row.x = number;
         snprintf(row.series, sizeof row.series, "mpi, %s of %u", kind, size);
-        if (i > 0) {
+        if (i > 0)
             bench_against(&row, "1 rank", &sides[0], 1e6);
-        }
         if (number == 2 && compose->cores >= 2)
             bench_bar(&row, BAR_AT_LEAST, 1.7);
         if (number == 16 && !compose->bench->options->quick)

@@ -191,9 +191,7 @@ static gordian_status summary_rows(struct bench *bench, struct bench_row (*rows)
             worst = rows[1][way];
         struct bench_row row = bench_row("us", "detect/single/chain-growth-%s/sparse", ways[way]);
         row.value = rows[SIZES - 1][way].value;
-        row.baseline = "1024";
-        row.baseline_value = rows[0][way].value;
-        row.ratio = row.value / row.baseline_value;
+        bench_times(&row, "1024", rows[0][way].value);
         bench_bar(&row, BAR_AT_MOST, 2.5);
         status = bench_add(bench, &row);
     }

@@ -1,6 +1,6 @@
 /* Whole event lists under random load.
  *
- * Short chains: against `bare`, the same pointer-chasing loop (baseline.h), which is told who gets
+ * Short chains: against `bare`, the same pointer-chasing loop (chase.h), which is told who gets
  * what is released and keeps no names, no queues and no witness. Then, for information, what an
  * event costs each engine in each model. */
 #include "lab/bench/detect/chase.h"

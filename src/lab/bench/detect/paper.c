@@ -43,11 +43,7 @@ gordian_status detect_paper_list(uint32_t size, struct gen_trace *trace, gordian
 
 gordian_event detect_paper_release(uint32_t links)
 {
-    return (gordian_event){.op = GORDIAN_OP_RELEASE,
-                           .process = links,
-                           .resource = links - 1,
-                           .to = GORDIAN_NONE,
-                           .units = 1};
+    return gen_event(GORDIAN_OP_RELEASE, links, links - 1, 1);
 }
 
 struct run {

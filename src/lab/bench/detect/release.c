@@ -30,11 +30,7 @@ static gordian_status push(struct bench *bench, struct releases *releases, uint3
     if (!memory_grow(&bench->memory, &state->events, &releases->state_room, state->event_count + 1,
                      sizeof *state->events))
         return fail_memory(bench->error);
-    state->events[state->event_count++] = (gordian_event){.op = GORDIAN_OP_REQUEST,
-                                                          .process = process,
-                                                          .resource = resource,
-                                                          .to = GORDIAN_NONE,
-                                                          .units = 1};
+    state->events[state->event_count++] = gen_event(GORDIAN_OP_REQUEST, process, resource, 1);
     return GORDIAN_OK;
 }
 
@@ -84,11 +80,7 @@ static gordian_status make_list(struct bench *bench, struct releases *releases,
             gordian_is_waiting(system, process) ? GORDIAN_NONE : wanted_holding(system, process);
         if (resource == GORDIAN_NONE)
             continue;
-        gordian_event event = {.op = GORDIAN_OP_RELEASE,
-                               .process = process,
-                               .resource = resource,
-                               .to = GORDIAN_NONE,
-                               .units = 1};
+        gordian_event event = gen_event(GORDIAN_OP_RELEASE, process, resource, 1);
         gordian_result result;
         status = gordian_feed(system, &event, &result, bench->error);
         size_t served;

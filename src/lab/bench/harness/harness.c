@@ -139,6 +139,13 @@ void bench_against(struct bench_row *row, const char *baseline, const struct ben
     row->baseline_value = side->median / per_unit;
 }
 
+void bench_times(struct bench_row *row, const char *baseline, double value)
+{
+    row->baseline = baseline;
+    row->baseline_value = value;
+    row->ratio = row->value / value;
+}
+
 void bench_bar(struct bench_row *row, enum bench_bar kind, double bar)
 {
     row->bar_kind = kind;

@@ -101,6 +101,8 @@ void bench_fill(struct bench_row *row, const struct bench_side *side, double per
 /* Fills a baseline in, likewise. */
 void bench_against(struct bench_row *row, const char *baseline, const struct bench_side *side,
                    double per_unit);
+/* The same; the ratio says how many times the baseline the row is. */
+void bench_times(struct bench_row *row, const char *baseline, double value);
 void bench_bar(struct bench_row *row, enum bench_bar kind, double bar);
 void bench_note(struct bench_row *row, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

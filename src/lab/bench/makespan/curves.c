@@ -72,9 +72,7 @@ static gordian_status add_curve_rows(const struct figure *figure, const struct c
         struct bench_row row =
             bench_row("cycles", "makespan/found-%s-%gms/%s", figure->name, times[i], id);
         row.value = curve->best[i];
-        row.baseline = "exact";
-        row.baseline_value = figure->exact;
-        row.ratio = row.value / figure->exact;
+        bench_times(&row, "exact", figure->exact);
         bench_curve(&row, figure->plot, series, times[i]);
         snprintf(row.baseline_series, sizeof row.baseline_series, "exact");
         if (curve->best[i] > figure->exact)

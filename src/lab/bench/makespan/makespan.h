@@ -12,10 +12,10 @@ gordian_status makespan_case(struct makespan_model **model, uint32_t warps, uint
 const char *makespan_case_name(char buffer[16], uint32_t warps, uint32_t schedulers);
 
 /* ---- rows: each adds its own */
-gordian_status makespan_evaluation_rows(struct bench *bench); /* makespan_evaluation.c */
-gordian_status makespan_curve_rows(struct bench *bench);      /* makespan_curves.c */
-gordian_status makespan_exact_rows(struct bench *bench);      /* makespan_exact.c */
-gordian_status makespan_lp_rows(struct bench *bench);         /* makespan_lp.c */
-gordian_status makespan_relax_rows(struct bench *bench);      /* makespan_relax.c */
+gordian_status makespan_evaluation_rows(struct bench *bench); /* evaluation.c */
+gordian_status makespan_curve_rows(struct bench *bench);      /* curves.c */
+gordian_status makespan_exact_rows(struct bench *bench);      /* exact.c */
+gordian_status makespan_lp_rows(struct bench *bench);         /* lp.c */
+gordian_status makespan_relax_rows(struct bench *bench);      /* relax.c */
 
 #endif

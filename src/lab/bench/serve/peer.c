@@ -34,8 +34,7 @@ static gordian_status feed_load(struct maker *maker, gordian_op op, uint32_t pro
         return fail(maker->error, GORDIAN_STATUS_INPUT, "the load does not come to rest");
     gordian_event *event = &load->events[load->count];
     gordian_result *result = &load->expected[load->count];
-    *event = (gordian_event){
-        .op = op, .process = process, .resource = resource, .units = 1, .to = GORDIAN_NONE};
+    *event = gen_event(op, process, resource, 1);
     TRY(gordian_feed(maker->system, event, result, maker->error));
     size_t count;
     const uint32_t *served = gordian_served(maker->system, &count);

@@ -62,11 +62,8 @@ static gordian_status add_rate(struct world *world, enum side which, size_t dept
     row.p99 = 1e9 / side->p99;
     bench_curve(&row, "serve: operations a second, over the depth of the pipeline",
                 side_names[which], (double)depth);
-    if (which != SIDE_REDIS && redis_ns > 0) {
-        row.baseline = "redis";
-        row.baseline_value = 1e9 / redis_ns;
-        row.ratio = row.value / row.baseline_value;
-    }
+    if (which != SIDE_REDIS && redis_ns > 0)
+        bench_times(&row, "redis", 1e9 / redis_ns);
     if ((which == SIDE_BATCH || which == SIDE_SINGLE) && redis_ns > 0 && depth >= 16)
         bench_bar(&row, BAR_AT_LEAST, RATE_BAR);
     return bench_add(world->bench, &row);
@@ -144,11 +141,8 @@ static gordian_status add_latency(struct world *world, enum side which, struct l
         bench_row("us", "serve/latency/%s", which == SIDE_SINGLE ? "library" : side_names[which]);
     row.value = bench_median(latencies->samples, latencies->count);
     row.p99 = bench_p99(latencies->samples, latencies->count);
-    if (which != SIDE_REDIS && redis_us > 0) {
-        row.baseline = "redis";
-        row.baseline_value = redis_us;
-        row.ratio = row.value / redis_us;
-    }
+    if (which != SIDE_REDIS && redis_us > 0)
+        bench_times(&row, "redis", redis_us);
     if (which == SIDE_BATCH && redis_us > 0)
         bench_bar(&row, BAR_AT_MOST, LATENCY_BAR);
     return bench_add(world->bench, &row);

@@ -1,7 +1,7 @@
 /*
- * `gordian bench serve` in parts: starting the services (serve_start.c), talking to them
- * (serve_talk.c), what is said (serve_peer.c), and the measurements (serve.c, serve_tls.c,
- * serve_many.c, serve_soak.c).
+ * `gordian bench serve` in parts: starting the services (start.c), talking to them
+ * (talk.c), what is said (peer.c), and the measurements (serve.c, tls.c,
+ * many.c, soak.c).
  *
  * Both services, ours and redis-server, are started here, in folders of their own beside each
  * other, on Unix sockets, and get the same treatment: the same sockets, the same buffers, the same
@@ -13,13 +13,14 @@
 
 #include "lab/bench/harness/harness.h"
 #include "service/wire/wire.h"
+#include "sources/gen/gen.h"
 
 #include <gordian/client.h>
 
 #include <limits.h>
 #include <sys/types.h>
 
-/* ---- serve_start.c */
+/* ---- start.c */
 
 struct service_process {
     pid_t pid; /* 0: none */
@@ -126,7 +127,7 @@ gordian_status library_run(void *context, double *ns, gordian_error *error);
 /* The row of that. */
 gordian_status library_stream(struct library *library, struct bench *bench);
 
-/* ---- serve_tls.c, serve_many.c, serve_soak.c */
+/* ---- tls.c, many.c, soak.c */
 
 /* The library over TCP and over TLS, beside each other. */
 gordian_status serve_tls(struct bench *bench, const struct serve_load *load);

@@ -70,17 +70,13 @@ static gordian_status add_soak_rows(struct bench *bench, const struct soak *soak
 {
     struct bench_row rate = bench_row("/s", "serve/soak-%u/rate", bench->options->soak);
     rate.value = soak->rate;
-    rate.baseline = "asked";
-    rate.baseline_value = soak->top * SHARE;
-    rate.ratio = rate.value / rate.baseline_value;
+    bench_times(&rate, "asked", soak->top * SHARE);
     bench_bar(&rate, BAR_AT_LEAST, RATE_BAR);
     bench_note(&rate, "%.0f%% of the top rate, depth %d", SHARE * 100, DEPTH);
     gordian_status status = bench_add(bench, &rate);
     struct bench_row memory = bench_row("MiB", "serve/soak-%u/memory", bench->options->soak);
     memory.value = (double)soak->memory_after / 1048576;
-    memory.baseline = "early";
-    memory.baseline_value = (double)soak->memory_before / 1048576;
-    memory.ratio = memory.value / memory.baseline_value;
+    bench_times(&memory, "early", (double)soak->memory_before / 1048576);
     bench_bar(&memory, BAR_AT_MOST, GROWTH_BAR);
     bench_note(&memory, "resident at the end, and after the first tenth; at most %.1f MiB",
                (double)soak->memory_most / 1048576);

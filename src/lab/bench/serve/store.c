@@ -155,11 +155,8 @@ static gordian_status measure_rates(struct store_world *world, const char *what,
         row.value = 1e9 / sides[i].median;
         row.p99 = 1e9 / sides[i].p99;
         /* What the database has committed is on its disk: that is `full` on a folder. */
-        if (i == SIDE_ONE || i == SIDE_SEVERAL) {
-            row.baseline = names[SIDE_FULL];
-            row.baseline_value = 1e9 / sides[SIDE_FULL].median;
-            row.ratio = row.value / row.baseline_value;
-        }
+        if (i == SIDE_ONE || i == SIDE_SEVERAL)
+            bench_times(&row, names[SIDE_FULL], 1e9 / sides[SIDE_FULL].median);
         if (i == SIDE_SEVERAL)
             bench_bar(&row, BAR_AT_LEAST, RATE_BAR);
         TRY(bench_add(world->bench, &row));

@@ -133,9 +133,7 @@ static gordian_status measure_way_latency(struct bench *bench, struct way *ways)
         if (w == WAY_TCP) {
             tcp = row.value;
         } else {
-            row.baseline = names[WAY_TCP];
-            row.baseline_value = tcp;
-            row.ratio = row.value / tcp;
+            bench_times(&row, names[WAY_TCP], tcp);
         }
         status = bench_add(bench, &row);
     }
@@ -154,11 +152,8 @@ static gordian_status measure_stream(struct bench *bench, struct way *ways)
         struct bench_row row = bench_row("/s", "serve/library/stream-%s", names[w]);
         row.value = 1e9 / sides[w].median;
         row.p99 = 1e9 / sides[w].p99;
-        if (w == WAY_TLS) {
-            row.baseline = names[WAY_TCP];
-            row.baseline_value = 1e9 / sides[WAY_TCP].median;
-            row.ratio = row.value / row.baseline_value;
-        }
+        if (w == WAY_TLS)
+            bench_times(&row, names[WAY_TCP], 1e9 / sides[WAY_TCP].median);
         TRY(bench_add(bench, &row));
     }
     return GORDIAN_OK;

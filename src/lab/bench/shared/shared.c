@@ -74,11 +74,8 @@ static void feed_in_batches(struct worker *worker, const uint32_t *resources)
     gordian_result results[2 * AT_ONCE];
     size_t done = 0;
     for (int i = 0; i < 2 * AT_ONCE; i++)
-        events[i] = (gordian_event){.op = i < AT_ONCE ? GORDIAN_OP_REQUEST : GORDIAN_OP_RELEASE,
-                                    .process = worker->process,
-                                    .resource = resources[i < AT_ONCE ? i : 2 * AT_ONCE - 1 - i],
-                                    .to = GORDIAN_NONE,
-                                    .units = 1};
+        events[i] = gen_event(i < AT_ONCE ? GORDIAN_OP_REQUEST : GORDIAN_OP_RELEASE,
+                              worker->process, resources[i < AT_ONCE ? i : 2 * AT_ONCE - 1 - i], 1);
     gordian_feed_batch(worker->system, events, 2 * AT_ONCE, results, &done, NULL);
     for (size_t i = 0; i < done; i++)
         worker->wrong += results[i].outcome != expected[i >= AT_ONCE];

@@ -3,6 +3,7 @@
 #define GORDIAN_LAB_BENCH_SHARED_SHARED_H
 
 #include "lab/bench/harness/harness.h"
+#include "sources/gen/gen.h"
 
 #include <pthread.h>
 

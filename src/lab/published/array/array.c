@@ -4,6 +4,7 @@
 #include "foundation/base/error.h"
 #include "foundation/gpu/device.h"
 #include "lab/published/kernels/array_kinds.h"
+#include "lab/published/published.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -55,30 +56,21 @@ static size_t control_bytes(const struct published_array *array)
 
 /* ---- opening */
 
-static gordian_status write_lfvector_heap(struct published_array *array, gordian_error *error)
+/* Nothing is given out. */
+static gordian_status write_heap(struct published_array *array, gordian_error *error)
 {
-    size_t bytes = (2 * PIECES_MOST + 1) * sizeof(uint64_t);
-    struct lfvector_heap heap = {.base = gpu_range_address(array->range),
+    const uint64_t base = gpu_range_address(array->range);
+    if (array->kind == PUBLISHED_ARRAY_SUBARRAYS) {
+        struct subarrays_heap heap = {.base = base, .bytes = array->heap_bytes};
+        return gpu_write(array->gpu, array->heap, &heap, sizeof heap, error);
+    }
+    struct lfvector_heap heap = {.base = base,
                                  .bytes = array->heap_bytes,
                                  .owners = array->tables,
                                  .starts = array->tables + PIECES_MOST * sizeof(uint64_t),
                                  .most = PIECES_MOST};
-    TRY(gpu_zero(array->gpu, array->tables, bytes, error));
+    TRY(gpu_zero(array->gpu, array->tables, (2 * PIECES_MOST + 1) * sizeof(uint64_t), error));
     return gpu_write(array->gpu, array->heap, &heap, sizeof heap, error);
-}
-
-static gordian_status write_subarrays_heap(struct published_array *array, gordian_error *error)
-{
-    struct subarrays_heap heap = {.base = gpu_range_address(array->range),
-                                  .bytes = array->heap_bytes};
-    return gpu_write(array->gpu, array->heap, &heap, sizeof heap, error);
-}
-
-/* Nothing is given out. */
-static gordian_status write_heap(struct published_array *array, gordian_error *error)
-{
-    return array->kind == PUBLISHED_ARRAY_LFVECTOR ? write_lfvector_heap(array, error)
-                                                   : write_subarrays_heap(array, error);
 }
 
 /* No elements and no buckets. */
@@ -202,11 +194,8 @@ struct gpu_launch published_array_index(const struct published_array *array,
                                         struct subarrays_index_arguments *arguments)
 {
     arguments->of = published_array_subarrays(array);
-    return (struct gpu_launch){.kernel = "subarrays_index",
-                               .blocks = 1,
-                               .threads = SUBARRAYS_INDEX_THREADS,
-                               .arguments = arguments,
-                               .arguments_size = sizeof *arguments};
+    return published_launch("subarrays_index", 1, SUBARRAYS_INDEX_THREADS, arguments,
+                            sizeof *arguments);
 }
 
 /* ---- what kernels left */
@@ -308,14 +297,11 @@ static gordian_status launch_flatten(struct published_array *array, gpu_address 
     bool lfvector = array->kind == PUBLISHED_ARRAY_LFVECTOR;
     uint64_t wanted = (count + FLATTEN_THREADS - 1) / FLATTEN_THREADS;
     uint64_t most = (uint64_t)array->gpu->info.multiprocessors * 8;
-    return gpu_launch(
-        array->gpu,
-        &(struct gpu_launch){.kernel = lfvector ? "lfvector_flatten" : "subarrays_flatten",
-                             .blocks = (unsigned)(wanted < most ? wanted : most),
-                             .threads = FLATTEN_THREADS,
-                             .arguments = lfvector ? (const void *)&buckets : &blocks,
-                             .arguments_size = lfvector ? sizeof buckets : sizeof blocks},
-        error);
+    const struct gpu_launch launch = published_launch(
+        lfvector ? "lfvector_flatten" : "subarrays_flatten",
+        (unsigned)(wanted < most ? wanted : most), FLATTEN_THREADS,
+        lfvector ? (const void *)&buckets : &blocks, lfvector ? sizeof buckets : sizeof blocks);
+    return gpu_launch(array->gpu, &launch, error);
 }
 
 gordian_status published_array_flatten(struct published_array *array, gpu_address to,

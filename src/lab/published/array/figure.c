@@ -6,6 +6,7 @@
 #include "lab/published/array/paper.h"
 #include "lab/published/kernels/array_filter.h"
 #include "lab/published/kernels/array_paper.h"
+#include "lab/published/published.h"
 
 #include <stdlib.h>
 
@@ -41,12 +42,9 @@ static gordian_status run_bound(struct figure *figure, double *ns, gordian_error
     uint64_t size = 0;
     struct array_atomic_arguments arguments = {task->numbers, figure->plain, figure->stored,
                                                task->count, ARRAY_BELOW};
-    struct gpu_launch launch = {.kernel = "array_atomic",
-                                .blocks = 1,
-                                .threads = figure->cell->one_block ? ARRAY_PAPER_THREADS
-                                                                   : ARRAY_TASK_THREADS,
-                                .arguments = &arguments,
-                                .arguments_size = sizeof arguments};
+    struct gpu_launch launch = published_launch(
+        "array_atomic", 1, figure->cell->one_block ? ARRAY_PAPER_THREADS : ARRAY_TASK_THREADS,
+        &arguments, sizeof arguments);
     gordian_status status = gpu_zero(task->gpu, figure->stored, sizeof size, error);
     if (status == GORDIAN_OK && !figure->cell->one_block)
         status = array_task_blocks(task->gpu, launch.kernel, launch.threads,
@@ -76,11 +74,8 @@ static gordian_status run_pages(struct figure *figure, double *ns, gordian_error
                                                .count = task->count,
                                                .below = ARRAY_BELOW,
                                                .out = gpu_array_view(figure->pages)};
-    struct gpu_launch launch = {.kernel = "array_filter",
-                                .blocks = 1,
-                                .threads = ARRAY_FILTER_THREADS,
-                                .arguments = &arguments,
-                                .arguments_size = sizeof arguments};
+    struct gpu_launch launch =
+        published_launch("array_filter", 1, ARRAY_FILTER_THREADS, &arguments, sizeof arguments);
     gordian_status status = gpu_array_clear(figure->pages, error);
     THEN(status, gpu_array_shrink(figure->pages, error));
     if (status == GORDIAN_OK && !figure->cell->one_block)

@@ -3,6 +3,7 @@
 
 #include "foundation/base/error.h"
 #include "lab/published/kernels/array_paper.h"
+#include "lab/published/published.h"
 
 #define EMULATED_HEAP (4 << 20)
 
@@ -52,11 +53,9 @@ gordian_status array_paper_run(const struct array_paper_method *method, double *
                                               .heap_bytes = EMULATED_HEAP,
                                               .answer = task->answer,
                                               .below = ARRAY_BELOW};
-    struct gpu_launch launch = {.kernel = method->waits ? "array_paper_wait" : "array_paper_all",
-                                .blocks = 1,
-                                .threads = ARRAY_PAPER_THREADS,
-                                .arguments = &arguments,
-                                .arguments_size = sizeof arguments};
+    struct gpu_launch launch =
+        published_launch(method->waits ? "array_paper_wait" : "array_paper_all", 1,
+                         ARRAY_PAPER_THREADS, &arguments, sizeof arguments);
     gordian_status status = gpu_write(task->gpu, method->vector, &vector, sizeof vector, error);
     THEN(status, gpu_zero(task->gpu, task->answer, sizeof answer, error));
     THEN(status, array_task_time(task->gpu, &launch, 1, ns, error));

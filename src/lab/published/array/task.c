@@ -1,5 +1,6 @@
 /* What is filtered, and whether the answer is right. */
 #include "lab/published/array/task.h"
+#include "lab/published/published.h"
 
 #include "foundation/base/error.h"
 
@@ -16,11 +17,7 @@ gordian_status array_task_time(struct gpu *gpu, const struct gpu_launch *launche
     struct gpu_info info;
     gpu_get_info(gpu, &info);
     struct array_pause_arguments pause = {info.emulated ? 0 : PAUSE_NS};
-    struct gpu_launch before = {.kernel = "array_pause",
-                                .blocks = 1,
-                                .threads = 1,
-                                .arguments = &pause,
-                                .arguments_size = sizeof pause};
+    struct gpu_launch before = published_launch("array_pause", 1, 1, &pause, sizeof pause);
     double us = 0;
     gordian_status status = gpu_wait(gpu, error);
     THEN(status, gpu_launch(gpu, &before, error));
@@ -48,13 +45,9 @@ static gordian_status launch_over_all(const struct array_task *task, const char 
 {
     uint64_t blocks = (task->count + ARRAY_TASK_THREADS - 1) / ARRAY_TASK_THREADS;
     uint64_t most = (uint64_t)task->info.multiprocessors * 8;
-    return gpu_launch(task->gpu,
-                      &(struct gpu_launch){.kernel = kernel,
-                                           .blocks = (unsigned)(blocks < most ? blocks : most),
-                                           .threads = ARRAY_TASK_THREADS,
-                                           .arguments = arguments,
-                                           .arguments_size = size},
-                      error);
+    const struct gpu_launch launch = published_launch(
+        kernel, (unsigned)(blocks < most ? blocks : most), ARRAY_TASK_THREADS, arguments, size);
+    return gpu_launch(task->gpu, &launch, error);
 }
 
 static gordian_status add_task_up(const struct array_task *task, const struct gpu_array *array,

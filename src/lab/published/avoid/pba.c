@@ -2,6 +2,7 @@
 
 #include "foundation/base/error.h"
 #include "lab/published/kernels/published_pba.h"
+#include "lab/published/published.h"
 
 #include <string.h>
 
@@ -106,14 +107,10 @@ static gordian_status launch_phase(struct pba *pba, const char *kernel, uint32_t
     uint32_t threads = resources < BLOCK_MOST ? resources : BLOCK_MOST;
     pba->on_device.process = process;
     pba->effort.launches++;
-    return gpu_launch(pba->gpu,
-                      &(struct gpu_launch){.kernel = kernel,
-                                           .blocks = blocks,
-                                           .threads = threads,
-                                           .shared = threads * sizeof(uint32_t),
-                                           .arguments = &pba->on_device,
-                                           .arguments_size = sizeof pba->on_device},
-                      error);
+    struct gpu_launch launch =
+        published_launch(kernel, blocks, threads, &pba->on_device, sizeof pba->on_device);
+    launch.shared = threads * sizeof(uint32_t);
+    return gpu_launch(pba->gpu, &launch, error);
 }
 
 static gordian_status write_pba_event(struct pba *pba, uint32_t process, const uint32_t *units,

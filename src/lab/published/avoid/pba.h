@@ -53,7 +53,7 @@ struct pba_effort pba_effort(const struct pba *pba);
 gordian_status pba_read(struct pba *pba, struct pba_state *state, uint32_t *need,
                         gordian_error *error);
 
-/* ---- CPU-PBA (pba_cpu.c): the thesis's serial version, against which it measures. */
+/* ---- CPU-PBA (cpu.c): the thesis's serial version, against which it measures. */
 
 struct pba_cpu;
 
@@ -63,7 +63,7 @@ void pba_cpu_close(struct pba_cpu *pba); /* NULL is fine */
 enum pba_answer pba_cpu_request(struct pba_cpu *pba, uint32_t process, const uint32_t *units);
 void pba_cpu_release(struct pba_cpu *pba, uint32_t process, const uint32_t *units);
 
-/* ---- the thesis's worst case (pba_worst.c)
+/* ---- the thesis's worst case (worst.c)
  *
  * A round lets one process finish, the last one looked at, and the process that asks is the last
  * of all. `gordian bench avoid` asks the engines about the same state

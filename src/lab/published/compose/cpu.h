@@ -1,4 +1,4 @@
-/* The thesis's reference on one core (product_cpu.c). */
+/* The thesis's reference on one core (cpu.c). */
 #ifndef GORDIAN_LAB_PUBLISHED_COMPOSE_CPU_H
 #define GORDIAN_LAB_PUBLISHED_COMPOSE_CPU_H
 

@@ -2,6 +2,7 @@
 
 #include "foundation/base/error.h"
 #include "lab/published/compose/cpu.h"
+#include "lab/published/published.h"
 
 #include <string.h>
 
@@ -143,13 +144,9 @@ gordian_status product_fill(const struct product_place *place, const struct prod
     if (blocks > INT32_MAX)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "%llu cells are too many for a launch",
                     (unsigned long long)product_cell_count(product));
-    return gpu_launch(place->gpu,
-                      &(struct gpu_launch){.kernel = "published_product",
-                                           .blocks = (unsigned)blocks,
-                                           .threads = BLOCK_CELLS,
-                                           .arguments = &arguments,
-                                           .arguments_size = sizeof arguments},
-                      error);
+    const struct gpu_launch launch = published_launch("published_product", (unsigned)blocks,
+                                                      BLOCK_CELLS, &arguments, sizeof arguments);
+    return gpu_launch(place->gpu, &launch, error);
 }
 
 /* ------------------------------------------------------------------ looking at one */
@@ -163,12 +160,9 @@ static gordian_status survey_device(const struct product_place *place,
         .count = product_cell_count(matrix),
         .stride = product_stride(matrix->slots, matrix->words)};
     uint64_t blocks = (arguments.count + BLOCK_CELLS - 1) / BLOCK_CELLS;
-    struct gpu_launch launch = {.kernel = "published_product_survey",
-                                .blocks =
-                                    (unsigned)(blocks < SURVEY_BLOCKS ? blocks : SURVEY_BLOCKS),
-                                .threads = BLOCK_CELLS,
-                                .arguments = &arguments,
-                                .arguments_size = sizeof arguments};
+    struct gpu_launch launch = published_launch(
+        "published_product_survey", (unsigned)(blocks < SURVEY_BLOCKS ? blocks : SURVEY_BLOCKS),
+        BLOCK_CELLS, &arguments, sizeof arguments);
     gordian_status status = gpu_alloc(place->gpu, &arguments.out, sizeof *found, error);
     THEN(status, gpu_zero(place->gpu, arguments.out, sizeof *found, error));
     THEN(status, gpu_launch(place->gpu, &launch, error));

@@ -1,4 +1,5 @@
 #include "lab/published/detect/detect_internal.h"
+#include "lab/published/published.h"
 
 #include "foundation/base/error.h"
 
@@ -153,13 +154,10 @@ gordian_status published_detect_launch(struct published_detect *d, const struct 
                                        struct grid grid, const void *arguments, size_t size,
                                        gordian_error *error)
 {
-    const struct gpu_launch launch = {
-        .kernel = step->names[d->form],
-        .blocks = grid.blocks,
-        .threads = grid.threads < PUBLISHED_MOST_THREADS ? grid.threads : PUBLISHED_MOST_THREADS,
-        .arguments = arguments,
-        .arguments_size = size,
-    };
+    const struct gpu_launch launch = published_launch(
+        step->names[d->form], grid.blocks,
+        grid.threads < PUBLISHED_MOST_THREADS ? grid.threads : PUBLISHED_MOST_THREADS, arguments,
+        size);
     return gpu_launch(d->gpu, &launch, error);
 }
 
