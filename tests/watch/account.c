@@ -90,22 +90,22 @@ static void write_gate(const struct server_facts *facts, struct output *sql)
     output_text(sql, "gate");
 }
 
-static void write_part(unsigned part, const struct server_facts *facts, const struct look *look,
+static void write_part(unsigned part, const struct server_facts *facts, const struct scan *scan,
                        struct output *sql)
 {
     (void)part;
     (void)facts;
-    (void)look;
+    (void)scan;
     output_text(sql, "part");
 }
 
 static bool read_part(unsigned part, const struct server_facts *facts, const struct answer *answer,
-                      struct look *look)
+                      struct scan *scan)
 {
     (void)part;
     (void)facts;
     (void)answer;
-    (void)look;
+    (void)scan;
     return true;
 }
 
@@ -160,8 +160,8 @@ static struct source *open_source(const struct source_pace *pace)
     source->memory = memory;
     source->credit_ns = 100 * (int64_t)MILLISECOND;
     source->state = SOURCE_RESTING;
-    look_open(&source->look, &memory);
-    look_open(&source->next, &memory);
+    scan_open(&source->scan, &memory);
+    scan_open(&source->next, &memory);
     return source;
 }
 

@@ -70,8 +70,8 @@ static void write_picture(struct watching *watching, const struct deadlock *dead
 
 static uint64_t arrow_key(const struct watching *watching, const struct arrow_between *arrow)
 {
-    const struct look *look = &watching->servers.sources[arrow->from.source]->look;
-    return arrow->edge == LOOK_NONE ? 0 : look->edges[arrow->edge].key;
+    const struct scan *scan = &watching->servers.sources[arrow->from.source]->scan;
+    return arrow->edge == SCAN_NONE ? 0 : scan->edges[arrow->edge].key;
 }
 
 /* The one that has been told of, if they have an edge in common. */
@@ -183,13 +183,13 @@ static bool stall_is_new(struct watching *watching, uint64_t key)
 
 static void tell_stalls_of(struct watching *watching, uint32_t source)
 {
-    const struct look *look = &watching->servers.sources[source]->look;
+    const struct scan *scan = &watching->servers.sources[source]->scan;
     struct telling telling = watching_telling(watching);
-    for (size_t i = 0; i < look->edge_count; i++) {
-        const struct wait *wait = &look->waits[look->edges[i].wait];
-        bool first = i == 0 || look->edges[i - 1].wait != look->edges[i].wait;
+    for (size_t i = 0; i < scan->edge_count; i++) {
+        const struct wait *wait = &scan->waits[scan->edges[i].wait];
+        bool first = i == 0 || scan->edges[i - 1].wait != scan->edges[i].wait;
         if (first && wait->age_s >= watching->settings->stall_s &&
-            stall_is_new(watching, look->edges[i].key))
+            stall_is_new(watching, scan->edges[i].key))
             (watching->cli->json ? tell_stall_json
                                  : tell_stall)(&telling, (struct member){source, wait->session});
     }
@@ -225,7 +225,7 @@ void tell_servers(struct watching *watching)
             cli_say(cli, "%s: %s", source->label, source->trouble);
             told->trouble_no = source->trouble_no;
             told->away = true;
-        } else if (told->away && !*source->trouble && source->look.whole) {
+        } else if (told->away && !*source->trouble && source->scan.whole) {
             cli_say(cli, "%s: is back", source->label);
             told->away = false;
         }

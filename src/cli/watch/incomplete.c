@@ -63,7 +63,7 @@ static bool is_told(struct watching *watching, uint64_t key)
 static bool is_news(struct watching *watching, const struct unseen *unseen)
 {
     const struct source *source = watching->servers.sources[unseen->source];
-    if (!source->look.whole && !*source->trouble)
+    if (!source->scan.whole && !*source->trouble)
         return false; /* it is about to be looked at for the first time */
     watching->incomplete = true;
     return !is_told(watching,

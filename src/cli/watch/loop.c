@@ -77,7 +77,7 @@ static bool looked_enough(const struct servers *servers)
 {
     for (size_t i = 0; i < servers->count; i++) {
         const struct source *source = servers->sources[i];
-        if (source->first && source->looks < source->looks_alone + LOOKS_MOST)
+        if (source->first && source->looks < source->scans_alone + LOOKS_MOST)
             return false;
     }
     return true;
@@ -89,14 +89,14 @@ static bool has_fresh(const struct servers *servers, uint64_t first, uint64_t la
     if (looked_enough(servers) || last - first >= ONCE_MOST_NS)
         return false;
     for (size_t i = 0; i < servers->count; i++) {
-        const struct look *look = &servers->sources[i]->look;
-        for (size_t k = 0; k < look->edge_count; k++)
-            if (look->edges[k].since > last)
+        const struct scan *scan = &servers->sources[i]->scan;
+        for (size_t k = 0; k < scan->edge_count; k++)
+            if (scan->edges[k].since > last)
                 return true;
     }
     for (size_t i = 0; i < servers->links.count; i++) {
         const struct member from = servers->links.list[i].from;
-        if (servers->sources[from.source]->look.sessions[from.session].since > last)
+        if (servers->sources[from.source]->scan.sessions[from.session].since > last)
             return true;
     }
     return false;
@@ -106,7 +106,7 @@ static bool has_fresh(const struct servers *servers, uint64_t first, uint64_t la
 static void count_looks_alone(const struct servers *servers)
 {
     for (size_t i = 0; i < servers->count; i++)
-        servers->sources[i]->looks_alone = servers->sources[i]->looks;
+        servers->sources[i]->scans_alone = servers->sources[i]->looks;
 }
 
 /* Have all servers been looked at twice, with a moment between the looks that they share? Those
@@ -123,7 +123,7 @@ static bool is_confirmed(const struct servers *servers)
             return false;
         }
         first = source->first > first ? source->first : first;
-        last = source->look.asked < last ? source->look.asked : last;
+        last = source->scan.asked < last ? source->scan.asked : last;
     }
     return last >= first && has_clients(&servers->links.sleepers, first, last) &&
            !has_fresh(servers, first, last);
@@ -133,7 +133,7 @@ static size_t count_seen(const struct servers *servers)
 {
     size_t seen = 0;
     for (size_t i = 0; i < servers->count; i++)
-        seen += servers->sources[i]->look.whole && !servers->sources[i]->parked;
+        seen += servers->sources[i]->scan.whole && !servers->sources[i]->parked;
     return seen;
 }
 

@@ -82,7 +82,7 @@ static void put_head(struct top *top)
     char text[LINE_MOST];
     size_t away = 0;
     for (size_t i = 0; i < servers->count; i++)
-        away += !servers->sources[i]->look.whole;
+        away += !servers->sources[i]->scan.whole;
     int length = snprintf(text, sizeof text, "gordian watch: %zu server%s", servers->count,
                           servers->count == 1 ? "" : "s");
     if (away)
@@ -96,15 +96,15 @@ static void put_head(struct top *top)
 }
 
 /* What a session does, in words. */
-static void describe(const struct look *look, const struct session *session, char *text,
+static void describe(const struct scan *scan, const struct session *session, char *text,
                      size_t size)
 {
-    if (session->wait == LOOK_NONE) {
+    if (session->wait == SCAN_NONE) {
         snprintf(text, size, "%s %.0f s", session->state,
                  session->state_s > 0 ? session->state_s : 0);
         return;
     }
-    const struct wait *wait = &look->waits[session->wait];
+    const struct wait *wait = &scan->waits[session->wait];
     snprintf(text, size, "waits %.0f s %s", wait->age_s > 0 ? wait->age_s : 0,
              *wait->row ? wait->row : wait->object);
 }
@@ -113,12 +113,12 @@ static void put_row(struct top *top, size_t number)
 {
     const struct tree_line *line = &top->tree.lines[number];
     struct telling telling = watching_telling(top->watching);
-    const struct look *look = &telling.sources[line->member.source]->look;
-    const struct session *session = &look->sessions[line->member.session];
+    const struct scan *scan = &telling.sources[line->member.source]->scan;
+    const struct session *session = &scan->sessions[line->member.session];
     char name[200], doing[200];
     unsigned indent = line->depth < 8 ? 2 * line->depth : 16;
     tell_name(&telling, line->member, name, sizeof name);
-    describe(look, session, doing, sizeof doing);
+    describe(scan, session, doing, sizeof doing);
     if (number == top->selected)
         output_text(top->out, "\033[7m");
     if (line->deadlocked)
@@ -147,8 +147,8 @@ static void put_field(struct top *top, const char *name, const char *text)
 static void put_session(struct top *top, const struct tree_line *line)
 {
     struct telling telling = watching_telling(top->watching);
-    const struct look *look = &telling.sources[line->member.source]->look;
-    const struct session *session = &look->sessions[line->member.session];
+    const struct scan *scan = &telling.sources[line->member.source]->scan;
+    const struct session *session = &scan->sessions[line->member.session];
     char text[LINE_MOST];
     tell_name(&telling, line->member, text, sizeof text);
     put_field(top, "session", text);
@@ -157,14 +157,14 @@ static void put_session(struct top *top, const struct tree_line *line)
     put_field(top, "database", session->database);
     put_field(top, "client", session->address);
     put_field(top, "state", session->state);
-    if (session->wait != LOOK_NONE) {
-        const struct wait *wait = &look->waits[session->wait];
+    if (session->wait != SCAN_NONE) {
+        const struct wait *wait = &scan->waits[session->wait];
         snprintf(text, sizeof text, "%s on %s %s, %.1f s", wait->mode, wait->object, wait->row,
                  wait->age_s);
         put_field(top, "waits for", text);
-        for (size_t i = 0, shown = 0; i < look->edge_count && shown < 4; i++)
-            if (look->edges[i].wait == session->wait) {
-                tell_name(&telling, (struct member){line->member.source, look->edges[i].holder},
+        for (size_t i = 0, shown = 0; i < scan->edge_count && shown < 4; i++)
+            if (scan->edges[i].wait == session->wait) {
+                tell_name(&telling, (struct member){line->member.source, scan->edges[i].holder},
                           text, sizeof text);
                 put_field(top, shown++ ? "and" : "behind", text);
             }
@@ -253,14 +253,14 @@ static void ask_first(struct top *top, int key)
 /* Only the session that was asked about, and for a cancel only its statement of then. */
 static bool order_asked(struct top *top, struct source *source)
 {
-    const struct look *look = &source->look;
+    const struct scan *scan = &source->scan;
     const struct remedy_condition condition = {
-        .look = look,
-        .session = look_find(look, top->asked_pid, NULL),
+        .scan = scan,
+        .session = scan_find(scan, top->asked_pid, NULL),
     };
-    if (condition.session == LOOK_NONE || !source_is_up(source) || source->order.pending)
+    if (condition.session == SCAN_NONE || !source_is_up(source) || source->order.pending)
         return false;
-    const struct session *session = &look->sessions[condition.session];
+    const struct session *session = &scan->sessions[condition.session];
     if (strcmp(session->started, top->asked_started) != 0 ||
         (top->asks == 'c' && strcmp(session->statement, top->asked_statement) != 0))
         return false;

@@ -26,8 +26,8 @@ void json_processes(struct json *json, const char *key, const struct labels *lab
 
 /* ------------------------------------------------------------------ deadlocks */
 
-void json_witness_edge(struct json *json, bool cycle, bool waits, const char *process,
-                       const char *resource, uint64_t units)
+static void write_witness_edge(struct json *json, bool cycle, bool waits, const char *process,
+                               const char *resource, uint64_t units)
 {
     if (!cycle) {
         json_open(json, NULL, '{');
@@ -108,8 +108,8 @@ static void write_edges(struct json *json, const struct labels *labels,
     for (size_t i = 0; i < witness->count; i++) {
         const gordian_edge *edge = &witness->edges[i];
         if (!is_await(labels, edge->resource))
-            json_witness_edge(json, false, edge->waits, process_label(labels, edge->process),
-                              resource_label(labels, edge->resource), edge->units);
+            write_witness_edge(json, false, edge->waits, process_label(labels, edge->process),
+                               resource_label(labels, edge->resource), edge->units);
         else if (edge->waits)
             write_await(json, labels, &acts, witness, edge);
     }
@@ -122,8 +122,8 @@ void json_witness(struct json *json, const char *key, const struct labels *label
     json_open(json, key, '[');
     for (size_t i = 0; witness->cycle && i < witness->count; i++) {
         const gordian_edge *edge = &witness->edges[i];
-        json_witness_edge(json, true, edge->waits, process_label(labels, edge->process),
-                          resource_label(labels, edge->resource), edge->units);
+        write_witness_edge(json, true, edge->waits, process_label(labels, edge->process),
+                           resource_label(labels, edge->resource), edge->units);
     }
     if (!witness->cycle)
         write_edges(json, labels, witness);

@@ -14,10 +14,6 @@ void json_processes(struct json *json, const char *key, const struct labels *lab
 /* An array: a cycle as [p,q,p',q',...], anything else as edges with their units. */
 void json_witness(struct json *json, const char *key, const struct labels *labels,
                   const gordian_witness *witness);
-/* One edge of it. */
-void json_witness_edge(struct json *json, bool cycle, bool waits, const char *process,
-                       const char *resource, uint64_t units);
-
 /* Whom recovery has ended, what that gave back and to whom. */
 void json_victim(struct json *json, const struct labels *labels, gordian_policy policy,
                  const gordian_victim *victim);

@@ -156,7 +156,7 @@ static void draft_stack(struct draft *draft, uint32_t thread, struct incident_th
 {
     const struct sight_stack *stack = stack_of(draft->sight, thread, STACK_LONG, true);
     size_t text = draft->sight->text_count, first = draft->word_count;
-    experts_lines(draft->sight, thread);
+    decoders_lines(draft->sight, thread);
     for (size_t i = 0; i < stack->count; i++) {
         text = draft_texts(draft, thread, text, i);
         if (!stack_is_watcher(draft->sight, thread, &stack->frames[i]))

@@ -8,11 +8,11 @@
 
 #define LASTING_NS 100000000
 
-/* The first listing, and what the experts make of it. */
+/* The first listing, and what the decoders make of it. */
 static gordian_status explain_sight(struct sight *sight, gordian_error *error)
 {
     TRY(sight_begin(sight, error));
-    experts_explain(sight);
+    decoders_explain(sight);
     return sight->failed ? fail_memory(error) : GORDIAN_OK;
 }
 
@@ -20,7 +20,7 @@ static gordian_status explain_sight(struct sight *sight, gordian_error *error)
 static gordian_status settle_sight(struct sight *sight, gordian_error *error)
 {
     TRY(sight_settle(sight, error));
-    experts_settle(sight);
+    decoders_settle(sight);
     return GORDIAN_OK;
 }
 

@@ -16,11 +16,11 @@
  *                                  output/report prints
  *
  * One look goes like this. All threads are listed, with the system call each sleeps in and how
- * often it has been switched (time T1). The experts read the locks and say who holds what. Then all
- * threads are listed again (T2). Whoever sleeps in the same call, at the same stack and counter,
- * with the same number of switches at T1 and T2 has slept all the time between: so there is a
- * moment at which all of these slept together, and the locks were read at it. Whoever moved counts
- * as one who can act. Nothing is stopped for that. A core is one moment anyway.
+ * often it has been switched (time T1). The decoders read the locks and say who holds what. Then
+ * all threads are listed again (T2). Whoever sleeps in the same call, at the same stack and
+ * counter, with the same number of switches at T1 and T2 has slept all the time between: so there
+ * is a moment at which all of these slept together, and the locks were read at it. Whoever moved
+ * counts as one who can act. Nothing is stopped for that. A core is one moment anyway.
  *
  * Three words, never mixed:
  *     proved    the engine finds it from owners that the locks themselves name; or every thread of

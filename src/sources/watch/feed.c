@@ -94,8 +94,8 @@ static bool is_fed(const struct arrow_between *arrow)
 static uint64_t arrow_signature(const struct grouping *grouping, const struct arrow_between *arrow)
 {
     struct source *const *sources = grouping->servers->sources;
-    if (arrow->edge != LOOK_NONE)
-        return sources[arrow->from.source]->look.edges[arrow->edge].key | 1;
+    if (arrow->edge != SCAN_NONE)
+        return sources[arrow->from.source]->scan.edges[arrow->edge].key | 1;
     return hash_stir(member_session(sources, arrow->from)->key,
                      member_session(sources, arrow->to)->key) |
            1;

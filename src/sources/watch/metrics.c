@@ -5,20 +5,20 @@
 static double oldest_wait(const struct source *source)
 {
     double oldest = 0;
-    for (size_t i = 0; i < source->look.wait_count; i++)
-        if (source->look.waits[i].age_s > oldest)
-            oldest = source->look.waits[i].age_s;
+    for (size_t i = 0; i < source->scan.wait_count; i++)
+        if (source->scan.waits[i].age_s > oldest)
+            oldest = source->scan.waits[i].age_s;
     return oldest;
 }
 
 /* Sessions that are in somebody's way and wait for nobody. */
 static double root_blockers(const struct source *source)
 {
-    const struct look *look = &source->look;
+    const struct scan *scan = &source->scan;
     double roots = 0;
-    for (uint32_t i = 0; i < look->session_count; i++)
-        for (size_t k = 0; k < look->edge_count && look->sessions[i].wait == LOOK_NONE; k++)
-            if (look->edges[k].holder == i) {
+    for (uint32_t i = 0; i < scan->session_count; i++)
+        for (size_t k = 0; k < scan->edge_count && scan->sessions[i].wait == SCAN_NONE; k++)
+            if (scan->edges[k].holder == i) {
                 roots++;
                 break;
             }
@@ -27,12 +27,12 @@ static double root_blockers(const struct source *source)
 
 static double is_seen(const struct source *source)
 {
-    return source->look.whole;
+    return source->scan.whole;
 }
 
 static double waiting_sessions(const struct source *source)
 {
-    return (double)source->look.wait_count;
+    return (double)source->scan.wait_count;
 }
 
 static double looks_so_far(const struct source *source)

@@ -99,14 +99,14 @@ static int poll_timeout(uint64_t until, uint64_t now)
 }
 
 /* Processes are looked at whenever a server has been, if somebody waits there. */
-static void look_inside(struct servers *servers)
+static void scan_inside(struct servers *servers)
 {
     uint64_t looks = 0;
     bool needed = false;
     for (size_t i = 0; i < servers->count; i++)
         if (!servers->sources[i]->inspector) {
             looks += servers->sources[i]->looks;
-            needed = needed || servers->sources[i]->look.edge_count;
+            needed = needed || servers->sources[i]->scan.edge_count;
         }
     for (size_t i = 0; i < servers->count && looks != servers->inspected_looks; i++)
         if (servers->sources[i]->inspector)
@@ -129,7 +129,7 @@ gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct p
         return fail(error, GORDIAN_STATUS_IO, "poll: %s", strerror(errno));
     for (size_t i = 0; i < servers->count; i++)
         source_step(servers->sources[i], ready > 0 ? servers->polls[i].revents : 0, clock_ns());
-    look_inside(servers);
+    scan_inside(servers);
     for (size_t i = 0; i < other_count; i++)
         others[i].revents = ready > 0 ? servers->polls[servers->count + i].revents : 0;
     duplicates_park(servers->sources, servers->count);
@@ -155,5 +155,5 @@ bool servers_have_news(const struct servers *servers)
 gordian_status servers_judge(struct servers *servers, gordian_error *error)
 {
     servers->judged_looks = count_looks(servers);
-    return judge_looks(&servers->verdict, &servers->links, servers->sources, servers->count, error);
+    return judge_scans(&servers->verdict, &servers->links, servers->sources, servers->count, error);
 }

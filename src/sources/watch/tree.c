@@ -42,7 +42,7 @@ static bool add_line(struct tree *tree, const struct servers *servers, struct me
 static bool add_branch(struct tree *tree, const struct servers *servers, struct member root,
                        size_t behind, bool *seen, uint32_t *stack, uint32_t *depths)
 {
-    const struct look *look = &servers->sources[root.source]->look;
+    const struct scan *scan = &servers->sources[root.source]->scan;
     size_t top = 0;
     stack[top++] = root.session;
     seen[root.session] = true;
@@ -52,9 +52,9 @@ static bool add_branch(struct tree *tree, const struct servers *servers, struct 
         if (!add_line(tree, servers, (struct member){root.source, session}, depths[session],
                       session == root.session ? behind : 0))
             return false;
-        for (size_t i = look->edge_count; i-- > 0;) {
-            uint32_t waiter = look->waits[look->edges[i].wait].session;
-            if (look->edges[i].holder != session || seen[waiter])
+        for (size_t i = scan->edge_count; i-- > 0;) {
+            uint32_t waiter = scan->waits[scan->edges[i].wait].session;
+            if (scan->edges[i].holder != session || seen[waiter])
                 continue;
             seen[waiter] = true;
             depths[waiter] = depths[session] + 1;
@@ -67,8 +67,8 @@ static bool add_branch(struct tree *tree, const struct servers *servers, struct 
 /* All of one source: under its roots, then those of cycles, who have none. */
 static bool add_source(struct tree *tree, const struct servers *servers, uint32_t source)
 {
-    const struct look *look = &servers->sources[source]->look;
-    size_t count = look->session_count + 1;
+    const struct scan *scan = &servers->sources[source]->scan;
+    size_t count = scan->session_count + 1;
     bool *seen = memory_zeroed(&tree->memory, count);
     uint32_t *words = memory_alloc(&tree->memory, 2 * count * sizeof *words);
     bool done = seen && words;
@@ -78,9 +78,9 @@ static bool add_source(struct tree *tree, const struct servers *servers, uint32_
             done = add_branch(tree, servers, (struct member){source, root->session}, root->behind,
                               seen, words, words + count);
     }
-    for (size_t i = 0; i < look->wait_count && done; i++)
-        if (!seen[look->waits[i].session])
-            done = add_branch(tree, servers, (struct member){source, look->waits[i].session}, 0,
+    for (size_t i = 0; i < scan->wait_count && done; i++)
+        if (!seen[scan->waits[i].session])
+            done = add_branch(tree, servers, (struct member){source, scan->waits[i].session}, 0,
                               seen, words, words + count);
     memory_free_all(&tree->memory, seen, words);
     return done;
@@ -91,7 +91,7 @@ static bool add_source(struct tree *tree, const struct servers *servers, uint32_
 static double root_rank(const struct servers *servers, const struct root *root,
                         enum tree_order order)
 {
-    const struct session *session = &servers->sources[root->source]->look.sessions[root->session];
+    const struct session *session = &servers->sources[root->source]->scan.sessions[root->session];
     return order == TREE_AGE ? -session->transaction_s : (double)session->pid;
 }
 

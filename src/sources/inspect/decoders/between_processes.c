@@ -26,12 +26,12 @@ struct wait_at {
     uint32_t lock;
 };
 
-static struct openings *sight_openings(struct sight *sight)
+static struct open_files *sight_openings(struct sight *sight)
 {
-    if (!sight->openings)
-        sight->openings = openings_read(&sight->memory);
-    sight->failed = sight->failed || !sight->openings;
-    return sight->openings;
+    if (!sight->open_files)
+        sight->open_files = open_files_read(&sight->memory);
+    sight->failed = sight->failed || !sight->open_files;
+    return sight->open_files;
 }
 
 /* The inspected process with this number, or SIGHT_NONE. */
@@ -92,17 +92,18 @@ static void begin_wait(struct wait_at *at, uint64_t number, uint32_t kind, uint3
 /* ------------------------------------------------------------------ pipes and sockets */
 
 /* Does this one have the end that is wanted? Sockets have both. */
-static bool has_end(const struct opening *opening, bool to_write)
+static bool has_end(const struct open_file *open_file, bool to_write)
 {
     bool reads = true, writes = true;
-    if (opening->kind == OPENING_PIPE && !opening_mode(opening->pid, opening->fd, &reads, &writes))
+    if (open_file->kind == OPEN_FILE_PIPE &&
+        !open_file_mode(open_file->pid, open_file->fd, &reads, &writes))
         return false; /* closed meanwhile */
     return to_write ? writes : reads;
 }
 
 /* Does it read what only its own process could write? Some programs rest so, until they are ended;
  * in others it is a descriptor that should have been closed. */
-static bool is_alone(const struct wait_at *at, const struct opening *list, size_t count,
+static bool is_alone(const struct wait_at *at, const struct open_file *list, size_t count,
                      bool to_write)
 {
     size_t ends = 0;
@@ -116,9 +117,9 @@ static bool is_alone(const struct wait_at *at, const struct opening *list, size_
 }
 
 /* Why that is not proved, if it is not. */
-static const char *unseen(const struct openings *openings)
+static const char *unseen(const struct open_files *open_files)
 {
-    if (!openings->unreadable)
+    if (!open_files->unreadable)
         return "";
     return geteuid() == 0
                ? "; processes of other users may have it open, too: CAP_SYS_PTRACE would show that"
@@ -126,11 +127,11 @@ static const char *unseen(const struct openings *openings)
 }
 
 /* Everybody who has the other end open. */
-static void hold_ends(const struct wait_at *at, const struct opening *list, size_t count,
+static void hold_ends(const struct wait_at *at, const struct open_file *list, size_t count,
                       bool to_write)
 {
     struct sight *sight = at->sight;
-    bool pipe = count && list[0].kind == OPENING_PIPE;
+    bool pipe = count && list[0].kind == OPEN_FILE_PIPE;
     for (size_t i = 0; i < count; i++)
         if (inspected(sight, list[i].pid) == SIGHT_NONE && has_end(&list[i], to_write)) {
             say_outsider(at, list[i].pid, "has the other end");
@@ -154,9 +155,9 @@ static void hold_ends(const struct wait_at *at, const struct opening *list, size
                        : "reading",
             list[i].fd,
             !pipe ? "; a time limit that was set for the socket could still end the wait"
-                  : unseen(sight->openings));
+                  : unseen(sight->open_files));
         hold_all(at, process, INCIDENT_EXCLUSIVE,
-                 pipe && !alone && !sight->openings->unreadable ? WORD_PROVED : WORD_LIKELY,
+                 pipe && !alone && !sight->open_files->unreadable ? WORD_PROVED : WORD_LIKELY,
                  evidence);
     }
 }
@@ -164,25 +165,25 @@ static void hold_ends(const struct wait_at *at, const struct opening *list, size
 /* `writes`: the buffer is full, and waits to be read; else it waits for something to be written. */
 static bool explain_stream(struct wait_at *at, bool writes)
 {
-    enum opening_kind kind;
+    enum open_file_kind kind;
     uint64_t inode, other;
     size_t count;
     uint32_t fd = (uint32_t)at->waiter->is.arguments[0];
-    if (!opening_at(at->pid, fd, &kind, &inode) || !sight_openings(at->sight))
+    if (!open_file_at(at->pid, fd, &kind, &inode) || !sight_openings(at->sight))
         return false;
-    other = kind == OPENING_PIPE ? inode : opening_peer(inode);
+    other = kind == OPEN_FILE_PIPE ? inode : open_file_peer(inode);
     if (!other)
         return false;
     const char *form = writes ? "%s %llu, full" : "%s %llu";
     char name[64];
-    snprintf(name, sizeof name, form, kind == OPENING_PIPE ? "pipe" : "socket",
+    snprintf(name, sizeof name, form, kind == OPEN_FILE_PIPE ? "pipe" : "socket",
              (unsigned long long)inode);
     /* The two ways through it are two things to wait for. */
-    begin_wait(at, inode * 2 + writes, kind == OPENING_PIPE ? INCIDENT_PIPE : INCIDENT_SOCKET,
+    begin_wait(at, inode * 2 + writes, kind == OPEN_FILE_PIPE ? INCIDENT_PIPE : INCIDENT_SOCKET,
                writes ? INCIDENT_EXCLUSIVE : INCIDENT_SIGNAL, sight_format(at->sight, "%s", name));
     if (at->lock == SIGHT_NONE || sight_is_held(at->sight, at->lock))
         return true;
-    const struct opening *list = openings_of(at->sight->openings, kind, other, &count);
+    const struct open_file *list = open_files_of(at->sight->open_files, kind, other, &count);
     hold_ends(at, list, count, !writes);
     return true;
 }
@@ -190,13 +191,13 @@ static bool explain_stream(struct wait_at *at, bool writes)
 /* ------------------------------------------------------------------ locks on files */
 
 /* A lock of flock belongs to an open file, which several processes may have from a fork. */
-static bool is_shared(const struct openings *openings, const struct file_wait *wait)
+static bool is_shared(const struct open_files *open_files, const struct file_wait *wait)
 {
-    bool shared = openings->unreadable;
+    bool shared = open_files->unreadable;
     DIR *folder = opendir("/proc");
     for (struct dirent *entry; folder && !shared && (entry = readdir(folder));) {
         uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        shared = pid && (int64_t)pid != wait->holder && opening_has_lock(pid, wait->inode);
+        shared = pid && (int64_t)pid != wait->holder && open_file_has_lock(pid, wait->inode);
     }
     if (folder)
         closedir(folder);
@@ -213,12 +214,12 @@ static bool explain_file(struct wait_at *at, bool posix)
 {
     struct sight *sight = at->sight;
     uint32_t fd = (uint32_t)at->waiter->is.arguments[0];
-    uint64_t inode = opening_inode(at->pid, fd);
-    struct openings *openings = inode ? sight_openings(sight) : NULL;
+    uint64_t inode = open_file_inode(at->pid, fd);
+    struct open_files *open_files = inode ? sight_openings(sight) : NULL;
     const struct file_wait *wait =
-        openings ? openings_wait(openings, &sight->memory, at->pid, inode, posix) : NULL;
+        open_files ? open_files_wait(open_files, &sight->memory, at->pid, inode, posix) : NULL;
     char link[512];
-    sight->failed = sight->failed || (openings && openings->failed);
+    sight->failed = sight->failed || (open_files && open_files->failed);
     if (!wait)
         return false;
     proc_descriptor(proc_living(at->pid), fd, link, sizeof link);
@@ -229,7 +230,7 @@ static bool explain_file(struct wait_at *at, bool posix)
     uint32_t process = inspected(sight, (uint32_t)wait->holder);
     if (process == SIGHT_NONE)
         say_outsider(at, (uint32_t)wait->holder, "holds the lock on the file");
-    else if (posix || !is_shared(openings, wait))
+    else if (posix || !is_shared(open_files, wait))
         hold_all(at, process, INCIDENT_EXCLUSIVE, WORD_PROVED,
                  "the kernel names the process that holds it");
     else
@@ -237,7 +238,7 @@ static bool explain_file(struct wait_at *at, bool posix)
                  sight_format(sight,
                               "the kernel names the process that took it; others may share its "
                               "open file%s",
-                              unseen(openings)));
+                              unseen(open_files)));
     return true;
 }
 
@@ -317,7 +318,7 @@ static bool explain_child(struct wait_at *at)
     return true;
 }
 
-/* ------------------------------------------------------------------ the expert */
+/* ------------------------------------------------------------------ the decoder */
 
 static bool explain_between(struct sight *sight, uint32_t thread)
 {
@@ -344,4 +345,4 @@ static bool explain_between(struct sight *sight, uint32_t thread)
     }
 }
 
-const struct expert expert_between = {.name = "between", .explain = explain_between};
+const struct decoder decoder_between = {.name = "between", .explain = explain_between};

@@ -2,7 +2,7 @@
  * explained, and either explains its wait (sight_wait, sight_hold) or says that it is not its.
  *
  * To add one: write its file with an `explain`, declare it here, put it into the table in
- * decoders.c at its place: the more particular before the more general. An expert that needs all
+ * decoders.c at its place: the more particular before the more general. A decoder that needs all
  * waits to be known first (who has an address on its stack) has a `finish`, called once behind. One
  * that knows waits which come back to the same place all the time (a timed wait in a loop) has a
  * `settle`, called once after the second listing: it says which of these have stood still. One that
@@ -18,7 +18,7 @@
 
 #include "sources/inspect/snapshot/process_snapshot.h"
 
-struct expert {
+struct decoder {
     const char *name;
     bool (*explain)(struct sight *sight, uint32_t thread); /* NULL: has only a `finish` */
     void (*finish)(struct sight *sight);                   /* NULL: none */
@@ -26,26 +26,26 @@ struct expert {
     void (*lines)(struct sight *sight, uint32_t thread);   /* NULL: none; by sight_text_frame */
 };
 
-extern const struct expert expert_between;  /* between.c: pipes, sockets, file locks, children */
-extern const struct expert expert_ipc;      /* ipc.c: System V semaphores, message queues */
-extern const struct expert expert_runtimes; /* runtimes.c: Java's and Go's, by name */
-extern const struct expert expert_rust;     /* rust.c: std::sync */
-extern const struct expert expert_python;   /* python.c: the GIL, threading's locks */
-extern const struct expert expert_glibc;    /* glibc.c: pthreads, C11 and C++ on top of them */
-extern const struct expert expert_stdio;    /* stdio.c: streams */
-extern const struct expert expert_malloc;   /* stdio.c */
-extern const struct expert expert_futex;    /* futex.c: other words in memory, C++20's */
-extern const struct expert expert_spin;     /* spin.c: threads that do not sleep */
-extern const struct expert expert_watcher;  /* watcher.c: words of libgordian-run.so */
-extern const struct expert expert_evidence; /* evidence.c: holders that no lock names */
+extern const struct decoder decoder_between;  /* between.c: pipes, sockets, file locks, children */
+extern const struct decoder decoder_ipc;      /* ipc.c: System V semaphores, message queues */
+extern const struct decoder decoder_runtimes; /* runtimes.c: Java's and Go's, by name */
+extern const struct decoder decoder_rust;     /* rust.c: std::sync */
+extern const struct decoder decoder_python;   /* python.c: the GIL, threading's locks */
+extern const struct decoder decoder_glibc;    /* glibc.c: pthreads, C11 and C++ on top of them */
+extern const struct decoder decoder_stdio;    /* stdio.c: streams */
+extern const struct decoder decoder_malloc;   /* stdio.c */
+extern const struct decoder decoder_futex;    /* futex.c: other words in memory, C++20's */
+extern const struct decoder decoder_spin;     /* spin.c: threads that do not sleep */
+extern const struct decoder decoder_watcher;  /* watcher.c: words of libgordian-run.so */
+extern const struct decoder decoder_evidence; /* evidence.c: holders that no lock names */
 
 /* mpi.c: ranks of MPI programs, which wait without sleeping and so come before all others. */
 void mpi_explain(struct sight *sight);
 void mpi_settle(struct sight *sight);
 
 /* Lets all of them at it. */
-void experts_explain(struct sight *sight);
-void experts_settle(struct sight *sight);
-void experts_lines(struct sight *sight, uint32_t thread);
+void decoders_explain(struct sight *sight);
+void decoders_settle(struct sight *sight);
+void decoders_lines(struct sight *sight, uint32_t thread);
 
 #endif

@@ -276,4 +276,4 @@ static void finish_evidence(struct sight *sight)
     }
 }
 
-const struct expert expert_evidence = {.name = "evidence", .finish = finish_evidence};
+const struct decoder decoder_evidence = {.name = "evidence", .finish = finish_evidence};

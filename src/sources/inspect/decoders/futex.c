@@ -61,4 +61,4 @@ static bool explain_futex(struct sight *sight, uint32_t thread)
     return true;
 }
 
-const struct expert expert_futex = {.name = "futex", .explain = explain_futex};
+const struct decoder decoder_futex = {.name = "futex", .explain = explain_futex};

@@ -371,4 +371,4 @@ static bool explain_glibc(struct sight *sight, uint32_t thread)
     return !raw && explain_shape(&at);
 }
 
-const struct expert expert_glibc = {.name = "glibc", .explain = explain_glibc};
+const struct decoder decoder_glibc = {.name = "glibc", .explain = explain_glibc};

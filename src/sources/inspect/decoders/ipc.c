@@ -95,7 +95,8 @@ static void hold_queue(struct sight *sight, struct sight_thread *waiter, uint32_
 {
     for (uint32_t i = 0; i < sight->target_count; i++) {
         uint32_t pid = sight->targets[i]->seen_pid;
-        if (sight->targets[i]->core || i == waiter->process || !opening_queue(pid, inode, to_write))
+        if (sight->targets[i]->core || i == waiter->process ||
+            !open_file_queue(pid, inode, to_write))
             continue;
         hold_all(sight, i, lock, to_write ? INCIDENT_SIGNAL : INCIDENT_EXCLUSIVE,
                  "has the queue open; another process could open it, too");
@@ -108,7 +109,7 @@ static bool explain_queue(struct sight *sight, uint32_t thread, bool sends)
     uint32_t pid = sight->targets[waiter->process]->seen_pid,
              fd = (uint32_t)waiter->is.arguments[0];
     char link[300];
-    uint64_t inode = opening_inode(pid, fd);
+    uint64_t inode = open_file_inode(pid, fd);
     proc_descriptor(proc_living(pid), fd, link, sizeof link);
     if (!inode)
         return false;
@@ -126,7 +127,7 @@ static bool explain_queue(struct sight *sight, uint32_t thread, bool sends)
     return true;
 }
 
-/* ------------------------------------------------------------------ the expert */
+/* ------------------------------------------------------------------ the decoder */
 
 static bool explain_ipc(struct sight *sight, uint32_t thread)
 {
@@ -145,4 +146,4 @@ static bool explain_ipc(struct sight *sight, uint32_t thread)
     }
 }
 
-const struct expert expert_ipc = {.name = "ipc", .explain = explain_ipc};
+const struct decoder decoder_ipc = {.name = "ipc", .explain = explain_ipc};

@@ -495,7 +495,7 @@ static void tell_lines(struct sight *sight, uint32_t thread)
         add_line(sight, python, thread, of->stack.count, &frames[next]);
 }
 
-/* ------------------------------------------------------------------ the expert */
+/* ------------------------------------------------------------------ the decoder */
 
 static bool explain_python(struct sight *sight, uint32_t thread)
 {
@@ -518,7 +518,7 @@ static bool explain_python(struct sight *sight, uint32_t thread)
             explain_lock(sight, python, thread));
 }
 
-const struct expert expert_python = {
+const struct decoder decoder_python = {
     .name = "python",
     .explain = explain_python,
     .finish = finish_python,

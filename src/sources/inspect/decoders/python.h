@@ -2,7 +2,7 @@
  *
  *     python_layout.c   which version it is, and where everything lies in it
  *     python_read.c     texts, code, line numbers, frames, types
- *     python.c          the expert: the GIL, threading's locks, joins, and lines between C frames
+ *     python.c          the decoder: the GIL, threading's locks, joins, and lines between C frames
  *
  * From 3.13 on the interpreter says itself where things are (_Py_DebugOffsets); of the versions
  * before, the layout is fixed from the first release of each on, and is the same on x86-64 and

@@ -40,4 +40,4 @@ static bool explain_watcher(struct sight *sight, uint32_t thread)
     return true;
 }
 
-const struct expert expert_watcher = {.name = "watcher", .explain = explain_watcher};
+const struct decoder decoder_watcher = {.name = "watcher", .explain = explain_watcher};

@@ -68,4 +68,4 @@ static void finish_runtimes(struct sight *sight)
     }
 }
 
-const struct expert expert_runtimes = {.name = "runtimes", .finish = finish_runtimes};
+const struct decoder decoder_runtimes = {.name = "runtimes", .finish = finish_runtimes};

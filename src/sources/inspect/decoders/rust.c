@@ -103,4 +103,4 @@ static bool explain_rust(struct sight *sight, uint32_t thread)
     }
 }
 
-const struct expert expert_rust = {.name = "rust", .explain = explain_rust};
+const struct decoder decoder_rust = {.name = "rust", .explain = explain_rust};

@@ -90,4 +90,4 @@ static void finish_spin(struct sight *sight)
     }
 }
 
-const struct expert expert_spin = {.name = "spin", .finish = finish_spin};
+const struct decoder decoder_spin = {.name = "spin", .finish = finish_spin};

@@ -66,7 +66,7 @@ static bool explain_stdio(struct sight *sight, uint32_t thread)
     return true;
 }
 
-const struct expert expert_stdio = {.name = "stdio", .explain = explain_stdio};
+const struct decoder decoder_stdio = {.name = "stdio", .explain = explain_stdio};
 
 /* ------------------------------------------------------------------ malloc */
 
@@ -97,4 +97,4 @@ static bool explain_malloc(struct sight *sight, uint32_t thread)
     return true;
 }
 
-const struct expert expert_malloc = {.name = "malloc", .explain = explain_malloc};
+const struct decoder decoder_malloc = {.name = "malloc", .explain = explain_malloc};

@@ -170,7 +170,7 @@ static bool is_posted(const struct report *report)
 }
 
 /* Python makes locks, events and everything else of semaphores: who holds one is known to the
- * expert on Python (sources/inspect/decoders/python.c), not to a watcher of semaphores. */
+ * decoder on Python (sources/inspect/decoders/python.c), not to a watcher of semaphores. */
 static bool is_python(const struct target *target)
 {
     for (size_t i = 0; i < target->mapping_count; i++) {

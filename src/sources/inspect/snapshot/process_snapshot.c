@@ -41,8 +41,8 @@ static void forget_look(struct sight *sight)
         memory_free(&sight->memory, sight->threads[i].stack.frames);
     sight->thread_count = sight->lock_count = sight->edge_count = sight->text_count = 0;
     sight->failed = false;
-    openings_close(sight->openings, &sight->memory);
-    sight->openings = NULL;
+    open_files_close(sight->open_files, &sight->memory);
+    sight->open_files = NULL;
     hash_free(&sight->lock_index, &sight->memory);
     arena_free(&sight->arena);
     arena_init(&sight->arena, &sight->memory);

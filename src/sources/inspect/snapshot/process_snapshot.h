@@ -1,6 +1,6 @@
 /* The picture of one look: threads, locks, who waits for what, who holds what.
  *
- * A sight has one or several targets, `process` being the index of one. Experts
+ * A sight has one or several targets, `process` being the index of one. Decoders
  * (sources/inspect/decoders/decoder.h) fill in what they know:
  *
  *     uint32_t lock = sight_lock(sight, process, address, INCIDENT_MUTEX);
@@ -8,7 +8,7 @@
  *     sight_hold(sight, owner, lock, INCIDENT_EXCLUSIVE, WORD_PROVED, "owner read from the mutex");
  *
  * Kinds, flags and modes are those of foundation/records/incident.h. Everything said here lives
- * until the next look; memory that runs out is remembered in `failed`, so experts need not ask.
+ * until the next look; memory that runs out is remembered in `failed`, so decoders need not ask.
  */
 #ifndef GORDIAN_SOURCES_INSPECT_SNAPSHOT_PROCESS_SNAPSHOT_H
 #define GORDIAN_SOURCES_INSPECT_SNAPSHOT_PROCESS_SNAPSHOT_H
@@ -48,7 +48,7 @@ struct sight_thread {
     bool unseen;         /* because the process that could end it was not looked at */
     struct sight_stack stack;
     bool spins;           /* does not sleep, but waits all the same */
-    bool wants_registers; /* an expert could say more if it had them: see inspect.c */
+    bool wants_registers; /* a decoder could say more if it had them: see inspect.c */
 };
 
 struct sight_lock {
@@ -115,8 +115,8 @@ struct sight {
     size_t text_count, text_room;
     struct sight_memory *memories; /* kept from look to look */
     size_t memory_count, memory_room;
-    struct openings *openings; /* who has what open (sources/inspect/target/open_files.h), read when
-                                  first asked for */
+    struct open_files *open_files; /* who has what open (sources/inspect/target/open_files.h), read
+                                  when first asked for */
     struct hash lock_index;
     struct arena arena;
     gordian_allocator memory;
@@ -140,7 +140,7 @@ bool sight_fetch(struct sight *sight);
 /* Lists them again: who has moved is not steady. */
 gordian_status sight_settle(struct sight *sight, gordian_error *error);
 
-/* ------------------------------------------------------------------ for experts */
+/* ------------------------------------------------------------------ for decoders */
 
 /* The thread with this number in a process, or SIGHT_NONE. */
 uint32_t sight_thread(const struct sight *sight, uint32_t process, uint32_t tid);

@@ -15,8 +15,8 @@
 const struct sight_stack *stack_of(struct sight *sight, uint32_t thread, size_t most,
                                    bool may_stop);
 
-/* All frames, for an expert: without a stop, which would count as a move; where that is not enough,
- * registers are asked for, and the experts asked again. */
+/* All frames, for a decoder: without a stop, which would count as a move; where that is not
+ * enough, registers are asked for, and the decoders asked again. */
 const struct sight_stack *stack_whole(struct sight *sight, uint32_t thread);
 
 /* The name at a frame, as plain as it gets: "pthread_mutex_lock" for

@@ -20,28 +20,28 @@
 
 /* ------------------------------------------------------------------ one descriptor */
 
-static bool parse_link(const char *link, enum opening_kind *kind, uint64_t *inode)
+static bool parse_link(const char *link, enum open_file_kind *kind, uint64_t *inode)
 {
     const char *number = NULL;
     if (strncmp(link, "pipe:[", 6) == 0) {
-        *kind = OPENING_PIPE;
+        *kind = OPEN_FILE_PIPE;
         number = link + 6;
     } else if (strncmp(link, "socket:[", 8) == 0) {
-        *kind = OPENING_SOCKET;
+        *kind = OPEN_FILE_SOCKET;
         number = link + 8;
     }
     *inode = number ? strtoull(number, NULL, 10) : 0;
     return number;
 }
 
-bool opening_at(uint32_t pid, uint32_t fd, enum opening_kind *kind, uint64_t *inode)
+bool open_file_at(uint32_t pid, uint32_t fd, enum open_file_kind *kind, uint64_t *inode)
 {
     char link[64];
     proc_descriptor(proc_living(pid), fd, link, sizeof link);
     return parse_link(link, kind, inode);
 }
 
-uint64_t opening_inode(uint32_t pid, uint32_t fd)
+uint64_t open_file_inode(uint32_t pid, uint32_t fd)
 {
     char path[64];
     struct stat about;
@@ -62,7 +62,7 @@ static bool read_about(uint32_t pid, uint32_t fd, char *text, size_t size)
     return count > 0;
 }
 
-bool opening_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes)
+bool open_file_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes)
 {
     char text[4096];
     const char *flags = read_about(pid, fd, text, sizeof text) ? strstr(text, "flags:") : NULL;
@@ -74,7 +74,7 @@ bool opening_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes)
     return true;
 }
 
-bool opening_has_lock(uint32_t pid, uint64_t inode)
+bool open_file_has_lock(uint32_t pid, uint64_t inode)
 {
     char path[64], text[4096];
     bool found = false;
@@ -82,7 +82,7 @@ bool opening_has_lock(uint32_t pid, uint64_t inode)
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
         uint32_t fd = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        if (entry->d_name[0] != '.' && opening_inode(pid, fd) == inode)
+        if (entry->d_name[0] != '.' && open_file_inode(pid, fd) == inode)
             found = read_about(pid, fd, text, sizeof text) && strstr(text, "lock:");
     }
     if (folder)
@@ -90,7 +90,7 @@ bool opening_has_lock(uint32_t pid, uint64_t inode)
     return found;
 }
 
-bool opening_queue(uint32_t pid, uint64_t inode, bool to_write)
+bool open_file_queue(uint32_t pid, uint64_t inode, bool to_write)
 {
     char path[64];
     bool found = false, reads, writes;
@@ -98,8 +98,8 @@ bool opening_queue(uint32_t pid, uint64_t inode, bool to_write)
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
         uint32_t fd = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        if (entry->d_name[0] != '.' && opening_inode(pid, fd) == inode &&
-            opening_mode(pid, fd, &reads, &writes))
+        if (entry->d_name[0] != '.' && open_file_inode(pid, fd) == inode &&
+            open_file_mode(pid, fd, &reads, &writes))
             found = to_write ? writes : reads;
     }
     if (folder)
@@ -154,7 +154,7 @@ static uint64_t peer_in_answer(const char *answer, size_t size)
     return 0;
 }
 
-uint64_t opening_peer(uint64_t inode)
+uint64_t open_file_peer(uint64_t inode)
 {
     char answer[1024];
     int link = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -168,7 +168,8 @@ uint64_t opening_peer(uint64_t inode)
 
 /* ------------------------------------------------------------------ all of them */
 
-static bool add_process(struct openings *openings, const gordian_allocator *memory, uint32_t pid)
+static bool add_process(struct open_files *open_files, const gordian_allocator *memory,
+                        uint32_t pid)
 {
     char path[64];
     uint32_t living = proc_living(pid);
@@ -179,22 +180,22 @@ static bool add_process(struct openings *openings, const gordian_allocator *memo
     bool done = true;
     if (!folder) {
         snprintf(path, sizeof path, "/proc/%u/stat", pid);
-        openings->unreadable = openings->unreadable || access(path, F_OK) == 0;
+        open_files->unreadable = open_files->unreadable || access(path, F_OK) == 0;
         return true;
     }
     for (struct dirent *entry; done && (entry = readdir(folder));) {
         char link[64];
-        struct opening opening = {.pid = pid, .fd = (uint32_t)strtoul(entry->d_name, NULL, 10)};
+        struct open_file open_file = {.pid = pid, .fd = (uint32_t)strtoul(entry->d_name, NULL, 10)};
         ssize_t length = entry->d_name[0] == '.'
                              ? -1
                              : readlinkat(dirfd(folder), entry->d_name, link, sizeof link - 1);
         link[length > 0 ? length : 0] = '\0';
-        if (!parse_link(link, &opening.kind, &opening.inode))
+        if (!parse_link(link, &open_file.kind, &open_file.inode))
             continue;
-        done = memory_grow(memory, &openings->list, &openings->room, openings->count + 1,
-                           sizeof opening);
+        done = memory_grow(memory, &open_files->list, &open_files->room, open_files->count + 1,
+                           sizeof open_file);
         if (done)
-            openings->list[openings->count++] = opening;
+            open_files->list[open_files->count++] = open_file;
     }
     closedir(folder);
     return done;
@@ -247,12 +248,12 @@ static void read_lock_lines(struct bytes *text)
 }
 
 /* Who waits stands behind who holds. */
-static bool read_locks(struct openings *openings, const gordian_allocator *memory)
+static bool read_locks(struct open_files *open_files, const gordian_allocator *memory)
 {
     struct lock_line holder = {0}, line;
     struct bytes text;
     bytes_init(&text, memory);
-    openings->wait_count = 0;
+    open_files->wait_count = 0;
     read_lock_lines(&text);
     bool done = !text.failed;
     for (char *at = (char *)text.data, *end; done && *at; at = end) {
@@ -265,34 +266,35 @@ static bool read_locks(struct openings *openings, const gordian_allocator *memor
             holder = line;
         if (!line.waits || line.number != holder.number)
             continue;
-        done = memory_grow(memory, &openings->waits, &openings->wait_room, openings->wait_count + 1,
-                           sizeof *openings->waits);
+        done = memory_grow(memory, &open_files->waits, &open_files->wait_room,
+                           open_files->wait_count + 1, sizeof *open_files->waits);
         if (done)
-            openings->waits[openings->wait_count++] =
+            open_files->waits[open_files->wait_count++] =
                 (struct file_wait){line.inode, line.pid, holder.pid, line.posix};
     }
     bytes_free(&text);
     return done;
 }
 
-static const struct file_wait *find_wait(const struct openings *openings, uint32_t pid,
+static const struct file_wait *find_wait(const struct open_files *open_files, uint32_t pid,
                                          uint64_t inode, bool posix)
 {
-    for (size_t i = 0; i < openings->wait_count; i++) {
-        const struct file_wait *wait = &openings->waits[i];
+    for (size_t i = 0; i < open_files->wait_count; i++) {
+        const struct file_wait *wait = &open_files->waits[i];
         if (wait->waiter == (int64_t)pid && wait->inode == inode && wait->posix == posix)
             return wait;
     }
     return NULL;
 }
 
-const struct file_wait *openings_wait(struct openings *openings, const gordian_allocator *memory,
-                                      uint32_t pid, uint64_t inode, bool posix)
+const struct file_wait *open_files_wait(struct open_files *open_files,
+                                        const gordian_allocator *memory, uint32_t pid,
+                                        uint64_t inode, bool posix)
 {
-    const struct file_wait *wait = find_wait(openings, pid, inode, posix);
-    for (unsigned i = 1; i < LOCK_READS && !wait && !openings->failed; i++) {
-        openings->failed = !read_locks(openings, memory);
-        wait = openings->failed ? NULL : find_wait(openings, pid, inode, posix);
+    const struct file_wait *wait = find_wait(open_files, pid, inode, posix);
+    for (unsigned i = 1; i < LOCK_READS && !wait && !open_files->failed; i++) {
+        open_files->failed = !read_locks(open_files, memory);
+        wait = open_files->failed ? NULL : find_wait(open_files, pid, inode, posix);
     }
     return wait;
 }
@@ -301,54 +303,54 @@ const struct file_wait *openings_wait(struct openings *openings, const gordian_a
 
 static int compare_openings(const void *a, const void *b)
 {
-    const struct opening *left = a, *right = b;
+    const struct open_file *left = a, *right = b;
     return left->inode != right->inode ? (left->inode > right->inode) - (left->inode < right->inode)
                                        : (left->kind > right->kind) - (left->kind < right->kind);
 }
 
-struct openings *openings_read(const gordian_allocator *memory)
+struct open_files *open_files_read(const gordian_allocator *memory)
 {
-    struct openings *openings = memory_zeroed(memory, sizeof *openings);
-    DIR *folder = openings ? opendir("/proc") : NULL;
+    struct open_files *open_files = memory_zeroed(memory, sizeof *open_files);
+    DIR *folder = open_files ? opendir("/proc") : NULL;
     bool done = folder;
     for (struct dirent *entry; done && (entry = readdir(folder));) {
         uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        done = !pid || pid == (uint32_t)getpid() || add_process(openings, memory, pid);
+        done = !pid || pid == (uint32_t)getpid() || add_process(open_files, memory, pid);
     }
     if (folder)
         closedir(folder);
-    if (!done || !read_locks(openings, memory)) {
-        openings_close(openings, memory);
+    if (!done || !read_locks(open_files, memory)) {
+        open_files_close(open_files, memory);
         return NULL;
     }
-    if (openings->count)
-        qsort(openings->list, openings->count, sizeof *openings->list, compare_openings);
-    return openings;
+    if (open_files->count)
+        qsort(open_files->list, open_files->count, sizeof *open_files->list, compare_openings);
+    return open_files;
 }
 
-void openings_close(struct openings *openings, const gordian_allocator *memory)
+void open_files_close(struct open_files *open_files, const gordian_allocator *memory)
 {
-    if (!openings)
+    if (!open_files)
         return;
-    memory_free_all(memory, openings->list, openings->waits);
-    memory_free(memory, openings);
+    memory_free_all(memory, open_files->list, open_files->waits);
+    memory_free(memory, open_files);
 }
 
-const struct opening *openings_of(const struct openings *openings, enum opening_kind kind,
-                                  uint64_t inode, size_t *count)
+const struct open_file *open_files_of(const struct open_files *open_files, enum open_file_kind kind,
+                                      uint64_t inode, size_t *count)
 {
-    size_t low = 0, high = openings->count;
-    const struct opening key = {.inode = inode, .kind = kind};
+    size_t low = 0, high = open_files->count;
+    const struct open_file key = {.inode = inode, .kind = kind};
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare_openings(&openings->list[middle], &key) < 0)
+        if (compare_openings(&open_files->list[middle], &key) < 0)
             low = middle + 1;
         else
             high = middle;
     }
     *count = 0;
-    while (low + *count < openings->count &&
-           compare_openings(&openings->list[low + *count], &key) == 0)
+    while (low + *count < open_files->count &&
+           compare_openings(&open_files->list[low + *count], &key) == 0)
         ++*count;
-    return openings->list + low;
+    return open_files->list + low;
 }

@@ -6,16 +6,16 @@
 
 #include "foundation/base/memory.h"
 
-enum opening_kind {
-    OPENING_PIPE,
-    OPENING_SOCKET,
+enum open_file_kind {
+    OPEN_FILE_PIPE,
+    OPEN_FILE_SOCKET,
 };
 
-struct opening {
+struct open_file {
     uint64_t inode;
     uint32_t pid; /* as seen here */
     uint32_t fd;
-    enum opening_kind kind;
+    enum open_file_kind kind;
 };
 
 /* Somebody waits for a lock on a file. */
@@ -25,41 +25,42 @@ struct file_wait {
     bool posix;             /* belongs to a process */
 };
 
-struct openings {
-    struct opening *list; /* by inode */
+struct open_files {
+    struct open_file *list; /* by inode */
     size_t count, room;
     struct file_wait *waits;
     size_t wait_count, wait_room;
-    bool failed;     /* openings_wait was out of memory */
+    bool failed;     /* open_files_wait was out of memory */
     bool unreadable; /* somebody's descriptors may not be looked at */
 };
 
 /* Has the process the message queue with this inode open, to write or to read? */
-bool opening_queue(uint32_t pid, uint64_t inode, bool to_write);
+bool open_file_queue(uint32_t pid, uint64_t inode, bool to_write);
 
 /* NULL: out of memory. */
-struct openings *openings_read(const gordian_allocator *memory);
-void openings_close(struct openings *openings, const gordian_allocator *memory);
+struct open_files *open_files_read(const gordian_allocator *memory);
+void open_files_close(struct open_files *open_files, const gordian_allocator *memory);
 
 /* The first one of an inode in the list; `count`: how many there are. */
-const struct opening *openings_of(const struct openings *openings, enum opening_kind kind,
-                                  uint64_t inode, size_t *count);
+const struct open_file *open_files_of(const struct open_files *open_files, enum open_file_kind kind,
+                                      uint64_t inode, size_t *count);
 
 /* The lock on this file that the process waits for, as /proc/locks tells; NULL: it does not, or it
  * has failed. The kernel gives that in pieces, and what slips from one to the next between two of
  * them is told by neither: it is read again, then. */
-const struct file_wait *openings_wait(struct openings *openings, const gordian_allocator *memory,
-                                      uint32_t pid, uint64_t inode, bool posix);
+const struct file_wait *open_files_wait(struct open_files *open_files,
+                                        const gordian_allocator *memory, uint32_t pid,
+                                        uint64_t inode, bool posix);
 
 /* What a descriptor is: "pipe:[123]" gives the kind and 123. False: something else. */
-bool opening_at(uint32_t pid, uint32_t fd, enum opening_kind *kind, uint64_t *inode);
+bool open_file_at(uint32_t pid, uint32_t fd, enum open_file_kind *kind, uint64_t *inode);
 /* The inode of a file that is open; 0: unknown. */
-uint64_t opening_inode(uint32_t pid, uint32_t fd);
+uint64_t open_file_inode(uint32_t pid, uint32_t fd);
 /* May it be read from, written to? By its flags. */
-bool opening_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes);
+bool open_file_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes);
 /* Has one of its descriptors of this file a lock on it? */
-bool opening_has_lock(uint32_t pid, uint64_t inode);
+bool open_file_has_lock(uint32_t pid, uint64_t inode);
 /* The other end of a Unix socket; 0: it has none, or that cannot be known. */
-uint64_t opening_peer(uint64_t inode);
+uint64_t open_file_peer(uint64_t inode);
 
 #endif

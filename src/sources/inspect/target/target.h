@@ -96,7 +96,7 @@ struct target {
     bool wants_asking;           /* the verdict depends on what it could be asked */
     struct target_asked asked;
     bool interprets;   /* it runs scripts, and handlers of signals in them */
-    void *interpreter; /* what an expert on scripts remembers of it
+    void *interpreter; /* what a decoder on scripts remembers of it
                           (sources/inspect/decoders/python.h), or NULL */
     void (*close_interpreter)(struct target *target);
     gordian_allocator memory;

@@ -52,7 +52,7 @@ bool acts_pending(const struct acts *acts)
 static const struct edge *arrow_edge(const struct arrow_between *arrow,
                                      struct source *const *sources)
 {
-    return arrow->edge == LOOK_NONE ? NULL : &sources[arrow->from.source]->look.edges[arrow->edge];
+    return arrow->edge == SCAN_NONE ? NULL : &sources[arrow->from.source]->scan.edges[arrow->edge];
 }
 
 /* A sum, so that it does not matter where the cycle begins. */
@@ -69,7 +69,7 @@ static uint64_t cycle_request(const struct deadlock *deadlock, struct source *co
 
 static uint64_t member_key(struct member member, struct source *const *sources)
 {
-    return hash_stir(look_identity(member_session(sources, member)), member.source + 1);
+    return hash_stir(scan_identity(member_session(sources, member)), member.source + 1);
 }
 
 static bool shares_member(const struct act *act, const struct deadlock *deadlock,
@@ -199,7 +199,7 @@ static bool is_fresh(const struct deadlock *deadlock, struct source *const *sour
 {
     for (size_t i = 0; i < deadlock->cycle_count; i++) {
         const struct source *source = sources[deadlock->cycle[i].from.source];
-        if (!source->inspector && source->look.asked < since)
+        if (!source->inspector && source->scan.asked < since)
             return false;
     }
     return true;
@@ -210,7 +210,7 @@ static void hurry_servers(const struct deadlock *deadlock, struct source *const 
 {
     for (size_t i = 0; i < deadlock->cycle_count; i++) {
         struct source *source = sources[deadlock->cycle[i].from.source];
-        if (!source->inspector && source->look.asked < since)
+        if (!source->inspector && source->scan.asked < since)
             source_hurry(source, now);
     }
 }
@@ -225,19 +225,19 @@ static bool is_free(const struct acts *acts, const struct source *source, uint32
 }
 
 /* All edges to the victim, in the cycle or not. */
-static bool copy_waiters(const struct acts *acts, struct act *act, const struct look *look,
+static bool copy_waiters(const struct acts *acts, struct act *act, const struct scan *scan,
                          uint32_t victim)
 {
     struct act_edge *waiters =
-        memory_alloc(&acts->memory, (look->edge_count + 1) * sizeof *waiters);
+        memory_alloc(&acts->memory, (scan->edge_count + 1) * sizeof *waiters);
     if (!waiters)
         return false;
     memory_free(&acts->memory, act->waiters);
     act->waiters = waiters;
     act->waiter_count = 0;
-    for (size_t i = 0; i < look->edge_count; i++)
-        if (look->edges[i].holder == victim)
-            waiters[act->waiter_count++] = (struct act_edge){act->source, look->edges[i].key};
+    for (size_t i = 0; i < scan->edge_count; i++)
+        if (scan->edges[i].holder == victim)
+            waiters[act->waiter_count++] = (struct act_edge){act->source, scan->edges[i].key};
     return true;
 }
 
@@ -250,7 +250,7 @@ static size_t list_edges(const struct deadlock *deadlock, struct member victim, 
         for (size_t i = 0; i < deadlock->cycle_count; i++) {
             const struct arrow_between *arrow = &deadlock->cycle[i];
             bool is_own = arrow->from.session == victim.session;
-            if (arrow->edge != LOOK_NONE && arrow->from.source == victim.source && is_own == own)
+            if (arrow->edge != SCAN_NONE && arrow->from.source == victim.source && is_own == own)
                 edges[count++] = arrow->edge;
         }
     return count;
@@ -277,12 +277,12 @@ static bool send_order(const struct acts *acts, struct act *act, const struct de
     uint32_t *edges = memory_alloc(&acts->memory, (deadlock->cycle_count + 1) * sizeof *edges);
     act->source = victim.source;
     act->pid = member_session(sources, victim)->pid;
-    if (!edges || !copy_waiters(acts, act, &source->look, victim.session)) {
+    if (!edges || !copy_waiters(acts, act, &source->scan, victim.session)) {
         memory_free(&acts->memory, edges);
         return false;
     }
     const struct remedy_condition condition = {
-        .look = &source->look,
+        .scan = &source->scan,
         .session = victim.session,
         .edges = edges,
         .edge_count = list_edges(deadlock, victim, edges),
@@ -352,10 +352,10 @@ bool acts_review(struct acts *acts, const struct deadlock *deadlock, const struc
 
 /* ------------------------------------------------------------------ what has become of it */
 
-static bool has_edge(const struct look *look, uint64_t key)
+static bool has_edge(const struct scan *scan, uint64_t key)
 {
-    for (size_t i = 0; i < look->edge_count; i++)
-        if (look->edges[i].key == key)
+    for (size_t i = 0; i < scan->edge_count; i++)
+        if (scan->edges[i].key == key)
             return true;
     return false;
 }
@@ -399,7 +399,7 @@ static bool is_settled(const struct act *act, struct source *const *sources, uin
     for (size_t i = 0; i < act->cycle_count; i++) {
         const struct source *source = sources[act->cycle[i].source];
         if (source_is_up(source) && !source->parked &&
-            (!source->look.whole || source->look.asked <= since))
+            (!source->scan.whole || source->scan.asked <= since))
             return false;
     }
     return true;
@@ -413,11 +413,11 @@ static bool all_are_up(const struct act *act, struct source *const *sources)
     return true;
 }
 
-static size_t count_left(const struct act *act, const struct look *look)
+static size_t count_left(const struct act *act, const struct scan *scan)
 {
     size_t left = 0;
     for (size_t i = 0; i < act->waiter_count; i++)
-        left += has_edge(look, act->waiters[i].key);
+        left += has_edge(scan, act->waiters[i].key);
     return left;
 }
 
@@ -431,7 +431,7 @@ static enum act_event after_signal(const struct acts *acts, struct act *act,
         return end_act(act, ACT_UNKNOWN);
     if (!is_settled(act, sources, act->sent))
         return ACT_NOTHING;
-    act->held = count_left(act, &source->look);
+    act->held = count_left(act, &source->scan);
     if (act->held && (now - act->sent < acts->grace_ns || source->looks < act->looks + 2))
         return ACT_NOTHING;
     return end_act(act, ACT_GONE);

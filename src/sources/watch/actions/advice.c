@@ -79,7 +79,7 @@ void advice_find(struct advice *advice, const struct advice_settings *settings,
     for (size_t i = 0; i < deadlock->cycle_count; i++) {
         struct member member = deadlock->cycle[i].from;
         const struct session *session = member_session(sources, member);
-        if (session->pid <= 0 || session->wait == LOOK_NONE || session->spared)
+        if (session->pid <= 0 || session->wait == SCAN_NONE || session->spared)
             continue;
         if (!advice->found ||
             is_better(settings, session, member_session(sources, advice->victim))) {

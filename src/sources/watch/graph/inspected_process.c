@@ -60,8 +60,8 @@ gordian_status inspector_open(struct source **out, uint32_t pid, const struct so
     source->memory = *memory;
     source->state = SOURCE_RESTING;
     source->named = true;
-    look_open(&source->look, memory);
-    look_open(&source->next, memory);
+    scan_open(&source->scan, memory);
+    scan_open(&source->next, memory);
     snprintf(source->label, sizeof source->label, "%.40s-%u",
              path_tail(inspector->sight.targets[0]->program), pid);
     *out = source;
@@ -79,17 +79,17 @@ void inspector_close(struct inspector *inspector)
 
 uint64_t inspector_peer(uint64_t inode)
 {
-    return opening_peer(inode);
+    return open_file_peer(inode);
 }
 
 /* The process that has the other end of a Unix socket; one that has it from a fork does not count.
  */
-static uint32_t peer_process(const struct openings *openings, uint64_t inode, uint32_t own)
+static uint32_t peer_process(const struct open_files *open_files, uint64_t inode, uint32_t own)
 {
     size_t count = 0;
-    uint64_t other = opening_peer(inode);
-    const struct opening *list =
-        other ? openings_of(openings, OPENING_SOCKET, other, &count) : NULL;
+    uint64_t other = open_file_peer(inode);
+    const struct open_file *list =
+        other ? open_files_of(open_files, OPEN_FILE_SOCKET, other, &count) : NULL;
     for (size_t i = 0; i < count; i++)
         if (list[i].pid != own)
             return list[i].pid;
@@ -97,10 +97,10 @@ static uint32_t peer_process(const struct openings *openings, uint64_t inode, ui
 }
 
 /* A socket that another process has as well, after a fork, is no way to either of them. */
-static bool is_shared(const struct openings *openings, uint64_t inode, uint32_t own)
+static bool is_shared(const struct open_files *open_files, uint64_t inode, uint32_t own)
 {
     size_t count = 0;
-    const struct opening *list = openings_of(openings, OPENING_SOCKET, inode, &count);
+    const struct open_file *list = open_files_of(open_files, OPEN_FILE_SOCKET, inode, &count);
     for (size_t i = 0; i < count; i++)
         if (list[i].pid != own)
             return true;
@@ -110,25 +110,25 @@ static bool is_shared(const struct openings *openings, uint64_t inode, uint32_t 
 static bool list_ends(struct inspector *inspector)
 {
     uint32_t pid = inspector->sight.targets[0]->seen_pid;
-    struct openings *openings = openings_read(&inspector->memory);
-    bool done = openings;
+    struct open_files *open_files = open_files_read(&inspector->memory);
+    bool done = open_files;
     inspector->end_count = 0;
-    for (size_t i = 0; done && i < openings->count; i++) {
-        const struct opening *opening = &openings->list[i];
-        if (opening->pid != pid || opening->kind != OPENING_SOCKET ||
-            is_shared(openings, opening->inode, pid))
+    for (size_t i = 0; done && i < open_files->count; i++) {
+        const struct open_file *open_file = &open_files->list[i];
+        if (open_file->pid != pid || open_file->kind != OPEN_FILE_SOCKET ||
+            is_shared(open_files, open_file->inode, pid))
             continue;
         done = memory_grow(&inspector->memory, &inspector->ends, &inspector->end_room,
                            inspector->end_count + 1, sizeof *inspector->ends);
         if (!done)
             break;
         struct client_end *end = &inspector->ends[inspector->end_count++];
-        *end = (struct client_end){.inode = opening->inode};
+        *end = (struct client_end){.inode = open_file->inode};
         if (!local_address(end->inode, end->address, sizeof end->address, &end->port,
                            &end->peer_port))
-            end->peer = peer_process(openings, end->inode, pid);
+            end->peer = peer_process(open_files, end->inode, pid);
     }
-    openings_close(openings, &inspector->memory);
+    open_files_close(open_files, &inspector->memory);
     return done;
 }
 
@@ -167,28 +167,28 @@ static bool awaited_descriptor(struct target *target, const struct sight_thread 
 
 /* Whose answer it waits for, if it is somebody's on the other end of a socket. */
 static bool take_awaited(struct inspector *inspector, const struct sight_thread *thread,
-                         struct look *look, struct session *session)
+                         struct scan *scan, struct session *session)
 {
     struct target *target = inspector->sight.targets[0];
-    enum opening_kind kind;
+    enum open_file_kind kind;
     uint64_t inode;
     uint32_t fd;
     if (thread->call.timed || !awaited_descriptor(target, thread, &fd) ||
-        !opening_at(target->seen_pid, fd, &kind, &inode) || kind != OPENING_SOCKET)
+        !open_file_at(target->seen_pid, fd, &kind, &inode) || kind != OPEN_FILE_SOCKET)
         return true;
     for (size_t i = 0; i < inspector->end_count; i++)
         if (inspector->ends[i].inode == inode) {
             session->port = inspector->ends[i].port;
             session->peer_port = inspector->ends[i].peer_port;
             session->peer = inspector->ends[i].peer;
-            session->address = look_text(look, inspector->ends[i].address);
+            session->address = scan_text(scan, inspector->ends[i].address);
         }
     return session->address;
 }
 
 /* ------------------------------------------------------------------ threads and locks */
 
-static const char *name_lock(struct inspector *inspector, struct look *look, uint32_t number)
+static const char *name_lock(struct inspector *inspector, struct scan *scan, uint32_t number)
 {
     const struct sight_lock *lock = &inspector->sight.locks[number];
     const struct incident_lock raw = {.kind = lock->kind, .flags = lock->flags};
@@ -201,11 +201,11 @@ static const char *name_lock(struct inspector *inspector, struct look *look, uin
              symbols_place(symbols, lock->address, lock->kind, name, sizeof name) != PLACE_VARIABLE)
         snprintf(name, sizeof name, "at 0x%llx", (unsigned long long)lock->address);
     snprintf(text, sizeof text, "%s %s", kind, name);
-    return look_text(look, text);
+    return scan_text(scan, text);
 }
 
 /* Only owners that the lock itself names. */
-static bool add_holders(struct inspector *inspector, struct look *look, uint32_t wait,
+static bool add_holders(struct inspector *inspector, struct scan *scan, uint32_t wait,
                         uint32_t lock, size_t *found)
 {
     const struct sight *sight = &inspector->sight;
@@ -216,7 +216,7 @@ static bool add_holders(struct inspector *inspector, struct look *look, uint32_t
             (hold->flags & (INCIDENT_WAITS | INCIDENT_COULD)))
             continue;
         ++*found;
-        if (!look_edge(look, wait, hold->thread, false, ""))
+        if (!scan_edge(scan, wait, hold->thread, false, ""))
             return false;
     }
     return true;
@@ -224,30 +224,30 @@ static bool add_holders(struct inspector *inspector, struct look *look, uint32_t
 
 /* Nobody is known to hold it: a condition, a pool's semaphore. Any other thread may end the wait.
  */
-static bool add_others(struct inspector *inspector, struct look *look, uint32_t wait)
+static bool add_others(struct inspector *inspector, struct scan *scan, uint32_t wait)
 {
-    look->waits[wait].any = true;
+    scan->waits[wait].any = true;
     for (uint32_t i = 0; i < inspector->sight.thread_count; i++)
-        if (!look_edge(look, wait, i, false, ""))
+        if (!scan_edge(scan, wait, i, false, ""))
             return false;
     return true;
 }
 
-static bool take_wait(struct inspector *inspector, struct look *look, uint32_t number)
+static bool take_wait(struct inspector *inspector, struct scan *scan, uint32_t number)
 {
     const struct sight *sight = &inspector->sight;
     const struct sight_thread *thread = &sight->threads[number];
     uint32_t lock = sight->edges[thread->wait].lock;
     size_t found = 0;
-    struct wait *wait = look_wait(look, number);
+    struct wait *wait = scan_wait(scan, number);
     if (!wait)
         return false;
-    uint32_t index = (uint32_t)(wait - look->waits);
-    wait->began = look->sessions[number].changed;
-    wait->object = name_lock(inspector, look, lock);
-    look->sessions[number].joins = sight->locks[lock].kind == INCIDENT_THREAD_END;
-    return wait->object && add_holders(inspector, look, index, lock, &found) &&
-           (found || add_others(inspector, look, index));
+    uint32_t index = (uint32_t)(wait - scan->waits);
+    wait->began = scan->sessions[number].changed;
+    wait->object = name_lock(inspector, scan, lock);
+    scan->sessions[number].joins = sight->locks[lock].kind == INCIDENT_THREAD_END;
+    return wait->object && add_holders(inspector, scan, index, lock, &found) &&
+           (found || add_others(inspector, scan, index));
 }
 
 /* Sleeps without end, and did not move while it was looked at. */
@@ -256,44 +256,44 @@ static bool is_stuck(const struct sight_thread *thread)
     return thread->is.steady && thread->sleeps && !thread->call.timed;
 }
 
-static bool add_thread(struct inspector *inspector, struct look *look, uint32_t number)
+static bool add_thread(struct inspector *inspector, struct scan *scan, uint32_t number)
 {
     const struct sight_thread *thread = &inspector->sight.threads[number];
     char changed[120];
-    uint32_t place = look_session(look, thread->is.seen_tid, NULL);
+    uint32_t place = scan_session(scan, thread->is.seen_tid, NULL);
     if (place != number)
         return false;
-    struct session *session = &look->sessions[number];
+    struct session *session = &scan->sessions[number];
     snprintf(changed, sizeof changed, "%llu/%llu/%llx/%llx",
              (unsigned long long)thread->is.switches, (unsigned long long)thread->is.call,
              (unsigned long long)thread->is.stack, (unsigned long long)thread->is.arguments[0]);
-    session->changed = look_text(look, changed);
-    session->started = look_text(look, thread->is.name);
+    session->changed = scan_text(scan, changed);
+    session->started = scan_text(scan, thread->is.name);
     session->user = session->started;
     session->state = "thread";
     session->thread = session->spared = session->active = true;
     return session->changed && session->started &&
-           (!is_stuck(thread) || take_awaited(inspector, thread, look, session));
+           (!is_stuck(thread) || take_awaited(inspector, thread, scan, session));
 }
 
 /* ------------------------------------------------------------------ looks */
 
-static bool fill_look(struct inspector *inspector, struct look *look)
+static bool fill_look(struct inspector *inspector, struct scan *scan)
 {
     struct sight *sight = &inspector->sight;
     gordian_error error = {0};
     if (sight_begin(sight, &error) != GORDIAN_OK)
         return false;
-    experts_explain(sight);
+    decoders_explain(sight);
     if (!list_ends(inspector) || sight_settle(sight, &error) != GORDIAN_OK)
         return false;
-    experts_settle(sight);
+    decoders_settle(sight);
     for (uint32_t i = 0; i < sight->thread_count; i++)
-        if (!add_thread(inspector, look, i))
+        if (!add_thread(inspector, scan, i))
             return false;
     for (uint32_t i = 0; i < sight->thread_count; i++)
         if (is_stuck(&sight->threads[i]) && sight->threads[i].wait != SIGHT_NONE &&
-            !look->sessions[i].port && !look->sessions[i].peer && !take_wait(inspector, look, i))
+            !scan->sessions[i].port && !scan->sessions[i].peer && !take_wait(inspector, scan, i))
             return false;
     return !sight->failed;
 }
@@ -301,19 +301,19 @@ static bool fill_look(struct inspector *inspector, struct look *look)
 /* A process that has ended is one without threads. */
 void inspector_look(struct source *source, bool needed)
 {
-    struct look old = source->look;
-    look_clear(&source->next);
+    struct scan old = source->scan;
+    scan_clear(&source->next);
     source->next.asked = clock_ns();
     if (needed && !fill_look(source->inspector, &source->next)) {
         uint64_t asked = source->next.asked;
-        look_clear(&source->next);
+        scan_clear(&source->next);
         source->next.asked = asked;
     }
     source->next.answered = clock_ns();
-    look_settle(&source->next, &old);
-    source->look = source->next;
+    scan_settle(&source->next, &old);
+    source->scan = source->next;
     source->next = old;
     source->looks++;
     if (!source->first)
-        source->first = source->look.answered;
+        source->first = source->scan.answered;
 }

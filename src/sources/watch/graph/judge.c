@@ -44,18 +44,18 @@ static bool add_arrow(struct verdict *verdict, struct arrow_between arrow)
     return true;
 }
 
-static bool add_edges(struct verdict *verdict, const struct look *look, uint32_t source,
+static bool add_edges(struct verdict *verdict, const struct scan *scan, uint32_t source,
                       uint64_t at)
 {
-    for (uint32_t i = 0; i < look->edge_count; i++) {
-        const struct edge *edge = &look->edges[i];
+    for (uint32_t i = 0; i < scan->edge_count; i++) {
+        const struct edge *edge = &scan->edges[i];
         struct arrow_between arrow = {
-            .from = {source, look->waits[edge->wait].session},
+            .from = {source, scan->waits[edge->wait].session},
             .to = {source, edge->holder},
             .edge = i,
-            .link = LOOK_NONE,
+            .link = SCAN_NONE,
             .soft = edge->soft,
-            .any = look->waits[edge->wait].any,
+            .any = scan->waits[edge->wait].any,
         };
         if (edge->since <= at && !edge->guessed && !add_arrow(verdict, arrow))
             return false;
@@ -69,12 +69,12 @@ static bool add_links(struct verdict *verdict, const struct links *links,
 {
     for (uint32_t i = 0; i < links->count; i++) {
         const struct link *link = &links->list[i];
-        const struct look *from = &sources[link->from.source]->look;
-        const struct look *to = &sources[link->to.source]->look;
+        const struct scan *from = &sources[link->from.source]->scan;
+        const struct scan *to = &sources[link->to.source]->scan;
         struct arrow_between arrow = {
             .from = link->from,
             .to = link->to,
-            .edge = LOOK_NONE,
+            .edge = SCAN_NONE,
             .link = i,
             .any = link->any,
             .unlikely = link->unlikely,
@@ -91,8 +91,8 @@ static bool gather_arrows(struct verdict *verdict, const struct links *links,
 {
     verdict->arrow_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const struct look *look = &sources[i]->look;
-        if (look->whole && look->asked >= at && !add_edges(verdict, look, i, at))
+        const struct scan *scan = &sources[i]->scan;
+        if (scan->whole && scan->asked >= at && !add_edges(verdict, scan, i, at))
             return false;
     }
     return add_links(verdict, links, sources, at);
@@ -113,7 +113,7 @@ static bool is_in(const struct arrow_between *arrow, enum scope scope)
     case SCOPE_HARD:
         return !arrow->soft;
     case SCOPE_LOCAL:
-        return arrow->edge != LOOK_NONE;
+        return arrow->edge != SCAN_NONE;
     case SCOPE_LASTING:
         break;
     }
@@ -145,7 +145,7 @@ static gordian_status add_to_snapshot(gordian_snapshot *snapshot, const struct v
         status = gordian_snapshot_add_resource(snapshot, 1, &id, error);
         if (status == GORDIAN_OK)
             status = gordian_snapshot_wait(snapshot, from, id, 1, error);
-    } else if (choices[from] == LOOK_NONE) {
+    } else if (choices[from] == SCAN_NONE) {
         status = add_choice(snapshot, verdict, arrow, scope, &choices[from], error);
     }
     if (status == GORDIAN_OK)
@@ -163,7 +163,7 @@ static gordian_status fill_snapshot(gordian_snapshot *snapshot, struct verdict *
     if (!choices)
         return fail_memory(error);
     for (size_t i = 0; i < verdict->node_count && status == GORDIAN_OK; i++) {
-        choices[i] = LOOK_NONE;
+        choices[i] = SCAN_NONE;
         status = gordian_snapshot_add_process(snapshot, &id, error);
     }
     for (size_t i = 0; i < verdict->arrow_count && status == GORDIAN_OK; i++)
@@ -179,7 +179,7 @@ struct search {
     struct verdict *verdict;
     enum scope scope;
     const bool *inside; /* by node */
-    uint32_t *came;     /* by node: the arrow that led there; LOOK_NONE */
+    uint32_t *came;     /* by node: the arrow that led there; SCAN_NONE */
     uint32_t *first;    /* by node: its arrows in `order`; one more at the end */
     uint32_t *order;    /* arrows by where they begin */
     uint32_t *queue;
@@ -234,7 +234,7 @@ static size_t search_from(struct search *search, uint32_t start, uint32_t *last)
                     node = node_of(verdict, verdict->arrows[search->came[node]].from);
                 return length;
             }
-            if (search->came[next] == LOOK_NONE && next != start) {
+            if (search->came[next] == SCAN_NONE && next != start) {
                 search->came[next] = search->order[k];
                 search->queue[tail++] = next;
             }
@@ -285,7 +285,7 @@ static bool find_cycle(struct verdict *verdict, struct deadlock *deadlock, enum 
                        const bool *inside)
 {
     struct search search;
-    uint32_t last = LOOK_NONE;
+    uint32_t last = SCAN_NONE;
     size_t shortest = 0;
     if (!search_open(&search, verdict, scope, inside))
         return false;
@@ -414,7 +414,7 @@ static gordian_status number_nodes(struct verdict *verdict, struct source *const
         return fail_memory(error);
     for (size_t i = 0; i < count; i++) {
         verdict->first_node[i] = (uint32_t)verdict->node_count;
-        verdict->node_count += sources[i]->look.session_count;
+        verdict->node_count += sources[i]->scan.session_count;
     }
     verdict->first_node[count] = (uint32_t)verdict->node_count;
     verdict->in_deadlock = arena_alloc(&verdict->arena, verdict->node_count + 1);
@@ -424,7 +424,7 @@ static gordian_status number_nodes(struct verdict *verdict, struct source *const
 /* A server that has not been looked at for long leaves only its own moment open: each moment at
  * which some server was last asked is judged, with those who were asked then or later. The
  * earliest, which has them all, comes last, and its arrows stay. */
-gordian_status judge_looks(struct verdict *verdict, struct links *links,
+gordian_status judge_scans(struct verdict *verdict, struct links *links,
                            struct source *const *sources, size_t count, gordian_error *error)
 {
     gordian_status status = number_nodes(verdict, sources, count, error);
@@ -433,16 +433,16 @@ gordian_status judge_looks(struct verdict *verdict, struct links *links,
     if (status == GORDIAN_OK)
         status = links_find(links, sources, count, error);
     for (size_t i = 0; i < links->count && status == GORDIAN_OK; i++)
-        sources[links->list[i].to.source]->look.sessions[links->list[i].to.session].linked = true;
+        sources[links->list[i].to.source]->scan.sessions[links->list[i].to.session].linked = true;
     for (size_t i = 0; i < count; i++) {
-        const struct look *look = &sources[i]->look;
-        if (look->whole && look->edge_count && look->asked < earliest)
-            earliest = look->asked;
+        const struct scan *scan = &sources[i]->scan;
+        if (scan->whole && scan->edge_count && scan->asked < earliest)
+            earliest = scan->asked;
     }
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
-        const struct look *look = &sources[i]->look;
-        if (look->whole && look->edge_count && look->asked != earliest)
-            status = judge_moment(verdict, links, sources, count, look->asked, error);
+        const struct scan *scan = &sources[i]->scan;
+        if (scan->whole && scan->edge_count && scan->asked != earliest)
+            status = judge_moment(verdict, links, sources, count, scan->asked, error);
     }
     if (status == GORDIAN_OK && earliest != UINT64_MAX)
         status = judge_moment(verdict, links, sources, count, earliest, error);

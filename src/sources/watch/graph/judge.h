@@ -14,8 +14,8 @@
 /* An arrow between two sessions: by a lock, or by a link. */
 struct arrow_between {
     struct member from, to;
-    uint32_t edge; /* of from's look; LOOK_NONE: a link */
-    uint32_t link; /* LOOK_NONE: an edge */
+    uint32_t edge; /* of from's look; SCAN_NONE: a link */
+    uint32_t link; /* SCAN_NONE: an edge */
     bool soft;
     bool any;      /* all arrows like this from one session: one of them is enough to free it */
     bool unlikely; /* of those, one that hardly is it */
@@ -51,13 +51,13 @@ void verdict_open(struct verdict *verdict, const gordian_allocator *memory);
 void verdict_close(struct verdict *verdict);
 
 /* Judges. What was there before is gone. */
-gordian_status judge_looks(struct verdict *verdict, struct links *links,
+gordian_status judge_scans(struct verdict *verdict, struct links *links,
                            struct source *const *sources, size_t count, gordian_error *error);
 
 static inline const struct session *member_session(struct source *const *sources,
                                                    struct member member)
 {
-    return &sources[member.source]->look.sessions[member.session];
+    return &sources[member.source]->scan.sessions[member.session];
 }
 
 #endif

@@ -67,7 +67,7 @@ static bool add_link(struct links *links, struct member from, struct member to, 
 
 static const struct session *session_of(struct source *const *sources, struct member member)
 {
-    return &sources[member.source]->look.sessions[member.session];
+    return &sources[member.source]->scan.sessions[member.session];
 }
 
 static const char *client_name(struct links *links, const char *format, const char *name)
@@ -111,7 +111,7 @@ static const struct seat *busy_seat(const struct seat *seats, size_t count,
     for (size_t i = 0; i < count; i++) {
         const struct session *session = session_of(sources, seats[i].member);
         idle += session->idle;
-        if (session->wait == LOOK_NONE)
+        if (session->wait == SCAN_NONE)
             continue;
         if (busy)
             return NULL;
@@ -223,7 +223,7 @@ static bool link_call(struct links *links, struct source *const *sources, struct
                       struct member remote)
 {
     const struct session *one = session_of(sources, caller), *other = session_of(sources, remote);
-    bool busy = one->wait != LOOK_NONE, remote_busy = other->wait != LOOK_NONE;
+    bool busy = one->wait != SCAN_NONE, remote_busy = other->wait != SCAN_NONE;
     bool here = caller.source == remote.source;
     if (one->active && !busy && remote_busy)
         return add_link(links, caller, remote, true,
@@ -242,10 +242,10 @@ static bool find_callers(struct links *links, struct source *const *sources, siz
     if (!length || !isalnum((unsigned char)application[length - 1]))
         return true;
     for (uint32_t i = 0; i < count; i++) {
-        const struct look *look = &sources[i]->look;
-        for (uint32_t k = 0; k < look->session_count; k++)
-            if (look->sessions[k].pid > 0 && (i != remote.source || k != remote.session) &&
-                is_caller(sources[i], &look->sessions[k], application) &&
+        const struct scan *scan = &sources[i]->scan;
+        for (uint32_t k = 0; k < scan->session_count; k++)
+            if (scan->sessions[k].pid > 0 && (i != remote.source || k != remote.session) &&
+                is_caller(sources[i], &scan->sessions[k], application) &&
                 !link_call(links, sources, (struct member){i, k}, remote))
                 return false;
     }
@@ -258,7 +258,7 @@ static bool link_backend(struct links *links, struct source *const *sources, str
                          struct member remote)
 {
     const struct session *one = session_of(sources, caller), *other = session_of(sources, remote);
-    bool busy = one->wait != LOOK_NONE, remote_busy = other->wait != LOOK_NONE;
+    bool busy = one->wait != SCAN_NONE, remote_busy = other->wait != SCAN_NONE;
     if (one->active && !busy && remote_busy) {
         uint64_t since = asleep_since(links, sources, remote, SLEEPER_BACKEND);
         return !since ||
@@ -283,8 +283,8 @@ static bool find_backend(struct links *links, struct source *const *sources, siz
         const struct source *source = sources[i];
         if (source->dialect != &dialect_postgres || !source->facts.near)
             continue;
-        uint32_t number = look_find(&source->look, pid, NULL);
-        if (number != LOOK_NONE && local_started(pid, source->look.sessions[number].id) &&
+        uint32_t number = scan_find(&source->scan, pid, NULL);
+        if (number != SCAN_NONE && local_started(pid, source->scan.sessions[number].id) &&
             !link_backend(links, sources, (struct member){i, number}, remote))
             return false;
     }
@@ -340,7 +340,7 @@ static bool link_inspected(struct links *links, struct source *const *sources, s
         const struct source *source = sources[i];
         bool owned = source->inspector && session->idle &&
                      inspector_owns(source->inspector, session, &sources[member.source]->facts);
-        for (uint32_t k = 0; source->inspector && k < source->look.session_count; k++) {
+        for (uint32_t k = 0; source->inspector && k < source->scan.session_count; k++) {
             struct member thread = {i, k};
             if (!link_thread(links, sources, member, thread) ||
                 (owned && !link_owner(links, sources, member, thread)))
@@ -367,7 +367,7 @@ static bool seat_session(struct links *links, struct source *const *sources, siz
 static bool anybody_waits(struct source *const *sources, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (sources[i]->look.edge_count > 0)
+        if (sources[i]->scan.edge_count > 0)
             return true;
     return false;
 }
@@ -375,7 +375,7 @@ static bool anybody_waits(struct source *const *sources, size_t count)
 static bool seat_all(struct links *links, struct source *const *sources, size_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < sources[i]->look.session_count; k++)
+        for (uint32_t k = 0; k < sources[i]->scan.session_count; k++)
             if (!seat_session(links, sources, count, (struct member){i, k}))
                 return false;
     return true;

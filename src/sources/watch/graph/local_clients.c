@@ -233,7 +233,7 @@ void locals_recount(struct locals *locals)
 static bool can_be_local(const struct source *source, const struct session *session)
 {
     return session->port || (source->dialect == &dialect_postgres && source->facts.near &&
-                             session->pid > 0 && (session->wait != LOOK_NONE || session->idle));
+                             session->pid > 0 && (session->wait != SCAN_NONE || session->idle));
 }
 
 /* Both ends of the connections to the Unix socket of a PostgreSQL. */
@@ -265,8 +265,8 @@ static void read_unix(struct locals *locals)
 static bool has_unknown(const struct locals *locals, struct source *const *sources, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < sources[i]->look.session_count; k++) {
-            const struct session *session = &sources[i]->look.sessions[k];
+        for (size_t k = 0; k < sources[i]->scan.session_count; k++) {
+            const struct session *session = &sources[i]->scan.sessions[k];
             const struct local_end *end = find_end(locals, session, &sources[i]->facts);
             if (can_be_local(sources[i], session) && (!end || end->stale))
                 return true;

@@ -16,26 +16,26 @@ void overview_close(struct overview *overview)
 
 /* ------------------------------------------------------------------ roots */
 
-static bool add_root(struct overview *overview, const struct look *look, uint32_t source,
+static bool add_root(struct overview *overview, const struct scan *scan, uint32_t source,
                      uint32_t session)
 {
     if (!memory_grow(&overview->memory, &overview->roots, &overview->root_room,
                      overview->root_count + 1, sizeof *overview->roots))
         return false;
     overview->roots[overview->root_count++] =
-        (struct root){source, session, look_behind(look, session)};
+        (struct root){source, session, scan_behind(scan, session)};
     return true;
 }
 
 /* Whoever is in somebody's way and waits for nobody. */
-static bool find_roots(struct overview *overview, const struct look *look, uint32_t source,
+static bool find_roots(struct overview *overview, const struct scan *scan, uint32_t source,
                        bool *blocks)
 {
-    for (size_t i = 0; i < look->edge_count; i++)
-        blocks[look->edges[i].holder] = true;
-    for (uint32_t i = 0; i < look->session_count; i++)
-        if (blocks[i] && look->sessions[i].wait == LOOK_NONE &&
-            !add_root(overview, look, source, i))
+    for (size_t i = 0; i < scan->edge_count; i++)
+        blocks[scan->edges[i].holder] = true;
+    for (uint32_t i = 0; i < scan->session_count; i++)
+        if (blocks[i] && scan->sessions[i].wait == SCAN_NONE &&
+            !add_root(overview, scan, source, i))
             return false;
     return true;
 }
@@ -46,8 +46,8 @@ static void sort_roots(struct overview *overview, struct source *const *sources)
     for (size_t i = 1; i < overview->root_count; i++)
         for (size_t k = i; k > 0; k--) {
             struct root *one = &overview->roots[k - 1], *other = &overview->roots[k];
-            bool idle = sources[one->source]->look.sessions[one->session].idle;
-            bool other_idle = sources[other->source]->look.sessions[other->session].idle;
+            bool idle = sources[one->source]->scan.sessions[one->session].idle;
+            bool other_idle = sources[other->source]->scan.sessions[other->session].idle;
             if (idle > other_idle || (idle == other_idle && one->behind >= other->behind))
                 break;
             struct root swapped = *one;
@@ -60,14 +60,14 @@ static void sort_roots(struct overview *overview, struct source *const *sources)
 
 /* How many are ahead of each session at most, by rounds; in a cycle it does not end, so rounds are
  * as many as there are sessions at most. */
-static void measure_depths(const struct look *look, uint32_t *depths)
+static void measure_depths(const struct scan *scan, uint32_t *depths)
 {
     bool more = true;
-    for (size_t round = 0; more && round < look->session_count; round++) {
+    for (size_t round = 0; more && round < scan->session_count; round++) {
         more = false;
-        for (size_t i = 0; i < look->edge_count; i++) {
-            const struct edge *edge = &look->edges[i];
-            uint32_t *depth = &depths[look->waits[edge->wait].session];
+        for (size_t i = 0; i < scan->edge_count; i++) {
+            const struct edge *edge = &scan->edges[i];
+            uint32_t *depth = &depths[scan->waits[edge->wait].session];
             if (*depth < depths[edge->holder] + 1) {
                 *depth = depths[edge->holder] + 1;
                 more = true;
@@ -76,7 +76,7 @@ static void measure_depths(const struct look *look, uint32_t *depths)
     }
 }
 
-static bool take_chain(struct overview *overview, const struct look *look, uint32_t source,
+static bool take_chain(struct overview *overview, const struct scan *scan, uint32_t source,
                        const uint32_t *depths, uint32_t last)
 {
     size_t length = (size_t)depths[last] + 1;
@@ -87,35 +87,35 @@ static bool take_chain(struct overview *overview, const struct look *look, uint3
         return false;
     overview->chain_source = source;
     overview->chain_count = 0;
-    for (uint32_t next = last; next != LOOK_NONE && overview->chain_count < length;) {
+    for (uint32_t next = last; next != SCAN_NONE && overview->chain_count < length;) {
         uint32_t session = next;
         overview->chain[overview->chain_count++] = session;
-        next = LOOK_NONE;
-        for (size_t i = 0; i < look->edge_count && next == LOOK_NONE; i++)
-            if (look->waits[look->edges[i].wait].session == session &&
-                depths[look->edges[i].holder] + 1 == depths[session])
-                next = look->edges[i].holder;
+        next = SCAN_NONE;
+        for (size_t i = 0; i < scan->edge_count && next == SCAN_NONE; i++)
+            if (scan->waits[scan->edges[i].wait].session == session &&
+                depths[scan->edges[i].holder] + 1 == depths[session])
+                next = scan->edges[i].holder;
     }
     return true;
 }
 
-static bool survey_look(struct overview *overview, const struct look *look, uint32_t source)
+static bool survey_look(struct overview *overview, const struct scan *scan, uint32_t source)
 {
-    size_t count = look->session_count;
+    size_t count = scan->session_count;
     uint32_t *depths = memory_zeroed(&overview->memory, (count + 1) * sizeof *depths);
     bool *blocks = memory_zeroed(&overview->memory, count + 1);
-    bool done = depths && blocks && find_roots(overview, look, source, blocks);
+    bool done = depths && blocks && find_roots(overview, scan, source, blocks);
     uint32_t last = 0;
     if (done)
-        measure_depths(look, depths);
+        measure_depths(scan, depths);
     for (uint32_t i = 1; i < count && done; i++)
         last = depths[i] > depths[last] ? i : last;
     done = done && (count == 0 || depths[last] == 0 || depths[last] >= count ||
-                    take_chain(overview, look, source, depths, last));
-    for (size_t i = 0; i < look->wait_count; i++)
-        if (look->waits[i].age_s > overview->oldest_s)
-            overview->oldest_s = look->waits[i].age_s;
-    overview->waiting += look->wait_count;
+                    take_chain(overview, scan, source, depths, last));
+    for (size_t i = 0; i < scan->wait_count; i++)
+        if (scan->waits[i].age_s > overview->oldest_s)
+            overview->oldest_s = scan->waits[i].age_s;
+    overview->waiting += scan->wait_count;
     memory_free_all(&overview->memory, depths, blocks);
     return done;
 }
@@ -125,7 +125,7 @@ bool overview_take(struct overview *overview, struct source *const *sources, siz
     overview->root_count = overview->chain_count = overview->waiting = 0;
     overview->oldest_s = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (!survey_look(overview, &sources[i]->look, i))
+        if (!survey_look(overview, &sources[i]->scan, i))
             return false;
     sort_roots(overview, sources);
     return true;

@@ -48,8 +48,8 @@ gordian_status source_open(struct source **out, const char *address, const struc
     source->pace = pace;
     source->memory = *memory;
     source->credit_ns = CREDIT_MOST;
-    look_open(&source->look, memory);
-    look_open(&source->next, memory);
+    scan_open(&source->scan, memory);
+    scan_open(&source->next, memory);
     driver->place(source->connection, source->label, sizeof source->label);
     *out = source;
     return GORDIAN_OK;
@@ -65,8 +65,8 @@ void source_close(struct source *source)
         dial_leave(source->dial); /* with the connection */
     else
         source->driver->close(source->connection);
-    look_close(&source->look);
-    look_close(&source->next);
+    scan_close(&source->scan);
+    scan_close(&source->next);
     output_close(&source->order_sql);
     output_close(&source->sql);
     gordian_allocator memory = source->memory;
@@ -148,7 +148,7 @@ static void give_up(struct source *source, const char *why, uint64_t now)
         memcpy(source->trouble, trouble, sizeof trouble);
         source->trouble_no++;
     }
-    look_clear(&source->look);
+    scan_clear(&source->scan);
     source->looks++; /* what was seen is not there any more: that is news, too */
     if (source->order.pending)
         finish_order(source, source->state == SOURCE_ACTING ? OUTCOME_UNKNOWN : OUTCOME_UNREACHABLE,
@@ -234,17 +234,17 @@ static void after_gate(struct source *source, const struct answer *answer, uint6
 {
     uint64_t asked = source->asked;
     if (answer_rows(answer) > 0 && !source->parked) {
-        look_clear(&source->next);
+        scan_clear(&source->next);
         source->next.asked = asked;
-        source->next.before = &source->look;
+        source->next.before = &source->scan;
         source->part = 0;
         ask_part(source, now);
         return;
     }
-    look_clear(&source->look);
-    source->look.asked = asked;
-    source->look.answered = now;
-    source->look.whole = true;
+    scan_clear(&source->scan);
+    source->scan.asked = asked;
+    source->scan.answered = now;
+    source->scan.whole = true;
     count_look(source, now);
     rest(source, asked, now);
 }
@@ -252,13 +252,13 @@ static void after_gate(struct source *source, const struct answer *answer, uint6
 /* The look that was made is the latest now. */
 static void finish_look(struct source *source, uint64_t now)
 {
-    struct look old = source->look;
+    struct scan old = source->scan;
     source->next.answered = now;
-    look_settle(&source->next, &old);
-    source->look = source->next;
+    scan_settle(&source->next, &old);
+    source->scan = source->next;
     source->next = old;
     count_look(source, now);
-    rest(source, source->look.asked, now);
+    rest(source, source->scan.asked, now);
 }
 
 static void after_part(struct source *source, const struct answer *answer, uint64_t now)
@@ -327,7 +327,7 @@ static void after_answer(struct source *source, uint64_t now)
 /* When the order may be asked for: what its condition reads must be newer than the look. */
 static uint64_t order_time(const struct source *source)
 {
-    return source->look.answered + source->dialect->pause_ns;
+    return source->scan.answered + source->dialect->pause_ns;
 }
 
 static bool order_is_due(const struct source *source, uint64_t now)
@@ -425,6 +425,6 @@ void source_hurry(struct source *source, uint64_t now)
     if (source->state != SOURCE_RESTING)
         return;
     source->hurried = true;
-    uint64_t soon = source->look.answered + source->dialect->pause_ns;
+    uint64_t soon = source->scan.answered + source->dialect->pause_ns;
     source->due = source->due < soon ? source->due : soon > now ? soon : now;
 }

@@ -67,7 +67,7 @@ struct source {
     unsigned part;        /* LOOKING */
     unsigned attempts;    /* connections that failed in a row */
     uint64_t looks;       /* how many there have been */
-    uint64_t looks_alone; /* of these, while another server had not been looked at once (--once) */
+    uint64_t scans_alone; /* of these, while another server had not been looked at once (--once) */
     uint64_t first;       /* when the first look since it was connected was answered; 0: none */
     uint64_t spent_ns;    /* on questions, in all */
     struct source_price prices[SOURCE_KINDS];
@@ -75,8 +75,8 @@ struct source {
     uint64_t credited;    /* when it was last filled */
     char trouble[400];    /* why it cannot be seen; "": it can */
     uint64_t trouble_no;  /* counts troubles that are new, for whoever tells of them */
-    struct look look;     /* the latest */
-    struct look next;     /* being made */
+    struct scan scan;     /* the latest */
+    struct scan next;     /* being made */
     struct remedy_order { /* to be done when it rests */
         bool pending, done;
         enum remedy_outcome outcome;

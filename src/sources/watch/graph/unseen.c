@@ -22,7 +22,7 @@ void unseen_close(struct unseen_list *unseen)
 static bool add_unseen(struct unseen_list *unseen, uint32_t source, uint32_t session,
                        const char *reason)
 {
-    for (size_t i = 0; i < unseen->count && session != LOOK_NONE; i++)
+    for (size_t i = 0; i < unseen->count && session != SCAN_NONE; i++)
         if (unseen->list[i].source == source && unseen->list[i].sessions &&
             strcmp(unseen->list[i].reason, reason) == 0) {
             unseen->list[i].sessions++;
@@ -31,14 +31,14 @@ static bool add_unseen(struct unseen_list *unseen, uint32_t source, uint32_t ses
     if (!memory_grow(&unseen->memory, &unseen->list, &unseen->room, unseen->count + 1,
                      sizeof *unseen->list))
         return false;
-    unseen->list[unseen->count++] = (struct unseen){source, session != LOOK_NONE, session, reason};
+    unseen->list[unseen->count++] = (struct unseen){source, session != SCAN_NONE, session, reason};
     return true;
 }
 
-static bool blocks_others(const struct look *look, uint32_t session)
+static bool blocks_others(const struct scan *scan, uint32_t session)
 {
-    for (size_t i = 0; i < look->edge_count; i++)
-        if (look->edges[i].holder == session)
+    for (size_t i = 0; i < scan->edge_count; i++)
+        if (scan->edges[i].holder == session)
             return true;
     return false;
 }
@@ -51,15 +51,15 @@ static bool is_linked(const struct links *links, uint32_t source, uint32_t sessi
     return false;
 }
 
-static const char *reason_of(const struct look *look, uint32_t source, uint32_t number,
+static const char *reason_of(const struct scan *scan, uint32_t source, uint32_t number,
                              const struct links *links)
 {
-    const struct session *session = &look->sessions[number];
-    if (session->since >= look->asked)
+    const struct session *session = &scan->sessions[number];
+    if (session->since >= scan->asked)
         return NULL; /* it may be over already */
     if (session->unseen)
         return session->unseen;
-    return session->calls && session->wait == LOOK_NONE && blocks_others(look, number) &&
+    return session->calls && session->wait == SCAN_NONE && blocks_others(scan, number) &&
                    !is_linked(links, source, number)
                ? CALLS
                : NULL;
@@ -68,17 +68,17 @@ static const char *reason_of(const struct look *look, uint32_t source, uint32_t 
 static bool take_source(struct unseen_list *unseen, const struct source *source, uint32_t number,
                         const struct links *links)
 {
-    const struct look *look = &source->look;
+    const struct scan *scan = &source->scan;
     if (source->parked)
         return true; /* another address of a server that is watched */
-    if (!look->whole)
-        return add_unseen(unseen, number, LOOK_NONE,
+    if (!scan->whole)
+        return add_unseen(unseen, number, SCAN_NONE,
                           *source->trouble ? source->trouble : "it has not answered yet");
-    if (!source->inspector && !source->facts.sees_activity && look->wait_count &&
-        !add_unseen(unseen, number, LOOK_NONE, source->facts.lacks))
+    if (!source->inspector && !source->facts.sees_activity && scan->wait_count &&
+        !add_unseen(unseen, number, SCAN_NONE, source->facts.lacks))
         return false;
-    for (uint32_t i = 0; i < look->session_count; i++) {
-        const char *reason = reason_of(look, number, i, links);
+    for (uint32_t i = 0; i < scan->session_count; i++) {
+        const char *reason = reason_of(scan, number, i, links);
         if (reason && !add_unseen(unseen, number, i, reason))
             return false;
     }

@@ -10,7 +10,7 @@
 struct unseen {
     uint32_t source;
     size_t sessions;    /* 0: all of the server */
-    uint32_t session;   /* the first of them; LOOK_NONE */
+    uint32_t session;   /* the first of them; SCAN_NONE */
     const char *reason; /* a sentence without its subject; as long as the look */
 };
 

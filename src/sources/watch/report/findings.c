@@ -15,16 +15,16 @@ void tell_name(const struct telling *telling, struct member member, char *text, 
 
 const char *tell_resource(const struct telling *telling, const struct arrow_between *arrow)
 {
-    const struct look *look = &telling->sources[arrow->from.source]->look;
-    if (arrow->link != LOOK_NONE)
+    const struct scan *scan = &telling->sources[arrow->from.source]->scan;
+    if (arrow->link != SCAN_NONE)
         return telling->links->list[arrow->link].client;
-    const struct wait *wait = &look->waits[look->edges[arrow->edge].wait];
+    const struct wait *wait = &scan->waits[scan->edges[arrow->edge].wait];
     return *wait->row ? wait->row : wait->object;
 }
 
 const char *tell_holding(const struct telling *telling, const struct arrow_between *arrow)
 {
-    if (arrow->link == LOOK_NONE)
+    if (arrow->link == SCAN_NONE)
         return arrow->soft ? "queued for by" : "held by";
     const struct link *link = &telling->links->list[arrow->link];
     return link->caller ? "runs as" : link->any ? "its thread" : "busy in";
@@ -85,9 +85,9 @@ static void fill_wait(struct finding_edge *to, const struct wait *wait)
     to->wait_s = wait->age_s;
 }
 
-static void fill_lock(struct finding_edge *to, const struct look *look, const struct edge *edge)
+static void fill_lock(struct finding_edge *to, const struct scan *scan, const struct edge *edge)
 {
-    fill_wait(to, &look->waits[edge->wait]);
+    fill_wait(to, &scan->waits[edge->wait]);
     to->held_mode = edge->mode;
     to->relation = edge->soft ? FINDING_QUEUED : FINDING_HOLDS;
 }
@@ -106,10 +106,10 @@ static const char *short_query(struct finding *finding, const struct session *se
 static void add_arrow(struct finding *finding, const struct telling *telling,
                       const struct arrow_between *arrow, uint32_t from, uint32_t to)
 {
-    const struct look *look = &telling->sources[arrow->from.source]->look;
-    bool lock = arrow->edge != LOOK_NONE;
+    const struct scan *scan = &telling->sources[arrow->from.source]->scan;
+    bool lock = arrow->edge != SCAN_NONE;
     const struct link *link = lock ? NULL : &telling->links->list[arrow->link];
-    uint32_t resource = lock ? add_object(finding, &look->waits[look->edges[arrow->edge].wait])
+    uint32_t resource = lock ? add_object(finding, &scan->waits[scan->edges[arrow->edge].wait])
                              : finding_resource(finding, link->client, "client");
     struct finding_edge *edge = finding_edge(finding, from, resource, to);
     if (resource == FINDING_NONE)
@@ -117,7 +117,7 @@ static void add_arrow(struct finding *finding, const struct telling *telling,
     finding->resources[resource].holding = tell_holding(telling, arrow);
     edge->place = short_query(finding, member_session(telling->sources, arrow->from));
     if (lock)
-        fill_lock(edge, look, &look->edges[arrow->edge]);
+        fill_lock(edge, scan, &scan->edges[arrow->edge]);
     else
         edge->relation = link->caller ? FINDING_CALL : FINDING_CLIENT;
 }
@@ -199,9 +199,9 @@ void deadlock_finding(struct finding *finding, const struct telling *telling,
 
 void stall_finding(struct finding *finding, const struct telling *telling, struct member member)
 {
-    const struct look *look = &telling->sources[member.source]->look;
-    uint32_t number = look->sessions[member.session].wait;
-    const struct wait *wait = &look->waits[number];
+    const struct scan *scan = &telling->sources[member.source]->scan;
+    uint32_t number = scan->sessions[member.session].wait;
+    const struct wait *wait = &scan->waits[number];
     finding_open(finding, "watch", FINDING_STALL, FINDING_PROVED);
     finding_stamp(finding);
     uint32_t waiter = add_session(finding, telling, member);
@@ -209,8 +209,8 @@ void stall_finding(struct finding *finding, const struct telling *telling, struc
     finding->title =
         finding_format(finding, "a session waits for %s", *wait->row ? wait->row : wait->object);
     fill_wait(finding_edge(finding, waiter, object, FINDING_NONE), wait);
-    for (size_t i = 0; i < look->edge_count && !finding->failed; i++) {
-        const struct edge *edge = &look->edges[i];
+    for (size_t i = 0; i < scan->edge_count && !finding->failed; i++) {
+        const struct edge *edge = &scan->edges[i];
         if (edge->wait != number)
             continue;
         uint32_t holder =

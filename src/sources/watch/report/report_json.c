@@ -88,8 +88,8 @@ static void write_server(struct json *json, const struct telling *telling,
                   source->inspector ? "process"
                   : source->dialect ? source->dialect->kind
                                     : source->driver->kind);
-    json_key_bool(json, "seen", source->look.whole);
-    json_key_u64(json, "waits", source->look.wait_count);
+    json_key_bool(json, "seen", source->scan.whole);
+    json_key_u64(json, "waits", source->scan.wait_count);
     json_key_u64(json, "looks", source->looks);
     json_key_number(json, "asked_seconds", (double)source->spent_ns / 1e9);
     if (*source->trouble)

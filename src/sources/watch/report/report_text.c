@@ -51,7 +51,7 @@ static void put_session(const struct telling *telling, struct member member)
     put_about(telling, "from ", session->address);
     if (session->port)
         output_format(out, ":%u", session->port);
-    if (session->wait == LOOK_NONE && *session->state) {
+    if (session->wait == SCAN_NONE && *session->state) {
         output_text(out, ", ");
         put_plain(telling, session->state);
         if (session->state_s >= 0)
@@ -102,15 +102,15 @@ static void put_wait(const struct telling *telling, const struct wait *wait)
 /* One edge: the session, its wait, who is in the way. */
 static void put_arrow(const struct telling *telling, const struct arrow_between *arrow)
 {
-    const struct look *look = &telling->sources[arrow->from.source]->look;
-    const struct session *session = &look->sessions[arrow->from.session];
+    const struct scan *scan = &telling->sources[arrow->from.source]->scan;
+    const struct session *session = &scan->sessions[arrow->from.session];
     struct output *out = telling->out;
     output_text(out, "    ");
     put_session(telling, arrow->from);
     output_char(out, '\n');
-    if (arrow->edge != LOOK_NONE) {
-        const struct edge *edge = &look->edges[arrow->edge];
-        put_wait(telling, &look->waits[edge->wait]);
+    if (arrow->edge != SCAN_NONE) {
+        const struct edge *edge = &scan->edges[arrow->edge];
+        put_wait(telling, &scan->waits[edge->wait]);
         output_format(out, ", %s ", tell_holding(telling, arrow));
         put_name(telling, arrow->to);
         if (*edge->mode) {
@@ -221,17 +221,17 @@ void tell_overview(const struct telling *telling, const struct overview *overvie
 
 void tell_stall(const struct telling *telling, struct member member)
 {
-    const struct look *look = &telling->sources[member.source]->look;
-    uint32_t number = look->sessions[member.session].wait;
+    const struct scan *scan = &telling->sources[member.source]->scan;
+    uint32_t number = scan->sessions[member.session].wait;
     struct output *out = telling->out;
     output_text(out, "stall: ");
     put_session(telling, member);
     output_char(out, '\n');
-    put_wait(telling, &look->waits[number]);
-    for (size_t i = 0, shown = 0; i < look->edge_count && shown < 3; i++)
-        if (look->edges[i].wait == number) {
+    put_wait(telling, &scan->waits[number]);
+    for (size_t i = 0, shown = 0; i < scan->edge_count && shown < 3; i++)
+        if (scan->edges[i].wait == number) {
             output_text(out, shown++ ? ", " : ", behind ");
-            put_name(telling, (struct member){member.source, look->edges[i].holder});
+            put_name(telling, (struct member){member.source, scan->edges[i].holder});
         }
     output_char(out, '\n');
     put_query(telling, member_session(telling->sources, member));

@@ -66,7 +66,7 @@ enum remedy_outcome {
 
 /* What must still be so when the server carries the order out. */
 struct remedy_condition {
-    const struct look *look; /* as it was seen */
+    const struct scan *scan; /* as it was seen */
     uint32_t session;        /* the one to end */
     const uint32_t *edges;   /* of the look: all of them must stand; the session's own come last */
     size_t edge_count;       /* 0: only the session, and for a cancel its statement, are checked */
@@ -81,11 +81,11 @@ struct dialect {
     void (*greet)(const struct answer *answer, struct server_facts *facts);
     /* Does somebody wait? Then the answer has a row. */
     void (*gate)(const struct server_facts *facts, struct output *sql);
-    void (*part)(unsigned part, const struct server_facts *facts, const struct look *look,
+    void (*part)(unsigned part, const struct server_facts *facts, const struct scan *scan,
                  struct output *sql);
     /* False: out of memory. */
     bool (*read)(unsigned part, const struct server_facts *facts, const struct answer *answer,
-                 struct look *look);
+                 struct scan *scan);
     /* A further question, if facts->identifies, and what its answer says. NULL: none. */
     void (*identify)(struct output *sql);
     void (*identified)(const struct answer *answer, struct server_facts *facts);

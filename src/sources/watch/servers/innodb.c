@@ -157,7 +157,7 @@ static double number_of(const char *value)
     return value ? strtod(value, NULL) : -1;
 }
 
-bool innodb_take_host(struct look *look, struct session *session, const char *host)
+bool innodb_take_host(struct scan *scan, struct session *session, const char *host)
 {
     char text[128];
     snprintf(text, sizeof text, "%s", host ? host : "");
@@ -166,12 +166,12 @@ bool innodb_take_host(struct look *look, struct session *session, const char *ho
     if (port > 0 && port < 65536) {
         *colon = '\0';
         session->port = (uint32_t)port;
-        session->address = look_text(look, strcmp(text, "localhost") == 0 ? "127.0.0.1" : text);
+        session->address = scan_text(scan, strcmp(text, "localhost") == 0 ? "127.0.0.1" : text);
     }
     return session->address != NULL;
 }
 
-static bool take_state(struct look *look, struct session *session, const struct answer *answer,
+static bool take_state(struct scan *scan, struct session *session, const struct answer *answer,
                        size_t row)
 {
     const char *command = answer_value(answer, row, SESSION_COMMAND);
@@ -180,35 +180,35 @@ static bool take_state(struct look *look, struct session *session, const struct 
     session->state = !session->pid   ? "prepared transaction"
                      : session->idle ? "idle in transaction"
                                      : "active";
-    session->application = look_text(look, answer_value(answer, row, SESSION_PROGRAM));
+    session->application = scan_text(scan, answer_value(answer, row, SESSION_PROGRAM));
     if (session->application && !*session->application)
         session->application = session->user;
     return session->application != NULL;
 }
 
 /* Its wait, whose lock comes with the next part. */
-static bool take_wait(struct look *look, uint32_t number, const struct answer *answer, size_t row)
+static bool take_wait(struct scan *scan, uint32_t number, const struct answer *answer, size_t row)
 {
     const char *began = answer_value(answer, row, SESSION_BEGAN);
     if (!began)
         return true;
-    struct wait *wait = look_wait(look, number);
+    struct wait *wait = scan_wait(scan, number);
     if (!wait)
         return false;
-    wait->began = look_text(look, began);
+    wait->began = scan_text(scan, began);
     wait->age_s = number_of(answer_value(answer, row, SESSION_WAIT_AGE));
     return wait->began != NULL;
 }
 
-static bool read_session(const struct answer *answer, size_t row, struct look *look)
+static bool read_session(const struct answer *answer, size_t row, struct scan *scan)
 {
     const char *pid = answer_value(answer, row, SESSION_PID);
     const char *id = answer_value(answer, row, SESSION_TRANSACTION);
     int64_t thread = pid ? strtoll(pid, NULL, 10) : 0;
-    uint32_t number = look_session(look, thread, thread ? NULL : id);
-    if (number == LOOK_NONE)
+    uint32_t number = scan_session(scan, thread, thread ? NULL : id);
+    if (number == SCAN_NONE)
         return false;
-    struct session *session = &look->sessions[number];
+    struct session *session = &scan->sessions[number];
     const struct {
         const char **text;
         unsigned column;
@@ -218,15 +218,15 @@ static bool read_session(const struct answer *answer, size_t row, struct look *l
         {&session->query, SESSION_QUERY},    {&session->changed, SESSION_CHANGED},
     };
     for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!(*texts[i].text = look_text(look, answer_value(answer, row, texts[i].column))))
+        if (!(*texts[i].text = scan_text(scan, answer_value(answer, row, texts[i].column))))
             return false;
     session->transaction = session->started;
     session->statement = session->changed;
     session->transaction_s = number_of(answer_value(answer, row, SESSION_TRANSACTION_AGE));
     session->state_s = number_of(answer_value(answer, row, SESSION_STATE_AGE));
     session->work = (uint64_t)number_of(answer_value(answer, row, SESSION_WORK));
-    return innodb_take_host(look, session, answer_value(answer, row, SESSION_HOST)) &&
-           take_state(look, session, answer, row) && take_wait(look, number, answer, row);
+    return innodb_take_host(scan, session, answer_value(answer, row, SESSION_HOST)) &&
+           take_state(scan, session, answer, row) && take_wait(scan, number, answer, row);
 }
 
 /* ------------------------------------------------------------------ the waits */
@@ -268,28 +268,28 @@ static void write_mysql_waits(struct output *sql)
         "GROUP BY 1, 3, 4, 5, 6, 7, 8");
 }
 
-static uint32_t find_transaction(const struct look *look, const char *id, size_t length)
+static uint32_t find_transaction(const struct scan *scan, const char *id, size_t length)
 {
-    for (uint32_t i = 0; i < look->session_count; i++)
-        if (strlen(look->sessions[i].id) == length && memcmp(look->sessions[i].id, id, length) == 0)
+    for (uint32_t i = 0; i < scan->session_count; i++)
+        if (strlen(scan->sessions[i].id) == length && memcmp(scan->sessions[i].id, id, length) == 0)
             return i;
-    return LOOK_NONE;
+    return SCAN_NONE;
 }
 
 /* "421, 430": one that is not among the sessions any more has ended meanwhile. */
-static bool add_blockers(struct look *look, uint32_t wait, const char *list)
+static bool add_blockers(struct scan *scan, uint32_t wait, const char *list)
 {
     while (list && *list) {
         size_t length = strcspn(list, ",");
-        uint32_t holder = find_transaction(look, list, length);
-        if (holder != LOOK_NONE && !look_edge(look, wait, holder, false, ""))
+        uint32_t holder = find_transaction(scan, list, length);
+        if (holder != SCAN_NONE && !scan_edge(scan, wait, holder, false, ""))
             return false;
         list += length + strspn(list + length, ", ");
     }
     return true;
 }
 
-static bool name_lock(struct look *look, struct wait *wait, const struct answer *answer, size_t row)
+static bool name_lock(struct scan *scan, struct wait *wait, const struct answer *answer, size_t row)
 {
     const char *type = answer_value(answer, row, WAIT_TYPE);
     const char *table = answer_value(answer, row, WAIT_TABLE);
@@ -298,27 +298,27 @@ static bool name_lock(struct look *look, struct wait *wait, const struct answer 
     char text[512];
     snprintf(text, sizeof text, "%s %.200s",
              type && strcmp(type, "TABLE") == 0 ? "table" : "row of", table ? table : "?");
-    wait->object = look_text(look, text);
+    wait->object = scan_text(scan, text);
     snprintf(text, sizeof text, "%.100s: %.300s", index ? index : "", data ? data : "");
-    wait->row = look_text(look, index ? text : "");
-    wait->mode = look_text(look, answer_value(answer, row, WAIT_MODE));
+    wait->row = scan_text(scan, index ? text : "");
+    wait->mode = scan_text(scan, answer_value(answer, row, WAIT_MODE));
     return wait->object && wait->row && wait->mode;
 }
 
-static bool read_wait(const struct answer *answer, size_t row, struct look *look)
+static bool read_wait(const struct answer *answer, size_t row, struct scan *scan)
 {
     const char *id = answer_value(answer, row, WAIT_REQUESTER);
-    uint32_t session = id ? find_transaction(look, id, strlen(id)) : LOOK_NONE;
-    uint32_t number = session == LOOK_NONE ? LOOK_NONE : look->sessions[session].wait;
-    if (number == LOOK_NONE)
+    uint32_t session = id ? find_transaction(scan, id, strlen(id)) : SCAN_NONE;
+    uint32_t number = session == SCAN_NONE ? SCAN_NONE : scan->sessions[session].wait;
+    if (number == SCAN_NONE)
         return true; /* it did not wait a moment ago: the next look will know */
-    const struct wait *wait = &look->waits[number];
-    const char *lock = look_text(look, answer_value(answer, row, WAIT_LOCK));
-    size_t first = look->edge_count;
-    if (!lock || !name_lock(look, &look->waits[number], answer, row) ||
-        !add_blockers(look, number, answer_value(answer, row, WAIT_BLOCKERS)))
+    const struct wait *wait = &scan->waits[number];
+    const char *lock = scan_text(scan, answer_value(answer, row, WAIT_LOCK));
+    size_t first = scan->edge_count;
+    if (!lock || !name_lock(scan, &scan->waits[number], answer, row) ||
+        !add_blockers(scan, number, answer_value(answer, row, WAIT_BLOCKERS)))
         return false;
-    look_identify(look, first, lock, wait->began);
+    scan_identify(scan, first, lock, wait->began);
     return true;
 }
 
@@ -336,9 +336,9 @@ static void write_metadata(const struct server_facts *facts, bool has_numbers, s
 }
 
 static void write_maria_part(unsigned part, const struct server_facts *facts,
-                             const struct look *look, struct output *sql)
+                             const struct scan *scan, struct output *sql)
 {
-    (void)look;
+    (void)scan;
     if (part == PART_SESSIONS)
         write_sessions(facts, true, sql);
     else if (part == PART_WAITS)
@@ -350,9 +350,9 @@ static void write_maria_part(unsigned part, const struct server_facts *facts,
 }
 
 static void write_mysql_part(unsigned part, const struct server_facts *facts,
-                             const struct look *look, struct output *sql)
+                             const struct scan *scan, struct output *sql)
 {
-    (void)look;
+    (void)scan;
     if (part == PART_SESSIONS)
         write_sessions(facts, false, sql);
     else if (part == PART_WAITS)
@@ -364,14 +364,14 @@ static void write_mysql_part(unsigned part, const struct server_facts *facts,
 }
 
 static bool read_part(unsigned part, const struct server_facts *facts, const struct answer *answer,
-                      struct look *look)
+                      struct scan *scan)
 {
     if (part == PART_METADATA)
-        return metadata_read(answer, look);
+        return metadata_read(answer, scan);
     if (part == PART_BLOCKED)
-        return metadata_read_blocked(facts, answer, look);
+        return metadata_read_blocked(facts, answer, scan);
     for (size_t row = 0; row < answer_rows(answer); row++)
-        if (!(part == PART_WAITS ? read_wait : read_session)(answer, row, look))
+        if (!(part == PART_WAITS ? read_wait : read_session)(answer, row, scan))
             return false;
     return true;
 }

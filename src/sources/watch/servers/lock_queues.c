@@ -59,7 +59,7 @@ struct queue_lock {
 };
 
 struct queues {
-    struct look *look;
+    struct scan *scan;
     struct holder *holders;
     struct waiter *waiters;
     struct queue_lock *locks;
@@ -69,16 +69,16 @@ struct queues {
     uint32_t *pushed;  /* by session: 1 + the last wait with an edge to it */
 };
 
-struct queues *queues_open(struct look *look, size_t rows)
+struct queues *queues_open(struct scan *scan, size_t rows)
 {
-    struct queues *queues = arena_alloc(&look->arena, sizeof *queues);
+    struct queues *queues = arena_alloc(&scan->arena, sizeof *queues);
     if (!queues)
         return NULL;
     *queues = (struct queues){
-        .look = look,
-        .holders = arena_alloc(&look->arena, (rows + 1) * sizeof *queues->holders),
-        .waiters = arena_alloc(&look->arena, (rows + 1) * sizeof *queues->waiters),
-        .locks = arena_alloc(&look->arena, (rows + 1) * sizeof *queues->locks),
+        .scan = scan,
+        .holders = arena_alloc(&scan->arena, (rows + 1) * sizeof *queues->holders),
+        .waiters = arena_alloc(&scan->arena, (rows + 1) * sizeof *queues->waiters),
+        .locks = arena_alloc(&scan->arena, (rows + 1) * sizeof *queues->locks),
     };
     return queues->holders && queues->waiters && queues->locks ? queues : NULL;
 }
@@ -99,8 +99,8 @@ static uint32_t find_lock(struct queues *queues, const char *tag)
         if (strcmp(queues->locks[probe.number].tag, tag) == 0)
             return probe.number;
     uint32_t number = queues->lock_count;
-    const char *copy = look_text(queues->look, tag);
-    if (!copy || !hash_reserve(&queues->index, &queues->look->memory, number + 1, number + 1,
+    const char *copy = scan_text(queues->scan, tag);
+    if (!copy || !hash_reserve(&queues->index, &queues->scan->memory, number + 1, number + 1,
                                refill_locks, queues))
         return NONE;
     hash_put(&queues->index, hash, number);
@@ -131,7 +131,7 @@ bool queues_hold(struct queues *queues, const char *tag, int64_t leader, const c
     }
     struct holder *holder = &queues->holders[queues->holder_count];
     *holder = (struct holder){.leader = leader,
-                              .gid = leader ? NULL : look_text(queues->look, gid ? gid : "?"),
+                              .gid = leader ? NULL : scan_text(queues->scan, gid ? gid : "?"),
                               .session = NONE,
                               .next = NONE,
                               .held = (unsigned char)(1 << held)};
@@ -173,24 +173,24 @@ bool queues_wait(struct queues *queues, const char *tag, const struct queue_wait
 /* Workers of one query: the wait of the one that waits longest is shown. */
 static bool begin_wait(struct queues *queues, struct waiter *waiter)
 {
-    struct look *look = queues->look;
+    struct scan *scan = queues->scan;
     const struct queue_wait *about = &waiter->about;
-    waiter->session = look_session(look, waiter->leader, NULL);
-    waiter->began = look_text(look, about->began);
-    if (waiter->session == LOOK_NONE || !waiter->began)
+    waiter->session = scan_session(scan, waiter->leader, NULL);
+    waiter->began = scan_text(scan, about->began);
+    if (waiter->session == SCAN_NONE || !waiter->began)
         return false;
-    waiter->wait = look->sessions[waiter->session].wait;
-    if (waiter->wait != LOOK_NONE)
+    waiter->wait = scan->sessions[waiter->session].wait;
+    if (waiter->wait != SCAN_NONE)
         return true;
-    struct wait *wait = look_wait(look, waiter->session);
+    struct wait *wait = scan_wait(scan, waiter->session);
     if (!wait)
         return false;
     wait->mode = modes[waiter->mode];
-    wait->object = look_text(look, about->object);
-    wait->row = look_text(look, about->row);
+    wait->object = scan_text(scan, about->object);
+    wait->row = scan_text(scan, about->row);
     wait->began = waiter->began;
     wait->age_s = about->age_s;
-    waiter->wait = look->sessions[waiter->session].wait;
+    waiter->wait = scan->sessions[waiter->session].wait;
     return wait->object && wait->row;
 }
 
@@ -200,11 +200,11 @@ static bool seat_holders(struct queues *queues, const struct queue_lock *lock)
         struct holder *holder = &queues->holders[i];
         if (!(holder->held & lock->blocked))
             continue;
-        holder->session = look_session(queues->look, holder->leader, holder->gid);
-        if (holder->session == LOOK_NONE)
+        holder->session = scan_session(queues->scan, holder->leader, holder->gid);
+        if (holder->session == SCAN_NONE)
             return false;
         if (!holder->leader)
-            queues->look->sessions[holder->session].state = "prepared transaction";
+            queues->scan->sessions[holder->session].state = "prepared transaction";
     }
     return true;
 }
@@ -311,15 +311,15 @@ static bool is_delicate(const struct queues *queues, const struct waiter *waiter
 
 bool queues_settle(struct queues *queues)
 {
-    struct look *look = queues->look;
+    struct scan *scan = queues->scan;
     bool done = true;
     for (uint32_t i = 0; i < queues->waiter_count && done; i++)
         done = begin_wait(queues, &queues->waiters[i]);
     for (uint32_t i = 0; i < queues->lock_count && done; i++)
         done = seat_holders(queues, &queues->locks[i]);
-    hash_free(&queues->index, &look->memory);
-    queues->blocks = arena_alloc(&look->arena, look->session_count + 1);
-    unsigned char *held = arena_alloc(&look->arena, look->session_count + 1);
+    hash_free(&queues->index, &scan->memory);
+    queues->blocks = arena_alloc(&scan->arena, scan->session_count + 1);
+    unsigned char *held = arena_alloc(&scan->arena, scan->session_count + 1);
     if (!done || !queues->blocks || !held)
         return false;
     for (uint32_t i = 0; i < queues->lock_count; i++)
@@ -339,9 +339,9 @@ bool queues_settle(struct queues *queues)
 /* 0: it is one of a client that waits elsewhere; 1: somebody waits for it; 2: neither. */
 static unsigned rank_of(const struct queues *queues, const struct waiter *waiter)
 {
-    const struct look *before = queues->look->before;
-    uint32_t number = before ? look_find(before, waiter->leader, NULL) : LOOK_NONE;
-    if (number != LOOK_NONE && before->sessions[number].linked)
+    const struct scan *before = queues->scan->before;
+    uint32_t number = before ? scan_find(before, waiter->leader, NULL) : SCAN_NONE;
+    if (number != SCAN_NONE && before->sessions[number].linked)
         return 0;
     return queues->blocks[waiter->session] ? 1 : 2;
 }
@@ -357,7 +357,7 @@ size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS])
             if (count < QUEUES_CHECKS)
                 pids[count++] = waiter->leader;
             else if (rank < 2)
-                queues->look->sessions[waiter->session].unseen = UNPLACED;
+                queues->scan->sessions[waiter->session].unseen = UNPLACED;
         }
     return count;
 }
@@ -370,9 +370,9 @@ static int compare_sessions(const void *left, const void *right)
 
 bool queues_ahead(struct queues *queues, int64_t leader, const char *blockers)
 {
-    struct look *look = queues->look;
+    struct scan *scan = queues->scan;
     size_t count = 0, room = strlen(blockers) / 2 + 1;
-    uint32_t *ahead = arena_alloc(&look->arena, room * sizeof *ahead);
+    uint32_t *ahead = arena_alloc(&scan->arena, room * sizeof *ahead);
     if (!ahead)
         return false;
     for (const char *at = blockers; *at && count < room;) {
@@ -382,8 +382,8 @@ bool queues_ahead(struct queues *queues, int64_t leader, const char *blockers)
         if (end == at)
             break;
         at = end;
-        uint32_t session = pid ? look_find(look, pid, NULL) : LOOK_NONE;
-        if (session != LOOK_NONE)
+        uint32_t session = pid ? scan_find(scan, pid, NULL) : SCAN_NONE;
+        if (session != SCAN_NONE)
             ahead[count++] = session;
     }
     qsort(ahead, count, sizeof *ahead, compare_sessions);
@@ -408,7 +408,7 @@ static bool push_edge(struct queues *queues, const struct waiter *waiter, uint32
     if (holder == waiter->session || queues->pushed[holder] == waiter->wait + 1)
         return true; /* a parallel query that waits for one of its own; one that holds and waits */
     queues->pushed[holder] = waiter->wait + 1;
-    return look_push(queues->look, &whole);
+    return scan_push(queues->scan, &whole);
 }
 
 /* The strongest of the modes that are in its way. */
@@ -450,8 +450,8 @@ static bool add_ahead(struct queues *queues, const struct waiter *waiter)
 
 bool queues_edges(struct queues *queues)
 {
-    struct look *look = queues->look;
-    queues->pushed = arena_alloc(&look->arena, (look->session_count + 1) * sizeof *queues->pushed);
+    struct scan *scan = queues->scan;
+    queues->pushed = arena_alloc(&scan->arena, (scan->session_count + 1) * sizeof *queues->pushed);
     if (!queues->pushed)
         return false;
     for (uint32_t i = 0; i < queues->waiter_count; i++) {

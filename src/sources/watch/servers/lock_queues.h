@@ -32,7 +32,7 @@ struct queue_wait {
 };
 
 /* For so many rows; lives as long as the look. NULL: out of memory. */
-struct queues *queues_open(struct look *look, size_t rows);
+struct queues *queues_open(struct scan *scan, size_t rows);
 /* False: out of memory. `gid`: of a prepared transaction, whose leader is 0; NULL. */
 bool queues_hold(struct queues *queues, const char *tag, int64_t leader, const char *gid,
                  const char *mode);

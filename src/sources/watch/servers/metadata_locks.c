@@ -112,7 +112,7 @@ static int mode_number(const char *mode)
 /* ------------------------------------------------------------------ the waits */
 
 struct lock {
-    uint32_t session; /* LOOK_NONE: nobody's */
+    uint32_t session; /* SCAN_NONE: nobody's */
     bool pending;
     int mode;                         /* -1: not known */
     const char *type, *schema, *name; /* of the object */
@@ -124,38 +124,38 @@ static bool is_text(const char *one, const char *other)
 }
 
 /* One that has no transaction of InnoDB is not known yet. */
-static bool take_session(struct look *look, const struct answer *answer, size_t row,
+static bool take_session(struct scan *scan, const struct answer *answer, size_t row,
                          uint32_t number)
 {
-    struct session *session = &look->sessions[number];
+    struct session *session = &scan->sessions[number];
     if (*session->state)
         return true;
     const char *command = answer_value(answer, row, LOCK_COMMAND);
     session->idle = is_text(command, "Sleep");
     session->active = command && !session->idle;
     session->state = session->idle ? "idle in transaction" : "active";
-    session->user = look_text(look, answer_value(answer, row, LOCK_USER));
+    session->user = scan_text(scan, answer_value(answer, row, LOCK_USER));
     session->application = session->user;
-    session->database = look_text(look, answer_value(answer, row, LOCK_DATABASE));
-    session->query = look_text(look, answer_value(answer, row, LOCK_QUERY));
-    session->changed = look_text(look, answer_value(answer, row, LOCK_CHANGED));
+    session->database = scan_text(scan, answer_value(answer, row, LOCK_DATABASE));
+    session->query = scan_text(scan, answer_value(answer, row, LOCK_QUERY));
+    session->changed = scan_text(scan, answer_value(answer, row, LOCK_CHANGED));
     session->statement = session->changed;
     return session->user && session->database && session->query && session->changed &&
-           innodb_take_host(look, session, answer_value(answer, row, LOCK_HOST));
+           innodb_take_host(scan, session, answer_value(answer, row, LOCK_HOST));
 }
 
-static bool take_lock(struct look *look, const struct answer *answer, size_t row, struct lock *lock)
+static bool take_lock(struct scan *scan, const struct answer *answer, size_t row, struct lock *lock)
 {
     const char *pid = answer_value(answer, row, LOCK_PID);
     *lock = (struct lock){
-        .session = pid ? look_session(look, strtoll(pid, NULL, 10), NULL) : LOOK_NONE,
+        .session = pid ? scan_session(scan, strtoll(pid, NULL, 10), NULL) : SCAN_NONE,
         .pending = is_text(answer_value(answer, row, LOCK_STATUS), "PENDING"),
         .mode = mode_number(answer_value(answer, row, LOCK_MODE)),
         .type = answer_value(answer, row, LOCK_TYPE),
         .schema = answer_value(answer, row, LOCK_SCHEMA),
         .name = answer_value(answer, row, LOCK_NAME),
     };
-    return lock->session != LOOK_NONE && take_session(look, answer, row, lock->session);
+    return lock->session != SCAN_NONE && take_session(scan, answer, row, lock->session);
 }
 
 static void name_object(const struct lock *lock, char *text, size_t size)
@@ -174,18 +174,18 @@ static void name_object(const struct lock *lock, char *text, size_t size)
 
 /* The number of the query says that it is the same wait: a query waits for one lock at a time, and
  * the lock is part of the key. */
-static struct wait *begin_wait(struct look *look, const struct answer *answer, size_t row,
+static struct wait *begin_wait(struct scan *scan, const struct answer *answer, size_t row,
                                const struct lock *lock)
 {
     char text[300];
     const char *age = answer_value(answer, row, LOCK_AGE);
-    struct wait *wait = look_wait(look, lock->session);
+    struct wait *wait = scan_wait(scan, lock->session);
     if (!wait)
         return NULL;
     name_object(lock, text, sizeof text);
-    wait->object = look_text(look, text);
+    wait->object = scan_text(scan, text);
     wait->mode = lock->mode < 0 ? "" : modes[lock->mode].name;
-    wait->began = look_text(look, answer_value(answer, row, LOCK_CHANGED));
+    wait->began = scan_text(scan, answer_value(answer, row, LOCK_CHANGED));
     wait->age_s = age ? strtod(age, NULL) : -1;
     return wait->object && wait->began ? wait : NULL;
 }
@@ -200,7 +200,7 @@ static bool is_in_way(const struct lock *lock, const struct lock *other, bool pe
 
 /* Those who hold it. Where nobody does, somebody who waits comes first: who, is known only if there
  * is one. */
-static bool add_holders(struct look *look, uint32_t wait, const struct lock *locks, size_t count,
+static bool add_holders(struct scan *scan, uint32_t wait, const struct lock *locks, size_t count,
                         const struct lock *lock)
 {
     const struct lock *ahead = NULL;
@@ -213,27 +213,27 @@ static bool add_holders(struct look *look, uint32_t wait, const struct lock *loc
         if (!is_in_way(lock, &locks[i], false))
             continue;
         holders++;
-        if (!look_edge(look, wait, locks[i].session, false, modes[locks[i].mode].name))
+        if (!scan_edge(scan, wait, locks[i].session, false, modes[locks[i].mode].name))
             return false;
     }
     return holders || others != 1 ||
-           look_edge(look, wait, ahead->session, true, modes[ahead->mode].name);
+           scan_edge(scan, wait, ahead->session, true, modes[ahead->mode].name);
 }
 
-bool metadata_read(const struct answer *answer, struct look *look)
+bool metadata_read(const struct answer *answer, struct scan *scan)
 {
     size_t count = answer_rows(answer);
-    struct lock *locks = arena_alloc(&look->arena, (count + 1) * sizeof *locks);
+    struct lock *locks = arena_alloc(&scan->arena, (count + 1) * sizeof *locks);
     if (!locks)
         return false;
     for (size_t row = 0; row < count; row++)
-        if (!take_lock(look, answer, row, &locks[row]))
+        if (!take_lock(scan, answer, row, &locks[row]))
             return false;
     for (size_t row = 0; row < count; row++) {
-        if (!locks[row].pending || look->sessions[locks[row].session].wait != LOOK_NONE)
+        if (!locks[row].pending || scan->sessions[locks[row].session].wait != SCAN_NONE)
             continue;
-        const struct wait *wait = begin_wait(look, answer, row, &locks[row]);
-        if (!wait || !add_holders(look, (uint32_t)(wait - look->waits), locks, count, &locks[row]))
+        const struct wait *wait = begin_wait(scan, answer, row, &locks[row]);
+        if (!wait || !add_holders(scan, (uint32_t)(wait - scan->waits), locks, count, &locks[row]))
             return false;
     }
     return true;
@@ -279,41 +279,41 @@ static const char *explain_blocked(const struct server_facts *facts, const char 
 }
 
 static bool add_blocked(const struct server_facts *facts, const struct answer *answer, size_t row,
-                        struct look *look)
+                        struct scan *scan)
 {
     const char *pid = answer_value(answer, row, BLOCKED_PID);
     const char *state = answer_value(answer, row, BLOCKED_STATE);
     const char *age = answer_value(answer, row, BLOCKED_AGE);
-    uint32_t number = look_session(look, pid ? strtoll(pid, NULL, 10) : -1, NULL);
-    if (number == LOOK_NONE)
+    uint32_t number = scan_session(scan, pid ? strtoll(pid, NULL, 10) : -1, NULL);
+    if (number == SCAN_NONE)
         return false;
-    struct session *session = &look->sessions[number];
-    if (session->wait != LOOK_NONE)
+    struct session *session = &scan->sessions[number];
+    if (session->wait != SCAN_NONE)
         return true; /* for a lock that is known */
     session->state = "active";
     session->active = true;
     session->idle = false;
-    session->user = look_text(look, answer_value(answer, row, BLOCKED_USER));
+    session->user = scan_text(scan, answer_value(answer, row, BLOCKED_USER));
     session->application = session->user;
-    session->database = look_text(look, answer_value(answer, row, BLOCKED_DATABASE));
-    session->query = look_text(look, answer_value(answer, row, BLOCKED_QUERY));
-    session->changed = look_text(look, answer_value(answer, row, BLOCKED_CHANGED));
+    session->database = scan_text(scan, answer_value(answer, row, BLOCKED_DATABASE));
+    session->query = scan_text(scan, answer_value(answer, row, BLOCKED_QUERY));
+    session->changed = scan_text(scan, answer_value(answer, row, BLOCKED_CHANGED));
     session->unseen = explain_blocked(facts, state ? state : "");
-    struct wait *wait = look_wait(look, number);
+    struct wait *wait = scan_wait(scan, number);
     if (!wait)
         return false;
-    wait->object = look_text(look, state);
-    wait->began = look->sessions[number].changed;
+    wait->object = scan_text(scan, state);
+    wait->began = scan->sessions[number].changed;
     wait->age_s = age ? strtod(age, NULL) : -1;
     return session->user && session->database && session->query && session->changed &&
-           wait->object && innodb_take_host(look, session, answer_value(answer, row, BLOCKED_HOST));
+           wait->object && innodb_take_host(scan, session, answer_value(answer, row, BLOCKED_HOST));
 }
 
 bool metadata_read_blocked(const struct server_facts *facts, const struct answer *answer,
-                           struct look *look)
+                           struct scan *scan)
 {
     for (size_t row = 0; row < answer_rows(answer); row++)
-        if (!add_blocked(facts, answer, row, look))
+        if (!add_blocked(facts, answer, row, scan))
             return false;
     return true;
 }

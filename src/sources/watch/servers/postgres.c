@@ -235,14 +235,14 @@ static bool take_lock(struct queues *queues, const struct answer *answer, size_t
     return queues_wait(queues, tag, &wait);
 }
 
-static bool read_locks(const struct answer *answer, struct look *look)
+static bool read_locks(const struct answer *answer, struct scan *scan)
 {
     size_t rows = answer_rows(answer);
     bool done = true;
-    look->queues = queues_open(look, rows);
-    for (size_t row = 0; row < rows && look->queues && done; row++)
-        done = take_lock(look->queues, answer, row);
-    return look->queues && queues_settle(look->queues) && done;
+    scan->queues = queues_open(scan, rows);
+    for (size_t row = 0; row < rows && scan->queues && done; row++)
+        done = take_lock(scan->queues, answer, row);
+    return scan->queues && queues_settle(scan->queues) && done;
 }
 
 /* ------------------------------------------------------------------ the sessions */
@@ -270,16 +270,16 @@ enum {
 };
 
 /* The sessions whose place in a queue is asked for. */
-static void write_checks(const struct look *look, struct output *sql)
+static void write_checks(const struct scan *scan, struct output *sql)
 {
     int64_t pids[QUEUES_CHECKS];
-    size_t count = queues_check(look->queues, pids);
+    size_t count = queues_check(scan->queues, pids);
     for (size_t i = 0; i < count; i++)
         output_format(sql, "%s%lld", i ? "," : "", (long long)pids[i]);
 }
 
 /* All with a transaction, since they may be linked to others elsewhere, and all who were named. */
-static void write_sessions(const struct server_facts *facts, const struct look *look,
+static void write_sessions(const struct server_facts *facts, const struct scan *scan,
                            struct output *sql)
 {
     output_text(
@@ -290,7 +290,7 @@ static void write_sessions(const struct server_facts *facts, const struct look *
              "coalesce(l.locks, 0), "
              "to_hex(trunc(extract(epoch FROM a.backend_start))::bigint) || '.' || to_hex(a.pid), "
              "a.xact_start, a.query_start, CASE WHEN a.pid = ANY('{");
-    write_checks(look, sql);
+    write_checks(scan, sql);
     output_format(
         sql,
         "}'::int[]) THEN pg_blocking_pids(a.pid) END, "
@@ -304,9 +304,9 @@ static void write_sessions(const struct server_facts *facts, const struct look *
         "WHERE a.pid <> pg_backend_pid() AND %s AND (a.xact_start IS NOT NULL OR "
         "(a.backend_type = 'startup' AND a.wait_event IN (" REPLAY_WAITS ")) OR a.pid = ANY('{",
         facts->version >= 130000 ? "a.leader_pid IS NULL" : "true");
-    for (size_t i = 0, written = 0; i < look->session_count; i++)
-        if (look->sessions[i].pid > 0)
-            output_format(sql, "%s%lld", written++ ? "," : "", (long long)look->sessions[i].pid);
+    for (size_t i = 0, written = 0; i < scan->session_count; i++)
+        if (scan->sessions[i].pid > 0)
+            output_format(sql, "%s%lld", written++ ? "," : "", (long long)scan->sessions[i].pid);
     output_text(sql, "}'::int[]))");
 }
 
@@ -326,7 +326,7 @@ static void take_outside(struct session *session, const char *event)
     if (session->calls)
         return;
     session->spared = true;
-    if (session->wait != LOOK_NONE)
+    if (session->wait != SCAN_NONE)
         return;
     session->state = "replay";
     session->unseen =
@@ -338,14 +338,14 @@ static void take_outside(struct session *session, const char *event)
               "pg_stat_activity, or lower max_standby_streaming_delay";
 }
 
-static bool read_session(const struct answer *answer, size_t row, struct look *look,
+static bool read_session(const struct answer *answer, size_t row, struct scan *scan,
                          const struct server_facts *facts)
 {
     const char *pid = answer_value(answer, row, SESSION_PID);
-    uint32_t number = look_session(look, pid ? strtoll(pid, NULL, 10) : -1, NULL);
-    if (number == LOOK_NONE)
+    uint32_t number = scan_session(scan, pid ? strtoll(pid, NULL, 10) : -1, NULL);
+    if (number == SCAN_NONE)
         return false;
-    struct session *session = &look->sessions[number];
+    struct session *session = &scan->sessions[number];
     const struct {
         const char **text;
         unsigned column;
@@ -363,7 +363,7 @@ static bool read_session(const struct answer *answer, size_t row, struct look *l
         {&session->statement, SESSION_STATEMENT_START},
     };
     for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!(*texts[i].text = look_text(look, answer_value(answer, row, texts[i].column))))
+        if (!(*texts[i].text = scan_text(scan, answer_value(answer, row, texts[i].column))))
             return false;
     take_port(session, answer_value(answer, row, SESSION_PORT));
     session->transaction_s = number_of(answer_value(answer, row, SESSION_TRANSACTION));
@@ -374,32 +374,32 @@ static bool read_session(const struct answer *answer, size_t row, struct look *l
     session->spared = !facts->superuser && is_true(answer_value(answer, row, SESSION_SUPER));
     take_outside(session, answer_value(answer, row, SESSION_OUTSIDE));
     const char *ahead = answer_value(answer, row, SESSION_AHEAD);
-    return !ahead || queues_ahead(look->queues, session->pid, ahead);
+    return !ahead || queues_ahead(scan->queues, session->pid, ahead);
 }
 
 /* ------------------------------------------------------------------ parts and remedies */
 
 enum { PART_LOCKS, PART_SESSIONS, PARTS };
 
-static void write_part(unsigned part, const struct server_facts *facts, const struct look *look,
+static void write_part(unsigned part, const struct server_facts *facts, const struct scan *scan,
                        struct output *sql)
 {
     write_settings(facts->version, sql);
     if (part == PART_LOCKS)
         write_locks(facts, sql);
     else
-        write_sessions(facts, look, sql);
+        write_sessions(facts, scan, sql);
 }
 
 static bool read_part(unsigned part, const struct server_facts *facts, const struct answer *answer,
-                      struct look *look)
+                      struct scan *scan)
 {
     if (part == PART_LOCKS)
-        return read_locks(answer, look);
+        return read_locks(answer, scan);
     for (size_t row = 0; row < answer_rows(answer); row++)
-        if (!read_session(answer, row, look, facts))
+        if (!read_session(answer, row, scan, facts))
             return false;
-    return queues_edges(look->queues);
+    return queues_edges(scan->queues);
 }
 
 static const char *hint_postgres(const char *why)

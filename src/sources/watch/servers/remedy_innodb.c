@@ -36,9 +36,9 @@ static void write_statement(const struct session *session, bool waits, struct ou
     output_char(sql, ')');
 }
 
-static void write_edge(const struct look *look, const struct edge *edge, struct output *sql)
+static void write_edge(const struct scan *scan, const struct edge *edge, struct output *sql)
 {
-    const struct session *waiter = &look->sessions[look->waits[edge->wait].session];
+    const struct session *waiter = &scan->sessions[scan->waits[edge->wait].session];
     output_text(sql, " AND ");
     if (!*edge->lock) { /* no lock of InnoDB */
         write_statement(waiter, true, sql);
@@ -48,19 +48,19 @@ static void write_edge(const struct look *look, const struct edge *edge, struct 
                   "EXISTS(SELECT 1 FROM information_schema.INNODB_LOCK_WAITS w WHERE "
                   "w.requesting_trx_id = '%s' AND w.requested_lock_id = '%s' AND "
                   "w.blocking_trx_id = '%s')",
-                  waiter->id, edge->lock, look->sessions[edge->holder].id);
+                  waiter->id, edge->lock, scan->sessions[edge->holder].id);
 }
 
 void remedy_mariadb_write(enum remedy remedy, const struct server_facts *facts,
                           const struct remedy_condition *condition, struct output *sql)
 {
-    const struct look *look = condition->look;
-    const struct session *session = &look->sessions[condition->session];
+    const struct scan *scan = condition->scan;
+    const struct session *session = &scan->sessions[condition->session];
     (void)facts;
     output_text(sql, "BEGIN NOT ATOMIC IF ");
     write_statement(session, condition->edge_count > 0, sql);
     for (size_t i = 0; i < condition->edge_count; i++)
-        write_edge(look, &look->edges[condition->edges[i]], sql);
+        write_edge(scan, &scan->edges[condition->edges[i]], sql);
     output_text(sql, " THEN ");
     remedy_mariadb_advise(remedy, session, sql);
     output_text(sql, "; ELSE SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '" OVER "'; END IF; END");
@@ -70,7 +70,7 @@ void remedy_mysql_write(enum remedy remedy, const struct server_facts *facts,
                         const struct remedy_condition *condition, struct output *sql)
 {
     (void)facts;
-    remedy_mysql_advise(remedy, &condition->look->sessions[condition->session], sql);
+    remedy_mysql_advise(remedy, &condition->scan->sessions[condition->session], sql);
 }
 
 enum remedy_outcome remedy_innodb_outcome(const struct answer *answer)

@@ -68,18 +68,18 @@ static void write_session(const struct session *session, bool statement, struct 
 }
 
 /* CASE, so that only the wait in question is asked for its blockers, and after all else. */
-static void write_edge(const struct look *look, const struct edge *edge, struct output *sql)
+static void write_edge(const struct scan *scan, const struct edge *edge, struct output *sql)
 {
-    const struct wait *wait = &look->waits[edge->wait];
+    const struct wait *wait = &scan->waits[edge->wait];
     output_format(sql, "WHEN NOT EXISTS (SELECT FROM l WHERE CASE WHEN session = %lld AND mode = ",
-                  (long long)look->sessions[wait->session].pid);
+                  (long long)scan->sessions[wait->session].pid);
     write_literal(sql, wait->mode);
     output_text(sql, " AND tag = ");
     write_literal(sql, edge->lock);
     output_text(sql, " AND ");
     write_same(sql, "waitstart", edge->began);
     output_format(sql, " THEN %lld = ANY(pg_blocking_pids(pid)) ELSE false END) THEN 'over' ",
-                  (long long)look->sessions[edge->holder].pid);
+                  (long long)scan->sessions[edge->holder].pid);
 }
 
 /* Checked here, since the function would raise an error. */
@@ -98,14 +98,14 @@ static void write_right(const struct server_facts *facts, int64_t pid, struct ou
 void remedy_postgres_write(enum remedy remedy, const struct server_facts *facts,
                            const struct remedy_condition *condition, struct output *sql)
 {
-    const struct look *look = condition->look;
-    const struct session *session = &look->sessions[condition->session];
+    const struct scan *scan = condition->scan;
+    const struct session *session = &scan->sessions[condition->session];
     write_tables(facts, sql);
     output_text(sql, "SELECT CASE ");
     write_session(session, remedy == REMEDY_CANCEL || condition->edge_count, sql);
     write_right(facts, session->pid, sql);
     for (size_t i = 0; i < condition->edge_count; i++)
-        write_edge(look, &look->edges[condition->edges[i]], sql);
+        write_edge(scan, &scan->edges[condition->edges[i]], sql);
     output_format(sql, "WHEN pg_%s_backend(%lld) THEN 'done' ELSE 'over' END",
                   remedy == REMEDY_CANCEL ? "cancel" : "terminate", (long long)session->pid);
 }

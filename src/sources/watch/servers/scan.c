@@ -3,33 +3,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-void look_open(struct look *look, const gordian_allocator *memory)
+void scan_open(struct scan *scan, const gordian_allocator *memory)
 {
-    *look = (struct look){.memory = *memory};
-    arena_init(&look->arena, memory);
+    *scan = (struct scan){.memory = *memory};
+    arena_init(&scan->arena, memory);
 }
 
-void look_close(struct look *look)
+void scan_close(struct scan *scan)
 {
-    arena_free(&look->arena);
-    hash_free(&look->index, &look->memory);
-    memory_free_all(&look->memory, look->sessions, look->waits, look->edges);
-    *look = (struct look){.memory = look->memory};
+    arena_free(&scan->arena);
+    hash_free(&scan->index, &scan->memory);
+    memory_free_all(&scan->memory, scan->sessions, scan->waits, scan->edges);
+    *scan = (struct scan){.memory = scan->memory};
 }
 
-void look_clear(struct look *look)
+void scan_clear(struct scan *scan)
 {
-    arena_free(&look->arena);
-    hash_free(&look->index, &look->memory);
-    look->session_count = look->wait_count = look->edge_count = 0;
-    look->asked = look->answered = 0;
-    look->whole = false;
-    look->queues = NULL;
+    arena_free(&scan->arena);
+    hash_free(&scan->index, &scan->memory);
+    scan->session_count = scan->wait_count = scan->edge_count = 0;
+    scan->asked = scan->answered = 0;
+    scan->whole = false;
+    scan->queues = NULL;
 }
 
-const char *look_text(struct look *look, const char *text)
+const char *scan_text(struct scan *scan, const char *text)
 {
-    return !text || !*text ? "" : arena_text(&look->arena, text, strlen(text));
+    return !text || !*text ? "" : arena_text(&scan->arena, text, strlen(text));
 }
 
 /* ------------------------------------------------------------------ making one */
@@ -46,34 +46,34 @@ static uint64_t session_hash(int64_t pid, const char *gid)
 
 static void refill_index(const void *context, struct hash *index)
 {
-    const struct look *look = context;
-    for (uint32_t i = 0; i < look->session_count; i++)
-        hash_put(index, session_hash(look->sessions[i].pid, look->sessions[i].gid), i);
+    const struct scan *scan = context;
+    for (uint32_t i = 0; i < scan->session_count; i++)
+        hash_put(index, session_hash(scan->sessions[i].pid, scan->sessions[i].gid), i);
 }
 
-uint32_t look_find(const struct look *look, int64_t pid, const char *gid)
+uint32_t scan_find(const struct scan *scan, int64_t pid, const char *gid)
 {
-    struct hash_probe probe = hash_probe(&look->index, session_hash(pid, gid));
-    while (hash_meet(&look->index, &probe))
-        if (is_session(&look->sessions[probe.number], pid, gid))
+    struct hash_probe probe = hash_probe(&scan->index, session_hash(pid, gid));
+    while (hash_meet(&scan->index, &probe))
+        if (is_session(&scan->sessions[probe.number], pid, gid))
             return probe.number;
-    return LOOK_NONE;
+    return SCAN_NONE;
 }
 
-uint32_t look_session(struct look *look, int64_t pid, const char *gid)
+uint32_t scan_session(struct scan *scan, int64_t pid, const char *gid)
 {
-    uint32_t found = look_find(look, pid, gid);
-    if (found != LOOK_NONE)
+    uint32_t found = scan_find(scan, pid, gid);
+    if (found != SCAN_NONE)
         return found;
-    const char *copy = gid ? look_text(look, gid) : NULL;
-    uint32_t count = (uint32_t)look->session_count + 1;
+    const char *copy = gid ? scan_text(scan, gid) : NULL;
+    uint32_t count = (uint32_t)scan->session_count + 1;
     if ((gid && !copy) ||
-        !memory_grow(&look->memory, &look->sessions, &look->session_room, count,
-                     sizeof *look->sessions) ||
-        !hash_reserve(&look->index, &look->memory, count, count, refill_index, look))
-        return LOOK_NONE;
-    hash_put(&look->index, session_hash(pid, gid), count - 1);
-    look->sessions[look->session_count] = (struct session){
+        !memory_grow(&scan->memory, &scan->sessions, &scan->session_room, count,
+                     sizeof *scan->sessions) ||
+        !hash_reserve(&scan->index, &scan->memory, count, count, refill_index, scan))
+        return SCAN_NONE;
+    hash_put(&scan->index, session_hash(pid, gid), count - 1);
+    scan->sessions[scan->session_count] = (struct session){
         .pid = pid,
         .gid = copy,
         .id = "",
@@ -89,48 +89,48 @@ uint32_t look_session(struct look *look, int64_t pid, const char *gid)
         .statement = "",
         .transaction_s = -1,
         .state_s = -1,
-        .wait = LOOK_NONE,
+        .wait = SCAN_NONE,
     };
-    return (uint32_t)look->session_count++;
+    return (uint32_t)scan->session_count++;
 }
 
-struct wait *look_wait(struct look *look, uint32_t session)
+struct wait *scan_wait(struct scan *scan, uint32_t session)
 {
-    if (!memory_grow(&look->memory, &look->waits, &look->wait_room, look->wait_count + 1,
-                     sizeof *look->waits))
+    if (!memory_grow(&scan->memory, &scan->waits, &scan->wait_room, scan->wait_count + 1,
+                     sizeof *scan->waits))
         return NULL;
-    struct wait *wait = &look->waits[look->wait_count];
+    struct wait *wait = &scan->waits[scan->wait_count];
     *wait = (struct wait){.session = session, .mode = "", .object = "", .row = "", .began = ""};
-    look->sessions[session].wait = (uint32_t)look->wait_count++;
+    scan->sessions[session].wait = (uint32_t)scan->wait_count++;
     return wait;
 }
 
-bool look_push(struct look *look, const struct edge *edge)
+bool scan_push(struct scan *scan, const struct edge *edge)
 {
-    if (!memory_grow(&look->memory, &look->edges, &look->edge_room, look->edge_count + 1,
-                     sizeof *look->edges))
+    if (!memory_grow(&scan->memory, &scan->edges, &scan->edge_room, scan->edge_count + 1,
+                     sizeof *scan->edges))
         return false;
-    look->edges[look->edge_count++] = *edge;
+    scan->edges[scan->edge_count++] = *edge;
     return true;
 }
 
-bool look_edge(struct look *look, uint32_t wait, uint32_t holder, bool soft, const char *mode)
+bool scan_edge(struct scan *scan, uint32_t wait, uint32_t holder, bool soft, const char *mode)
 {
-    if (look->waits[wait].session == holder)
+    if (scan->waits[wait].session == holder)
         return true; /* a parallel query that waits for one of its own */
-    for (size_t i = look->edge_count; i > 0 && look->edges[i - 1].wait == wait; i--)
-        if (look->edges[i - 1].holder == holder)
+    for (size_t i = scan->edge_count; i > 0 && scan->edges[i - 1].wait == wait; i--)
+        if (scan->edges[i - 1].holder == holder)
             return true;
     const struct edge edge = {
         .wait = wait, .holder = holder, .soft = soft, .mode = mode, .lock = "", .began = ""};
-    return look_push(look, &edge);
+    return scan_push(scan, &edge);
 }
 
-void look_identify(struct look *look, size_t first, const char *lock, const char *began)
+void scan_identify(struct scan *scan, size_t first, const char *lock, const char *began)
 {
-    for (size_t i = first; i < look->edge_count; i++) {
-        look->edges[i].lock = lock;
-        look->edges[i].began = began;
+    for (size_t i = first; i < scan->edge_count; i++) {
+        scan->edges[i].lock = lock;
+        scan->edges[i].began = began;
     }
 }
 
@@ -141,7 +141,7 @@ static uint64_t stir_text(uint64_t key, const char *text)
     return hash_stir(key, hash_bytes(text, strlen(text)));
 }
 
-uint64_t look_identity(const struct session *session)
+uint64_t scan_identity(const struct session *session)
 {
     uint64_t key = hash_word((uint64_t)session->pid + 1);
     key = stir_text(stir_text(key, session->started), session->id);
@@ -150,26 +150,26 @@ uint64_t look_identity(const struct session *session)
 
 static uint64_t state_key(const struct session *session)
 {
-    return stir_text(stir_text(look_identity(session), session->changed), session->state);
+    return stir_text(stir_text(scan_identity(session), session->changed), session->state);
 }
 
-static uint64_t edge_key(const struct look *look, const struct edge *edge)
+static uint64_t edge_key(const struct scan *scan, const struct edge *edge)
 {
-    const struct wait *wait = &look->waits[edge->wait];
-    uint64_t key = look_identity(&look->sessions[wait->session]);
+    const struct wait *wait = &scan->waits[edge->wait];
+    uint64_t key = scan_identity(&scan->sessions[wait->session]);
     key = stir_text(stir_text(stir_text(key, wait->began), wait->object), wait->mode);
     return hash_stir(hash_stir(key, edge->own),
-                     look_identity(&look->sessions[edge->holder]) + edge->soft + 2 * edge->guessed);
+                     scan_identity(&scan->sessions[edge->holder]) + edge->soft + 2 * edge->guessed);
 }
 
-static uint64_t request_key(const struct look *look, const struct edge *edge)
+static uint64_t request_key(const struct scan *scan, const struct edge *edge)
 {
-    const struct wait *wait = &look->waits[edge->wait];
-    const struct session *waiter = &look->sessions[wait->session];
-    uint64_t key = stir_text(look_identity(waiter), waiter->transaction);
+    const struct wait *wait = &scan->waits[edge->wait];
+    const struct session *waiter = &scan->sessions[wait->session];
+    uint64_t key = stir_text(scan_identity(waiter), waiter->transaction);
     key = stir_text(stir_text(key, waiter->statement), edge->lock);
     key = stir_text(stir_text(key, wait->object), wait->mode);
-    return hash_stir(key, look_identity(&look->sessions[edge->holder]));
+    return hash_stir(key, scan_identity(&scan->sessions[edge->holder]));
 }
 
 /* A key and since when it holds. */
@@ -192,7 +192,7 @@ static uint64_t since_of(const struct known *known, size_t count, uint64_t key, 
 }
 
 /* What the look before knew, by key; NULL: nothing, or out of memory, when all is as if new. */
-static struct known *list_known(const struct look *before, size_t *count)
+static struct known *list_known(const struct scan *before, size_t *count)
 {
     *count = before->whole ? before->session_count + before->edge_count : 0;
     struct known *list = *count ? memory_alloc(&before->memory, *count * sizeof *list) : NULL;
@@ -208,44 +208,44 @@ static struct known *list_known(const struct look *before, size_t *count)
     return list;
 }
 
-void look_settle(struct look *look, const struct look *before)
+void scan_settle(struct scan *scan, const struct scan *before)
 {
     size_t count;
     struct known *known = list_known(before, &count);
-    for (size_t i = 0; i < look->session_count; i++) {
-        struct session *session = &look->sessions[i];
+    for (size_t i = 0; i < scan->session_count; i++) {
+        struct session *session = &scan->sessions[i];
         session->key = state_key(session);
-        session->since = since_of(known, count, session->key, look->answered);
+        session->since = since_of(known, count, session->key, scan->answered);
     }
-    for (size_t i = 0; i < look->edge_count; i++) {
-        struct edge *edge = &look->edges[i];
-        edge->key = edge_key(look, edge);
-        edge->request = request_key(look, edge);
-        edge->since = since_of(known, count, edge->key, look->answered);
+    for (size_t i = 0; i < scan->edge_count; i++) {
+        struct edge *edge = &scan->edges[i];
+        edge->key = edge_key(scan, edge);
+        edge->request = request_key(scan, edge);
+        edge->since = since_of(known, count, edge->key, scan->answered);
     }
     memory_free(&before->memory, known);
-    look->whole = true;
+    scan->whole = true;
 }
 
 /* ------------------------------------------------------------------ who is behind whom */
 
-size_t look_behind(const struct look *look, uint32_t session)
+size_t scan_behind(const struct scan *scan, uint32_t session)
 {
-    bool *behind = memory_zeroed(&look->memory, look->session_count + 1);
+    bool *behind = memory_zeroed(&scan->memory, scan->session_count + 1);
     size_t count = 0;
     if (!behind)
         return 0;
     behind[session] = true;
     for (bool more = true; more;) {
         more = false;
-        for (size_t i = 0; i < look->edge_count; i++) {
-            uint32_t waiter = look->waits[look->edges[i].wait].session;
-            if (!behind[look->edges[i].holder] || behind[waiter])
+        for (size_t i = 0; i < scan->edge_count; i++) {
+            uint32_t waiter = scan->waits[scan->edges[i].wait].session;
+            if (!behind[scan->edges[i].holder] || behind[waiter])
                 continue;
             behind[waiter] = more = true;
             count++;
         }
     }
-    memory_free(&look->memory, behind);
+    memory_free(&scan->memory, behind);
     return count;
 }

@@ -11,7 +11,7 @@
 #include "foundation/base/arena.h"
 #include "foundation/base/hash.h"
 
-#define LOOK_NONE UINT32_MAX
+#define SCAN_NONE UINT32_MAX
 
 struct session {
     int64_t pid;         /* 0: a prepared transaction, which has no process */
@@ -38,7 +38,7 @@ struct session {
     const char *unseen; /* why what it waits for cannot be seen; NULL: it can */
     bool joins;         /* a thread that waits for the end of another one */
     int64_t peer;       /* of a thread: whose answer it waits for, a process; 0 */
-    uint32_t wait;      /* LOOK_NONE: it waits for no lock */
+    uint32_t wait;      /* SCAN_NONE: it waits for no lock */
     uint64_t key, since;
 };
 
@@ -65,10 +65,10 @@ struct edge {
                        * holder. A statement that waits again has the same request. */
 };
 
-struct look {
+struct scan {
     uint64_t asked, answered;  /* 0: there has been none */
     bool whole;                /* everything that was asked for came */
-    const struct look *before; /* while it is made: the look before */
+    const struct scan *before; /* while it is made: the look before */
     struct queues *queues;     /* while it is made: locks of PostgreSQL */
     struct session *sessions;
     size_t session_count, session_room;
@@ -81,34 +81,34 @@ struct look {
     gordian_allocator memory;
 };
 
-void look_open(struct look *look, const gordian_allocator *memory);
-void look_close(struct look *look);
+void scan_open(struct scan *scan, const gordian_allocator *memory);
+void scan_close(struct scan *scan);
 /* Forgets everything. */
-void look_clear(struct look *look);
+void scan_clear(struct scan *scan);
 
 /* A copy that lives as long as the look; "" for NULL. NULL: out of memory. */
-const char *look_text(struct look *look, const char *text);
-/* The session with this pid (or gid, for pid 0), or LOOK_NONE. */
-uint32_t look_find(const struct look *look, int64_t pid, const char *gid);
-/* The same, added if it is new; LOOK_NONE: out of memory. */
-uint32_t look_session(struct look *look, int64_t pid, const char *gid);
+const char *scan_text(struct scan *scan, const char *text);
+/* The session with this pid (or gid, for pid 0), or SCAN_NONE. */
+uint32_t scan_find(const struct scan *scan, int64_t pid, const char *gid);
+/* The same, added if it is new; SCAN_NONE: out of memory. */
+uint32_t scan_session(struct scan *scan, int64_t pid, const char *gid);
 /* One more wait, of a session that has none yet; NULL: out of memory. */
-struct wait *look_wait(struct look *look, uint32_t session);
+struct wait *scan_wait(struct scan *scan, uint32_t session);
 /* One more edge, once each; false: out of memory. */
-bool look_edge(struct look *look, uint32_t wait, uint32_t holder, bool soft, const char *mode);
+bool scan_edge(struct scan *scan, uint32_t wait, uint32_t holder, bool soft, const char *mode);
 
 /* The same without looking whether it is there. */
-bool look_push(struct look *look, const struct edge *edge);
+bool scan_push(struct scan *scan, const struct edge *edge);
 /* Identifies the lock of all edges from `first` on. */
-void look_identify(struct look *look, size_t first, const char *lock, const char *began);
+void scan_identify(struct scan *scan, size_t first, const char *lock, const char *began);
 
 /* The look is whole: keys, and `since` from the look before. */
-void look_settle(struct look *look, const struct look *before);
+void scan_settle(struct scan *scan, const struct scan *before);
 
 /* Which session it is: the same in all looks at its server. */
-uint64_t look_identity(const struct session *session);
+uint64_t scan_identity(const struct session *session);
 
 /* How many wait behind this session, directly or not. */
-size_t look_behind(const struct look *look, uint32_t session);
+size_t scan_behind(const struct scan *scan, uint32_t session);
 
 #endif
