@@ -341,7 +341,7 @@ static void doom_members(struct hang *hang, const struct inspect_finding *findin
     hang->sight.stop_ms = LAST_STOP_MS;
 }
 
-static void report_finding(struct hang *hang, const struct inspect_finding *finding)
+static void report_hang(struct hang *hang, const struct inspect_finding *finding)
 {
     struct report report;
     struct session session;
@@ -427,7 +427,7 @@ static bool report_confirmed(struct hang *hang, uint64_t now)
         if (is_reported(hang, finding))
             continue;
         if (is_second_time(hang, finding, now))
-            report_finding(hang, finding);
+            report_hang(hang, finding);
         else
             pending = true;
     }
