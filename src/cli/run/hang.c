@@ -3,8 +3,8 @@
 #include "cli/run/report_print.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
-#include "sources/run/judge/verdict_policy.h"
 #include "sources/inspect/incident.h"
+#include "sources/run/judge/verdict_policy.h"
 
 #include <limits.h>
 #include <signal.h>

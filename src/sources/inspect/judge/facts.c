@@ -3,11 +3,11 @@
 
 #include "foundation/base/clock.h"
 #include "foundation/base/hash.h"
-#include "sources/run/judge/timers.h"
 #include "sources/inspect/target/mapped_file.h"
 #include "sources/inspect/target/open_files.h"
 #include "sources/inspect/target/proc.h"
 #include "sources/inspect/target/remote_calls.h"
+#include "sources/run/judge/timers.h"
 
 #include <dirent.h>
 #include <fcntl.h>

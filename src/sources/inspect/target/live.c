@@ -8,11 +8,11 @@
 #include "foundation/base/hash.h"
 #include "foundation/base/memory.h"
 #include "foundation/records/incident.h"
-#include "sources/run/judge/verdict_policy.h"
 #include "sources/inspect/target/permissions.h"
 #include "sources/inspect/target/proc.h"
 #include "sources/inspect/target/stop.h"
 #include "sources/inspect/target/system_calls.h"
+#include "sources/run/judge/verdict_policy.h"
 
 #include <dirent.h>
 #include <elf.h>

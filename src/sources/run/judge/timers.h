@@ -1,5 +1,5 @@
 /* Timers. Whether an interval timer is armed only the process itself can ask; while it sleeps, the
- * command outside reads here whether one ever was (sources/inspect/facts.c). Timers of
+ * command outside reads here whether one ever was (sources/inspect/judge/facts.c). Timers of
  * timer_create() are listed by the kernel. */
 #ifndef GORDIAN_SOURCES_RUN_JUDGE_TIMERS_H
 #define GORDIAN_SOURCES_RUN_JUDGE_TIMERS_H

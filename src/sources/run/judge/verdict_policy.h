@@ -1,8 +1,8 @@
 /* How sure a finding is, and whether `gordian run` ends the program for it.
  *
  * This is the only place that decides it. The library inside a program (verdict_facts.c), the look
- * from outside of `gordian run` and `gordian inspect` (sources/inspect/judge/facts.c) collect the facts
- * and ask here.
+ * from outside of `gordian run` and `gordian inspect` (sources/inspect/judge/facts.c) collect the
+ * facts and ask here.
  *
  * Kinds of waits:
  *

@@ -22,7 +22,7 @@
  * libgordian's engine. What the engine finds is checked a second time: every wait the same as
  * before (generations), every thread asleep in the kernel, every owner unchanged. Only then is it
  * called a deadlock. If nothing outside could end it (judge/verdict_facts.c), and the reporter sees
- * it from outside, too (sources/inspect/confirm.h), the program is ended.
+ * it from outside, too (sources/inspect/judge/confirm.h), the program is ended.
  *
  * Each finding is reported once and counted afterwards (report/notice.c, report/delivery.c).
  * report/reporter_launch.c starts the reporter, report/plain_report.c is the report of last resort.
