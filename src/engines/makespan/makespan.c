@@ -317,11 +317,11 @@ gordian_status gordian_makespan_lp(const gordian_makespan *makespan, gordian_mak
                     "that do not vary");
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
-    TRY(program_write(makespan->model, goal, &out, error));
-    if (!output_close(&out))
-        return fail(error, GORDIAN_STATUS_IO, "cannot write the program: %s",
-                    strerror(out.failure));
-    return GORDIAN_OK;
+    gordian_status status = program_write(makespan->model, goal, &out, error);
+    if (!output_close(&out) && status == GORDIAN_OK)
+        status =
+            fail(error, GORDIAN_STATUS_IO, "cannot write the program: %s", strerror(out.failure));
+    return status;
 }
 
 gordian_status gordian_makespan_fullest(const gordian_makespan_dealing *dealing,

@@ -108,11 +108,11 @@ static gordian_status write_program(const struct question *question, gordian_err
         return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", question->program,
                     strerror(errno));
     gordian_writer writer = gordian_writer_fd(&fd);
-    TRY(gordian_makespan_lp(question->makespan, question->goal, &writer, error));
-    if (close(fd) != 0)
-        return fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", question->program,
-                    strerror(errno));
-    return GORDIAN_OK;
+    gordian_status status = gordian_makespan_lp(question->makespan, question->goal, &writer, error);
+    if (close(fd) != 0 && status == GORDIAN_OK)
+        status = fail(error, GORDIAN_STATUS_IO, "cannot write '%s': %s", question->program,
+                      strerror(errno));
+    return status;
 }
 
 /* The command line for this question. */
