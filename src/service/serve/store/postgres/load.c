@@ -267,11 +267,12 @@ gordian_status pg_load(struct store *store, const struct store_loader *loader, v
     bytes_init(&store->recovery.image, &pg->memory);
     if (follows && !pg_do(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
         return load_failed(pg, error);
-    TRY(read_all_parts(store, loader, context, error));
-    store_believe_clock(store);
-    if (follows && !pg_do(pg, "COMMIT"))
-        TRY(load_failed(pg, error));
-    return GORDIAN_OK;
+    gordian_status status = read_all_parts(store, loader, context, error);
+    if (status == GORDIAN_OK)
+        store_believe_clock(store);
+    if (follows && !pg_do(pg, "COMMIT") && status == GORDIAN_OK)
+        status = load_failed(pg, error);
+    return status;
 }
 
 /* ---- for those who only want to read them */
