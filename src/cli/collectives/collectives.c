@@ -1,6 +1,7 @@
 /* gordian collectives: who is to blame for a training job that hangs, from the dumps of PyTorch's
  * flight recorder. */
 #include "sources/collectives/collectives.h"
+#include "foundation/base/error.h"
 
 #include "cli/base/commands.h"
 
@@ -209,10 +210,8 @@ static int judge_files(struct cli *cli, const struct settings *settings, const s
     struct verdict verdict;
     gordian_error error = {0};
     gordian_status status = training_open(&job, &error);
-    if (status == GORDIAN_OK)
-        status = training_read(job, files->list, files->count, settings->threads, &error);
-    if (status == GORDIAN_OK)
-        status = training_judge(job, &verdict, &error);
+    THEN(status, training_read(job, files->list, files->count, settings->threads, &error));
+    THEN(status, training_judge(job, &verdict, &error));
     int code =
         status == GORDIAN_OK ? show_job(cli, settings, job, &verdict) : cli_fail(cli, NULL, &error);
     training_close(job);

@@ -167,9 +167,8 @@ static int join_parts(struct compose *compose, struct subject *subject, const st
     gordian_status status = circuits ? GORDIAN_OK : fail_memory(&error);
     for (size_t i = 0; i < count && circuits; i++)
         circuits[i] = parts[i].circuit;
-    if (status == GORDIAN_OK)
-        status = gordian_circuit_join(&joined, circuits, count, compose->data,
-                                      &compose->reading.memory, &error);
+    THEN(status, gordian_circuit_join(&joined, circuits, count, compose->data,
+                                      &compose->reading.memory, &error));
     memory_free(&memory, circuits);
     if (status == GORDIAN_STATUS_MEMORY && compose->reading.refused)
         return refuse_size(compose, subject->path);

@@ -172,8 +172,7 @@ static gordian_status explain_circuit(struct compose *compose, const struct subj
                         ? compose->max_states
                         : COMPOSE_EXPLAINED;
     gordian_status status = stages ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = gordian_compose_explain(subject->circuit, order, most, stages, NULL, error);
+    THEN(status, gordian_compose_explain(subject->circuit, order, most, stages, NULL, error));
     if (status == GORDIAN_OK && !compose->dot)
         status = (compose->cli->json ? &compose_json : &compose_text)
                      ->explain(compose, subject, stages, error);
@@ -224,8 +223,7 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
     }
     if (status == GORDIAN_OK && compose->explain)
         status = explain_circuit(compose, subject, order, error);
-    if (status == GORDIAN_OK)
-        status = run_into(compose, subject->circuit, &options, composed, to, error);
+    THEN(status, run_into(compose, subject->circuit, &options, composed, to, error));
     composed->counted = composed->counted && !composed->result.uncounted;
     memory_free(&memory, order);
     return status;

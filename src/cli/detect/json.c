@@ -138,8 +138,7 @@ static gordian_status write_summary(struct detect *detect, gordian_error *error)
     gordian_status status = GORDIAN_OK;
     if (detect->show >= DETECT_SHOW_MATRICES)
         status = write_last_matrices(detect, error);
-    if (status == GORDIAN_OK)
-        status = detect_list_deadlocked(detect, SIZE_MAX, error);
+    THEN(status, detect_list_deadlocked(detect, SIZE_MAX, error));
     if (status != GORDIAN_OK)
         return status;
     const struct tally *tally = &detect->tally;

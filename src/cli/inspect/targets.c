@@ -159,8 +159,7 @@ gordian_status inspect_targets(struct cli *cli, struct inspect_settings *setting
         status = add_many(&crowd, settings, error);
     if (status == GORDIAN_OK && crowd.count == 0)
         status = fail(error, GORDIAN_STATUS_INPUT, "there is no process that may be inspected");
-    if (status == GORDIAN_OK)
-        status = sight_open(sight, crowd.list, crowd.count, error);
+    THEN(status, sight_open(sight, crowd.list, crowd.count, error));
     if (status != GORDIAN_OK)
         for (size_t i = 0; i < crowd.count; i++)
             target_close(crowd.list[i]);

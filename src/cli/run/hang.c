@@ -96,8 +96,7 @@ static gordian_status open_targets(struct hang *hang, const struct tree *tree, g
         if (status == GORDIAN_OK)
             targets[count++]->passing = true;
     }
-    if (status == GORDIAN_OK)
-        status = sight_open(&hang->sight, targets, count, error);
+    THEN(status, sight_open(&hang->sight, targets, count, error));
     hang->sight_open = status == GORDIAN_OK;
     for (size_t i = 0; i < count && status != GORDIAN_OK; i++)
         target_close(targets[i]);

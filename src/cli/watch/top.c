@@ -379,8 +379,7 @@ static gordian_status renew_top(struct top *top, gordian_error *error)
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
     remember_chosen(top);
     gordian_status status = servers_turn(&watching->servers, UINT64_MAX, &keys, 1, error);
-    if (status == GORDIAN_OK)
-        status = judge_top(top, error);
+    THEN(status, judge_top(top, error));
     if (status != GORDIAN_OK)
         return status;
     if (!renew_tree(top))

@@ -363,8 +363,7 @@ gordian_status gordian_bank_replay_next(gordian_bank_replay *replay, gordian_ban
 {
     gordian_bank_step next;
     gordian_status status = gordian_trace_next(&replay->trace, error);
-    if (status == GORDIAN_OK)
-        status = take_line(replay, &next, answer ? answer : &replay->own, error);
+    THEN(status, take_line(replay, &next, answer ? answer : &replay->own, error));
     if (status != GORDIAN_OK)
         return status;
     replay->seq += next.kind == GORDIAN_LINE_EVENT;

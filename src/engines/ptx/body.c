@@ -333,10 +333,7 @@ static gordian_status read_guard(struct body *body, struct ptx_instruction *inst
         body->next++;
     }
     uint32_t at = body->next;
-    gordian_status status =
-        ptx->tokens[at].kind == PTX_WORD ? mention_register(body, at) : GORDIAN_OK;
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(ptx->tokens[at].kind == PTX_WORD ? mention_register(body, at) : GORDIAN_OK);
     instruction->guard = ptx_register(ptx, body->function, body->scope, at);
     if (instruction->guard == PTX_NONE)
         return ptx_fail(ptx, at, body->error, "expected a predicate register after '@'");
@@ -476,8 +473,7 @@ gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, ui
     uint32_t depth = 1;
     while (status == GORDIAN_OK && depth > 0)
         status = read_item(&body, &depth);
-    if (status == GORDIAN_OK)
-        status = resolve_targets(&body);
+    THEN(status, resolve_targets(&body));
     *next = body.next;
     return status;
 }

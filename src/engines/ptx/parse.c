@@ -261,8 +261,7 @@ static gordian_status read_function(gordian_ptx *ptx, uint32_t *next, gordian_er
         function->parameter_count = 0;
         status = read_parameters(ptx, function, next, error);
     }
-    if (status == GORDIAN_OK)
-        status = skip_attributes(ptx, next, error);
+    THEN(status, skip_attributes(ptx, next, error));
     if (status != GORDIAN_OK)
         return status;
     if (ptx_is_mark(ptx, (*next)++, ';'))

@@ -361,8 +361,7 @@ gordian_status ptx_walk(struct ptx_program *program, uint32_t function)
     for (uint32_t block = graph->entry; block != PTX_NONE && !program->too_long;) {
         pass_label(program, graph, block);
         status = put_block(program, routine, block, ptx_walk);
-        if (status == GORDIAN_OK)
-            status = choose_next(program, graph, block, &block);
+        THEN(status, choose_next(program, graph, block, &block));
         if (status != GORDIAN_OK)
             break;
     }

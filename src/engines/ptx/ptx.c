@@ -407,13 +407,10 @@ static gordian_status open_routine(struct ptx_program *program, uint32_t index, 
     routine->state = PTX_OPENING;
     gordian_status status = depth == 0 ? find_ends(program, function, &ends) : GORDIAN_OK;
     bool labels = follows_labels(program->question);
-    if (status == GORDIAN_OK)
-        status =
-            ptx_graph_open(&routine->graph, program->ptx, function, &ends, !labels, program->error);
-    if (status == GORDIAN_OK)
-        status = allocate_routine(program, routine);
-    if (status == GORDIAN_OK)
-        status = read_instructions(program, routine, depth);
+    THEN(status,
+         ptx_graph_open(&routine->graph, program->ptx, function, &ends, !labels, program->error));
+    THEN(status, allocate_routine(program, routine));
+    THEN(status, read_instructions(program, routine, depth));
     if (status == GORDIAN_OK && !labels)
         status = bound_loops(program, &routine->graph);
     routine->state = PTX_READY;
@@ -487,10 +484,8 @@ static gordian_status find_path(struct ptx_program *program)
     uint32_t entry = 0;
     gordian_status status =
         find_entry(program->ptx, program->question->entry, &entry, program->error);
-    if (status == GORDIAN_OK)
-        status = check_value_names(program, entry);
-    if (status == GORDIAN_OK)
-        status = open_routine(program, entry, 0);
+    THEN(status, check_value_names(program, entry));
+    THEN(status, open_routine(program, entry, 0));
     if (status != GORDIAN_OK || program->question->only_loops)
         return status;
     status = follows_labels(program->question) ? labelled_path(program, entry)
@@ -534,8 +529,7 @@ gordian_status gordian_ptx_ask(gordian_ptx *ptx, const gordian_ptx_question *que
         whole.table ? GORDIAN_OK : gordian_ptx_table_open(&table, &ptx->memory, error);
     if (table)
         whole.table = table;
-    if (status == GORDIAN_OK)
-        status = ask_functions(&program, ptx->function_count);
+    THEN(status, ask_functions(&program, ptx->function_count));
     gordian_ptx_table_close(table);
     if (status != GORDIAN_OK)
         return status;

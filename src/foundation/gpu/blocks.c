@@ -61,10 +61,8 @@ static gordian_status make_pool(struct blocks *blocks, uint64_t pages, gordian_e
     gordian_status status =
         gpu_map(blocks->gpu, &alarm, &blocks->store.alarm, sizeof *blocks->alarm, error);
     blocks->alarm = alarm;
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(blocks->gpu, &blocks->store.pool, sizeof(struct block_pool), error);
-    if (status == GORDIAN_OK)
-        status = back_pages(blocks, pages, error);
+    THEN(status, gpu_alloc(blocks->gpu, &blocks->store.pool, sizeof(struct block_pool), error));
+    THEN(status, back_pages(blocks, pages, error));
     if (status != GORDIAN_OK)
         return status;
     blocks->store.pages = gpu_range_address(blocks->pages);
@@ -85,10 +83,8 @@ gordian_status blocks_open(struct blocks *blocks, struct gpu *gpu, gordian_error
     if (most > UINT32_MAX)
         most = UINT32_MAX;
     gordian_status status = make_ranges(blocks, most > start ? most : start, error);
-    if (status == GORDIAN_OK)
-        status = make_pool(blocks, start, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(gpu, error);
+    THEN(status, make_pool(blocks, start, error));
+    THEN(status, gpu_wait(gpu, error));
     if (status != GORDIAN_OK)
         blocks_close(blocks);
     return status;

@@ -57,8 +57,7 @@ gordian_status service_open(struct service **out, struct gpu *gpu, const gordian
     void *ring = NULL;
     gordian_status status = gpu_map(gpu, &ring, &service->ring_there, sizeof *service->ring, error);
     service->ring = ring;
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(gpu, &service->grid_there, sizeof(struct service_grid), error);
+    THEN(status, gpu_alloc(gpu, &service->grid_there, sizeof(struct service_grid), error));
     if (status != GORDIAN_OK) {
         service_close(service);
         return status;
@@ -116,8 +115,7 @@ static gordian_status launch_kernel(struct service *service, gordian_error *erro
     gordian_status status = GORDIAN_OK;
     if (service->before_start)
         status = service->before_start(service->before_start_context, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(service->gpu, service->grid_there, sizeof(struct service_grid), error);
+    THEN(status, gpu_zero(service->gpu, service->grid_there, sizeof(struct service_grid), error));
     if (status == GORDIAN_OK)
         status = gpu_wait(service->gpu, error); /* the service has a stream of its own */
     if (status != GORDIAN_OK)
@@ -136,8 +134,7 @@ static bool start_again(struct service *service)
     gordian_status status = gpu_wait_service(service->gpu, &error);
     service->running = false;
     arguments->taken = __atomic_load_n(&service->ring->taken, __ATOMIC_ACQUIRE);
-    if (status == GORDIAN_OK)
-        status = launch_kernel(service, &error);
+    THEN(status, launch_kernel(service, &error));
     if (status == GORDIAN_OK)
         return true;
     service->failed = true;

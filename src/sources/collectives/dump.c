@@ -723,8 +723,7 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
         : pickle_begins((const uint8_t *)bytes, size)
             ? pickle_read(&dump, &reader->arena, (const uint8_t *)bytes, size, error)
             : json_read(&dump, &reader->arena, bytes, size, error);
-    if (status == GORDIAN_OK)
-        status = read_dump(reader, dump);
+    THEN(status, read_dump(reader, dump));
     if (status == GORDIAN_OK) {
         resolve_coalesced(reader->entries, reader->entry_count, reader->seats, reader->seat_count,
                           !reader->completed);

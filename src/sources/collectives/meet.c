@@ -341,8 +341,7 @@ static gordian_status meet_collective(struct training *job, size_t first, uint32
     TRY(add_meeting(job, first, count, error));
     struct meeting *meeting = &job->meetings[job->meeting_count - 1];
     gordian_status status = find_missing(job, meeting, error);
-    if (status == GORDIAN_OK)
-        status = find_behind(job, meeting, error);
+    THEN(status, find_behind(job, meeting, error));
     meeting->stalled = status == GORDIAN_OK && meeting->late_count == 0 && meeting->completed == 0;
     return status;
 }
@@ -548,10 +547,8 @@ gordian_status training_meet(struct training *job, gordian_error *error)
     for (size_t r = 0; r < job->rank_count; r++)
         if (job->ranks[r].active)
             retire_left_over(job, &job->ranks[r]);
-    if (status == GORDIAN_OK)
-        status = list_ranks(job, error);
-    if (status == GORDIAN_OK)
-        status = gather_flights(job, error);
+    THEN(status, list_ranks(job, error));
+    THEN(status, gather_flights(job, error));
     /* So that no list is without an address, however empty. */
     if (status == GORDIAN_OK &&
         !memory_grow(&job->memory, &job->late, &job->late_room, 1, sizeof *job->late))

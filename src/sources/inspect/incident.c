@@ -446,8 +446,7 @@ gordian_status tell_open(struct report *report, struct sight *sight,
         status =
             fail(error, GORDIAN_STATUS_IO, "cannot put the report together: %s", strerror(errno));
     draft_close(&draft);
-    if (status == GORDIAN_OK)
-        status = report_open_with(report, fd, sight->symbols, sight->target_count, error);
+    THEN(status, report_open_with(report, fd, sight->symbols, sight->target_count, error));
     if (fd >= 0)
         close(fd);
     return status;

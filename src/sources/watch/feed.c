@@ -214,10 +214,8 @@ static gordian_status put_arrows(struct feed *feed, struct grouping *grouping,
         if (!is_fed(arrow) || find_leader(grouping, node_of(grouping, arrow->from)) != leader)
             continue;
         status = add_process(feed, grouping, group, arrow->from, error);
-        if (status == GORDIAN_OK)
-            status = add_process(feed, grouping, group, arrow->to, error);
-        if (status == GORDIAN_OK)
-            status = add_hold(feed, grouping, group, arrow, error);
+        THEN(status, add_process(feed, grouping, group, arrow->to, error));
+        THEN(status, add_hold(feed, grouping, group, arrow, error));
     }
     for (uint32_t node = 0; node < grouping->nodes && status == GORDIAN_OK; node++)
         if (grouping->id[node] != GORDIAN_NONE && find_leader(grouping, node) == leader)
@@ -277,8 +275,7 @@ static gordian_status drop_groups(struct feed *feed, const struct grouping *grou
             feed->groups[kept++] = *group;
             continue;
         }
-        if (status == GORDIAN_OK)
-            status = take_out(feed, group, error);
+        THEN(status, take_out(feed, group, error));
         memory_free_all(&feed->memory, group->processes, group->resources);
     }
     feed->count = kept;

@@ -104,8 +104,7 @@ gordian_status data_list(struct data *data, const char *text, gordian_error *err
             if (status == GORDIAN_OK && data->index[symbol])
                 status = fail(error, GORDIAN_STATUS_INPUT, "the datum '%s' is listed twice",
                               data_text(data, symbol));
-            if (status == GORDIAN_OK)
-                status = add_to_domain(data, symbol, error);
+            THEN(status, add_to_domain(data, symbol, error));
             if (status != GORDIAN_OK)
                 return status;
         }

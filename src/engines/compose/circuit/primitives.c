@@ -389,12 +389,9 @@ gordian_status primitive_build(struct automaton **out, const struct primitive *p
     if (status != GORDIAN_OK)
         return status;
     status = add_ports(automaton, "a", ins, PORT_IN, error);
-    if (status == GORDIAN_OK)
-        status = add_ports(automaton, "b", outs, PORT_OUT, error);
-    if (status == GORDIAN_OK)
-        status = automaton_state(automaton, NULL, true, NULL, error);
-    if (status == GORDIAN_OK)
-        status = primitive->build(automaton, ins, outs, argument, error);
+    THEN(status, add_ports(automaton, "b", outs, PORT_OUT, error));
+    THEN(status, automaton_state(automaton, NULL, true, NULL, error));
+    THEN(status, primitive->build(automaton, ins, outs, argument, error));
     if (status != GORDIAN_OK) {
         automaton_free(automaton);
         return status;

@@ -317,11 +317,9 @@ gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
     delivering.pages = memory_zeroed(&cpu->meter.memory,
                                      2 * thread_pool_size(cpu->workers) * sizeof *delivering.pages);
     gordian_status status = delivering.pages ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = sink->begin(sink->context, cpu->circuit, space->count,
-                             cpu->options->count_transitions ? counted : UINT64_MAX, error);
-    if (status == GORDIAN_OK)
-        status = deliver_pages(&delivering, sink, error);
+    THEN(status, sink->begin(sink->context, cpu->circuit, space->count,
+                             cpu->options->count_transitions ? counted : UINT64_MAX, error));
+    THEN(status, deliver_pages(&delivering, sink, error));
     pages_free(&delivering);
     atomic_store(&cpu->transitions, counted);
     return status;

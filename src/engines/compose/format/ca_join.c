@@ -108,8 +108,8 @@ static gordian_status write_joint(struct joining *joining, size_t k, size_t firs
     if (!renamed)
         return fail_memory(joining->error);
     gordian_status status = rename_inside(joining, k, renamed);
-    if (status == GORDIAN_OK)
-        status = ca_write_factors(circuit, renamed, first_function, &joining->text, joining->error);
+    THEN(status,
+         ca_write_factors(circuit, renamed, first_function, &joining->text, joining->error));
     free_names(joining, renamed, circuit->name_count);
     return status;
 }
@@ -162,9 +162,8 @@ gordian_status gordian_circuit_join(gordian_circuit **out, const gordian_circuit
     if (!output_open(&joining.text, -1))
         return fail_memory(error);
     gordian_status status = write_all(&joining);
-    if (status == GORDIAN_OK)
-        status = text_copy(&text, "the files together", joining.text.buffer, joining.text.used,
-                           &joining.memory, joining.error);
+    THEN(status, text_copy(&text, "the files together", joining.text.buffer, joining.text.used,
+                           &joining.memory, joining.error));
     output_close(&joining.text);
     if (status != GORDIAN_OK)
         return status;

@@ -225,9 +225,8 @@ static gordian_status read_monitored(struct monitoring *monitoring, gordian_erro
     for (size_t g = 0; g < monitoring->groups; g++)
         write_group(monitoring, g);
     gordian_status status = monitoring->text.failure ? fail_memory(error) : GORDIAN_OK;
-    if (status == GORDIAN_OK)
-        status = text_copy(&made, net->title, monitoring->text.buffer, monitoring->text.used,
-                           &net->memory, error);
+    THEN(status, text_copy(&made, net->title, monitoring->text.buffer, monitoring->text.used,
+                           &net->memory, error));
     output_close(&monitoring->text);
     if (status != GORDIAN_OK)
         return status;

@@ -528,10 +528,8 @@ gordian_status pnml_read(gordian_circuit **out, const struct text *text,
     net->places.memory = net->transitions.memory = net->memory;
     xml_open(&pnml.xml, text, fault, pnml.error);
     gordian_status status = read_elements(&pnml);
-    if (status == GORDIAN_OK)
-        status = resolve_arcs(&pnml);
-    if (status == GORDIAN_OK)
-        status = net_circuit(out, net, options, pnml.error);
+    THEN(status, resolve_arcs(&pnml));
+    THEN(status, net_circuit(out, net, options, pnml.error));
     for (size_t i = 0; i < pnml.end_count; i++)
         memory_free_all(&net->memory, pnml.ends[i].source, pnml.ends[i].target);
     memory_free(&net->memory, pnml.ends);

@@ -451,8 +451,7 @@ gordian_status treo_begin(struct treo *treo, const struct text *text,
 
 gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circuit **out)
 {
-    if (status == GORDIAN_OK)
-        status = circuit_seal(treo->circuit, treo->error);
+    THEN(status, circuit_seal(treo->circuit, treo->error));
     if (status == GORDIAN_STATUS_INPUT && treo->fault && !treo->fault->file[0] &&
         treo->module_count > 0)
         text_point(treo->modules[0]->shown, treo->error->line, treo->error->column, treo->fault);
@@ -471,12 +470,9 @@ static gordian_status read_all(struct treo *treo)
 {
     struct set *main;
     gordian_status status = parse_module(treo, 0);
-    if (status == GORDIAN_OK)
-        status = load_imports(treo);
-    if (status == GORDIAN_OK)
-        status = parse_main(treo, &main);
-    if (status == GORDIAN_OK)
-        status = treo_run(treo, main);
+    THEN(status, load_imports(treo));
+    THEN(status, parse_main(treo, &main));
+    THEN(status, treo_run(treo, main));
     return status == GORDIAN_OK ? treo_fill(treo) : status;
 }
 
@@ -489,8 +485,7 @@ gordian_status treo_read(gordian_circuit **out, const struct text *text,
     struct treo treo;
     gordian_status status =
         treo_begin(&treo, text, options ? options : &defaults, fault, error ? error : &ignored);
-    if (status == GORDIAN_OK)
-        status = read_all(&treo);
+    THEN(status, read_all(&treo));
     if (status == GORDIAN_OK)
         treo.circuit->own_inside = true;
     return treo_end(&treo, status, out);

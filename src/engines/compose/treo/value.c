@@ -198,8 +198,7 @@ static gordian_status range_bounds(struct treo *treo, const struct place *place,
 {
     int64_t last = 0;
     gordian_status status = value_number(treo, place, range->first, first);
-    if (status == GORDIAN_OK)
-        status = value_number(treo, place, range->second, &last);
+    THEN(status, value_number(treo, place, range->second, &last));
     if (status != GORDIAN_OK)
         return status;
     *count = last < *first ? 0 : (uint64_t)last - (uint64_t)*first + 1;
@@ -325,15 +324,13 @@ static gordian_status evaluate_comparison(struct treo *treo, const struct place 
     if (expr->op == '=' || expr->op == TOKEN_NE) {
         struct value one, other;
         status = value_of(treo, place, expr->first, &one);
-        if (status == GORDIAN_OK)
-            status = value_of(treo, place, expr->second, &other);
+        THEN(status, value_of(treo, place, expr->second, &other));
         if (status == GORDIAN_OK)
             *truth = same_value(&one, &other) == (expr->op == '=');
         return status;
     }
     status = value_number(treo, place, expr->first, &left);
-    if (status == GORDIAN_OK)
-        status = value_number(treo, place, expr->second, &right);
+    THEN(status, value_number(treo, place, expr->second, &right));
     if (status == GORDIAN_OK)
         *truth = expr->op == '<'        ? left < right
                  : expr->op == '>'      ? left > right
@@ -387,8 +384,7 @@ static gordian_status binary_value(struct treo *treo, const struct place *place,
     }
     *value = (struct value){.kind = VALUE_NUMBER};
     status = value_number(treo, place, expr->first, &left);
-    if (status == GORDIAN_OK)
-        status = value_number(treo, place, expr->second, &right);
+    THEN(status, value_number(treo, place, expr->second, &right));
     return status == GORDIAN_OK
                ? evaluate_arithmetic(treo, place, expr, left, right, &value->number)
                : status;

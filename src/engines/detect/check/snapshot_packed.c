@@ -76,8 +76,7 @@ static gordian_status take_lists(gordian_snapshot *snapshot, struct packed_file 
 {
     uint8_t *buffer = memory_alloc(memory, IMAGE_CHUNK);
     gordian_status status = buffer ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = add_processes(snapshot, packed_file_layout(file)->processes, error);
+    THEN(status, add_processes(snapshot, packed_file_layout(file)->processes, error));
     for (unsigned part = IMAGE_TOTALS; part <= IMAGE_WAITS && status == GORDIAN_OK; part++)
         status = take_section(snapshot, file, (enum image_part)part, buffer, error);
     memory_free(memory, buffer);

@@ -65,10 +65,7 @@ static gordian_status block_rows_make_anew(struct cuda_lmdda *l, gordian_error *
         .rows = l->rag->resource_limit};
     unsigned most = l->info.emulated ? 2 : l->info.multiprocessors, resident = 0;
     unsigned threads = l->info.emulated ? 64 : REACH_THREADS;
-    gordian_status status =
-        gpu_resident_blocks(l->gpu, "lmdda_blocks_reach", threads, 0, &resident, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_resident_blocks(l->gpu, "lmdda_blocks_reach", threads, 0, &resident, error));
     unsigned blocks = reach.rows / threads + 1;
     blocks = blocks < most ? blocks : most;
     struct gpu_launch launch = {.kernel = "lmdda_blocks_reach",
@@ -109,8 +106,7 @@ static gordian_status block_rows_read(struct cuda_lmdda *l, uint32_t row, uint32
                                 .arguments = &read,
                                 .arguments_size = sizeof read};
     gordian_status status = gpu_launch(l->gpu, &launch, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(l->gpu, error);
+    THEN(status, gpu_wait(l->gpu, error));
     return status == GORDIAN_OK ? gpu_read(l->gpu, to, read.to, count * WORD_BYTES, error) : status;
 }
 

@@ -160,8 +160,7 @@ static gordian_status solve_job(struct job *job, gordian_error *error)
 {
     gordian_status status =
         anneal_chains(job->model, job->options, job->workers, &job->watch, job->order, error);
-    if (status == GORDIAN_OK)
-        status = makespan_result_take(job->result, job->model, job->options, job->order, error);
+    THEN(status, makespan_result_take(job->result, job->model, job->options, job->order, error));
     return status;
 }
 

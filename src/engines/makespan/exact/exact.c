@@ -65,9 +65,8 @@ static gordian_status anneal_first(struct proof *proof, uint64_t steps, gordian_
     options.published = false;
     gordian_status status =
         anneal_chains(proof->model, &options, proof->workers, proof->watch, proof->order, error);
-    if (status == GORDIAN_OK)
-        status =
-            makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
+    THEN(status,
+         makespan_result_take(proof->result, proof->model, proof->options, proof->order, error));
     return status;
 }
 
@@ -285,14 +284,12 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
         next = NULL;
         if (status == GORDIAN_OK && states > 1000000)
             status = anneal_first(proof, 200000, error);
-        if (status == GORDIAN_OK)
-            status = tighten_bound(proof, states / share + 1000, error);
+        THEN(status, tighten_bound(proof, states / share + 1000, error));
         if (status == GORDIAN_OK && !is_settled(proof))
             status = next_rung(proof, &next, error);
         if (status == GORDIAN_OK && !next && states > 1000000)
             status = anneal_first(proof, proof->options->evaluations, error);
-        if (status == GORDIAN_OK)
-            status = look_for(proof, next ? next->states / share + 1000 : 0, error);
+        THEN(status, look_for(proof, next ? next->states / share + 1000 : 0, error));
         if (status != GORDIAN_OK || is_settled(proof)) {
             abstraction_close(next);
             next = NULL;

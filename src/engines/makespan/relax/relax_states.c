@@ -345,8 +345,7 @@ gordian_status relax_states(const struct makespan_model *model, gordian_makespan
     if (model->length > UINT16_MAX || limits->states >= NONE)
         return GORDIAN_STATUS_END;
     gordian_status status = run_levels(&levels, goal);
-    if (status == GORDIAN_OK)
-        status = trace_back(&levels, schedule);
+    THEN(status, trace_back(&levels, schedule));
     if (status == GORDIAN_OK)
         *value = schedule->makespan;
     for (uint32_t i = 0; i < levels.count; i++) {

@@ -313,10 +313,8 @@ static gordian_status declare_one(struct service *service, struct served *served
 {
     /* It becomes whose who sends its events; whoever names it must have room for it. */
     if (declaration->what == WIRE_OTHER) {
-        gordian_status room = quota_check(
-            service, session, served_new_process_cost(served, declaration->name.length, 0), error);
-        if (room != GORDIAN_OK)
-            return room;
+        TRY(quota_check(service, session,
+                        served_new_process_cost(served, declaration->name.length, 0), error));
         session = NOBODY;
     }
     quota_enter(service, served);

@@ -104,8 +104,7 @@ static gordian_status add_gone(struct judgement *judgement, gordian_error *error
 {
     uint32_t resource;
     gordian_status status = add_process(judgement, SIGHT_GONE, &judgement->gone, error);
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_add_resource(judgement->snapshot, 1, &resource, error);
+    THEN(status, gordian_snapshot_add_resource(judgement->snapshot, 1, &resource, error));
     if (status == GORDIAN_OK &&
         !memory_grow(&judgement->sight->memory, &judgement->resources, &judgement->resource_room,
                      judgement->resource_count + 1, sizeof *judgement->resources))
@@ -114,8 +113,7 @@ static gordian_status add_gone(struct judgement *judgement, gordian_error *error
         return status;
     judgement->resources[judgement->resource_count++] = (struct resource){SIGHT_NONE, SIGHT_NONE};
     status = gordian_snapshot_hold(judgement->snapshot, judgement->gone, resource, 1, error);
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_wait(judgement->snapshot, judgement->gone, resource, 1, error);
+    THEN(status, gordian_snapshot_wait(judgement->snapshot, judgement->gone, resource, 1, error));
     return status;
 }
 
@@ -713,15 +711,12 @@ static gordian_status judge_once(struct sight *sight, struct inspect_findings *f
     struct judgement judgement = {
         .sight = sight, .findings = findings, .word = word, .whole = whole};
     gordian_status status = open_judgement(&judgement, error);
-    if (status == GORDIAN_OK)
-        status = add_processes(&judgement, error);
-    if (status == GORDIAN_OK)
-        status = add_waits(&judgement, error);
+    THEN(status, add_processes(&judgement, error));
+    THEN(status, add_waits(&judgement, error));
     for (uint32_t i = 0; whole && i < sight->target_count && status == GORDIAN_OK; i++)
         if (!has_proof(sight, findings, i) && hangs_whole(&judgement, i))
             status = add_anybody(&judgement, i, error);
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_check(judgement.snapshot, &judgement.report, error);
+    THEN(status, gordian_snapshot_check(judgement.snapshot, &judgement.report, error));
     if (status == GORDIAN_OK) {
         findings->engine = judgement.report.engine;
         status = collect_findings(&judgement, error);

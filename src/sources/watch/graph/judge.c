@@ -143,14 +143,12 @@ static gordian_status add_to_snapshot(gordian_snapshot *snapshot, const struct v
     gordian_status status = GORDIAN_OK;
     if (!arrow->any) {
         status = gordian_snapshot_add_resource(snapshot, 1, &id, error);
-        if (status == GORDIAN_OK)
-            status = gordian_snapshot_wait(snapshot, from, id, 1, error);
+        THEN(status, gordian_snapshot_wait(snapshot, from, id, 1, error));
     } else if (choices[from] == SCAN_NONE) {
         status = add_choice(snapshot, verdict, arrow, scope, &choices[from], error);
     }
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_hold(snapshot, node_of(verdict, arrow->to),
-                                       arrow->any ? choices[from] : id, 1, error);
+    THEN(status, gordian_snapshot_hold(snapshot, node_of(verdict, arrow->to),
+                                       arrow->any ? choices[from] : id, 1, error));
     return status;
 }
 
@@ -367,8 +365,7 @@ static gordian_status judge_scope(struct verdict *verdict, enum scope scope,
     if (status != GORDIAN_OK)
         return status;
     status = fill_snapshot(snapshot, verdict, scope, error);
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_check(snapshot, &report, error);
+    THEN(status, gordian_snapshot_check(snapshot, &report, error));
     size_t inside = 0;
     for (size_t i = 0; i < report.part_count && status == GORDIAN_OK; i++) {
         inside += report.parts[i].process_count;
@@ -430,8 +427,7 @@ gordian_status judge_scans(struct verdict *verdict, struct links *links,
     gordian_status status = number_nodes(verdict, sources, count, error);
     uint64_t earliest = UINT64_MAX;
     verdict->arrow_count = 0;
-    if (status == GORDIAN_OK)
-        status = links_find(links, sources, count, error);
+    THEN(status, links_find(links, sources, count, error));
     for (size_t i = 0; i < links->count && status == GORDIAN_OK; i++)
         sources[links->list[i].to.source]->scan.sessions[links->list[i].to.session].linked = true;
     for (size_t i = 0; i < count; i++) {
