@@ -94,15 +94,6 @@ static int add_folder(struct cli *cli, struct files *files, const char *path, un
     return code;
 }
 
-static int add_tree(struct cli *cli, struct files *files, const char *path)
-{
-    size_t before = files->count;
-    int code = add_folder(cli, files, path, 0);
-    if (code == EXIT_NOTHING && files->count == before)
-        code = cli_misuse(cli, "'%.200s' has no file with a rank in its name", path);
-    return code;
-}
-
 static int compare_paths(const void *left, const void *right)
 {
     const struct dump_file *a = left, *b = right;
@@ -116,8 +107,13 @@ static int add_path(struct cli *cli, struct files *files, const char *path)
         cli_say(cli, "cannot open '%.200s': %s", path, strerror(errno));
         return EXIT_MISUSE;
     }
-    if (S_ISDIR(about.st_mode))
-        return add_tree(cli, files, path);
+    if (S_ISDIR(about.st_mode)) {
+        size_t before = files->count;
+        int code = add_folder(cli, files, path, 0);
+        if (code == EXIT_NOTHING && files->count == before)
+            code = cli_misuse(cli, "'%.200s' has no file with a rank in its name", path);
+        return code;
+    }
     /* A name without a rank is reported as a dump that cannot be read: the user asked for it. */
     return add_file(files, path, training_rank_of(path)) ? EXIT_NOTHING : without_memory(cli);
 }

@@ -12,27 +12,24 @@
 
 /* ------------------------------------------------------------------ ctrl-C and progress */
 
-static void show_progress(struct compose *compose, const gordian_compose_progress *now)
-{
-    struct progress *line = &compose->cli->progress;
-    double seconds = progress_seconds(line);
-    double memory = (double)now->memory / 1e6;
-    if (now->pass == 2)
-        progress_show(line, "%.2f million transitions written, %.2f million/s, %.0f MB",
-                      (double)now->written / 1e6, (double)now->written / 1e6 / seconds, memory);
-    else
-        progress_show(line,
-                      "%.2f million states (%.2f waiting), %.2f million transitions, "
-                      "%.2f million states/s, %.0f MB",
-                      (double)now->states / 1e6, (double)now->waiting / 1e6,
-                      (double)now->transitions / 1e6, (double)now->states / 1e6 / seconds, memory);
-}
-
 static bool go_on(void *context, const gordian_compose_progress *now)
 {
     struct compose *compose = context;
-    if (progress_due(&compose->cli->progress))
-        show_progress(compose, now);
+    if (progress_due(&compose->cli->progress)) {
+        struct progress *line = &compose->cli->progress;
+        double seconds = progress_seconds(line);
+        double memory = (double)now->memory / 1e6;
+        if (now->pass == 2)
+            progress_show(line, "%.2f million transitions written, %.2f million/s, %.0f MB",
+                          (double)now->written / 1e6, (double)now->written / 1e6 / seconds, memory);
+        else
+            progress_show(line,
+                          "%.2f million states (%.2f waiting), %.2f million transitions, "
+                          "%.2f million states/s, %.0f MB",
+                          (double)now->states / 1e6, (double)now->waiting / 1e6,
+                          (double)now->transitions / 1e6, (double)now->states / 1e6 / seconds,
+                          memory);
+    }
     if (interrupt_seen())
         compose->interrupted = true;
     return !compose->interrupted;

@@ -35,14 +35,6 @@ static gordian_status find_items(struct papers_command *command, char **names, i
     return GORDIAN_OK;
 }
 
-/* Without names a run is of everything that can be measured. */
-static void take_measured(struct papers_command *command)
-{
-    for (size_t i = 0; i < command->papers.item_count; i++)
-        if (command->papers.items[i].measures.count && command->item_count < PAPERS_FOUND_MOST)
-            command->items[command->item_count++] = &command->papers.items[i];
-}
-
 /* Adds the results of the other file, all of them or none. */
 static gordian_status merge_results(struct papers_command *command)
 {
@@ -210,8 +202,13 @@ static int run_papers(struct papers_command *command, char **names, int count)
     THEN(status, read_results(command, &file));
     if (status == GORDIAN_OK) {
         file = NULL;
-        if (command->measure && count == 0)
-            take_measured(command);
+        if (command->measure && count == 0) {
+            /* Without names a run is of everything that can be measured. */
+            for (size_t i = 0; i < command->papers.item_count; i++)
+                if (command->papers.items[i].measures.count &&
+                    command->item_count < PAPERS_FOUND_MOST)
+                    command->items[command->item_count++] = &command->papers.items[i];
+        }
         status = do_rest(command);
     }
     papers_run_close(&command->run);

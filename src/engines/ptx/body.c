@@ -285,11 +285,6 @@ static enum ptx_flow flow_of(const gordian_ptx *ptx, uint32_t name)
     return stem_is(text, length, "call") ? PTX_CALL : PTX_NEXT;
 }
 
-static char closing_mark(char open)
-{
-    return open == '(' ? ')' : open == '[' ? ']' : '}';
-}
-
 /* Operands up to the ';': brackets close in order, and no two words stand side by side. */
 static gordian_status read_operands(struct body *body, struct ptx_instruction *instruction)
 {
@@ -310,7 +305,7 @@ static gordian_status read_operands(struct body *body, struct ptx_instruction *i
         } else if (token->kind == PTX_MARK && c == ';' && depth == 0) {
             break;
         } else if (token->kind == PTX_MARK && strchr("([{", c) && depth < sizeof open) {
-            open[depth++] = closing_mark(c);
+            open[depth++] = c == '(' ? ')' : c == '[' ? ']' : '}';
         } else if (token->kind == PTX_MARK && strchr(")]}", c) && depth > 0 &&
                    c == open[depth - 1]) {
             depth--;

@@ -108,11 +108,6 @@ static const gordian_ptx_call *find_code(const struct ptx_program *program, uint
  * are. */
 #define SYSTEM_CALL "L"
 
-static bool is_system_call(const gordian_ptx *ptx, uint32_t name)
-{
-    return ptx_is(ptx, name, "vprintf") || ptx_is(ptx, name, "malloc") || ptx_is(ptx, name, "free");
-}
-
 static gordian_status note_once(struct ptx_program *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -161,7 +156,8 @@ static gordian_status read_call(struct ptx_program *program, struct ptx_routine 
     bool here = callee != PTX_NONE && ptx->functions[callee].defined;
     if (!here && program->question->only_loops)
         return GORDIAN_OK;
-    if (!here && is_system_call(ptx, name)) {
+    if (!here && (ptx_is(ptx, name, "vprintf") || ptx_is(ptx, name, "malloc") ||
+                  ptx_is(ptx, name, "free"))) {
         routine->letters[index] = SYSTEM_CALL;
         return note_once(program, "%.*s stands for %s: what it does is not published, --call tells",
                          shown_length(ptx->tokens[name].length), ptx_text(ptx, name), SYSTEM_CALL);
@@ -417,13 +413,6 @@ static gordian_status open_routine(struct ptx_program *program, uint32_t index, 
     return status;
 }
 
-static void close_routine(struct ptx_program *program, struct ptx_routine *routine)
-{
-    memory_free_all(&program->memory, routine->letters, routine->callees, routine->weights,
-                    routine->into, routine->from);
-    ptx_graph_close(&routine->graph);
-}
-
 /* ------------------------------------------------------------------ the answer */
 
 /* The most of each letter that any way has. */
@@ -501,8 +490,12 @@ static gordian_status ask_functions(struct ptx_program *program, size_t function
 {
     program->routines = memory_zeroed(&program->memory, functions * sizeof *program->routines);
     gordian_status status = program->routines ? find_path(program) : fail_memory(program->error);
-    for (size_t i = 0; program->routines && i < functions; i++)
-        close_routine(program, &program->routines[i]);
+    for (size_t i = 0; program->routines && i < functions; i++) {
+        struct ptx_routine *routine = &program->routines[i];
+        memory_free_all(&program->memory, routine->letters, routine->callees, routine->weights,
+                        routine->into, routine->from);
+        ptx_graph_close(&routine->graph);
+    }
     memory_free(&program->memory, program->routines);
     return status;
 }

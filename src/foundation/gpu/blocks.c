@@ -26,11 +26,6 @@ static uint64_t page_bytes(uint32_t shift)
     return sizeof(uint32_t) << shift;
 }
 
-static uint64_t pages_at_start(const struct gpu_info *info)
-{
-    return info->emulated ? START_EMULATED : START;
-}
-
 /* ------------------------------------------------------------------ opening */
 
 /* Memory for so many pages in all, zero, and for the lists that may have them. */
@@ -79,7 +74,7 @@ gordian_status blocks_open(struct blocks *blocks, struct gpu *gpu, gordian_error
     gpu_get_info(gpu, &info);
     *blocks = (struct blocks){.gpu = gpu, .store.shift = shift_on(&info)};
     uint64_t bytes = page_bytes(blocks->store.shift), most = info.memory / bytes;
-    uint64_t start = pages_at_start(&info);
+    uint64_t start = info.emulated ? START_EMULATED : START;
     if (most > UINT32_MAX)
         most = UINT32_MAX;
     gordian_status status = make_ranges(blocks, most > start ? most : start, error);

@@ -309,28 +309,12 @@ gordian_status service_start(struct service *service, struct gpu_launch launch,
     return launch_kernel(service, error);
 }
 
-/* Ends a kernel that has failed without ending: it may still listen. One that does not is left to
- * the driver, which ends it with the process. */
-static void abandon_service(struct service *service)
-{
-    uint64_t until = clock_ns() + STOP_NS;
-    write_command(service, SERVICE_STOP, 0, 0, 0);
-    while (!gpu_failed(service->gpu) && !gpu_service_ended(service->gpu) && clock_ns() < until)
-        sched_yield();
-    service->running = false;
-}
-
-/* It has left, with everything done. */
-static bool is_gone(const struct service *service)
-{
-    return has_left(service) &&
-           __atomic_load_n(&service->ring->taken, __ATOMIC_ACQUIRE) == service->posted;
-}
-
 gordian_status service_stop(struct service *service, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    if (service->running && !service->failed && is_gone(service)) {
+    /* It has left, with everything done. */
+    if (service->running && !service->failed && has_left(service) &&
+        __atomic_load_n(&service->ring->taken, __ATOMIC_ACQUIRE) == service->posted) {
         status = gpu_wait_service(service->gpu, error);
         service->running = false;
         return status;
@@ -341,7 +325,14 @@ gordian_status service_stop(struct service *service, gordian_error *error)
         } while (status == GORDIAN_OK && has_left(service) && start_again(service));
         service->running = false;
     }
-    if (service->running)
-        abandon_service(service);
+    if (service->running) {
+        /* Ends a kernel that has failed without ending: it may still listen. One that does not is
+         * left to the driver, which ends it with the process. */
+        uint64_t until = clock_ns() + STOP_NS;
+        write_command(service, SERVICE_STOP, 0, 0, 0);
+        while (!gpu_failed(service->gpu) && !gpu_service_ended(service->gpu) && clock_ns() < until)
+            sched_yield();
+        service->running = false;
+    }
     return service->failed ? fail(error, GORDIAN_STATUS_IO, "%s", service->reason.message) : status;
 }

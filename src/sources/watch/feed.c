@@ -63,15 +63,6 @@ void feed_close(struct feed *feed)
     *feed = (struct feed){0};
 }
 
-/* With the session everything went that was put in. */
-static void lose_service(struct feed *feed)
-{
-    gordian_client_leave(feed->client);
-    feed->client = NULL;
-    feed->again = clock_ns() + AGAIN_NS;
-    free_groups(feed);
-}
-
 /* ------------------------------------------------------------------ groups */
 
 static uint32_t node_of(const struct grouping *grouping, struct member member)
@@ -319,7 +310,12 @@ gordian_status feed_update(struct feed *feed, const struct servers *servers,
         status = feed_groups(feed, &grouping, error);
     }
     memory_free_all(memory, grouping.leader, grouping.signatures, grouping.id);
-    if (status != GORDIAN_OK)
-        lose_service(feed);
+    if (status != GORDIAN_OK) {
+        /* With the session everything went that was put in. */
+        gordian_client_leave(feed->client);
+        feed->client = NULL;
+        feed->again = clock_ns() + AGAIN_NS;
+        free_groups(feed);
+    }
     return status;
 }

@@ -197,14 +197,9 @@ const char *data_value_text(const struct data *data, uint32_t value)
     return value ? data_text(data, data->domain[value - 1]) : "null";
 }
 
-static bool is_shown_plainly(const char *text)
-{
-    return *text && *text != '\'' && !text[strcspn(text, " ,|=#")];
-}
-
 void data_show(const char *text, struct output *out)
 {
-    if (is_shown_plainly(text)) {
+    if (*text && *text != '\'' && !text[strcspn(text, " ,|=#")]) {
         output_text(out, text);
         return;
     }

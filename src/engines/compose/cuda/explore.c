@@ -399,13 +399,6 @@ static gordian_status move_to_bitmap(struct compose_device *device, uint64_t fir
     return explore_bitmap(device, error);
 }
 
-/* Only as many states as were asked for, in the order they were found. */
-static gordian_status cut_off(struct compose_device *device, gordian_error *error)
-{
-    device->stop = GORDIAN_COMPOSE_STOP_STATES;
-    return refill_table(device, device->options->max_states, error);
-}
-
 static gordian_status explore_table(struct compose_device *device, gordian_error *error)
 {
     uint64_t limit = device->options->max_states;
@@ -415,8 +408,11 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
     while (status == GORDIAN_OK && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
         device->progress.states = device->set.count;
         device->progress.waiting = device->set.count - level.first;
-        if (limit && device->set.count > limit)
-            return cut_off(device, error);
+        if (limit && device->set.count > limit) {
+            /* Only as many states as were asked for, in the order they were found. */
+            device->stop = GORDIAN_COMPOSE_STOP_STATES;
+            return refill_table(device, device->options->max_states, error);
+        }
         if (level.first == level.last || !device_goes_on(device))
             break;
         if (dense_enough(device))
@@ -426,13 +422,6 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
     device->set.closed =
         level.first == device->set.count && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE;
     return status;
-}
-
-static bool starts_in_bitmap(const struct compose_device *device)
-{
-    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
-    return bits <= device->tuning.direct_bits && (limit == 0 || limit >= UINT64_C(1) << bits) &&
-           bitmap_fits(device);
 }
 
 static gordian_status explore_from(struct compose_device *device, bool bitmap, gpu_address buffer,
@@ -475,7 +464,9 @@ gordian_status compose_device_explore(struct compose_device *device, uint64_t *s
                                       gordian_error *error)
 {
     gpu_address buffer;
-    bool bitmap = starts_in_bitmap(device);
+    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
+    bool bitmap = bits <= device->tuning.direct_bits &&
+                  (limit == 0 || limit >= UINT64_C(1) << bits) && bitmap_fits(device);
     forget_set(device, !bitmap);
     device->rounds = 0;
     device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;

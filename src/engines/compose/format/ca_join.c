@@ -50,13 +50,6 @@ static char *fresh_name(const struct joining *joining, size_t own, const char *n
     return memcpy(copy, fresh, length + 1);
 }
 
-static void free_names(const struct joining *joining, char **renamed, uint32_t count)
-{
-    for (uint32_t n = 0; renamed && n < count; n++)
-        memory_free(&joining->memory, renamed[n]);
-    memory_free(&joining->memory, renamed);
-}
-
 static gordian_status rename_inside(struct joining *joining, size_t own, char **renamed)
 {
     const gordian_circuit *circuit = joining->circuits[own];
@@ -110,7 +103,10 @@ static gordian_status write_joint(struct joining *joining, size_t k, size_t firs
     gordian_status status = rename_inside(joining, k, renamed);
     THEN(status,
          ca_write_factors(circuit, renamed, first_function, &joining->text, joining->error));
-    free_names(joining, renamed, circuit->name_count);
+    uint32_t count = circuit->name_count;
+    for (uint32_t n = 0; renamed && n < count; n++)
+        memory_free(&joining->memory, renamed[n]);
+    memory_free(&joining->memory, renamed);
     return status;
 }
 

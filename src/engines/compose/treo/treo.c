@@ -53,16 +53,6 @@ gordian_status treo_complain(struct treo *treo, uint32_t module, const struct to
 
 /* ------------------------------------------------------------------ modules */
 
-static void free_module(struct treo *treo, struct module *module)
-{
-    if (module->shown == &module->text)
-        text_free(&module->text);
-    tokens_free(&module->tokens);
-    labels_free(&module->names);
-    memory_free(&treo->memory, module->definitions);
-    memory_free(&treo->memory, module);
-}
-
 /* A new module without anything in it but its text; takes an own text over. */
 static gordian_status new_module(struct treo *treo, const struct text *shown, struct text *own,
                                  struct module **out)
@@ -377,8 +367,15 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
 
 static void free_all(struct treo *treo)
 {
-    for (size_t m = 0; m < treo->module_count; m++)
-        free_module(treo, treo->modules[m]);
+    for (size_t m = 0; m < treo->module_count; m++) {
+        struct module *module = treo->modules[m];
+        if (module->shown == &module->text)
+            text_free(&module->text);
+        tokens_free(&module->tokens);
+        labels_free(&module->names);
+        memory_free(&treo->memory, module->definitions);
+        memory_free(&treo->memory, module);
+    }
     memory_free_all(&treo->memory, treo->modules, treo->instances, treo->stack, treo->nodes,
                     treo->bindings, treo->atoms, treo->ends, treo->automata);
     labels_free(&treo->keys);

@@ -114,11 +114,6 @@ gordian_status component_find(struct treo *treo, uint32_t number, const struct t
 
 /* ------------------------------------------------------------------ variables */
 
-static gordian_status out_of_memory(struct treo *treo)
-{
-    return fail_memory(treo->error);
-}
-
 gordian_status value_key(struct treo *treo, const struct place *place, const struct expr *variable,
                          char *key, size_t size)
 {
@@ -234,7 +229,7 @@ static gordian_status list_value(struct treo *treo, const struct place *place,
     *value = (struct value){.kind = VALUE_LIST, .count = count};
     value->items = arena_alloc(&treo->arena, count * sizeof *value->items);
     if (!value->items)
-        return out_of_memory(treo);
+        return fail_memory(treo->error);
     struct value *next = value->items;
     for (const struct expr *item = list->first; item && status == GORDIAN_OK; item = item->next) {
         if (!is_range(item)) {

@@ -13,8 +13,11 @@ static uint64_t block_rows_bytes(const struct cuda_lmdda *l, struct cuda_room ro
            hop_stride(room.processes) * WORD_BYTES;
 }
 
-static gordian_status make_matrices(struct lmdda_parts *parts, gordian_error *error)
+static gordian_status block_rows_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
+                                      gordian_error *error)
 {
+    uint64_t row = hop_stride(parts->process_room) * WORD_BYTES;
+    TRY(blocks_open(&parts->blocks.pool, l->gpu, error));
     struct block_matrix *matrices[MATRICES] = {&parts->blocks.grants, &parts->blocks.reach,
                                                &parts->blocks.walks[0], &parts->blocks.walks[1]};
     gordian_status status = GORDIAN_OK;
@@ -26,15 +29,7 @@ static gordian_status make_matrices(struct lmdda_parts *parts, gordian_error *er
     parts->device.stride = parts->resource_room;
     parts->device.top_count = parts->blocks.reach.top_count;
     parts->device.store = parts->blocks.pool.store;
-    return status;
-}
-
-static gordian_status block_rows_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
-                                      gordian_error *error)
-{
-    uint64_t row = hop_stride(parts->process_room) * WORD_BYTES;
-    TRY(blocks_open(&parts->blocks.pool, l->gpu, error));
-    TRY(make_matrices(parts, error));
+    TRY(status);
     TRY(gpu_alloc(l->gpu, &parts->blocks.barrier, BARRIER_BYTES, error));
     TRY(gpu_zero(l->gpu, parts->blocks.barrier, BARRIER_BYTES, error));
     TRY(gpu_alloc(l->gpu, &parts->blocks.changed, 3 * WORD_BYTES, error));

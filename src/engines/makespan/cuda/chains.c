@@ -356,22 +356,17 @@ static uint32_t leading_chain(const struct gpu_chains *chains)
     return best;
 }
 
-/* Chains that are better than when they were logged last. */
-static void log_chains(const struct gpu_chains *chains, const struct watch *watch, uint64_t begin)
+static void tell_watch(const struct gpu_chains *chains, struct watch *watch, uint64_t steps,
+                       uint64_t begin)
 {
+    uint32_t best = chains->copy[leading_chain(chains)].best;
+    /* Chains that are better than when they were logged last. */
     for (uint32_t i = 0; chains->told && i < chains->arguments.chains; i++) {
         const struct chains_head *head = &chains->copy[i];
         if (chains->told[i] != head->best)
             watch_improved(watch, chains->first + i, begin, head->step, head->best);
         chains->told[i] = head->best;
     }
-}
-
-static void tell_watch(const struct gpu_chains *chains, struct watch *watch, uint64_t steps,
-                       uint64_t begin)
-{
-    uint32_t best = chains->copy[leading_chain(chains)].best;
-    log_chains(chains, watch, begin);
     atomic_fetch_add(&watch->evaluations, steps * chains->arguments.chains);
     if (chains->options->goal == GORDIAN_MAKESPAN_GOAL_WORST)
         watch_raise(watch, best);

@@ -72,14 +72,6 @@ static gordian_status anneal_first(struct proof *proof, uint64_t steps, gordian_
 
 /* ------------------------------------------------------------------ bounds */
 
-static void take_bound(struct proof *proof, uint32_t bound)
-{
-    if (proof->options->goal == GORDIAN_MAKESPAN_GOAL_BEST)
-        watch_raise(proof->watch, bound);
-    else if (bound != TABLE_UNKNOWN)
-        watch_lower(proof->watch, bound);
-}
-
 /* Bytes for a table beside the one there is. */
 static uint64_t memory_room(const struct proof *proof)
 {
@@ -135,8 +127,12 @@ static gordian_status climb_bounds(struct proof *proof, struct abstraction *abst
         proof->table = table;
         proof->abstraction = abstraction;
     }
-    if (status == GORDIAN_OK)
-        take_bound(proof, bound);
+    if (status == GORDIAN_OK) {
+        if (proof->options->goal == GORDIAN_MAKESPAN_GOAL_BEST)
+            watch_raise(proof->watch, bound);
+        else if (bound != TABLE_UNKNOWN)
+            watch_lower(proof->watch, bound);
+    }
     return status;
 }
 

@@ -14,11 +14,6 @@ static gordian_status read_next(const struct gpu_pool *pool, uint64_t *next, gor
     return gpu_read(pool->gpu, next, MEMBER(pool, next), sizeof *next, error);
 }
 
-static gpu_address chunk_address(const struct gpu_pool *pool, uint32_t chunk)
-{
-    return gpu_range_address(pool->range) + chunk * pool->chunk_bytes;
-}
-
 /* ---- opening and closing */
 
 /* Tables of `most` chunks: all free, in the order of their numbers. */
@@ -137,7 +132,7 @@ static gordian_status write_taken(struct gpu_pool *pool, uint64_t next, gpu_addr
          gpu_write(gpu, pool->owners + next * sizeof *words, words, count * sizeof *words, error));
     THEN(status, gpu_write(gpu, MEMBER(pool, next), &after, sizeof after, error));
     for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++)
-        words[i] = chunk_address(pool, order[i]);
+        words[i] = gpu_range_address(pool->range) + order[i] * pool->chunk_bytes;
     THEN(status, gpu_write(gpu, entries, words, count * sizeof *words, error));
     return status;
 }

@@ -25,14 +25,6 @@ static uint32_t node_of(const struct verdict *verdict, struct member member)
     return verdict->first_node[member.source] + member.session;
 }
 
-static struct member member_of(const struct verdict *verdict, uint32_t node)
-{
-    uint32_t source = 0;
-    while (verdict->first_node[source + 1] <= node)
-        source++;
-    return (struct member){source, node - verdict->first_node[source]};
-}
-
 /* ------------------------------------------------------------------ arrows at a moment */
 
 static bool add_arrow(struct verdict *verdict, struct arrow_between arrow)
@@ -315,7 +307,11 @@ static bool take_deadlock(struct verdict *verdict, const gordian_part *part, enu
                      verdict->deadlock_count + 1, sizeof *verdict->deadlocks))
         return false;
     for (size_t i = 0; i < count; i++) {
-        deadlock.members[i] = member_of(verdict, part->processes[i]);
+        uint32_t node = part->processes[i];
+        uint32_t source = 0;
+        while (verdict->first_node[source + 1] <= node)
+            source++;
+        deadlock.members[i] = (struct member){source, node - verdict->first_node[source]};
         inside[part->processes[i]] = true;
         verdict->in_deadlock[part->processes[i]] = true;
     }
