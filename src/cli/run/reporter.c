@@ -5,11 +5,11 @@
 #include "cli/run/report_print.h"
 #include "cli/run/run.h"
 #include "foundation/base/clock.h"
+#include "foundation/base/error.h"
 #include "output/report/session.h"
 #include "sources/inspect/incident.h"
 #include "sources/inspect/inspect.h"
 #include "sources/inspect/judge/confirm.h"
-#include "foundation/base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
