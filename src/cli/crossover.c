@@ -294,15 +294,6 @@ static void write_table(struct output *out, const struct figures *figures)
     }
 }
 
-static void write_recorded(struct output *out, const struct engine_crossover *recorded)
-{
-    if (recorded->from == ENGINE_NEVER)
-        output_format(out, "    auto: %s, always: %s\n", recorded->usual, recorded->why);
-    else
-        output_format(out, "    auto: %s, and %s from %" PRIu64 " %s on: %s\n", recorded->usual,
-                      recorded->other, recorded->from, recorded->of, recorded->why);
-}
-
 static void write_family(struct output *out, const struct figures *figures)
 {
     const struct load *load = figures->load;
@@ -317,7 +308,12 @@ static void write_family(struct output *out, const struct figures *figures)
                           from == load->sizes[0] ? "of all from" : "from", from,
                           from == load->sizes[0] ? ", the least measured, on" : " on");
     }
-    write_recorded(out, engine_crossover(load->family));
+    const struct engine_crossover *recorded = engine_crossover(load->family);
+    if (recorded->from == ENGINE_NEVER)
+        output_format(out, "    auto: %s, always: %s\n", recorded->usual, recorded->why);
+    else
+        output_format(out, "    auto: %s, and %s from %" PRIu64 " %s on: %s\n", recorded->usual,
+                      recorded->other, recorded->from, recorded->of, recorded->why);
 }
 
 static void write_json_sizes(struct json *json, const struct figures *figures)

@@ -1,6 +1,5 @@
 /* What of Gordian is in this build and installed here. */
-#ifndef GORDIAN_CLI_FEATURES_H
-#define GORDIAN_CLI_FEATURES_H
+#pragma once
 
 #include "cli/base/cli.h"
 
@@ -23,5 +22,3 @@ struct features {
 void features_list(struct features *features);
 /* "with: ..." and "without: ...", for --version. */
 void features_write(struct output *out);
-
-#endif

@@ -1,11 +1,8 @@
 /* The library that `gordian run` preloads. */
-#ifndef GORDIAN_CLI_RUN_LIBRARY_H
-#define GORDIAN_CLI_RUN_LIBRARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Its path; false: `why` says what is missing. */
 bool run_library(char *path, size_t size, char *why, size_t why_size);
-
-#endif

@@ -119,8 +119,7 @@ static gordian_status replay_all(struct avoid *avoid, const char *name,
             tell_note(avoid);
             return summarise_replay(avoid, reporter, error);
         }
-        if (status == GORDIAN_OK)
-            status = take_step(avoid, &step, name, reporter, error);
+        THEN(status, take_step(avoid, &step, name, reporter, error));
         if (status != GORDIAN_OK)
             return status;
         if ((lines & (TICK - 1)) == 0) {
@@ -147,8 +146,7 @@ int avoid_replay(struct avoid *avoid, const gordian_source *source, const char *
 {
     gordian_error error = {0};
     gordian_status status = gordian_bank_replay_open(&avoid->replay, avoid->bank, source, &error);
-    if (status == GORDIAN_OK)
-        status = replay_all(avoid, name, reporter, &error);
+    THEN(status, replay_all(avoid, name, reporter, &error));
     return status == GORDIAN_OK ? EXIT_NOTHING : cli_fail(avoid->cli, name, &error);
 }
 

@@ -1,8 +1,7 @@
 /* `gordian avoid` in four parts: the command and its loop (avoid.c), the two ways to report
  * (avoid/json.c, avoid/text.c), and planning, which replays too but answers another question
  * (avoid/plan.c). */
-#ifndef GORDIAN_CLI_AVOID_AVOID_H
-#define GORDIAN_CLI_AVOID_AVOID_H
+#pragma once
 
 #include "cli/base/input.h"
 #include "output/show/style.h"
@@ -70,5 +69,3 @@ int avoid_replay(struct avoid *avoid, const gordian_source *source, const char *
 
 /* gordian avoid --plan. */
 int avoid_plan(struct avoid *avoid, int operands, char **argv);
-
-#endif

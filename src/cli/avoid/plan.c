@@ -104,11 +104,6 @@ static bool next_pair(struct cli *cli, const char *option, const char **list, go
     return parse_pair(cli, option, start, length, name, value);
 }
 
-static void put_word(struct output *out, const gordian_word *word)
-{
-    output_bytes(out, word->text, word->length);
-}
-
 /* What --units says of a resource; without it as many as can be. */
 static bool put_units(struct planning *planning, const gordian_word *resource)
 {
@@ -130,7 +125,8 @@ static bool put_units(struct planning *planning, const gordian_word *resource)
         return false;
     }
     output_text(&planning->text, "resource ");
-    put_word(&planning->text, resource);
+    struct output *out = &planning->text;
+    output_bytes(out, resource->text, resource->length);
     output_format(&planning->text, " %llu\n", (unsigned long long)units);
     return true;
 }
@@ -282,11 +278,6 @@ static const char *plan_resource(const void *context, uint32_t resource)
     return gordian_plan_resource_name(context, resource);
 }
 
-static struct labels labels_of_plan(const gordian_plan *plan)
-{
-    return (struct labels){.process = plan_process, .resource = plan_resource, .context = plan};
-}
-
 /* ------------------------------------------------------------------ JSON */
 
 static void write_json_pool(struct planning *planning, uint32_t resource)
@@ -326,7 +317,8 @@ static void write_json(struct planning *planning)
         json_key_u64(&json, "missing_units", answer->missing_units);
         json_key_u64(&json, "missing_cost", answer->missing_cost);
         if (!answer->safe) {
-            struct labels labels = labels_of_plan(planning->plan);
+            struct labels labels = (struct labels){
+                .process = plan_process, .resource = plan_resource, .context = planning->plan};
             json_witness(&json, "witness", &labels, &answer->witness);
         }
     }

@@ -186,20 +186,16 @@ static size_t write_lacks(struct avoid *avoid, const gordian_lack *lacks, size_t
     return i;
 }
 
-static size_t width_of(struct avoid *avoid, uint32_t process)
-{
-    char buffer[GORDIAN_NAME_MAX + 1];
-    const char *name = gordian_bank_process_name(avoid->bank, process, buffer);
-    return style_width(&avoid->style, name ? name : "?");
-}
-
 static void write_stuck(struct avoid *avoid)
 {
     const gordian_answer *answer = &avoid->answer;
     size_t count = answer->stuck_count, width = 0, next = 0;
     size_t shown = avoid->cli->verbose || count <= NAMES_MOST ? count : NAMES_MOST;
     for (size_t i = 0; i < shown; i++) {
-        size_t columns = width_of(avoid, answer->stuck[i]);
+        uint32_t process = answer->stuck[i];
+        char buffer[GORDIAN_NAME_MAX + 1];
+        const char *name = gordian_bank_process_name(avoid->bank, process, buffer);
+        size_t columns = style_width(&avoid->style, name ? name : "?");
         width = columns > width ? columns : width;
     }
     for (size_t i = 0; i < shown && next < answer->lack_count; i++)

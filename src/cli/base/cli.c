@@ -43,14 +43,6 @@ void cli_init(struct cli *cli)
 
 /* ------------------------------------------------------------------ talking */
 
-/* What has gone to stdout so far comes first where a person sees both. */
-static void keep_order(struct cli *cli)
-{
-    progress_clear(&cli->progress);
-    if (cli->out_is_terminal)
-        output_flush(&cli->out);
-}
-
 static void name_program(const struct cli *cli, FILE *to)
 {
     fputs(cli->command ? "gordian " : "gordian", to);
@@ -68,7 +60,10 @@ struct message {
 static void begin_message(struct cli *cli, struct message *message)
 {
     *message = (struct message){.to = stderr};
-    keep_order(cli);
+    /* What has gone to stdout so far comes first where a person sees both. */
+    progress_clear(&cli->progress);
+    if (cli->out_is_terminal)
+        output_flush(&cli->out);
     if (cli->take_message)
         message->to = open_memstream(&message->text, &message->length);
 }

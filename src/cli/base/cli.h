@@ -6,8 +6,7 @@
  * returns an exit code. To add a command: write its file, name it in
  * commands.h and table.c, list it in meson.build, write its man page.
  */
-#ifndef GORDIAN_CLI_BASE_CLI_H
-#define GORDIAN_CLI_BASE_CLI_H
+#pragma once
 
 #include "cli/base/options.h"
 #include "cli/base/progress.h"
@@ -118,5 +117,3 @@ int cli_finish(struct cli *cli, int code);
 /* Servers of debugging information are asked where DEBUGINFOD_URLS names some; but not for minutes,
  * unless that was asked for. */
 void cli_bound_servers(void);
-
-#endif

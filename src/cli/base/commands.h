@@ -1,6 +1,5 @@
 /* Every command, for the tables of them: table.c, and those of the parts. */
-#ifndef GORDIAN_CLI_BASE_COMMANDS_H
-#define GORDIAN_CLI_BASE_COMMANDS_H
+#pragma once
 
 #include "cli/base/cli.h"
 
@@ -25,5 +24,3 @@ extern const struct command command_info;
 
 /* The commands of this program, in the order in which help lists them; the last is NULL. */
 extern const struct command *const cli_commands[];
-
-#endif

@@ -1,11 +1,8 @@
 /* Passwords in the addresses of databases. */
-#ifndef GORDIAN_CLI_BASE_HIDE_PASSWORDS_H
-#define GORDIAN_CLI_BASE_HIDE_PASSWORDS_H
+#pragma once
 
 /* Hides every password of an argument in place: it is what the process list shows. */
 void hide_password(char *address);
 /* A copy, to be freed, of an argument whose passwords are then hidden. NULL: no memory, or there is
  * none. */
 char *hide_behind(char *address);
-
-#endif

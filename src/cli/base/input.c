@@ -7,19 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* On live input nothing is held back while we wait: what is known is shown first. */
-static void flush_before_waiting(struct input *input)
-{
-    struct pollfd poll_for = {.fd = input->fd, .events = POLLIN};
-    if (poll(&poll_for, 1, 0) == 0)
-        output_flush(&input->cli->out);
-}
-
 static ptrdiff_t read_input(void *context, char *buffer, size_t size)
 {
     struct input *input = context;
-    if (input->live)
-        flush_before_waiting(input);
+    if (input->live) {
+        /* On live input nothing is held back while we wait: what is known is shown first. */
+        struct pollfd poll_for = {.fd = input->fd, .events = POLLIN};
+        if (poll(&poll_for, 1, 0) == 0)
+            output_flush(&input->cli->out);
+    }
     for (;;) {
         ssize_t count = read(input->fd, buffer, size);
         if (count >= 0 || errno != EINTR)

@@ -1,6 +1,5 @@
 /* The file a command reads, or stdin, as a source for the library. */
-#ifndef GORDIAN_CLI_BASE_INPUT_H
-#define GORDIAN_CLI_BASE_INPUT_H
+#pragma once
 
 #include "cli/base/cli.h"
 
@@ -17,5 +16,3 @@ int input_open(struct input *input, struct cli *cli, const char *path);
 /* A file that is open already. */
 void input_take(struct input *input, struct cli *cli, int fd, const char *name);
 void input_close(struct input *input);
-
-#endif

@@ -1,7 +1,6 @@
 /* ctrl-C for commands that tell what they have found so far: the first one is only remembered, a
  * second one ends the program as ever. */
-#ifndef GORDIAN_CLI_BASE_INTERRUPT_H
-#define GORDIAN_CLI_BASE_INTERRUPT_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -10,5 +9,3 @@
 void interrupt_catch(struct sigaction *before);
 void interrupt_release(const struct sigaction *before);
 bool interrupt_seen(void);
-
-#endif

@@ -11,8 +11,7 @@
  * ends the options; `-` is an operand; options and operands may be mixed. Names are written
  * out: an abbreviation would change its meaning when an option is added.
  */
-#ifndef GORDIAN_CLI_BASE_OPTIONS_H
-#define GORDIAN_CLI_BASE_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ double options_seconds(const char *text);
 
 /* Which of the NULL-ended words is nearest to what was typed, or NULL if none is near. */
 const char *nearest_word(const char *typed, const char *const *words);
-
-#endif

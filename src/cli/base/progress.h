@@ -4,8 +4,7 @@
  *     if ((++count & 1023) == 0 && progress_due(&cli->progress))
  *         progress_show(&cli->progress, "%llu events", count);
  */
-#ifndef GORDIAN_CLI_BASE_PROGRESS_H
-#define GORDIAN_CLI_BASE_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void progress_show(struct progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Takes the line away: before anything else is written to the terminal. */
 void progress_clear(struct progress *progress);
-
-#endif

@@ -1,6 +1,7 @@
 /* gordian collectives: who is to blame for a training job that hangs, from the dumps of PyTorch's
  * flight recorder. */
 #include "sources/collectives/collectives.h"
+#include "foundation/base/error.h"
 
 #include "cli/base/commands.h"
 
@@ -93,15 +94,6 @@ static int add_folder(struct cli *cli, struct files *files, const char *path, un
     return code;
 }
 
-static int add_tree(struct cli *cli, struct files *files, const char *path)
-{
-    size_t before = files->count;
-    int code = add_folder(cli, files, path, 0);
-    if (code == EXIT_NOTHING && files->count == before)
-        code = cli_misuse(cli, "'%.200s' has no file with a rank in its name", path);
-    return code;
-}
-
 static int compare_paths(const void *left, const void *right)
 {
     const struct dump_file *a = left, *b = right;
@@ -115,8 +107,13 @@ static int add_path(struct cli *cli, struct files *files, const char *path)
         cli_say(cli, "cannot open '%.200s': %s", path, strerror(errno));
         return EXIT_MISUSE;
     }
-    if (S_ISDIR(about.st_mode))
-        return add_tree(cli, files, path);
+    if (S_ISDIR(about.st_mode)) {
+        size_t before = files->count;
+        int code = add_folder(cli, files, path, 0);
+        if (code == EXIT_NOTHING && files->count == before)
+            code = cli_misuse(cli, "'%.200s' has no file with a rank in its name", path);
+        return code;
+    }
     /* A name without a rank is reported as a dump that cannot be read: the user asked for it. */
     return add_file(files, path, training_rank_of(path)) ? EXIT_NOTHING : without_memory(cli);
 }
@@ -209,10 +206,8 @@ static int judge_files(struct cli *cli, const struct settings *settings, const s
     struct verdict verdict;
     gordian_error error = {0};
     gordian_status status = training_open(&job, &error);
-    if (status == GORDIAN_OK)
-        status = training_read(job, files->list, files->count, settings->threads, &error);
-    if (status == GORDIAN_OK)
-        status = training_judge(job, &verdict, &error);
+    THEN(status, training_read(job, files->list, files->count, settings->threads, &error));
+    THEN(status, training_judge(job, &verdict, &error));
     int code =
         status == GORDIAN_OK ? show_job(cli, settings, job, &verdict) : cli_fail(cli, NULL, &error);
     training_close(job);

@@ -45,8 +45,7 @@ static gordian_status report_result(struct compose *compose, const struct compos
         return GORDIAN_OK;
     if (compose->statistics && circuit)
         status = reporter->statistics(compose, composed, error);
-    if (status == GORDIAN_OK)
-        status = report_deadlocks(compose, composed, reporter, error);
+    THEN(status, report_deadlocks(compose, composed, reporter, error));
     if (status == GORDIAN_OK && compose->livelock && composed_graph(composed))
         status = reporter->livelock(compose, composed, error);
     if (status == GORDIAN_OK && compose->question.formula && composed_graph(composed) &&

@@ -4,8 +4,7 @@
  * files it writes (compose/output.c), the two ways to report (compose/text.c, compose/json.c), and
  * the comparison of two circuits (compose/equal.c).
  */
-#ifndef GORDIAN_CLI_COMPOSE_COMPOSE_H
-#define GORDIAN_CLI_COMPOSE_COMPOSE_H
+#pragma once
 
 #include "cli/base/cli.h"
 #include "foundation/base/meter.h"
@@ -190,5 +189,3 @@ const char *compose_semiring_text(gordian_semiring semiring);
 /* ---- compose/equal.c */
 
 int compose_equal(struct compose *compose, const char *left, const char *right);
-
-#endif

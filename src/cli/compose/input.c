@@ -51,15 +51,6 @@ static int refuse_size(struct compose *compose, const char *path)
 
 /* ------------------------------------------------------------------ subjects */
 
-static void say_circuit_notes(struct compose *compose, const gordian_circuit *circuit)
-{
-    for (const char *note = gordian_circuit_notes(circuit); *note;) {
-        size_t length = strcspn(note, "\n");
-        cli_say(compose->cli, "%.*s", (int)length, note);
-        note += length + 1;
-    }
-}
-
 static gordian_status read_subject(struct compose *compose, struct subject *subject,
                                    const gordian_source *source, const char *main, const char *data,
                                    gordian_fault *fault, gordian_error *error)
@@ -87,8 +78,13 @@ static gordian_status read_subject(struct compose *compose, struct subject *subj
         gordian_circuit_read(&circuit, format, subject->path, source, &options, fault, error);
     if (status == GORDIAN_OK)
         subject_take(subject, circuit);
-    if (status == GORDIAN_OK && !compose->cli->quiet)
-        say_circuit_notes(compose, circuit);
+    if (status == GORDIAN_OK && !compose->cli->quiet) {
+        for (const char *note = gordian_circuit_notes(circuit); *note;) {
+            size_t length = strcspn(note, "\n");
+            cli_say(compose->cli, "%.*s", (int)length, note);
+            note += length + 1;
+        }
+    }
     return status;
 }
 
@@ -167,9 +163,8 @@ static int join_parts(struct compose *compose, struct subject *subject, const st
     gordian_status status = circuits ? GORDIAN_OK : fail_memory(&error);
     for (size_t i = 0; i < count && circuits; i++)
         circuits[i] = parts[i].circuit;
-    if (status == GORDIAN_OK)
-        status = gordian_circuit_join(&joined, circuits, count, compose->data,
-                                      &compose->reading.memory, &error);
+    THEN(status, gordian_circuit_join(&joined, circuits, count, compose->data,
+                                      &compose->reading.memory, &error));
     memory_free(&memory, circuits);
     if (status == GORDIAN_STATUS_MEMORY && compose->reading.refused)
         return refuse_size(compose, subject->path);

@@ -12,27 +12,24 @@
 
 /* ------------------------------------------------------------------ ctrl-C and progress */
 
-static void show_progress(struct compose *compose, const gordian_compose_progress *now)
-{
-    struct progress *line = &compose->cli->progress;
-    double seconds = progress_seconds(line);
-    double memory = (double)now->memory / 1e6;
-    if (now->pass == 2)
-        progress_show(line, "%.2f million transitions written, %.2f million/s, %.0f MB",
-                      (double)now->written / 1e6, (double)now->written / 1e6 / seconds, memory);
-    else
-        progress_show(line,
-                      "%.2f million states (%.2f waiting), %.2f million transitions, "
-                      "%.2f million states/s, %.0f MB",
-                      (double)now->states / 1e6, (double)now->waiting / 1e6,
-                      (double)now->transitions / 1e6, (double)now->states / 1e6 / seconds, memory);
-}
-
 static bool go_on(void *context, const gordian_compose_progress *now)
 {
     struct compose *compose = context;
-    if (progress_due(&compose->cli->progress))
-        show_progress(compose, now);
+    if (progress_due(&compose->cli->progress)) {
+        struct progress *line = &compose->cli->progress;
+        double seconds = progress_seconds(line);
+        double memory = (double)now->memory / 1e6;
+        if (now->pass == 2)
+            progress_show(line, "%.2f million transitions written, %.2f million/s, %.0f MB",
+                          (double)now->written / 1e6, (double)now->written / 1e6 / seconds, memory);
+        else
+            progress_show(line,
+                          "%.2f million states (%.2f waiting), %.2f million transitions, "
+                          "%.2f million states/s, %.0f MB",
+                          (double)now->states / 1e6, (double)now->waiting / 1e6,
+                          (double)now->transitions / 1e6, (double)now->states / 1e6 / seconds,
+                          memory);
+    }
     if (interrupt_seen())
         compose->interrupted = true;
     return !compose->interrupted;
@@ -172,8 +169,7 @@ static gordian_status explain_circuit(struct compose *compose, const struct subj
                         ? compose->max_states
                         : COMPOSE_EXPLAINED;
     gordian_status status = stages ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = gordian_compose_explain(subject->circuit, order, most, stages, NULL, error);
+    THEN(status, gordian_compose_explain(subject->circuit, order, most, stages, NULL, error));
     if (status == GORDIAN_OK && !compose->dot)
         status = (compose->cli->json ? &compose_json : &compose_text)
                      ->explain(compose, subject, stages, error);
@@ -224,8 +220,7 @@ static gordian_status run_circuit(struct compose *compose, struct composed *comp
     }
     if (status == GORDIAN_OK && compose->explain)
         status = explain_circuit(compose, subject, order, error);
-    if (status == GORDIAN_OK)
-        status = run_into(compose, subject->circuit, &options, composed, to, error);
+    THEN(status, run_into(compose, subject->circuit, &options, composed, to, error));
     composed->counted = composed->counted && !composed->result.uncounted;
     memory_free(&memory, order);
     return status;

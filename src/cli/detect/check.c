@@ -98,9 +98,8 @@ static gordian_status write_parts(struct check *check, gordian_error *error)
         const gordian_part *part = &check->report.parts[i];
         gordian_witness witness;
         gordian_status status = find_witness(check, part, &witness, error);
-        if (status == GORDIAN_OK)
-            status = (cli->json ? write_part_json : write_part_text)(check, i + 1, part, &witness,
-                                                                     error);
+        THEN(status,
+             (cli->json ? write_part_json : write_part_text)(check, i + 1, part, &witness, error));
         if (status != GORDIAN_OK)
             return status;
     }
@@ -171,8 +170,7 @@ static gordian_status write_summary(struct check *check, gordian_error *error)
 static gordian_status write_report(struct check *check, gordian_error *error)
 {
     gordian_status status = write_parts(check, error);
-    if (status == GORDIAN_OK)
-        status = write_summary(check, error);
+    THEN(status, write_summary(check, error));
     /* Some of the names may turn out damaged only now. */
     return status == GORDIAN_OK ? gordian_names_check(check->names, error) : status;
 }

@@ -139,8 +139,7 @@ static gordian_status replay_all(struct detect *detect, const struct reporter *r
             tell_note(detect);
             return reporter->summary(detect, error);
         }
-        if (status == GORDIAN_OK)
-            status = take_steps(detect, reporter, steps, count, error);
+        THEN(status, take_steps(detect, reporter, steps, count, error));
         if (status != GORDIAN_OK)
             return status;
         look_around(detect, count);
@@ -230,8 +229,7 @@ static int run_detect(struct detect *detect, const char *path)
     if (code != EXIT_NOTHING)
         return code;
     status = gordian_replay_open(&detect->replay, detect->system, &detect->input.source, &error);
-    if (status == GORDIAN_OK)
-        status = replay_all(detect, detect->cli->json ? &detect_json : &detect_text, &error);
+    THEN(status, replay_all(detect, detect->cli->json ? &detect_json : &detect_text, &error));
     if (status == GORDIAN_OK && !detect->cli->out.failure)
         status = refuse_all(detect, &error);
     if (status != GORDIAN_OK)

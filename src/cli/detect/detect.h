@@ -1,7 +1,6 @@
 /* `gordian detect` in parts: the command and its loop (detect.c), the two ways to report
  * (detect/json.c, detect/text.c), and the matrices (detect/matrices.h). */
-#ifndef GORDIAN_CLI_DETECT_DETECT_H
-#define GORDIAN_CLI_DETECT_DETECT_H
+#pragma once
 
 #include "cli/base/input.h"
 #include "cli/detect/followers.h"
@@ -77,5 +76,3 @@ static inline bool is_stuck(const gordian_step *step)
 
 /* Everybody who can never run again, into detect->list; of the names the first `most`. */
 gordian_status detect_list_deadlocked(struct detect *detect, size_t most, gordian_error *error);
-
-#endif

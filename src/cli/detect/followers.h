@@ -1,7 +1,6 @@
 /* Who waits behind a deadlock: the processes outside it that wait, at some remove, for what its
  * members hold, and that can never be served for it. */
-#ifndef GORDIAN_CLI_DETECT_FOLLOWERS_H
-#define GORDIAN_CLI_DETECT_FOLLOWERS_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -24,5 +23,3 @@ struct followers {
 gordian_status followers_find(struct followers *followers, gordian_system *system,
                               const gordian_witness *witness, gordian_error *error);
 void followers_free(struct followers *followers);
-
-#endif

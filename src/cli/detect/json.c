@@ -60,12 +60,6 @@ static gordian_status write_stuck(struct detect *detect, struct json *json,
     return detect->recover ? report_recovery(detect, json, error) : GORDIAN_OK;
 }
 
-/* Most events: nobody is served or stuck, nothing is to be said. */
-static bool is_brief(const gordian_step *step)
-{
-    return step->result.served_count == 0 && !is_stuck(step) && !step->message;
-}
-
 static void make_piece(struct json_piece *piece, const char *format, const char *text)
 {
     piece->length = (size_t)snprintf(piece->text, sizeof piece->text, format, text);
@@ -104,7 +98,9 @@ static gordian_status write_event(struct detect *detect, const gordian_step *ste
 {
     gordian_status status = GORDIAN_OK;
     struct json json;
-    if (is_brief(step) && write_briefly(detect, step))
+    /* Most events: nobody is served or stuck, nothing is to be said. */
+    if (step->result.served_count == 0 && !is_stuck(step) && !step->message &&
+        write_briefly(detect, step))
         return GORDIAN_OK;
     json_begin(&json, &detect->cli->out);
     json_key_u64(&json, "seq", step->seq);
@@ -138,8 +134,7 @@ static gordian_status write_summary(struct detect *detect, gordian_error *error)
     gordian_status status = GORDIAN_OK;
     if (detect->show >= DETECT_SHOW_MATRICES)
         status = write_last_matrices(detect, error);
-    if (status == GORDIAN_OK)
-        status = detect_list_deadlocked(detect, SIZE_MAX, error);
+    THEN(status, detect_list_deadlocked(detect, SIZE_MAX, error));
     if (status != GORDIAN_OK)
         return status;
     const struct tally *tally = &detect->tally;

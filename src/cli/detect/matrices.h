@@ -6,8 +6,7 @@
  *     matrices.c  reading, text, JSON
  *     picture.c   SVG
  */
-#ifndef GORDIAN_CLI_DETECT_MATRICES_H
-#define GORDIAN_CLI_DETECT_MATRICES_H
+#pragma once
 
 #include "foundation/base/json/json_write.h"
 #include "output/show/draw.h"
@@ -55,5 +54,3 @@ gordian_status matrices_json(struct matrices *matrices, struct json *json, gordi
 /* As a picture, whole. */
 gordian_status matrices_picture(struct matrices *matrices, struct output *out,
                                 gordian_error *error);
-
-#endif

@@ -16,13 +16,6 @@ static int check_options(struct cli *cli, const struct inspect_settings *setting
     return EXIT_NOTHING;
 }
 
-static void pause_seconds(double seconds)
-{
-    struct timespec left = {(time_t)seconds, 0};
-    left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
-    nanosleep(&left, NULL);
-}
-
 /* One look, or until something is found. */
 static int look_on(struct cli *cli, const struct inspect_settings *settings, struct sight *sight)
 {
@@ -42,7 +35,9 @@ static int look_on(struct cli *cli, const struct inspect_settings *settings, str
             code = inspect_show(cli, settings, sight, &findings);
             break;
         }
-        pause_seconds(pause);
+        struct timespec left = {(time_t)pause, 0};
+        left.tv_nsec = (long)((pause - (double)left.tv_sec) * 1e9);
+        nanosleep(&left, NULL);
     }
     findings_close(&findings);
     return code;

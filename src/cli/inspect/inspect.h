@@ -4,8 +4,7 @@
  *     targets.c   from operands to processes and cores: --tree, --all
  *     show.c      what was found, and what was not
  */
-#ifndef GORDIAN_CLI_INSPECT_INSPECT_H
-#define GORDIAN_CLI_INSPECT_INSPECT_H
+#pragma once
 
 #include "cli/base/cli.h"
 #include "sources/inspect/inspect.h"
@@ -30,5 +29,3 @@ gordian_status inspect_targets(struct cli *cli, struct inspect_settings *setting
 /* show.c. Writes what one look came to; the exit code. */
 int inspect_show(struct cli *cli, const struct inspect_settings *settings, struct sight *sight,
                  const struct inspect_findings *findings);
-
-#endif

@@ -203,14 +203,6 @@ static bool is_incomplete(const struct inspect_settings *settings, const struct 
     return missed;
 }
 
-/* What was not seen, where nothing was found. */
-static void show_unread(struct cli *cli, const struct inspect_settings *settings)
-{
-    if (settings->unread)
-        cli_say(cli, "not everything was seen: %zu process%s could not be read: %s",
-                settings->unread, settings->unread == 1 ? "" : "es", settings->why);
-}
-
 /* The same for programs, as `gordian run --json` has it: a line of its own. */
 static void write_incomplete(struct cli *cli, const struct inspect_settings *settings,
                              const struct sight *sight)
@@ -245,7 +237,10 @@ static int show_nothing(struct cli *cli, const struct inspect_settings *settings
                         struct sight *sight, const struct inspect_findings *findings)
 {
     int code = is_incomplete(settings, sight) ? EXIT_INCOMPLETE : EXIT_NOTHING;
-    show_unread(cli, settings);
+    /* What was not seen, where nothing was found. */
+    if (settings->unread)
+        cli_say(cli, "not everything was seen: %zu process%s could not be read: %s",
+                settings->unread, settings->unread == 1 ? "" : "es", settings->why);
     if (cli->json || cli->verbose) {
         int shown = show_one(cli, settings, sight, findings, NULL, 1);
         if (shown == EXIT_NOTHING && cli->json && code == EXIT_INCOMPLETE)

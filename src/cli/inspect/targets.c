@@ -110,13 +110,6 @@ static bool lives_on(uint32_t pid)
     return proc_stat(pid, text) && proc_living(pid) && !proc_is_kernel(pid);
 }
 
-/* One that lives and may not be read could be part of a deadlock, or be the one that acts. */
-static void note_unread(struct inspect_settings *settings, const gordian_error *refused)
-{
-    if (settings->unread++ == 0)
-        snprintf(settings->why, sizeof settings->why, "%.290s", refused->message);
-}
-
 /* Those that cannot be opened are passed over, except the one named by --tree. Programs among them
  * are counted: nothing is known about them. */
 static gordian_status add_many(struct crowd *crowd, struct inspect_settings *settings,
@@ -139,8 +132,12 @@ static gordian_status add_many(struct crowd *crowd, struct inspect_settings *set
         gordian_status opened = add_live(crowd, list[i].pid, &refused);
         if (opened == GORDIAN_STATUS_MEMORY)
             status = fail_memory(error);
-        else if (opened != GORDIAN_OK && lives_on(list[i].pid))
-            note_unread(settings, &refused);
+        else if (opened != GORDIAN_OK && lives_on(list[i].pid)) {
+            /* One that lives and may not be read could be part of a deadlock, or be the one that
+             * acts. */
+            if (settings->unread++ == 0)
+                snprintf(settings->why, sizeof settings->why, "%.290s", refused.message);
+        }
         if (crowd->count > named)
             crowd->list[crowd->count - 1]->passing = true;
     }
@@ -159,8 +156,7 @@ gordian_status inspect_targets(struct cli *cli, struct inspect_settings *setting
         status = add_many(&crowd, settings, error);
     if (status == GORDIAN_OK && crowd.count == 0)
         status = fail(error, GORDIAN_STATUS_INPUT, "there is no process that may be inspected");
-    if (status == GORDIAN_OK)
-        status = sight_open(sight, crowd.list, crowd.count, error);
+    THEN(status, sight_open(sight, crowd.list, crowd.count, error));
     if (status != GORDIAN_OK)
         for (size_t i = 0; i < crowd.count; i++)
             target_close(crowd.list[i]);

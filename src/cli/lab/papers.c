@@ -35,22 +35,13 @@ static gordian_status find_items(struct papers_command *command, char **names, i
     return GORDIAN_OK;
 }
 
-/* Without names a run is of everything that can be measured. */
-static void take_measured(struct papers_command *command)
-{
-    for (size_t i = 0; i < command->papers.item_count; i++)
-        if (command->papers.items[i].measures.count && command->item_count < PAPERS_FOUND_MOST)
-            command->items[command->item_count++] = &command->papers.items[i];
-}
-
 /* Adds the results of the other file, all of them or none. */
 static gordian_status merge_results(struct papers_command *command)
 {
     struct results *results = &command->results;
     const size_t runs = results->run_count, values = results->value_count;
     gordian_status status = results_read_file(results, command->merge_path, false, &command->error);
-    if (status == GORDIAN_OK)
-        status = papers_check_results(&command->papers, results, runs, &command->error);
+    THEN(status, papers_check_results(&command->papers, results, runs, &command->error));
     if (status != GORDIAN_OK)
         return status;
     for (size_t i = 0; i < results->value_count; i++)
@@ -95,8 +86,7 @@ static gordian_status read_results(struct papers_command *command, const char **
             results_read_file(&command->results, command->results_path, writes, &command->error);
     else
         status = results_read_recorded(&command->results, &command->error);
-    if (status == GORDIAN_OK)
-        status = papers_check_results(&command->papers, &command->results, 0, &command->error);
+    THEN(status, papers_check_results(&command->papers, &command->results, 0, &command->error));
     if (status != GORDIAN_OK || !command->merge_path)
         return status;
     *file = command->merge_path;
@@ -199,8 +189,7 @@ static int run_papers(struct papers_command *command, char **names, int count)
     struct cli *cli = command->cli;
     const char *file = NULL;
     gordian_status status = papers_open(&command->papers, &command->error);
-    if (status == GORDIAN_OK)
-        status = find_items(command, names, count);
+    THEN(status, find_items(command, names, count));
     if (status == GORDIAN_OK && command->svg && command->item_count != 1) {
         papers_close(&command->papers);
         return cli_misuse(cli, "--svg draws one table or figure: name one");
@@ -210,12 +199,16 @@ static int run_papers(struct papers_command *command, char **names, int count)
         return cli_misuse(cli, "--merge alone keeps nothing: give --results FILE to write to, or "
                                "name a table to show");
     }
-    if (status == GORDIAN_OK)
-        status = read_results(command, &file);
+    THEN(status, read_results(command, &file));
     if (status == GORDIAN_OK) {
         file = NULL;
-        if (command->measure && count == 0)
-            take_measured(command);
+        if (command->measure && count == 0) {
+            /* Without names a run is of everything that can be measured. */
+            for (size_t i = 0; i < command->papers.item_count; i++)
+                if (command->papers.items[i].measures.count &&
+                    command->item_count < PAPERS_FOUND_MOST)
+                    command->items[command->item_count++] = &command->papers.items[i];
+        }
         status = do_rest(command);
     }
     papers_run_close(&command->run);

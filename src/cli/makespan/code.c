@@ -50,15 +50,6 @@ static struct lists *lists_open(const struct makespan *makespan)
     return lists;
 }
 
-static void lists_close(struct lists *lists)
-{
-    for (size_t i = 0; lists && i < lists->call_count; i++)
-        free(lists->letters[i]);
-    if (lists)
-        gordian_ptx_table_close(lists->table);
-    free(lists);
-}
-
 /* A copy of the option, or NULL if it was not given. */
 static char *copy_option(struct lists *lists, const char *text)
 {
@@ -248,7 +239,11 @@ int makespan_read_code(struct makespan *makespan, const char *path)
     if (code == EXIT_NOTHING)
         code = ask_code(makespan, lists);
     input_close(&input);
-    lists_close(lists);
+    for (size_t i = 0; lists && i < lists->call_count; i++)
+        free(lists->letters[i]);
+    if (lists)
+        gordian_ptx_table_close(lists->table);
+    free(lists);
     return code;
 }
 

@@ -204,8 +204,7 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
         return code;
     interrupt_catch(&before);
     gordian_status status = solve_beside(makespan, problem, &options, &all, &error);
-    if (status == GORDIAN_OK)
-        status = gordian_makespan_solve(problem, &options, &answer, &error);
+    THEN(status, gordian_makespan_solve(problem, &options, &answer, &error));
     interrupt_release(&before);
     progress_clear(&makespan->cli->progress);
     code = makespan_log_close(&log);

@@ -1,6 +1,5 @@
 /* gordian makespan: what its files share. */
-#ifndef GORDIAN_CLI_MAKESPAN_MAKESPAN_H
-#define GORDIAN_CLI_MAKESPAN_MAKESPAN_H
+#pragma once
 
 #include "cli/base/cli.h"
 #include "engines/solver/lp_solver.h"
@@ -133,5 +132,3 @@ void makespan_json(struct makespan *makespan, const struct makespan_report *repo
 void makespan_code_keys(struct makespan *makespan, struct json *json);
 /* Files; the exit code. */
 int makespan_pictures(struct makespan *makespan, const struct makespan_report *report);
-
-#endif

@@ -80,22 +80,18 @@ static void take_latency(gordian_unit *unit, uint32_t low, uint32_t high)
 
 /* ------------------------------------------------------------------ presets */
 
-static int unknown_chip(struct makespan *makespan)
-{
-    const char *nearest = nearest_word(makespan->chip, makespan->chips);
-    return cli_misuse(makespan->cli, "unknown chip '%.40s'%s%s%s (--chips lists them)",
-                      makespan->chip, nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                      nearest ? "'?" : "");
-}
-
 static int read_chip(struct makespan *makespan)
 {
     gordian_chip chip;
     size_t i = 0;
     while (gordian_chip_info(i, &chip) == GORDIAN_OK && strcmp(chip.name, makespan->chip) != 0)
         i++;
-    if (gordian_chip_info(i, &chip) != GORDIAN_OK)
-        return unknown_chip(makespan);
+    if (gordian_chip_info(i, &chip) != GORDIAN_OK) {
+        const char *nearest = nearest_word(makespan->chip, makespan->chips);
+        return cli_misuse(makespan->cli, "unknown chip '%.40s'%s%s%s (--chips lists them)",
+                          makespan->chip, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                          nearest ? "'?" : "");
+    }
     makespan->chip_title = chip.title;
     makespan->scheduler_count = chip.schedulers;
     for (size_t u = 0; u < chip.unit_count; u++) {

@@ -155,21 +155,17 @@ static void say_latency(struct makespan *makespan, const gordian_unit *unit, uin
         output_format(&makespan->cli->out, " for %llu cycles", (unsigned long long)most);
 }
 
-static void blocks_line(struct makespan *makespan)
-{
-    output_format(&makespan->cli->out,
-                  "%u block%s of %u warp%s on %u multiprocessor%s: %u on the fullest\n",
-                  makespan->blocks, makespan->blocks == 1 ? "" : "s", makespan->block_warps,
-                  makespan->block_warps == 1 ? "" : "s", makespan->multiprocessors,
-                  makespan->multiprocessors == 1 ? "" : "s", makespan->fullest);
-}
-
 static void machine_line(struct makespan *makespan)
 {
     struct output *out = &makespan->cli->out;
     bool first = true;
-    if (makespan->block_warps)
-        blocks_line(makespan);
+    if (makespan->block_warps) {
+        output_format(&makespan->cli->out,
+                      "%u block%s of %u warp%s on %u multiprocessor%s: %u on the fullest\n",
+                      makespan->blocks, makespan->blocks == 1 ? "" : "s", makespan->block_warps,
+                      makespan->block_warps == 1 ? "" : "s", makespan->multiprocessors,
+                      makespan->multiprocessors == 1 ? "" : "s", makespan->fullest);
+    }
     output_format(out, "%u warp%s, ", makespan->warps, makespan->warps == 1 ? "" : "s");
     for (size_t i = 0; i < makespan->unit_count; i++) {
         uint64_t repeats;
@@ -300,18 +296,14 @@ static void code_lines(struct makespan *makespan)
         print_assumptions(makespan);
 }
 
-static void own_line(struct makespan *makespan)
-{
-    output_format(&makespan->cli->out,
-                  "one event '%s' of detection with %u resources and processes on a GPU\n",
-                  makespan->events[makespan->event], makespan->size);
-}
-
 void makespan_text(struct makespan *makespan, const struct makespan_report *report)
 {
     struct output *out = &makespan->cli->out;
-    if (makespan->own)
-        own_line(makespan);
+    if (makespan->own) {
+        output_format(&makespan->cli->out,
+                      "one event '%s' of detection with %u resources and processes on a GPU\n",
+                      makespan->events[makespan->event], makespan->size);
+    }
     if (makespan->code && makespan->kernel)
         string_line(makespan);
     if (makespan->chip_title)

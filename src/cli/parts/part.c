@@ -39,16 +39,6 @@ bool part_find(const char *program, char *path, size_t size)
            find_on_path(program, path, size);
 }
 
-/* The other program finds everything as we did. */
-static void undo_start(const struct cli *cli)
-{
-    if (!cli->pipe_was_ignored)
-        signal(SIGPIPE, SIG_DFL);
-    for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        if (cli->streams_filled >> fd & 1)
-            close(fd);
-}
-
 int part_run(struct cli *cli, int argc, char **argv)
 {
     char path[PATH_MAX];
@@ -58,7 +48,12 @@ int part_run(struct cli *cli, int argc, char **argv)
     }
     if (!part_find(cli->command->part, path, sizeof path))
         return cli_missing(cli, argc, argv);
-    undo_start(cli);
+    /* The other program finds everything as we did. */
+    if (!cli->pipe_was_ignored)
+        signal(SIGPIPE, SIG_DFL);
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (cli->streams_filled >> fd & 1)
+            close(fd);
     execv(path, cli->words);
     cli_say(cli, "cannot run '%s': %s", path, strerror(errno));
     return EXIT_BROKEN;

@@ -8,8 +8,7 @@
  *     lab_table.c, serve_table.c, watch_table.c
  *                                   the tables of commands of those programs
  */
-#ifndef GORDIAN_CLI_PARTS_PART_H
-#define GORDIAN_CLI_PARTS_PART_H
+#pragma once
 
 #include "cli/base/cli.h"
 
@@ -31,5 +30,3 @@ bool part_find(const char *program, char *path, size_t size);
 
 /* What the command does here: becomes its program, or says which package has it. */
 int part_run(struct cli *cli, int argc, char **argv);
-
-#endif

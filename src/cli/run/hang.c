@@ -96,8 +96,7 @@ static gordian_status open_targets(struct hang *hang, const struct tree *tree, g
         if (status == GORDIAN_OK)
             targets[count++]->passing = true;
     }
-    if (status == GORDIAN_OK)
-        status = sight_open(&hang->sight, targets, count, error);
+    THEN(status, sight_open(&hang->sight, targets, count, error));
     hang->sight_open = status == GORDIAN_OK;
     for (size_t i = 0; i < count && status != GORDIAN_OK; i++)
         target_close(targets[i]);
@@ -296,22 +295,7 @@ static bool is_reported(const struct hang *hang, const struct inspect_finding *f
     return false;
 }
 
-static void note_reported(struct hang *hang, const struct inspect_finding *finding)
-{
-    for (size_t i = 0; i < finding->member_count; i++)
-        if (memory_grow(&hang->findings.memory, &hang->told, &hang->told_room, hang->told_count + 1,
-                        sizeof *hang->told))
-            hang->told[hang->told_count++] = hang->sight.threads[finding->members[i]].is.seen_tid;
-}
-
 /* ------------------------------------------------------------------ what is done about it */
-
-static bool ends_program(const struct hang *hang, const struct inspect_finding *finding)
-{
-    const struct run_settings *settings = hang->settings;
-    return settings->on_deadlock == 1 &&
-           ((finding->word == WORD_PROVED && finding->ends) || settings->on_likely == 1);
-}
 
 /* The processes that are part of it. */
 static void end_members(struct hang *hang, const struct inspect_finding *finding)
@@ -346,8 +330,13 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
     struct report report;
     struct session session;
     gordian_error error = {0};
-    bool ends = ends_program(hang, finding);
-    note_reported(hang, finding);
+    const struct run_settings *settings = hang->settings;
+    bool ends = settings->on_deadlock == 1 &&
+                ((finding->word == WORD_PROVED && finding->ends) || settings->on_likely == 1);
+    for (size_t i = 0; i < finding->member_count; i++)
+        if (memory_grow(&hang->findings.memory, &hang->told, &hang->told_room, hang->told_count + 1,
+                        sizeof *hang->told))
+            hang->told[hang->told_count++] = hang->sight.threads[finding->members[i]].is.seen_tid;
     if (ends || has_ranks(&hang->sight, finding)) /* who only polls is not disturbed by a stop */
         doom_members(hang, finding);
     if (tell_open(&report, &hang->sight, &hang->findings, finding, &error) != GORDIAN_OK) {

@@ -10,8 +10,7 @@
  * Looking is done by this process itself, since it is the parent: the kernel lets parents look
  * (Yama's ptrace_scope 1) where it lets nobody else.
  */
-#ifndef GORDIAN_CLI_RUN_HANG_H
-#define GORDIAN_CLI_RUN_HANG_H
+#pragma once
 
 #include "cli/run/mpi_ranks.h"
 #include "cli/run/process_tree.h"
@@ -65,5 +64,3 @@ void hang_close(struct hang *hang);
 /* How long until hang_look has something to do, in ns. */
 uint64_t hang_pause(const struct hang *hang);
 void hang_look(struct hang *hang);
-
-#endif

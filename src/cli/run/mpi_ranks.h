@@ -1,7 +1,6 @@
 /* Ranks of MPI programs that `gordian run` has started: do they come further? They poll while they
  * wait, so processors do not tell; their records do (foundation/records/mpi_rank.h). */
-#ifndef GORDIAN_CLI_RUN_MPI_RANKS_H
-#define GORDIAN_CLI_RUN_MPI_RANKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ struct run_ranks {
 
 /* True: they have just become quiet. */
 bool ranks_glance(struct run_ranks *ranks, const char *folder);
-
-#endif

@@ -1,7 +1,6 @@
 /* The processes that one `gordian run` has started: whether anything has moved among them, asked so
  * cheaply that it can be asked all the time; and how they are ended. */
-#ifndef GORDIAN_CLI_RUN_PROCESS_TREE_H
-#define GORDIAN_CLI_RUN_PROCESS_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ bool tree_moved(const struct tree_glance *before, const struct tree_glance *now)
 /* Ends these processes: by SIGABRT where that leaves a core, else, and if that does not do, by
  * SIGKILL. */
 void tree_end(const uint32_t *pids, size_t count);
-
-#endif

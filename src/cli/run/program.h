@@ -1,7 +1,6 @@
 /* The program that `gordian run` is asked to run: where it is, and whether it can be watched
  * (sources/run/start/watchable.h has the rules). */
-#ifndef GORDIAN_CLI_RUN_PROGRAM_H
-#define GORDIAN_CLI_RUN_PROGRAM_H
+#pragma once
 
 #include "sources/run/start/watchable.h"
 
@@ -13,5 +12,3 @@ struct run_target {
 
 /* Looks `name` up as execvp would, and into it. */
 void run_target_find(struct run_target *target, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Telling a report everywhere it is to be told: as text, to files, to a hook. */
-#ifndef GORDIAN_CLI_RUN_REPORT_PRINT_H
-#define GORDIAN_CLI_RUN_REPORT_PRINT_H
+#pragma once
 
 #include "cli/base/cli.h"
 #include "output/report/session.h"
@@ -33,5 +32,3 @@ bool deliver_report(struct cli *cli, const struct report *report, struct session
 
 /* Does a line of the suppressions take the report? It is counted. */
 bool is_suppressed_report(struct cli *cli, const struct report *report, struct session *session);
-
-#endif

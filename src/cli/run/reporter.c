@@ -5,6 +5,7 @@
 #include "cli/run/report_print.h"
 #include "cli/run/run.h"
 #include "foundation/base/clock.h"
+#include "foundation/base/error.h"
 #include "output/report/session.h"
 #include "sources/inspect/incident.h"
 #include "sources/inspect/inspect.h"
@@ -273,8 +274,7 @@ static int show_outside(struct cli *cli, const struct run_settings *settings, ui
     findings_open(&findings);
     sight.stop_ms = STATUS_STOP_MS;
     status = inspect_look(&sight, &findings, &error);
-    if (status == GORDIAN_OK)
-        status = tell_open(&report, &sight, &findings, NULL, &error);
+    THEN(status, tell_open(&report, &sight, &findings, NULL, &error));
     if (status == GORDIAN_OK) {
         struct report_look look = report_look_of(cli, STDOUT_FILENO, folder, sizeof folder);
         look.everybody = true;

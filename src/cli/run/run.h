@@ -19,8 +19,7 @@
  * (foundation/records/incident.h lists the library's), so that a service can set them without this
  * command.
  */
-#ifndef GORDIAN_CLI_RUN_RUN_H
-#define GORDIAN_CLI_RUN_RUN_H
+#pragma once
 
 #include "cli/base/cli.h"
 
@@ -64,5 +63,3 @@ unsigned run_filters(void);
 /* --report-incident, --status. */
 int run_report(struct cli *cli, int fd);
 int run_status(struct cli *cli, const struct run_settings *settings);
-
-#endif

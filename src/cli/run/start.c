@@ -393,13 +393,6 @@ static bool is_partly_unwatched(const struct incident_tally *tally, const struct
     return tally->off || tally->unwatched || tally->sandboxed || ending->survivors.count;
 }
 
-/* "no deadlock" is said only of a program that was watched whole and came to its own end, as did
- * all that it started. */
-static bool is_whole_verdict(const struct incident_tally *tally, const struct ending *ending)
-{
-    return is_own_end(ending) && !is_partly_unwatched(tally, ending);
-}
-
 /* Who stood still when it was ended, if nobody was found to blame. */
 static void tell_picture(const struct start *start, const struct ending *ending)
 {
@@ -498,7 +491,9 @@ static void tell_totals(const struct start *start, const struct incident_tally *
                 start->library[0] ? ": the library did not start in the program" : "");
         return;
     }
-    if (!found[0] && !is_whole_verdict(tally, ending))
+    /* "no deadlock" is said only of a program that was watched whole and came to its own end, as
+     * did all that it started. */
+    if (!found[0] && !(is_own_end(ending) && !is_partly_unwatched(tally, ending)))
         snprintf(found, sizeof found, "nothing found among %s%llu lock%s", about_locks(locks),
                  locks, plural_s(locks));
     cli_say(start->cli, "%s%s%s; watched %s%llu lock%s, %llu thread%s, %llu process%s",

@@ -1,8 +1,7 @@
 /* Processes of a `gordian run` that outlive the program: daemons, jobs in the background. They are
  * known by the session: its folder is in their environment, or the library in them has mapped its
  * tally. The command does not wait for them. */
-#ifndef GORDIAN_CLI_RUN_SURVIVORS_H
-#define GORDIAN_CLI_RUN_SURVIVORS_H
+#pragma once
 
 #include "cli/base/cli.h"
 
@@ -21,5 +20,3 @@ struct survivors {
  * `folder`: of the session. To be freed by survivors_free. */
 void survivors_find(struct survivors *survivors, const char *folder);
 void survivors_free(struct survivors *survivors);
-
-#endif

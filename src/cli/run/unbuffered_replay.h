@@ -2,12 +2,9 @@
  * foundation/records/mpi_rank.h), with sends that end only once they are received. If that gets
  * stuck, the program may hang with larger messages, or another MPI, although it came to its end
  * here. */
-#ifndef GORDIAN_CLI_RUN_UNBUFFERED_REPLAY_H
-#define GORDIAN_CLI_RUN_UNBUFFERED_REPLAY_H
+#pragma once
 
 #include "cli/base/cli.h"
 
 /* Tells of the programs of a session that came to their end and would not have. */
 void replay_unbuffered(struct cli *cli, const char *folder);
-
-#endif

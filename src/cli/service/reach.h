@@ -1,7 +1,6 @@
 /* Reaching a running service, for the commands that talk to one: where it is, what lets us in, and
  * what to do about it when it cannot be reached. */
-#ifndef GORDIAN_CLI_SERVICE_REACH_H
-#define GORDIAN_CLI_SERVICE_REACH_H
+#pragma once
 
 #include "cli/base/cli.h"
 
@@ -51,5 +50,3 @@ gordian_status reach_prepare(struct reach *reach, gordian_error *error);
 gordian_status reach_open(struct reach *reach, gordian_client **client, gordian_error *error);
 /* Adds to an error of the client what to do about it. */
 gordian_status reach_explain(const struct reach *reach, gordian_error *error);
-
-#endif

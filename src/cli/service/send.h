@@ -1,8 +1,7 @@
 /* `gordian send` in four parts: the command, its input and the conversation (send.c), labels
  * (send_labels.c), what the service answers (send_answers.c), and what is printed (send_report.c).
  */
-#ifndef GORDIAN_CLI_SERVICE_SEND_H
-#define GORDIAN_CLI_SERVICE_SEND_H
+#pragma once
 
 #include "cli/base/input.h"
 #include "cli/service/reach.h"
@@ -111,5 +110,3 @@ void send_report_event(struct send *send, const struct sent_line *line, const ch
                        const struct value *answer);
 void send_report_grant(struct send *send, const char *process);
 void send_report_summary(struct send *send, const struct value *state);
-
-#endif

@@ -157,24 +157,6 @@ static void write_victims(struct send *send, const struct value *victims)
     }
 }
 
-static void print_doomed(struct send *send, const struct sent_line *line, const char *text)
-{
-    print_place(send, line);
-    print_action(send, text, line->size);
-    output_text(send_out(send), " and is ");
-    style_text(&send->drawing.style, send_out(send), COLOR_BAD, "doomed");
-    output_text(send_out(send), ": it waits behind a deadlock\n");
-}
-
-static void print_unsafe(struct send *send, const struct sent_line *line, const char *text)
-{
-    print_place(send, line);
-    print_action(send, text, line->size);
-    output_text(send_out(send), ": ");
-    style_text(&send->drawing.style, send_out(send), COLOR_BAD, "unsafe");
-    output_char(send_out(send), '\n');
-}
-
 /* ------------------------------------------------------------------ the reports */
 
 void send_report_event(struct send *send, const struct sent_line *line, const char *text,
@@ -198,9 +180,17 @@ void send_report_event(struct send *send, const struct sent_line *line, const ch
         write_victims(send, value_find(answer, "recovered"));
         output_char(send_out(send), '\n');
     } else if (result == SEND_DOOMED && !send->all) {
-        print_doomed(send, line, text);
+        print_place(send, line);
+        print_action(send, text, line->size);
+        output_text(send_out(send), " and is ");
+        style_text(&send->drawing.style, send_out(send), COLOR_BAD, "doomed");
+        output_text(send_out(send), ": it waits behind a deadlock\n");
     } else if (result == SEND_UNSAFE && !send->all) {
-        print_unsafe(send, line, text);
+        print_place(send, line);
+        print_action(send, text, line->size);
+        output_text(send_out(send), ": ");
+        style_text(&send->drawing.style, send_out(send), COLOR_BAD, "unsafe");
+        output_char(send_out(send), '\n');
     }
     if (bad && (send->input.live || send->cli->out_is_terminal))
         output_flush(send_out(send));

@@ -264,16 +264,6 @@ static void on_log(void *context, int level, const char *text)
     cli_say(serve->cli, "%s%s", when, text);
 }
 
-/* As many connections as the system lets us have. */
-static void raise_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /* Has systemd opened what we are to listen on? The variables may also be those of a parent. */
 static bool is_activated(void)
 {
@@ -380,7 +370,12 @@ static int run_server(struct serve *serve)
     gordian_error error = {0};
     struct log_queue *log;
     signal(SIGXFSZ, SIG_IGN); /* a limit on a file's size is an error, as a full disk is */
-    raise_descriptors();
+    /* As many connections as the system lets us have. */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
     if (log_open(&log, STDERR_FILENO, "gordian serve: ", &error) != GORDIAN_OK)
         return cli_fail(serve->cli, NULL, &error);
     serve->options.log_queue = log;
@@ -416,14 +411,6 @@ static int verify_folder(const struct serve *serve)
         verdict.systems, (unsigned long long)verdict.processes, verdict.sessions,
         (unsigned long long)verdict.deadlocks, (unsigned long long)verdict.store.incidents);
     return EXIT_SUCCESS;
-}
-
-/* What the process list shows has no password in it from here on. */
-static char *take_store(struct serve *serve)
-{
-    char *copy = hide_behind((char *)serve->options.store);
-    serve->options.store = copy;
-    return copy;
 }
 
 /* From outside: whoever leads is to let another do it. */
@@ -477,7 +464,10 @@ static int start_serving(struct serve *serve, int argc, char **argv)
     if (code != EXIT_NOTHING)
         return code;
     *serve->given = *serve;
-    char *store = take_store(serve);
+    /* What the process list shows has no password in it from here on. */
+    char *copy = hide_behind((char *)serve->options.store);
+    serve->options.store = copy;
+    char *store = copy;
     if (serve->given->options.store && !store)
         return cli_misuse(serve->cli, "no memory");
     code = start_given(serve);

@@ -1,6 +1,5 @@
 /* What the service tells in JSON, made fit for showing: its members, and deadlocks to be drawn. */
-#ifndef GORDIAN_CLI_SERVICE_SERVICE_JSON_H
-#define GORDIAN_CLI_SERVICE_SERVICE_JSON_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 #include "foundation/base/json/value.h"
@@ -39,5 +38,3 @@ void told_witness_free(struct told_witness *told);
 bool told_witness_read(struct told_witness *told, const struct value *value);
 /* The process of this name, or GORDIAN_NONE. */
 uint32_t told_witness_find(const struct told_witness *told, const char *name);
-
-#endif

@@ -119,21 +119,6 @@ static void write_formed(struct tail *tail, const struct value *incident)
     output_char(tail_out(tail), '\n');
 }
 
-static void print_ended(struct tail *tail, const struct value *incident)
-{
-    const char *how = told_text(incident, "how"), *victim = told_text(incident, "victim");
-    print_time(tail, told_number(incident, "ended"));
-    style_text(&tail->drawing.style, tail_out(tail), COLOR_GOOD, "resolved");
-    output_format(tail_out(tail), " deadlock %llu in %s%s%s",
-                  (unsigned long long)told_number(incident, "id"), told_text(incident, "system"),
-                  *how ? ": " : "", how);
-    if (*victim) {
-        output_text(tail_out(tail), ", victim ");
-        print_name(tail, victim);
-    }
-    output_char(tail_out(tail), '\n');
-}
-
 /* One that has ended is told whole if it comes from the past, and in brief if it was told before.
  */
 static void print_incident(struct tail *tail, const struct value *incident)
@@ -141,8 +126,19 @@ static void print_incident(struct tail *tail, const struct value *incident)
     bool ended = told_number(incident, "ended") > 0;
     if (!ended || value_is(value_find(incident, "witness"), VALUE_LIST))
         write_formed(tail, incident);
-    if (ended)
-        print_ended(tail, incident);
+    if (ended) {
+        const char *how = told_text(incident, "how"), *victim = told_text(incident, "victim");
+        print_time(tail, told_number(incident, "ended"));
+        style_text(&tail->drawing.style, tail_out(tail), COLOR_GOOD, "resolved");
+        output_format(tail_out(tail), " deadlock %llu in %s%s%s",
+                      (unsigned long long)told_number(incident, "id"),
+                      told_text(incident, "system"), *how ? ": " : "", how);
+        if (*victim) {
+            output_text(tail_out(tail), ", victim ");
+            print_name(tail, victim);
+        }
+        output_char(tail_out(tail), '\n');
+    }
 }
 
 /* ------------------------------------------------------------------ what was told */
@@ -397,16 +393,6 @@ static gordian_status show_history(struct tail *tail, const char *which, gordian
     return status;
 }
 
-static gordian_status show_since(struct tail *tail, gordian_error *error)
-{
-    char which[60];
-    uint64_t now = wall_ms();
-    snprintf(which, sizeof which, " since=%llu",
-             (unsigned long long)(now > tail->since_ms ? now - tail->since_ms : 0));
-    tail->since = NULL; /* once */
-    return show_history(tail, which, error);
-}
-
 /* What there is at first, and is not told: to know later what is new. */
 static gordian_status note_history(struct tail *tail, gordian_error *error)
 {
@@ -436,8 +422,14 @@ static gordian_status show_before_now(struct tail *tail, gordian_error *error)
 {
     if (tail->connected)
         return show_history(tail, "", error);
-    if (tail->since)
-        return show_since(tail, error);
+    if (tail->since) {
+        char which[60];
+        uint64_t now = wall_ms();
+        snprintf(which, sizeof which, " since=%llu",
+                 (unsigned long long)(now > tail->since_ms ? now - tail->since_ms : 0));
+        tail->since = NULL; /* once */
+        return show_history(tail, which, error);
+    }
     return tail->retry ? note_history(tail, error) : GORDIAN_OK;
 }
 

@@ -52,8 +52,7 @@ static gordian_status take_turn(struct watching *watching, gordian_error *error)
     gordian_status status = servers_turn(&watching->servers, UINT64_MAX, polls, count, error);
     if (listens)
         listener_step(&watching->listener, polls, count, write_metrics, watching);
-    if (status == GORDIAN_OK)
-        status = judge_news(watching, error);
+    THEN(status, judge_news(watching, error));
     if (status == GORDIAN_OK)
         act_on_deadlocks(watching, !watching->settings->once);
     tell_servers(watching);

@@ -1,8 +1,7 @@
 /* The terminal while a program draws on it: keys one by one, a screen of its own. It is given back
  * whatever happens: at the end, by signals that end the program or stop it, and, should it be
  * killed, by a child that does nothing but wait for that. */
-#ifndef GORDIAN_CLI_WATCH_TERMINAL_H
-#define GORDIAN_CLI_WATCH_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ void terminal_close(void);
 void terminal_size(unsigned *columns, unsigned *rows);
 /* The next key, or KEY_NONE; letters are themselves. */
 int terminal_read(void);
-
-#endif

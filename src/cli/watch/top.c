@@ -224,17 +224,6 @@ static void draw_top(struct top *top)
 
 /* ------------------------------------------------------------------ keys */
 
-/* It stays with the session, wherever its line goes. */
-static void keep_chosen(struct top *top, const struct tree_line *before, int64_t pid)
-{
-    for (size_t i = 0; i < top->tree.count; i++) {
-        const struct member member = top->tree.lines[i].member;
-        if (member.source == before->member.source &&
-            member_session(top->watching->servers.sources, member)->pid == pid)
-            top->selected = i;
-    }
-}
-
 static void ask_first(struct top *top, int key)
 {
     struct member member = top->tree.lines[top->selected].member;
@@ -346,18 +335,17 @@ static bool renew_tree(struct top *top)
     struct tree_line before = any ? top->tree.lines[top->selected] : (struct tree_line){0};
     if (!tree_take(&top->tree, servers, top->order))
         return false;
-    if (any)
-        keep_chosen(top, &before, top->chosen_pid);
+    if (any) {
+        /* It stays with the session, wherever its line goes. */
+        int64_t pid = top->chosen_pid;
+        for (size_t i = 0; i < top->tree.count; i++) {
+            const struct member member = top->tree.lines[i].member;
+            if (member.source == before.member.source &&
+                member_session(top->watching->servers.sources, member)->pid == pid)
+                top->selected = i;
+        }
+    }
     return true;
-}
-
-static void remember_chosen(struct top *top)
-{
-    top->chosen_pid = 0;
-    if (top->selected < top->tree.count)
-        top->chosen_pid =
-            member_session(top->watching->servers.sources, top->tree.lines[top->selected].member)
-                ->pid;
 }
 
 static gordian_status judge_top(struct top *top, gordian_error *error)
@@ -377,10 +365,13 @@ static gordian_status renew_top(struct top *top, gordian_error *error)
 {
     struct watching *watching = top->watching;
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
-    remember_chosen(top);
+    top->chosen_pid = 0;
+    if (top->selected < top->tree.count)
+        top->chosen_pid =
+            member_session(top->watching->servers.sources, top->tree.lines[top->selected].member)
+                ->pid;
     gordian_status status = servers_turn(&watching->servers, UINT64_MAX, &keys, 1, error);
-    if (status == GORDIAN_OK)
-        status = judge_top(top, error);
+    THEN(status, judge_top(top, error));
     if (status != GORDIAN_OK)
         return status;
     if (!renew_tree(top))

@@ -41,8 +41,7 @@ static gordian_status add_servers(struct servers *servers, char **operands, int 
 {
     gordian_status status = GORDIAN_OK;
     for (int i = 0; i < count; i++) {
-        if (status == GORDIAN_OK)
-            status = servers_add(servers, operands[i], error);
+        THEN(status, servers_add(servers, operands[i], error));
         hide_password(operands[i]);
     }
     return status;

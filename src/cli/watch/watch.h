@@ -7,8 +7,7 @@
  *     acts.c      ends deadlocks, and reports what came of it
  *     events.c    what is told once and not again: deadlocks, stalls, servers that come and go
  */
-#ifndef GORDIAN_CLI_WATCH_WATCH_H
-#define GORDIAN_CLI_WATCH_WATCH_H
+#pragma once
 
 #include "cli/base/cli.h"
 #include "cli/service/reach.h"
@@ -110,5 +109,3 @@ void act_on_deadlocks(struct watching *watching, bool begin);
 int watch_loop(struct watching *watching);
 /* top.c: the live view, until it is left or `stopped` is set. */
 int watch_top(struct watching *watching, const volatile sig_atomic_t *stopped);
-
-#endif

@@ -113,10 +113,9 @@ gordian_status gordian_bank_add_resource(gordian_bank *bank, const char *name, u
     gordian_status status = names_check(&ledger->resource_names, name, "resource", error);
     if (status == GORDIAN_OK && !ledger_reserve_resource(ledger, length))
         status = fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = reserve_ids(bank, ledger->process_limit,
+    THEN(status, reserve_ids(bank, ledger->process_limit,
                              limit_above(ledger->resource_limit, ledger_next_resource(ledger)),
-                             ledger->claim_count, error);
+                             ledger->claim_count, error));
     if (status == GORDIAN_OK) {
         uint32_t fresh = ledger_add_resource(ledger, name, length, units);
         if (bank->engine->resized)
@@ -215,11 +214,8 @@ static gordian_status join_bank(gordian_bank *bank, const char *name, uint32_t *
     if (!ledger_reserve_process(ledger, length) ||
         !ledger_reserve_claims(ledger, fresh, bank->wants, bank->want_count))
         return fail_memory(error);
-    gordian_status status =
-        reserve_ids(bank, limit_above(ledger->process_limit, fresh), ledger->resource_limit,
-                    ledger->claim_count + bank->want_count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(reserve_ids(bank, limit_above(ledger->process_limit, fresh), ledger->resource_limit,
+                    ledger->claim_count + bank->want_count, error));
     ledger_add_process(ledger, name, length);
     ledger_set_claims(ledger, fresh, bank->wants, bank->want_count);
     if (bank->engine->joined)
@@ -237,8 +233,7 @@ gordian_status gordian_bank_add_process(gordian_bank *bank, const char *name,
     bank_lock(bank);
     answer_begin(bank, answer);
     gordian_status status = names_check(&bank->ledger.process_names, name, "process", error);
-    if (status == GORDIAN_OK)
-        status = bank_take_wants(bank, NONE, claims, count, WANTS_TOTAL, &objection, error);
+    THEN(status, bank_take_wants(bank, NONE, claims, count, WANTS_TOTAL, &objection, error));
     if (status == GORDIAN_OK && objection.reason != GORDIAN_REASON_NONE) {
         answer_decline(answer, objection);
         if (id)

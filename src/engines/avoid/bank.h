@@ -10,8 +10,7 @@
  * anything: bank.c has what comes and goes, loan.c requests and returns, queue.c those who wait,
  * answer.c the lists of an answer, question.c everything that only asks.
  */
-#ifndef GORDIAN_ENGINES_AVOID_BANK_H
-#define GORDIAN_ENGINES_AVOID_BANK_H
+#pragma once
 
 #include "engines/avoid/engine/engine.h"
 #include "engines/avoid/engine/safety_algorithm.h"
@@ -143,5 +142,3 @@ static inline struct bank_process *bank_enter(gordian_bank *bank, uint32_t proce
     answer_decline(answer, (struct objection){GORDIAN_REASON_UNKNOWN_PROCESS, 0});
     return NULL;
 }
-
-#endif

@@ -269,12 +269,6 @@ struct bundle {
     size_t change_count, want_count;
 };
 
-static void bundle_free(const gordian_bank *bank, struct bundle *bundle)
-{
-    memory_free_all(&bank->ledger.memory, bundle->changes, bundle->whose, bundle->safe,
-                    bundle->wants);
-}
-
 static bool bundle_alloc(const gordian_bank *bank, struct bundle *bundle,
                          const gordian_bank_request_item *requests, size_t count)
 {
@@ -341,7 +335,7 @@ static gordian_status judge_together(gordian_bank *bank, const gordian_bank_requ
     for (size_t k = 0; status == GORDIAN_OK && k < bundle.change_count; k++)
         verdicts[bundle.whose[k]] =
             bundle.safe[k] ? GORDIAN_VERDICT_GRANTED : GORDIAN_VERDICT_UNSAFE;
-    bundle_free(bank, &bundle);
+    memory_free_all(&bank->ledger.memory, bundle.changes, bundle.whose, bundle.safe, bundle.wants);
     return status;
 }
 

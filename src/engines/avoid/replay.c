@@ -58,13 +58,6 @@ static uint32_t find_resource(const gordian_bank_replay *replay, const gordian_w
     return gordian_bank_find_resource(replay->bank, name->text, name->length);
 }
 
-static void copy_name(gordian_bank_replay *replay)
-{
-    const gordian_word *name = &replay->trace.name;
-    memcpy(replay->name, name->text, name->length);
-    replay->name[name->length] = '\0';
-}
-
 /* Gives an error of the bank its place in the text. */
 static gordian_status at_line(const gordian_bank_replay *replay, gordian_status status,
                               gordian_error *error)
@@ -74,12 +67,6 @@ static gordian_status at_line(const gordian_bank_replay *replay, gordian_status 
         error->column = replay->trace.verb.column;
     }
     return status;
-}
-
-/* What guides the choice of a victim elsewhere, and means nothing here. */
-static bool is_attribute(const gordian_trace_item *item)
-{
-    return word_is(&item->name, "priority") || word_is(&item->name, "cost");
 }
 
 /* The items of the line as wants; unknown resources become NONE. */
@@ -96,7 +83,9 @@ static gordian_status gather_wants(gordian_bank_replay *replay, gordian_error *e
         const gordian_trace_item *item = &trace->items[i];
         gordian_want want = {item->units, find_resource(replay, &item->name)};
         if (trace->kind == GORDIAN_LINE_PROCESS) {
-            if (want.resource == NONE && is_attribute(item))
+            /* What guides the choice of a victim elsewhere, and means nothing here. */
+            if (want.resource == NONE &&
+                (word_is(&item->name, "priority") || word_is(&item->name, "cost")))
                 continue;
             TRY(trace_claim(trace, item, &want.units, error));
         }
@@ -261,15 +250,6 @@ static void explain_step(gordian_bank_replay *replay, gordian_bank_step *step,
 
 /* ------------------------------------------------------------------ lines */
 
-static void plain_answer(gordian_answer *answer, gordian_verdict verdict)
-{
-    answer->verdict = verdict;
-    answer->reason = GORDIAN_REASON_NONE;
-    answer->waits = answer->incomplete = false;
-    answer->at = 0;
-    answer->served_count = answer->sequence_count = answer->stuck_count = answer->lack_count = 0;
-}
-
 static gordian_status declare_resource(gordian_bank_replay *replay, gordian_bank_step *step,
                                        gordian_answer *answer, gordian_error *error)
 {
@@ -280,8 +260,14 @@ static gordian_status declare_resource(gordian_bank_replay *replay, gordian_bank
         return gordian_bank_set_units(replay->bank, id, step->units, answer, error);
     gordian_status status =
         gordian_bank_add_resource(replay->bank, replay->name, step->units, NULL, error);
-    if (status == GORDIAN_OK)
-        plain_answer(answer, GORDIAN_VERDICT_CHANGED);
+    if (status == GORDIAN_OK) {
+        answer->verdict = GORDIAN_VERDICT_CHANGED;
+        answer->reason = GORDIAN_REASON_NONE;
+        answer->waits = answer->incomplete = false;
+        answer->at = 0;
+        answer->served_count = answer->sequence_count = answer->stuck_count = answer->lack_count =
+            0;
+    }
     return status;
 }
 
@@ -325,7 +311,9 @@ static gordian_status take_line(gordian_bank_replay *replay, gordian_bank_step *
                                 gordian_answer *answer, gordian_error *error)
 {
     const gordian_trace *trace = &replay->trace;
-    copy_name(replay);
+    const gordian_word *name = &replay->trace.name;
+    memcpy(replay->name, name->text, name->length);
+    replay->name[name->length] = '\0';
     gordian_status status = gather_wants(replay, error);
     if (status != GORDIAN_OK)
         return status;
@@ -363,8 +351,7 @@ gordian_status gordian_bank_replay_next(gordian_bank_replay *replay, gordian_ban
 {
     gordian_bank_step next;
     gordian_status status = gordian_trace_next(&replay->trace, error);
-    if (status == GORDIAN_OK)
-        status = take_line(replay, &next, answer ? answer : &replay->own, error);
+    THEN(status, take_line(replay, &next, answer ? answer : &replay->own, error));
     if (status != GORDIAN_OK)
         return status;
     replay->seq += next.kind == GORDIAN_LINE_EVENT;

@@ -334,16 +334,11 @@ gordian_status bank_image_load(gordian_bank *bank, struct bytes_in *in, gordian_
     gordian_status status = GORDIAN_OK;
     if (bytes_take_u64(in) != IMAGE_VERSION)
         status = not_an_image(&loading, "its beginning");
-    if (status == GORDIAN_OK)
-        status = load_kind(&loading, load_resource, ledger_remove_resource);
-    if (status == GORDIAN_OK)
-        status = load_kind(&loading, load_process, ledger_remove_process);
-    if (status == GORDIAN_OK)
-        status = check_safe(&loading);
-    if (status == GORDIAN_OK)
-        status = load_queue(&loading);
-    if (status == GORDIAN_OK)
-        status = reopen_engine(bank, error);
+    THEN(status, load_kind(&loading, load_resource, ledger_remove_resource));
+    THEN(status, load_kind(&loading, load_process, ledger_remove_process));
+    THEN(status, check_safe(&loading));
+    THEN(status, load_queue(&loading));
+    THEN(status, reopen_engine(bank, error));
     memory_free_all(memory, loading.state, loading.order, loading.claims, loading.holds);
     bank_unlock(bank);
     return status;

@@ -2,8 +2,7 @@
  * used again), names, totals, claims, holdings, grants on trial, the queue and how often its head
  * has been passed. The engine is opened anew on the ledger: it may know another safe order. Whoever
  * sleeps in gordian_bank_acquire is saved as one that waits. */
-#ifndef GORDIAN_ENGINES_AVOID_SERIALIZE_H
-#define GORDIAN_ENGINES_AVOID_SERIALIZE_H
+#pragma once
 
 #include "foundation/base/bytes.h"
 
@@ -13,5 +12,3 @@ void bank_image_save(gordian_bank *bank, struct bytes *bytes);
  * of a bank with a queue when this one has none. On failure the bank is good for gordian_bank_close
  * only. */
 gordian_status bank_image_load(gordian_bank *bank, struct bytes_in *in, gordian_error *error);
-
-#endif

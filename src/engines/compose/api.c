@@ -136,8 +136,7 @@ static gordian_status run_watched(const gordian_circuit *circuit,
     if (status != GORDIAN_OK || stop == GORDIAN_COMPOSE_STOP_UNSAFE)
         return status;
     status = run_engine(circuit, options, sink, result, error);
-    if (status == GORDIAN_OK)
-        status = safety_review(circuit, result, error);
+    THEN(status, safety_review(circuit, result, error));
     if (status == GORDIAN_OK && result->stop == GORDIAN_COMPOSE_STOP_COMPLETE && !sink &&
         stop != GORDIAN_COMPOSE_STOP_COMPLETE)
         status = safety_search(circuit, options, true, result, &stop, error);

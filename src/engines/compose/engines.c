@@ -75,10 +75,7 @@ gordian_status compose_choose(const gordian_circuit *circuit,
 {
     const struct engine *chosen;
     const struct compose_problem problem = {circuit, options};
-    gordian_status status =
-        engine_choose(&compose_family, options->engine, &problem, &chosen, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(engine_choose(&compose_family, options->engine, &problem, &chosen, error));
     bool either =
         engine_any(options->engine) && chosen == &compose_cpu.about && may_pay_on_gpu(&problem);
     *engine = either ? &cpu_then_cuda : (const struct compose_engine *)chosen;

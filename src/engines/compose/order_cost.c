@@ -100,8 +100,7 @@ static gordian_status measure_part(const struct part *part, uint64_t max_states,
     options.max_deadlocks = 0;
     options.allocator = memory;
     gordian_status status = compose_choose(&part->circuit, &options, &engine, error);
-    if (status == GORDIAN_OK)
-        status = engine->run(&part->circuit, &options, NULL, &result, error);
+    THEN(status, engine->run(&part->circuit, &options, NULL, &result, error));
     if (status != GORDIAN_OK)
         return status;
     if (result.stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
@@ -123,8 +122,7 @@ gordian_status gordian_compose_explain(const gordian_circuit *circuit, const uin
     gordian_compose_result chosen = {.allocator = memory_allocator(memory)};
     gordian_status status =
         compose_take_order(circuit, &(gordian_compose_options){.order = order}, &chosen, error);
-    if (status == GORDIAN_OK)
-        status = part_make(&part, circuit, memory, error);
+    THEN(status, part_make(&part, circuit, memory, error));
     if (status != GORDIAN_OK) {
         gordian_compose_result_free(&chosen);
         return status;

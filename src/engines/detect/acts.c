@@ -277,8 +277,7 @@ gordian_status gordian_await(gordian_system *system, uint32_t process, const uin
                                  .units = needed,
                                  .wants = system->asked,
                                  .want_count = count};
-    if (status == GORDIAN_OK)
-        status = gordian_feed(system, &event, &result, error);
+    THEN(status, gordian_feed(system, &event, &result, error));
     system_leave(system);
     if (status == GORDIAN_OK && outcome)
         *outcome = (gordian_outcome)result.outcome;

@@ -197,14 +197,10 @@ gordian_status ahead_open(struct ahead *ahead, const gordian_system *system, uin
     options.engine = "sparse";
     options.allocator = &ahead->memory;
     gordian_status status = look_ahead(ahead, process, limit, error);
-    if (status == GORDIAN_OK)
-        status = gordian_open(&ahead->local, &options, error);
-    if (status == GORDIAN_OK)
-        status = system_grow_model(ahead->local, ahead->graph->model, error);
-    if (status == GORDIAN_OK)
-        status = add_all(ahead, error);
-    if (status == GORDIAN_OK)
-        status = put_edges(ahead, error);
+    THEN(status, gordian_open(&ahead->local, &options, error));
+    THEN(status, system_grow_model(ahead->local, ahead->graph->model, error));
+    THEN(status, add_all(ahead, error));
+    THEN(status, put_edges(ahead, error));
     if (status != GORDIAN_OK)
         ahead_close(ahead);
     return status;

@@ -4,8 +4,7 @@
  * behind depends on nothing else; so such questions can be put to a small system of these alone,
  * and cost what lies ahead of the process instead of what there is.
  */
-#ifndef GORDIAN_ENGINES_DETECT_AHEAD_H
-#define GORDIAN_ENGINES_DETECT_AHEAD_H
+#pragma once
 
 #include "engines/detect/system.h"
 #include "foundation/base/hash.h"
@@ -44,5 +43,3 @@ gordian_status system_is_dead(gordian_system *system, uint32_t process, bool *de
  * wanted, which for the youngest and the oldest means to count all processes. */
 gordian_status system_recover_near(gordian_system *system, gordian_policy policy, uint32_t process,
                                    bool weigh, gordian_victim *victim, gordian_error *error);
-
-#endif

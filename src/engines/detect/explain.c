@@ -90,8 +90,7 @@ static gordian_status list_cycle(gordian_system *system, uint32_t process, size_
         struct rag_edge want = rag_wanted(graph, at);
         struct rag_edge hold = rag_holder(graph, want.resource);
         gordian_status status = add_edge(system, witness, want, true, error);
-        if (status == GORDIAN_OK)
-            status = add_edge(system, witness, hold, false, error);
+        THEN(status, add_edge(system, witness, hold, false, error));
         if (status != GORDIAN_OK)
             return status;
         at = hold.process;

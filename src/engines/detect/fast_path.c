@@ -55,20 +55,6 @@ static inline void plain_ungrant(const struct run *run, struct rag_process *p,
     run->holder[resource] = NONE;
 }
 
-static inline void plain_block(const struct run *run, struct rag_process *p, uint32_t process,
-                               struct rag_resource *r, uint32_t resource)
-{
-    uint32_t tail = r->queue_tail;
-    uint32_t *to = EITHER(tail == NONE) ? &r->queue_head : &run->processes[tail].queue_next;
-    run->wait[process] = resource;
-    p->queue_next = NONE;
-    p->queue_prev = tail;
-    *to = process;
-    r->queue_tail = process;
-    run->graph->processes_more[process].arrival = run->graph->clock++;
-    run->graph->waiting++;
-}
-
 /* `resource`, just given back, passes to `next`, the first who waits for it. */
 static inline void plain_hand_on(const struct run *run, struct rag_resource *r, uint32_t resource,
                                  uint32_t next)
@@ -97,7 +83,17 @@ static ALWAYS_INLINE enum done plain_wait(const struct run *run, const gordian_e
                                           uint32_t holder, gordian_result *result)
 {
     uint32_t process = event->process, resource = event->resource;
-    plain_block(run, &run->processes[process], process, &run->resources[resource], resource);
+    struct rag_process *p = &run->processes[process];
+    struct rag_resource *r = &run->resources[resource];
+    uint32_t tail = r->queue_tail;
+    uint32_t *to = EITHER(tail == NONE) ? &r->queue_head : &run->processes[tail].queue_next;
+    run->wait[process] = resource;
+    p->queue_next = NONE;
+    p->queue_prev = tail;
+    *to = process;
+    r->queue_tail = process;
+    run->graph->processes_more[process].arrival = run->graph->clock++;
+    run->graph->waiting++;
     if (path_is_short(run->wait, run->holder, holder, process) && !path_has_height(process)) {
         put_outcome(result, GORDIAN_OUTCOME_BLOCKED, 0);
         return DONE;

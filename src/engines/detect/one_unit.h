@@ -4,8 +4,7 @@
  * (events.c), in the graph's arrays at hand (fast_path.c), in the words of a shared system
  * (shared.c).
  */
-#ifndef GORDIAN_ENGINES_DETECT_ONE_UNIT_H
-#define GORDIAN_ENGINES_DETECT_ONE_UNIT_H
+#pragma once
 
 #include "engines/rag/rag.h"
 
@@ -35,5 +34,3 @@ static ALWAYS_INLINE enum one_unit one_unit_decide(const gordian_event *event, b
                ? ONE_UNIT_OTHER
                : ONE_UNIT_RELEASE;
 }
-
-#endif

@@ -192,8 +192,7 @@ gordian_status gordian_deadlocked(gordian_system *system, const uint32_t **proce
     uint64_t *set = NULL;
     system_enter(system);
     gordian_status status = system_dead(system, &set, error);
-    if (status == GORDIAN_OK)
-        status = list_set(system, set, processes, count, error);
+    THEN(status, list_set(system, set, processes, count, error));
     system_leave(system);
     return status;
 }

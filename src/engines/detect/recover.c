@@ -166,8 +166,7 @@ static gordian_status recover_one(gordian_system *system, gordian_policy policy,
 {
     uint32_t process = NONE;
     gordian_status status = check_policy(policy, error);
-    if (status == GORDIAN_OK)
-        status = find_victim(system, policy, system, NULL, &process, error);
+    THEN(status, find_victim(system, policy, system, NULL, &process, error));
     if (status != GORDIAN_OK)
         return status;
     return process == NONE
@@ -210,8 +209,7 @@ gordian_status system_recover_near(gordian_system *system, gordian_policy policy
     bool dead = false;
     uint32_t chosen = NONE;
     gordian_status status = check_policy(policy, error);
-    if (status == GORDIAN_OK)
-        status = system_is_dead(system, process, &dead, error);
+    THEN(status, system_is_dead(system, process, &dead, error));
     if (status == GORDIAN_OK && dead)
         status = find_victim_near(system, policy, process, &chosen, error);
     if (status != GORDIAN_OK)

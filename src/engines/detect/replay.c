@@ -127,17 +127,6 @@ static void linger_join(struct linger *linger, uint32_t process)
     linger->count++;
 }
 
-/* Forgets who exited longest ago. One that the caller has used behind our back cannot be
- * removed; it only leaves the list. */
-static void linger_trim(gordian_replay *replay)
-{
-    while (replay->linger.count > GORDIAN_LINGER) {
-        uint32_t process = replay->linger.oldest;
-        linger_leave(&replay->linger, process);
-        gordian_remove_process(replay->system, process, NULL);
-    }
-}
-
 /* Recovery ends processes between two steps, and they linger like any other. Those are the ones
  * born again since the last step that hold and want nothing. (Memory for the list may
  * lack: they then merely stay known.) */
@@ -625,8 +614,15 @@ static void settle_exits(gordian_replay *replay)
     if (replay->stuck)
         linger_recovered(replay);
     replay->stuck = false;
-    if (replay->linger.count > GORDIAN_LINGER)
-        linger_trim(replay);
+    if (replay->linger.count > GORDIAN_LINGER) {
+        /* Forgets who exited longest ago. One that the caller has used behind our back cannot be
+         * removed; it only leaves the list. */
+        while (replay->linger.count > GORDIAN_LINGER) {
+            uint32_t process = replay->linger.oldest;
+            linger_leave(&replay->linger, process);
+            gordian_remove_process(replay->system, process, NULL);
+        }
+    }
 }
 
 gordian_status gordian_replay_next(gordian_replay *replay, gordian_step *step, gordian_error *error)

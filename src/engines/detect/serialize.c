@@ -262,9 +262,7 @@ load_kind(struct loading *loading, gordian_status (*load_one)(struct loading *),
         return fail_memory(loading->error);
     for (uint32_t id = 0; id < limit; id++) {
         loading->list[id] = loading->in->at < loading->in->end && *loading->in->at == 0;
-        gordian_status status = load_one(loading);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(load_one(loading));
     }
     return load_free(loading, limit, removes);
 }
@@ -322,8 +320,7 @@ static gordian_status load_holds(struct loading *loading)
         if (!rag_is_process(loading->graph, p))
             continue;
         status = take_holds(loading, &edges, &room, &count);
-        if (status == GORDIAN_OK)
-            status = put_holds(loading, p, edges, count);
+        THEN(status, put_holds(loading, p, edges, count));
     }
     memory_free(&loading->graph->memory, edges);
     return status;
@@ -473,18 +470,13 @@ gordian_status system_image_load(gordian_system *system, struct bytes_in *in, go
     if (in->bad || version < 1 || version > IMAGE_VERSION)
         return not_an_image(&loading, "its beginning");
     gordian_status status = load_kind(&loading, load_process, gordian_remove_process);
-    if (status == GORDIAN_OK)
-        status = load_kind(&loading, load_resource, gordian_remove_resource);
+    THEN(status, load_kind(&loading, load_resource, gordian_remove_resource));
     if (status == GORDIAN_OK && model < system->graph.model)
         status = not_an_image(&loading, "its model");
-    if (status == GORDIAN_OK)
-        status = system_grow_model(system, model, error);
-    if (status == GORDIAN_OK)
-        status = load_holds(&loading);
-    if (status == GORDIAN_OK)
-        status = load_all_holders(&loading);
-    if (status == GORDIAN_OK)
-        status = load_waits(&loading);
+    THEN(status, system_grow_model(system, model, error));
+    THEN(status, load_holds(&loading));
+    THEN(status, load_all_holders(&loading));
+    THEN(status, load_waits(&loading));
     if (status == GORDIAN_OK && version > 1)
         status = load_awaits(&loading);
     system->graph.clock = loading.clock;

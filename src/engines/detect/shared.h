@@ -38,8 +38,7 @@
  *
  * State. Each process has a word, too: it runs, or waits. gordian_await_grant sleeps on it.
  */
-#ifndef GORDIAN_ENGINES_DETECT_SHARED_H
-#define GORDIAN_ENGINES_DETECT_SHARED_H
+#pragma once
 
 #include "engines/detect/system.h"
 
@@ -145,5 +144,3 @@ void shared_lift_all(gordian_system *system);
 bool shared_is_held(const gordian_system *system, uint32_t resource);
 /* Out of the graph, those that nobody holds or waits for. */
 void shared_drop_all(gordian_system *system);
-
-#endif

@@ -94,10 +94,7 @@ static gordian_status prepare_engine(gordian_system *system, gordian_model model
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' cannot judge this system: %s",
                     system->engine->about.name, why);
     if (system->engine->prepare) {
-        gordian_status status =
-            system->engine->prepare(system->state, model, processes, resources, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(system->engine->prepare(system->state, model, processes, resources, error));
     }
     system->graph.model = model;
     system->hooks = refined_hooks(system->engine, model);

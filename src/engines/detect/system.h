@@ -11,8 +11,7 @@
  * system as bytes
  *
  * It uses base, gpu and rag, and no other family. */
-#ifndef GORDIAN_ENGINES_DETECT_SYSTEM_H
-#define GORDIAN_ENGINES_DETECT_SYSTEM_H
+#pragma once
 
 #include "engines/detect/engine/engine.h"
 
@@ -161,5 +160,3 @@ gordian_status system_explain_some(gordian_system *system, uint32_t process, siz
 
 /* A zeroed bit set over all processes with those that can never run again. */
 gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error *error);
-
-#endif

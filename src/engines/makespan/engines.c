@@ -50,11 +50,6 @@ static gordian_status build_schedule(const struct makespan_model *model, const u
     return schedule_check(model, order, cycles, *makespan, error);
 }
 
-static uint32_t last_cycle(const struct makespan_model *model, const uint32_t *cycles)
-{
-    return cycles[model->work - 1] + 1;
-}
-
 gordian_status makespan_result_take(struct makespan_result *result,
                                     const struct makespan_model *model,
                                     const gordian_makespan_options *options, const uint8_t *order,
@@ -68,7 +63,7 @@ gordian_status makespan_result_take(struct makespan_result *result,
                                 : fail_memory(error);
     bool better = status == GORDIAN_OK &&
                   (!result->cycles ||
-                   makespan_better(options->goal, makespan, last_cycle(model, result->cycles)));
+                   makespan_better(options->goal, makespan, result->cycles[model->work - 1] + 1));
     if (better) {
         memory_free(&result->memory, result->order);
         memory_free(&result->memory, result->cycles);

@@ -133,8 +133,7 @@ gordian_status gordian_makespan_solve(gordian_makespan *makespan,
         status = makespan->witness ? GORDIAN_OK : fail_memory(error);
     }
     struct makespan_result result;
-    if (status == GORDIAN_OK)
-        status = ((const struct makespan_engine *)chosen)->run(model, options, &result, error);
+    THEN(status, ((const struct makespan_engine *)chosen)->run(model, options, &result, error));
     if (status != GORDIAN_OK)
         return status;
     fill_answer(makespan, &result, answer);
@@ -253,8 +252,7 @@ gordian_status gordian_makespan_check_pieces(const gordian_makespan *makespan,
         schedule.warps && schedule.pieces && schedule.cycles
             ? copy_entries(model, witness, pieces, cycles, count, &schedule, error)
             : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = relax_check(model, &schedule, error);
+    THEN(status, relax_check(model, &schedule, error));
     memory_free_all(memory, schedule.warps, schedule.pieces, schedule.cycles);
     return status;
 }
@@ -300,8 +298,7 @@ gordian_status gordian_makespan_check(const gordian_makespan *makespan, const ui
     }
     if (status == GORDIAN_OK && end > model->work)
         status = fail(error, GORDIAN_STATUS_INPUT, "cycle %u is beyond the work there is", end);
-    if (status == GORDIAN_OK)
-        status = schedule_check(model, order, from_zero, end, error);
+    THEN(status, schedule_check(model, order, from_zero, end, error));
     memory_free(&model->memory, from_zero);
     memory_free(&model->memory, order);
     return status;

@@ -286,8 +286,7 @@ static gordian_status mpi_run(const struct makespan_model *model,
         return fail_memory(error);
     watch_open(&watch, model, options, NULL);
     gordian_status status = run_shares(model, options, &watch, order, error);
-    if (status == GORDIAN_OK)
-        status = makespan_result_take(result, model, options, order, error);
+    THEN(status, makespan_result_take(result, model, options, order, error));
     if (status == GORDIAN_OK)
         watch_report(&watch, result);
     result->engine = makespan_mpi.about.name;

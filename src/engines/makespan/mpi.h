@@ -10,12 +10,9 @@
  *
  * A rank that dies, or an error of MPI's, ends the whole run with a message.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_MPI_H
-#define GORDIAN_ENGINES_MAKESPAN_MPI_H
+#pragma once
 
 #include "engines/makespan/model/engine.h"
 
 /* The ranks other than 0: works for rank 0 once (RANKS_MAKESPAN of foundation/ranks/ranks.h). */
 void makespan_mpi_serve(void);
-
-#endif

@@ -285,11 +285,6 @@ static enum ptx_flow flow_of(const gordian_ptx *ptx, uint32_t name)
     return stem_is(text, length, "call") ? PTX_CALL : PTX_NEXT;
 }
 
-static char closing_mark(char open)
-{
-    return open == '(' ? ')' : open == '[' ? ']' : '}';
-}
-
 /* Operands up to the ';': brackets close in order, and no two words stand side by side. */
 static gordian_status read_operands(struct body *body, struct ptx_instruction *instruction)
 {
@@ -310,7 +305,7 @@ static gordian_status read_operands(struct body *body, struct ptx_instruction *i
         } else if (token->kind == PTX_MARK && c == ';' && depth == 0) {
             break;
         } else if (token->kind == PTX_MARK && strchr("([{", c) && depth < sizeof open) {
-            open[depth++] = closing_mark(c);
+            open[depth++] = c == '(' ? ')' : c == '[' ? ']' : '}';
         } else if (token->kind == PTX_MARK && strchr(")]}", c) && depth > 0 &&
                    c == open[depth - 1]) {
             depth--;
@@ -333,10 +328,7 @@ static gordian_status read_guard(struct body *body, struct ptx_instruction *inst
         body->next++;
     }
     uint32_t at = body->next;
-    gordian_status status =
-        ptx->tokens[at].kind == PTX_WORD ? mention_register(body, at) : GORDIAN_OK;
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(ptx->tokens[at].kind == PTX_WORD ? mention_register(body, at) : GORDIAN_OK);
     instruction->guard = ptx_register(ptx, body->function, body->scope, at);
     if (instruction->guard == PTX_NONE)
         return ptx_fail(ptx, at, body->error, "expected a predicate register after '@'");
@@ -476,8 +468,7 @@ gordian_status ptx_read_body(gordian_ptx *ptx, struct ptx_function *function, ui
     uint32_t depth = 1;
     while (status == GORDIAN_OK && depth > 0)
         status = read_item(&body, &depth);
-    if (status == GORDIAN_OK)
-        status = resolve_targets(&body);
+    THEN(status, resolve_targets(&body));
     *next = body.next;
     return status;
 }

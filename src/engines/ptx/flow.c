@@ -312,8 +312,7 @@ static gordian_status find_loops(struct ptx_graph *graph, bool strict, gordian_e
 {
     uint32_t *stack = memory_alloc(&graph->memory, (graph->block_count + 1) * sizeof *stack);
     gordian_status status = stack && reverse_edges(graph) ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = add_loop(graph, graph->entry, error);
+    THEN(status, add_loop(graph, graph->entry, error));
     if (status == GORDIAN_OK)
         graph->loops[0].passes = 1;
     for (size_t i = 0; i < graph->sorted_count && status == GORDIAN_OK; i++)
@@ -348,8 +347,7 @@ gordian_status ptx_graph_open(struct ptx_graph *graph, const gordian_ptx *ptx,
         return ptx_fail(ptx, function->name, error, "'%.*s' has no instructions",
                         (int)ptx->tokens[function->name].length, ptx_text(ptx, function->name));
     gordian_status status = make_blocks(graph, ends, error);
-    if (status == GORDIAN_OK)
-        status = sort_blocks(graph, error);
+    THEN(status, sort_blocks(graph, error));
     if (status == GORDIAN_OK) {
         find_dominators(graph);
         status = find_loops(graph, strict, error);

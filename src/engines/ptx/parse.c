@@ -261,8 +261,7 @@ static gordian_status read_function(gordian_ptx *ptx, uint32_t *next, gordian_er
         function->parameter_count = 0;
         status = read_parameters(ptx, function, next, error);
     }
-    if (status == GORDIAN_OK)
-        status = skip_attributes(ptx, next, error);
+    THEN(status, skip_attributes(ptx, next, error));
     if (status != GORDIAN_OK)
         return status;
     if (ptx_is_mark(ptx, (*next)++, ';'))
@@ -371,21 +370,18 @@ gordian_status gordian_ptx_read(gordian_ptx **out, const gordian_source *source,
     return status == GORDIAN_OK ? read_module(out, &text, error) : status;
 }
 
-static void free_function(gordian_ptx *ptx, struct ptx_function *function)
-{
-    memory_free_all(&ptx->memory, function->code, function->labels, function->targets,
-                    function->parents, function->parameters);
-    ptx_names_free(&function->label_names);
-    ptx_names_free(&function->registers);
-    ptx_names_free(&function->used);
-}
-
 void gordian_ptx_close(gordian_ptx *ptx)
 {
     if (!ptx)
         return;
-    for (size_t i = 0; i < ptx->function_count; i++)
-        free_function(ptx, &ptx->functions[i]);
+    for (size_t i = 0; i < ptx->function_count; i++) {
+        struct ptx_function *function = &ptx->functions[i];
+        memory_free_all(&ptx->memory, function->code, function->labels, function->targets,
+                        function->parents, function->parameters);
+        ptx_names_free(&function->label_names);
+        ptx_names_free(&function->registers);
+        ptx_names_free(&function->used);
+    }
     memory_free_all(&ptx->memory, ptx->functions, ptx->tokens, ptx->places, ptx->files,
                     ptx->lists.letters, ptx->lists.lines, ptx->lists.notes);
     text_free(&ptx->text);

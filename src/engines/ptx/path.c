@@ -22,12 +22,6 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
     return a + b < PTX_HUGE ? a + b : PTX_HUGE;
 }
 
-static uint64_t multiply_saturated(uint64_t a, uint64_t n)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, n, &product) || product > PTX_HUGE ? PTX_HUGE : product;
-}
-
 /* ------------------------------------------------------------------ weights */
 
 static uint64_t weight_of(const struct ptx_program *program, const struct ptx_routine *routine,
@@ -72,7 +66,10 @@ static uint64_t all_rounds(const struct ptx_loop *loop)
 {
     if (loop->cycle == PTX_UNREACHED || loop->passes < 2)
         return 0;
-    return multiply_saturated(loop->cycle, loop->passes - 1);
+    uint64_t a = loop->cycle;
+    uint64_t n = loop->passes - 1;
+    uint64_t product;
+    return __builtin_mul_overflow(a, n, &product) || product > PTX_HUGE ? PTX_HUGE : product;
 }
 
 /* From the head of the loop to the end of a block in it, going round inner loops only. */
@@ -123,13 +120,6 @@ static void relax_edge(struct ptx_routine *routine, uint32_t loop, uint32_t from
     }
 }
 
-static void relax_all(struct ptx_routine *routine, uint32_t loop, uint32_t block)
-{
-    const struct ptx_block *from = &routine->graph.blocks[block];
-    for (uint32_t e = 0; e < from->next_count; e++)
-        relax_edge(routine, loop, block, routine->graph.nexts[from->first_next + e]);
-}
-
 /* All ways out of an inner loop. */
 static void relax_exits(struct ptx_routine *routine, uint32_t loop, uint32_t child)
 {
@@ -153,9 +143,11 @@ static void measure_loop(struct ptx_routine *routine, uint32_t loop)
     graph->loops[loop].cycle = PTX_UNREACHED;
     for (size_t i = 0; i < graph->sorted_count; i++) {
         uint32_t block = graph->sorted[i], inner = graph->blocks[block].loop;
-        if (inner == loop)
-            relax_all(routine, loop, block);
-        else if (graph->loops[inner].head == block && graph->loops[inner].outer == loop)
+        if (inner == loop) {
+            const struct ptx_block *from = &routine->graph.blocks[block];
+            for (uint32_t e = 0; e < from->next_count; e++)
+                relax_edge(routine, loop, block, routine->graph.nexts[from->first_next + e]);
+        } else if (graph->loops[inner].head == block && graph->loops[inner].outer == loop)
             relax_exits(routine, loop, inner);
     }
 }
@@ -361,8 +353,7 @@ gordian_status ptx_walk(struct ptx_program *program, uint32_t function)
     for (uint32_t block = graph->entry; block != PTX_NONE && !program->too_long;) {
         pass_label(program, graph, block);
         status = put_block(program, routine, block, ptx_walk);
-        if (status == GORDIAN_OK)
-            status = choose_next(program, graph, block, &block);
+        THEN(status, choose_next(program, graph, block, &block));
         if (status != GORDIAN_OK)
             break;
     }

@@ -108,11 +108,6 @@ static const gordian_ptx_call *find_code(const struct ptx_program *program, uint
  * are. */
 #define SYSTEM_CALL "L"
 
-static bool is_system_call(const gordian_ptx *ptx, uint32_t name)
-{
-    return ptx_is(ptx, name, "vprintf") || ptx_is(ptx, name, "malloc") || ptx_is(ptx, name, "free");
-}
-
 static gordian_status note_once(struct ptx_program *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -161,7 +156,8 @@ static gordian_status read_call(struct ptx_program *program, struct ptx_routine 
     bool here = callee != PTX_NONE && ptx->functions[callee].defined;
     if (!here && program->question->only_loops)
         return GORDIAN_OK;
-    if (!here && is_system_call(ptx, name)) {
+    if (!here && (ptx_is(ptx, name, "vprintf") || ptx_is(ptx, name, "malloc") ||
+                  ptx_is(ptx, name, "free"))) {
         routine->letters[index] = SYSTEM_CALL;
         return note_once(program, "%.*s stands for %s: what it does is not published, --call tells",
                          shown_length(ptx->tokens[name].length), ptx_text(ptx, name), SYSTEM_CALL);
@@ -407,24 +403,14 @@ static gordian_status open_routine(struct ptx_program *program, uint32_t index, 
     routine->state = PTX_OPENING;
     gordian_status status = depth == 0 ? find_ends(program, function, &ends) : GORDIAN_OK;
     bool labels = follows_labels(program->question);
-    if (status == GORDIAN_OK)
-        status =
-            ptx_graph_open(&routine->graph, program->ptx, function, &ends, !labels, program->error);
-    if (status == GORDIAN_OK)
-        status = allocate_routine(program, routine);
-    if (status == GORDIAN_OK)
-        status = read_instructions(program, routine, depth);
+    THEN(status,
+         ptx_graph_open(&routine->graph, program->ptx, function, &ends, !labels, program->error));
+    THEN(status, allocate_routine(program, routine));
+    THEN(status, read_instructions(program, routine, depth));
     if (status == GORDIAN_OK && !labels)
         status = bound_loops(program, &routine->graph);
     routine->state = PTX_READY;
     return status;
-}
-
-static void close_routine(struct ptx_program *program, struct ptx_routine *routine)
-{
-    memory_free_all(&program->memory, routine->letters, routine->callees, routine->weights,
-                    routine->into, routine->from);
-    ptx_graph_close(&routine->graph);
 }
 
 /* ------------------------------------------------------------------ the answer */
@@ -487,10 +473,8 @@ static gordian_status find_path(struct ptx_program *program)
     uint32_t entry = 0;
     gordian_status status =
         find_entry(program->ptx, program->question->entry, &entry, program->error);
-    if (status == GORDIAN_OK)
-        status = check_value_names(program, entry);
-    if (status == GORDIAN_OK)
-        status = open_routine(program, entry, 0);
+    THEN(status, check_value_names(program, entry));
+    THEN(status, open_routine(program, entry, 0));
     if (status != GORDIAN_OK || program->question->only_loops)
         return status;
     status = follows_labels(program->question) ? labelled_path(program, entry)
@@ -506,8 +490,12 @@ static gordian_status ask_functions(struct ptx_program *program, size_t function
 {
     program->routines = memory_zeroed(&program->memory, functions * sizeof *program->routines);
     gordian_status status = program->routines ? find_path(program) : fail_memory(program->error);
-    for (size_t i = 0; program->routines && i < functions; i++)
-        close_routine(program, &program->routines[i]);
+    for (size_t i = 0; program->routines && i < functions; i++) {
+        struct ptx_routine *routine = &program->routines[i];
+        memory_free_all(&program->memory, routine->letters, routine->callees, routine->weights,
+                        routine->into, routine->from);
+        ptx_graph_close(&routine->graph);
+    }
     memory_free(&program->memory, program->routines);
     return status;
 }
@@ -534,8 +522,7 @@ gordian_status gordian_ptx_ask(gordian_ptx *ptx, const gordian_ptx_question *que
         whole.table ? GORDIAN_OK : gordian_ptx_table_open(&table, &ptx->memory, error);
     if (table)
         whole.table = table;
-    if (status == GORDIAN_OK)
-        status = ask_functions(&program, ptx->function_count);
+    THEN(status, ask_functions(&program, ptx->function_count));
     gordian_ptx_table_close(table);
     if (status != GORDIAN_OK)
         return status;

@@ -5,8 +5,7 @@
  *     function -> flow.c -> blocks and loops -> loop_location.c, loop_trip_count.c -> names and
  * bounds of loops loops and letters -> path.c -> the best way, its letters
  */
-#ifndef GORDIAN_ENGINES_PTX_PTX_INTERNAL_H
-#define GORDIAN_ENGINES_PTX_PTX_INTERNAL_H
+#pragma once
 
 #include "foundation/base/hash.h"
 #include "foundation/base/io/text.h"
@@ -328,5 +327,3 @@ gordian_status ptx_walk(struct ptx_program *program, uint32_t function);
 
 gordian_status ptx_note(struct ptx_program *program, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

@@ -87,11 +87,8 @@ static gordian_status insert_line(gordian_ptx_table *table, size_t at, const cha
         return fail(error, GORDIAN_STATUS_INPUT, "expected letters of units, or '-' for none");
     if (pattern_length == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "an empty pattern");
-    gordian_status status =
-        none ? GORDIAN_OK
-             : gordian_ptx_letters(text, length, sizeof letters, letters, &count, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(none ? GORDIAN_OK
+             : gordian_ptx_letters(text, length, sizeof letters, letters, &count, error));
     char *made = memory_alloc(&table->memory, pattern_length + count + 2);
     if (!made || !memory_grow(&table->memory, &table->lines, &table->room, table->count + 1,
                               sizeof *table->lines)) {

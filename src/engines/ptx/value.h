@@ -1,6 +1,5 @@
 /* What integer instructions compute, for loops that count. */
-#ifndef GORDIAN_ENGINES_PTX_VALUE_H
-#define GORDIAN_ENGINES_PTX_VALUE_H
+#pragma once
 
 #include "engines/ptx/ptx_internal.h"
 
@@ -21,5 +20,3 @@ bool ptx_evaluate_bound(const gordian_ptx *ptx, const struct ptx_function *funct
                         const struct ptx_instruction *instruction,
                         const gordian_ptx_question *question, ptx_reader read, void *context,
                         uint64_t *last, bool *launch);
-
-#endif

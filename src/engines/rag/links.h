@@ -1,7 +1,6 @@
 /* The graph's lists, inline: the few stores that granting, releasing, waiting and
  * serving come down to. Only rag.c and the event loop (engines/detect/events.c) include this. */
-#ifndef GORDIAN_ENGINES_RAG_LINKS_H
-#define GORDIAN_ENGINES_RAG_LINKS_H
+#pragma once
 
 #include "engines/rag/rag.h"
 
@@ -118,5 +117,3 @@ static inline void unblock_one(struct rag *rag, uint32_t process)
     rag->wait[process] = NONE;
     rag->waiting--;
 }
-
-#endif

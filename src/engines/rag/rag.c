@@ -212,13 +212,6 @@ static uint32_t take_hold(struct rag *rag)
     return index;
 }
 
-static void give_hold(struct rag *rag, uint32_t index)
-{
-    rag->holds[index].held_next = rag->free_hold;
-    rag->free_hold = index;
-    rag->holds_free_count++;
-}
-
 static uint32_t take_wait(struct rag *rag)
 {
     if (rag->free_wait == NONE)
@@ -227,13 +220,6 @@ static uint32_t take_wait(struct rag *rag)
     rag->free_wait = rag->waits[index].more;
     rag->waits_free_count--;
     return index;
-}
-
-static void give_wait(struct rag *rag, uint32_t index)
-{
-    rag->waits[index].more = rag->free_wait;
-    rag->free_wait = index;
-    rag->waits_free_count++;
 }
 
 /* ---- hold edges */
@@ -288,7 +274,10 @@ static void remove_pooled_hold(struct rag *rag, uint32_t ref)
         rag->holds[h->holders_prev & ~RAG_POOLED].holders_next = h->holders_next;
     if (h->holders_next != NONE)
         rag->holds[h->holders_next & ~RAG_POOLED].holders_prev = h->holders_prev;
-    give_hold(rag, ref & ~RAG_POOLED);
+    uint32_t index = ref & ~RAG_POOLED;
+    rag->holds[index].held_next = rag->free_hold;
+    rag->free_hold = index;
+    rag->holds_free_count++;
 }
 
 void rag_grant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units)
@@ -388,7 +377,10 @@ void rag_unblock(struct rag *rag, uint32_t process)
         uint32_t next = w->more;
         queue_pull(rag, w->resource, ref);
         count_wait_edge(rag, w->resource, -1);
-        give_wait(rag, ref & ~RAG_POOLED);
+        uint32_t index = ref & ~RAG_POOLED;
+        rag->waits[index].more = rag->free_wait;
+        rag->free_wait = index;
+        rag->waits_free_count++;
         ref = next;
     }
 }

@@ -23,8 +23,7 @@
  * Memory. What an event may need is reserved before the event changes
  * anything (rag_reserve_*), so changing the graph never fails.
  */
-#ifndef GORDIAN_ENGINES_RAG_RAG_H
-#define GORDIAN_ENGINES_RAG_RAG_H
+#pragma once
 
 #include "foundation/base/memory.h"
 #include "foundation/base/names/interner.h"
@@ -267,5 +266,3 @@ static inline struct rag_edge rag_queued(const struct rag *rag, uint32_t ref)
                                  : rag->processes[ref].queue_next;
     return edge;
 }
-
-#endif

@@ -140,14 +140,6 @@ static gordian_status fail_missing(const gordian_trace *trace, const char *expec
     return trace_fail(trace, &place, error, "expected %s after '%s'", expected, before);
 }
 
-static gordian_status fail_nameless(const gordian_trace *trace, const char *kind,
-                                    gordian_error *error)
-{
-    char expected[40];
-    snprintf(expected, sizeof expected, "a %s name", kind);
-    return fail_missing(trace, expected, error);
-}
-
 static gordian_status fail_surplus(const gordian_trace *trace, size_t first, const char *expected,
                                    gordian_error *error)
 {
@@ -185,20 +177,18 @@ static gordian_status check_length(const gordian_trace *trace, const gordian_wor
                       name->length, GORDIAN_NAME_MAX);
 }
 
-static bool has_equals(const gordian_trace *trace, const gordian_word *word)
-{
-    return trace->inside->reader.equals && memchr(word->text, '=', word->length);
-}
-
 /* Word `index` as a plain name. */
 static gordian_status take_name(const gordian_trace *trace, size_t index, const char *kind,
                                 gordian_word *name, gordian_error *error)
 {
     char shown[TRACE_SHOWN_MAX];
-    if (index >= trace->word_count)
-        return fail_nameless(trace, kind, error);
+    if (index >= trace->word_count) {
+        char expected[40];
+        snprintf(expected, sizeof expected, "a %s name", kind);
+        return fail_missing(trace, expected, error);
+    }
     *name = trace->words[index];
-    if (has_equals(trace, name))
+    if (trace->inside->reader.equals && memchr(name->text, '=', name->length))
         return trace_fail(trace, name, error, "'%s': the name of a %s cannot contain '='",
                           trace_show(name, shown), kind);
     return check_length(trace, name, kind, error);

@@ -1,7 +1,6 @@
 /* The inside of a trace (gordian_trace of gordian.h, where its grammar is): what the library's own
  * consumers of its lines share. */
-#ifndef GORDIAN_ENGINES_RAG_TRACE_H
-#define GORDIAN_ENGINES_RAG_TRACE_H
+#pragma once
 
 #include "foundation/base/io/reader.h"
 #include "foundation/base/packed/packed.h"
@@ -47,5 +46,3 @@ struct trace_attributes {
 /* Reads the items of the current `process` line; any other key is an error. */
 gordian_status trace_attributes(const gordian_trace *trace, struct trace_attributes *attributes,
                                 gordian_error *error);
-
-#endif

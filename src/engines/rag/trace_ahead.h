@@ -10,8 +10,7 @@
  * &resources); if (plain && it is all right) trace_ahead_pass(&trace, plain); else
  *             gordian_trace_next(&trace, error);
  */
-#ifndef GORDIAN_ENGINES_RAG_TRACE_AHEAD_H
-#define GORDIAN_ENGINES_RAG_TRACE_AHEAD_H
+#pragma once
 
 #include "engines/rag/trace.h"
 #include "foundation/base/names/interner.h"
@@ -53,5 +52,3 @@ uint32_t trace_ahead_resource(const struct trace_ahead *ahead, const struct name
 /* Takes the line as read. Its number and the column of its first word. */
 void trace_ahead_pass(const gordian_trace *trace, const struct trace_plain *plain, uint64_t *line,
                       uint64_t *column);
-
-#endif

@@ -343,15 +343,6 @@ static gordian_status ask_solver(struct question *question, struct lp_solver_ans
     return read_solver_answer(question, answer, error);
 }
 
-static gordian_status make_folder(struct question *question, gordian_error *error)
-{
-    TRY(temporary_folder("gordian", question->folder, sizeof question->folder, error));
-    snprintf(question->program, sizeof question->program, "%s/program.lp", question->folder);
-    snprintf(question->answer, sizeof question->answer, "%s/answer", question->folder);
-    snprintf(question->log, sizeof question->log, "%s/log", question->folder);
-    return GORDIAN_OK;
-}
-
 gordian_status lp_solver_run(const gordian_makespan *makespan, gordian_makespan_goal goal,
                              const char *solver, double seconds, struct lp_solver_answer *answer,
                              gordian_error *error)
@@ -368,7 +359,10 @@ gordian_status lp_solver_run(const gordian_makespan *makespan, gordian_makespan_
                                                           : "no solver is here (%.40s)",
                     solver && strcmp(solver, "auto") != 0 ? solver : "cbc, highs or glpsol");
     answer->solver = question.solver->name;
-    TRY(make_folder(&question, error));
+    TRY(temporary_folder("gordian", question.folder, sizeof question.folder, error));
+    snprintf(question.program, sizeof question.program, "%s/program.lp", question.folder);
+    snprintf(question.answer, sizeof question.answer, "%s/answer", question.folder);
+    snprintf(question.log, sizeof question.log, "%s/log", question.folder);
     gordian_status status = ask_solver(&question, answer, error);
     temporary_remove(question.folder);
     return status;

@@ -6,8 +6,7 @@
  * What it finds is checked: a schedule it claims must be a work-conserving one, cell by cell. That
  * there is none better is the solver's word.
  */
-#ifndef GORDIAN_ENGINES_SOLVER_LP_SOLVER_H
-#define GORDIAN_ENGINES_SOLVER_LP_SOLVER_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -30,5 +29,3 @@ bool lp_solver_available(const char *solver);
 gordian_status lp_solver_run(const gordian_makespan *makespan, gordian_makespan_goal goal,
                              const char *solver, double seconds, struct lp_solver_answer *answer,
                              gordian_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory that is given back all at once: trees, values, scopes of a text being read. */
-#ifndef GORDIAN_FOUNDATION_BASE_ARENA_H
-#define GORDIAN_FOUNDATION_BASE_ARENA_H
+#pragma once
 
 #include "foundation/base/memory.h"
 
@@ -19,5 +18,3 @@ void arena_free(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size);
 /* A copy with a NUL behind it. */
 char *arena_text(struct arena *arena, const char *text, size_t length);
-
-#endif

@@ -1,6 +1,5 @@
 /* Bit sets packed into 64-bit words, least significant bit first. */
-#ifndef GORDIAN_FOUNDATION_BASE_BITS_H
-#define GORDIAN_FOUNDATION_BASE_BITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ static inline void bits_clear(uint64_t *set, size_t bit)
 {
     set[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
 }
-
-#endif

@@ -13,8 +13,7 @@
  *     const char *name = bytes_take_text(&in, &length);
  *     if (in.bad) ...
  */
-#ifndef GORDIAN_FOUNDATION_BASE_BYTES_H
-#define GORDIAN_FOUNDATION_BASE_BYTES_H
+#pragma once
 
 #include "foundation/base/memory.h"
 
@@ -148,5 +147,3 @@ static inline const char *bytes_take_text(struct bytes_in *in, size_t *length)
     *length = (size_t)count;
     return (const char *)bytes_take(in, (size_t)count);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Time for benches and progress: nanoseconds of a clock that never goes back. */
-#ifndef GORDIAN_FOUNDATION_BASE_CLOCK_H
-#define GORDIAN_FOUNDATION_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -55,5 +54,3 @@ static inline uint64_t clock_ticks(void)
     return clock_ns();
 #endif
 }
-
-#endif

@@ -5,8 +5,7 @@
  * compose_engine, makespan_engine) whose first member is this one, and one table of them. Asking
  * for an engine that is not there is an error, never a silent change.
  */
-#ifndef GORDIAN_FOUNDATION_BASE_ENGINE_H
-#define GORDIAN_FOUNDATION_BASE_ENGINE_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -66,5 +65,3 @@ struct engine_crossover {
 
 /* One for each family that has commands; NULL: there is no such family. */
 const struct engine_crossover *engine_crossover(const char *family);
-
-#endif

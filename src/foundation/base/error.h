@@ -23,8 +23,7 @@
  *     file_close(file);
  *     return status;
  */
-#ifndef GORDIAN_FOUNDATION_BASE_ERROR_H
-#define GORDIAN_FOUNDATION_BASE_ERROR_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -60,5 +59,3 @@ static inline gordian_status fail_memory(gordian_error *error)
     fail(error, GORDIAN_STATUS_MEMORY, "out of memory");
     return GORDIAN_STATUS_MEMORY;
 }
-
-#endif

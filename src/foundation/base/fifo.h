@@ -1,7 +1,6 @@
 /* A queue of bytes, or of things of one size: taken at the start, put at the end. What lies in it
  * is contiguous; it moves when something is put in. */
-#ifndef GORDIAN_FOUNDATION_BASE_FIFO_H
-#define GORDIAN_FOUNDATION_BASE_FIFO_H
+#pragma once
 
 #include "foundation/base/memory.h"
 
@@ -67,5 +66,3 @@ static inline void fifo_free(const gordian_allocator *memory, struct fifo *fifo)
     memory_free(memory, fifo->data);
     *fifo = (struct fifo){0};
 }
-
-#endif

@@ -15,8 +15,7 @@
  * themselves: engines/compose/cpu/hash.c, engines/makespan/exact/sweep_body.h and those of the
  * kernels.
  */
-#ifndef GORDIAN_FOUNDATION_BASE_HASH_H
-#define GORDIAN_FOUNDATION_BASE_HASH_H
+#pragma once
 
 #include "foundation/base/memory.h"
 
@@ -190,5 +189,3 @@ static inline void hash_remove(struct hash *table, uint32_t gap,
     table->slots[gap] = 0;
     table->used--;
 }
-
-#endif

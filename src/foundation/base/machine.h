@@ -1,6 +1,5 @@
 /* The machine this runs on, as a person would name it. */
-#ifndef GORDIAN_FOUNDATION_BASE_MACHINE_H
-#define GORDIAN_FOUNDATION_BASE_MACHINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ void machine_describe(struct machine *machine);
 
 /* The folder for temporary files: TMPDIR if it is an absolute path, /tmp otherwise. */
 const char *machine_temporary(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Memory from the caller's allocator. Everything the library allocates goes
  * through here, so a test can make any allocation fail. */
-#ifndef GORDIAN_FOUNDATION_BASE_MEMORY_H
-#define GORDIAN_FOUNDATION_BASE_MEMORY_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -43,5 +42,3 @@ bool memory_grow_zeroed(const gordian_allocator *from, void *array, size_t *room
 /* The same for a count of 32 bits; not zeroed. */
 bool memory_grow32(const gordian_allocator *from, void *array, uint32_t *room, uint32_t wanted,
                    size_t size);
-
-#endif

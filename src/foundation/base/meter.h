@@ -1,8 +1,7 @@
 /* An allocator that counts what it has given out, keeps to a limit, and may be used by several
  * threads at once whatever the one behind it can do. Engines take all their working memory from
  * one. */
-#ifndef GORDIAN_FOUNDATION_BASE_METER_H
-#define GORDIAN_FOUNDATION_BASE_METER_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -22,5 +21,3 @@ void meter_open(struct meter *meter, const gordian_allocator *behind, uint64_t l
 void meter_close(struct meter *meter); /* everything has been given back by then */
 /* Bytes held now; safe while others allocate. */
 uint64_t meter_now(struct meter *meter);
-
-#endif

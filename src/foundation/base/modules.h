@@ -1,7 +1,6 @@
 /* Files that were built or installed together with this program or library, wherever all of them
  * have been moved to. */
-#ifndef GORDIAN_FOUNDATION_BASE_MODULES_H
-#define GORDIAN_FOUNDATION_BASE_MODULES_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -31,5 +30,3 @@ struct beside_head {
 
 /* The table called `symbol` in a module, which stays loaded. NULL: why is in `why`. */
 const void *beside_load(const char *path, const char *symbol, char *why, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* "Did you mean": which of some words is nearest to what was typed. */
-#ifndef GORDIAN_FOUNDATION_BASE_NEAREST_H
-#define GORDIAN_FOUNDATION_BASE_NEAREST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@ struct nearest {
 void nearest_offer(struct nearest *nearest, const char *word);
 /* The nearest word offered; NULL: none is near. */
 const char *nearest_found(const struct nearest *nearest);
-
-#endif

@@ -1,7 +1,6 @@
 /* Random numbers: the same on every machine for a seed (xoshiro256**, seeded by
  * splitmix64). */
-#ifndef GORDIAN_FOUNDATION_BASE_RANDOM_H
-#define GORDIAN_FOUNDATION_BASE_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ uint64_t random_next(struct random *random);
 uint64_t random_below(struct random *random, uint64_t bound);
 /* True with probability percent / 100. */
 int random_chance(struct random *random, unsigned percent);
-
-#endif

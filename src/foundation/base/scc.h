@@ -13,8 +13,7 @@
  * Components come out in such an order that every edge leads to the same component or to one
  * that came before: component 0 leads nowhere else.
  */
-#ifndef GORDIAN_FOUNDATION_BASE_SCC_H
-#define GORDIAN_FOUNDATION_BASE_SCC_H
+#pragma once
 
 #include "foundation/base/memory.h"
 
@@ -66,5 +65,3 @@ static inline uint32_t scc_component(const struct scc *scc, uint32_t node)
     uint32_t number = scc->nodes[node].number;
     return number ? UINT32_MAX - number : GORDIAN_NONE;
 }
-
-#endif

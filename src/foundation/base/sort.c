@@ -52,14 +52,6 @@ static inline bool is_above(const uint64_t *left, const uint64_t *right, size_t 
     return left[words] > right[words];
 }
 
-static void sort_few(uint64_t *numbers, size_t count, size_t words)
-{
-    for (size_t i = 1; i < count; i++)
-        for (size_t k = i; k > 0 && is_above(numbers + (k - 1) * words, numbers + k * words, words);
-             k--)
-            swap_numbers(numbers, k - 1, k, words);
-}
-
 /* Swaps each number to where it belongs by one byte (0 the least significant of the first word);
  * start[b]: the first of those with byte b. */
 static void part_by_byte(uint64_t *numbers, size_t count, size_t words, size_t byte, size_t *start)
@@ -102,7 +94,10 @@ static void sort_by_byte(uint64_t *numbers, size_t count, size_t words, size_t b
         numbers += start[largest] * words;
         count = start[largest + 1] - start[largest];
     }
-    sort_few(numbers, count, words);
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = i; k > 0 && is_above(numbers + (k - 1) * words, numbers + k * words, words);
+             k--)
+            swap_numbers(numbers, k - 1, k, words);
 }
 
 void sort_words(uint64_t *numbers, size_t count, size_t words)

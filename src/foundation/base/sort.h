@@ -1,6 +1,5 @@
 /* Sorting. What has a comparison without a context and may take memory uses qsort as it is. */
-#ifndef GORDIAN_FOUNDATION_BASE_SORT_H
-#define GORDIAN_FOUNDATION_BASE_SORT_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -45,5 +44,3 @@ sort_in_place(void *list, size_t count, size_t size, sort_before *before, const 
         }
     }
 }
-
-#endif

@@ -26,11 +26,6 @@ static uint64_t page_bytes(uint32_t shift)
     return sizeof(uint32_t) << shift;
 }
 
-static uint64_t pages_at_start(const struct gpu_info *info)
-{
-    return info->emulated ? START_EMULATED : START;
-}
-
 /* ------------------------------------------------------------------ opening */
 
 /* Memory for so many pages in all, zero, and for the lists that may have them. */
@@ -61,10 +56,8 @@ static gordian_status make_pool(struct blocks *blocks, uint64_t pages, gordian_e
     gordian_status status =
         gpu_map(blocks->gpu, &alarm, &blocks->store.alarm, sizeof *blocks->alarm, error);
     blocks->alarm = alarm;
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(blocks->gpu, &blocks->store.pool, sizeof(struct block_pool), error);
-    if (status == GORDIAN_OK)
-        status = back_pages(blocks, pages, error);
+    THEN(status, gpu_alloc(blocks->gpu, &blocks->store.pool, sizeof(struct block_pool), error));
+    THEN(status, back_pages(blocks, pages, error));
     if (status != GORDIAN_OK)
         return status;
     blocks->store.pages = gpu_range_address(blocks->pages);
@@ -81,14 +74,12 @@ gordian_status blocks_open(struct blocks *blocks, struct gpu *gpu, gordian_error
     gpu_get_info(gpu, &info);
     *blocks = (struct blocks){.gpu = gpu, .store.shift = shift_on(&info)};
     uint64_t bytes = page_bytes(blocks->store.shift), most = info.memory / bytes;
-    uint64_t start = pages_at_start(&info);
+    uint64_t start = info.emulated ? START_EMULATED : START;
     if (most > UINT32_MAX)
         most = UINT32_MAX;
     gordian_status status = make_ranges(blocks, most > start ? most : start, error);
-    if (status == GORDIAN_OK)
-        status = make_pool(blocks, start, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(gpu, error);
+    THEN(status, make_pool(blocks, start, error));
+    THEN(status, gpu_wait(gpu, error));
     if (status != GORDIAN_OK)
         blocks_close(blocks);
     return status;

@@ -8,8 +8,7 @@
  * kernel runs, and has the same done again. The memory of pages given back stays the pool's, for
  * pages to come, until it is closed.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_BLOCKS_H
-#define GORDIAN_FOUNDATION_GPU_BLOCKS_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 #include "foundation/gpu/kernels/resident/blocks_layout.h"
@@ -44,5 +43,3 @@ gordian_status blocks_feed(struct blocks *blocks, bool *again, gordian_error *er
  * idle. */
 gordian_status blocks_count(struct blocks *blocks, uint64_t *bytes, uint64_t *used,
                             gordian_error *error);
-
-#endif

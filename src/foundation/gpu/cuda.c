@@ -289,8 +289,7 @@ gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error
     if (built_without_nvcc())
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "built without nvcc");
     gordian_status status = driver_load(&driver, error);
-    if (status == GORDIAN_OK)
-        status = find_device(&driver, index, &device, info, error);
+    THEN(status, find_device(&driver, index, &device, info, error));
     if (status != GORDIAN_OK)
         return status;
     char text[160];
@@ -393,8 +392,7 @@ static gordian_status cuda_load(struct gpu *gpu, const struct gpu_kernels *set,
     size_t first = cuda->module_count;
     TRY(cuda_enter(cuda, error));
     gordian_status status = load_modules(cuda, set->images, error);
-    if (status == GORDIAN_OK)
-        status = find_functions(cuda, set, cuda->modules + first, loaded, error);
+    THEN(status, find_functions(cuda, set, cuda->modules + first, loaded, error));
     cuda_leave(cuda, CUDA_OK, "", NULL);
     return status;
 }
@@ -415,8 +413,7 @@ static gordian_status open_parts(struct cuda *cuda, gordian_error *error)
 static gordian_status open_device(struct cuda *cuda, unsigned index, gordian_error *error)
 {
     gordian_status status = driver_load(&cuda->driver, error);
-    if (status == GORDIAN_OK)
-        status = find_device(&cuda->driver, index, &cuda->device, &cuda->gpu.info, error);
+    THEN(status, find_device(&cuda->driver, index, &cuda->device, &cuda->gpu.info, error));
     if (status != GORDIAN_OK)
         return status;
     int result = cuda->driver.context_retain(&cuda->context, cuda->device);
@@ -470,8 +467,7 @@ gordian_status gpu_open(struct gpu **out, unsigned index, const gordian_allocato
     pthread_mutex_init(&cuda->lock, NULL);
     atomic_init(&cuda->serving, false);
     gordian_status status = open_device(cuda, index, error);
-    if (status == GORDIAN_OK)
-        status = gpu_add_kernels(&cuda->gpu, &gpu_library_kernels, error);
+    THEN(status, gpu_add_kernels(&cuda->gpu, &gpu_library_kernels, error));
     if (status == GORDIAN_OK) {
         *out = &cuda->gpu;
         return GORDIAN_OK;

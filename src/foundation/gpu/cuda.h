@@ -1,6 +1,5 @@
 /* An NVIDIA GPU as a device: between cuda.c and cuda_memory.c. */
-#ifndef GORDIAN_FOUNDATION_GPU_CUDA_H
-#define GORDIAN_FOUNDATION_GPU_CUDA_H
+#pragma once
 
 #include "foundation/gpu/device.h"
 #include "foundation/gpu/driver.h"
@@ -67,5 +66,3 @@ void cuda_unreserve(struct gpu *gpu, gpu_address address, uint64_t piece, uint64
 gordian_status cuda_back(struct gpu *gpu, gpu_address address, uint64_t *piece, uint64_t bytes,
                          gordian_error *error);
 void cuda_unback(struct gpu *gpu, gpu_address address, uint64_t piece, uint64_t bytes);
-
-#endif

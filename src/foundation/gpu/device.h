@@ -1,8 +1,7 @@
 /* Inside src/foundation/gpu: what both kinds of device have, and the table of operations they
  * differ in. gpu.c checks what is common (a failed device, a launch that makes no sense) before it
  * calls these. */
-#ifndef GORDIAN_FOUNDATION_GPU_DEVICE_H
-#define GORDIAN_FOUNDATION_GPU_DEVICE_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 #include "foundation/gpu/kernels.h"
@@ -83,5 +82,3 @@ gordian_status gpu_fail(struct gpu *gpu, gordian_status status, gordian_error *e
 gordian_status gpu_fail_again(struct gpu *gpu, gordian_error *error);
 gordian_status gpu_fail_memory(gordian_error *error, const char *where, uint64_t needed,
                                uint64_t available);
-
-#endif

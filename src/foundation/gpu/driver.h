@@ -1,7 +1,6 @@
 /* The CUDA driver's functions that are used, found in its library at run time: neither its header
  * nor its library is needed to build. */
-#ifndef GORDIAN_FOUNDATION_GPU_DRIVER_H
-#define GORDIAN_FOUNDATION_GPU_DRIVER_H
+#pragma once
 
 #include "foundation/base/error.h"
 
@@ -150,5 +149,3 @@ gordian_status driver_load(struct cuda_driver *driver, gordian_error *error);
 bool driver_likely(void);
 /* The driver's own words for a result, or its number. */
 const char *driver_text(const struct cuda_driver *driver, int result, char *buffer, size_t size);
-
-#endif

@@ -5,8 +5,7 @@
  * that one thread (it knows fibers, but not thousands); it counts calls and
  * returns, so functions that never return are hidden from it.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_FIBER_H
-#define GORDIAN_FOUNDATION_GPU_FIBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void fiber_host(struct fiber *fiber);
 void fiber_switch(struct fiber *from, struct fiber *to);
 /* The same, and `from` is never switched to again unless started anew. */
 void fiber_leave(struct fiber *from, struct fiber *to) __attribute__((noreturn));
-
-#endif

@@ -208,10 +208,7 @@ gordian_status gpu_launch_trap(struct gpu *gpu, gordian_error *error)
 gordian_status gpu_launch(struct gpu *gpu, const struct gpu_launch *launch, gordian_error *error)
 {
     struct gpu_loaded *kernel;
-    gordian_status status =
-        check_shape(gpu, launch->kernel, launch->threads, launch->shared, &kernel, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(check_shape(gpu, launch->kernel, launch->threads, launch->shared, &kernel, error));
     if (launch->blocks == 0 || launch->blocks > INT32_MAX)
         return fail(error, GORDIAN_STATUS_INPUT, "kernel %s: %u blocks: 1 to %d are possible",
                     launch->kernel, launch->blocks, INT32_MAX);

@@ -14,8 +14,7 @@
  * failed, or a kernel did: remembered, and every later call on it fails the same way (gpu_failed).
  * A kernel's own failure shows at the next call that waits.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_GPU_H
-#define GORDIAN_FOUNDATION_GPU_GPU_H
+#pragma once
 
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -161,5 +160,3 @@ void gpu_emulator_seed(struct gpu *gpu, uint64_t seed);
 /* For tests: how much memory it pretends to have; at first GORDIAN_EMULATOR_MEMORY bytes, if that
  * is set. */
 void gpu_emulator_memory(struct gpu *gpu, uint64_t bytes);
-
-#endif

@@ -7,8 +7,7 @@
  * embedded. kernels/, published/kernels/, src/lab/bench/kernels/ and tests/gpu/kernels/ have one
  * each.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ struct gpu_kernels {
 };
 
 extern const struct gpu_kernels gpu_library_kernels; /* kernels/list.h */
-
-#endif

@@ -11,8 +11,7 @@
  * reach, a warp operation whose lanes do not meet) or when all that happens for long is
  * that threads look at values that do not change.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_MACHINE_H
-#define GORDIAN_FOUNDATION_GPU_MACHINE_H
+#pragma once
 
 #include "foundation/base/memory.h"
 #include "foundation/base/random.h"
@@ -126,5 +125,3 @@ void machine_returned(struct emulated_lane *lane);
 void machine_fault(struct emulated_machine *machine, gordian_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void machine_abandon(struct emulated_lane *lane) __attribute__((noreturn));
-
-#endif

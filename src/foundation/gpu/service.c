@@ -57,8 +57,7 @@ gordian_status service_open(struct service **out, struct gpu *gpu, const gordian
     void *ring = NULL;
     gordian_status status = gpu_map(gpu, &ring, &service->ring_there, sizeof *service->ring, error);
     service->ring = ring;
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(gpu, &service->grid_there, sizeof(struct service_grid), error);
+    THEN(status, gpu_alloc(gpu, &service->grid_there, sizeof(struct service_grid), error));
     if (status != GORDIAN_OK) {
         service_close(service);
         return status;
@@ -116,8 +115,7 @@ static gordian_status launch_kernel(struct service *service, gordian_error *erro
     gordian_status status = GORDIAN_OK;
     if (service->before_start)
         status = service->before_start(service->before_start_context, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(service->gpu, service->grid_there, sizeof(struct service_grid), error);
+    THEN(status, gpu_zero(service->gpu, service->grid_there, sizeof(struct service_grid), error));
     if (status == GORDIAN_OK)
         status = gpu_wait(service->gpu, error); /* the service has a stream of its own */
     if (status != GORDIAN_OK)
@@ -136,8 +134,7 @@ static bool start_again(struct service *service)
     gordian_status status = gpu_wait_service(service->gpu, &error);
     service->running = false;
     arguments->taken = __atomic_load_n(&service->ring->taken, __ATOMIC_ACQUIRE);
-    if (status == GORDIAN_OK)
-        status = launch_kernel(service, &error);
+    THEN(status, launch_kernel(service, &error));
     if (status == GORDIAN_OK)
         return true;
     service->failed = true;
@@ -312,28 +309,12 @@ gordian_status service_start(struct service *service, struct gpu_launch launch,
     return launch_kernel(service, error);
 }
 
-/* Ends a kernel that has failed without ending: it may still listen. One that does not is left to
- * the driver, which ends it with the process. */
-static void abandon_service(struct service *service)
-{
-    uint64_t until = clock_ns() + STOP_NS;
-    write_command(service, SERVICE_STOP, 0, 0, 0);
-    while (!gpu_failed(service->gpu) && !gpu_service_ended(service->gpu) && clock_ns() < until)
-        sched_yield();
-    service->running = false;
-}
-
-/* It has left, with everything done. */
-static bool is_gone(const struct service *service)
-{
-    return has_left(service) &&
-           __atomic_load_n(&service->ring->taken, __ATOMIC_ACQUIRE) == service->posted;
-}
-
 gordian_status service_stop(struct service *service, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
-    if (service->running && !service->failed && is_gone(service)) {
+    /* It has left, with everything done. */
+    if (service->running && !service->failed && has_left(service) &&
+        __atomic_load_n(&service->ring->taken, __ATOMIC_ACQUIRE) == service->posted) {
         status = gpu_wait_service(service->gpu, error);
         service->running = false;
         return status;
@@ -344,7 +325,14 @@ gordian_status service_stop(struct service *service, gordian_error *error)
         } while (status == GORDIAN_OK && has_left(service) && start_again(service));
         service->running = false;
     }
-    if (service->running)
-        abandon_service(service);
+    if (service->running) {
+        /* Ends a kernel that has failed without ending: it may still listen. One that does not is
+         * left to the driver, which ends it with the process. */
+        uint64_t until = clock_ns() + STOP_NS;
+        write_command(service, SERVICE_STOP, 0, 0, 0);
+        while (!gpu_failed(service->gpu) && !gpu_service_ended(service->gpu) && clock_ns() < until)
+            sched_yield();
+        service->running = false;
+    }
     return service->failed ? fail(error, GORDIAN_STATUS_IO, "%s", service->reason.message) : status;
 }

@@ -14,8 +14,7 @@
  * nothing for too long, every call below fails from then on and service_reason says why. Nothing is
  * known then about commands without an answer.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_SERVICE_H
-#define GORDIAN_FOUNDATION_GPU_SERVICE_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 #include "foundation/gpu/kernels/resident/service_ring.h"
@@ -58,5 +57,3 @@ const char *service_reason(const struct service *service);
 
 /* For tests: the kernel ends by itself in place of the command after that many more. */
 void service_fail_after(struct service *service, uint64_t commands);
-
-#endif

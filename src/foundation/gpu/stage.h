@@ -1,7 +1,6 @@
 /* Large arrays to a device and back, as fast as its link: pieces go through pinned memory, copied
  * by several threads while others' pieces are under way. */
-#ifndef GORDIAN_FOUNDATION_GPU_STAGE_H
-#define GORDIAN_FOUNDATION_GPU_STAGE_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 
@@ -18,5 +17,3 @@ gordian_status gpu_write_staged(struct gpu *gpu, gpu_address to, const void *fro
                                 struct gpu_stage stage, gordian_error *error);
 gordian_status gpu_read_staged(struct gpu *gpu, void *to, gpu_address from, size_t bytes,
                                struct gpu_stage stage, gordian_error *error);
-
-#endif

@@ -33,16 +33,6 @@ static struct emulated_lane *first_of_warp(struct emulated_lane *lane)
     return lane - lane->self.thread % WARP_SIZE;
 }
 
-/* The lanes that the block has in this warp and that have not returned. */
-static uint32_t live_lanes(struct emulated_lane *first)
-{
-    uint32_t live = 0;
-    uint32_t count = first->block->threads - first->self.thread;
-    for (uint32_t i = 0; i < WARP_SIZE && i < count; i++)
-        live |= (uint32_t)(first[i].state != EMULATED_RETURNED) << i;
-    return live;
-}
-
 /* The lanes that meet in the operation of `lane`: all of its mask that have not returned, or 0 if
  * one is not there yet. The last lanes come last, mostly: they are looked at first. */
 static uint32_t lanes_meeting(struct emulated_lane *first, const struct emulated_lane *lane)
@@ -199,7 +189,12 @@ void machine_returned(struct emulated_lane *lane)
     if (block->arrived && block->arrived == block->live)
         open_barrier(block, NULL);
     struct emulated_lane *first = first_of_warp(lane);
-    uint32_t waiting = live_lanes(first);
+    /* The lanes that the block has in this warp and that have not returned. */
+    uint32_t live = 0;
+    uint32_t count = first->block->threads - first->self.thread;
+    for (uint32_t i = 0; i < WARP_SIZE && i < count; i++)
+        live |= (uint32_t)(first[i].state != EMULATED_RETURNED) << i;
+    uint32_t waiting = live;
     while (waiting) {
         struct emulated_lane *other = &first[find_first32(waiting)];
         waiting &= waiting - 1;

@@ -9,8 +9,7 @@ gordian_status gpu_work(const struct gpu_work *work, const gordian_allocator *me
     gordian_error trouble = {0};
     struct gpu *gpu = NULL;
     gordian_status status = gpu_open_default(&gpu, memory, &trouble);
-    if (status == GORDIAN_OK)
-        status = work->on_device(work->context, gpu, &trouble);
+    THEN(status, work->on_device(work->context, gpu, &trouble));
     gpu_close(gpu);
     if (status == GORDIAN_OK)
         return GORDIAN_OK;

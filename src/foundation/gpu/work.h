@@ -1,6 +1,5 @@
 /* Work for the GPU that the CPU can do as well, should the device fail. */
-#ifndef GORDIAN_FOUNDATION_GPU_WORK_H
-#define GORDIAN_FOUNDATION_GPU_WORK_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 
@@ -18,5 +17,3 @@ struct gpu_work {
  * memory. */
 gordian_status gpu_work(const struct gpu_work *work, const gordian_allocator *memory,
                         gordian_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Listening sockets: addresses as options give them, and sockets bound to them. */
-#ifndef GORDIAN_FOUNDATION_HTTP_LISTEN_H
-#define GORDIAN_FOUNDATION_HTTP_LISTEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ bool listen_split(const char *text, char *host, size_t size, char port[LISTEN_PO
 /* A new socket that is bound, does not block and closes on exec; -1: errno. `backlog` 0: it does
  * not listen yet. `apart`: one for IPv6 takes no IPv4. */
 int listen_bind(const struct addrinfo *place, int backlog, bool apart);
-
-#endif

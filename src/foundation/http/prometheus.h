@@ -1,7 +1,6 @@
 /* The text format of Prometheus, version 0.0.4. A family has one HELP and one TYPE line and then
  * all its samples. */
-#ifndef GORDIAN_FOUNDATION_HTTP_PROMETHEUS_H
-#define GORDIAN_FOUNDATION_HTTP_PROMETHEUS_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 
@@ -17,5 +16,3 @@ void prometheus_histogram(struct output *out, const char *name, const char *help
                           double sum);
 /* name="value", with what would end the value escaped. */
 void prometheus_label(struct output *out, const char *name, const char *value);
-
-#endif

@@ -4,8 +4,7 @@
  * blank before a colon, no header that frames the message twice, no control characters. A request's
  * texts point into its own buffer and end in NUL.
  */
-#ifndef GORDIAN_FOUNDATION_HTTP_REQUEST_H
-#define GORDIAN_FOUNDATION_HTTP_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ const char *http_bearer(const char *authorization);
 bool http_is_json(const char *content_type);
 /* The name in "name:port", "[::1]:port" or "name"; false if it is none or does not fit. */
 bool http_host_name(const char *host, char *name, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* The head of an HTTP/1.1 response. */
-#ifndef GORDIAN_FOUNDATION_HTTP_RESPONSE_H
-#define GORDIAN_FOUNDATION_HTTP_RESPONSE_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 
@@ -9,5 +8,3 @@
  * connection's end is its end. */
 void http_write_head(struct output *out, int status, const char *type, const char *headers,
                      size_t length, bool keep_alive);
-
-#endif

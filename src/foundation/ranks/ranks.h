@@ -4,8 +4,7 @@
  * An engine that wants them calls ranks_call with its own service, and then talks to that service
  * on every other rank in its own way, until both are done.
  */
-#ifndef GORDIAN_FOUNDATION_RANKS_RANKS_H
-#define GORDIAN_FOUNDATION_RANKS_RANKS_H
+#pragma once
 
 enum ranks_service {
     RANKS_DISMISSED, /* the end */
@@ -21,5 +20,3 @@ void ranks_call(enum ranks_service service);
 /* The other ranks: do what rank 0 calls for until they are dismissed. A service that fails for want
  * of memory fails on rank 0, too, which tells. */
 void ranks_serve(void (*const services[RANKS_SERVICES])(void));
-
-#endif

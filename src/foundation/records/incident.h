@@ -25,8 +25,7 @@
  * function; the rest may be cut short where code keeps no frame pointers. Registers and a stack
  * copy allow a full DWARF unwind; their innermost frames lie in libgordian-run.so: drop these.
  */
-#ifndef GORDIAN_FOUNDATION_RECORDS_INCIDENT_H
-#define GORDIAN_FOUNDATION_RECORDS_INCIDENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -415,5 +414,3 @@ struct incident_status {
     uint32_t unused;
     uint64_t address, size;
 };
-
-#endif

@@ -14,8 +14,7 @@
  * Tables have a fixed size. What does not fit, and calls that the layer does not know, make a rank
  * *opaque*: then nothing is claimed about it.
  */
-#ifndef GORDIAN_FOUNDATION_RECORDS_MPI_RANK_H
-#define GORDIAN_FOUNDATION_RECORDS_MPI_RANK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -216,5 +215,3 @@ static inline uint64_t mpi_channel_key(uint64_t communicator, int32_t peer, int3
 {
     return mpi_mix(communicator + mpi_mix((uint64_t)(uint32_t)peer << 32 | (uint32_t)tag)) | 1;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* `gordian bench`: measures, compares with baselines in the same run, reproduces the papers'
  * tables. Families of benches have a folder each; all are written with harness/harness.h. */
-#ifndef GORDIAN_LAB_BENCH_BENCH_H
-#define GORDIAN_LAB_BENCH_BENCH_H
+#pragma once
 
 #include "lab/bench/harness/harness.h"
 
@@ -20,5 +19,3 @@ extern const struct bench_info bench_list[];
  */
 gordian_status bench_run(const struct bench_options *options, struct output *out,
                          gordian_error *error);
-
-#endif

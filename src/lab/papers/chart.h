@@ -1,7 +1,6 @@
 /* An item's numbers as curves over its points: the paper's own, and what was measured here. What is
  * printed, drawn and written as JSON all comes from here. */
-#ifndef GORDIAN_LAB_PAPERS_CHART_H
-#define GORDIAN_LAB_PAPERS_CHART_H
+#pragma once
 
 #include "lab/papers/measures.h"
 
@@ -36,5 +35,3 @@ gordian_status chart_open_speedups(struct chart *chart, const struct papers *pap
 /* Has the curve a value at any point? */
 bool chart_has(const struct chart *chart, const struct chart_curve *curve);
 void chart_close(struct chart *chart); /* one that is all zeros is fine */
-
-#endif

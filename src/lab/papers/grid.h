@@ -1,6 +1,5 @@
 /* A table of texts, the first row its heading, the first column its labels. */
-#ifndef GORDIAN_LAB_PAPERS_GRID_H
-#define GORDIAN_LAB_PAPERS_GRID_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 #include "lab/papers/chart.h"
@@ -25,5 +24,3 @@ void grid_free(struct grid *grid);
 /* Columns padded with blanks, two between them; `-` under the heading. */
 void grid_print_text(const struct grid *grid, struct output *out);
 void grid_print_markdown(const struct grid *grid, struct output *out);
-
-#endif

@@ -69,15 +69,6 @@ static gordian_status print_item(const struct papers *papers, const struct paper
     return status;
 }
 
-static void print_paper(struct output *out, const struct papers_paper *paper)
-{
-    output_format(out, "## %s: %s\n\n%s. Its machines: %s.\n\n", paper->name, paper->title,
-                  paper->by, paper->machines);
-    print_text_bullets(out, "slip", &paper->slips);
-    if (paper->slips.count)
-        output_char(out, '\n');
-}
-
 /* Drawings are a list: there is nothing to show of them but what shows the same. */
 static gordian_status print_paper_items(const struct papers *papers,
                                         const struct papers_paper *paper,
@@ -131,7 +122,12 @@ gordian_status papers_markdown(const struct papers *papers, const struct results
         "Measured again by `gordian papers --run --results FILE`; results of another machine are "
         "added by\n`gordian papers --merge THEIRS --results FILE`.\n\n");
     for (size_t i = 0; i < papers->paper_count && status == GORDIAN_OK; i++) {
-        print_paper(out, &papers->papers[i]);
+        const struct papers_paper *paper = &papers->papers[i];
+        output_format(out, "## %s: %s\n\n%s. Its machines: %s.\n\n", paper->name, paper->title,
+                      paper->by, paper->machines);
+        print_text_bullets(out, "slip", &paper->slips);
+        if (paper->slips.count)
+            output_char(out, '\n');
         status = print_paper_items(papers, &papers->papers[i], results, folder, out, error);
     }
     return status;

@@ -5,8 +5,7 @@
  * To add one: a function that measures at some points, a line of the table, `measure NAME` in the
  * items of data/ it belongs to.
  */
-#ifndef GORDIAN_LAB_PAPERS_MEASURES_H
-#define GORDIAN_LAB_PAPERS_MEASURES_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 #include "lab/bench/harness/harness.h"
@@ -108,5 +107,3 @@ papers_one measure_matrices;     /* as published, here or on a device */
 papers_one measure_array;        /* the method `how`; `with`: one block only */
 papers_all measure_chains;       /* as published from the start `how`; or eight of ours */
 papers_all measure_chains_cuda;  /* ours on a device, the engine `with` */
-
-#endif

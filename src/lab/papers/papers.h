@@ -13,8 +13,7 @@
  * the experiment was run with: a size, a count; a series is who took part. Tables whose columns are
  * the points are "across"; everything but printing is the same for them.
  */
-#ifndef GORDIAN_LAB_PAPERS_PAPERS_H
-#define GORDIAN_LAB_PAPERS_PAPERS_H
+#pragma once
 
 #include "foundation/base/arena.h"
 #include "foundation/base/error.h"
@@ -159,5 +158,3 @@ const struct papers_slip *papers_slip_at(const struct papers_item *item, size_t 
                                          size_t series);
 /* Is it the cell's own? */
 bool papers_slip_is_own(const struct papers_slip *slip);
-
-#endif

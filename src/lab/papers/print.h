@@ -1,6 +1,5 @@
 /* Items for people and programs. */
-#ifndef GORDIAN_LAB_PAPERS_PRINT_H
-#define GORDIAN_LAB_PAPERS_PRINT_H
+#pragma once
 
 #include "lab/papers/grid.h"
 
@@ -51,5 +50,3 @@ gordian_status papers_tell_grids(const struct papers *papers, const struct paper
 const char *papers_item_title(char *text, size_t size, const struct papers_item *item);
 /* "seconds": what the printed numbers are. */
 const char *papers_unit_name(const struct papers_item *item);
-
-#endif

@@ -297,22 +297,6 @@ static gordian_status name_item(struct text_reader *reader, struct papers_item *
     return GORDIAN_OK;
 }
 
-static gordian_status begin_item(struct text_reader *reader)
-{
-    struct papers *papers = reader->papers;
-    if (!reader->paper || reader->reader.word_count < 3)
-        return fail_text_line(reader, "an item needs a paper, a number and a title");
-    if (!memory_grow_zeroed(&papers->memory, &papers->items, &papers->item_room,
-                            papers->item_count + 1, sizeof *papers->items))
-        return fail_memory(reader->error);
-    struct papers_item *item = &papers->items[papers->item_count];
-    *item = (struct papers_item){.paper = reader->paper, .decimal = '.', .unit = "", .head = ""};
-    item->figure = word_is(&reader->reader.words[0], "figure");
-    reader->item = item;
-    papers->item_count++;
-    return name_item(reader, item);
-}
-
 static gordian_status begin_paper(struct text_reader *reader)
 {
     struct papers *papers = reader->papers;
@@ -347,8 +331,21 @@ static gordian_status take_text_line(struct text_reader *reader)
     const gordian_word *word = &reader->reader.words[0];
     if (word_is(word, "paper"))
         return begin_paper(reader);
-    if (word_is(word, "table") || word_is(word, "figure"))
-        return begin_item(reader);
+    if (word_is(word, "table") || word_is(word, "figure")) {
+        struct papers *papers = reader->papers;
+        if (!reader->paper || reader->reader.word_count < 3)
+            return fail_text_line(reader, "an item needs a paper, a number and a title");
+        if (!memory_grow_zeroed(&papers->memory, &papers->items, &papers->item_room,
+                                papers->item_count + 1, sizeof *papers->items))
+            return fail_memory(reader->error);
+        struct papers_item *item = &papers->items[papers->item_count];
+        *item =
+            (struct papers_item){.paper = reader->paper, .decimal = '.', .unit = "", .head = ""};
+        item->figure = word_is(&reader->reader.words[0], "figure");
+        reader->item = item;
+        papers->item_count++;
+        return name_item(reader, item);
+    }
     return reader->item ? take_item_line(reader) : take_paper_line(reader);
 }
 

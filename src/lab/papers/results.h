@@ -7,8 +7,7 @@
  * A run is a machine at a time; a value belongs to the run whose number it has in that text. Of a
  * measure at a point there is one value, the one that was added last.
  */
-#ifndef GORDIAN_LAB_PAPERS_RESULTS_H
-#define GORDIAN_LAB_PAPERS_RESULTS_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 #include "lab/papers/papers.h"
@@ -63,5 +62,3 @@ const struct results_value *results_find(const struct results *results, const ch
 /* Runs that have values, then the values, by measure and point. */
 void results_write(struct results *results, struct output *out);
 gordian_status results_write_file(struct results *results, const char *path, gordian_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What measuring a published method gives. */
-#ifndef GORDIAN_LAB_PUBLISHED_MEASURE_H
-#define GORDIAN_LAB_PUBLISHED_MEASURE_H
+#pragma once
 
 /* Nanoseconds. */
 struct measure_time {
@@ -8,5 +7,3 @@ struct measure_time {
                       device took part */
     double wall;   /* from the call until the answer is there */
 };
-
-#endif

@@ -6,8 +6,7 @@
  * Nothing here is in the library: `gordian bench` and `gordian papers` use it. A device must have
  * been given published_kernels (gpu_add_kernels) before a method is opened on it.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_PUBLISHED_H
-#define GORDIAN_LAB_PUBLISHED_PUBLISHED_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 #include "foundation/gpu/kernels.h"
@@ -24,5 +23,3 @@ static inline struct gpu_launch published_launch(const char *kernel, unsigned bl
                                .arguments = arguments,
                                .arguments_size = size};
 }
-
-#endif

@@ -25,8 +25,7 @@
  * finding_copy. NULL and FINDING_NONE mean "not known, or not applicable": the key is left out.
  * Running out of memory is remembered in `failed`.
  */
-#ifndef GORDIAN_OUTPUT_FINDING_FINDING_H
-#define GORDIAN_OUTPUT_FINDING_FINDING_H
+#pragma once
 
 #include "foundation/base/arena.h"
 #include "foundation/base/json/json_write.h"
@@ -222,5 +221,3 @@ void finding_svg(const struct finding *finding, struct output *out);
  */
 bool finding_draw(const struct finding *finding, const struct style *style, bool whole,
                   struct output *out);
-
-#endif

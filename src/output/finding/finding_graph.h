@@ -1,6 +1,5 @@
 /* What of a finding is drawn, in text and in pictures alike. */
-#ifndef GORDIAN_OUTPUT_FINDING_FINDING_GRAPH_H
-#define GORDIAN_OUTPUT_FINDING_FINDING_GRAPH_H
+#pragma once
 
 #include "output/finding/finding.h"
 
@@ -18,5 +17,3 @@ bool finding_graph_waits(const struct finding_graph *graph, const struct finding
 bool finding_graph_holds(const struct finding_graph *graph, const struct finding_edge *edge);
 /* "held by", ... */
 const char *finding_holding(const struct finding *finding, uint32_t resource);
-
-#endif

@@ -1,6 +1,5 @@
 /* A call stack, as a person reads it. */
-#ifndef GORDIAN_OUTPUT_FINDING_FRAME_H
-#define GORDIAN_OUTPUT_FINDING_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ struct stack {
     const char *call; /* the watched call it ends in: "pthread_mutex_lock"; NULL: unknown */
     bool short_walk;  /* recorded while running: may be cut short */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Lines of a report for a person: stacks, source, locks. Used by text.c only. */
-#ifndef GORDIAN_OUTPUT_REPORT_LINES_H
-#define GORDIAN_OUTPUT_REPORT_LINES_H
+#pragma once
 
 #include "output/report/report.h"
 
@@ -17,5 +16,3 @@ void page_place(const struct page *page, const struct stack *stack);
 
 void page_thread(const struct page *page, uint32_t thread);
 void page_lock(const struct page *page, uint32_t lock);
-
-#endif

@@ -109,21 +109,6 @@ static bool thread_name_taken(const struct report *report, size_t but, const cha
     return false;
 }
 
-static void name_threads(struct report *report)
-{
-    bool many = report->thread_count > 256; /* whoever is one of so many needs a number anyway */
-    for (size_t i = 0; i < report->thread_count; i++)
-        report->threads[i].entry = find_entry(report, (uint32_t)i);
-    for (size_t i = 0; i < report->thread_count; i++) {
-        struct report_thread *thread = &report->threads[i];
-        const char *name = first_choice(report, thread);
-        bool bare = strcmp(name, "thread") == 0 || strcmp(name, "process") == 0;
-        bool main_thread = (thread->raw.flags & INCIDENT_MAIN) && strcmp(name, "main") == 0;
-        bool number = bare || (!main_thread && (many || thread_name_taken(report, i, name)));
-        thread->name = number ? report_format(report, "%s-%u", name, thread->raw.tid) : name;
-    }
-}
-
 /* ------------------------------------------------------------------ locks */
 
 static const char *short_kind(const struct incident_lock *lock)
@@ -226,6 +211,16 @@ static void name_locks(struct report *report)
 
 void report_names(struct report *report)
 {
-    name_threads(report);
+    bool many = report->thread_count > 256; /* whoever is one of so many needs a number anyway */
+    for (size_t i = 0; i < report->thread_count; i++)
+        report->threads[i].entry = find_entry(report, (uint32_t)i);
+    for (size_t i = 0; i < report->thread_count; i++) {
+        struct report_thread *thread = &report->threads[i];
+        const char *name = first_choice(report, thread);
+        bool bare = strcmp(name, "thread") == 0 || strcmp(name, "process") == 0;
+        bool main_thread = (thread->raw.flags & INCIDENT_MAIN) && strcmp(name, "main") == 0;
+        bool number = bare || (!main_thread && (many || thread_name_taken(report, i, name)));
+        thread->name = number ? report_format(report, "%s-%u", name, thread->raw.tid) : name;
+    }
     name_locks(report);
 }

@@ -212,8 +212,7 @@ static void read_processes(struct report *report)
 gordian_status report_read(struct report *report, int fd, gordian_error *error)
 {
     gordian_status status = read_all(report, fd, error);
-    if (status == GORDIAN_OK)
-        status = read_head(report, error);
+    THEN(status, read_head(report, error));
     if (status != GORDIAN_OK)
         return status;
     report->program = report_string(report, report->head.program);

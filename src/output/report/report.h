@@ -11,8 +11,7 @@
  * An incident is untrusted: it was written by a process in trouble. Every index is checked
  * once, in read.c; what is out of bounds is dropped.
  */
-#ifndef GORDIAN_OUTPUT_REPORT_REPORT_H
-#define GORDIAN_OUTPUT_REPORT_REPORT_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 #include "foundation/records/incident.h"
@@ -154,5 +153,3 @@ const uint64_t *report_words(const struct report *report, uint32_t first, uint32
 void report_stacks(struct report *report);
 /* names.c: names for threads and locks. Needs the stacks. */
 void report_names(struct report *report);
-
-#endif

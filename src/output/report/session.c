@@ -238,12 +238,6 @@ static uint64_t hash_report(const struct report *report)
     return hash;
 }
 
-/* "deadlock 2": owners that are gone count with the deadlocks. */
-static unsigned counted_as(unsigned kind)
-{
-    return kind == INCIDENT_OWNER_GONE ? INCIDENT_DEADLOCK : kind;
-}
-
 /* Those who can never go on, so that nobody tells them again who looks from elsewhere. */
 static void append_stuck(const struct session *session, const struct report *report)
 {
@@ -260,7 +254,9 @@ struct session_number session_told(struct session *session, const struct report 
     struct session_number number = {0};
     if (session->log < 0 || report->head.kind == INCIDENT_STATUS)
         return number;
-    unsigned kind = counted_as(report->head.kind);
+    /* "deadlock 2": owners that are gone count with the deadlocks. */
+    unsigned kind =
+        report->head.kind == INCIDENT_OWNER_GONE ? INCIDENT_DEADLOCK : report->head.kind;
     uint64_t hash = hash_report(report);
     struct entry entry;
     flock(session->log, LOCK_EX);

@@ -5,8 +5,7 @@
  * The log is text, a line an entry: "told KIND HASH PID INCIDENT", "again KIND HASH COUNT",
  * "suppressed LINE COUNT PID INCIDENT", "stuck TID", "likely TID". Reporters hold it locked while
  * they work, so that the command can wait for the last one. */
-#ifndef GORDIAN_OUTPUT_REPORT_SESSION_H
-#define GORDIAN_OUTPUT_REPORT_SESSION_H
+#pragma once
 
 #include "output/report/report.h"
 #include "output/report/suppress.h"
@@ -56,5 +55,3 @@ struct session_number session_told(struct session *session, const struct report 
 void session_suppressed(struct session *session, const struct report *report, unsigned line);
 /* At a program's end: how often each came back. */
 void session_folds(struct session *session, const struct report *report);
-
-#endif

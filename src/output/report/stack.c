@@ -104,26 +104,22 @@ static struct builder start_stack(struct report *report, uint32_t process)
     return (struct builder){.report = report, .symbols = report->processes[process].symbols};
 }
 
-/* A line of a script. */
-static void add_text_frame(struct builder *builder, uint64_t word)
-{
-    const struct report *report = builder->report;
-    const struct incident_text_frame *text = &report->text_frames[INCIDENT_TEXT_FRAME - word];
-    builder->frames[builder->count++] = (struct frame){
-        .function = report_string(report, text->function),
-        .file = report_string(report, text->file),
-        .line = text->line,
-    };
-}
-
 /* Appends the frames at a program counter. */
 static void add_counter(struct builder *builder, uint64_t counter)
 {
     if (builder->count == FRAMES_MOST)
         return;
-    if (INCIDENT_TEXT_FRAME - counter < builder->report->text_frame_count)
-        add_text_frame(builder, counter);
-    else if (builder->symbols)
+    if (INCIDENT_TEXT_FRAME - counter < builder->report->text_frame_count) {
+        /* A line of a script. */
+        const struct report *report = builder->report;
+        const struct incident_text_frame *text =
+            &report->text_frames[INCIDENT_TEXT_FRAME - counter];
+        builder->frames[builder->count++] = (struct frame){
+            .function = report_string(report, text->function),
+            .file = report_string(report, text->file),
+            .line = text->line,
+        };
+    } else if (builder->symbols)
         builder->count +=
             symbols_frames(builder->symbols, counter, builder->frames + builder->count,
                            FRAMES_MOST - builder->count);

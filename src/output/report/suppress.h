@@ -12,8 +12,7 @@
  * report alone. An actual deadlock is only taken by a line that says `deadlock`: `any` stands
  * for potential ones and stalls.
  */
-#ifndef GORDIAN_OUTPUT_REPORT_SUPPRESS_H
-#define GORDIAN_OUTPUT_REPORT_SUPPRESS_H
+#pragma once
 
 #include "output/report/report.h"
 
@@ -40,5 +39,3 @@ void suppressions_free(struct suppressions *suppressions);
 /* The first line that takes this report, or NULL. */
 const struct suppression *suppressions_find(const struct suppressions *suppressions,
                                             const struct report *report);
-
-#endif

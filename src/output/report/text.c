@@ -217,15 +217,6 @@ static void order_block(const struct page *page, const struct report_order *orde
     output_char(out, '\n');
 }
 
-static void write_potential(const struct page *page)
-{
-    draw_report(page);
-    for (size_t i = 0; i < page->report->order_count; i++)
-        order_block(page, &page->report->orders[i]);
-    lock_blocks(page, NULL, 0);
-    write_advice(page);
-}
-
 static void write_deadlock(const struct page *page)
 {
     const struct report *report = page->report;
@@ -288,9 +279,13 @@ void report_text(const struct report *report, const struct report_look *look, un
     if (report->head.kind < INCIDENT_DEADLOCK || report->head.kind > INCIDENT_SUMMARY)
         return;
     write_title(&page, ordinal);
-    if (report->head.kind == INCIDENT_POTENTIAL)
-        write_potential(&page);
-    else if (report->head.kind == INCIDENT_STATUS)
+    if (report->head.kind == INCIDENT_POTENTIAL) {
+        draw_report(&page);
+        for (size_t i = 0; i < page.report->order_count; i++)
+            order_block(&page, &page.report->orders[i]);
+        lock_blocks(&page, NULL, 0);
+        write_advice(&page);
+    } else if (report->head.kind == INCIDENT_STATUS)
         write_status(&page);
     else
         write_deadlock(&page);

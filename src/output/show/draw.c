@@ -211,15 +211,6 @@ static void ring_start(const struct ring *ring, size_t i)
     ring_wait(ring, i);
 }
 
-/* Process i as the holder of what process i - 1 waits for. */
-static void ring_holder(const struct ring *ring, size_t i)
-{
-    ring_name(ring, i);
-    put_stroke(ring->drawing, strokes_of(ring->drawing)->to_left);
-    put_dashes(ring->drawing, ring_pad(ring, i) + 1);
-    ring_held(ring, i - 1);
-}
-
 /* The wait of process i, whose name stands in the line above. */
 static void ring_next(const struct ring *ring)
 {
@@ -248,22 +239,17 @@ static void ring_gap(const struct ring *ring)
     }
 }
 
-static void ring_close(const struct ring *ring)
-{
-    begin_line(ring->drawing);
-    put_stroke(ring->drawing, INDENT);
-    put_stroke(ring->drawing, strokes_of(ring->drawing)->bottom_left);
-    put_dashes(ring->drawing, ring->process_width + 6);
-    ring_held(ring, ring->length - 1);
-}
-
 static void draw_cycle(const struct drawing *drawing, const gordian_witness *witness)
 {
     struct ring ring = {drawing, witness->edges, witness->count / 2, 0, 0, 0, 0};
     measure_ring(&ring);
     ring_start(&ring, 0);
     for (size_t i = 1; i < ring.length; i++) {
-        ring_holder(&ring, i);
+        /* Process i as the holder of what process i - 1 waits for. */
+        ring_name(&ring, i);
+        put_stroke(ring.drawing, strokes_of(ring.drawing)->to_left);
+        put_dashes(ring.drawing, ring_pad(&ring, i) + 1);
+        ring_held(&ring, i - 1);
         if (ring_shows(&ring, i)) {
             ring_next(&ring);
             ring_wait(&ring, i);
@@ -273,7 +259,11 @@ static void draw_cycle(const struct drawing *drawing, const gordian_witness *wit
             ring_start(&ring, i);
         }
     }
-    ring_close(&ring);
+    begin_line(ring.drawing);
+    put_stroke(ring.drawing, INDENT);
+    put_stroke(ring.drawing, strokes_of(ring.drawing)->bottom_left);
+    put_dashes(ring.drawing, ring.process_width + 6);
+    ring_held(&ring, ring.length - 1);
 }
 
 /* ------------------------------------------------------------------ irreducible parts */

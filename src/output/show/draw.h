@@ -12,8 +12,7 @@
  *     p0 ── waits for ─▶ q1 ×2 ── held by ─▶ p1 ×2, p3
  *     ╰──── and for ───▶ q2 ───── held by ─▶ p3
  */
-#ifndef GORDIAN_OUTPUT_SHOW_DRAW_H
-#define GORDIAN_OUTPUT_SHOW_DRAW_H
+#pragma once
 
 #include "output/show/graph.h"
 #include "output/show/style.h"
@@ -32,5 +31,3 @@ bool draw_witness(const struct drawing *drawing, const gordian_witness *witness,
 void draw_names(const struct drawing *drawing, const struct name_list *list);
 /* How many of a list that shows at most. */
 size_t draw_names_most(const struct drawing *drawing);
-
-#endif

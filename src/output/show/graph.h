@@ -7,8 +7,7 @@
  *     json.h      witnesses, victims and requests as JSON
  *
  * It uses the library through its public headers, and base. */
-#ifndef GORDIAN_OUTPUT_SHOW_GRAPH_H
-#define GORDIAN_OUTPUT_SHOW_GRAPH_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -57,5 +56,3 @@ bool name_list_sorted(struct name_list *list, const struct labels *labels, const
 bool name_list_first(struct name_list *list, const struct labels *labels, const uint32_t *ids,
                      size_t count, size_t most);
 void name_list_free(struct name_list *list);
-
-#endif

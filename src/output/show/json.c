@@ -159,29 +159,24 @@ static size_t write_lacks(struct json *json, const char *key, const struct label
     return i;
 }
 
-static void write_stuck(struct json *json, const struct labels *labels,
-                        const gordian_answer *answer)
-{
-    size_t next = 0;
-    json_open(json, "stuck", '[');
-    for (size_t i = 0; i < answer->stuck_count; i++) {
-        bool lacks = next < answer->lack_count && answer->lacks[next].process == answer->stuck[i];
-        json_open(json, NULL, '{');
-        json_key_text(json, "process", process_label(labels, answer->stuck[i]));
-        next += write_lacks(json, "lacks", labels, answer->lacks + next,
-                            lacks ? answer->lack_count - next : 0);
-        json_shut(json);
-    }
-    json_shut(json);
-}
-
 void json_reasons(struct json *json, const struct labels *labels, const gordian_answer *answer)
 {
     if (answer->verdict == GORDIAN_VERDICT_GRANTED)
         json_processes(json, "sequence", labels, answer->sequence, answer->sequence_count);
-    else if (answer->verdict == GORDIAN_VERDICT_UNSAFE)
-        write_stuck(json, labels, answer);
-    else if (answer->verdict == GORDIAN_VERDICT_UNAVAILABLE && answer->lack_count > 0)
+    else if (answer->verdict == GORDIAN_VERDICT_UNSAFE) {
+        size_t next = 0;
+        json_open(json, "stuck", '[');
+        for (size_t i = 0; i < answer->stuck_count; i++) {
+            bool lacks =
+                next < answer->lack_count && answer->lacks[next].process == answer->stuck[i];
+            json_open(json, NULL, '{');
+            json_key_text(json, "process", process_label(labels, answer->stuck[i]));
+            next += write_lacks(json, "lacks", labels, answer->lacks + next,
+                                lacks ? answer->lack_count - next : 0);
+            json_shut(json);
+        }
+        json_shut(json);
+    } else if (answer->verdict == GORDIAN_VERDICT_UNAVAILABLE && answer->lack_count > 0)
         write_lacks(json, "short", labels, answer->lacks, answer->lack_count);
 }
 

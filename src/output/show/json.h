@@ -1,7 +1,6 @@
 /* What is told of deadlocks and of requests that were not granted, as JSON: the one place where it
  * is written, for the commands, the service and the reports. */
-#ifndef GORDIAN_OUTPUT_SHOW_JSON_H
-#define GORDIAN_OUTPUT_SHOW_JSON_H
+#pragma once
 
 #include "foundation/base/json/json_write.h"
 #include "output/show/graph.h"
@@ -28,5 +27,3 @@ void json_resource_members(struct json *json, uint32_t id, const char *name, uin
 /* An await: its holders are those who can act and have not, so many. */
 void json_await_node(struct json *json, uint32_t id, uint64_t acts);
 void json_graph_edge(struct json *json, const gordian_edge *edge);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Texts are copied. Memory that runs out is remembered in `failed`; such a picture is not drawn.
  */
-#ifndef GORDIAN_OUTPUT_SHOW_PICTURE_H
-#define GORDIAN_OUTPUT_SHOW_PICTURE_H
+#pragma once
 
 #include "foundation/base/arena.h"
 #include "foundation/base/io/output.h"
@@ -53,5 +52,3 @@ void picture_arrow(struct picture *picture, uint32_t from, uint32_t to, bool wai
 
 void picture_dot(const struct picture *picture, struct output *out);
 void picture_svg(const struct picture *picture, struct output *out);
-
-#endif

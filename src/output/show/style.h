@@ -1,6 +1,5 @@
 /* How text looks: colours, box-drawing characters or plain ASCII, and names made harmless. */
-#ifndef GORDIAN_OUTPUT_SHOW_STYLE_H
-#define GORDIAN_OUTPUT_SHOW_STYLE_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 
@@ -41,5 +40,3 @@ void style_xml(struct output *out, const char *text);
 
 /* The same care for messages on stderr. */
 void print_safely(FILE *to, const char *text);
-
-#endif

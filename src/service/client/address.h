@@ -1,7 +1,6 @@
 /* Where a service listens: "unix:/path", "tcp://host:port" or "tls://host:port", and connecting to
  * it. */
-#ifndef GORDIAN_SERVICE_CLIENT_ADDRESS_H
-#define GORDIAN_SERVICE_CLIENT_ADDRESS_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -29,5 +28,3 @@ gordian_status address_parse(struct address *address, const char *uri, gordian_e
 int address_connect(const struct address *address, size_t which, bool *pending);
 /* What became of a connection that was pending: 0 or an errno. */
 int address_connected(int fd);
-
-#endif

@@ -73,11 +73,6 @@ static void notify_event(gordian_client *client, const struct sent_event *event,
     client->calling = false;
 }
 
-static bool is_request(uint8_t op)
-{
-    return op == GORDIAN_OP_REQUEST || op == GORDIAN_OP_WAIT || op == GORDIAN_OP_AWAIT;
-}
-
 /* Was it turned down: GORDIAN_OUTCOME_REFUSED, GORDIAN_VERDICT_REFUSED? */
 static bool is_refused(const struct wire_result *result)
 {
@@ -86,7 +81,8 @@ static bool is_refused(const struct wire_result *result)
 
 static bool does_wait(const gordian_client *client, uint8_t op, const struct wire_result *result)
 {
-    if (!is_request(op) || is_refused(result) || result->outcome == WIRE_DUPLICATE)
+    if (!(op == GORDIAN_OP_REQUEST || op == GORDIAN_OP_WAIT || op == GORDIAN_OP_AWAIT) ||
+        is_refused(result) || result->outcome == WIRE_DUPLICATE)
         return false;
     if (client->avoids)
         return result->reason & WIRE_WAITS;
@@ -99,14 +95,6 @@ static void note_served(gordian_client *client, uint32_t process)
     events_set_waiting(client, process, false);
     if (process == client->watched)
         client->watched_granted = true;
-}
-
-/* A process that gave up or ended waits no more. */
-static void note_end(gordian_client *client, const struct sent_event *event,
-                     const struct wire_result *result)
-{
-    if ((event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_EXIT) && !is_refused(result))
-        events_set_waiting(client, event->process, false);
 }
 
 /* The served of one result, into client->served; false: malformed, or *memory: none left. */
@@ -158,8 +146,11 @@ static void settle_event(gordian_client *client, const struct wire_result *resul
     client->pause_ms = 0;
     if (reply.waits)
         events_set_waiting(client, event.process, true);
-    else
-        note_end(client, &event, result);
+    else {
+        /* A process that gave up or ended waits no more. */
+        if ((event.op == GORDIAN_OP_CANCEL || event.op == GORDIAN_OP_EXIT) && !is_refused(result))
+            events_set_waiting(client, event.process, false);
+    }
     for (uint32_t i = 0; i < result->served; i++)
         note_served(client, client->served[i]);
     notify_event(client, &event, &reply);

@@ -35,15 +35,6 @@ void call_queue(gordian_client *client, uint8_t kind, size_t size, struct call *
     client->sealed += size;
 }
 
-/* Nobody waits for this answer any more. */
-static void forget_call(gordian_client *client, const struct call *call)
-{
-    struct command *commands = fifo_front(&client->commands);
-    for (size_t i = fifo_count(&client->commands) / sizeof *commands; i-- > 0;)
-        if (commands[i].call == call)
-            commands[i].call = NULL;
-}
-
 static gordian_status finish_call(gordian_client *client, struct call *call, gordian_error *error)
 {
     uint64_t until = link_deadline(client->timeout_ms);
@@ -52,7 +43,11 @@ static gordian_status finish_call(gordian_client *client, struct call *call, gor
         status = link_wait(client, until, error);
     if (call->done)
         return call->status;
-    forget_call(client, call);
+    /* Nobody waits for this answer any more. */
+    struct command *commands = fifo_front(&client->commands);
+    for (size_t i = fifo_count(&client->commands) / sizeof *commands; i-- > 0;)
+        if (commands[i].call == call)
+            commands[i].call = NULL;
     return status == GORDIAN_STATUS_END ? fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
                                                (unsigned)client->timeout_ms)
                                         : status;

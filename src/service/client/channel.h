@@ -1,7 +1,6 @@
 /* A connection's bytes, as they are or through TLS: one way to read and write both. Nothing here
  * waits, and SIGPIPE is never raised. */
-#ifndef GORDIAN_SERVICE_CLIENT_CHANNEL_H
-#define GORDIAN_SERVICE_CLIENT_CHANNEL_H
+#pragma once
 
 #include "service/client/address.h"
 #include "service/client/secure.h"
@@ -48,5 +47,3 @@ const char *channel_why(const struct channel *channel, int failure, gordian_stat
 
 /* Is this how somebody answers in the clear who expects TLS? */
 bool channel_is_alert(const void *bytes, size_t count);
-
-#endif

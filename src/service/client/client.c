@@ -115,15 +115,6 @@ static gordian_status connect_first(gordian_client *client, gordian_error *error
     return status;
 }
 
-/* Where to connect, and whom to trust there. */
-static gordian_status find_service(gordian_client *client, const char *uri,
-                                   const gordian_client_options *options, gordian_error *error)
-{
-    struct secure_wishes wishes = {options->tls_ca, options->tls_name, options->tls_certificate,
-                                   options->tls_key};
-    return servers_parse(client, uri, &wishes, error);
-}
-
 gordian_status gordian_client_open(gordian_client **out, const char *uri,
                                    const gordian_client_options *options, gordian_error *error)
 {
@@ -141,7 +132,10 @@ gordian_status gordian_client_open(gordian_client **out, const char *uri,
     gordian_client *client = make_client(options);
     if (!client)
         return fail_memory(error);
-    gordian_status status = find_service(client, uri, options, error);
+    /* Where to connect, and whom to trust there. */
+    struct secure_wishes wishes = {options->tls_ca, options->tls_name, options->tls_certificate,
+                                   options->tls_key};
+    gordian_status status = servers_parse(client, uri, &wishes, error);
     THEN(status, connect_first(client, error));
     if (status != GORDIAN_OK) {
         gordian_client_leave(client);

@@ -19,8 +19,7 @@
  * takes none behind it either: the client lets the answers to what it has sent come in, passes over
  * them, and after a while sends everything again (`rewinding`).
  */
-#ifndef GORDIAN_SERVICE_CLIENT_CLIENT_H
-#define GORDIAN_SERVICE_CLIENT_CLIENT_H
+#pragma once
 
 #include "foundation/base/fifo.h"
 #include "service/client/address.h"
@@ -218,5 +217,3 @@ void *call_reserve(gordian_client *client, size_t size);
 void call_queue(gordian_client *client, uint8_t kind, size_t size, struct call *call);
 /* Is this a moment at which something may wait? */
 gordian_status call_allowed(const gordian_client *client, gordian_error *error);
-
-#endif

@@ -243,15 +243,6 @@ static void take_reply(void *context, const gordian_reply *reply)
     call->client->halt = true;
 }
 
-/* Nobody waits for these events any more. */
-static void forget_event_call(gordian_client *client, const struct event_call *call)
-{
-    struct sent_event *events = fifo_front(&client->events);
-    for (size_t i = count_unanswered(client); i-- > 0;)
-        if (events[i].context == call && events[i].answered == take_reply)
-            events[i].answered = NULL;
-}
-
 static bool covers_wants(const gordian_process_state *state, const gordian_want *wants,
                          size_t count)
 {
@@ -312,7 +303,11 @@ gordian_status gordian_client_event(gordian_client *client, const gordian_event 
     while (status == GORDIAN_OK && !call.done)
         status = link_wait(client, until, error);
     if (!call.done) {
-        forget_event_call(client, &call);
+        /* Nobody waits for these events any more. */
+        struct sent_event *events = fifo_front(&client->events);
+        for (size_t i = count_unanswered(client); i-- > 0;)
+            if (events[i].context == &call && events[i].answered == take_reply)
+                events[i].answered = NULL;
         return status == GORDIAN_STATUS_END
                    ? fail(error, GORDIAN_STATUS_IO, "no answer within %u ms",
                           (unsigned)client->timeout_ms)

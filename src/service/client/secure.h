@@ -12,8 +12,7 @@
  *
  * OpenSSL's own memory comes from the C library, whatever the client's allocator.
  */
-#ifndef GORDIAN_SERVICE_CLIENT_SECURE_H
-#define GORDIAN_SERVICE_CLIENT_SECURE_H
+#pragma once
 
 #include <gordian/client.h>
 
@@ -49,5 +48,3 @@ size_t secure_unsent(const struct secure_link *link);
 bool secure_has_more(const struct secure_link *link);
 /* Why it failed (without the address); NULL: it is the errno that says so. */
 const gordian_error *secure_trouble(const struct secure_link *link);
-
-#endif

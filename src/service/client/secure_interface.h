@@ -4,8 +4,7 @@
  *     secure_module.c  the module's side: the functions of secure.h as a table
  *     secure_loaded.c  the library's side: the same functions, through the table
  */
-#ifndef GORDIAN_SERVICE_CLIENT_SECURE_INTERFACE_H
-#define GORDIAN_SERVICE_CLIENT_SECURE_INTERFACE_H
+#pragma once
 
 #include "foundation/base/modules.h"
 #include "service/client/secure.h"
@@ -29,5 +28,3 @@ struct secure_door {
     bool (*has_more)(const struct secure_link *link);
     const gordian_error *(*trouble)(const struct secure_link *link);
 };
-
-#endif

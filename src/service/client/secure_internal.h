@@ -1,6 +1,5 @@
 /* What secure.c and secure_errors.c share. */
-#ifndef GORDIAN_SERVICE_CLIENT_SECURE_INTERNAL_H
-#define GORDIAN_SERVICE_CLIENT_SECURE_INTERNAL_H
+#pragma once
 
 #include "foundation/base/fifo.h"
 #include "service/client/secure.h"
@@ -36,5 +35,3 @@ struct secure_link {
 int secure_judge(int fine, X509_STORE_CTX *store);
 /* The handshake, or something after it, has failed: into link->trouble. */
 void secure_explain(struct secure_link *link);
-
-#endif

@@ -1,6 +1,5 @@
 /* Writing the body of a frame, number by number, and reading one: what wire.c is made of. */
-#ifndef GORDIAN_SERVICE_WIRE_ENCODER_H
-#define GORDIAN_SERVICE_WIRE_ENCODER_H
+#pragma once
 
 #include "service/wire/wire.h"
 
@@ -149,5 +148,3 @@ static inline bool eye_done(const struct eye *eye)
 {
     return !eye->bad && eye->at == eye->end;
 }
-
-#endif

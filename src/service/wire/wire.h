@@ -15,8 +15,7 @@
  * Writing: wire_put_* writes a whole frame if it fits into `room` bytes, and returns its size in
  * either case: ask with room 0 how much it takes.
  */
-#ifndef GORDIAN_SERVICE_WIRE_WIRE_H
-#define GORDIAN_SERVICE_WIRE_WIRE_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -417,5 +416,3 @@ static inline uint64_t wire_load64(const unsigned char *from)
 {
     return wire_load32(from) | (uint64_t)wire_load32(from + 4) << 32;
 }
-
-#endif

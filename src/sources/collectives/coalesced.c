@@ -125,14 +125,6 @@ static bool is_lone(const struct recorded *entries, size_t count, uint32_t index
     return entry->operation.state == STATE_SCHEDULED && !followed && (oldest || entry->is_p2p);
 }
 
-/* A closing entry without members. Those that say what it is may be forgotten: then it cannot be
- * compared with what other ranks have. */
-static void settle_closing(struct recorded *entry, bool whole, bool active)
-{
-    entry->dropped = !whole && !active;
-    entry->operation.partial = !whole;
-}
-
 static void settle_launch(struct recorded *entries, size_t count, uint32_t last, struct seat *seat,
                           bool active)
 {
@@ -154,8 +146,12 @@ static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
         settle_transfers(entries, last, state);
     else if (!alone)
         fold_collectives(entries, last, state, whole);
-    else
-        settle_closing(entry, whole, active);
+    else {
+        /* A closing entry without members. Those that say what it is may be forgotten: then it
+         * cannot be compared with what other ranks have. */
+        entry->dropped = !whole && !active;
+        entry->operation.partial = !whole;
+    }
 }
 
 /* ------------------------------------------------------------------ sequence numbers */
@@ -185,16 +181,6 @@ static bool is_contiguous(const struct recorded *entries, size_t count)
     return true;
 }
 
-/* The status says that a send or receive is completed, its entry does not: so it is a member of a
- * coalesced group, whose closing entry was left out. No collective seen has that number. */
-static void note_member(const struct recorded *entry, struct seat *seat)
-{
-    if (seat && seat->known && entry->is_p2p && entry->operation.state != STATE_COMPLETED &&
-        !entry->operation.coalesced && seat->completed == seat->enqueued &&
-        entry->p2p > seat->top && seat->completed >= 0 && (uint64_t)seat->completed == entry->p2p)
-        seat->coalesces = true;
-}
-
 /* The first send or receive of a group has number 1: from there on the n-th send to a peer meets
  * its n-th receive. Of a launch at the very start of a dump members may be forgotten. */
 static void note_whole(const struct recorded *entries, uint32_t index, struct seat *seat)
@@ -219,7 +205,15 @@ void resolve_coalesced(struct recorded *entries, size_t count, struct seat *seat
     for (uint32_t i = 0; i < count; i++) {
         struct seat *seat = find_seat(seats, seat_count, entries[i].operation.group);
         note_uneven(entries, i, seat);
-        note_member(&entries[i], seat);
+        /* The status says that a send or receive is completed, its entry does not: so it is a
+         * member of a coalesced group, whose closing entry was left out. No collective seen has
+         * that number. */
+        const struct recorded *entry = &entries[i];
+        if (seat && seat->known && entry->is_p2p && entry->operation.state != STATE_COMPLETED &&
+            !entry->operation.coalesced && seat->completed == seat->enqueued &&
+            entry->p2p > seat->top && seat->completed >= 0 &&
+            (uint64_t)seat->completed == entry->p2p)
+            seat->coalesces = true;
         if (contiguous)
             note_whole(entries, i, seat);
     }

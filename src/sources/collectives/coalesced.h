@@ -11,8 +11,7 @@
  * - collectives become one operation, with the sizes of all of them;
  * - members without a closing entry are in flight only if they are the last thing the rank did: a
  *   dump that lists active entries leaves the completed closing entry out and keeps the members. */
-#ifndef GORDIAN_SOURCES_COLLECTIVES_COALESCED_H
-#define GORDIAN_SOURCES_COLLECTIVES_COALESCED_H
+#pragma once
 
 #include "sources/collectives/training.h"
 
@@ -34,5 +33,3 @@ bool name_is_closing(const char *name, size_t length);
  * of them is completed, so those that were may have been left out. */
 void resolve_coalesced(struct recorded *entries, size_t count, struct seat *seats,
                        size_t seat_count, bool active);
-
-#endif

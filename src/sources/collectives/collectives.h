@@ -19,8 +19,7 @@
  * queued behind a send of its own: a send holds nobody up whose message is not taken yet.
  *
  * Who is waited for and waits for nobody is to blame; the rest waits behind. */
-#ifndef GORDIAN_SOURCES_COLLECTIVES_COLLECTIVES_H
-#define GORDIAN_SOURCES_COLLECTIVES_COLLECTIVES_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 #include "output/show/style.h"
@@ -99,5 +98,3 @@ void training_svg(const struct training *job, struct output *out);
 void training_dot(const struct training *job, struct output *out);
 /* The waits as a snapshot that `gordian check` reads. */
 void training_trace(const struct training *job, struct output *out);
-
-#endif

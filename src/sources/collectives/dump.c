@@ -394,16 +394,11 @@ static gordian_status read_group_field(struct dump_reader *reader, const struct 
     return GORDIAN_OK;
 }
 
-static bool same_seat(const struct seat *seat, uint32_t group)
-{
-    return seat->group == group;
-}
-
 /* The rank's seat in a group, a new one if need be; NULL: out of memory. */
 static struct seat *reader_seat(struct dump_reader *reader, uint32_t group)
 {
     for (size_t i = reader->seat_count; i-- > 0;)
-        if (same_seat(&reader->seats[i], group))
+        if ((&reader->seats[i])->group == group)
             return &reader->seats[i];
     if (!memory_grow(&reader->job->memory, &reader->seats, &reader->seat_room,
                      reader->seat_count + 1, sizeof *reader->seats))
@@ -723,8 +718,7 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
         : pickle_begins((const uint8_t *)bytes, size)
             ? pickle_read(&dump, &reader->arena, (const uint8_t *)bytes, size, error)
             : json_read(&dump, &reader->arena, bytes, size, error);
-    if (status == GORDIAN_OK)
-        status = read_dump(reader, dump);
+    THEN(status, read_dump(reader, dump));
     if (status == GORDIAN_OK) {
         resolve_coalesced(reader->entries, reader->entry_count, reader->seats, reader->seat_count,
                           !reader->completed);

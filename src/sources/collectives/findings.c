@@ -57,11 +57,6 @@ static int compare_attendance(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static bool is_blamed_here(const struct training *job, uint32_t rank, uint32_t meeting)
-{
-    return job->ranks[rank].blame != BLAME_NONE && job->ranks[rank].meeting == meeting;
-}
-
 static bool is_odd(const struct training *job, const struct meeting *meeting, uint32_t rank)
 {
     for (uint32_t i = 0; i < meeting->count && meeting->odd_count; i++)
@@ -90,7 +85,7 @@ static void add_meeting(struct finding *finding, const struct training *job, uin
     for (size_t i = 0; i < count && !finding->failed; i++) {
         uint32_t rank = list[i].rank;
         if (i == 0 || list[i - 1].rank != rank) {
-            bool blamed = is_blamed_here(job, rank, index);
+            bool blamed = job->ranks[rank].blame != BLAME_NONE && job->ranks[rank].meeting == index;
             party = add_rank(finding, rank,
                              blamed         ? FINDING_BLAMED
                              : list[i].late ? FINDING_OTHER

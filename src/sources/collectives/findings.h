@@ -1,7 +1,6 @@
 /* What was found in a training job as findings (output/finding/finding.h). Each function opens its
  * finding, which is to be closed whatever comes. */
-#ifndef GORDIAN_SOURCES_COLLECTIVES_FINDINGS_H
-#define GORDIAN_SOURCES_COLLECTIVES_FINDINGS_H
+#pragma once
 
 #include "output/finding/finding.h"
 #include "sources/collectives/tell.h"
@@ -14,5 +13,3 @@ void mismatch_finding(struct finding *finding, const struct training *job,
 void cycle_finding(struct finding *finding, const struct training *job, const struct cycle *cycle);
 /* An operation to which all have come. */
 void stalled_finding(struct finding *finding, const struct training *job, uint32_t meeting);
-
-#endif

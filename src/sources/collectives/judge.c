@@ -173,8 +173,7 @@ static gordian_status judge_waits(const struct training *job, bool narrow,
         status = gordian_snapshot_add_process(*snapshot, &id, error);
     }
     const struct wait_sink sink = {add_await, *snapshot};
-    if (status == GORDIAN_OK)
-        status = training_waits(job, narrow, &sink, error);
+    THEN(status, training_waits(job, narrow, &sink, error));
     return status == GORDIAN_OK ? gordian_snapshot_check_for(*snapshot, &options, report, error)
                                 : status;
 }
@@ -326,8 +325,7 @@ static gordian_status find_cycles(struct training *job, gordian_error *error)
         any |= job->ranks[r].deadlocked;
     if (status == GORDIAN_OK && any) {
         status = judge_waits(job, true, &snapshot, &report, error);
-        if (status == GORDIAN_OK)
-            status = draw_cycles(job, &report, error);
+        THEN(status, draw_cycles(job, &report, error));
         gordian_snapshot_close(snapshot);
     }
     return status;
@@ -369,14 +367,10 @@ gordian_status training_judge(struct training *job, struct verdict *verdict, gor
 {
     job->verdict = (struct verdict){0};
     gordian_status status = training_order(job, error);
-    if (status == GORDIAN_OK)
-        status = training_meet(job, error);
-    if (status == GORDIAN_OK)
-        status = training_accuse(job, error);
-    if (status == GORDIAN_OK)
-        status = find_cycles(job, error);
-    if (status == GORDIAN_OK)
-        status = list_culprits(job, error);
+    THEN(status, training_meet(job, error));
+    THEN(status, training_accuse(job, error));
+    THEN(status, find_cycles(job, error));
+    THEN(status, list_culprits(job, error));
     if (status != GORDIAN_OK)
         return status;
     for (size_t i = 0; i < job->meeting_count; i++) {

@@ -341,8 +341,7 @@ static gordian_status meet_collective(struct training *job, size_t first, uint32
     TRY(add_meeting(job, first, count, error));
     struct meeting *meeting = &job->meetings[job->meeting_count - 1];
     gordian_status status = find_missing(job, meeting, error);
-    if (status == GORDIAN_OK)
-        status = find_behind(job, meeting, error);
+    THEN(status, find_behind(job, meeting, error));
     meeting->stalled = status == GORDIAN_OK && meeting->late_count == 0 && meeting->completed == 0;
     return status;
 }
@@ -515,15 +514,6 @@ static bool same_meeting(const struct training *job, size_t first, size_t other)
     return a->group == b->group && b->peer == GORDIAN_NONE && a->sequence == b->sequence;
 }
 
-/* The numbers say nothing about who is in the same collective: its ranks are neither waited for nor
- * to blame. */
-static void pass_uneven(struct training *job, size_t first, size_t end)
-{
-    for (size_t i = first; i < end; i++)
-        job->ranks[job->flights[i].rank].unjudged = true;
-    job->groups[flight_operation(job, &job->flights[first])->group].unjudged = true;
-}
-
 bool meeting_is_unsure(const struct training *job, const struct meeting *meeting)
 {
     for (uint32_t i = 0; i < meeting->count; i++)
@@ -548,10 +538,8 @@ gordian_status training_meet(struct training *job, gordian_error *error)
     for (size_t r = 0; r < job->rank_count; r++)
         if (job->ranks[r].active)
             retire_left_over(job, &job->ranks[r]);
-    if (status == GORDIAN_OK)
-        status = list_ranks(job, error);
-    if (status == GORDIAN_OK)
-        status = gather_flights(job, error);
+    THEN(status, list_ranks(job, error));
+    THEN(status, gather_flights(job, error));
     /* So that no list is without an address, however empty. */
     if (status == GORDIAN_OK &&
         !memory_grow(&job->memory, &job->late, &job->late_room, 1, sizeof *job->late))
@@ -561,9 +549,13 @@ gordian_status training_meet(struct training *job, gordian_error *error)
         end = operation->peer == GORDIAN_NONE ? collective_end(job, first) : first + 1;
         if (operation->peer != GORDIAN_NONE)
             status = meet_peer(job, first, error);
-        else if (job->groups[operation->group].uneven)
-            pass_uneven(job, first, end);
-        else
+        else if (job->groups[operation->group].uneven) {
+            /* The numbers say nothing about who is in the same collective: its ranks are neither
+             * waited for nor to blame. */
+            for (size_t i = first; i < end; i++)
+                job->ranks[job->flights[i].rank].unjudged = true;
+            job->groups[flight_operation(job, &job->flights[first])->group].unjudged = true;
+        } else
             status = meet_collective(job, first, (uint32_t)(end - first), error);
     }
     return status;

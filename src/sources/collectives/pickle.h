@@ -3,8 +3,7 @@
  * A pickle is a program for a small machine with a stack, and some of its opcodes call whatever
  * function they name. This reader knows those that make plain data (protocols 0 to 5) and refuses
  * every other by name and place; nothing is ever called. */
-#ifndef GORDIAN_SOURCES_COLLECTIVES_PICKLE_H
-#define GORDIAN_SOURCES_COLLECTIVES_PICKLE_H
+#pragma once
 
 #include "foundation/base/json/value.h"
 
@@ -16,5 +15,3 @@ gordian_status pickle_read(const struct value **out, struct arena *arena, const 
 /* Does it begin like one? From protocol 2 on with the protocol's number, before that with a mark, a
  * dictionary or a list: JSON begins with none of them. */
 bool pickle_begins(const uint8_t *bytes, size_t size);
-
-#endif

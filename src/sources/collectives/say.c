@@ -157,18 +157,6 @@ static void say_absent(struct output *out, const struct training *job, const str
                   verb_form(finding->count, " does", "es do"));
 }
 
-static void say_silent(struct output *out, const struct training *job, const struct charge *finding)
-{
-    tell_subject(out, finding->ranks, finding->count, true);
-    output_format(out, " %s left no dump that can be read, and others wait for %s in ",
-                  verb_form(finding->count, "has", "have"),
-                  verb_form(finding->count, "it", "them"));
-    tell_meeting(out, job, finding->meeting);
-    output_format(out, ": see whether %s process%s, and the machine, %s alive.",
-                  verb_form(finding->count, "its", "their"), finding->count > 1 ? "es" : "",
-                  verb_form(finding->count, "is", "are"));
-}
-
 static void say_stuck(struct output *out, const struct training *job, const struct charge *finding)
 {
     const struct meeting *meeting = &job->meetings[finding->meeting];
@@ -197,9 +185,16 @@ void tell_finding(struct output *out, const struct training *job, const struct c
 {
     if (finding->blame == BLAME_ABSENT)
         say_absent(out, job, finding);
-    else if (finding->blame == BLAME_SILENT)
-        say_silent(out, job, finding);
-    else if (finding->blame == BLAME_STUCK)
+    else if (finding->blame == BLAME_SILENT) {
+        tell_subject(out, finding->ranks, finding->count, true);
+        output_format(out, " %s left no dump that can be read, and others wait for %s in ",
+                      verb_form(finding->count, "has", "have"),
+                      verb_form(finding->count, "it", "them"));
+        tell_meeting(out, job, finding->meeting);
+        output_format(out, ": see whether %s process%s, and the machine, %s alive.",
+                      verb_form(finding->count, "its", "their"), finding->count > 1 ? "es" : "",
+                      verb_form(finding->count, "is", "are"));
+    } else if (finding->blame == BLAME_STUCK)
         say_stuck(out, job, finding);
     else
         tell_mismatch(out, job, mismatch_of(job, finding->meeting));

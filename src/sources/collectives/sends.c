@@ -57,19 +57,16 @@ static const struct rank *receive_rank(const struct training *job, const struct 
     return &job->ranks[send->peer];
 }
 
-/* May the send hold up its rank? Not one that a buffer holds, to a receiver that is in something
- * else. */
-static bool send_holds(const struct training *job, const struct meeting *send)
-{
-    return send->unreceived && (is_large(job, send) || !receive_rank(job, send)->engaged);
-}
-
 bool find_senders(struct training *job)
 {
     bool any = false;
     for (size_t i = 0; i < job->meeting_count; i++) {
         const struct meeting *meeting = &job->meetings[i];
-        if (!meeting->unreceived || send_rank(job, meeting)->engaged || !send_holds(job, meeting))
+        /* May the send hold up its rank? Not one that a buffer holds, to a receiver that is in
+         * something else. */
+        if (!meeting->unreceived || send_rank(job, meeting)->engaged ||
+            !(meeting->unreceived &&
+              (is_large(job, meeting) || !receive_rank(job, meeting)->engaged)))
             continue;
         send_rank(job, meeting)->sender = any = true;
     }

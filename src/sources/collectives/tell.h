@@ -1,6 +1,5 @@
 /* What the tellers share: sentences, lists of ranks, places. */
-#ifndef GORDIAN_SOURCES_COLLECTIVES_TELL_H
-#define GORDIAN_SOURCES_COLLECTIVES_TELL_H
+#pragma once
 
 #include "sources/collectives/training.h"
 
@@ -43,5 +42,3 @@ size_t meeting_ranks(const struct training *job, uint32_t meeting, uint32_t *ran
 /* Whose order two collectives of a cycle of two contradicts: members that took the second first,
  * where fewer did so than took the first first. NONE: cannot be said. */
 uint32_t cycle_odd(const struct training *job, const struct cycle *cycle);
-
-#endif

@@ -3,14 +3,6 @@
 
 #include "foundation/base/json/json_write.h"
 
-static void list_ranks(struct json *json, const char *key, const uint32_t *ranks, size_t count)
-{
-    json_open(json, key, '[');
-    for (size_t i = 0; i < count; i++)
-        json_u64(json, ranks[i]);
-    json_shut(json);
-}
-
 /* An object for what a function has filled in. */
 static void write_finding(struct finding *finding, struct output *out)
 {
@@ -50,16 +42,6 @@ static void write_complaints(const struct training *job, struct output *out)
     }
 }
 
-/* Ranks without a dump. */
-static void list_unseen(struct json *json, const struct training *job)
-{
-    json_open(json, "unseen", '[');
-    for (uint32_t r = 0; r < job->rank_count; r++)
-        if (is_unseen(&job->ranks[r]))
-            json_u64(json, r);
-    json_shut(json);
-}
-
 /* Groups by name. */
 static void list_unjudged(struct json *json, const struct training *job)
 {
@@ -87,14 +69,25 @@ static void write_summary(const struct training *job, struct output *out)
     json_begin(&json, out);
     json_open(&json, "summary", '{');
     json_key_u64(&json, "ranks", verdict->rank_count);
-    list_ranks(&json, "culprits", verdict->culprits, verdict->culprit_count);
+    const char *key = "culprits";
+    const uint32_t *ranks = verdict->culprits;
+    size_t count = verdict->culprit_count;
+    json_open(&json, key, '[');
+    for (size_t i = 0; i < count; i++)
+        json_u64(&json, ranks[i]);
+    json_shut(&json);
     json_key_u64(&json, "mismatches", verdict->mismatch_count);
     json_key_u64(&json, "cycles", verdict->cycle_count);
     json_key_u64(&json, "stalled", verdict->stalled_count);
     json_key_u64(&json, "waiting", verdict->waiting_count);
     json_key_u64(&json, "dumps", verdict->dump_count);
     json_key_u64(&json, "unreadable", verdict->unread_count);
-    list_unseen(&json, job);
+    /* Ranks without a dump. */
+    json_open(&json, "unseen", '[');
+    for (uint32_t r = 0; r < job->rank_count; r++)
+        if (is_unseen(&job->ranks[r]))
+            json_u64(&json, r);
+    json_shut(&json);
     list_unjudged(&json, job);
     list_undecided(&json, job);
     json_end(&json);

@@ -29,16 +29,6 @@ static size_t find_kind(const struct grid *grid, uint32_t kind)
     return i;
 }
 
-/* Kinds of which something is in flight. */
-static void gather_kinds(struct grid *grid)
-{
-    for (size_t i = 0; i < grid->job->meeting_count; i++) {
-        uint32_t kind = kind_of(grid->job, grid->job->meetings[i].group);
-        if (grid->kind_count < KINDS_MOST && find_kind(grid, kind) == grid->kind_count)
-            grid->kinds[grid->kind_count++] = kind;
-    }
-}
-
 static void draw_kinds(const struct grid *grid)
 {
     for (size_t i = 0; i < grid->kind_count; i++) {
@@ -117,7 +107,12 @@ void training_svg(const struct training *job, struct output *out)
     size_t culprits = job->verdict.culprit_count, ranks = job->verdict.rank_count;
     size_t room = culprits < ROWS_MOST ? ROWS_MOST - culprits : 0;
     size_t rows = ranks - culprits < room ? ranks : culprits + room;
-    gather_kinds(&grid);
+    /* Kinds of which something is in flight. */
+    for (size_t i = 0; i < grid.job->meeting_count; i++) {
+        uint32_t kind = kind_of(grid.job, grid.job->meetings[i].group);
+        if (grid.kind_count < KINDS_MOST && find_kind(&grid, kind) == grid.kind_count)
+            grid.kinds[grid.kind_count++] = kind;
+    }
     output_format(out,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%zu\" "
                   "font-family=\"sans-serif\">\n"

@@ -223,8 +223,7 @@ static void read_some(void *context, unsigned member)
             file->rank == GORDIAN_NONE
                 ? fail(&error, GORDIAN_STATUS_INPUT, "there is no rank in its name")
                 : load_file(file->path, &bytes, &room, &size, &job->memory, &error);
-        if (status == GORDIAN_OK)
-            status = dump_read(reader, bytes, size, &job->ranks[file->rank], &error);
+        THEN(status, dump_read(reader, bytes, size, &job->ranks[file->rank], &error));
         if (status == GORDIAN_STATUS_MEMORY ||
             (status != GORDIAN_OK && !add_complaint(job, file, &error)))
             crew->failed = true;

@@ -1,6 +1,5 @@
 /* What the parts of collectives share: the dumps of a job, put in order. */
-#ifndef GORDIAN_SOURCES_COLLECTIVES_TRAINING_H
-#define GORDIAN_SOURCES_COLLECTIVES_TRAINING_H
+#pragma once
 
 #include "foundation/base/names/interner.h"
 #include "sources/collectives/collectives.h"
@@ -238,5 +237,3 @@ struct wait_sink {
 };
 gordian_status training_waits(const struct training *job, bool narrow, const struct wait_sink *sink,
                               gordian_error *error);
-
-#endif

@@ -12,8 +12,7 @@
  *     options.processes = 1000;
  *     status = gen_write(&options, &out, &error);
  */
-#ifndef GORDIAN_SOURCES_GEN_GEN_H
-#define GORDIAN_SOURCES_GEN_GEN_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 
@@ -127,5 +126,3 @@ struct gen_sink {
 
 gordian_status gen_stream(const struct gen_options *options, struct gen_sink *sink,
                           gordian_error *error);
-
-#endif

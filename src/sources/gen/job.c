@@ -175,15 +175,6 @@ static gordian_status run_fault(struct gen_job *job, gordian_error *error)
     return fail(error, GORDIAN_STATUS_INPUT, "no place for such a fault in so small a job");
 }
 
-static void draw_manner(struct gen_job *job)
-{
-    job->window = (uint32_t)(1 + random_below(&job->random, job->keep < 24 ? job->keep / 2 : 12));
-    job->active = random_chance(&job->random, 40);
-    job->timed = random_chance(&job->random, 30);
-    job->frames = random_chance(&job->random, 30);
-    job->base = (uint32_t)random_below(&job->random, 100000);
-}
-
 gordian_status gen_job_open(struct gen_job **out, const struct gen_options *options,
                             gordian_error *error)
 {
@@ -195,7 +186,11 @@ gordian_status gen_job_open(struct gen_job **out, const struct gen_options *opti
     random_seed(&job->random, options->seed);
     job->ranks = options->processes;
     job->keep = options->events > 1000000 ? 1000000 : (uint32_t)options->events;
-    draw_manner(job);
+    job->window = (uint32_t)(1 + random_below(&job->random, job->keep < 24 ? job->keep / 2 : 12));
+    job->active = random_chance(&job->random, 40);
+    job->timed = random_chance(&job->random, 30);
+    job->frames = random_chance(&job->random, 30);
+    job->base = (uint32_t)random_below(&job->random, 100000);
     job->batches = options->seed % 4 != 2;
     job->coalesces = options->seed % 4 == 3;
     gordian_status status = choose_fault(job, options->fault, error);

@@ -5,8 +5,7 @@
  * stages, a reduction over the data at the end of a step. It is run, host and device of every
  * rank, with a fault planted, until nothing moves (job_run.c); what stands then is dumped
  * (job_dump.c). */
-#ifndef GORDIAN_SOURCES_GEN_JOB_H
-#define GORDIAN_SOURCES_GEN_JOB_H
+#pragma once
 
 #include "foundation/base/memory.h"
 #include "foundation/base/random.h"
@@ -183,5 +182,3 @@ static inline bool call_is_p2p(const struct call_plan *plan)
 {
     return plan->call == CALL_SEND || plan->call == CALL_RECV;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The generators behind gen.h: shapes, written down without simulating, and lives, simulated with
  * libgordian itself so that every event is valid where it stands. */
-#ifndef GORDIAN_SOURCES_GEN_KINDS_H
-#define GORDIAN_SOURCES_GEN_KINDS_H
+#pragma once
 
 #include "sources/gen/gen.h"
 
@@ -26,5 +25,3 @@ gen_streamer bank_random, bank_rounds, bank_textbook;
 gen_streamer wander_one_by_one, wander_several;
 /* session.c */
 gen_streamer session_philosophers, session_readers_writers, session_pool;
-
-#endif

@@ -174,19 +174,6 @@ static gordian_status step_life(struct life *life)
 
 /* ------------------------------------------------------------------ snapshot */
 
-static gordian_status dump_holds(struct life *life, uint32_t process)
-{
-    gordian_edge edges[LIFE_HELD_MAX];
-    size_t count = life_holdings(life, process, edges);
-    for (size_t i = 0; i < count; i++) {
-        gordian_event event;
-        life_request(&event, process, edges[i].resource, edges[i].units);
-        event.op = GORDIAN_OP_HOLD;
-        TRY(life->sink->event(life->sink->context, &event, life->error));
-    }
-    return GORDIAN_OK;
-}
-
 static gordian_status dump_wait(struct life *life, uint32_t process)
 {
     gordian_edge edges[LIFE_WANTS_MAX];
@@ -208,8 +195,16 @@ static gordian_status dump_wait(struct life *life, uint32_t process)
 
 static gordian_status dump_edges(struct life *life)
 {
-    for (uint32_t p = 0; p < life->options->processes; p++)
-        TRY(dump_holds(life, p));
+    for (uint32_t p = 0; p < life->options->processes; p++) {
+        gordian_edge edges[LIFE_HELD_MAX];
+        size_t count = life_holdings(life, p, edges);
+        for (size_t i = 0; i < count; i++) {
+            gordian_event event;
+            life_request(&event, p, edges[i].resource, edges[i].units);
+            event.op = GORDIAN_OP_HOLD;
+            TRY(life->sink->event(life->sink->context, &event, life->error));
+        }
+    }
     for (uint32_t p = 0; p < life->options->processes; p++)
         TRY(dump_wait(life, p));
     return GORDIAN_OK;

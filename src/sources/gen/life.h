@@ -1,8 +1,7 @@
 /* Lives: a system simulated step by step, so that only processes that run act and every event is
  * valid. What a process does next is the rules'; cancels, exits, hand-overs and whether a deadlock
  * stays are the same for all. */
-#ifndef GORDIAN_SOURCES_GEN_LIFE_H
-#define GORDIAN_SOURCES_GEN_LIFE_H
+#pragma once
 
 #include "foundation/base/memory.h"
 #include "foundation/base/random.h"
@@ -54,5 +53,3 @@ size_t life_holdings(const struct life *life, uint32_t process, gordian_edge *ed
 void life_request(gordian_event *event, uint32_t process, uint32_t resource, uint64_t units);
 void life_release(struct life *life, gordian_event *event, uint32_t process, uint32_t resource,
                   uint64_t units);
-
-#endif

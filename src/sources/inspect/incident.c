@@ -415,13 +415,6 @@ static void fill_head(struct draft *draft, const struct inspect_findings *findin
     head->locks_watched = draft->sight->lock_count;
 }
 
-/* Opens the symbols that are to be lent. */
-static void open_symbols(struct sight *sight)
-{
-    for (uint32_t i = 0; i < sight->target_count; i++)
-        sight_symbols(sight, i);
-}
-
 gordian_status tell_open(struct report *report, struct sight *sight,
                          const struct inspect_findings *findings,
                          const struct inspect_finding *finding, gordian_error *error)
@@ -429,7 +422,9 @@ gordian_status tell_open(struct report *report, struct sight *sight,
     struct draft draft;
     gordian_status status = GORDIAN_OK;
     int fd = -1;
-    open_symbols(sight);
+    /* Opens the symbols that are to be lent. */
+    for (uint32_t i = 0; i < sight->target_count; i++)
+        sight_symbols(sight, i);
     if (!draft_open(&draft, sight)) {
         draft_close(&draft);
         return fail_memory(error);
@@ -446,8 +441,7 @@ gordian_status tell_open(struct report *report, struct sight *sight,
         status =
             fail(error, GORDIAN_STATUS_IO, "cannot put the report together: %s", strerror(errno));
     draft_close(&draft);
-    if (status == GORDIAN_OK)
-        status = report_open_with(report, fd, sight->symbols, sight->target_count, error);
+    THEN(status, report_open_with(report, fd, sight->symbols, sight->target_count, error));
     if (fd >= 0)
         close(fd);
     return status;

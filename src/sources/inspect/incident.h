@@ -1,7 +1,6 @@
 /* A finding, or all that was seen, as an incident (foundation/records/incident.h) for the reporter.
  */
-#ifndef GORDIAN_SOURCES_INSPECT_INCIDENT_H
-#define GORDIAN_SOURCES_INSPECT_INCIDENT_H
+#pragma once
 
 #include "sources/inspect/judge/judge.h"
 
@@ -12,5 +11,3 @@
 gordian_status tell_open(struct report *report, struct sight *sight,
                          const struct inspect_findings *findings,
                          const struct inspect_finding *finding, gordian_error *error);
-
-#endif

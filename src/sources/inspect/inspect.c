@@ -53,8 +53,7 @@ static gordian_status judge_asking(struct sight *sight, struct inspect_findings 
         return status;
     findings_clear(findings);
     status = explain_sight(sight, error);
-    if (status == GORDIAN_OK)
-        status = settle_sight(sight, error);
+    THEN(status, settle_sight(sight, error));
     return status == GORDIAN_OK ? judge_sight(sight, findings, error) : status;
 }
 
@@ -66,9 +65,7 @@ gordian_status inspect_look(struct sight *sight, struct inspect_findings *findin
     /* A stop counts as a switch: so all is looked at again behind it. */
     if (status == GORDIAN_OK && sight_fetch(sight))
         status = explain_sight(sight, error);
-    if (status == GORDIAN_OK)
-        status = settle_sight(sight, error);
-    if (status == GORDIAN_OK)
-        status = judge_asking(sight, findings, error);
+    THEN(status, settle_sight(sight, error));
+    THEN(status, judge_asking(sight, findings, error));
     return status == GORDIAN_OK ? await_likely(sight, findings, error) : status;
 }

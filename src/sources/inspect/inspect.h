@@ -28,8 +28,7 @@
  *     likely    it needs a holder that was found by other evidence, which is shown
  *     unknown   nothing is claimed; what cannot be known is said, and what would help
  */
-#ifndef GORDIAN_SOURCES_INSPECT_INSPECT_H
-#define GORDIAN_SOURCES_INSPECT_INSPECT_H
+#pragma once
 
 #include "sources/inspect/judge/judge.h"
 #include "sources/inspect/snapshot/process_snapshot.h"
@@ -38,5 +37,3 @@
 /* Looks at all targets of the sight once, as above, and judges. What was there before is gone. */
 gordian_status inspect_look(struct sight *sight, struct inspect_findings *findings,
                             gordian_error *error);
-
-#endif

@@ -11,8 +11,7 @@
  * What is not wrapped, or is done in communicators that are not known (between groups, of other
  * programs), passes by: who is in such a call counts as one who can act.
  */
-#ifndef GORDIAN_SOURCES_MPI_LAYER_H
-#define GORDIAN_SOURCES_MPI_LAYER_H
+#pragma once
 
 #include "sources/mpi/recorder.h"
 
@@ -131,5 +130,3 @@ static inline void turn_received(const struct turn *turn, const MPI_Status *stat
     recorder_received(channel);
     recorder_event(event, turn->call, &item, what);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Writing the record of this rank: everything that needs no MPI. One recorder a process; threads
  * write into slots of their own, and into the tables under a lock where several may call at a time.
  */
-#ifndef GORDIAN_SOURCES_MPI_RECORDER_H
-#define GORDIAN_SOURCES_MPI_RECORDER_H
+#pragma once
 
 #include "foundation/records/mpi_rank.h"
 
@@ -190,5 +189,3 @@ static inline void recorder_event(enum mpi_event_kind kind, uint32_t call,
     if (__builtin_expect(count <= MPI_EVENTS, 0))
         recorder_log(kind, call, item->peer, item->tag, what, item->group);
 }
-
-#endif

@@ -63,15 +63,6 @@ void feed_close(struct feed *feed)
     *feed = (struct feed){0};
 }
 
-/* With the session everything went that was put in. */
-static void lose_service(struct feed *feed)
-{
-    gordian_client_leave(feed->client);
-    feed->client = NULL;
-    feed->again = clock_ns() + AGAIN_NS;
-    free_groups(feed);
-}
-
 /* ------------------------------------------------------------------ groups */
 
 static uint32_t node_of(const struct grouping *grouping, struct member member)
@@ -214,10 +205,8 @@ static gordian_status put_arrows(struct feed *feed, struct grouping *grouping,
         if (!is_fed(arrow) || find_leader(grouping, node_of(grouping, arrow->from)) != leader)
             continue;
         status = add_process(feed, grouping, group, arrow->from, error);
-        if (status == GORDIAN_OK)
-            status = add_process(feed, grouping, group, arrow->to, error);
-        if (status == GORDIAN_OK)
-            status = add_hold(feed, grouping, group, arrow, error);
+        THEN(status, add_process(feed, grouping, group, arrow->to, error));
+        THEN(status, add_hold(feed, grouping, group, arrow, error));
     }
     for (uint32_t node = 0; node < grouping->nodes && status == GORDIAN_OK; node++)
         if (grouping->id[node] != GORDIAN_NONE && find_leader(grouping, node) == leader)
@@ -277,8 +266,7 @@ static gordian_status drop_groups(struct feed *feed, const struct grouping *grou
             feed->groups[kept++] = *group;
             continue;
         }
-        if (status == GORDIAN_OK)
-            status = take_out(feed, group, error);
+        THEN(status, take_out(feed, group, error));
         memory_free_all(&feed->memory, group->processes, group->resources);
     }
     feed->count = kept;
@@ -322,7 +310,12 @@ gordian_status feed_update(struct feed *feed, const struct servers *servers,
         status = feed_groups(feed, &grouping, error);
     }
     memory_free_all(memory, grouping.leader, grouping.signatures, grouping.id);
-    if (status != GORDIAN_OK)
-        lose_service(feed);
+    if (status != GORDIAN_OK) {
+        /* With the session everything went that was put in. */
+        gordian_client_leave(feed->client);
+        feed->client = NULL;
+        feed->again = clock_ns() + AGAIN_NS;
+        free_groups(feed);
+    }
     return status;
 }

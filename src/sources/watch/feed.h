@@ -7,8 +7,7 @@
  * alone; one that has changed is taken out and put in again, holds before waits, since a process
  * that waits can be given nothing.
  */
-#ifndef GORDIAN_SOURCES_WATCH_FEED_H
-#define GORDIAN_SOURCES_WATCH_FEED_H
+#pragma once
 
 #include "sources/watch/report/report.h"
 #include "sources/watch/watch.h"
@@ -36,5 +35,3 @@ void feed_close(struct feed *feed);
 /* What the latest judgement is about. A service that has gone is tried again, every ten seconds. */
 gordian_status feed_update(struct feed *feed, const struct servers *servers,
                            const struct telling *telling, gordian_error *error);
-
-#endif

@@ -5,8 +5,7 @@
  *     servers_turn(servers, ..., polls, count, error);
  *     listener_step(listener, polls, count, write_metrics, context);
  */
-#ifndef GORDIAN_SOURCES_WATCH_LISTEN_H
-#define GORDIAN_SOURCES_WATCH_LISTEN_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 
@@ -40,5 +39,3 @@ void listener_close(struct listener *listener);
 size_t listener_polls(const struct listener *listener, struct pollfd polls[LISTENER_POLLS]);
 void listener_step(struct listener *listener, const struct pollfd *polls, size_t count,
                    listener_writer *write, void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* What is known, as Prometheus text. Servers are labels; sessions, pids and queries never are. */
-#ifndef GORDIAN_SOURCES_WATCH_METRICS_H
-#define GORDIAN_SOURCES_WATCH_METRICS_H
+#pragma once
 
 #include "sources/watch/watch.h"
 
@@ -11,5 +10,3 @@ struct watch_totals {
 
 void watch_metrics_write(const struct servers *servers, const struct watch_totals *totals,
                          struct output *out);
-
-#endif

@@ -4,8 +4,7 @@
  *       shop/4712  waits for t1(0,3)
  *         shop/4720  waits for t1(0,7)
  */
-#ifndef GORDIAN_SOURCES_WATCH_TREE_H
-#define GORDIAN_SOURCES_WATCH_TREE_H
+#pragma once
 
 #include "sources/watch/graph/overview.h"
 #include "sources/watch/watch.h"
@@ -35,5 +34,3 @@ void tree_open(struct tree *tree, const gordian_allocator *memory);
 void tree_close(struct tree *tree);
 /* Of the latest looks; false: out of memory. */
 bool tree_take(struct tree *tree, const struct servers *servers, enum tree_order order);
-
-#endif

@@ -33,8 +33,7 @@
  * in the queue. PostgreSQL mends cycles with soft edges itself by letting somebody pass; so what
  * closes on one server through soft edges alone is no deadlock. Across servers nobody mends.
  */
-#ifndef GORDIAN_SOURCES_WATCH_WATCH_H
-#define GORDIAN_SOURCES_WATCH_WATCH_H
+#pragma once
 
 #include "sources/watch/graph/judge.h"
 #include "sources/watch/graph/links.h"
@@ -74,5 +73,3 @@ gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct p
 gordian_status servers_judge(struct servers *servers, gordian_error *error);
 /* Has anything been looked at since the last judgement? */
 bool servers_have_news(const struct servers *servers);
-
-#endif

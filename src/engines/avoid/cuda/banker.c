@@ -275,12 +275,9 @@ gordian_status banker_reserve(struct banker *b, uint32_t process_limit, uint32_t
     struct banker_desk desk = {0};
     struct banker_lists lists = {0};
     gordian_status status = choose_room(b, process_limit, resource_limit, &larger, error);
-    if (status == GORDIAN_OK)
-        status = make_lists(&b->memory, &lists, &larger, error);
-    if (status == GORDIAN_OK)
-        status = make_desk(b->gpu, &desk, &larger, error);
-    if (status == GORDIAN_OK)
-        status = make_parts(b->gpu, &larger, error);
+    THEN(status, make_lists(&b->memory, &lists, &larger, error));
+    THEN(status, make_desk(b->gpu, &desk, &larger, error));
+    THEN(status, make_parts(b->gpu, &larger, error));
     if (status != GORDIAN_OK) {
         free_desk(b->gpu, &desk);
         free_lists(&b->memory, &lists);
@@ -465,10 +462,7 @@ static gordian_status load_state(struct banker *b, gordian_error *error)
 
 gordian_status banker_catch_up(struct banker *b, gordian_error *error)
 {
-    gordian_status status =
-        banker_reserve(b, b->ledger->process_limit, b->ledger->resource_limit, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(banker_reserve(b, b->ledger->process_limit, b->ledger->resource_limit, error));
     b->group_count = 0;
     if (b->stale) {
         b->touched_count = 0;
@@ -485,8 +479,7 @@ static gordian_status launch_and_wait(struct banker *b, const struct gpu_launch 
 {
     bool failing = b->fail_at && --b->fail_at == 0;
     gordian_status status = b->timed ? gpu_timer_start(b->gpu, error) : GORDIAN_OK;
-    if (status == GORDIAN_OK)
-        status = failing ? gpu_launch_trap(b->gpu, error) : gpu_launch(b->gpu, launch, error);
+    THEN(status, failing ? gpu_launch_trap(b->gpu, error) : gpu_launch(b->gpu, launch, error));
     if (status == GORDIAN_OK && b->timed)
         status = gpu_timer_stop(b->gpu, &b->effort.microseconds, error);
     return status != GORDIAN_OK ? status : gpu_wait(b->gpu, error);

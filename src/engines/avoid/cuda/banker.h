@@ -13,8 +13,7 @@
  * little, with what it would take in the message; GORDIAN_STATUS_IO: it has failed, and is only
  * good for closing.
  */
-#ifndef GORDIAN_ENGINES_AVOID_CUDA_BANKER_H
-#define GORDIAN_ENGINES_AVOID_CUDA_BANKER_H
+#pragma once
 
 #include "engines/avoid/engine/ledger.h"
 #include "foundation/gpu/gpu.h"
@@ -71,5 +70,3 @@ struct banker_tuning banker_tuning(const struct banker *banker);
 void banker_tune(struct banker *banker, struct banker_tuning tuning);
 /* For tests: the device fails in place of the launch after that many more. */
 void banker_fail_after(struct banker *banker, uint64_t launches);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside cuda/banker.c (room, and what is up there) and cuda/ask.c (questions). */
-#ifndef GORDIAN_ENGINES_AVOID_CUDA_BANKER_INTERNAL_H
-#define GORDIAN_ENGINES_AVOID_CUDA_BANKER_INTERNAL_H
+#pragma once
 
 #include "engines/avoid/cuda/banker.h"
 #include "foundation/gpu/kernels/banker/banker.h"
@@ -87,5 +86,3 @@ gordian_status banker_reserve_team(struct banker *banker, unsigned blocks, gordi
 /* Launches, and waits for it. */
 gordian_status banker_run(struct banker *banker, const struct gpu_launch *launch,
                           gordian_error *error);
-
-#endif

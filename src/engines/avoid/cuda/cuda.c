@@ -46,12 +46,9 @@ static gordian_status cuda_open(void **engine, const struct ledger *ledger, gord
     gordian_status status = GORDIAN_OK;
     if (!search_reserve(&e->spare, ledger->process_limit, ledger->resource_limit))
         status = fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = gpu_open_default(&e->gpu, &ledger->memory, error);
-    if (status == GORDIAN_OK)
-        status = banker_open(&e->banker, e->gpu, ledger, error);
-    if (status == GORDIAN_OK)
-        status = banker_reserve(e->banker, ledger->process_limit, ledger->resource_limit, error);
+    THEN(status, gpu_open_default(&e->gpu, &ledger->memory, error));
+    THEN(status, banker_open(&e->banker, e->gpu, ledger, error));
+    THEN(status, banker_reserve(e->banker, ledger->process_limit, ledger->resource_limit, error));
     if (status != GORDIAN_OK) {
         cuda_close(e);
         return status;

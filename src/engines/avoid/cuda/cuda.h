@@ -9,8 +9,7 @@
  * search, the one behind `holt`, goes on with the same ledger and the same answers, the question
  * at hand included. It has its room from the start, so that falling back cannot fail.
  */
-#ifndef GORDIAN_ENGINES_AVOID_CUDA_CUDA_H
-#define GORDIAN_ENGINES_AVOID_CUDA_CUDA_H
+#pragma once
 
 #include "engines/avoid/cuda/banker.h"
 #include "engines/avoid/engine/engine.h"
@@ -19,5 +18,3 @@ extern const struct avoid_engine avoid_cuda;
 
 /* What a bank's engine works on, for tests and measurements; NULL: the device has failed. */
 struct banker *cuda_engine_banker(void *engine);
-
-#endif

@@ -12,8 +12,7 @@
  * room in `prepare`. Nor can `safe` fail: an engine whose device breaks goes on without it, with
  * the same answers. Hooks may be NULL.
  */
-#ifndef GORDIAN_ENGINES_AVOID_ENGINE_ENGINE_H
-#define GORDIAN_ENGINES_AVOID_ENGINE_ENGINE_H
+#pragma once
 
 #include "engines/avoid/engine/ledger.h"
 #include "foundation/base/engine.h"
@@ -66,5 +65,3 @@ extern const struct avoid_engine avoid_dense; /* the published algorithm: the or
 
 /* Of struct avoid_engine. */
 extern const struct engine_family avoid_family;
-
-#endif

@@ -7,11 +7,6 @@
 
 /* ---- the order */
 
-static uint32_t place_count(const struct holt *holt)
-{
-    return 4 * holt->process_room;
-}
-
 /* Closes the gaps and leaves half of the places free in front: room for everybody to move there
  * twice, and a quarter at the end. Done when one end is reached, or when there are more gaps than
  * borrowers: a constant time for each that has come or moved since. */
@@ -40,7 +35,7 @@ static void take_out(struct holt *holt, uint32_t process)
 
 static void append_order(struct holt *holt, uint32_t process)
 {
-    if (holt->tail == place_count(holt))
+    if (holt->tail == (4 * holt->process_room))
         compact_order(holt);
     holt->place[process] = holt->tail;
     holt->order[holt->tail++] = process;

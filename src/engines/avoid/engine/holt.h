@@ -36,8 +36,7 @@
  *  6. If units are taken out of the bank, all borrowers have to be able to spare them, or a whole
  *     new order is searched for.
  */
-#ifndef GORDIAN_ENGINES_AVOID_ENGINE_HOLT_H
-#define GORDIAN_ENGINES_AVOID_ENGINE_HOLT_H
+#pragma once
 
 #include "engines/avoid/engine/engine.h"
 #include "engines/avoid/engine/safety_algorithm.h"
@@ -65,5 +64,3 @@ struct holt {
     uint64_t *marks; /* a bit a place: all clear between questions */
     uint32_t *at;    /* by place: where its process is in a column; only where a mark is */
 };
-
-#endif

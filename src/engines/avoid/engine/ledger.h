@@ -16,8 +16,7 @@
  *
  * Memory. Room is reserved before anything changes (ledger_reserve_*); changing never fails.
  */
-#ifndef GORDIAN_ENGINES_AVOID_ENGINE_LEDGER_H
-#define GORDIAN_ENGINES_AVOID_ENGINE_LEDGER_H
+#pragma once
 
 #include "foundation/base/memory.h"
 #include "foundation/base/names/interner.h"
@@ -143,5 +142,3 @@ static inline bool ledger_is_resource(const struct ledger *ledger, uint32_t reso
 struct ledger_claim *ledger_find(const struct ledger *ledger, uint32_t process, uint32_t resource);
 /* The largest claim on a resource. */
 uint64_t ledger_largest_claim(const struct ledger *ledger, uint32_t resource);
-
-#endif

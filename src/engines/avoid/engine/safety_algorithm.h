@@ -13,8 +13,7 @@
  * waits x log processes), where waits counts how often somebody came to wait at another resource: a
  * few times the number of processes, as a rule, and never more than the claims.
  */
-#ifndef GORDIAN_ENGINES_AVOID_ENGINE_SAFETY_ALGORITHM_H
-#define GORDIAN_ENGINES_AVOID_ENGINE_SAFETY_ALGORITHM_H
+#pragma once
 
 #include "engines/avoid/engine/ledger.h"
 
@@ -79,5 +78,3 @@ static inline bool search_is_stuck(const struct search *search, uint32_t process
 {
     return search->nodes[process].seen != SEARCH_DONE;
 }
-
-#endif

@@ -87,15 +87,6 @@ static uint64_t match_most(struct plan_work *work, uint32_t resource, uint64_t m
     return got;
 }
 
-/* The one more, which was only to show that it is there. */
-static void give_one_up(struct plan_work *work, uint32_t resource)
-{
-    size_t at = work->first[resource];
-    while (work->owner[claimant_of(work, at)] != resource)
-        at++;
-    work->owner[claimant_of(work, at)] = PLAN_NONE;
-}
-
 /* The search has just failed, for the first time: everybody who claims anything reached can wait
  * for its owner. */
 static void note_deadlock(struct plan_work *work)
@@ -140,7 +131,11 @@ static uint64_t match_resource(struct plan_work *work, uint32_t resource)
         return 0;
     uint64_t got = match_most(work, resource, (shortage < claimants ? shortage : claimants) + 1);
     if (got > shortage) {
-        give_one_up(work, resource);
+        /* The one more, which was only to show that it is there. */
+        size_t at = work->first[resource];
+        while (work->owner[claimant_of(work, at)] != resource)
+            at++;
+        work->owner[claimant_of(work, at)] = PLAN_NONE;
         return 0;
     }
     if (!work->unsafe)

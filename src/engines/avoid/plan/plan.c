@@ -215,8 +215,7 @@ gordian_status gordian_plan_add_process(gordian_plan *plan, const char *name,
     uint32_t process = plan->process_count;
     size_t sorted;
     gordian_status status = names_check(&plan->process_names, name, "process", error);
-    if (status == GORDIAN_OK)
-        status = prepare_claims(plan, PLAN_NONE, claims, count, &sorted, error);
+    THEN(status, prepare_claims(plan, PLAN_NONE, claims, count, &sorted, error));
     if (status != GORDIAN_OK)
         return status;
     if (process == PLAN_NONE - 1)

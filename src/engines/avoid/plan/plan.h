@@ -34,8 +34,7 @@
  * resource by resource (plan/match.c). Where it cannot be grown, the search has found a J. (A
  * resource that is added always finds one claimant: for J without it x(J) < |N(J)| already holds.)
  */
-#ifndef GORDIAN_ENGINES_AVOID_PLAN_PLAN_H
-#define GORDIAN_ENGINES_AVOID_PLAN_PLAN_H
+#pragma once
 
 #include "foundation/base/memory.h"
 #include "foundation/base/names/interner.h"
@@ -127,5 +126,3 @@ void plan_match(struct plan_work *work);
 /* The state in which those of `waits_for` are deadlocked, after leaving out whoever is not needed
  * for it, into the plan's witness. False: out of memory. */
 bool plan_witness(struct plan_work *work, gordian_plan *plan);
-
-#endif

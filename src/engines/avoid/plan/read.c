@@ -121,8 +121,7 @@ gordian_status gordian_plan_read(gordian_plan **out, const gordian_source *sourc
     gordian_error own = {0}; /* places are filled in where there is none yet */
     *out = NULL;
     gordian_status status = gordian_plan_open(&reader.plan, allocator, &own);
-    if (status == GORDIAN_OK)
-        status = gordian_trace_open(&reader.trace, source, &reader.plan->memory, &own);
+    THEN(status, gordian_trace_open(&reader.trace, source, &reader.plan->memory, &own));
     if (status == GORDIAN_OK) {
         reader.trace.avoidance = true;
         status = read_lines(&reader, &own);

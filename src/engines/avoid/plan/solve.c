@@ -8,14 +8,6 @@
 
 /* ------------------------------------------------------------------ memory */
 
-static void work_free(struct plan_work *work)
-{
-    const gordian_allocator *memory = &work->plan->memory;
-    memory_free_all(memory, work->order, work->first, work->claimants, work->least, work->missing,
-                    work->group, work->owner, work->level, work->arc, work->queue, work->path,
-                    work->waits_for, work->spare, work->waiting);
-}
-
 static size_t claims_in_all(const gordian_plan *plan)
 {
     size_t count = 0;
@@ -130,22 +122,17 @@ static uint64_t multiply_capped(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-static uint64_t largest_claim(const struct plan_work *work, uint32_t resource)
-{
-    uint64_t largest = 0;
-    for (size_t at = work->first[resource]; at < work->first[resource + 1]; at++)
-        if (work->claimants[at].units > largest)
-            largest = work->claimants[at].units;
-    return largest;
-}
-
 static void fill_pools(const struct plan_work *work, gordian_plan *plan,
                        gordian_plan_answer *answer)
 {
     *answer = (gordian_plan_answer){.pools = plan->pools, .pool_count = plan->resource_count};
     for (uint32_t j = 0; j < plan->resource_count; j++) {
         gordian_pool *pool = &plan->pools[j];
-        pool->largest = largest_claim(work, j);
+        uint64_t largest = 0;
+        for (size_t at = work->first[j]; at < work->first[j + 1]; at++)
+            if (work->claimants[at].units > largest)
+                largest = work->claimants[at].units;
+        pool->largest = largest;
         pool->alone = pool->claimants ? pool->claims - pool->claimants + 1 : 0;
         pool->least = work->least[j];
         pool->missing = work->missing[j];
@@ -175,6 +162,9 @@ gordian_status gordian_plan_solve(gordian_plan *plan, gordian_plan_answer *answe
         if (work.unsafe)
             answer->witness = (gordian_witness){false, plan->witness, plan->witness_count};
     }
-    work_free(&work);
+    const gordian_allocator *memory = &work.plan->memory;
+    memory_free_all(memory, work.order, work.first, work.claimants, work.least, work.missing,
+                    work.group, work.owner, work.level, work.arc, work.queue, work.path,
+                    work.waits_for, work.spare, work.waiting);
     return done ? GORDIAN_OK : fail_memory(error);
 }

@@ -13,8 +13,7 @@
  * Ownership: an automaton owns everything in it; the data table it refers to belongs to the
  * circuit.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_CIRCUIT_AUTOMATON_H
-#define GORDIAN_ENGINES_COMPOSE_CIRCUIT_AUTOMATON_H
+#pragma once
 
 #include "engines/compose/circuit/guard.h"
 #include "foundation/base/bits.h"
@@ -95,5 +94,3 @@ static inline size_t automaton_words(const struct automaton *automaton)
 {
     return bits_words(automaton->port_count);
 }
-
-#endif

@@ -384,12 +384,9 @@ static void count_combinations(gordian_circuit *circuit)
 gordian_status circuit_seal(gordian_circuit *circuit, gordian_error *error)
 {
     gordian_status status = data_close(&circuit->data, error);
-    if (status == GORDIAN_OK)
-        status = sort_names(circuit, error);
-    if (status == GORDIAN_OK)
-        status = make_shapes(circuit, error);
-    if (status == GORDIAN_OK)
-        status = list_users(circuit, error);
+    THEN(status, sort_names(circuit, error));
+    THEN(status, make_shapes(circuit, error));
+    THEN(status, list_users(circuit, error));
     if (status != GORDIAN_OK)
         return status;
     circuit->value_bits = data_value_bits(&circuit->data);

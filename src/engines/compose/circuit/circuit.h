@@ -35,8 +35,7 @@
  * is initial, all engines number alike, and results are compared for equality instead of
  * isomorphism.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_CIRCUIT_CIRCUIT_H
-#define GORDIAN_ENGINES_COMPOSE_CIRCUIT_CIRCUIT_H
+#pragma once
 
 #include "engines/compose/circuit/automaton.h"
 
@@ -183,5 +182,3 @@ void shape_free(struct shape *shape, const gordian_allocator *memory);
 
 /* The bits that hold a datum's number: 0 for a domain of one. */
 uint32_t data_value_bits(const struct data *data);
-
-#endif

@@ -104,8 +104,7 @@ gordian_status data_list(struct data *data, const char *text, gordian_error *err
             if (status == GORDIAN_OK && data->index[symbol])
                 status = fail(error, GORDIAN_STATUS_INPUT, "the datum '%s' is listed twice",
                               data_text(data, symbol));
-            if (status == GORDIAN_OK)
-                status = add_to_domain(data, symbol, error);
+            THEN(status, add_to_domain(data, symbol, error));
             if (status != GORDIAN_OK)
                 return status;
         }
@@ -198,14 +197,9 @@ const char *data_value_text(const struct data *data, uint32_t value)
     return value ? data_text(data, data->domain[value - 1]) : "null";
 }
 
-static bool is_shown_plainly(const char *text)
-{
-    return *text && *text != '\'' && !text[strcspn(text, " ,|=#")];
-}
-
 void data_show(const char *text, struct output *out)
 {
-    if (is_shown_plainly(text)) {
+    if (*text && *text != '\'' && !text[strcspn(text, " ,|=#")]) {
         output_text(out, text);
         return;
     }

@@ -13,8 +13,7 @@
  * are the predicates even, odd (of numbers), any, none, and the functions id, succ, pred (along D
  * as listed, the ends joined), add, sub, mul, div, mod (of two numbers, where the result is in D).
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_CIRCUIT_DATA_H
-#define GORDIAN_ENGINES_COMPOSE_CIRCUIT_DATA_H
+#pragma once
 
 #include "foundation/base/names/interner.h"
 
@@ -115,5 +114,3 @@ bool data_number(const char *text, int64_t *number);
 uint32_t data_value_of(const struct data *data, int64_t number);
 bool function_compute(const struct function *function, int64_t left, int64_t right,
                       int64_t *result);
-
-#endif

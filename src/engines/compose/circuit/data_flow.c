@@ -40,12 +40,6 @@ static void note_symbol(struct flow *flow, uint32_t symbol, uint32_t place)
         flow->symbols[symbol] = 1;
 }
 
-/* Does it go by the data as they are listed, or compute with them? */
-static bool needs_data(const struct function *function)
-{
-    return function->kind >= FUNCTION_SUCC;
-}
-
 static uint32_t place_of(struct flow *flow, uint32_t term);
 
 static void note_application(struct flow *flow, const struct guard_node *node, uint32_t place)
@@ -64,7 +58,8 @@ static void note_application(struct flow *flow, const struct guard_node *node, u
 static uint32_t place_of_application(struct flow *flow, const struct guard_node *node)
 {
     const struct guard_node *nodes = flow->automaton->guards.nodes;
-    uint32_t place = needs_data(&flow->data->functions[node->symbol]) ? 0 : NOWHERE;
+    /* Does it go by the data as they are listed, or compute with them? */
+    uint32_t place = ((&flow->data->functions[node->symbol])->kind >= FUNCTION_SUCC) ? 0 : NOWHERE;
     for (uint32_t list = node->left; list != GUARD_NONE; list = nodes[list].right)
         place = join_places(flow, place, place_of(flow, nodes[list].left));
     note_application(flow, node, place);

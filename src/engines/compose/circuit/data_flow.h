@@ -6,8 +6,7 @@
  * or != or as arguments of one function, at once or by way of other cells. What is built in and
  * goes along the data (succ) or computes with them (+) belongs to the ports, too.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_CIRCUIT_DATA_FLOW_H
-#define GORDIAN_ENGINES_COMPOSE_CIRCUIT_DATA_FLOW_H
+#pragma once
 
 #include "engines/compose/circuit/automaton.h"
 
@@ -16,5 +15,3 @@
  * or gives such a thing to the function. */
 gordian_status automaton_flow(struct automaton *automaton, const struct data *data,
                               uint8_t *symbols, uint8_t *functions, gordian_error *error);
-
-#endif

@@ -17,8 +17,7 @@
  * A data value is a number: VALUE_NULL for an empty cell, 1 + i for the i-th datum of D. Only cells
  * can be null; `a = null` for a port is false.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_CIRCUIT_GUARD_H
-#define GORDIAN_ENGINES_COMPOSE_CIRCUIT_GUARD_H
+#pragma once
 
 #include "engines/compose/circuit/data.h"
 
@@ -93,5 +92,3 @@ struct guard_question {
 #define GUARD_ALTERNATIVES_MAX 65536
 #define GUARD_STEPS_MAX        (1u << 25)
 gordian_status guard_solve(const struct guard_question *question, gordian_error *error);
-
-#endif

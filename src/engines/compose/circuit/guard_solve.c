@@ -333,21 +333,17 @@ static gordian_status branch_on(struct solver *solver, struct literal left, stru
         memcpy(saved, solver->pending, count * sizeof *saved);
     gordian_status status =
         push_literal(solver, &solver->pending, &solver->pending_count, &solver->pending_room, left);
-    if (status == GORDIAN_OK)
-        status = try_alternatives(solver);
+    THEN(status, try_alternatives(solver));
     if (count > 0)
         memcpy(solver->pending, saved, count * sizeof *saved);
     solver->pending_count = count;
     solver->literal_count = literals;
     left.holds = !left.holds;
-    if (status == GORDIAN_OK)
-        status = push_literal(solver, &solver->pending, &solver->pending_count,
-                              &solver->pending_room, left);
-    if (status == GORDIAN_OK)
-        status = push_literal(solver, &solver->pending, &solver->pending_count,
-                              &solver->pending_room, right);
-    if (status == GORDIAN_OK)
-        status = try_alternatives(solver);
+    THEN(status, push_literal(solver, &solver->pending, &solver->pending_count,
+                              &solver->pending_room, left));
+    THEN(status, push_literal(solver, &solver->pending, &solver->pending_count,
+                              &solver->pending_room, right));
+    THEN(status, try_alternatives(solver));
     memory_free(memory, saved);
     return status;
 }
@@ -447,8 +443,7 @@ gordian_status guard_solve(const struct guard_question *question, gordian_error 
     gordian_status status =
         push_literal(&solver, &solver.pending, &solver.pending_count, &solver.pending_room,
                      (struct literal){question->guard, true});
-    if (status == GORDIAN_OK)
-        status = try_alternatives(&solver);
+    THEN(status, try_alternatives(&solver));
     memory_free_all(&question->guards->memory, solver.pending, solver.literals, block);
     return status;
 }

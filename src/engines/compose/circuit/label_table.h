@@ -1,6 +1,5 @@
 /* Texts of any length and their numbers: the labels of a graph, the places of a net. */
-#ifndef GORDIAN_ENGINES_COMPOSE_CIRCUIT_LABEL_TABLE_H
-#define GORDIAN_ENGINES_COMPOSE_CIRCUIT_LABEL_TABLE_H
+#pragma once
 
 #include "foundation/base/hash.h"
 
@@ -25,5 +24,3 @@ gordian_status labels_put(struct label_table *labels, const char *text, size_t l
 uint32_t labels_find(const struct label_table *labels, const char *text,
                      size_t length); /* or NONE */
 const char *labels_text(const struct label_table *labels, uint32_t label);
-
-#endif

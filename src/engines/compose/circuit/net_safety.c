@@ -51,8 +51,7 @@ static gordian_status copy_safety(struct safety *to, const struct safety *from,
 {
     const gordian_circuit *circuit = from->circuit;
     gordian_status status = copy_labels(&to->places, &from->places, error);
-    if (status == GORDIAN_OK)
-        status = copy_labels(&to->transitions, &from->transitions, error);
+    THEN(status, copy_labels(&to->transitions, &from->transitions, error));
     if (status == GORDIAN_OK && circuit)
         status = gordian_circuit_join(&to->circuit, &circuit, 1, NULL, &to->memory, error);
     if (status != GORDIAN_OK)
@@ -78,8 +77,7 @@ gordian_status safety_inherit(gordian_circuit *circuit, const gordian_circuit *f
         copy->memory = copy->places.memory = copy->transitions.memory = circuit->memory;
         status = copy_safety(copy, from->safeties[i], error);
         copy->first = first + from->safeties[i]->first;
-        if (status == GORDIAN_OK)
-            status = safety_attach(circuit, copy, error);
+        THEN(status, safety_attach(circuit, copy, error));
         if (status != GORDIAN_OK)
             safety_free(copy);
     }

@@ -16,8 +16,7 @@
  * the monitor from firing by itself; then a name "!offG" lets nothing fire. So a "!N" leads to a
  * deadlock one step later, and can fire together with transitions.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_CIRCUIT_NET_SAFETY_H
-#define GORDIAN_ENGINES_COMPOSE_CIRCUIT_NET_SAFETY_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/circuit/label_table.h"
@@ -57,5 +56,3 @@ gordian_status safety_search(const gordian_circuit *circuit, const gordian_compo
  * not counted any more. */
 gordian_status safety_review(const gordian_circuit *circuit, gordian_compose_result *result,
                              gordian_error *error);
-
-#endif

@@ -255,12 +255,6 @@ static void give_out(struct builder *builder)
     demand_equal(builder, make_term(builder, TERM_PORT, 1), make_term(builder, TERM_NOW, 0), false);
 }
 
-static void empty_cell(struct builder *builder)
-{
-    demand_equal(builder, make_term(builder, TERM_NEXT, 0), make_term(builder, TERM_NULL, 0),
-                 false);
-}
-
 static gordian_status build_buffer(struct automaton *automaton, enum when takes, uint32_t initial,
                                    gordian_error *error)
 {
@@ -270,7 +264,8 @@ static gordian_status build_buffer(struct automaton *automaton, enum when takes,
     take_in(&builder, takes);
     finish_transition(&builder);
     give_out(&builder);
-    empty_cell(&builder);
+    demand_equal(&builder, make_term(&builder, TERM_NEXT, 0), make_term(&builder, TERM_NULL, 0),
+                 false);
     finish_transition(&builder);
     return close_builder(&builder);
 }
@@ -389,12 +384,9 @@ gordian_status primitive_build(struct automaton **out, const struct primitive *p
     if (status != GORDIAN_OK)
         return status;
     status = add_ports(automaton, "a", ins, PORT_IN, error);
-    if (status == GORDIAN_OK)
-        status = add_ports(automaton, "b", outs, PORT_OUT, error);
-    if (status == GORDIAN_OK)
-        status = automaton_state(automaton, NULL, true, NULL, error);
-    if (status == GORDIAN_OK)
-        status = primitive->build(automaton, ins, outs, argument, error);
+    THEN(status, add_ports(automaton, "b", outs, PORT_OUT, error));
+    THEN(status, automaton_state(automaton, NULL, true, NULL, error));
+    THEN(status, primitive->build(automaton, ins, outs, argument, error));
     if (status != GORDIAN_OK) {
         automaton_free(automaton);
         return status;

@@ -4,8 +4,7 @@
  * Each is an automaton made from its number of ports and its arguments. Their meaning is in
  * docs/guide/compose.md, as #RBA text where that is possible; tests compare the two.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_CIRCUIT_PRIMITIVES_H
-#define GORDIAN_ENGINES_COMPOSE_CIRCUIT_PRIMITIVES_H
+#pragma once
 
 #include "engines/compose/circuit/automaton.h"
 
@@ -28,5 +27,3 @@ const char *primitive_name(size_t number);
 gordian_status primitive_build(struct automaton **out, const struct primitive *primitive,
                                uint32_t ins, uint32_t outs, uint32_t argument,
                                const gordian_allocator *memory, gordian_error *error);
-
-#endif

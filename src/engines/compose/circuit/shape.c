@@ -294,8 +294,7 @@ static gordian_status explore_stray(struct unfolding *unfolding, gordian_error *
         memcpy(unfolding->candidate, cells, unfolding->width * sizeof *cells);
         unfolding->candidate[0] = (uint32_t)c;
         status = number_state(unfolding, &number, error);
-        if (status == GORDIAN_OK)
-            status = explore_states(unfolding, from, error);
+        THEN(status, explore_states(unfolding, from, error));
     }
     memory_free(unfolding->memory, seen);
     memory_free(unfolding->memory, cells);
@@ -399,16 +398,11 @@ gordian_status shape_unfold(struct shape *shape, const struct automaton *automat
         unfolding.candidate && unfolding.label && unfolding.own ? GORDIAN_OK : fail_memory(error);
     for (size_t c = 0; c < automaton->cell_count && unfolding.own; c++)
         unfolding.own[c] = automaton->cells[c].own;
-    if (status == GORDIAN_OK)
-        status = sort_by_state(&unfolding, error);
-    if (status == GORDIAN_OK)
-        status = find_initial(&unfolding, error);
-    if (status == GORDIAN_OK)
-        status = explore_states(&unfolding, 0, error);
-    if (status == GORDIAN_OK)
-        status = explore_stray(&unfolding, error);
-    if (status == GORDIAN_OK)
-        status = put_in_order(&unfolding, error);
+    THEN(status, sort_by_state(&unfolding, error));
+    THEN(status, find_initial(&unfolding, error));
+    THEN(status, explore_states(&unfolding, 0, error));
+    THEN(status, explore_stray(&unfolding, error));
+    THEN(status, put_in_order(&unfolding, error));
     shape->routing = status == GORDIAN_OK && !merge && automaton_is_routing(automaton);
     memory_free(memory, unfolding.candidate);
     memory_free(memory, unfolding.label);

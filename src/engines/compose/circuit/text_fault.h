@@ -1,7 +1,6 @@
 /* Where a text is wrong: gordian_error has the message, line and column; a fault adds which text
  * (one may import others) and the line itself with a place for a caret. */
-#ifndef GORDIAN_ENGINES_COMPOSE_CIRCUIT_TEXT_FAULT_H
-#define GORDIAN_ENGINES_COMPOSE_CIRCUIT_TEXT_FAULT_H
+#pragma once
 
 #include "foundation/base/io/text.h"
 
@@ -29,5 +28,3 @@ static inline void scan_new_line(struct text_scan *scan)
     scan->line++;
     scan->line_start = scan->at + 1;
 }
-
-#endif

@@ -233,17 +233,6 @@ static bool sweep_group(const struct sweeping *sweeping, uint64_t group, struct 
 
 #define STRIPES 8u
 
-/* Many firings lead to a word nearby. Groups that are taken one after the other lie far apart, so
- * that threads that work at the same time seldom want the same lines of memory. */
-static uint64_t next_group(struct sweeping *sweeping)
-{
-    uint64_t at = atomic_fetch_add_explicit(&sweeping->next, 1, memory_order_relaxed);
-    uint64_t stripe = sweeping->groups / STRIPES;
-    at %= 2 * sweeping->groups;
-    at = at < sweeping->groups ? at : 2 * sweeping->groups - 1 - at;
-    return at < stripe * STRIPES ? at % STRIPES * stripe + at / STRIPES : at;
-}
-
 /* The first dirty group from this one on, round about; `groups`: there is none. */
 static uint64_t look_everywhere(const struct sweeping *sweeping, uint64_t from)
 {
@@ -283,7 +272,14 @@ static void sweep_blocks(void *context, unsigned member)
     struct tally tally = {0, 0};
     (void)member;
     while (!cpu_halted(sweeping->cpu)) {
-        uint64_t group = next_group(sweeping);
+        /* Many firings lead to a word nearby. Groups that are taken one after the other lie far
+         * apart, so that threads that work at the same time seldom want the same lines of memory.
+         */
+        uint64_t at = atomic_fetch_add_explicit(&sweeping->next, 1, memory_order_relaxed);
+        uint64_t stripe = sweeping->groups / STRIPES;
+        at %= 2 * sweeping->groups;
+        at = at < sweeping->groups ? at : 2 * sweeping->groups - 1 - at;
+        uint64_t group = at < stripe * STRIPES ? at % STRIPES * stripe + at / STRIPES : at;
         clean = sweep_group(sweeping, group, &tally) ? 0 : clean + 1;
         if (clean < CLEAN_MOST)
             continue;

@@ -153,14 +153,6 @@ static void tell_others(struct word_shard *shard)
         atomic_store_explicit(&shards->turn, true, memory_order_relaxed);
 }
 
-/* Sends what is written, full or not. */
-static void finish_boxes(struct word_shard *shard)
-{
-    for (unsigned owner = 0; owner < shard->shards->count; owner++)
-        if (shard->boxes[owner].count > 0)
-            hand_on(shard, owner);
-}
-
 /* Waits for mail; false: it is over. */
 static bool wait_for_mail(struct word_shard *shard)
 {
@@ -190,8 +182,12 @@ static void explore_cells(void *context, unsigned member)
         bool mail = read_mail(shard), work = cells_waiting(&shard->cells);
         if (work)
             cells_fire(&shard->cells, &shards->rules, CELLS, shard->boxes, hand_on, shard);
-        else if (!mail)
-            finish_boxes(shard);
+        else if (!mail) {
+            /* Sends what is written, full or not. */
+            for (unsigned owner = 0; owner < shard->shards->count; owner++)
+                if (shard->boxes[owner].count > 0)
+                    hand_on(shard, owner);
+        }
         tell_others(shard);
         if (!mail && !work && !cells_waiting(&shard->cells) && !wait_for_mail(shard))
             return;
@@ -213,24 +209,21 @@ static void free_letters(struct word_shard *shard, struct letter *list)
     }
 }
 
-static void close_shard(struct word_shard *shard)
-{
-    const gordian_allocator *memory = &shard->shards->cpu->meter.memory;
-    for (unsigned owner = 0; shard->letters && owner < shard->shards->count; owner++)
-        memory_free(memory, shard->letters[owner]);
-    free_letters(shard, shard->spare);
-    free_letters(shard, atomic_load(&shard->mailbox));
-    memory_free_all(memory, shard->letters, shard->boxes);
-    cells_close(&shard->cells);
-}
-
 void word_shards_free(struct cpu *cpu)
 {
     struct word_shards *shards = cpu->shards;
     if (!shards)
         return;
-    for (unsigned i = 0; i < shards->count; i++)
-        close_shard(&shards->list[i]);
+    for (unsigned i = 0; i < shards->count; i++) {
+        struct word_shard *shard = &shards->list[i];
+        const gordian_allocator *memory = &shard->shards->cpu->meter.memory;
+        for (unsigned owner = 0; shard->letters && owner < shard->shards->count; owner++)
+            memory_free(memory, shard->letters[owner]);
+        free_letters(shard, shard->spare);
+        free_letters(shard, atomic_load(&shard->mailbox));
+        memory_free_all(memory, shard->letters, shard->boxes);
+        cells_close(&shard->cells);
+    }
     cells_rules_close(&shards->rules, &cpu->meter.memory);
     memory_free_all(&cpu->meter.memory, shards->list, shards);
     cpu->shards = NULL;

@@ -187,8 +187,7 @@ static gordian_status find_ways_soon(struct cpu *cpu, gordian_error *error)
     status = cpu_trace_near(cpu, &done, error);
     if (status == GORDIAN_OK && !done && atomic_load(&cpu->states) <= GRACE_STATES) {
         status = number_states(cpu, error);
-        if (status == GORDIAN_OK)
-            status = cpu_trace(cpu, &cpu->space, NULL, error);
+        THEN(status, cpu_trace(cpu, &cpu->space, NULL, error));
     }
     cpu->grace = 0;
     compose_phase_end(phase);
@@ -227,8 +226,7 @@ static gordian_status finish_soon(struct cpu *cpu, const gordian_compose_sink *s
     result->transitions = 0;
     if (cpu->stuck > result->deadlocks)
         result->deadlocks = cpu->stuck;
-    if (status == GORDIAN_OK)
-        status = find_ways_soon(cpu, error);
+    THEN(status, find_ways_soon(cpu, error));
     cpu->pass = 2;
     if (status == GORDIAN_OK && sink)
         status = sink->begin(sink->context, cpu->circuit, result->states, 0, error);
@@ -294,10 +292,8 @@ static gordian_status find_and_finish(struct cpu *cpu, const gordian_compose_sin
     gordian_status status = GORDIAN_OK;
     if (cpu->options->full)
         status = space_full(&full, &cpu->packing, cpu->options->max_states, memory, error);
-    if (status == GORDIAN_OK)
-        status = find_states(cpu, error);
-    if (status == GORDIAN_OK)
-        status = finish_states(cpu, full.kind == SPACE_FULL ? &full : NULL, sink, error);
+    THEN(status, find_states(cpu, error));
+    THEN(status, finish_states(cpu, full.kind == SPACE_FULL ? &full : NULL, sink, error));
     space_close(&full);
     return status;
 }
@@ -308,10 +304,8 @@ static gordian_status prepare_cpu(struct cpu *cpu, gordian_error *error)
 {
     const gordian_allocator *memory = &cpu->meter.memory;
     gordian_status status = firings_open(&cpu->firings, cpu->circuit, memory, error);
-    if (status == GORDIAN_OK)
-        status = packing_open(&cpu->packing, cpu->circuit, &cpu->firings, memory, error);
-    if (status == GORDIAN_OK)
-        status = grid_open(&cpu->grid, &cpu->packing, memory, error);
+    THEN(status, packing_open(&cpu->packing, cpu->circuit, &cpu->firings, memory, error));
+    THEN(status, grid_open(&cpu->grid, &cpu->packing, memory, error));
     if (status != GORDIAN_OK)
         return status;
     if (!cpu->firings.complete)
@@ -392,8 +386,7 @@ static gordian_status run_cpu_by(bool by_states, const gordian_circuit *circuit,
     cpu.by_states = by_states;
     if (status == GORDIAN_OK)
         result->workers = thread_pool_size(cpu.workers);
-    if (status == GORDIAN_OK)
-        status = find_and_finish(&cpu, sink, error);
+    THEN(status, find_and_finish(&cpu, sink, error));
     status = keep_found(&cpu, sink != NULL, status);
     cpu_close(&cpu);
     result->stop = (gordian_compose_stop)atomic_load(&cpu.reason);

@@ -21,8 +21,7 @@
  * Then the states are counted through (cpu/count.c), numbered by rank (explore/space.h), delivered
  * (cpu/rows.c), and the ways to deadlocks are searched for (cpu/trace.c).
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_CPU_CPU_H
-#define GORDIAN_ENGINES_COMPOSE_CPU_CPU_H
+#pragma once
 
 #include "engines/compose/engine/engines.h"
 #include "engines/compose/explore/enabled_firings.h"
@@ -162,5 +161,3 @@ void cpu_describe_example(struct cpu *cpu);
 /* cpu/near.c: the same for deadlocks that are near, if they are (*done), of a run that is complete,
  * without its states. Numbers are left open. */
 gordian_status cpu_trace_near(struct cpu *cpu, bool *done, gordian_error *error);
-
-#endif

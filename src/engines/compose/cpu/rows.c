@@ -300,28 +300,21 @@ static gordian_status deliver_pages(struct delivering *delivering, const gordian
     return status;
 }
 
-/* So many that a page has some ten thousand transitions. */
-static uint64_t page_size(const struct cpu *cpu, const struct space *space)
-{
-    uint64_t each = space->count ? atomic_load(&cpu->transitions) / space->count : 0;
-    uint64_t size = 65536 / (each < 65535 ? each + 1 : 65536);
-    return size < 4096 ? size : 4096;
-}
-
 gordian_status cpu_deliver(struct cpu *cpu, const struct space *space,
                            const gordian_compose_sink *sink, gordian_error *error)
 {
     struct delivering delivering = {.cpu = cpu, .space = space, .keep = true};
     uint64_t counted = atomic_load(&cpu->transitions);
-    delivering.page_states = page_size(cpu, space);
+    /* So many that a page has some ten thousand transitions. */
+    uint64_t each = space->count ? atomic_load(&cpu->transitions) / space->count : 0;
+    uint64_t size = 65536 / (each < 65535 ? each + 1 : 65536);
+    delivering.page_states = size < 4096 ? size : 4096;
     delivering.pages = memory_zeroed(&cpu->meter.memory,
                                      2 * thread_pool_size(cpu->workers) * sizeof *delivering.pages);
     gordian_status status = delivering.pages ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = sink->begin(sink->context, cpu->circuit, space->count,
-                             cpu->options->count_transitions ? counted : UINT64_MAX, error);
-    if (status == GORDIAN_OK)
-        status = deliver_pages(&delivering, sink, error);
+    THEN(status, sink->begin(sink->context, cpu->circuit, space->count,
+                             cpu->options->count_transitions ? counted : UINT64_MAX, error));
+    THEN(status, deliver_pages(&delivering, sink, error));
     pages_free(&delivering);
     atomic_store(&cpu->transitions, counted);
     return status;

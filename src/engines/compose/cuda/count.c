@@ -29,8 +29,7 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
         status = device_launch(device, "compose_survey",
                                device->set.kind == COMPOSE_BITMAP ? states * 64 : states,
                                &arguments, sizeof arguments, error);
-        if (status == GORDIAN_OK)
-            status = gpu_read(device->gpu, counts, CONTROL(device, counts), sizeof *counts, error);
+        THEN(status, gpu_read(device->gpu, counts, CONTROL(device, counts), sizeof *counts, error));
         device->progress.transitions = compose_joint_total(counts);
         /* What is known so far is told even if it is stopped: the states are all there. */
         if (status == GORDIAN_OK && items > SLICE && !device_goes_on(device))
@@ -59,12 +58,10 @@ static gordian_status look_for_dead(struct compose_device *device,
                                                .distances = question->distances,
                                                .distance = question->distance,
                                                .out = gpu_array_view(found)};
-    if (status == GORDIAN_OK)
-        status = device_launch(device, "compose_dead",
+    THEN(status, device_launch(device, "compose_dead",
                                device->set.kind == COMPOSE_BITMAP ? items * 64 : items, &arguments,
-                               sizeof arguments, error);
-    if (status == GORDIAN_OK)
-        status = gpu_array_settle(found, &stored, error);
+                               sizeof arguments, error));
+    THEN(status, gpu_array_settle(found, &stored, error));
     *count = stored.size + stored.refused;
     return status;
 }
@@ -103,13 +100,11 @@ static gordian_status read_dead(struct compose_device *device, const struct dead
         return fail_memory(error);
     if (count > enough) {
         status = narrow_down(device, question, room, enough, found, &limit, error);
-        if (status == GORDIAN_OK)
-            status = look_for_dead(device, question, limit, found, &there, error);
+        THEN(status, look_for_dead(device, question, limit, found, &there, error));
     }
     if (there > enough)
         there = enough;
-    if (status == GORDIAN_OK)
-        status = gpu_array_read(found, all, 0, there, error);
+    THEN(status, gpu_array_read(found, all, 0, there, error));
     if (status == GORDIAN_OK) {
         sort_words(all, there, 1);
         memcpy(first, all, (there < room ? there : room) * sizeof *all);
@@ -130,8 +125,7 @@ gordian_status device_dead(struct compose_device *device, const struct dead_ques
     uint64_t bytes = options.capacity * sizeof *first;
     TRY(device_take(device, bytes, error));
     gordian_status status = gpu_array_create(&found, device->gpu, &options, error);
-    if (status == GORDIAN_OK)
-        status = look_for_dead(device, question, question->below, found, count, error);
+    THEN(status, look_for_dead(device, question, question->below, found, count, error));
     if (status == GORDIAN_OK && bytes && *count)
         status = read_dead(device, question, found, first, room, enough, *count, error);
     gpu_array_destroy(found);
@@ -174,12 +168,10 @@ static gordian_status ask_distances(struct ways *ways, uint32_t count, uint32_t 
         return GORDIAN_OK;
     gordian_status status =
         gpu_write(device->gpu, ways->states, ways->asked, count * sizeof *ways->asked, error);
-    if (status == GORDIAN_OK)
-        status =
-            device_launch(device, "compose_distance", count, &arguments, sizeof arguments, error);
-    if (status == GORDIAN_OK)
-        status =
-            gpu_read(device->gpu, ways->told, ways->answers, count * sizeof *ways->told, error);
+    THEN(status,
+         device_launch(device, "compose_distance", count, &arguments, sizeof arguments, error));
+    THEN(status,
+         gpu_read(device->gpu, ways->told, ways->answers, count * sizeof *ways->told, error));
     return status;
 }
 
@@ -206,11 +198,9 @@ static gordian_status step_distances(struct ways *ways, uint32_t now, bool *chan
                                                .now = now};
     uint32_t flag = 0;
     gordian_status status = gpu_zero(device->gpu, CONTROL(device, changed), sizeof flag, error);
-    if (status == GORDIAN_OK)
-        status = device_launch(device, "compose_step", ways->places, &arguments, sizeof arguments,
-                               error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(device->gpu, &flag, CONTROL(device, changed), sizeof flag, error);
+    THEN(status,
+         device_launch(device, "compose_step", ways->places, &arguments, sizeof arguments, error));
+    THEN(status, gpu_read(device->gpu, &flag, CONTROL(device, changed), sizeof flag, error));
     *changed = (flag & COMPOSE_CHANGED) != 0;
     *many = (flag & COMPOSE_TOO_MANY) != 0;
     return status;
@@ -310,12 +300,9 @@ static gordian_status ways_open(struct ways *ways, struct compose_device *device
         return fail_memory(error);
     gordian_status status =
         device_alloc(device, &ways->distances, ways->places * sizeof(uint32_t), error);
-    if (status == GORDIAN_OK)
-        status = device_alloc(device, &ways->states, BATCH * sizeof(uint64_t), error);
-    if (status == GORDIAN_OK)
-        status = device_alloc(device, &ways->answers, BATCH * sizeof(uint32_t), error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(device->gpu, ways->distances, ways->places * sizeof(uint32_t), error);
+    THEN(status, device_alloc(device, &ways->states, BATCH * sizeof(uint64_t), error));
+    THEN(status, device_alloc(device, &ways->answers, BATCH * sizeof(uint32_t), error));
+    THEN(status, gpu_zero(device->gpu, ways->distances, ways->places * sizeof(uint32_t), error));
     return status;
 }
 
@@ -415,10 +402,8 @@ gordian_status device_describe(struct compose_device *device, uint64_t deadlocks
     uint64_t *states = memory_alloc(&device->memory, wanted * sizeof *states);
     result->found = memory_zeroed(&result->allocator, wanted * sizeof *result->found);
     gordian_status status = states && result->found ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = ways_open(&ways, device, error);
-    if (status == GORDIAN_OK)
-        status = describe_all(&ways, states, wanted, full, below, result, error);
+    THEN(status, ways_open(&ways, device, error));
+    THEN(status, describe_all(&ways, states, wanted, full, below, result, error));
     if (status == GORDIAN_OK && result->found_count == 0)
         status = describe_any(device, below, result, error);
     ways_close(&ways);

@@ -34,8 +34,7 @@ static gordian_status count_on_device(struct compose_device *device, gordian_com
     gordian_status status = GORDIAN_OK;
     if (joint && !device->set.closed)
         status = too_many(device, &many, error);
-    if (status == GORDIAN_OK)
-        status = compose_device_count(device, joint && !many, &counts, error);
+    THEN(status, compose_device_count(device, joint && !many, &counts, error));
     if (status != GORDIAN_OK)
         return status;
     result->states = device->set.count;
@@ -58,8 +57,7 @@ static gordian_status run_full(struct compose_device *device, gordian_compose_re
 {
     uint64_t most = device->options->max_states, stuck = 0, states;
     gordian_status status = compose_device_take_all(device, most, error);
-    if (status == GORDIAN_OK)
-        status = count_on_device(device, result, &stuck, error);
+    THEN(status, count_on_device(device, result, &stuck, error));
     if (status != GORDIAN_OK || stuck == 0)
         return status;
     gordian_compose_stop stop = device->stop;
@@ -73,12 +71,10 @@ static gordian_status run_full(struct compose_device *device, gordian_compose_re
     if (status == GORDIAN_OK)
         status = device_dead(device, &(struct dead_question){.below = below}, NULL, 0,
                              &result->deadlocks, error);
-    if (status == GORDIAN_OK)
-        status = device_describe(device, result->deadlocks, true, below, result, error);
+    THEN(status, device_describe(device, result->deadlocks, true, below, result, error));
     device->options = own;
     gordian_compose_stop reaching = device->stop;
-    if (status == GORDIAN_OK)
-        status = compose_device_take_all(device, most, error);
+    THEN(status, compose_device_take_all(device, most, error));
     device->stop = reaching != GORDIAN_COMPOSE_STOP_COMPLETE ? reaching : stop;
     return status;
 }
@@ -94,12 +90,10 @@ static gordian_status run_reachable(struct compose_device *device, gordian_compo
     if (phase)
         phase->rounds = device->rounds;
     phase = compose_phase(result, "count");
-    if (status == GORDIAN_OK)
-        status = count_on_device(device, result, &result->deadlocks, error);
+    THEN(status, count_on_device(device, result, &result->deadlocks, error));
     compose_phase_end(phase);
     phase = compose_phase(result, "ways");
-    if (status == GORDIAN_OK)
-        status = device_describe(device, result->deadlocks, false, UINT64_MAX, result, error);
+    THEN(status, device_describe(device, result->deadlocks, false, UINT64_MAX, result, error));
     compose_phase_end(phase);
     return status;
 }
@@ -146,8 +140,7 @@ gordian_status compose_cuda_on(struct gpu *gpu, const struct compose_tuning *tun
 {
     bool delivering = false;
     gordian_status status = begin_result(circuit, options, result, error);
-    if (status == GORDIAN_OK)
-        status = run_on(gpu, tuning, circuit, options, sink, result, &delivering, error);
+    THEN(status, run_on(gpu, tuning, circuit, options, sink, result, &delivering, error));
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);
     return status;

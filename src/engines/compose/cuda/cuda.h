@@ -14,8 +14,7 @@
  *
  * The steps are functions of their own for tests and measurements.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_CUDA_CUDA_H
-#define GORDIAN_ENGINES_COMPOSE_CUDA_CUDA_H
+#pragma once
 
 #include "engines/compose/engine/engines.h"
 #include "engines/compose/explore/packed.h"
@@ -63,5 +62,3 @@ gordian_status compose_device_count(struct compose_device *device, bool joint,
  * *transitions in all. What delivering does, without the delivery. */
 gordian_status compose_device_write(struct compose_device *device, uint64_t *transitions,
                                     gordian_error *error);
-
-#endif

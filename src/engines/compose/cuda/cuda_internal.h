@@ -1,6 +1,5 @@
 /* Inside the cuda engine: what its files share. */
-#ifndef GORDIAN_ENGINES_COMPOSE_CUDA_CUDA_INTERNAL_H
-#define GORDIAN_ENGINES_COMPOSE_CUDA_CUDA_INTERNAL_H
+#pragma once
 
 #include "engines/compose/cuda/cuda.h"
 #include "foundation/gpu/array/array.h"
@@ -83,5 +82,3 @@ gordian_status device_dead(struct compose_device *device, const struct dead_ques
 /* Hands the product to the sink. */
 gordian_status device_deliver(struct compose_device *device, uint64_t states, uint64_t transitions,
                               const gordian_compose_sink *sink, gordian_error *error);
-
-#endif

@@ -132,21 +132,15 @@ static gordian_status send_circuit(struct compose_device *device, gordian_error 
     size_t count = packed->firing_count;
     gordian_status status = device_upload(device, &device->firings, packed->firings,
                                           count * sizeof *packed->firings, error);
-    if (status == GORDIAN_OK)
-        status = device_upload(device, &device->ends, packed->ends,
-                               packed->part_count * sizeof *packed->ends, error);
-    if (status == GORDIAN_OK)
-        status =
-            device_upload(device, &device->labels, packed->labels,
-                          count * packed->circuit->label_words * sizeof *packed->labels, error);
-    if (status == GORDIAN_OK)
-        status = send_word_firings(device, error);
-    if (status == GORDIAN_OK)
-        status = send_radices(device, error);
-    if (status == GORDIAN_OK)
-        status = device_alloc(device, &device->control, sizeof(struct compose_control), error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(device->gpu, device->control, sizeof(struct compose_control), error);
+    THEN(status, device_upload(device, &device->ends, packed->ends,
+                               packed->part_count * sizeof *packed->ends, error));
+    THEN(status,
+         device_upload(device, &device->labels, packed->labels,
+                       count * packed->circuit->label_words * sizeof *packed->labels, error));
+    THEN(status, send_word_firings(device, error));
+    THEN(status, send_radices(device, error));
+    THEN(status, device_alloc(device, &device->control, sizeof(struct compose_control), error));
+    THEN(status, gpu_zero(device->gpu, device->control, sizeof(struct compose_control), error));
     device->view = (struct compose_firings){.firings = device->firings,
                                             .ends = device->ends,
                                             .count = (uint32_t)count,
@@ -189,8 +183,7 @@ gordian_status compose_device_open(struct compose_device **out, struct gpu *gpu,
         device->tuning = *tuning;
     choose_tuning(device);
     gordian_status status = packed_open(&device->packed, circuit, &memory, error);
-    if (status == GORDIAN_OK)
-        status = send_circuit(device, error);
+    THEN(status, send_circuit(device, error));
     if (status != GORDIAN_OK) {
         compose_device_close(device);
         return status;

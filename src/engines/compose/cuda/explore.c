@@ -37,8 +37,7 @@ static gordian_status make_bitmaps(struct compose_device *device, gpu_address *v
 {
     uint64_t bytes = bitmap_words(device) * sizeof(uint64_t);
     gordian_status status = make_bitmap(device, visited, error);
-    if (status == GORDIAN_OK)
-        status = make_bitmap(device, waiting, error);
+    THEN(status, make_bitmap(device, waiting, error));
     if (status != GORDIAN_OK) {
         device_free(device, visited, bytes);
         device_free(device, waiting, bytes);
@@ -75,8 +74,7 @@ static gordian_status run_passes(struct compose_device *device, bool *over, gord
         status = device_launch(device, "compose_pass", device->set.words, &arguments,
                                sizeof arguments, error);
     }
-    if (status == GORDIAN_OK)
-        status = gpu_read(device->gpu, found, CONTROL(device, found), sizeof found, error);
+    THEN(status, gpu_read(device->gpu, found, CONTROL(device, found), sizeof found, error));
     if (status != GORDIAN_OK)
         return status;
     device->progress.waiting = found[CUDA_PASSES - 1];
@@ -153,8 +151,7 @@ static gordian_status refill_table(struct compose_device *device, uint64_t count
                                                 .slots = set->slots,
                                                 .tally = CONTROL(device, tally)};
     gordian_status status = gpu_fill32(device->gpu, set->table, UINT32_MAX, set->slots * 2, error);
-    if (status == GORDIAN_OK)
-        status = write_tally(device, count, error);
+    THEN(status, write_tally(device, count, error));
     if (status == GORDIAN_OK && count)
         status = device_launch(device, "compose_enter", count, &arguments, sizeof arguments, error);
     set->count = count;
@@ -167,8 +164,7 @@ static gordian_status grow_table(struct compose_device *device, uint64_t count,
 {
     uint64_t slots = device->set.slots * 2;
     gordian_status status = grow_list(device, slots / 2, error);
-    if (status == GORDIAN_OK)
-        status = new_table(device, slots, error);
+    THEN(status, new_table(device, slots, error));
     if (status != GORDIAN_OK)
         return status;
     device->room = slots / 2;
@@ -181,10 +177,8 @@ static gordian_status make_table(struct compose_device *device, gordian_error *e
     gordian_status status = GORDIAN_OK;
     if (!device->list) {
         status = gpu_range_create(&device->list, device->gpu, most, error);
-        if (status == GORDIAN_OK)
-            status = grow_list(device, device->tuning.slots / 2, error);
-        if (status == GORDIAN_OK)
-            status = new_table(device, device->tuning.slots, error);
+        THEN(status, grow_list(device, device->tuning.slots / 2, error));
+        THEN(status, new_table(device, device->tuning.slots, error));
     }
     if (status != GORDIAN_OK)
         return status;
@@ -315,9 +309,8 @@ static gordian_status launch_levels(struct compose_device *device, const struct 
     if (!device->resident)
         status = gpu_resident_blocks(device->gpu, "compose_levels", threads, 0, &device->resident,
                                      error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(device->gpu, CONTROL(device, level_found),
-                          2 * COMPOSE_LEVELS * sizeof(uint64_t), error);
+    THEN(status, gpu_zero(device->gpu, CONTROL(device, level_found),
+                          2 * COMPOSE_LEVELS * sizeof(uint64_t), error));
     struct gpu_launch launch = {.kernel = "compose_levels",
                                 .blocks = wanted < device->resident ? wanted : device->resident,
                                 .threads = threads,
@@ -346,8 +339,7 @@ static gordian_status run_levels(struct compose_device *device, struct level *le
 {
     uint64_t told[2 * COMPOSE_LEVELS], most = most_states(device);
     gordian_status status = launch_levels(device, level, most, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(device->gpu, told, CONTROL(device, level_found), sizeof told, error);
+    THEN(status, gpu_read(device->gpu, told, CONTROL(device, level_found), sizeof told, error));
     if (status != GORDIAN_OK)
         return status;
     /* What all blocks have seen. */
@@ -390,10 +382,8 @@ static gordian_status move_to_bitmap(struct compose_device *device, uint64_t fir
     gpu_address visited = 0, waiting = 0;
     uint64_t count = device->set.count;
     gordian_status status = make_bitmaps(device, &visited, &waiting, error);
-    if (status == GORDIAN_OK)
-        status = mark_states(device, device->set.list, count, first, visited, waiting, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(device->gpu, error);
+    THEN(status, mark_states(device, device->set.list, count, first, visited, waiting, error));
+    THEN(status, gpu_wait(device->gpu, error));
     if (status != GORDIAN_OK) {
         uint64_t bytes = bitmap_words(device) * sizeof(uint64_t);
         device_free(device, &visited, bytes);
@@ -409,13 +399,6 @@ static gordian_status move_to_bitmap(struct compose_device *device, uint64_t fir
     return explore_bitmap(device, error);
 }
 
-/* Only as many states as were asked for, in the order they were found. */
-static gordian_status cut_off(struct compose_device *device, gordian_error *error)
-{
-    device->stop = GORDIAN_COMPOSE_STOP_STATES;
-    return refill_table(device, device->options->max_states, error);
-}
-
 static gordian_status explore_table(struct compose_device *device, gordian_error *error)
 {
     uint64_t limit = device->options->max_states;
@@ -425,8 +408,11 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
     while (status == GORDIAN_OK && device->stop == GORDIAN_COMPOSE_STOP_COMPLETE) {
         device->progress.states = device->set.count;
         device->progress.waiting = device->set.count - level.first;
-        if (limit && device->set.count > limit)
-            return cut_off(device, error);
+        if (limit && device->set.count > limit) {
+            /* Only as many states as were asked for, in the order they were found. */
+            device->stop = GORDIAN_COMPOSE_STOP_STATES;
+            return refill_table(device, device->options->max_states, error);
+        }
         if (level.first == level.last || !device_goes_on(device))
             break;
         if (dense_enough(device))
@@ -438,13 +424,6 @@ static gordian_status explore_table(struct compose_device *device, gordian_error
     return status;
 }
 
-static bool starts_in_bitmap(const struct compose_device *device)
-{
-    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
-    return bits <= device->tuning.direct_bits && (limit == 0 || limit >= UINT64_C(1) << bits) &&
-           bitmap_fits(device);
-}
-
 static gordian_status explore_from(struct compose_device *device, bool bitmap, gpu_address buffer,
                                    gordian_error *error)
 {
@@ -453,13 +432,11 @@ static gordian_status explore_from(struct compose_device *device, bool bitmap, g
         device->set.kind = COMPOSE_BITMAP;
         device->set.words = bitmap_words(device);
         status = make_bitmaps(device, &device->set.bitmap, &device->waiting, error);
-        if (status == GORDIAN_OK)
-            status = seed_bitmap(device, buffer, error);
+        THEN(status, seed_bitmap(device, buffer, error));
         return status == GORDIAN_OK ? explore_bitmap(device, error) : status;
     }
     status = make_table(device, error);
-    if (status == GORDIAN_OK)
-        status = seed_table(device, buffer, error);
+    THEN(status, seed_table(device, buffer, error));
     return status == GORDIAN_OK ? explore_table(device, error) : status;
 }
 
@@ -487,14 +464,15 @@ gordian_status compose_device_explore(struct compose_device *device, uint64_t *s
                                       gordian_error *error)
 {
     gpu_address buffer;
-    bool bitmap = starts_in_bitmap(device);
+    uint64_t limit = device->options->max_states, bits = device->packed->packing.bits;
+    bool bitmap = bits <= device->tuning.direct_bits &&
+                  (limit == 0 || limit >= UINT64_C(1) << bits) && bitmap_fits(device);
     forget_set(device, !bitmap);
     device->rounds = 0;
     device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->progress = (gordian_compose_progress){.pass = 1};
     gordian_status status = device_alloc(device, &buffer, SEED_STATES * sizeof(uint64_t), error);
-    if (status == GORDIAN_OK)
-        status = explore_from(device, bitmap, buffer, error);
+    THEN(status, explore_from(device, bitmap, buffer, error));
     device_free(device, &buffer, SEED_STATES * sizeof(uint64_t));
     device->progress.states = *states = device->set.count;
     device->progress.waiting = 0;

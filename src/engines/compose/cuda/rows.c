@@ -82,8 +82,7 @@ static gordian_status number_list(struct writer *writer, gordian_error *error)
         return GORDIAN_OK;
     uint64_t *states = memory_alloc(&device->memory, bytes);
     gordian_status status = states ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(device->gpu, states, device->set.list, bytes, error);
+    THEN(status, gpu_read(device->gpu, states, device->set.list, bytes, error));
     if (status == GORDIAN_OK) {
         sort_words(states, count, 1);
         status = gpu_write(device->gpu, device->set.list, states, bytes, error);
@@ -136,14 +135,11 @@ static gordian_status make_blocks(struct writer *writer, gordian_error *error)
     for (int b = 0; b < (writer->copied ? 2 : 1) && status == GORDIAN_OK; b++) {
         struct block *block = &writer->blocks[b];
         status = device_alloc(device, &block->states, writer->state_room * 8, error);
-        if (status == GORDIAN_OK)
-            status = device_alloc(device, &block->rows,
-                                  writer->state_room * sizeof(struct compose_row_place), error);
-        if (status == GORDIAN_OK)
-            status = device_alloc(device, &block->targets, writer->room * 8, error);
-        if (status == GORDIAN_OK)
-            status =
-                device_alloc(device, &block->names, writer->room * label_words(writer) * 8, error);
+        THEN(status, device_alloc(device, &block->rows,
+                                  writer->state_room * sizeof(struct compose_row_place), error));
+        THEN(status, device_alloc(device, &block->targets, writer->room * 8, error));
+        THEN(status,
+             device_alloc(device, &block->names, writer->room * label_words(writer) * 8, error));
         if (status == GORDIAN_OK && writer->copied)
             status =
                 gpu_map(device->gpu, &block->host, &block->mapped, layout_copy(writer).size, error);
@@ -247,16 +243,13 @@ static gordian_status copy_block(struct writer *writer, struct block *block, gpu
     struct copy_layout at = layout_copy(writer);
     gordian_status status =
         gpu_copy(gpu, block->mapped, CONTROL(writer->device, taken), sizeof(uint64_t), error);
-    if (status == GORDIAN_OK)
-        status = gpu_copy(gpu, block->mapped + at.states, states, block->count * 8, error);
-    if (status == GORDIAN_OK)
-        status = gpu_copy(gpu, block->mapped + at.rows, block->rows,
-                          block->count * sizeof(struct compose_row_place), error);
-    if (status == GORDIAN_OK)
-        status = gpu_copy(gpu, block->mapped + at.targets, block->targets, writer->room * 8, error);
-    if (status == GORDIAN_OK)
-        status = gpu_copy(gpu, block->mapped + at.names, block->names,
-                          writer->room * label_words(writer) * 8, error);
+    THEN(status, gpu_copy(gpu, block->mapped + at.states, states, block->count * 8, error));
+    THEN(status, gpu_copy(gpu, block->mapped + at.rows, block->rows,
+                          block->count * sizeof(struct compose_row_place), error));
+    THEN(status,
+         gpu_copy(gpu, block->mapped + at.targets, block->targets, writer->room * 8, error));
+    THEN(status, gpu_copy(gpu, block->mapped + at.names, block->names,
+                          writer->room * label_words(writer) * 8, error));
     return status;
 }
 
@@ -281,9 +274,8 @@ static gordian_status start_block(struct writer *writer, struct block *block, go
                                                .taken = CONTROL(device, taken),
                                                .label_words = (uint32_t)label_words(writer),
                                                .joint = !device->options->indivisible};
-    if (status == GORDIAN_OK)
-        status = device_launch(device, "compose_rows", block->count, &arguments, sizeof arguments,
-                               error);
+    THEN(status,
+         device_launch(device, "compose_rows", block->count, &arguments, sizeof arguments, error));
     if (status == GORDIAN_OK && writer->copied)
         status = copy_block(writer, block, states, error);
     return status;
@@ -315,8 +307,7 @@ static gordian_status finish_block(struct writer *writer, int which, gordian_err
             lay_block(writer, block, kept.from, units);
         }
         status = start_block(writer, block, error);
-        if (status == GORDIAN_OK)
-            status = gpu_wait(device->gpu, error);
+        THEN(status, gpu_wait(device->gpu, error));
     }
     return status;
 }
@@ -357,8 +348,7 @@ static gordian_status deliver_blocks(struct writer *writer, struct packed_row *r
         return GORDIAN_OK;
     lay_block(writer, &writer->blocks[now], 0, UINT64_MAX);
     gordian_status status = start_block(writer, &writer->blocks[now], error);
-    if (status == GORDIAN_OK)
-        status = finish_block(writer, now, error);
+    THEN(status, finish_block(writer, now, error));
     while (status == GORDIAN_OK) {
         const struct block *block = &writer->blocks[now];
         bool more = block->to < writer->units;
@@ -366,8 +356,7 @@ static gordian_status deliver_blocks(struct writer *writer, struct packed_row *r
             lay_block(writer, &writer->blocks[!now], block->to, UINT64_MAX);
             status = start_block(writer, &writer->blocks[!now], error);
         }
-        if (status == GORDIAN_OK)
-            status = deliver_block(writer, block, row, sink, error);
+        THEN(status, deliver_block(writer, block, row, sink, error));
         if (status == GORDIAN_OK && more)
             status = finish_block(writer, !now, error);
         if (!more || !device_goes_on(writer->device))
@@ -388,10 +377,8 @@ gordian_status device_deliver(struct compose_device *device, uint64_t states, ui
     device->stop = GORDIAN_COMPOSE_STOP_COMPLETE;
     device->progress.pass = 2;
     gordian_status status = packed_row_open(&row, device->packed, error);
-    if (status == GORDIAN_OK)
-        status = sink->begin(sink->context, device->packed->circuit, states, transitions, error);
-    if (status == GORDIAN_OK)
-        status = deliver_blocks(&writer, &row, sink, error);
+    THEN(status, sink->begin(sink->context, device->packed->circuit, states, transitions, error));
+    THEN(status, deliver_blocks(&writer, &row, sink, error));
     if (device->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         device->stop = stop;
     packed_row_free(&row);
@@ -410,8 +397,7 @@ gordian_status compose_device_write(struct compose_device *device, uint64_t *tra
     for (uint64_t from = 0; from < writer.units && status == GORDIAN_OK; from = block->to) {
         lay_block(&writer, block, from, UINT64_MAX);
         status = start_block(&writer, block, error);
-        if (status == GORDIAN_OK)
-            status = finish_block(&writer, 0, error);
+        THEN(status, finish_block(&writer, 0, error));
     }
     *transitions = writer.written;
     writer_close(&writer);

@@ -18,8 +18,7 @@
  * indivisible ones only, and they are few: about n for a chain of n where the joint ones are (1 +
  * sqrt 2)^n. A product's transitions are the joint ones.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_ENGINE_ENGINE_H
-#define GORDIAN_ENGINES_COMPOSE_ENGINE_ENGINE_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "foundation/base/engine.h"
@@ -66,5 +65,3 @@ gordian_status compose_whole_graph(gordian_graph **out, const gordian_circuit *c
                                    const gordian_compose_sink *sink,
                                    const gordian_allocator *allocator,
                                    gordian_compose_result *result, gordian_error *error);
-
-#endif

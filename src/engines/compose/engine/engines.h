@@ -1,6 +1,5 @@
 /* What the engines that compose share among themselves. */
-#ifndef GORDIAN_ENGINES_COMPOSE_ENGINE_ENGINES_H
-#define GORDIAN_ENGINES_COMPOSE_ENGINE_ENGINES_H
+#pragma once
 
 #include "engines/compose/engine/engine.h"
 
@@ -23,5 +22,3 @@ gordian_status compose_order(const gordian_circuit *circuit, uint32_t *order,
 /* Is it a permutation of the factors? `why`: what is wrong. */
 bool compose_order_valid(const gordian_circuit *circuit, const uint32_t *order, size_t count,
                          const char **why);
-
-#endif

@@ -13,8 +13,7 @@
  * again. And pairs are entered many at a time, so that what they need is fetched while others are
  * worked on.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_EXPLORE_CELLS_H
-#define GORDIAN_ENGINES_COMPOSE_EXPLORE_CELLS_H
+#pragma once
 
 #include "engines/compose/explore/packed.h"
 #include "engines/compose/explore/space.h"
@@ -105,5 +104,3 @@ typedef void cells_hand_on(void *context, uint32_t owner);
  * before or after. */
 void cells_fire(struct cells *cells, const struct cells_rules *rules, size_t most,
                 struct cells_box *boxes, cells_hand_on *hand_on, void *context);
-
-#endif

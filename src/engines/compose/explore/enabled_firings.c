@@ -259,11 +259,6 @@ static uint64_t count_path(size_t length)
     return now;
 }
 
-static uint64_t count_cycle(size_t length)
-{
-    return add_saturated(count_path(length - 1), count_path(length - 3));
-}
-
 /* How many subsets of `set`, the empty one among them, have no two members that get into each
  * other's way. `set` is used up; `work` has room for what the recursion needs. */
 static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *work)
@@ -287,8 +282,10 @@ static uint64_t count_sets(const struct scene *scene, uint64_t *set, uint64_t *w
         if (arcs == size * (size - 1)) { /* each in the way of each other */
             result = multiply_saturated(result, size + 1);
         } else if (most <= 2) {
-            result =
-                multiply_saturated(result, arcs == 2 * size ? count_cycle(size) : count_path(size));
+            result = multiply_saturated(
+                result, arcs == 2 * size
+                            ? (add_saturated(count_path(size - 1), count_path(size - 3)))
+                            : count_path(size));
         } else {
             bits_clear(part, hub);
             memcpy(without, part, words * sizeof *part);

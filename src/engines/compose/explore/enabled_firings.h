@@ -5,8 +5,7 @@
  *
  * A scene belongs to one thread and is used for one state after another.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_EXPLORE_ENABLED_FIRINGS_H
-#define GORDIAN_ENGINES_COMPOSE_EXPLORE_ENABLED_FIRINGS_H
+#pragma once
 
 #include "engines/compose/explore/packing.h"
 
@@ -68,5 +67,3 @@ bool scene_count(struct scene *scene, uint64_t *count);
 bool scene_each(struct scene *scene, const uint64_t *state, bool indivisible,
                 bool (*take)(void *context, const struct scene *scene), void *context,
                 bool *memory);
-
-#endif

@@ -331,8 +331,7 @@ gordian_status firings_open(struct firings *firings, const gordian_circuit *circ
     if (!memory_grow_zeroed(memory, &firings->first, &firings->first_room, 1,
                             sizeof *firings->first))
         status = fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = seeker_find(seeker, NULL, &work, list_firing, firings, error);
+    THEN(status, seeker_find(seeker, NULL, &work, list_firing, firings, error));
     seeker_close(seeker);
     bool too_many = !firings->complete || (status == GORDIAN_OK && work == 0);
     if (status == GORDIAN_OK && !too_many)

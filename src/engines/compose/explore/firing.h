@@ -8,8 +8,7 @@
  * Two ways to use it: all firings of a circuit at once (firings_open), or those of one state when
  * it is asked for (seeker_find with locals), for circuits that have more than anyone can list.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_EXPLORE_FIRING_H
-#define GORDIAN_ENGINES_COMPOSE_EXPLORE_FIRING_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 
@@ -67,5 +66,3 @@ gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64
 /* Moves by factor into `kept`, which has room for them, and their label: label_words words. */
 void moves_keep(const gordian_circuit *circuit, const struct firing_move *moves, size_t count,
                 struct firing_move *kept, uint64_t *label);
-
-#endif

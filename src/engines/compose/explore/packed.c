@@ -18,10 +18,7 @@ void packed_free(struct packed *packed)
 
 static gordian_status lay_out(struct packed *packed, gordian_error *error)
 {
-    gordian_status status =
-        packing_open(&packed->packing, packed->circuit, NULL, &packed->memory, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(packing_open(&packed->packing, packed->circuit, NULL, &packed->memory, error));
     uint64_t bits = packed->packing.bits;
     return bits <= PACKED_BITS ? GORDIAN_OK
                                : fail(error, GORDIAN_STATUS_UNAVAILABLE,
@@ -40,10 +37,8 @@ gordian_status packed_open(struct packed **out, const gordian_circuit *circuit,
     packed->memory = packed->packing.memory = from;
     packed->circuit = circuit;
     gordian_status status = lay_out(packed, error);
-    if (status == GORDIAN_OK)
-        status = packed_find_firings(packed, error);
-    if (status == GORDIAN_OK)
-        status = packed_find_parts(packed, error);
+    THEN(status, packed_find_firings(packed, error));
+    THEN(status, packed_find_parts(packed, error));
     if (status != GORDIAN_OK) {
         packed_free(packed);
         return status;

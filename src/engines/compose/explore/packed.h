@@ -14,8 +14,7 @@
  * What does not fit is told with GORDIAN_STATUS_UNAVAILABLE: the engines that use this do not
  * support it.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_EXPLORE_PACKED_H
-#define GORDIAN_ENGINES_COMPOSE_EXPLORE_PACKED_H
+#pragma once
 
 #include "engines/compose/engine/engine.h"
 #include "engines/compose/explore/packing.h"
@@ -92,5 +91,3 @@ gordian_status packed_row_reserve(struct packed_row *row, size_t count, gordian_
 /* Sorts them and hands them to the sink. */
 gordian_status packed_row_deliver(struct packed_row *row, const gordian_compose_sink *sink,
                                   uint64_t state, uint64_t number, gordian_error *error);
-
-#endif

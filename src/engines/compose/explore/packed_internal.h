@@ -1,6 +1,5 @@
 /* Inside packed*.c: the steps of packed_open. */
-#ifndef GORDIAN_ENGINES_COMPOSE_EXPLORE_PACKED_INTERNAL_H
-#define GORDIAN_ENGINES_COMPOSE_EXPLORE_PACKED_INTERNAL_H
+#pragma once
 
 #include "engines/compose/explore/packed.h"
 
@@ -8,5 +7,3 @@
 gordian_status packed_find_firings(struct packed *packed, gordian_error *error);
 /* Which of them clash: parts, uses; sorts them. */
 gordian_status packed_find_parts(struct packed *packed, gordian_error *error);
-
-#endif

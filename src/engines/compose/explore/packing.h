@@ -9,8 +9,7 @@
  * A firing is then a few comparisons and a few exclusive ors: it can happen if the fields of its
  * moving factors have the values it wants, and it flips them into the new ones.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_EXPLORE_PACKING_H
-#define GORDIAN_ENGINES_COMPOSE_EXPLORE_PACKING_H
+#pragma once
 
 #include "engines/compose/explore/firing.h"
 
@@ -97,5 +96,3 @@ static inline uint64_t packed_places(uint64_t mask, uint64_t value)
 void initial_first(const gordian_circuit *circuit, uint32_t *locals);
 bool initial_next(const gordian_circuit *circuit, uint32_t *locals);
 bool initial_is(const gordian_circuit *circuit, const uint32_t *locals);
-
-#endif

@@ -11,8 +11,7 @@
  * (word, place) compares as states do. Packed states that do not exist are holes in the words,
  * never set.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_EXPLORE_SPACE_H
-#define GORDIAN_ENGINES_COMPOSE_EXPLORE_SPACE_H
+#pragma once
 
 #include "engines/compose/explore/packing.h"
 
@@ -126,5 +125,3 @@ struct space_walk {
 void space_seek(struct space_walk *walk, const struct space *space, uint64_t number,
                 uint64_t *state, uint32_t *locals);
 void space_step(struct space_walk *walk); /* there is a next one */
-
-#endif

@@ -483,10 +483,8 @@ gordian_status compose_reduced(const gordian_circuit *circuit,
     if (!r.firings.complete)
         status = fail(error, GORDIAN_STATUS_UNAVAILABLE,
                       "the circuit has more firings than can be listed: it cannot be reduced");
-    if (status == GORDIAN_OK)
-        status = open_reduction(&r);
-    if (status == GORDIAN_OK)
-        status = search_states(&r);
+    THEN(status, open_reduction(&r));
+    THEN(status, search_states(&r));
     close_reduction(&r);
     firings_free(&r.firings);
     if (status != GORDIAN_OK)

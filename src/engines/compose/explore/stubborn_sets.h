@@ -15,8 +15,7 @@
  * another one is followed, and of each deadlock found all images are counted. A way that is shown
  * is put together from the steps between the states followed, with the places changed back.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_EXPLORE_STUBBORN_SETS_H
-#define GORDIAN_ENGINES_COMPOSE_EXPLORE_STUBBORN_SETS_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 
@@ -24,5 +23,3 @@
 gordian_status compose_reduced(const gordian_circuit *circuit,
                                const gordian_compose_options *options,
                                gordian_compose_result *result, gordian_error *error);
-
-#endif

@@ -261,11 +261,6 @@ static uint32_t head_of(const struct colours *c, uint32_t factor)
     return factor;
 }
 
-static bool leaves_alone(const struct symmetry *s, size_t permutation, uint32_t limit)
-{
-    return s->points[s->first[permutation]].at >= limit;
-}
-
 /* Whom the permutations found, of those that leave the first `fixed` alone, take to whom. */
 static void join_heads(struct colours *c, uint32_t fixed)
 {
@@ -273,7 +268,8 @@ static void join_heads(struct colours *c, uint32_t fixed)
     for (uint32_t f = 0; f < s->factors; f++)
         c->heads[f] = f;
     for (size_t p = 0; p < s->count; p++)
-        for (size_t i = s->first[p]; i < s->first[p + 1] && leaves_alone(s, p, fixed); i++) {
+        for (size_t i = s->first[p]; i < s->first[p + 1] && s->points[s->first[p]].at >= fixed;
+             i++) {
             uint32_t at = head_of(c, s->points[i].at), from = head_of(c, s->points[i].from);
             c->heads[at > from ? at : from] = at > from ? from : at;
         }
@@ -350,13 +346,6 @@ static bool open_colours(struct colours *c, struct symmetry *s)
     return fine && c->image && c->heads;
 }
 
-static void close_colours(struct colours *c, const gordian_allocator *memory)
-{
-    memory_free_all(memory, c->from.of, c->from.sorted, c->from.kept, c->to.of, c->to.sorted,
-                    c->to.kept, c->base, c->sums);
-    memory_free_all(memory, c->image, c->heads);
-}
-
 gordian_status symmetry_open(struct symmetry *symmetry, const struct firings *firings,
                              const gordian_allocator *memory, gordian_error *error)
 {
@@ -372,7 +361,9 @@ gordian_status symmetry_open(struct symmetry *symmetry, const struct firings *fi
     bool fine = open_colours(&colours, symmetry) && symmetry->first && symmetry->work &&
                 hash_reserve(&symmetry->table, memory, count, count, put_firings, firings);
     fine = fine && seek_symmetries(&colours);
-    close_colours(&colours, memory);
+    memory_free_all(memory, colours.from.of, colours.from.sorted, colours.from.kept, colours.to.of,
+                    colours.to.sorted, colours.to.kept, colours.base, colours.sums);
+    memory_free_all(memory, colours.image, colours.heads);
     if (!fine)
         symmetry_close(symmetry);
     return fine ? GORDIAN_OK : fail_memory(error);

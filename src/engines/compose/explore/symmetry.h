@@ -12,8 +12,7 @@
  * then tried on all firings, so that hashes, limits and the order of the search may cost symmetries
  * but never add a wrong one.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_EXPLORE_SYMMETRY_H
-#define GORDIAN_ENGINES_COMPOSE_EXPLORE_SYMMETRY_H
+#pragma once
 
 #include "engines/compose/explore/firing.h"
 #include "foundation/base/hash.h"
@@ -50,5 +49,3 @@ void symmetry_apply(const struct symmetry *symmetry, size_t permutation, uint32_
 void symmetry_settle(const struct symmetry *symmetry, uint32_t *state, uint32_t *whose);
 /* The firing with the moves of this one, by as[f] for each automaton f. */
 uint32_t symmetry_firing(const struct symmetry *symmetry, uint32_t firing, const uint32_t *as);
-
-#endif

@@ -1,6 +1,5 @@
 /* Firings on 64 neighbouring states at once: the states of a word of the grid (space.h). */
-#ifndef GORDIAN_ENGINES_COMPOSE_EXPLORE_WORD_FIRINGS_H
-#define GORDIAN_ENGINES_COMPOSE_EXPLORE_WORD_FIRINGS_H
+#pragma once
 
 #include "engines/compose/explore/space.h"
 
@@ -24,5 +23,3 @@ static inline uint64_t wide_shift(const struct wide_firing *firing, uint64_t sta
 {
     return firing->shift >= 0 ? states << firing->shift : states >> -firing->shift;
 }
-
-#endif

@@ -122,18 +122,12 @@ static gordian_status read_header(struct text_scan *reader, struct aut_lines *li
         return scan_complain(reader, start, "expected 'des (FIRST,TRANSITIONS,STATES)'");
     reader->at += 3;
     gordian_status status = take_char(reader, '(');
-    if (status == GORDIAN_OK)
-        status = take_number(reader, &lines->first);
-    if (status == GORDIAN_OK)
-        status = take_char(reader, ',');
-    if (status == GORDIAN_OK)
-        status = take_number(reader, &lines->transitions);
-    if (status == GORDIAN_OK)
-        status = take_char(reader, ',');
-    if (status == GORDIAN_OK)
-        status = take_number(reader, &lines->states);
-    if (status == GORDIAN_OK)
-        status = take_char(reader, ')');
+    THEN(status, take_number(reader, &lines->first));
+    THEN(status, take_char(reader, ','));
+    THEN(status, take_number(reader, &lines->transitions));
+    THEN(status, take_char(reader, ','));
+    THEN(status, take_number(reader, &lines->states));
+    THEN(status, take_char(reader, ')'));
     lines->unfinished = status == GORDIAN_OK && reader->at < reader->end && *reader->at == PADDING;
     if (status == GORDIAN_OK && lines->states > GRAPH_STATES_MAX)
         return scan_complain(reader, start, "so many states do not fit a graph in memory");
@@ -148,20 +142,13 @@ static gordian_status read_line(struct text_scan *reader, struct aut_lines *line
     size_t length = 0;
     uint32_t from = 0, to = 0, number;
     gordian_status status = take_char(reader, '(');
-    if (status == GORDIAN_OK)
-        status = take_state(reader, lines->states, &from);
-    if (status == GORDIAN_OK)
-        status = take_char(reader, ',');
-    if (status == GORDIAN_OK)
-        status = take_label(reader, &label, &length);
-    if (status == GORDIAN_OK)
-        status = take_char(reader, ',');
-    if (status == GORDIAN_OK)
-        status = take_state(reader, lines->states, &to);
-    if (status == GORDIAN_OK)
-        status = take_char(reader, ')');
-    if (status == GORDIAN_OK)
-        status = labels_put(&lines->labels, label, length, &number, reader->error);
+    THEN(status, take_state(reader, lines->states, &from));
+    THEN(status, take_char(reader, ','));
+    THEN(status, take_label(reader, &label, &length));
+    THEN(status, take_char(reader, ','));
+    THEN(status, take_state(reader, lines->states, &to));
+    THEN(status, take_char(reader, ')'));
+    THEN(status, labels_put(&lines->labels, label, length, &number, reader->error));
     if (status != GORDIAN_OK)
         return status;
     if (!memory_grow(&lines->memory, &lines->from, &lines->from_room, lines->count + 1,
@@ -230,13 +217,10 @@ gordian_status aut_read(gordian_graph **out, const struct text *text, bool *cut,
     if (fault)
         *fault = (gordian_fault){0};
     gordian_status status = labels_init(&lines.labels, &lines.memory, error);
-    if (status == GORDIAN_OK)
-        status = read_header(&reader, &lines);
-    if (status == GORDIAN_OK)
-        status = read_lines(&reader, &lines);
-    if (status == GORDIAN_OK)
-        status = graph_build(out, &lines.labels, (uint32_t)lines.states, (uint32_t)lines.first,
-                             lines.from, lines.arcs, lines.count, &lines.memory, error);
+    THEN(status, read_header(&reader, &lines));
+    THEN(status, read_lines(&reader, &lines));
+    THEN(status, graph_build(out, &lines.labels, (uint32_t)lines.states, (uint32_t)lines.first,
+                             lines.from, lines.arcs, lines.count, &lines.memory, error));
     if (status == GORDIAN_OK)
         (*out)->incomplete = lines.unfinished;
     if (cut)

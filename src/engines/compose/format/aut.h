@@ -13,8 +13,7 @@
  *
  * Reading accepts blanks anywhere and labels with or without quotes; tau is "tau".
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_AUT_H
-#define GORDIAN_ENGINES_COMPOSE_FORMAT_AUT_H
+#pragma once
 
 #include "engines/compose/circuit/text_fault.h"
 #include "engines/compose/engine/engine.h"
@@ -49,5 +48,3 @@ void aut_sink_open(struct aut_sink *sink, struct output *out);
  * was `stopped` is marked, since states that were not looked at look like deadlocks there. False: a
  * write failed (out->failure). */
 bool aut_sink_close(struct aut_sink *sink, bool stopped);
-
-#endif

@@ -103,8 +103,7 @@ static gordian_status add_automaton(struct ca_reader *reader, const struct compo
     if (!ports || !names)
         return fail_memory(treo->error);
     gordian_status status = name_ports(reader, component, ports, names);
-    if (status == GORDIAN_OK)
-        status = atom_build(treo, component, title, &reader->place, ports, count, &automaton);
+    THEN(status, atom_build(treo, component, title, &reader->place, ports, count, &automaton));
     if (status != GORDIAN_OK)
         return status;
     status = circuit_automaton(treo->circuit, automaton, &number, treo->error);
@@ -197,10 +196,9 @@ gordian_status ca_read(gordian_circuit **out, const struct text *text,
     gordian_circuit *circuit = reader.treo.circuit;
     if (status == GORDIAN_OK && circuit->factor_count == 0)
         status = fail(error, GORDIAN_STATUS_INPUT, "there is no automaton");
-    if (status == GORDIAN_OK)
-        status = circuit_title(
-            circuit, circuit->factor_count == 1 ? circuit->automata[0]->title : "main", error);
-    if (status == GORDIAN_OK)
-        status = find_boundary(circuit, error);
+    THEN(status,
+         circuit_title(circuit, circuit->factor_count == 1 ? circuit->automata[0]->title : "main",
+                       error));
+    THEN(status, find_boundary(circuit, error));
     return treo_end(&reader.treo, status, out);
 }

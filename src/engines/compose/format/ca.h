@@ -12,8 +12,7 @@
  * Automata that have a port of the same name share it. What is written can be read back and gives
  * the same product.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_CA_H
-#define GORDIAN_ENGINES_COMPOSE_FORMAT_CA_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/circuit/text_fault.h"
@@ -59,5 +58,3 @@ void ca_sink_open(struct ca_sink *sink, struct output *out);
 /* Writes the end; call it also after a failed or stopped run, which makes the automaton
  * `incomplete`: states that were not looked at look like deadlocks there. */
 void ca_sink_close(struct ca_sink *sink, bool incomplete);
-
-#endif

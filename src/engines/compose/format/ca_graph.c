@@ -36,8 +36,7 @@ static gordian_status put_names(struct mentioned *mentioned, const char *name, s
     gordian_error *error = mentioned->error;
     mentioned->bare |= !datum;
     gordian_status status = circuit_name(mentioned->rules, name, length, &number, error);
-    if (status == GORDIAN_OK)
-        status = labels_put(&mentioned->names, name, length, &number, error);
+    THEN(status, labels_put(&mentioned->names, name, length, &number, error));
     char plain[GORDIAN_NAME_MAX + 1];
     size_t length_plain = datum ? data_read_shown(datum, datum_length, plain, sizeof plain) : 0;
     if (status == GORDIAN_OK && datum)
@@ -139,8 +138,7 @@ gordian_status ca_write_graph(const gordian_graph *graph, const gordian_circuit 
     struct mentioned mentioned = {.error = error};
     mentioned.names.memory = mentioned.data.memory = memory;
     gordian_status status = circuit_new(&mentioned.rules, "", &memory, error);
-    if (status == GORDIAN_OK)
-        status = mention_all(&mentioned, graph);
+    THEN(status, mention_all(&mentioned, graph));
     if (status == GORDIAN_OK) {
         write_graph_data(&mentioned, circuit, out);
         write_graph_head(&mentioned, title, out);

@@ -50,13 +50,6 @@ static char *fresh_name(const struct joining *joining, size_t own, const char *n
     return memcpy(copy, fresh, length + 1);
 }
 
-static void free_names(const struct joining *joining, char **renamed, uint32_t count)
-{
-    for (uint32_t n = 0; renamed && n < count; n++)
-        memory_free(&joining->memory, renamed[n]);
-    memory_free(&joining->memory, renamed);
-}
-
 static gordian_status rename_inside(struct joining *joining, size_t own, char **renamed)
 {
     const gordian_circuit *circuit = joining->circuits[own];
@@ -108,9 +101,12 @@ static gordian_status write_joint(struct joining *joining, size_t k, size_t firs
     if (!renamed)
         return fail_memory(joining->error);
     gordian_status status = rename_inside(joining, k, renamed);
-    if (status == GORDIAN_OK)
-        status = ca_write_factors(circuit, renamed, first_function, &joining->text, joining->error);
-    free_names(joining, renamed, circuit->name_count);
+    THEN(status,
+         ca_write_factors(circuit, renamed, first_function, &joining->text, joining->error));
+    uint32_t count = circuit->name_count;
+    for (uint32_t n = 0; renamed && n < count; n++)
+        memory_free(&joining->memory, renamed[n]);
+    memory_free(&joining->memory, renamed);
     return status;
 }
 
@@ -162,9 +158,8 @@ gordian_status gordian_circuit_join(gordian_circuit **out, const gordian_circuit
     if (!output_open(&joining.text, -1))
         return fail_memory(error);
     gordian_status status = write_all(&joining);
-    if (status == GORDIAN_OK)
-        status = text_copy(&text, "the files together", joining.text.buffer, joining.text.used,
-                           &joining.memory, joining.error);
+    THEN(status, text_copy(&text, "the files together", joining.text.buffer, joining.text.used,
+                           &joining.memory, joining.error));
     output_close(&joining.text);
     if (status != GORDIAN_OK)
         return status;

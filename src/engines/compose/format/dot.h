@@ -3,8 +3,7 @@
  * filled; arcs between the same two states become one with several lines. A picture of a stopped
  * run says so in its label.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_DOT_H
-#define GORDIAN_ENGINES_COMPOSE_FORMAT_DOT_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/engine/engine.h"
@@ -29,5 +28,3 @@ void dot_sink_open(struct dot_sink *sink, struct output *out);
 /* Writes the end; call it also after a failed or stopped run, whose picture is labelled
  * `incomplete` and has no deadlocks. */
 void dot_sink_close(struct dot_sink *sink, bool incomplete);
-
-#endif

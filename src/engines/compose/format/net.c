@@ -65,17 +65,14 @@ gordian_status net_circuit(gordian_circuit **out, struct net *net,
     gordian_status status = write_net(net, &text, error);
     if (status == GORDIAN_OK && text.failure)
         status = fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = text_copy(&made, net->title, text.buffer, text.used, &net->memory, error);
+    THEN(status, text_copy(&made, net->title, text.buffer, text.used, &net->memory, error));
     output_close(&text);
     if (status != GORDIAN_OK)
         return status;
     status = ca_read(out, &made, options, NULL, error);
     text_free(&made);
-    if (status == GORDIAN_OK)
-        status = circuit_title(*out, net->title, error);
-    if (status == GORDIAN_OK)
-        status = net_watch(net, *out, error);
+    THEN(status, circuit_title(*out, net->title, error));
+    THEN(status, net_watch(net, *out, error));
     if (status != GORDIAN_OK) {
         gordian_circuit_close(*out);
         *out = NULL;

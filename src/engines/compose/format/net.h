@@ -5,8 +5,7 @@
  * places around it agree on. Two transitions that have no place in common can fire at once, as in
  * every product; that changes neither the states nor the deadlocks.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_NET_H
-#define GORDIAN_ENGINES_COMPOSE_FORMAT_NET_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/graph/graph.h"
@@ -39,5 +38,3 @@ gordian_status net_prove(const struct net *net, uint8_t *safe, gordian_error *er
 /* Gives the circuit what finds out about a second token (circuit/net_safety.h), unless there is a
  * proof. */
 gordian_status net_watch(struct net *net, gordian_circuit *circuit, gordian_error *error);
-
-#endif

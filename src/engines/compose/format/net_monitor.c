@@ -177,16 +177,6 @@ static void write_group(struct monitoring *monitoring, size_t group)
     output_text(out, "}\n");
 }
 
-/* About as many groups as each has alarms: the automaton of a group has names for both. */
-static void make_groups(struct monitoring *monitoring, size_t alarms)
-{
-    size_t size = 1;
-    while (size * size < alarms)
-        size++;
-    monitoring->group_size = size;
-    monitoring->groups = (alarms + size - 1) / size;
-}
-
 static bool can_monitor(const struct monitoring *monitoring)
 {
     const struct net *net = monitoring->net;
@@ -225,9 +215,8 @@ static gordian_status read_monitored(struct monitoring *monitoring, gordian_erro
     for (size_t g = 0; g < monitoring->groups; g++)
         write_group(monitoring, g);
     gordian_status status = monitoring->text.failure ? fail_memory(error) : GORDIAN_OK;
-    if (status == GORDIAN_OK)
-        status = text_copy(&made, net->title, monitoring->text.buffer, monitoring->text.used,
-                           &net->memory, error);
+    THEN(status, text_copy(&made, net->title, monitoring->text.buffer, monitoring->text.used,
+                           &net->memory, error));
     output_close(&monitoring->text);
     if (status != GORDIAN_OK)
         return status;
@@ -242,8 +231,14 @@ static gordian_status make_monitored(struct monitoring *monitoring, gordian_erro
         return fail_memory(error);
     size_t alarms = monitoring->safety->alarm_count;
     monitoring->safety->marks = count_marks(monitoring->net);
-    if (alarms > ALARMS_TOGETHER)
-        make_groups(monitoring, alarms);
+    if (alarms > ALARMS_TOGETHER) {
+        /* About as many groups as each has alarms: the automaton of a group has names for both. */
+        size_t size = 1;
+        while (size * size < alarms)
+            size++;
+        monitoring->group_size = size;
+        monitoring->groups = (alarms + size - 1) / size;
+    }
     return can_monitor(monitoring) ? read_monitored(monitoring, error) : GORDIAN_OK;
 }
 

@@ -137,16 +137,6 @@ static gordian_status add_node(struct pnml *pnml, struct label_table *table)
     return labels_put(table, id, strlen(id), &number, pnml->error);
 }
 
-static gordian_status add_place(struct pnml *pnml)
-{
-    struct net *net = &pnml->net;
-    TRY(add_node(pnml, &net->places));
-    if (!memory_grow_zeroed(&net->memory, &net->marked, &net->marked_room, net->places.count, 1))
-        return fail_memory(pnml->error);
-    net->marked[net->places.count - 1] = 0;
-    return GORDIAN_OK;
-}
-
 static char *copy_id(const struct pnml *pnml, const char *id)
 {
     size_t size = strlen(id) + 1;
@@ -332,16 +322,6 @@ static gordian_status refuse_element(struct pnml *pnml)
                        name);
 }
 
-/* Within the text of a property: <text>, <value> or <type value="..."> at any depth. */
-static gordian_status open_inside(struct pnml *pnml)
-{
-    if (xml_is(&pnml->xml, "graphics") || xml_is(&pnml->xml, "toolspecific"))
-        pnml->skipped = pnml->xml.depth;
-    else if (xml_is(&pnml->xml, "structure"))
-        return refuse_element(pnml);
-    return GORDIAN_OK;
-}
-
 static gordian_status check_attributes(struct pnml *pnml)
 {
     const struct xml *xml = &pnml->xml;
@@ -364,8 +344,15 @@ static gordian_status open_owner(struct pnml *pnml, enum owner owner)
 {
     pnml->owners[pnml->xml.depth - 1] = owner;
     TRY(check_attributes(pnml));
-    if (owner == OWNER_PLACE)
-        return add_place(pnml);
+    if (owner == OWNER_PLACE) {
+        struct net *net = &pnml->net;
+        TRY(add_node(pnml, &net->places));
+        if (!memory_grow_zeroed(&net->memory, &net->marked, &net->marked_room, net->places.count,
+                                1))
+            return fail_memory(pnml->error);
+        net->marked[net->places.count - 1] = 0;
+        return GORDIAN_OK;
+    }
     if (owner == OWNER_TRANSITION)
         return add_node(pnml, &pnml->net.transitions);
     return owner == OWNER_ARC ? add_arc(pnml) : GORDIAN_OK;
@@ -393,8 +380,14 @@ static gordian_status open_element(struct pnml *pnml)
     const struct xml *xml = &pnml->xml;
     if (pnml->skipped)
         return GORDIAN_OK;
-    if (pnml->property)
-        return open_inside(pnml);
+    if (pnml->property) {
+        /* Within the text of a property: <text>, <value> or <type value="..."> at any depth. */
+        if (xml_is(&pnml->xml, "graphics") || xml_is(&pnml->xml, "toolspecific"))
+            pnml->skipped = pnml->xml.depth;
+        else if (xml_is(&pnml->xml, "structure"))
+            return refuse_element(pnml);
+        return GORDIAN_OK;
+    }
     if (xml->depth == 1) {
         pnml->owners[0] = OWNER_PNML;
         return xml_is(xml, "pnml") ? GORDIAN_OK : xml_complain(xml, "there is no net in this");
@@ -528,10 +521,8 @@ gordian_status pnml_read(gordian_circuit **out, const struct text *text,
     net->places.memory = net->transitions.memory = net->memory;
     xml_open(&pnml.xml, text, fault, pnml.error);
     gordian_status status = read_elements(&pnml);
-    if (status == GORDIAN_OK)
-        status = resolve_arcs(&pnml);
-    if (status == GORDIAN_OK)
-        status = net_circuit(out, net, options, pnml.error);
+    THEN(status, resolve_arcs(&pnml));
+    THEN(status, net_circuit(out, net, options, pnml.error));
     for (size_t i = 0; i < pnml.end_count; i++)
         memory_free_all(&net->memory, pnml.ends[i].source, pnml.ends[i].target);
     memory_free(&net->memory, pnml.ends);

@@ -4,8 +4,7 @@
  * A circuit is a net, too: a place for every state of every automaton, a transition for every
  * indivisible firing. A graph is a net with one token.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_PNML_H
-#define GORDIAN_ENGINES_COMPOSE_FORMAT_PNML_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/circuit/text_fault.h"
@@ -23,5 +22,3 @@ gordian_status pnml_write_circuit(const gordian_circuit *circuit, struct output 
                                   gordian_error *error);
 gordian_status pnml_write_graph(const gordian_graph *graph, const char *title, struct output *out,
                                 gordian_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* A graph as a process in the languages of other tools: mCRL2, Promela (SPIN), and .treo with one
  * component of rules, as the Reo compiler reads it. Names that such a language cannot have are
  * replaced, and a comment says by what. Promela has circuits, too. */
-#ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_PROCESS_H
-#define GORDIAN_ENGINES_COMPOSE_FORMAT_PROCESS_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/graph/graph.h"
@@ -20,5 +19,3 @@ gordian_status promela_write_circuit(const gordian_circuit *circuit, struct outp
 /* GORDIAN_STATUS_INPUT: several initial states, or a step that shows nothing. */
 gordian_status treo_write(const gordian_graph *graph, const char *title, struct output *out,
                           gordian_error *error);
-
-#endif

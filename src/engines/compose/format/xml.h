@@ -3,8 +3,7 @@
  * characters by number. No document types, and so nothing that grows or reads other files; what is
  * nested too deep is refused. Names are told without their prefix.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_FORMAT_XML_H
-#define GORDIAN_ENGINES_COMPOSE_FORMAT_XML_H
+#pragma once
 
 #include "engines/compose/circuit/text_fault.h"
 
@@ -50,5 +49,3 @@ bool xml_has(const struct xml *xml, const char *name);
 bool xml_attribute(const struct xml *xml, const char *name, char *buffer, size_t size);
 /* The text at hand, without blanks around it. */
 bool xml_text(const struct xml *xml, char *buffer, size_t size);
-
-#endif

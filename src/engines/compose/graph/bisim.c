@@ -544,14 +544,10 @@ gordian_status gordian_graph_minimise(gordian_graph **out, const gordian_graph *
     uint32_t *number = memory_alloc(&graph->memory, size);
     uint32_t *chosen = memory_alloc(&graph->memory, size);
     gordian_status status = class_of && number && chosen ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = graph_classes(graph, class_of, &class_count, error);
-    if (status == GORDIAN_OK)
-        status = mark_reachable(graph, number, error);
-    if (status == GORDIAN_OK)
-        status = graph_new(&result, &graph->memory, error);
-    if (status == GORDIAN_OK)
-        status = copy_labels(result, graph, error);
+    THEN(status, graph_classes(graph, class_of, &class_count, error));
+    THEN(status, mark_reachable(graph, number, error));
+    THEN(status, graph_new(&result, &graph->memory, error));
+    THEN(status, copy_labels(result, graph, error));
     if (status == GORDIAN_OK) {
         memset(chosen, 0xff, class_count * sizeof *chosen);
         status = write_quotient(result, graph, class_of, number, chosen, error);

@@ -409,12 +409,10 @@ static gordian_status check_formula(const gordian_graph *graph, const struct for
     struct check check = {.graph = graph, .formula = formula, .result = result, .error = error};
     *result = (gordian_check){.allocator = graph->memory};
     gordian_status status = question->linear ? GORDIAN_OK : list_before(&check);
-    if (status == GORDIAN_OK)
-        status = evaluate_nodes(&check, local);
-    if (status == GORDIAN_OK)
-        status = question->semiring ? prices_best(prices, &check)
+    THEN(status, evaluate_nodes(&check, local));
+    THEN(status, question->semiring ? prices_best(prices, &check)
                  : question->linear ? check_runs(&check, question->fairness)
-                                    : decide(&check);
+                                    : decide(&check));
     for (uint32_t n = 0; check.holds && n < formula->count; n++)
         if (formula->nodes[n].kind != FORMULA_LOCAL)
             memory_free(&graph->memory, check.holds[n]);
@@ -434,8 +432,7 @@ gordian_status gordian_graph_check(const gordian_graph *graph, const gordian_que
         return fail(error, GORDIAN_STATUS_INPUT, "a graph does not say what its steps cost");
     gordian_status status =
         formula_read(&formula, question->formula, question->linear, NULL, &graph->memory, error);
-    if (status == GORDIAN_OK)
-        status = check_formula(graph, &formula, question, NULL, NULL, result, error);
+    THEN(status, check_formula(graph, &formula, question, NULL, NULL, result, error));
     formula_free(&formula);
     return status;
 }
@@ -500,8 +497,7 @@ gordian_status gordian_compose_check(gordian_graph **out, const gordian_circuit 
     if (status == GORDIAN_OK && watching.priced)
         status =
             prices_open(&watching.prices, circuit, question->semiring, &watching.memory, error);
-    if (status == GORDIAN_OK)
-        status = compose_whole_graph(out, circuit, options, &sink, allocator, result, error);
+    THEN(status, compose_whole_graph(out, circuit, options, &sink, allocator, result, error));
     if (status == GORDIAN_OK && *out)
         status =
             check_formula(*out, &formula, question, watching.local, &watching.prices, check, error);

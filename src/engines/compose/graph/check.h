@@ -1,6 +1,5 @@
 /* What checks of both logics share: the states in which the parts of a formula hold. */
-#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_CHECK_H
-#define GORDIAN_ENGINES_COMPOSE_GRAPH_CHECK_H
+#pragma once
 
 #include "engines/compose/graph/formula.h"
 #include "engines/compose/graph/graph.h"
@@ -27,5 +26,3 @@ uint8_t *check_labels_with(const gordian_graph *graph, const char *name);
 /* Does the formula of LTL, whose timeless nodes are evaluated, hold in every run that is fair? Into
  * check->result. */
 gordian_status check_runs(struct check *check, gordian_fairness fairness);
-
-#endif

@@ -1,6 +1,5 @@
 /* Strongly connected components of a graph's hidden arcs. */
-#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_COMPONENTS_H
-#define GORDIAN_ENGINES_COMPOSE_GRAPH_COMPONENTS_H
+#pragma once
 
 #include "engines/compose/graph/graph.h"
 #include "foundation/base/scc.h"
@@ -25,5 +24,3 @@ static inline bool arc_is_hidden(const uint32_t *new_of, const gordian_graph_arc
 {
     return new_of[arc->label] == LABEL_TAU;
 }
-
-#endif

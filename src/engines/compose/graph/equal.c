@@ -47,12 +47,9 @@ static gordian_status unite_graphs(gordian_graph **out, const gordian_graph *lef
     if (left->state_count > GRAPH_STATES_MAX - right->state_count)
         return fail(error, GORDIAN_STATUS_MEMORY, "the two do not fit a graph in memory");
     gordian_status status = graph_new(out, &left->memory, error);
-    if (status == GORDIAN_OK)
-        status = append_graph(*out, left, 0, error);
-    if (status == GORDIAN_OK)
-        status = append_graph(*out, right, left->state_count, error);
-    if (status == GORDIAN_OK)
-        status = graph_finish(*out, error);
+    THEN(status, append_graph(*out, left, 0, error));
+    THEN(status, append_graph(*out, right, left->state_count, error));
+    THEN(status, graph_finish(*out, error));
     if (status != GORDIAN_OK) {
         gordian_graph_close(*out);
         *out = NULL;
@@ -305,8 +302,7 @@ static gordian_status quotient_graph(gordian_graph **out, const gordian_graph *b
         for (size_t i = both->first[s]; i < both->first[s + 1] && status == GORDIAN_OK; i++)
             status = graph_arc(*out, both->arcs[i].label, class_of[both->arcs[i].to], error);
     }
-    if (status == GORDIAN_OK)
-        status = graph_initial(*out, 0, error);
+    THEN(status, graph_initial(*out, 0, error));
     return status == GORDIAN_OK ? graph_finish(*out, error) : status;
 }
 
@@ -328,11 +324,10 @@ static gordian_status compare_initial(const gordian_graph *both, size_t left_cou
         return GORDIAN_OK;
     bool by_left = at < left_count;
     gordian_status status = quotient_graph(&classes, both, class_of, error);
-    if (status == GORDIAN_OK)
-        status = by_left ? tell_apart(classes, class_of[left[at]], right, right_count, class_of,
+    THEN(status, by_left ? tell_apart(classes, class_of[left[at]], right, right_count, class_of,
                                       true, difference, error)
                          : tell_apart(classes, class_of[right[other]], left, left_count, class_of,
-                                      false, difference, error);
+                                      false, difference, error));
     gordian_graph_close(classes);
     return status;
 }
@@ -349,9 +344,8 @@ gordian_status gordian_graph_equal(const gordian_graph *left, const gordian_grap
     class_of = memory_alloc(&both->memory, both->state_count * sizeof *class_of);
     gordian_status status =
         class_of ? graph_classes(both, class_of, &class_count, error) : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = compare_initial(both, left->initial_count, class_of, class_count, equal,
-                                 difference, error);
+    THEN(status, compare_initial(both, left->initial_count, class_of, class_count, equal,
+                                 difference, error));
     memory_free(&both->memory, class_of);
     gordian_graph_close(both);
     if (status != GORDIAN_OK && difference)

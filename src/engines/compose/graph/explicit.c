@@ -257,11 +257,10 @@ static gordian_status deliver_rows(const struct finishing *finishing,
         memory_alloc(finishing->memory, most * product->circuit->label_words * sizeof *labels);
     uint64_t *to = memory_alloc(finishing->memory, most * sizeof *to);
     gordian_status status = labels && to ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = sink->begin(sink->context, product->circuit, finishing->result->states,
+    THEN(status, sink->begin(sink->context, product->circuit, finishing->result->states,
                              finishing->options->count_transitions ? finishing->result->transitions
                                                                    : UINT64_MAX,
-                             error);
+                             error));
     for (uint32_t s = 0; s < product->state_count && status == GORDIAN_OK; s++)
         if (finishing->rank[s] != GORDIAN_NONE)
             status = deliver_row(finishing, s, labels, to, sink, error);

@@ -1,7 +1,6 @@
 /* A product that is there in full, states and transitions in memory: what is left to do once an
  * engine has made one. Small products only; `dense` ends here. */
-#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_EXPLICIT_H
-#define GORDIAN_ENGINES_COMPOSE_GRAPH_EXPLICIT_H
+#pragma once
 
 #include "engines/compose/engine/engine.h"
 
@@ -26,5 +25,3 @@ gordian_status explicit_finish(struct explicit_product *product,
                                const gordian_compose_options *options,
                                const gordian_compose_sink *sink, gordian_compose_result *result,
                                const gordian_allocator *memory, gordian_error *error);
-
-#endif

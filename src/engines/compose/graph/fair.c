@@ -82,8 +82,7 @@ static gordian_status list_names(struct fair *fair)
     const char *name;
     size_t length;
     gordian_status status = labels_init(&names, &fair->memory, fair->error);
-    if (status == GORDIAN_OK)
-        status = number_names(fair, &names);
+    THEN(status, number_names(fair, &names));
     if (status == GORDIAN_OK) {
         fair->words = bits_words(names.count);
         fair->fires = memory_zeroed(&fair->memory, labels->count * fair->words * sizeof(uint64_t));
@@ -457,8 +456,7 @@ static gordian_status show_run(struct fair *fair)
     uint32_t start = first_of(fair->best.nodes, fair->best.count), node = start;
     place_set(fair, &fair->best, true);
     gordian_status status = make_cycle(fair, start);
-    if (status == GORDIAN_OK)
-        status = show_path(fair, start);
+    THEN(status, show_path(fair, start));
     for (size_t i = 0; i < fair->cycle_count && status == GORDIAN_OK; i++) {
         status = show_edge(fair, true, node, fair->cycle[i]);
         node = fair->runs.edges[fair->cycle[i]].to;
@@ -497,8 +495,7 @@ gordian_status check_runs(struct check *check, gordian_fairness fairness)
                         .fairness = fairness,
                         .error = check->error};
     gordian_status status = open_fair(&fair);
-    if (status == GORDIAN_OK)
-        status = judge_runs(&fair);
+    THEN(status, judge_runs(&fair));
     if (status == GORDIAN_OK) {
         check->result->holds = !fair.best.nodes;
         check->result->start = check->graph->initial[0];

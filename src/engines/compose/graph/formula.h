@@ -21,8 +21,7 @@
  *
  * A run that cannot go on stays where it is for ever, and fires nothing.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_FORMULA_H
-#define GORDIAN_ENGINES_COMPOSE_GRAPH_FORMULA_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 
@@ -70,5 +69,3 @@ gordian_status formula_read(struct formula *formula, const char *text, bool line
                             const gordian_circuit *circuit, const gordian_allocator *memory,
                             gordian_error *error);
 void formula_free(struct formula *formula);
-
-#endif

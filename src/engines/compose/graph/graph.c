@@ -229,8 +229,7 @@ gordian_status graph_build(gordian_graph **out, struct label_table *labels, uint
     struct label_table own = graph->labels;
     graph->labels = *labels;
     status = graph_initial(graph, initial, error);
-    if (status == GORDIAN_OK)
-        status = graph_finish(graph, error);
+    THEN(status, graph_finish(graph, error));
     if (status != GORDIAN_OK) { /* the labels stay the caller's */
         graph->labels = own;
         gordian_graph_close(graph);

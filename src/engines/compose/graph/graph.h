@@ -8,8 +8,7 @@
  *
  * There may be several initial states (hiding makes them); a file has the first only.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_GRAPH_H
-#define GORDIAN_ENGINES_COMPOSE_GRAPH_GRAPH_H
+#pragma once
 
 #include "engines/compose/circuit/label_table.h"
 
@@ -55,5 +54,3 @@ static inline bool graph_is_deadlock(const gordian_graph *graph, uint32_t state)
 {
     return graph->first[state] == graph->first[state + 1];
 }
-
-#endif

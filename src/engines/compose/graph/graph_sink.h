@@ -1,6 +1,5 @@
 /* The sink that collects the product as a graph. */
-#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_GRAPH_SINK_H
-#define GORDIAN_ENGINES_COMPOSE_GRAPH_GRAPH_SINK_H
+#pragma once
 
 #include "engines/compose/graph/graph.h"
 
@@ -19,5 +18,3 @@ gordian_status graph_sink_open(struct graph_sink *sink, const gordian_allocator 
 gordian_status graph_sink_close(struct graph_sink *sink, gordian_graph **graph,
                                 gordian_error *error);
 void graph_sink_abandon(struct graph_sink *sink);
-
-#endif

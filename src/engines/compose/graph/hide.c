@@ -217,8 +217,7 @@ static gordian_status hide_names(struct hider *hider, const gordian_hiding *hidi
         return fail_memory(error);
     gordian_status status =
         hidden_labels(hider->graph, hiding, &hider->result->labels, hider->new_of, error);
-    if (status == GORDIAN_OK)
-        status = components_find(&hider->parts, hider->graph, hider->new_of, error);
+    THEN(status, components_find(&hider->parts, hider->graph, hider->new_of, error));
     if (status != GORDIAN_OK)
         return status;
     if (!make_room(hider))

@@ -9,8 +9,7 @@
  *
  * linear_open makes the automaton of the runs that do *not* fulfil the formula.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_LINEAR_H
-#define GORDIAN_ENGINES_COMPOSE_GRAPH_LINEAR_H
+#pragma once
 
 #include "engines/compose/graph/formula.h"
 
@@ -69,5 +68,3 @@ void linear_close(struct linear *linear);
 
 /* By node: does it speak of a state alone? `timeless` has formula->count of them. */
 void linear_timeless(const struct formula *formula, uint8_t *timeless);
-
-#endif

@@ -202,12 +202,9 @@ gordian_status gordian_graph_livelock(const gordian_graph *graph, const gordian_
     looking.new_of = new_of;
     if (!new_of)
         status = fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = hidden_labels(graph, hiding, &labels, new_of, error);
-    if (status == GORDIAN_OK)
-        status = components_find(&looking.parts, graph, new_of, error);
-    if (status == GORDIAN_OK)
-        status = find_nearest(&looking, livelock, error);
+    THEN(status, hidden_labels(graph, hiding, &labels, new_of, error));
+    THEN(status, components_find(&looking.parts, graph, new_of, error));
+    THEN(status, find_nearest(&looking, livelock, error));
     if (status == GORDIAN_OK && livelock->states > 0)
         status = find_cycle(&looking, livelock, error);
     components_free(&looking.parts);

@@ -13,8 +13,7 @@
  *
  * What says nothing costs the best there is. A step of 0 in fuzzy and probability is none.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_PRICES_H
-#define GORDIAN_ENGINES_COMPOSE_GRAPH_PRICES_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/graph/check.h"
@@ -49,5 +48,3 @@ void prices_close(struct prices *prices);
 
 /* The best way from an initial state to one in which the formula holds, into check->result. */
 gordian_status prices_best(const struct prices *prices, struct check *check);
-
-#endif

@@ -3,8 +3,7 @@
  * formula's contrary, step by step together, as one graph; an edge is a step of both. A state that
  * nothing leads out of has one step that fires nothing and stays.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_GRAPH_RUNS_H
-#define GORDIAN_ENGINES_COMPOSE_GRAPH_RUNS_H
+#pragma once
 
 #include "engines/compose/graph/check.h"
 #include "engines/compose/graph/linear.h"
@@ -43,5 +42,3 @@ struct runs {
 /* All that can be reached. runs_close it whatever happened. */
 gordian_status runs_open(struct runs *runs, const struct check *check, gordian_error *error);
 void runs_close(struct runs *runs);
-
-#endif

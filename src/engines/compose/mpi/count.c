@@ -23,12 +23,6 @@ static void count_word(const struct job *job, uint64_t word, uint64_t states, st
                            job_ways(job, word << 6 | (uint64_t)__builtin_ctzll(any)) - 1, 1);
 }
 
-static void count_own(const struct job *job, struct mpi_sums *sums, uint64_t *stuck)
-{
-    for (uint32_t i = 0; i < job->cells.count; i++)
-        count_word(job, job->cells.list[i].word, job->cells.list[i].visited, sums, stuck);
-}
-
 /* A block of the numbers is this rank's. Neighbouring numbers mostly are neighbouring states. */
 static void count_block(const struct job *job, struct mpi_sums *sums)
 {
@@ -71,8 +65,10 @@ void job_count(const struct job *job, bool complete, struct mpi_sums *sums, uint
         count_block(job, &own);
     else if (complete && !job->order.count) /* deadlocks have been met */
         own.counts = (struct compose_counts){.states = cells->states, .deadlocks = cells->stuck};
-    else
-        count_own(job, &own, &own_stuck);
+    else {
+        for (uint32_t i = 0; i < job->cells.count; i++)
+            count_word(job, job->cells.list[i].word, job->cells.list[i].visited, &own, &own_stuck);
+    }
     MPI_Reduce(&own, sums, sizeof own / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Reduce(&own_stuck, stuck, 1, MPI_UINT64_T, MPI_MIN, 0, MPI_COMM_WORLD);
 }
@@ -101,15 +97,6 @@ gordian_status job_number(const struct job *job, uint64_t *states, size_t count,
 
 #define PIECE ((size_t)1 << 20) /* cells of a message */
 
-static void send_cells(const struct job *job)
-{
-    size_t count = job->cells.count;
-    for (size_t at = 0; at < count; at += PIECE)
-        MPI_Send(job->cells.list + at,
-                 (int)((count - at < PIECE ? count - at : PIECE) * sizeof(struct cell)), MPI_BYTE,
-                 0, 0, MPI_COMM_WORLD);
-}
-
 static void receive_cells(struct cell *to, size_t count, int from)
 {
     for (size_t at = 0; at < count; at += PIECE)
@@ -132,7 +119,11 @@ gordian_status job_gather(struct job *job, struct space *all, gordian_error *err
         return fail_memory(error);
     if (job->rank != 0) {
         MPI_Send(&mine, 1, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD);
-        send_cells(job);
+        size_t count = job->cells.count;
+        for (size_t at = 0; at < count; at += PIECE)
+            MPI_Send(job->cells.list + at,
+                     (int)((count - at < PIECE ? count - at : PIECE) * sizeof(struct cell)),
+                     MPI_BYTE, 0, 0, MPI_COMM_WORLD);
         return GORDIAN_OK;
     }
     if (mine)

@@ -247,22 +247,17 @@ static void stop_all(struct talk *talk, gordian_compose_stop why)
         MPI_Send(&message, 1, MPI_UINT64_T, r, TAG_STOP, MPI_COMM_WORLD);
 }
 
-/* Why it cannot go on, whatever the others have; GORDIAN_COMPOSE_STOP_COMPLETE: it can. */
-static gordian_compose_stop why_full(const struct job *job)
-{
-    bool many = job->order.max_states && job->cells.states > job->order.max_states;
-    return job->cells.no_memory ? GORDIAN_COMPOSE_STOP_MEMORY
-           : many               ? GORDIAN_COMPOSE_STOP_STATES
-                                : GORDIAN_COMPOSE_STOP_COMPLETE;
-}
-
 /* What the others should know, every now and then, and at once where it cannot go on: rank 0 looks
  * at the sums. */
 static void report_status(struct talk *talk)
 {
     struct job *job = talk->job;
     uint64_t now = clock_ns(), states = 0, memory = 0;
-    gordian_compose_stop full = why_full(job);
+    /* Why it cannot go on, whatever the others have; GORDIAN_COMPOSE_STOP_COMPLETE: it can. */
+    bool many = job->order.max_states && job->cells.states > job->order.max_states;
+    gordian_compose_stop full = job->cells.no_memory ? GORDIAN_COMPOSE_STOP_MEMORY
+                                : many               ? GORDIAN_COMPOSE_STOP_STATES
+                                                     : GORDIAN_COMPOSE_STOP_COMPLETE;
     if (full == GORDIAN_COMPOSE_STOP_COMPLETE && now - talk->last_status < 50000000)
         return;
     talk->last_status = now;

@@ -137,8 +137,7 @@ static size_t describe_near(void *context, const struct mpi_sums *sums, uint64_t
     options.threads = 1;
     result->deadlocks = sums->counts.deadlocks;
     gordian_status status = cpu_open(&cpu, run->packed->circuit, &options, result, NULL);
-    if (status == GORDIAN_OK)
-        status = cpu_trace_near(&cpu, &done, NULL);
+    THEN(status, cpu_trace_near(&cpu, &done, NULL));
     size_t count = status == GORDIAN_OK && done ? result->found_count : 0;
     *states = count ? memory_alloc(&run->packed->memory, count * sizeof **states) : NULL;
     for (size_t i = 0; *states && i < count; i++)
@@ -360,10 +359,8 @@ static gordian_status mpi_run(const gordian_circuit *circuit,
     *result = (gordian_compose_result){.allocator = memory_allocator(options->allocator),
                                        .engine = compose_mpi.about.name};
     gordian_status status = compose_take_order(circuit, options, result, error);
-    if (status == GORDIAN_OK)
-        status = packed_open(&run.packed, circuit, options->allocator, error);
-    if (status == GORDIAN_OK)
-        status = options->full ? run_full(&run, error) : run_reachable(&run, error);
+    THEN(status, packed_open(&run.packed, circuit, options->allocator, error));
+    THEN(status, options->full ? run_full(&run, error) : run_reachable(&run, error));
     packed_free(run.packed);
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);

@@ -19,12 +19,9 @@
  *
  * A rank that dies, or an error of MPI's, ends the whole run with a message.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_MPI_MPI_H
-#define GORDIAN_ENGINES_COMPOSE_MPI_MPI_H
+#pragma once
 
 #include "engines/compose/engine/engines.h"
 
 /* The ranks other than 0: works for rank 0 once (RANKS_COMPOSE of foundation/ranks/ranks.h). */
 void compose_mpi_serve(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the mpi engine: what its files share. */
-#ifndef GORDIAN_ENGINES_COMPOSE_MPI_MPI_INTERNAL_H
-#define GORDIAN_ENGINES_COMPOSE_MPI_MPI_INTERNAL_H
+#pragma once
 
 #include "engines/compose/explore/cells.h"
 #include "engines/compose/explore/packed.h"
@@ -84,5 +83,3 @@ gordian_status job_number(const struct job *job, uint64_t *states, size_t count,
                           gordian_error *error);
 /* All states of all ranks, on rank 0: cells in the job's memory. */
 gordian_status job_gather(struct job *job, struct space *all, gordian_error *error);
-
-#endif

@@ -6,8 +6,7 @@
  * onto the mailbox of the rank it is for; when it has been read it goes back into its owner's tray.
  * Only its owner takes from a mailbox or a tray, and always all of it, so both are plain lists.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_MPI_SHARED_MAILBOX_H
-#define GORDIAN_ENGINES_COMPOSE_MPI_SHARED_MAILBOX_H
+#pragma once
 
 #include "engines/compose/explore/cells.h"
 
@@ -43,5 +42,3 @@ bool post_begin(struct post *post, struct cells_box *box);
 void post_send(struct post *post, uint32_t rank, const struct cells_box *box);
 /* Enters what has come, or drops it; how many letters. */
 uint64_t post_read(struct post *post, struct cells *cells, bool drop);
-
-#endif

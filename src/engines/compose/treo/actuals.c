@@ -112,8 +112,7 @@ gordian_status actuals_evaluate_arguments(struct actuals *actuals, const struct 
             continue;
         }
         status = value_of(treo, actuals->place, argument, &value);
-        if (status == GORDIAN_OK)
-            status = actuals_add_value(actuals, &value);
+        THEN(status, actuals_add_value(actuals, &value));
     }
     return status;
 }

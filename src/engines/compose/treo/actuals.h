@@ -1,7 +1,6 @@
 /* What a component is called with, its actual ports and parameters, and how they become those that
  * it names itself, its formals. */
-#ifndef GORDIAN_ENGINES_COMPOSE_TREO_ACTUALS_H
-#define GORDIAN_ENGINES_COMPOSE_TREO_ACTUALS_H
+#pragma once
 
 #include "engines/compose/treo/treo_internal.h"
 
@@ -56,5 +55,3 @@ gordian_status formals_bind_ports(struct treo *treo, struct matching *matching,
 gordian_status formals_check_way(struct treo *treo, const struct actuals *actuals,
                                  const struct set *set, const char *callee, size_t port,
                                  uint8_t way);
-
-#endif

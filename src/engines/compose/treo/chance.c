@@ -19,8 +19,7 @@ static gordian_status chance_operator(struct treo *treo, const struct place *pla
 {
     double left, right = 0;
     gordian_status status = chance_of(treo, place, expr->first, &left);
-    if (status == GORDIAN_OK)
-        status = chance_of(treo, place, expr->second, &right);
+    THEN(status, chance_of(treo, place, expr->second, &right));
     if (status != GORDIAN_OK)
         return status;
     switch (expr->op) {

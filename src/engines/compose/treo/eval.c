@@ -128,8 +128,7 @@ static gordian_status instantiate_primitive(struct treo *treo, struct actuals *a
         struct automaton *automaton;
         status = primitive_build(&automaton, primitive, ins, (uint32_t)ports - ins, argument,
                                  &treo->memory, treo->error);
-        if (status == GORDIAN_OK)
-            status = treo_keep(treo, key, automaton, &number);
+        THEN(status, treo_keep(treo, key, automaton, &number));
     }
     return status == GORDIAN_OK ? add_atom(treo, actuals, number, NULL) : status;
 }
@@ -165,10 +164,8 @@ static gordian_status free_automaton(struct treo *treo, uint8_t way, uint32_t *n
         return GORDIAN_OK;
     TRY(automaton_new(&automaton, "free", &treo->memory, treo->error));
     gordian_status status = automaton_port(automaton, "a", (enum port_way)way, NULL, treo->error);
-    if (status == GORDIAN_OK)
-        status = automaton_state(automaton, NULL, true, NULL, treo->error);
-    if (status == GORDIAN_OK)
-        status = automaton_transition(automaton, 0, 0, &fires, 0, treo->error);
+    THEN(status, automaton_state(automaton, NULL, true, NULL, treo->error));
+    THEN(status, automaton_transition(automaton, 0, 0, &fires, 0, treo->error));
     if (status != GORDIAN_OK) {
         automaton_free(automaton);
         return status;
@@ -269,9 +266,8 @@ static gordian_status instantiate_built_in(struct treo *treo, const struct match
     if (status == GORDIAN_OK && chain && value.number > treo->most)
         status =
             treo_complain(treo, callee->module, atom->name, "more than %u instances", treo->most);
-    if (status == GORDIAN_OK)
-        status = chain ? instantiate_chain(treo, &inner, &set, value.number)
-                       : instantiate_primitive(treo, &inner, &set, primitive);
+    THEN(status, chain ? instantiate_chain(treo, &inner, &set, value.number)
+                       : instantiate_primitive(treo, &inner, &set, primitive));
     actuals_free(&inner);
     return status;
 }
@@ -308,8 +304,7 @@ static gordian_status instantiate_atom(struct treo *treo, struct actuals *actual
     if (number == GORDIAN_NONE) {
         status = atom_build(treo, callee->component, callee->name, place, matching.ports,
                             actuals->port_count, &automaton);
-        if (status == GORDIAN_OK)
-            status = treo_keep(treo, key, automaton, &number);
+        THEN(status, treo_keep(treo, key, automaton, &number));
     }
     return status == GORDIAN_OK ? add_atom(treo, actuals, number, NULL) : status;
 }
@@ -400,9 +395,8 @@ static gordian_status instantiate_component(struct treo *treo, struct actuals *a
     struct place place = {.scope = callee->scope, .module = callee->module};
     uint64_t total;
     gordian_status status = formals_bind_parameters(treo, &place, actuals, set, callee);
-    if (status == GORDIAN_OK)
-        status =
-            formals_find_size(treo, &place, callee->component->ports, actuals->port_count, &total);
+    THEN(status,
+         formals_find_size(treo, &place, callee->component->ports, actuals->port_count, &total));
     if (status != GORDIAN_OK)
         return status;
     if (total != actuals->port_count)
@@ -413,8 +407,7 @@ static gordian_status instantiate_component(struct treo *treo, struct actuals *a
         return instantiate_atom(treo, actuals, set, callee, &place);
     struct matching matching = {.treo = treo, .place = &place, .actuals = actuals};
     status = queue_instance(treo, callee, set->token, actuals->place, &matching.instance);
-    if (status == GORDIAN_OK)
-        status = formals_bind_ports(treo, &matching, set, callee);
+    THEN(status, formals_bind_ports(treo, &matching, set, callee));
     if (status == GORDIAN_OK)
         treo->instances[matching.instance].scope = place.scope;
     return status;
@@ -453,14 +446,11 @@ static gordian_status instantiate_body(struct treo *treo, const struct place *pl
     struct actuals actuals = {.treo = treo, .place = place};
     struct value callee;
     gordian_status status = resolve_instance(treo, place, set->component, &callee);
-    if (status == GORDIAN_OK)
-        status = actuals_evaluate_arguments(&actuals, set);
-    if (status == GORDIAN_OK)
-        status = actuals_evaluate_ports(&actuals, set);
-    if (status == GORDIAN_OK)
-        status = callee.kind == VALUE_PRIMITIVE
+    THEN(status, actuals_evaluate_arguments(&actuals, set));
+    THEN(status, actuals_evaluate_ports(&actuals, set));
+    THEN(status, callee.kind == VALUE_PRIMITIVE
                      ? instantiate_primitive(treo, &actuals, set, callee.primitive)
-                     : instantiate_component(treo, &actuals, set, &callee);
+                     : instantiate_component(treo, &actuals, set, &callee));
     if (status == GORDIAN_STATUS_INPUT && actuals.value_count > 0)
         point_outside(treo, place, set->token);
     actuals_free(&actuals);
@@ -490,8 +480,7 @@ static gordian_status evaluate_for(struct treo *treo, const struct place *place,
 {
     int64_t first, last = 0;
     gordian_status status = value_number(treo, place, set->first, &first);
-    if (status == GORDIAN_OK)
-        status = value_number(treo, place, set->last, &last);
+    THEN(status, value_number(treo, place, set->last, &last));
     if (status == GORDIAN_OK && last >= first && (uint64_t)last - (uint64_t)first >= treo->most)
         return treo_complain(treo, place->module, set->token, "more than %u rounds", treo->most);
     for (int64_t i = first; i <= last && status == GORDIAN_OK; i++) {
@@ -578,20 +567,17 @@ static gordian_status start_main(struct treo *treo, const struct set *main,
     struct value callee;
     struct place inside;
     gordian_status status = resolve_instance(treo, place, main->component, &callee);
-    if (status == GORDIAN_OK)
-        status = actuals_evaluate_arguments(&actuals, main);
+    THEN(status, actuals_evaluate_arguments(&actuals, main));
     if (status == GORDIAN_OK && callee.kind == VALUE_COMPONENT && !main->ports) {
         inside = (struct place){.scope = callee.scope, .module = callee.module};
         status = formals_bind_parameters(treo, &inside, &actuals, main, &callee);
-        if (status == GORDIAN_OK)
-            status = bind_main_ports(&actuals, &callee, &inside);
+        THEN(status, bind_main_ports(&actuals, &callee, &inside));
     } else if (status == GORDIAN_OK) {
         status = actuals_evaluate_ports(&actuals, main);
     }
-    if (status == GORDIAN_OK)
-        status = callee.kind == VALUE_PRIMITIVE
+    THEN(status, callee.kind == VALUE_PRIMITIVE
                      ? instantiate_primitive(treo, &actuals, main, callee.primitive)
-                     : instantiate_component(treo, &actuals, main, &callee);
+                     : instantiate_component(treo, &actuals, main, &callee));
     actuals_free(&actuals);
     return status;
 }
@@ -613,10 +599,8 @@ gordian_status treo_run(struct treo *treo, const struct set *main)
     struct value outside = {.name = ""};
     struct place place = {.module = 0, .instance = GORDIAN_NONE};
     gordian_status status = queue_instance(treo, &outside, main->token, &place, &place.instance);
-    if (status == GORDIAN_OK)
-        status = start_main(treo, main, &place);
-    if (status == GORDIAN_OK)
-        status = push_instances(treo, 1);
+    THEN(status, start_main(treo, main, &place));
+    THEN(status, push_instances(treo, 1));
     while (status == GORDIAN_OK && treo->stack_count > 0) {
         uint32_t number = treo->stack[--treo->stack_count];
         size_t before = treo->instance_count;
@@ -627,8 +611,7 @@ gordian_status treo_run(struct treo *treo, const struct set *main)
         status = evaluate_set(treo, &place, component->body);
         if (status == GORDIAN_STATUS_INPUT && component->parameters)
             point_outside(treo, &place, token);
-        if (status == GORDIAN_OK)
-            status = push_instances(treo, before);
+        THEN(status, push_instances(treo, before));
     }
     return status;
 }

@@ -45,16 +45,6 @@ static gordian_status with_binding(struct solving *solving, const struct place *
     return inner.scope ? solve_formula(solving, &inner) : GORDIAN_STATUS_MEMORY;
 }
 
-static gordian_status solve_member(struct solving *solving, const struct place *place,
-                                   const struct expr *part)
-{
-    struct value list;
-    TRY(value_of(solving->treo, place, part->first, &list));
-    for (size_t i = 0; i < list.count; i++)
-        TRY(with_binding(solving, place, part->name, &list.items[i]));
-    return GORDIAN_OK;
-}
-
 static bool is_range(const struct expr *expr)
 {
     return expr->kind == EXPR_BINARY && expr->op == TOKEN_RANGE;
@@ -145,8 +135,13 @@ static gordian_status try_part(struct solving *solving, const struct place *plac
     if (part->kind == EXPR_DEFINE)
         return solve_definition(solving, place, part);
     if (part->kind == EXPR_MEMBER && !scope_find(place->scope, part->name) &&
-        !value_unbound(treo, place, part->first))
-        return solve_member(solving, place, part);
+        !value_unbound(treo, place, part->first)) {
+        struct value list;
+        TRY(value_of(solving->treo, place, part->first, &list));
+        for (size_t i = 0; i < list.count; i++)
+            TRY(with_binding(solving, place, part->name, &list.items[i]));
+        return GORDIAN_OK;
+    }
     if (part->kind == EXPR_BINARY && part->op == '=') {
         if (can_bind(solving, place, part->first, part->second))
             return solve_equation(solving, place, part->first, part->second);

@@ -120,10 +120,7 @@ static gordian_status table_function(const struct making *making, const struct v
     if (!function.rows || !found_room(making, table->count * width))
         return fail_memory(treo->error);
     for (size_t r = 0; r < table->count; r++) {
-        gordian_status status =
-            table_row(making, &table->items[r], width, function.rows + r * width);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(table_row(making, &table->items[r], width, function.rows + r * width));
     }
     if (making->predicate)
         keep_true_rows(&treo->circuit->data, &function);

@@ -160,8 +160,7 @@ gordian_status tokens_read(struct tokens *tokens, const struct text *text,
         if (status == GORDIAN_OK && !memory_grow(&tokens->memory, &tokens->list, &tokens->room,
                                                  tokens->count + 1, sizeof *tokens->list))
             status = fail_memory(error);
-        if (status == GORDIAN_OK)
-            status = next_token(&lexer, &tokens->list[tokens->count]);
+        THEN(status, next_token(&lexer, &tokens->list[tokens->count]));
         if (status != GORDIAN_OK) {
             tokens_free(tokens);
             return status;

@@ -1,6 +1,5 @@
 /* Tokens of .treo and .ca texts. */
-#ifndef GORDIAN_ENGINES_COMPOSE_TREO_LEX_H
-#define GORDIAN_ENGINES_COMPOSE_TREO_LEX_H
+#pragma once
 
 #include "engines/compose/circuit/text_fault.h"
 
@@ -48,5 +47,3 @@ bool token_is(const struct token *token, const char *text);
 
 /* What a message calls the token: "'fifo1'", "the end of the text". */
 const char *token_show(const struct token *token, char *buffer, size_t size);
-
-#endif

@@ -213,10 +213,8 @@ gordian_status treo_fill(struct treo *treo)
 {
     struct filling filling = {.treo = treo};
     gordian_status status = count_writers(&filling);
-    if (status == GORDIAN_OK)
-        status = sort_by_depth(&filling);
-    if (status == GORDIAN_OK)
-        status = name_nodes(&filling);
+    THEN(status, sort_by_depth(&filling));
+    THEN(status, name_nodes(&filling));
     for (size_t a = 0; a < treo->atom_count && status == GORDIAN_OK; a++)
         status = add_factor(&filling, &treo->atoms[a]);
     for (uint32_t n = 0; n < treo->node_count && status == GORDIAN_OK; n++)

@@ -1,6 +1,5 @@
 /* Tokens to trees: the grammar of .treo, and what .ca shares with it. */
-#ifndef GORDIAN_ENGINES_COMPOSE_TREO_PARSE_H
-#define GORDIAN_ENGINES_COMPOSE_TREO_PARSE_H
+#pragma once
 
 #include "engines/compose/treo/tree.h"
 #include "foundation/base/arena.h"
@@ -66,5 +65,3 @@ struct atom *parse_atom(struct parser *parser);
 bool sees_atom(const struct parser *parser);
 /* from -> to : {..} guard, and the like, up to '}' or the next #. `bare_cells`: see struct atom. */
 void parse_states(struct parser *parser, struct atom *atom);
-
-#endif

@@ -2,8 +2,7 @@
  * A .treo text as a tree. Everything lies in one arena; lists are linked, in the order of the text.
  * Every node has the token it starts at, for messages.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_TREO_TREE_H
-#define GORDIAN_ENGINES_COMPOSE_TREO_TREE_H
+#pragma once
 
 #include "engines/compose/circuit/automaton.h"
 #include "engines/compose/treo/lex.h"
@@ -149,5 +148,3 @@ struct file {
     struct import *imports;
     struct definition *definitions;
 };
-
-#endif

@@ -53,16 +53,6 @@ gordian_status treo_complain(struct treo *treo, uint32_t module, const struct to
 
 /* ------------------------------------------------------------------ modules */
 
-static void free_module(struct treo *treo, struct module *module)
-{
-    if (module->shown == &module->text)
-        text_free(&module->text);
-    tokens_free(&module->tokens);
-    labels_free(&module->names);
-    memory_free(&treo->memory, module->definitions);
-    memory_free(&treo->memory, module);
-}
-
 /* A new module without anything in it but its text; takes an own text over. */
 static gordian_status new_module(struct treo *treo, const struct text *shown, struct text *own,
                                  struct module **out)
@@ -377,8 +367,15 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
 
 static void free_all(struct treo *treo)
 {
-    for (size_t m = 0; m < treo->module_count; m++)
-        free_module(treo, treo->modules[m]);
+    for (size_t m = 0; m < treo->module_count; m++) {
+        struct module *module = treo->modules[m];
+        if (module->shown == &module->text)
+            text_free(&module->text);
+        tokens_free(&module->tokens);
+        labels_free(&module->names);
+        memory_free(&treo->memory, module->definitions);
+        memory_free(&treo->memory, module);
+    }
     memory_free_all(&treo->memory, treo->modules, treo->instances, treo->stack, treo->nodes,
                     treo->bindings, treo->atoms, treo->ends, treo->automata);
     labels_free(&treo->keys);
@@ -451,8 +448,7 @@ gordian_status treo_begin(struct treo *treo, const struct text *text,
 
 gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circuit **out)
 {
-    if (status == GORDIAN_OK)
-        status = circuit_seal(treo->circuit, treo->error);
+    THEN(status, circuit_seal(treo->circuit, treo->error));
     if (status == GORDIAN_STATUS_INPUT && treo->fault && !treo->fault->file[0] &&
         treo->module_count > 0)
         text_point(treo->modules[0]->shown, treo->error->line, treo->error->column, treo->fault);
@@ -471,12 +467,9 @@ static gordian_status read_all(struct treo *treo)
 {
     struct set *main;
     gordian_status status = parse_module(treo, 0);
-    if (status == GORDIAN_OK)
-        status = load_imports(treo);
-    if (status == GORDIAN_OK)
-        status = parse_main(treo, &main);
-    if (status == GORDIAN_OK)
-        status = treo_run(treo, main);
+    THEN(status, load_imports(treo));
+    THEN(status, parse_main(treo, &main));
+    THEN(status, treo_run(treo, main));
     return status == GORDIAN_OK ? treo_fill(treo) : status;
 }
 
@@ -489,8 +482,7 @@ gordian_status treo_read(gordian_circuit **out, const struct text *text,
     struct treo treo;
     gordian_status status =
         treo_begin(&treo, text, options ? options : &defaults, fault, error ? error : &ignored);
-    if (status == GORDIAN_OK)
-        status = read_all(&treo);
+    THEN(status, read_all(&treo));
     if (status == GORDIAN_OK)
         treo.circuit->own_inside = true;
     return treo_end(&treo, status, out);

@@ -10,8 +10,7 @@
  *     circuit/primitives.h   the built-in components
  *     treo.c         imports, the main component, nodes; fills the circuit
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_TREO_TREO_H
-#define GORDIAN_ENGINES_COMPOSE_TREO_TREO_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/circuit/text_fault.h"
@@ -25,5 +24,3 @@
 gordian_status treo_read(gordian_circuit **out, const struct text *text,
                          const gordian_circuit_options *options, gordian_fault *fault,
                          gordian_error *error);
-
-#endif

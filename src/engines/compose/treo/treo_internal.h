@@ -4,8 +4,7 @@
  * Evaluation works off a queue of composite instances, breadth first. So nesting costs no stack,
  * nodes come into being in the order of their depth, and the outermost ones get the plain names.
  */
-#ifndef GORDIAN_ENGINES_COMPOSE_TREO_TREO_INTERNAL_H
-#define GORDIAN_ENGINES_COMPOSE_TREO_TREO_INTERNAL_H
+#pragma once
 
 #include "engines/compose/circuit/primitives.h"
 #include "engines/compose/graph/graph.h"
@@ -263,5 +262,3 @@ bool bare_choice(const struct automaton *automaton, uint32_t guard, uint32_t cho
 
 /* treo/nodes.c: names the nodes, inserts mergers, fills the circuit. */
 gordian_status treo_fill(struct treo *treo);
-
-#endif

@@ -114,11 +114,6 @@ gordian_status component_find(struct treo *treo, uint32_t number, const struct t
 
 /* ------------------------------------------------------------------ variables */
 
-static gordian_status out_of_memory(struct treo *treo)
-{
-    return fail_memory(treo->error);
-}
-
 gordian_status value_key(struct treo *treo, const struct place *place, const struct expr *variable,
                          char *key, size_t size)
 {
@@ -198,8 +193,7 @@ static gordian_status range_bounds(struct treo *treo, const struct place *place,
 {
     int64_t last = 0;
     gordian_status status = value_number(treo, place, range->first, first);
-    if (status == GORDIAN_OK)
-        status = value_number(treo, place, range->second, &last);
+    THEN(status, value_number(treo, place, range->second, &last));
     if (status != GORDIAN_OK)
         return status;
     *count = last < *first ? 0 : (uint64_t)last - (uint64_t)*first + 1;
@@ -235,7 +229,7 @@ static gordian_status list_value(struct treo *treo, const struct place *place,
     *value = (struct value){.kind = VALUE_LIST, .count = count};
     value->items = arena_alloc(&treo->arena, count * sizeof *value->items);
     if (!value->items)
-        return out_of_memory(treo);
+        return fail_memory(treo->error);
     struct value *next = value->items;
     for (const struct expr *item = list->first; item && status == GORDIAN_OK; item = item->next) {
         if (!is_range(item)) {
@@ -325,15 +319,13 @@ static gordian_status evaluate_comparison(struct treo *treo, const struct place 
     if (expr->op == '=' || expr->op == TOKEN_NE) {
         struct value one, other;
         status = value_of(treo, place, expr->first, &one);
-        if (status == GORDIAN_OK)
-            status = value_of(treo, place, expr->second, &other);
+        THEN(status, value_of(treo, place, expr->second, &other));
         if (status == GORDIAN_OK)
             *truth = same_value(&one, &other) == (expr->op == '=');
         return status;
     }
     status = value_number(treo, place, expr->first, &left);
-    if (status == GORDIAN_OK)
-        status = value_number(treo, place, expr->second, &right);
+    THEN(status, value_number(treo, place, expr->second, &right));
     if (status == GORDIAN_OK)
         *truth = expr->op == '<'        ? left < right
                  : expr->op == '>'      ? left > right
@@ -387,8 +379,7 @@ static gordian_status binary_value(struct treo *treo, const struct place *place,
     }
     *value = (struct value){.kind = VALUE_NUMBER};
     status = value_number(treo, place, expr->first, &left);
-    if (status == GORDIAN_OK)
-        status = value_number(treo, place, expr->second, &right);
+    THEN(status, value_number(treo, place, expr->second, &right));
     return status == GORDIAN_OK
                ? evaluate_arithmetic(treo, place, expr, left, right, &value->number)
                : status;

@@ -1,6 +1,5 @@
 /* A device that a thread of its own opens while the snapshot that it will judge is being read. */
-#ifndef GORDIAN_ENGINES_DETECT_CHECK_BACKGROUND_DEVICE_H
-#define GORDIAN_ENGINES_DETECT_CHECK_BACKGROUND_DEVICE_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 
@@ -15,5 +14,3 @@ struct background_device *background_device_begin(void);
 gordian_status background_device_get(struct background_device *ahead, struct gpu **gpu,
                                      gordian_error *error);
 void background_device_end(struct background_device *ahead); /* NULL is fine */
-
-#endif

@@ -51,8 +51,7 @@ static gordian_status pack_trace(struct unpack *unpack, const gordian_writer *wr
     if (status != GORDIAN_OK)
         return status;
     status = pack_open(&pack, writer, memory, error);
-    if (status == GORDIAN_OK)
-        status = pack_lines(&pack, &reader, unpack, error);
+    THEN(status, pack_lines(&pack, &reader, unpack, error));
     pack_close(&pack);
     reader_close(&reader);
     return status;
@@ -97,9 +96,8 @@ gordian_status gordian_convert(const gordian_source *source, const gordian_write
     gordian_status status = unpack_look(&unpack, &kind) ? GORDIAN_OK : unpack_fail(&unpack, error);
     if (status == GORDIAN_OK && to == GORDIAN_FORM_OTHER)
         to = kind == PACKED_TEXT ? GORDIAN_FORM_TRACE : GORDIAN_FORM_TEXT;
-    if (status == GORDIAN_OK)
-        status =
-            (to == GORDIAN_FORM_TEXT ? copy_text : pack_trace)(&unpack, writer, &memory, error);
+    THEN(status,
+         (to == GORDIAN_FORM_TEXT ? copy_text : pack_trace)(&unpack, writer, &memory, error));
     unpack_close(&unpack);
     return status;
 }

@@ -77,12 +77,6 @@ gpu_address job_allocate_more(struct cuda_job *job, size_t bytes)
     return *array;
 }
 
-static void job_free(struct cuda_job *job)
-{
-    while (job->array_count > 0)
-        gpu_free(job->gpu, job->arrays[--job->array_count]);
-}
-
 /* Microseconds since `start`. */
 static double microseconds_since(uint64_t start)
 {
@@ -256,7 +250,8 @@ gordian_status check_cuda_on(struct gpu *gpu, const gordian_snapshot *snapshot, 
         else
             job_check_general(&job);
     }
-    job_free(&job);
+    while (job.array_count > 0)
+        gpu_free(job.gpu, job.arrays[--job.array_count]);
     if (job.status != GORDIAN_OK)
         check_result_free(result, &snapshot->memory);
     if (times)

@@ -5,8 +5,7 @@
  * (check/cuda_general.c) the device finds who is dead; the parts, which concern the dead alone,
  * are found here from a snapshot of those.
  */
-#ifndef GORDIAN_ENGINES_DETECT_CHECK_CUDA_H
-#define GORDIAN_ENGINES_DETECT_CHECK_CUDA_H
+#pragma once
 
 #include "engines/detect/check/engine.h"
 #include "foundation/gpu/gpu.h"
@@ -32,5 +31,3 @@ gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model,
 
 /* Is there a device, and is the snapshot large enough for it to pay? */
 bool check_cuda_pays(const gordian_snapshot *snapshot);
-
-#endif

@@ -260,14 +260,6 @@ struct dead {
     gordian_snapshot snapshot;
 };
 
-static void dead_free(struct dead *dead)
-{
-    const gordian_allocator *memory = dead->job->memory;
-    memory_free_all(memory, dead->resources, dead->process_number, dead->resource_number,
-                    dead->snapshot.wait, dead->snapshot.wait_units, dead->snapshot.holder,
-                    dead->snapshot.units, dead->snapshot.holds.edges, dead->snapshot.waits.edges);
-}
-
 static bool is_dead(const struct dead *dead, uint32_t process)
 {
     return process != NONE && dead->process_number[process] != NONE;
@@ -415,20 +407,17 @@ static void find_parts(struct cuda_job *job, uint32_t *list, uint32_t count, uin
         job->status = fail_memory(job->error);
         memory_free(job->memory, list);
     }
-    dead_free(&dead);
+    const gordian_allocator *memory = dead.job->memory;
+    memory_free_all(memory, dead.resources, dead.process_number, dead.resource_number,
+                    dead.snapshot.wait, dead.snapshot.wait_units, dead.snapshot.holder,
+                    dead.snapshot.units, dead.snapshot.holds.edges, dead.snapshot.waits.edges);
     job->times.host += (double)(clock_ns() - start) / 1e3;
-}
-
-/* A kernel's threads count edges with 32 bits, and there is a block more than needed. */
-static bool fits_counters(const struct cuda_job *job)
-{
-    return most_holds(job->snapshot) + most_waits(job->snapshot) < UINT32_MAX - REDUCE_THREADS;
 }
 
 void job_check_general(struct cuda_job *job)
 {
     struct reduce_arguments arguments = reduce_arguments(job);
-    if (!fits_counters(job)) {
+    if (most_holds(job->snapshot) + most_waits(job->snapshot) >= UINT32_MAX - REDUCE_THREADS) {
         job->status = fail(job->error, GORDIAN_STATUS_UNAVAILABLE,
                            "the cuda engine takes less than 2^32 holds and waits");
         return;

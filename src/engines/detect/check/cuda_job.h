@@ -3,8 +3,7 @@
  * read as lists of steps. After the first failure all that follows does nothing; the
  * status says what it was.
  */
-#ifndef GORDIAN_ENGINES_DETECT_CHECK_CUDA_JOB_H
-#define GORDIAN_ENGINES_DETECT_CHECK_CUDA_JOB_H
+#pragma once
 
 #include "engines/detect/check/cuda.h"
 
@@ -86,5 +85,3 @@ void job_layout_single(const gordian_snapshot *snapshot, struct job_layout *layo
 void job_check_single(struct cuda_job *job);
 void job_layout_general(const gordian_snapshot *snapshot, struct job_layout *layout);
 void job_check_general(struct cuda_job *job);
-
-#endif

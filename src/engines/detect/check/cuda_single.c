@@ -82,13 +82,6 @@ static uint32_t find_dead(struct single *single)
     return job_select(single->job, chases->flags, 1, 0, chases->list[1], count);
 }
 
-/* Lists the pieces of cycles in list[0]: how many. */
-static uint32_t find_pieces(struct single *single)
-{
-    return job_select(single->job, single->chases.state, CYCLES_CIRCLE, 0, single->chases.list[0],
-                      single->count);
-}
-
 /* There are few pieces where cycles are long, and none where nobody is dead, so their arrays are no
  * larger than they have to be. */
 static void make_piece_arrays(struct single *single, uint32_t pieces)
@@ -100,14 +93,6 @@ static void make_piece_arrays(struct single *single, uint32_t pieces)
                                                &single->length[0],   &single->length[1]};
     for (unsigned i = 0; i < PIECE_NUMBERS; i++)
         *names[i] = arrays + i * each;
-}
-
-static void list_dead(struct single *single, uint32_t count)
-{
-    struct check_result *result = single->job->result;
-    result->deadlocked = job_download_list(single->job, single->chases.list[1], count);
-    result->report.deadlocked = result->deadlocked;
-    result->report.deadlocked_count = count;
 }
 
 /* ------------------------------------------------------------------ cycles */
@@ -229,9 +214,17 @@ void job_check_single(struct cuda_job *job)
     uint32_t total = 0;
     gpu_address starts = 0;
     job_begin(job);
-    uint32_t dead = find_dead(&single), pieces = dead ? find_pieces(&single) : 0, cycles = 0;
+    /* Lists the pieces of cycles in list[0]: how many. */
+    uint32_t dead = find_dead(&single),
+             pieces = dead ? job_select(single.job, single.chases.state, CYCLES_CIRCLE, 0,
+                                        single.chases.list[0], single.count)
+                           : 0,
+             cycles = 0;
     job_end(job);
-    list_dead(&single, dead);
+    struct check_result *result = single.job->result;
+    result->deadlocked = job_download_list(single.job, single.chases.list[1], dead);
+    result->report.deadlocked = result->deadlocked;
+    result->report.deadlocked_count = dead;
     if (dead > 0) {
         make_piece_arrays(&single, pieces);
         job_begin(job);

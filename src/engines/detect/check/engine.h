@@ -18,8 +18,7 @@
  * members of that component lack are members, so they lack it whatever anybody else does: the
  * component lies in a part.
  */
-#ifndef GORDIAN_ENGINES_DETECT_CHECK_ENGINE_H
-#define GORDIAN_ENGINES_DETECT_CHECK_ENGINE_H
+#pragma once
 
 #include "foundation/base/engine.h"
 
@@ -73,5 +72,3 @@ extern const struct check_engine check_sparse, check_on_gpu, check_mpi;
 
 /* Of struct check_engine. */
 extern const struct engine_family check_family;
-
-#endif

@@ -18,12 +18,6 @@ static gordian_status open_file(const char *path, int *fd, gordian_error *error)
                 strerror(errno));
 }
 
-static void close_file(int fd)
-{
-    if (fd > STDERR_FILENO)
-        close(fd);
-}
-
 /* One file may be anything that a snapshot is read from; several are text, or read as text. */
 static gordian_status read_files(gordian_judged *judged, const char *const *files, size_t count,
                                  const gordian_check_options *options, gordian_error *error)
@@ -39,7 +33,8 @@ static gordian_status read_files(gordian_judged *judged, const char *const *file
                      ? gordian_snapshot_read_for(&judged->snapshot, &judged->names, &source,
                                                  options, NULL, error)
                      : snapshot_read_piece(&judged->snapshot, &judged->names, &source, error);
-        close_file(fd);
+        if (fd > STDERR_FILENO)
+            close(fd);
         if (status != GORDIAN_OK)
             break;
     }

@@ -46,15 +46,6 @@ static void general_free(struct general *general)
 
 /* ------------------------------------------------------------------ parts */
 
-static bool end_group(struct general *general, struct groups *groups)
-{
-    if (!memory_grow(general->memory, &groups->ends, &groups->room, groups->count + 1,
-                     sizeof *groups->ends))
-        return false;
-    groups->ends[groups->count++] = groups->node_count;
-    return true;
-}
-
 static bool add_group(struct general *general, struct groups *groups, const uint32_t *nodes,
                       size_t count)
 {
@@ -63,7 +54,11 @@ static bool add_group(struct general *general, struct groups *groups, const uint
         return false;
     memcpy(groups->nodes + groups->node_count, nodes, count * sizeof *nodes);
     groups->node_count += count;
-    return end_group(general, groups);
+    if (!memory_grow(general->memory, &groups->ends, &groups->room, groups->count + 1,
+                     sizeof *groups->ends))
+        return false;
+    groups->ends[groups->count++] = groups->node_count;
+    return true;
 }
 
 /* Keeps the edges of `node` that stay in its component. */

@@ -1,7 +1,6 @@
 /* Between general.c, which finds the parts of any snapshot, and general_graph.c, which builds its
  * graph and reduces it, both with any number of threads. */
-#ifndef GORDIAN_ENGINES_DETECT_CHECK_GENERAL_H
-#define GORDIAN_ENGINES_DETECT_CHECK_GENERAL_H
+#pragma once
 
 #include "engines/detect/check/snapshot.h"
 #include "foundation/base/scc.h"
@@ -72,5 +71,3 @@ bool general_list_dead(struct general *general);
 bool general_meet_wishes(struct general *general, uint32_t q);
 /* Lets those who are ready finish and give back what they hold. */
 void general_reduce_ready(struct general *general);
-
-#endif

@@ -30,20 +30,6 @@
 
 #define MEMBERS_MOST 128 /* a fate tells who is on the way */
 
-static void single_free(struct single *single)
-{
-    const gordian_allocator *memory = single->memory;
-    for (uint32_t i = 0; i < single->block_count; i++)
-        memory_free(memory, single->blocks[i]);
-    for (unsigned i = 0; i < single->group.members && single->shares; i++)
-        memory_free_all(memory, single->shares[i].circular.chases,
-                        single->shares[i].deferred.chases);
-    memory_free_all(memory, single->shares, single->next, single->blocks, single->fates,
-                    single->dead, single->circular.chases, single->cycles, single->pieces,
-                    single->walked);
-    thread_group_close(&single->group);
-}
-
 bool single_do(struct single *single, void (*work)(void *single, unsigned member))
 {
     bool fine = true;
@@ -405,7 +391,14 @@ bool check_single(const gordian_snapshot *snapshot, unsigned threads, struct che
     struct single single = {.snapshot = snapshot, .memory = &snapshot->memory, .result = result};
     bool fine = open_shares(&single, threads) && follow_all(&single) && settle_chases(&single) &&
                 list_dead(&single) && single_list_cycles(&single);
-    single_free(&single);
+    const gordian_allocator *memory = single.memory;
+    for (uint32_t i = 0; i < single.block_count; i++)
+        memory_free(memory, single.blocks[i]);
+    for (unsigned i = 0; i < single.group.members && single.shares; i++)
+        memory_free_all(memory, single.shares[i].circular.chases, single.shares[i].deferred.chases);
+    memory_free_all(memory, single.shares, single.next, single.blocks, single.fates, single.dead,
+                    single.circular.chases, single.cycles, single.pieces, single.walked);
+    thread_group_close(&single.group);
     if (!fine)
         check_result_free(result, &snapshot->memory);
     return fine;

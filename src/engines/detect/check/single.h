@@ -1,7 +1,6 @@
 /* Between single.c, which says how single-unit snapshots are judged, and single_cycles.c, which
  * puts the cycles together. */
-#ifndef GORDIAN_ENGINES_DETECT_CHECK_SINGLE_H
-#define GORDIAN_ENGINES_DETECT_CHECK_SINGLE_H
+#pragma once
 
 #include "engines/detect/check/snapshot.h"
 #include "foundation/base/threads/thread_pool.h"
@@ -85,5 +84,3 @@ bool single_do(struct single *single, void (*work)(void *single, unsigned member
 
 /* The cycles, once the dead are listed, of which next[] says NONE. */
 bool single_list_cycles(struct single *single);
-
-#endif

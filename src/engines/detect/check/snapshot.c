@@ -382,10 +382,7 @@ static gordian_status take_edges(gordian_snapshot *snapshot, const struct rag *g
             continue;
         for (uint32_t ref = p; ref != NONE;) {
             struct rag_edge edge = rag_wanted(graph, ref);
-            gordian_status status =
-                gordian_snapshot_wait(snapshot, p, edge.resource, edge.units, error);
-            if (status != GORDIAN_OK)
-                return status;
+            TRY(gordian_snapshot_wait(snapshot, p, edge.resource, edge.units, error));
             ref = edge.next;
         }
     }
@@ -398,8 +395,7 @@ gordian_status system_snapshot(gordian_snapshot **out, const gordian_system *sys
     const struct rag *graph = system_graph(system);
     TRY(gordian_snapshot_open(out, &graph->memory, error));
     gordian_status status = take_nodes(*out, graph, error);
-    if (status == GORDIAN_OK)
-        status = take_edges(*out, graph, error);
+    THEN(status, take_edges(*out, graph, error));
     if (status != GORDIAN_OK) {
         gordian_snapshot_close(*out);
         *out = NULL;
@@ -469,12 +465,10 @@ gordian_status gordian_snapshot_await(gordian_snapshot *snapshot, uint32_t proce
     if (needed > different)
         status = fail(error, GORDIAN_STATUS_INPUT, "%zu acts of %zu processes cannot be awaited",
                       needed, different);
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_add_resource(snapshot, different, &await, error);
+    THEN(status, gordian_snapshot_add_resource(snapshot, different, &await, error));
     for (size_t i = 0; i < different && status == GORDIAN_OK; i++)
         status = gordian_snapshot_hold(snapshot, sorted[i], await, 1, error);
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_wait(snapshot, process, await, needed, error);
+    THEN(status, gordian_snapshot_wait(snapshot, process, await, needed, error));
     memory_free(&snapshot->memory, sorted);
     if (status == GORDIAN_OK && resource)
         *resource = await;

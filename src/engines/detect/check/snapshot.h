@@ -9,8 +9,7 @@
  *
  * The analysis (engines/detect/check/engine.h) reads these arrays directly.
  */
-#ifndef GORDIAN_ENGINES_DETECT_CHECK_SNAPSHOT_H
-#define GORDIAN_ENGINES_DETECT_CHECK_SNAPSHOT_H
+#pragma once
 
 #include "engines/detect/check/engine.h"
 #include "engines/rag/rag.h"
@@ -89,5 +88,3 @@ static inline uint64_t snapshot_first_wait(const gordian_snapshot *snapshot, uin
 {
     return snapshot->wait_units ? snapshot->wait_units[process] : 1;
 }
-
-#endif

@@ -76,8 +76,7 @@ static gordian_status take_lists(gordian_snapshot *snapshot, struct packed_file 
 {
     uint8_t *buffer = memory_alloc(memory, IMAGE_CHUNK);
     gordian_status status = buffer ? GORDIAN_OK : fail_memory(error);
-    if (status == GORDIAN_OK)
-        status = add_processes(snapshot, packed_file_layout(file)->processes, error);
+    THEN(status, add_processes(snapshot, packed_file_layout(file)->processes, error));
     for (unsigned part = IMAGE_TOTALS; part <= IMAGE_WAITS && status == GORDIAN_OK; part++)
         status = take_section(snapshot, file, (enum image_part)part, buffer, error);
     memory_free(memory, buffer);
@@ -213,17 +212,6 @@ static gordian_status take_image(gordian_snapshot *snapshot, const struct packed
     return GORDIAN_OK;
 }
 
-static gordian_status unpack_stream(gordian_snapshot *snapshot, gordian_names *names,
-                                    struct unpack *unpack, gordian_error *error)
-{
-    struct packed_image *image = &names->image;
-    if (!packed_image_load(image, unpack, &names->memory))
-        return unpack_fail(unpack, error);
-    TRY(take_image(snapshot, image, error));
-    packed_image_keep_names(image);
-    return GORDIAN_OK;
-}
-
 static gordian_status unpack_file(gordian_snapshot *snapshot, gordian_names *names,
                                   const struct source_file *source,
                                   const gordian_check_options *options, gordian_error *error)
@@ -242,8 +230,14 @@ gordian_status snapshot_unpack(gordian_snapshot *snapshot, gordian_names *names,
                                gordian_error *error)
 {
     struct source_file source;
-    if (!source_is_file(&unpack->inner, &source))
-        return unpack_stream(snapshot, names, unpack, error);
+    if (!source_is_file(&unpack->inner, &source)) {
+        struct packed_image *image = &names->image;
+        if (!packed_image_load(image, unpack, &names->memory))
+            return unpack_fail(unpack, error);
+        TRY(take_image(snapshot, image, error));
+        packed_image_keep_names(image);
+        return GORDIAN_OK;
+    }
     source.start -= unpack->at; /* what has been read of it */
     TRY(unpack_file(snapshot, names, &source, options, error));
     lseek(source.fd, (off_t)source.end, SEEK_SET);

@@ -211,15 +211,11 @@ static bool take_part(struct parallel_reading *reading, enum name_kind kind, uns
     return true;
 }
 
-static unsigned next_part(struct parallel_reading *reading)
-{
-    return __atomic_fetch_add(&reading->part_turn, 1, __ATOMIC_RELAXED);
-}
-
 /* Parts go to whoever is free: pieces are read at different speeds. */
 static void take_names(struct parallel_reading *reading)
 {
-    for (unsigned i; (i = next_part(reading)) < NAME_KINDS * CROWD_PARTS;)
+    for (unsigned i; (i = __atomic_fetch_add(&reading->part_turn, 1, __ATOMIC_RELAXED)) <
+                     NAME_KINDS * CROWD_PARTS;)
         if (!take_part(reading, (enum name_kind)(i / CROWD_PARTS), i % CROWD_PARTS))
             set_flag(&reading->odd_names);
 }

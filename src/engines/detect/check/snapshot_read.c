@@ -85,10 +85,7 @@ static gordian_status declare_resource(struct reading *reading, gordian_error *e
     uint32_t id = names_find(names, trace->name.text, trace->name.length);
     if (id != GORDIAN_NONE)
         return trace_redeclared(trace, id, error);
-    gordian_status status =
-        gordian_snapshot_add_resource(reading->snapshot, trace->units, &id, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gordian_snapshot_add_resource(reading->snapshot, trace->units, &id, error));
     if (!names_put(names, id, trace->name.text, trace->name.length) || !trace_declare(trace, id))
         return fail_memory(error);
     return GORDIAN_OK;
@@ -340,8 +337,7 @@ gordian_status snapshot_read_piece(gordian_snapshot **out, gordian_names **names
     reading.names = *names;
     status = gordian_trace_open(&reading.trace, source, &memory, error);
     reading.trace.acts = true;
-    if (status == GORDIAN_OK)
-        status = read_lines(&reading, error);
+    THEN(status, read_lines(&reading, error));
     gordian_trace_close(&reading.trace);
     memory_free(&memory, reading.others);
     return status;

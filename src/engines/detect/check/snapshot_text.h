@@ -1,6 +1,5 @@
 /* Reading a snapshot from text: what its two ways share. */
-#ifndef GORDIAN_ENGINES_DETECT_CHECK_SNAPSHOT_TEXT_H
-#define GORDIAN_ENGINES_DETECT_CHECK_SNAPSHOT_TEXT_H
+#pragma once
 
 #include "foundation/base/io/source.h"
 #include "foundation/base/names/sharded_interner.h"
@@ -54,5 +53,3 @@ struct snapshot_naming {
 gordian_status snapshot_pack(const gordian_snapshot *snapshot, const struct snapshot_naming *naming,
                              const gordian_writer *writer, const gordian_allocator *memory,
                              gordian_error *error);
-
-#endif

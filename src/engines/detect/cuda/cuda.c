@@ -65,8 +65,7 @@ static gordian_status open_kind(void **engine, const struct cuda_kind *kind, str
     void *spare = NULL;
     gordian_status status = detect_sparse.open(&spare, rag, error);
     e->spare = spare;
-    if (status == GORDIAN_OK)
-        status = gpu_open_default(&e->gpu, &rag->memory, error);
+    THEN(status, gpu_open_default(&e->gpu, &rag->memory, error));
     if (status != GORDIAN_OK) {
         cuda_close(e);
         return status;

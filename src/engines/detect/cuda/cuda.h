@@ -11,8 +11,7 @@
  * with the same answers, the event in flight included. `sparse` is opened and given its
  * room beforehand, so falling back cannot fail. cuda_note tells that it happened.
  */
-#ifndef GORDIAN_ENGINES_DETECT_CUDA_CUDA_H
-#define GORDIAN_ENGINES_DETECT_CUDA_CUDA_H
+#pragma once
 
 #include "engines/detect/engine/engine.h"
 #include "foundation/gpu/gpu.h"
@@ -104,5 +103,3 @@ gordian_status cuda_memory(void *engine, uint64_t *bytes, uint64_t *used, gordia
 
 /* For tests: the device fails after that many more commands. */
 void cuda_fail_after(void *engine, uint64_t commands);
-
-#endif

@@ -88,10 +88,7 @@ static gordian_status count_blocks(struct hop *hop, gordian_error *error)
     hop->cooperative_blocks = hop->info.emulated ? 3 : hop->info.multiprocessors;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         unsigned resident = 0;
-        gordian_status status =
-            gpu_resident_blocks(hop->gpu, kernels[i], BOOL_TILE_THREADS, 0, &resident, error);
-        if (status != GORDIAN_OK)
-            return status;
+        TRY(gpu_resident_blocks(hop->gpu, kernels[i], BOOL_TILE_THREADS, 0, &resident, error));
         hop->cooperative_blocks = at_most(resident, hop->cooperative_blocks);
     }
     if (hop->cooperative_blocks == 0)
@@ -117,8 +114,7 @@ gordian_status hop_open(struct hop *hop, struct gpu *gpu, const struct hop_optio
     gordian_status status = count_blocks(hop, error);
     for (int i = 0; i < PARTS && status == GORDIAN_OK; i++)
         status = gpu_alloc(gpu, parts[i], bytes[i], error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(gpu, hop->barrier, bytes[BARRIER], error);
+    THEN(status, gpu_zero(gpu, hop->barrier, bytes[BARRIER], error));
     if (status != GORDIAN_OK)
         hop_close(hop);
     return status;
@@ -279,13 +275,10 @@ static gordian_status start_large(struct hop *hop, const struct lmdda_hop_argume
     gordian_status status = GORDIAN_OK;
     if (slots) {
         status = launch_rows(hop, "lmdda_relation", arguments, slots, error);
-        if (status == GORDIAN_OK)
-            status = close_paths(hop, slots, error);
-        if (status == GORDIAN_OK)
-            status = extend_held(hop, slots, arguments->process_count, error);
+        THEN(status, close_paths(hop, slots, error));
+        THEN(status, extend_held(hop, slots, arguments->process_count, error));
     }
-    if (status == GORDIAN_OK)
-        status = launch_rows(hop, "lmdda_rows", arguments, arguments->resource_count, error);
+    THEN(status, launch_rows(hop, "lmdda_rows", arguments, arguments->resource_count, error));
     return status;
 }
 

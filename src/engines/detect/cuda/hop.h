@@ -11,8 +11,7 @@
  * (foundation/gpu/kernels/detect/closure_tiles.h). Beyond, blocks are of a thousand slots, closed
  * by that kernel, and products are launches of their own.
  */
-#ifndef GORDIAN_ENGINES_DETECT_CUDA_HOP_H
-#define GORDIAN_ENGINES_DETECT_CUDA_HOP_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 #include "foundation/gpu/kernels/detect/lmdda.h"
@@ -61,5 +60,3 @@ gordian_status hop_product(struct gpu *gpu, const struct bool_product_arguments 
                            gordian_error *error);
 gordian_status hop_transpose(struct gpu *gpu, const struct bit_transpose_arguments *transpose,
                              gordian_error *error);
-
-#endif

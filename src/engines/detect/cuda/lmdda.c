@@ -71,9 +71,8 @@ static gordian_status make_device_parts(struct cuda_lmdda *l, struct lmdda_parts
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == GORDIAN_OK; i++) {
         status = gpu_alloc(l->gpu, wanted[i].at, wanted[i].bytes, error);
-        if (status == GORDIAN_OK)
-            status = gpu_fill32(l->gpu, *wanted[i].at, wanted[i].fill, wanted[i].bytes / WORD_BYTES,
-                                error);
+        THEN(status, gpu_fill32(l->gpu, *wanted[i].at, wanted[i].fill, wanted[i].bytes / WORD_BYTES,
+                                error));
     }
     return status == GORDIAN_OK ? l->rows->open(l, parts, error) : status;
 }
@@ -163,8 +162,7 @@ static gordian_status finish_join(struct cuda_lmdda *l, gordian_error *error)
     bool again = false;
     l->joining = false;
     gordian_status status = gpu_wait(l->gpu, error);
-    if (status == GORDIAN_OK)
-        status = feed_device(l, &again, error);
+    THEN(status, feed_device(l, &again, error));
     if (status != GORDIAN_OK || !again)
         return status;
     struct gpu_launch launch = join_launch(l);
@@ -176,8 +174,7 @@ static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordi
 {
     bool question = process != NONE;
     gordian_status status = count_command(l, error);
-    if (status == GORDIAN_OK)
-        status = finish_join(l, error);
+    THEN(status, finish_join(l, error));
     if (status != GORDIAN_OK)
         return status;
     struct lmdda_event_arguments event = {
@@ -206,10 +203,8 @@ static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordi
 static gordian_status make_anew(struct cuda_lmdda *l, gordian_error *error)
 {
     gordian_status status = count_command(l, error);
-    if (status == GORDIAN_OK)
-        status = finish_join(l, error);
-    if (status == GORDIAN_OK)
-        status = l->rows->make_anew(l, error);
+    THEN(status, finish_join(l, error));
+    THEN(status, l->rows->make_anew(l, error));
     l->stale = false;
     return status;
 }
@@ -335,8 +330,7 @@ static gordian_outcome cuda_lmdda_block(void *state, uint32_t process)
     gordian_error error = {0};
     gordian_status status = l->stale ? bring_up(l, &error) : GORDIAN_OK;
     take_slot(l, l->rag->wait[process]);
-    if (status == GORDIAN_OK)
-        status = send_changes(l, process, &error);
+    THEN(status, send_changes(l, process, &error));
     gordian_outcome outcome = status != GORDIAN_OK ? CUDA_NO_OUTCOME : read_answer(l);
     if (status == GORDIAN_OK && outcome == CUDA_NO_OUTCOME)
         status = fail(&error, GORDIAN_STATUS_IO, "the device gave no answer");
@@ -407,8 +401,7 @@ static bool cuda_lmdda_drain(void *state)
     struct cuda_lmdda *l = state;
     gordian_error error = {0};
     gordian_status status = bring_up(l, &error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(l->gpu, &error);
+    THEN(status, gpu_wait(l->gpu, &error));
     return still_works(l, status, &error);
 }
 
@@ -456,8 +449,7 @@ static gordian_status read_reach(struct cuda_lmdda *l, uint32_t row, uint32_t fi
                                  void *to, gordian_error *error)
 {
     gordian_status status = bring_up(l, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(l->gpu, error);
+    THEN(status, gpu_wait(l->gpu, error));
     return status == GORDIAN_OK ? l->rows->read(l, row, first, count, to, error) : status;
 }
 
@@ -555,8 +547,7 @@ static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit
     struct lmdda_parts larger;
     TRY(choose_room(l, process_limit, resource_limit, &larger, error));
     gordian_status status = make_host_parts(l, &larger, error);
-    if (status == GORDIAN_OK)
-        status = make_device_parts(l, &larger, error);
+    THEN(status, make_device_parts(l, &larger, error));
     if (status != GORDIAN_OK) {
         free_parts(l, &larger);
         return status;
@@ -614,11 +605,9 @@ static gordian_status open_method(void **state, const struct lmdda_rows *rows, s
     void *shared = NULL;
     struct lmdda_parts wanted; /* whether it fits is found out before anything is allocated */
     gordian_status status = choose_room(l, process_limit, resource_limit, &wanted, error);
-    if (status == GORDIAN_OK)
-        status = gpu_map(gpu, &shared, &l->shared_device, sizeof *l->shared, error);
+    THEN(status, gpu_map(gpu, &shared, &l->shared_device, sizeof *l->shared, error));
     l->shared = shared;
-    if (status == GORDIAN_OK)
-        status = replace_parts(l, process_limit, resource_limit, error);
+    THEN(status, replace_parts(l, process_limit, resource_limit, error));
     if (status != GORDIAN_OK) {
         status = l->starved ? GORDIAN_STATUS_MEMORY : status;
         cuda_lmdda_close(l);
@@ -657,10 +646,8 @@ static gordian_status cuda_lmdda_memory(void *state, uint64_t *bytes, uint64_t *
     uint64_t vectors =
         vector_bytes((struct cuda_room){l->parts.process_room, l->parts.resource_room});
     gordian_status status = bring_up(l, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(l->gpu, error);
-    if (status == GORDIAN_OK)
-        status = l->rows->count(l, bytes, used, error);
+    THEN(status, gpu_wait(l->gpu, error));
+    THEN(status, l->rows->count(l, bytes, used, error));
     *bytes += vectors;
     *used += vectors;
     return status;
@@ -683,12 +670,9 @@ gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_e
 {
     struct cuda_lmdda *l = state;
     gordian_status status = bring_up(l, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(l->gpu, error);
-    if (status == GORDIAN_OK)
-        status = gpu_timer_start(l->gpu, error);
-    if (status == GORDIAN_OK)
-        status = make_anew(l, error);
+    THEN(status, gpu_wait(l->gpu, error));
+    THEN(status, gpu_timer_start(l->gpu, error));
+    THEN(status, make_anew(l, error));
     return status != GORDIAN_OK ? status : gpu_timer_stop(l->gpu, microseconds, error);
 }
 

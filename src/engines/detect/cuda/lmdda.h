@@ -8,8 +8,7 @@
  * Only a block is waited for, and only for the look at one row that answers it: joining the
  * rows goes on while the host does.
  */
-#ifndef GORDIAN_ENGINES_DETECT_CUDA_LMDDA_H
-#define GORDIAN_ENGINES_DETECT_CUDA_LMDDA_H
+#pragma once
 
 #include "engines/detect/cuda/cuda.h"
 #include "engines/detect/cuda/hop.h"
@@ -25,5 +24,3 @@ gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_e
 /* For tests: for every resource the one running process it leads to (engine/engine.h, what_if_all).
  */
 gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error);
-
-#endif

@@ -13,8 +13,11 @@ static uint64_t block_rows_bytes(const struct cuda_lmdda *l, struct cuda_room ro
            hop_stride(room.processes) * WORD_BYTES;
 }
 
-static gordian_status make_matrices(struct lmdda_parts *parts, gordian_error *error)
+static gordian_status block_rows_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
+                                      gordian_error *error)
 {
+    uint64_t row = hop_stride(parts->process_room) * WORD_BYTES;
+    TRY(blocks_open(&parts->blocks.pool, l->gpu, error));
     struct block_matrix *matrices[MATRICES] = {&parts->blocks.grants, &parts->blocks.reach,
                                                &parts->blocks.walks[0], &parts->blocks.walks[1]};
     gordian_status status = GORDIAN_OK;
@@ -26,15 +29,7 @@ static gordian_status make_matrices(struct lmdda_parts *parts, gordian_error *er
     parts->device.stride = parts->resource_room;
     parts->device.top_count = parts->blocks.reach.top_count;
     parts->device.store = parts->blocks.pool.store;
-    return status;
-}
-
-static gordian_status block_rows_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
-                                      gordian_error *error)
-{
-    uint64_t row = hop_stride(parts->process_room) * WORD_BYTES;
-    TRY(blocks_open(&parts->blocks.pool, l->gpu, error));
-    TRY(make_matrices(parts, error));
+    TRY(status);
     TRY(gpu_alloc(l->gpu, &parts->blocks.barrier, BARRIER_BYTES, error));
     TRY(gpu_zero(l->gpu, parts->blocks.barrier, BARRIER_BYTES, error));
     TRY(gpu_alloc(l->gpu, &parts->blocks.changed, 3 * WORD_BYTES, error));
@@ -65,10 +60,7 @@ static gordian_status block_rows_make_anew(struct cuda_lmdda *l, gordian_error *
         .rows = l->rag->resource_limit};
     unsigned most = l->info.emulated ? 2 : l->info.multiprocessors, resident = 0;
     unsigned threads = l->info.emulated ? 64 : REACH_THREADS;
-    gordian_status status =
-        gpu_resident_blocks(l->gpu, "lmdda_blocks_reach", threads, 0, &resident, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_resident_blocks(l->gpu, "lmdda_blocks_reach", threads, 0, &resident, error));
     unsigned blocks = reach.rows / threads + 1;
     blocks = blocks < most ? blocks : most;
     struct gpu_launch launch = {.kernel = "lmdda_blocks_reach",
@@ -109,8 +101,7 @@ static gordian_status block_rows_read(struct cuda_lmdda *l, uint32_t row, uint32
                                 .arguments = &read,
                                 .arguments_size = sizeof read};
     gordian_status status = gpu_launch(l->gpu, &launch, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(l->gpu, error);
+    THEN(status, gpu_wait(l->gpu, error));
     return status == GORDIAN_OK ? gpu_read(l->gpu, to, read.to, count * WORD_BYTES, error) : status;
 }
 

@@ -5,8 +5,7 @@
  *     lmdda_whole.c    whole rows; reachability by products of matrices (hop.h)
  *     lmdda_blocks.c   blocks of rows that are stored only where they are not empty
  */
-#ifndef GORDIAN_ENGINES_DETECT_CUDA_LMDDA_ROWS_H
-#define GORDIAN_ENGINES_DETECT_CUDA_LMDDA_ROWS_H
+#pragma once
 
 #include "engines/detect/cuda/lmdda.h"
 #include "foundation/gpu/blocks.h"
@@ -93,5 +92,3 @@ gordian_status cuda_lmdda_launch(struct cuda_lmdda *l, const struct gpu_launch *
                                  gordian_error *error);
 /* 32-bit words of a row of processes. */
 uint32_t cuda_lmdda_words(const struct cuda_lmdda *l);
-
-#endif

@@ -27,8 +27,7 @@ static gordian_status whole_open(struct cuda_lmdda *l, struct lmdda_parts *parts
     parts->device.stride = hop_stride(parts->process_room);
     for (size_t i = 0; i < 2 && status == GORDIAN_OK; i++) {
         status = gpu_alloc(l->gpu, matrices[i], bytes, error);
-        if (status == GORDIAN_OK)
-            status = gpu_zero(l->gpu, *matrices[i], bytes, error);
+        THEN(status, gpu_zero(l->gpu, *matrices[i], bytes, error));
     }
     if (status != GORDIAN_OK)
         return status;

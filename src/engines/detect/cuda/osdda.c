@@ -59,8 +59,7 @@ static gordian_status make_device_parts(const struct cuda_osdda *o, struct osdda
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == GORDIAN_OK; i++)
         status = gpu_alloc(o->gpu, wanted[i].at, wanted[i].bytes, error);
-    if (status == GORDIAN_OK)
-        status = o->rows->open(o->gpu, parts, error);
+    THEN(status, o->rows->open(o->gpu, parts, error));
     if (status != GORDIAN_OK)
         free_device_parts(o, parts);
     return status;
@@ -114,10 +113,7 @@ static gordian_status start_kernel(struct cuda_osdda *o, gordian_error *error)
     /* One block a multiprocessor leaves room for other kernels; the emulator's threads are dear. */
     unsigned threads = info.emulated ? 64 : OSDDA_MAX_THREADS;
     unsigned most = info.emulated ? 3 : info.multiprocessors, resident = 0;
-    gordian_status status =
-        gpu_resident_blocks(o->gpu, o->rows->kernel, threads, 0, &resident, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(gpu_resident_blocks(o->gpu, o->rows->kernel, threads, 0, &resident, error));
     unsigned blocks = parts->resource_room / 16 + 1;
     if (blocks > most)
         blocks = most;
@@ -171,11 +167,9 @@ static gordian_status build_rows(struct cuda_osdda *o, gordian_error *error)
     const struct osdda_parts *parts = &o->parts;
     gordian_status status = write_vector(o, parts->vectors.holder, rag->holder, rag->resource_limit,
                                          parts->resource_room, error);
-    if (status == GORDIAN_OK)
-        status = write_vector(o, parts->vectors.wait, rag->wait, rag->process_limit,
-                              parts->process_room, error);
-    if (status == GORDIAN_OK)
-        status = start_kernel(o, error);
+    THEN(status, write_vector(o, parts->vectors.wait, rag->wait, rag->process_limit,
+                              parts->process_room, error));
+    THEN(status, start_kernel(o, error));
     if (status != GORDIAN_OK)
         return status;
     if (!service_post(o->service, OSDDA_REBUILD, OSDDA_NONE, 0, 0))
@@ -225,8 +219,7 @@ static gordian_status cuda_osdda_grow(void *state, uint32_t process_limit, uint3
     struct osdda_parts larger = {0};
     struct host_parts host = {0};
     gordian_status status = choose_room(o, process_limit, resource_limit, &larger, error);
-    if (status == GORDIAN_OK)
-        status = make_host_parts(&o->rag->memory, &larger, &host, error);
+    THEN(status, make_host_parts(&o->rag->memory, &larger, &host, error));
     if (status != GORDIAN_OK)
         return status;
     status = service_stop(o->service, error);
@@ -267,12 +260,10 @@ static gordian_status open_method(void **state, const struct osdda_rows *rows, s
     o->rows = rows;
     struct osdda_parts wanted; /* whether it fits is found out before anything is allocated */
     gordian_status status = choose_room(o, process_limit, resource_limit, &wanted, error);
-    if (status == GORDIAN_OK)
-        status = service_open(&o->service, gpu, &rag->memory, error);
+    THEN(status, service_open(&o->service, gpu, &rag->memory, error));
     if (status == GORDIAN_OK && rows->feed)
         service_before_start(o->service, feed_kernel, o);
-    if (status == GORDIAN_OK)
-        status = cuda_osdda_grow(o, wanted.process_room, wanted.resource_room, error);
+    THEN(status, cuda_osdda_grow(o, wanted.process_room, wanted.resource_room, error));
     if (status != GORDIAN_OK) {
         cuda_osdda_close(o);
         return status;
@@ -374,9 +365,8 @@ static gordian_status cuda_osdda_deadlocked(void *state, uint64_t *set, gordian_
     struct cuda_osdda *o = state;
     const struct rag *rag = o->rag;
     gordian_status status = drain_queue(o, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(o->gpu, o->vector, o->parts.vectors.sink_of,
-                          o->parts.resource_room * sizeof *o->vector, error);
+    THEN(status, gpu_read(o->gpu, o->vector, o->parts.vectors.sink_of,
+                          o->parts.resource_room * sizeof *o->vector, error));
     if (status != GORDIAN_OK)
         return status;
     for (uint32_t p = 0; p < rag->process_limit; p++)
@@ -454,8 +444,7 @@ static gordian_status cuda_osdda_memory(void *state, uint64_t *bytes, uint64_t *
     uint64_t vectors =
         vector_bytes((struct cuda_room){o->parts.process_room, o->parts.resource_room});
     gordian_status status = drain_queue(o, error);
-    if (status == GORDIAN_OK)
-        status = o->rows->count(o, bytes, used, error);
+    THEN(status, o->rows->count(o, bytes, used, error));
     *bytes += vectors;
     *used += vectors;
     return status;

@@ -4,8 +4,7 @@
  *     osdda_whole.c    whole rows: bytes for every bit there may be
  *     osdda_blocks.c   blocks of rows that are stored only where they are not empty
  */
-#ifndef GORDIAN_ENGINES_DETECT_CUDA_OSDDA_H
-#define GORDIAN_ENGINES_DETECT_CUDA_OSDDA_H
+#pragma once
 
 #include "engines/detect/cuda/cuda.h"
 #include "foundation/gpu/blocks.h"
@@ -78,5 +77,3 @@ extern const struct osdda_rows osdda_whole_rows, osdda_block_rows;
 
 /* Says why the device is lost. */
 gordian_status cuda_osdda_lost(const struct cuda_osdda *o, gordian_error *error);
-
-#endif

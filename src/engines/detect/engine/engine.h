@@ -15,8 +15,7 @@
  *     await     (cancel, settle)?, (grant | lend)*, block
  *     act       release*, serve*, (release | lend)*, settle
  */
-#ifndef GORDIAN_ENGINES_DETECT_ENGINE_ENGINE_H
-#define GORDIAN_ENGINES_DETECT_ENGINE_ENGINE_H
+#pragma once
 
 #include "engines/rag/rag.h"
 #include "foundation/base/engine.h"
@@ -96,5 +95,3 @@ extern const struct detect_engine detect_reduce; /* plain reduction: the oracle 
 
 /* Of struct detect_engine. */
 extern const struct engine_family detect_family;
-
-#endif

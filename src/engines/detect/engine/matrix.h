@@ -23,8 +23,7 @@
  *     lmdda.c        the multi-unit method
  *     matrix.c       the engine: chooses the method by the system's model
  */
-#ifndef GORDIAN_ENGINES_DETECT_ENGINE_MATRIX_H
-#define GORDIAN_ENGINES_DETECT_ENGINE_MATRIX_H
+#pragma once
 
 #include "engines/detect/engine/engine.h"
 #include "foundation/base/bits.h"
@@ -120,5 +119,3 @@ extern const struct matrix_method matrix_lmdda;
 
 /* Any model but the general one (a problem, as the table of engines asks). */
 bool matrix_supports(const void *model, const char **why);
-
-#endif

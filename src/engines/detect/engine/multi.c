@@ -37,12 +37,6 @@ gordian_status multi_prepare(struct sparse *sparse, bool rebuild, uint32_t resou
     return GORDIAN_OK;
 }
 
-static uint32_t witness_of(const struct rag *graph, uint32_t resource)
-{
-    uint32_t witness = graph->resources_more[resource].witness;
-    return witness != NONE ? witness : rag_holder(graph, rag_first_holder(graph, resource)).process;
-}
-
 /* Follows the witnesses from `resource`: do they lead to a running process? Brent's way of
  * seeing a circle: remember a place, twice as long each time. */
 static bool follow_witnesses(const struct sparse *sparse, uint32_t requester, uint32_t resource)
@@ -55,7 +49,10 @@ static bool follow_witnesses(const struct sparse *sparse, uint32_t requester, ui
             remembered = resource;
             next_mark *= 2;
         }
-        uint32_t holder = witness_of(graph, resource);
+        uint32_t witness = graph->resources_more[resource].witness;
+        uint32_t holder = witness != NONE
+                              ? witness
+                              : rag_holder(graph, rag_first_holder(graph, resource)).process;
         if (!rag_waits(graph, holder))
             return true;
         if (holder == requester || is_dead(sparse, holder))

@@ -27,8 +27,7 @@
  * stamps made wrong is found again by the next walk. The walk ends where paths end; nothing leads
  * to or over a process that closed a deadlock, so what lies beyond it does not matter.
  */
-#ifndef GORDIAN_ENGINES_DETECT_ENGINE_PATH_H
-#define GORDIAN_ENGINES_DETECT_ENGINE_PATH_H
+#pragma once
 
 #include "engines/rag/rag.h"
 
@@ -112,5 +111,3 @@ void path_forget(struct path_index *index, uint32_t process);
 /* `process`, which others wait for and which closed no deadlock, is about to give up: no pointer
  * may lead over it. Before the mark of a deadlock it is part of is taken away. */
 void path_break(struct path_index *index, uint32_t process);
-
-#endif

@@ -8,13 +8,6 @@ static uint32_t next_process(const struct rag *graph, uint32_t process)
     return graph->holder[graph->wait[process]];
 }
 
-static gordian_outcome close_cycle(struct sparse *sparse, uint32_t process)
-{
-    sparse->graph->processes_more[process].mark = PATH_CLOSING;
-    sparse->paths.closing++;
-    return GORDIAN_OUTCOME_DEADLOCK;
-}
-
 static gordian_outcome wait_behind(struct sparse *sparse, uint32_t process)
 {
     if (path_has_height(process))
@@ -31,8 +24,11 @@ static gordian_outcome single_block(void *engine, uint32_t process)
     if (path_is_short(graph->wait, graph->holder, next, process))
         return wait_behind(sparse, process);
     uint32_t end = path_end(&sparse->paths, next, process);
-    if (end == process)
-        return close_cycle(sparse, process);
+    if (end == process) {
+        sparse->graph->processes_more[process].mark = PATH_CLOSING;
+        sparse->paths.closing++;
+        return GORDIAN_OUTCOME_DEADLOCK;
+    }
     return rag_waits(graph, end) ? GORDIAN_OUTCOME_DOOMED : wait_behind(sparse, process);
 }
 

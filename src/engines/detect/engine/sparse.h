@@ -12,8 +12,7 @@
  * Each method is a table of hooks; the state of all three hangs together here. When the
  * model grows, the next method builds its state from the graph.
  */
-#ifndef GORDIAN_ENGINES_DETECT_ENGINE_SPARSE_H
-#define GORDIAN_ENGINES_DETECT_ENGINE_SPARSE_H
+#pragma once
 
 #include "engines/detect/engine/engine.h"
 #include "engines/detect/engine/path.h"
@@ -69,5 +68,3 @@ gordian_status multi_prepare(struct sparse *sparse, bool rebuild, uint32_t resou
                              gordian_error *error);
 gordian_status general_prepare(struct sparse *sparse, bool rebuild, uint32_t processes,
                                uint32_t resources, gordian_error *error);
-
-#endif

@@ -11,13 +11,10 @@
  * systems the graph is reduced as if the requester waited: whatever is free in the end is
  * what its request could ever get.
  */
-#ifndef GORDIAN_ENGINES_DETECT_ENGINE_WHAT_IF_ENDS_H
-#define GORDIAN_ENGINES_DETECT_ENGINE_WHAT_IF_ENDS_H
+#pragma once
 
 #include "engines/detect/engine/engine.h"
 
 /* ends[q] for every resource id: the one running process, NONE or DETECT_SEVERAL. Only for models
  * below the general one. */
 gordian_status what_if_ends(const struct rag *graph, uint32_t *ends, gordian_error *error);
-
-#endif

@@ -38,12 +38,6 @@ static bool sit_down(struct hall *hall, struct desk *desk, const gordian_allocat
     return desk->buffers && !evaluator_open(&desk->evaluator, hall->model, memory, NULL);
 }
 
-static void leave_desk(struct desk *desk, const gordian_allocator *memory)
-{
-    evaluator_close(desk->evaluator);
-    memory_free(memory, desk->buffers);
-}
-
 /* A chain's best so far; ties go to the lowest chain, and there to its first. */
 static void tell_hall(struct hall *hall, const struct anneal_chain *chain, uint64_t begin)
 {
@@ -137,8 +131,11 @@ gordian_status anneal_chains(const struct makespan_model *model,
         thread_pool_wait(workers, watch_look, watch);
         pthread_mutex_destroy(&hall.lock);
     }
-    for (unsigned i = 0; i < wanted; i++)
-        leave_desk(&hall.desks[i], memory);
+    for (unsigned i = 0; i < wanted; i++) {
+        struct desk *desk = &hall.desks[i];
+        evaluator_close(desk->evaluator);
+        memory_free(memory, desk->buffers);
+    }
     memory_free(memory, hall.desks);
     return hall.desk_count ? GORDIAN_OK : fail_memory(error);
 }
@@ -160,8 +157,7 @@ static gordian_status solve_job(struct job *job, gordian_error *error)
 {
     gordian_status status =
         anneal_chains(job->model, job->options, job->workers, &job->watch, job->order, error);
-    if (status == GORDIAN_OK)
-        status = makespan_result_take(job->result, job->model, job->options, job->order, error);
+    THEN(status, makespan_result_take(job->result, job->model, job->options, job->order, error));
     return status;
 }
 

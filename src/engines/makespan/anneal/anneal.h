@@ -1,7 +1,6 @@
 /* Annealing on CPU threads: chains (foundation/gpu/kernels/makespan/makespan_chain.h), and many of
  * them. */
-#ifndef GORDIAN_ENGINES_MAKESPAN_ANNEAL_ANNEAL_H
-#define GORDIAN_ENGINES_MAKESPAN_ANNEAL_ANNEAL_H
+#pragma once
 
 #include "engines/makespan/anneal/run_state.h"
 #include "engines/makespan/model/evaluate.h"
@@ -61,5 +60,3 @@ gordian_status anneal_chains(const struct makespan_model *model,
 
 /* GORDIAN_STATUS_INPUT: no chains, no evaluations, too many, a temperature below 0 or above 100. */
 gordian_status anneal_check_options(const gordian_makespan_options *options, gordian_error *error);
-
-#endif

@@ -15,19 +15,17 @@ gordian_makespan_start anneal_start(const gordian_makespan_options *options, uin
     return (gordian_makespan_start)(GORDIAN_MAKESPAN_START_ROUND_ROBIN + number % ORDER_TEMPLATES);
 }
 
-/* Both lists have the same order. */
-static enum order_template template_of(gordian_makespan_start start)
-{
-    return (enum order_template)(start - GORDIAN_MAKESPAN_START_ROUND_ROBIN);
-}
-
 void anneal_begin(const struct makespan_model *model, const gordian_makespan_options *options,
                   uint64_t number, struct chain_random *random, uint8_t *order)
 {
     struct random shuffle;
     chain_seed(random, options->seed, number);
     random_seed(&shuffle, chain_next(random));
-    order_fill(model, template_of(anneal_start(options, number)), &shuffle, order);
+    /* Both lists have the same order. */
+    order_fill(
+        model,
+        (enum order_template)(anneal_start(options, number) - GORDIAN_MAKESPAN_START_ROUND_ROBIN),
+        &shuffle, order);
 }
 
 void anneal_chain_begin(struct anneal_chain *chain)

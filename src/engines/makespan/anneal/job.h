@@ -1,6 +1,5 @@
 /* What the engines on CPU threads begin and end with: the same for all of them. */
-#ifndef GORDIAN_ENGINES_MAKESPAN_ANNEAL_JOB_H
-#define GORDIAN_ENGINES_MAKESPAN_ANNEAL_JOB_H
+#pragma once
 
 #include "engines/makespan/anneal/run_state.h"
 #include "foundation/base/threads/thread_pool.h"
@@ -22,5 +21,3 @@ gordian_status makespan_on_threads(const struct makespan_engine *engine,
                                    const gordian_makespan_options *options,
                                    gordian_status (*solve)(struct job *job, gordian_error *error),
                                    struct makespan_result *result, gordian_error *error);
-
-#endif

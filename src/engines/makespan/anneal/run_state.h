@@ -1,8 +1,7 @@
 /* What every engine's run keeps an eye on: its limits, the caller's go_on, and the interval so far.
  * Work is done by a thread pool (foundation/base/threads/thread_pool.h) while the caller's
  * thread looks in here. */
-#ifndef GORDIAN_ENGINES_MAKESPAN_ANNEAL_RUN_STATE_H
-#define GORDIAN_ENGINES_MAKESPAN_ANNEAL_RUN_STATE_H
+#pragma once
 
 #include "engines/makespan/model/engine.h"
 #include "foundation/base/meter.h"
@@ -47,5 +46,3 @@ void watch_searched(const struct watch *watch, uint32_t value);
 
 /* Copies interval, counts and reason into the result. */
 void watch_report(struct watch *watch, struct makespan_result *result);
-
-#endif

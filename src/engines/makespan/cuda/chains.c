@@ -186,9 +186,8 @@ static gordian_status send_batch(struct gpu_chains *chains, struct evaluator *ev
                     best + (i - from) * best_stride);
     gordian_status status =
         gpu_write(chains->gpu, chains->places + from * stride, places, (to - from) * stride, error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(chains->gpu, chains->best + from * best_stride, best,
-                           (to - from) * best_stride, error);
+    THEN(status, gpu_write(chains->gpu, chains->best + from * best_stride, best,
+                           (to - from) * best_stride, error));
     return status;
 }
 
@@ -208,9 +207,8 @@ static gordian_status begin_all(struct gpu_chains *chains, gordian_error *error)
         uint32_t to = count - from < batch ? count : from + batch;
         status = send_batch(chains, evaluator, from, to, places, best, error);
     }
-    if (status == GORDIAN_OK)
-        status = gpu_write(chains->gpu, chains->heads, chains->copy, count * sizeof *chains->copy,
-                           error);
+    THEN(status,
+         gpu_write(chains->gpu, chains->heads, chains->copy, count * sizeof *chains->copy, error));
     evaluator_close(evaluator);
     memory_free(&chains->memory, places);
     memory_free(&chains->memory, best);
@@ -243,14 +241,10 @@ static gordian_status make_memory(struct gpu_chains *chains, gordian_error *erro
         return fail_memory(error);
     gordian_status status =
         take_memory(chains, &chains->heads, count * sizeof *chains->copy, error);
-    if (status == GORDIAN_OK)
-        status = take_memory(chains, &chains->places, count * arguments->stride, error);
-    if (status == GORDIAN_OK)
-        status = take_memory(chains, &chains->best, count * arguments->best_stride, error);
-    if (status == GORDIAN_OK)
-        status = take_memory(chains, &chains->string, model->length, error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(chains->gpu, chains->string, model->string, model->length, error);
+    THEN(status, take_memory(chains, &chains->places, count * arguments->stride, error));
+    THEN(status, take_memory(chains, &chains->best, count * arguments->best_stride, error));
+    THEN(status, take_memory(chains, &chains->string, model->length, error));
+    THEN(status, gpu_write(chains->gpu, chains->string, model->string, model->length, error));
     arguments->heads = chains->heads;
     arguments->places = chains->places;
     arguments->best = chains->best;
@@ -292,8 +286,7 @@ gordian_status gpu_chains_open(struct gpu_chains **out, struct gpu *gpu,
     lay_out(&chains->arguments, model);
     choose_threads(chains, tuning);
     gordian_status status = make_memory(chains, error);
-    if (status == GORDIAN_OK)
-        status = begin_all(chains, error);
+    THEN(status, begin_all(chains, error));
     if (status != GORDIAN_OK) {
         gpu_chains_close(chains);
         return status;
@@ -363,22 +356,17 @@ static uint32_t leading_chain(const struct gpu_chains *chains)
     return best;
 }
 
-/* Chains that are better than when they were logged last. */
-static void log_chains(const struct gpu_chains *chains, const struct watch *watch, uint64_t begin)
+static void tell_watch(const struct gpu_chains *chains, struct watch *watch, uint64_t steps,
+                       uint64_t begin)
 {
+    uint32_t best = chains->copy[leading_chain(chains)].best;
+    /* Chains that are better than when they were logged last. */
     for (uint32_t i = 0; chains->told && i < chains->arguments.chains; i++) {
         const struct chains_head *head = &chains->copy[i];
         if (chains->told[i] != head->best)
             watch_improved(watch, chains->first + i, begin, head->step, head->best);
         chains->told[i] = head->best;
     }
-}
-
-static void tell_watch(const struct gpu_chains *chains, struct watch *watch, uint64_t steps,
-                       uint64_t begin)
-{
-    uint32_t best = chains->copy[leading_chain(chains)].best;
-    log_chains(chains, watch, begin);
     atomic_fetch_add(&watch->evaluations, steps * chains->arguments.chains);
     if (chains->options->goal == GORDIAN_MAKESPAN_GOAL_WORST)
         watch_raise(watch, best);
@@ -406,7 +394,6 @@ gordian_status gpu_chains_run(struct gpu_chains *chains, struct watch *watch, ui
         if (status == GORDIAN_OK)
             tell_watch(chains, watch, steps, start);
     }
-    if (status == GORDIAN_OK)
-        status = gpu_chains_read(chains, leading_chain(chains), true, order, error);
+    THEN(status, gpu_chains_read(chains, leading_chain(chains), true, order, error));
     return status;
 }

@@ -3,8 +3,7 @@
  * foundation/gpu/kernels/makespan/makespan_chain.h, step by step what anneal/anneal_chain.c makes
  * of them, thousands at a time.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_CUDA_CHAINS_H
-#define GORDIAN_ENGINES_MAKESPAN_CUDA_CHAINS_H
+#pragma once
 
 #include "engines/makespan/anneal/run_state.h"
 #include "foundation/gpu/gpu.h"
@@ -43,5 +42,3 @@ uint64_t gpu_chains_memory(const struct gpu_chains *chains); /* bytes on the dev
  * interval. `order` gets the best order of all, of the lowest chain among equals. */
 gordian_status gpu_chains_run(struct gpu_chains *chains, struct watch *watch, uint8_t *order,
                               gordian_error *error);
-
-#endif

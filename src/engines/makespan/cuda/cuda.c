@@ -37,10 +37,7 @@ struct makespan_job {
 /* Takes job->order over, if it is better, and tells. */
 static gordian_status take_order(struct makespan_job *job, gordian_error *error)
 {
-    gordian_status status =
-        makespan_result_take(job->result, job->model, job->options, job->order, error);
-    if (status != GORDIAN_OK)
-        return status;
+    TRY(makespan_result_take(job->result, job->model, job->options, job->order, error));
     uint32_t makespan = job->result->cycles[job->model->work - 1] + 1;
     if (job->options->goal == GORDIAN_MAKESPAN_GOAL_WORST)
         watch_raise(&job->watch, makespan);
@@ -189,8 +186,7 @@ static gordian_status run_phases(struct makespan_job *job, gordian_error *error)
     }
     if (status == GORDIAN_OK && !watch_closed(&job->watch))
         status = anneal_on_device(job, error);
-    if (status == GORDIAN_OK)
-        status = close_in(job, detail, error);
+    THEN(status, close_in(job, detail, error));
     return status;
 }
 

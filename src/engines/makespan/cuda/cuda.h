@@ -10,8 +10,7 @@
  *
  * A device may fail while it works: the exact engine then does it all, and the note tells.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_CUDA_CUDA_H
-#define GORDIAN_ENGINES_MAKESPAN_CUDA_CUDA_H
+#pragma once
 
 #include "engines/makespan/model/engine.h"
 #include "foundation/gpu/gpu.h"
@@ -23,5 +22,3 @@
 gordian_status makespan_cuda_on(struct gpu *gpu, const struct makespan_model *model,
                                 const gordian_makespan_options *options,
                                 struct makespan_result *result, gordian_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* A schedule read off a sweep (cuda/sweep.h) over tables that lose nothing: from state to state,
  * each time to one whose value is less by one. */
-#ifndef GORDIAN_ENGINES_MAKESPAN_CUDA_PATH_H
-#define GORDIAN_ENGINES_MAKESPAN_CUDA_PATH_H
+#pragma once
 
 #include "engines/makespan/cuda/tables.h"
 
@@ -16,5 +15,3 @@ uint64_t path_start(const struct sweep_tables *tables, uint32_t *id);
  */
 gordian_status path_find(const struct sweep_tables *tables, path_look *look, void *context,
                          uint8_t *order, gordian_error *error);
-
-#endif

@@ -166,18 +166,15 @@ static gordian_status sort_by(struct sweep *sweep, uint32_t *counts, uint32_t bu
                                              .prefixes = (uint32_t)tables->prefixes,
                                              .buckets = buckets};
     gordian_status status = gpu_zero(sweep->gpu, sweep->counts, bytes, error);
-    if (status == GORDIAN_OK)
-        status = launch_sweep(sweep, "makespan_weigh", tables->prefixes, &arguments,
-                              sizeof arguments, error);
-    if (status == GORDIAN_OK)
-        status = gpu_read(sweep->gpu, counts, sweep->counts, bytes, error);
+    THEN(status, launch_sweep(sweep, "makespan_weigh", tables->prefixes, &arguments,
+                              sizeof arguments, error));
+    THEN(status, gpu_read(sweep->gpu, counts, sweep->counts, bytes, error));
     if (status != GORDIAN_OK)
         return status;
     add_up(sweep, counts, buckets);
     status = gpu_write(sweep->gpu, sweep->counts, counts, bytes, error);
-    if (status == GORDIAN_OK)
-        status = launch_sweep(sweep, "makespan_place", tables->prefixes, &arguments,
-                              sizeof arguments, error);
+    THEN(status, launch_sweep(sweep, "makespan_place", tables->prefixes, &arguments,
+                              sizeof arguments, error));
     return status;
 }
 
@@ -191,10 +188,8 @@ static gordian_status sort_prefixes(struct sweep *sweep, gordian_error *error)
     if (!counts)
         return fail_memory(error);
     gordian_status status = take_memory(sweep, &sweep->counts, bytes, error);
-    if (status == GORDIAN_OK)
-        status = take_memory(sweep, &sweep->list, tables->prefixes * sizeof(uint32_t), error);
-    if (status == GORDIAN_OK)
-        status = sort_by(sweep, counts, (uint32_t)buckets, error);
+    THEN(status, take_memory(sweep, &sweep->list, tables->prefixes * sizeof(uint32_t), error));
+    THEN(status, sort_by(sweep, counts, (uint32_t)buckets, error));
     memory_free(&tables->memory, counts);
     return status;
 }
@@ -307,8 +302,7 @@ static gordian_status read_value(struct sweep *sweep, uint32_t *value, bool *fit
     uint32_t id, overflow = 0;
     gordian_status status =
         gpu_read(sweep->gpu, &overflow, sweep->overflow, sizeof overflow, error);
-    if (status == GORDIAN_OK)
-        status = look_up(sweep, path_start(sweep->tables, &id), value, error);
+    THEN(status, look_up(sweep, path_start(sweep->tables, &id), value, error));
     *fits = overflow == 0;
     return status;
 }
@@ -318,15 +312,12 @@ static gordian_status sweep_all(struct sweep *sweep, struct sweep_outcome *outco
 {
     bool fits = false;
     gordian_status status = send_system(sweep, error);
-    if (status == GORDIAN_OK)
-        status = sort_prefixes(sweep, error);
-    if (status == GORDIAN_OK)
-        status = take_memory(sweep, &sweep->overflow, sizeof(uint32_t), error);
+    THEN(status, sort_prefixes(sweep, error));
+    THEN(status, take_memory(sweep, &sweep->overflow, sizeof(uint32_t), error));
     while (status == GORDIAN_OK && !fits) {
         uint64_t bytes = (sweep->tables->states + 1) * (sweep->wide ? 2 : 1);
         status = take_memory(sweep, &sweep->values, bytes, error);
-        if (status == GORDIAN_OK)
-            status = run_layers(sweep, &outcome->stopped, error);
+        THEN(status, run_layers(sweep, &outcome->stopped, error));
         if (status != GORDIAN_OK || outcome->stopped)
             break;
         status = read_value(sweep, &outcome->value, &fits, error);
@@ -358,8 +349,7 @@ gordian_status sweep_run(struct gpu *gpu, const struct sweep_tables *tables,
         return fail_memory(error);
     gordian_status status = sweep_all(&sweep, outcome, error);
     outcome->memory = sweep.held;
-    if (status == GORDIAN_OK)
-        status = gpu_wait(gpu, error);
+    THEN(status, gpu_wait(gpu, error));
     while (sweep.list_count > 0)
         gpu_free(gpu, sweep.lists[--sweep.list_count]);
     memory_free(&tables->memory, sweep.starts);

@@ -5,8 +5,7 @@
  *
  * A byte a state; two where the makespan asks for them.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_CUDA_SWEEP_H
-#define GORDIAN_ENGINES_MAKESPAN_CUDA_SWEEP_H
+#pragma once
 
 #include "engines/makespan/cuda/tables.h"
 #include "foundation/gpu/gpu.h"
@@ -35,5 +34,3 @@ struct sweep_outcome {
 gordian_status sweep_run(struct gpu *gpu, const struct sweep_tables *tables,
                          const struct sweep_options *options, struct sweep_outcome *outcome,
                          gordian_error *error);
-
-#endif

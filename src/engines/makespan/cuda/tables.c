@@ -295,10 +295,8 @@ gordian_status sweep_tables_open(struct sweep_tables **out, const struct makespa
         tables->lossless &= run.kind == LOCAL_PACKED || run.kind == LOCAL_FULL || run.length <= 2;
         status = make_run(tables, &run, r, error);
     }
-    if (status == GORDIAN_OK)
-        status = make_rooms(tables, error);
-    if (status == GORDIAN_OK)
-        status = make_last(tables, error);
+    THEN(status, make_rooms(tables, error));
+    THEN(status, make_last(tables, error));
     if (status != GORDIAN_OK) {
         sweep_tables_close(tables);
         return status;

@@ -17,8 +17,7 @@
  * longest schedule and the shortest way a lower bound of the shortest; with packed and full runs
  * only, they are the schedules' own.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_CUDA_TABLES_H
-#define GORDIAN_ENGINES_MAKESPAN_CUDA_TABLES_H
+#pragma once
 
 #include "engines/makespan/model/model.h"
 #include "foundation/gpu/kernels/makespan/makespan_sweep.h"
@@ -110,5 +109,3 @@ struct local_state local_arrive(const struct local_run *run, const struct local_
 typedef void local_tell(void *context, uint32_t leave, const struct local_state *next);
 void local_steps(const struct local_run *run, const struct local_state *state, uint32_t k,
                  local_tell *tell, void *context);
-
-#endif

@@ -24,8 +24,7 @@
  * one being independent of each other; boxes follow each other by their numbers of warps, and in a
  * box the last pool's work is the one that runs fastest.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_EXACT_ABSTRACTION_H
-#define GORDIAN_ENGINES_MAKESPAN_EXACT_ABSTRACTION_H
+#pragma once
 
 #include "engines/makespan/model/model.h"
 
@@ -98,5 +97,3 @@ void abstraction_steps(const struct abstraction *abstraction, const uint32_t *wa
 
 /* K of these numbers of warps: what a cycle runs. */
 uint32_t abstraction_progress(const struct abstraction *abstraction, const uint32_t *warps);
-
-#endif

@@ -4,8 +4,7 @@
  * for: where sums allow a hundred million real states and only some thousands of these are left,
  * that is what makes it short.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_EXACT_CANDIDATES_H
-#define GORDIAN_ENGINES_MAKESPAN_EXACT_CANDIDATES_H
+#pragma once
 
 #include "engines/makespan/exact/largest.h"
 #include "engines/makespan/exact/search.h"
@@ -37,5 +36,3 @@ void candidates_close(struct candidates *candidates); /* NULL is fine */
 /* The best that can follow; CANDIDATES_NONE: nothing that is wanted. */
 uint32_t candidates_rest(const struct candidates *candidates, const struct largest_run *runs,
                          uint32_t count);
-
-#endif

@@ -65,21 +65,12 @@ static gordian_status anneal_first(struct proof *proof, uint64_t steps, gordian_
     options.published = false;
     gordian_status status =
         anneal_chains(proof->model, &options, proof->workers, proof->watch, proof->order, error);
-    if (status == GORDIAN_OK)
-        status =
-            makespan_result_take(proof->result, proof->model, proof->options, proof->order, error);
+    THEN(status,
+         makespan_result_take(proof->result, proof->model, proof->options, proof->order, error));
     return status;
 }
 
 /* ------------------------------------------------------------------ bounds */
-
-static void take_bound(struct proof *proof, uint32_t bound)
-{
-    if (proof->options->goal == GORDIAN_MAKESPAN_GOAL_BEST)
-        watch_raise(proof->watch, bound);
-    else if (bound != TABLE_UNKNOWN)
-        watch_lower(proof->watch, bound);
-}
 
 /* Bytes for a table beside the one there is. */
 static uint64_t memory_room(const struct proof *proof)
@@ -136,8 +127,12 @@ static gordian_status climb_bounds(struct proof *proof, struct abstraction *abst
         proof->table = table;
         proof->abstraction = abstraction;
     }
-    if (status == GORDIAN_OK)
-        take_bound(proof, bound);
+    if (status == GORDIAN_OK) {
+        if (proof->options->goal == GORDIAN_MAKESPAN_GOAL_BEST)
+            watch_raise(proof->watch, bound);
+        else if (bound != TABLE_UNKNOWN)
+            watch_lower(proof->watch, bound);
+    }
     return status;
 }
 
@@ -285,14 +280,12 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
         next = NULL;
         if (status == GORDIAN_OK && states > 1000000)
             status = anneal_first(proof, 200000, error);
-        if (status == GORDIAN_OK)
-            status = tighten_bound(proof, states / share + 1000, error);
+        THEN(status, tighten_bound(proof, states / share + 1000, error));
         if (status == GORDIAN_OK && !is_settled(proof))
             status = next_rung(proof, &next, error);
         if (status == GORDIAN_OK && !next && states > 1000000)
             status = anneal_first(proof, proof->options->evaluations, error);
-        if (status == GORDIAN_OK)
-            status = look_for(proof, next ? next->states / share + 1000 : 0, error);
+        THEN(status, look_for(proof, next ? next->states / share + 1000 : 0, error));
         if (status != GORDIAN_OK || is_settled(proof)) {
             abstraction_close(next);
             next = NULL;

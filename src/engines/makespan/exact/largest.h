@@ -9,8 +9,7 @@
  * Every real step is a step here, so the longest way is a bound. There are many more of these
  * states than of sums, but those that the table of sums still allows are few (search_tighten).
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_EXACT_LARGEST_H
-#define GORDIAN_ENGINES_MAKESPAN_EXACT_LARGEST_H
+#pragma once
 
 #include "engines/makespan/exact/abstraction.h"
 
@@ -73,5 +72,3 @@ static inline bool largest_can(const struct largest_run *run, const struct large
     uint32_t warps = run->warps - step->leaves, work = run->work - step->starts;
     return step->starts <= run->work && warps <= work && work <= warps * length;
 }
-
-#endif

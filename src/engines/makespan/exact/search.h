@@ -17,8 +17,7 @@
  *
  * Which warps of a block run matters; for a type with one unit see abstraction.h.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_EXACT_SEARCH_H
-#define GORDIAN_ENGINES_MAKESPAN_EXACT_SEARCH_H
+#pragma once
 
 #include "engines/makespan/exact/table.h"
 #include "foundation/base/threads/thread_pool.h"
@@ -79,5 +78,3 @@ static inline bool search_worth(gordian_makespan_goal goal, uint32_t bound, uint
 {
     return goal == GORDIAN_MAKESPAN_GOAL_WORST ? bound > known : bound < known;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * vector instructions. Steps in which somebody leaves a block lead to boxes further on: boxes with
  * the same sum of (block number * warps in it) do not need each other, and threads share them.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_EXACT_TABLE_H
-#define GORDIAN_ENGINES_MAKESPAN_EXACT_TABLE_H
+#pragma once
 
 #include "engines/makespan/anneal/run_state.h"
 #include "engines/makespan/exact/abstraction.h"
@@ -58,5 +57,3 @@ gordian_status table_passing(const struct abstraction *abstraction, gordian_make
                              gordian_error *error);
 /* Bytes that takes; UINT64_MAX: not even enough to tell. */
 uint64_t table_passing_size(const struct abstraction *abstraction);
-
-#endif

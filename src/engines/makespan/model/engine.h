@@ -12,8 +12,7 @@
  *   mpi     annealing over the ranks of an MPI job (mpi.h)
  *   relax   relaxed models: annealing, and all states where they are few (relax/relax.h)
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_MODEL_ENGINE_H
-#define GORDIAN_ENGINES_MAKESPAN_MODEL_ENGINE_H
+#pragma once
 
 #include "engines/makespan/model/schedule.h"
 #include "foundation/base/engine.h"
@@ -67,5 +66,3 @@ bool makespan_is_plain(const void *model, const char **why);
 
 /* Of struct makespan_engine. */
 extern const struct engine_family makespan_family;
-
-#endif

@@ -12,8 +12,7 @@
  * Both ways count starts in bytes, eight cycles a word: the earliest cycle that fits is a search
  * for a bit. (schedule_build is the plain one.)
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_MODEL_EVALUATE_H
-#define GORDIAN_ENGINES_MAKESPAN_MODEL_EVALUATE_H
+#pragma once
 
 #include "engines/makespan/model/schedule.h"
 
@@ -48,5 +47,3 @@ uint32_t evaluator_try(struct evaluator *evaluator, uint32_t first, uint32_t las
                        const uint8_t *window);
 /* What was tried last becomes the current order. */
 void evaluator_keep(struct evaluator *evaluator);
-
-#endif

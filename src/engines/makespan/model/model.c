@@ -89,8 +89,7 @@ static gordian_status check_problem(const gordian_makespan_problem *problem, str
     gordian_status status = GORDIAN_OK;
     for (size_t i = 0; status == GORDIAN_OK && i < problem->unit_count; i++)
         status = take_unit(kinds, &problem->units[i], problem->warp_size, error);
-    if (status == GORDIAN_OK)
-        status = measure_kinds(kinds, problem, length, error);
+    THEN(status, measure_kinds(kinds, problem, length, error));
     if (status != GORDIAN_OK)
         return status;
     if (problem->issue > GORDIAN_MAKESPAN_MAX_ISSUE)

@@ -22,8 +22,7 @@
  * Types are letters A to Z; by custom L (load/store), C (CUDA cores), S (special functions),
  * D (double precision), T (tensor cores).
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_MODEL_MODEL_H
-#define GORDIAN_ENGINES_MAKESPAN_MODEL_MODEL_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -91,5 +90,3 @@ void model_close(struct makespan_model *model); /* NULL is fine */
  * work over its units with the instructions that every warp has before and after that type. */
 uint32_t model_upper_bound(const struct makespan_model *model);
 uint32_t model_lower_bound(const struct makespan_model *model);
-
-#endif

@@ -23,8 +23,7 @@
  * cannot run before cycle i, nor after cycle T - (length - i): outside y is known and not a
  * variable. What remains are warps * length * (T - length) of them.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_MODEL_PROGRAM_H
-#define GORDIAN_ENGINES_MAKESPAN_MODEL_PROGRAM_H
+#pragma once
 
 #include "engines/makespan/model/model.h"
 #include "foundation/base/io/output.h"
@@ -36,5 +35,3 @@
  * be too many variables. Whether writing worked the output tells. */
 gordian_status program_write(const struct makespan_model *model, gordian_makespan_goal goal,
                              struct output *out, gordian_error *error);
-
-#endif

@@ -9,8 +9,7 @@
  * Warps and cycles count from 0 here, from 1 where people see them. `order` has model->work
  * entries, `cycles[i]` is where entry i went; the makespan is the last cycle + 1.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_MODEL_SCHEDULE_H
-#define GORDIAN_ENGINES_MAKESPAN_MODEL_SCHEDULE_H
+#pragma once
 
 #include "engines/makespan/model/model.h"
 #include "foundation/base/random.h"
@@ -46,5 +45,3 @@ gordian_status schedule_canonical(const struct makespan_model *model, uint8_t *o
  * memory may run out: GORDIAN_STATUS_MEMORY. A schedule that is wrong is GORDIAN_STATUS_INPUT. */
 gordian_status schedule_check(const struct makespan_model *model, const uint8_t *order,
                               const uint32_t *cycles, uint32_t makespan, gordian_error *why);
-
-#endif

@@ -118,8 +118,7 @@ gordian_status schedule_check(const struct makespan_model *model, const uint8_t 
         status = fail_memory(why);
     for (uint32_t cycle = 0; status == GORDIAN_OK && cycle < makespan; cycle++) {
         status = run_cycle(&check, cycle, why);
-        if (status == GORDIAN_OK)
-            status = nobody_left_out(&check, cycle, why);
+        THEN(status, nobody_left_out(&check, cycle, why));
     }
     memory_free_all(&model->memory, check.first, check.sorted, check.done, check.ran);
     return status;

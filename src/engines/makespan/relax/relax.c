@@ -79,8 +79,7 @@ static gordian_status search_states(struct relax_run *run, gordian_error *error)
 {
     struct relax_run room = {.model = run->model};
     gordian_status status = open_run(&room, error);
-    if (status == GORDIAN_OK)
-        status = close_interval(run, &room.best, error);
+    THEN(status, close_interval(run, &room.best, error));
     memory_free_all(&run->model->memory, room.best.warps, room.best.pieces, room.best.cycles);
     return status;
 }
@@ -115,8 +114,7 @@ static gordian_status run_phases(struct relax_run *run, gordian_error *error)
         status = search_states(run, error);
     if (status == GORDIAN_OK && !is_settled(run) && all > FIRST_STEPS)
         status = anneal_plans(run, steps_in_time(run, all, taken), error);
-    if (status == GORDIAN_OK)
-        status = relax_check(run->model, &run->best, error);
+    THEN(status, relax_check(run->model, &run->best, error));
     return status;
 }
 
@@ -130,8 +128,7 @@ static gordian_status run_relax(const struct makespan_model *model,
     meter_open(&run.meter, &model->memory, options->max_memory);
     watch_open(&run.watch, model, options, &run.meter);
     gordian_status status = open_run(&run, error);
-    if (status == GORDIAN_OK)
-        status = run_phases(&run, error);
+    THEN(status, run_phases(&run, error));
     if (status == GORDIAN_OK) {
         watch_report(&run.watch, result);
         if (!result->exact && result->stop == GORDIAN_MAKESPAN_STOP_DONE)

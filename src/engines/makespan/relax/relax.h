@@ -26,8 +26,7 @@
  * gives a string that builds it again: each piece fits where it was, and in the cycles before it
  * does not, as everything there has been placed already.
  */
-#ifndef GORDIAN_ENGINES_MAKESPAN_RELAX_RELAX_H
-#define GORDIAN_ENGINES_MAKESPAN_RELAX_RELAX_H
+#pragma once
 
 #include "engines/makespan/anneal/run_state.h"
 
@@ -89,5 +88,3 @@ gordian_status relax_states(const struct makespan_model *model, gordian_makespan
                             const struct relax_limits *limits, struct watch *watch,
                             const gordian_allocator *memory, struct relax_schedule *schedule,
                             uint32_t *value, gordian_error *error);
-
-#endif

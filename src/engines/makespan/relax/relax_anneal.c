@@ -38,14 +38,6 @@ static bool open_schedule(struct relax_schedule *schedule, uint32_t work,
     return schedule->warps && schedule->pieces && schedule->cycles;
 }
 
-static void close_chain(struct relax_chain *chain, const gordian_allocator *memory)
-{
-    relax_room_close(chain->room);
-    memory_free_all(memory, chain->plan.order, chain->plan.skips, chain->candidate.order,
-                    chain->candidate.skips, chain->schedule.warps, chain->schedule.pieces,
-                    chain->schedule.cycles, chain->optional);
-}
-
 static gordian_status open_chain(struct relax_chain *chain, const gordian_allocator *memory,
                                  gordian_error *error)
 {
@@ -164,15 +156,6 @@ static bool step_chain(struct relax_chain *chain, uint32_t heat)
     return true;
 }
 
-static void copy_schedule(const struct relax_schedule *from, struct relax_schedule *to)
-{
-    to->count = from->count;
-    to->makespan = from->makespan;
-    memcpy(to->warps, from->warps, from->count);
-    memcpy(to->pieces, from->pieces, from->count * sizeof *to->pieces);
-    memcpy(to->cycles, from->cycles, from->count * sizeof *to->cycles);
-}
-
 /* The chain's best, which is its schedule now, against that of all. */
 static void tell_best(const struct relax_chain *chain, struct watch *watch,
                       struct relax_schedule *best)
@@ -180,7 +163,12 @@ static void tell_best(const struct relax_chain *chain, struct watch *watch,
     gordian_makespan_goal goal = chain->options->goal;
     if (best->count && !makespan_better(goal, chain->best, best->makespan))
         return;
-    copy_schedule(&chain->schedule, best);
+    const struct relax_schedule *from = &chain->schedule;
+    best->count = from->count;
+    best->makespan = from->makespan;
+    memcpy(best->warps, from->warps, from->count);
+    memcpy(best->pieces, from->pieces, from->count * sizeof *best->pieces);
+    memcpy(best->cycles, from->cycles, from->count * sizeof *best->cycles);
     if (goal == GORDIAN_MAKESPAN_GOAL_WORST)
         watch_raise(watch, chain->best);
     else
@@ -222,6 +210,9 @@ gordian_status relax_anneal(const struct makespan_model *model,
             break;
         run_chain(&chain, number, steps, watch, best);
     }
-    close_chain(&chain, memory);
+    relax_room_close(chain.room);
+    memory_free_all(memory, chain.plan.order, chain.plan.skips, chain.candidate.order,
+                    chain.candidate.skips, chain.schedule.warps, chain.schedule.pieces,
+                    chain.schedule.cycles, chain.optional);
     return status;
 }

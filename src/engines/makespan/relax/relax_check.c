@@ -159,8 +159,7 @@ gordian_status relax_check(const struct makespan_model *model,
         status = check_warp(&check, w, why);
     for (uint32_t cycle = 0; status == GORDIAN_OK && cycle < schedule->makespan; cycle++) {
         status = run_cycle(&check, cycle, why);
-        if (status == GORDIAN_OK)
-            status = nothing_left_out(&check, cycle, why);
+        THEN(status, nothing_left_out(&check, cycle, why));
     }
     memory_free(&model->memory, check.own);
     return status;

@@ -223,12 +223,6 @@ static uint32_t find_done(const struct levels *levels, const struct level *level
     return NONE;
 }
 
-/* Is its time up? Looks at the clock now and then. */
-static bool is_late(const struct levels *levels, uint32_t number)
-{
-    return number % 256 == 0 && levels->until && clock_ns() >= levels->until;
-}
-
 static gordian_status next_level(struct levels *levels)
 {
     if (!begin_level(levels))
@@ -237,7 +231,9 @@ static gordian_status next_level(struct levels *levels)
         const struct level *level = &levels->list[levels->count - 2];
         if (i % 256 == 0)
             watch_look(levels->watch);
-        if (watch_stopped(levels->watch) || is_late(levels, i))
+        /* Is its time up? Looks at the clock now and then. */
+        if (watch_stopped(levels->watch) ||
+            (i % 256 == 0 && levels->until && clock_ns() >= levels->until))
             return GORDIAN_STATUS_END;
         if (all_done(levels, level, i))
             continue;
@@ -345,8 +341,7 @@ gordian_status relax_states(const struct makespan_model *model, gordian_makespan
     if (model->length > UINT16_MAX || limits->states >= NONE)
         return GORDIAN_STATUS_END;
     gordian_status status = run_levels(&levels, goal);
-    if (status == GORDIAN_OK)
-        status = trace_back(&levels, schedule);
+    THEN(status, trace_back(&levels, schedule));
     if (status == GORDIAN_OK)
         *value = schedule->makespan;
     for (uint32_t i = 0; i < levels.count; i++) {

@@ -1,7 +1,6 @@
 /* The first bytes of a file that say what it is: a UTF-8 byte order mark, a packed file of ours, a
  * compressed file. */
-#ifndef GORDIAN_FOUNDATION_BASE_IO_MAGIC_H
-#define GORDIAN_FOUNDATION_BASE_IO_MAGIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ struct magic {
 const struct magic *magic_find(const void *bytes, size_t size);
 /* May more bytes still make it something that is known? */
 bool magic_may_follow(const void *bytes, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Buffered output to a file descriptor, a writer or a buffer. The first failing write is remembered
  * (errno kept) and the rest dropped, so the caller checks once, at the end. */
-#ifndef GORDIAN_FOUNDATION_BASE_IO_OUTPUT_H
-#define GORDIAN_FOUNDATION_BASE_IO_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ void output_u64(struct output *out, uint64_t value);
 void output_i64(struct output *out, int64_t value);
 void output_format(struct output *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -8,8 +8,7 @@
  * this does not suit (very long, with a NUL byte, not complete yet) are taken one by one. Who wants
  * to know what lies ahead, to have the memory it will need fetched in time, looks at it
  * (reader_look). Behind every word READER_SLACK bytes can be read. */
-#ifndef GORDIAN_FOUNDATION_BASE_IO_READER_H
-#define GORDIAN_FOUNDATION_BASE_IO_READER_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -92,5 +91,3 @@ void word_split(const gordian_word *word, gordian_word *name, gordian_word *valu
  * *why ("is not a number", "is too large", ...) otherwise. */
 bool parse_u64(const char *text, size_t length, uint64_t *value, const char **why);
 bool parse_i64(const char *text, size_t length, int64_t *value, const char **why);
-
-#endif

@@ -1,7 +1,6 @@
 /* Files that are replaced as a whole: written under another name, synced, renamed. Whatever fails
  * or is interrupted, a reader finds the old file or the new one, never a part of either. */
-#ifndef GORDIAN_FOUNDATION_BASE_IO_REPLACE_H
-#define GORDIAN_FOUNDATION_BASE_IO_REPLACE_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 
@@ -25,5 +24,3 @@ int replace_begin(int folder, const char *name, mode_t mode);
 bool replace_end(int folder, int fd, const char *from, const char *to, bool *synced);
 /* Brings the names in a folder to the disk, where folders can be synced. */
 bool replace_sync_folder(int folder);
-
-#endif

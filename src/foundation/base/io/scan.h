@@ -1,7 +1,6 @@
 /* Text looked at 64 bytes at a time: which of them belong to words, which end lines, ...: one bit a
  * byte, the lowest for the first. The reader (foundation/base/io/reader.h) says what a word is. */
-#ifndef GORDIAN_FOUNDATION_BASE_IO_SCAN_H
-#define GORDIAN_FOUNDATION_BASE_IO_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -173,5 +172,3 @@ static inline unsigned scan_flatten_pairs(uint64_t bits, uint32_t base, uint32_t
         }
     return 2 * count;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Sizes as people write them. */
-#ifndef GORDIAN_FOUNDATION_BASE_IO_SIZE_H
-#define GORDIAN_FOUNDATION_BASE_IO_SIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,5 +7,3 @@
 
 /* 512M, 4G: powers of 1024. False: it is none, or too large. */
 bool parse_size(const char *text, size_t length, uint64_t *bytes);
-
-#endif

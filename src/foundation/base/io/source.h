@@ -1,6 +1,5 @@
 /* What a source reads from, where that can be told. */
-#ifndef GORDIAN_FOUNDATION_BASE_IO_SOURCE_H
-#define GORDIAN_FOUNDATION_BASE_IO_SOURCE_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -12,5 +11,3 @@ struct source_file {
 
 /* Of a source by gordian_source_fd. */
 bool source_is_file(const gordian_source *source, struct source_file *file);
-
-#endif

@@ -6,8 +6,7 @@
  *     gordian_status status = temporary_file("gordian-check", "", path, sizeof path, &fd, error);
  *
  * What fails says where and why in `error`, leaves "" as the path, and the reason in errno. */
-#ifndef GORDIAN_FOUNDATION_BASE_IO_TEMPORARY_H
-#define GORDIAN_FOUNDATION_BASE_IO_TEMPORARY_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -26,5 +25,3 @@ gordian_status temporary_folder(const char *name, char *path, size_t size, gordi
 
 /* Removes a folder with all that is in it; "" is none. */
 void temporary_remove(const char *folder);
-
-#endif

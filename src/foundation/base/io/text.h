@@ -1,8 +1,7 @@
 /*
  * A whole file in memory.
  */
-#ifndef GORDIAN_FOUNDATION_BASE_IO_TEXT_H
-#define GORDIAN_FOUNDATION_BASE_IO_TEXT_H
+#pragma once
 
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -23,5 +22,3 @@ gordian_status text_read(struct text *text, const char *name, const gordian_sour
 gordian_status text_copy(struct text *text, const char *name, const char *bytes, size_t size,
                          const gordian_allocator *memory, gordian_error *error);
 void text_free(struct text *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* The one JSON reader: a whole document as values. Strict (RFC 8259), but for NaN and the
  * infinities, which Python writes; whole numbers below 2^63 keep their digits. */
-#ifndef GORDIAN_FOUNDATION_BASE_JSON_JSON_READ_H
-#define GORDIAN_FOUNDATION_BASE_JSON_JSON_READ_H
+#pragma once
 
 #include "foundation/base/json/value.h"
 
@@ -20,5 +19,3 @@ gordian_status json_read(const struct value **out, struct arena *arena, const ch
  * JSON_UNIQUE_MOST. */
 gordian_status json_read_strictly(const struct value **out, struct arena *arena, const char *bytes,
                                   size_t size, bool unique, gordian_error *error);
-
-#endif

@@ -10,8 +10,7 @@
  *     json_shut(&json);                      // ]
  *     json_end(&json);                       // }\n
  */
-#ifndef GORDIAN_FOUNDATION_BASE_JSON_JSON_WRITE_H
-#define GORDIAN_FOUNDATION_BASE_JSON_JSON_WRITE_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 
@@ -69,5 +68,3 @@ void json_quote(struct output *out, const char *text);
 /* Elements of an array. */
 void json_text(struct json *json, const char *value);
 void json_u64(struct json *json, uint64_t value);
-
-#endif

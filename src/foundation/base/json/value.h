@@ -5,8 +5,7 @@
  * the bytes that were read, which must last as long. Some forms can say "that list again": a value
  * may stand in several places, and in a file that was made to do harm even in itself. Who walks
  * through one goes as deep as he knows what to expect, and no deeper. */
-#ifndef GORDIAN_FOUNDATION_BASE_JSON_VALUE_H
-#define GORDIAN_FOUNDATION_BASE_JSON_VALUE_H
+#pragma once
 
 #include "foundation/base/arena.h"
 
@@ -78,5 +77,3 @@ static inline const struct value *value_item(const struct value *list, size_t i)
 const struct value *value_find(const struct value *dict, const char *key);
 /* A whole number, from a number or a text that is one; `otherwise` if it is neither. */
 int64_t value_integer(const struct value *value, int64_t otherwise);
-
-#endif

@@ -159,21 +159,6 @@ uint32_t names_find_again(const struct names *names, const struct names_query *q
 #define NEAR_SLOTS (1u << 14)
 #define SOME       64 /* names at once */
 
-/* Large tables are fuller: what a search looks at first need not be what it looks for. */
-static void find_far(const struct names *names, struct names_query *queries, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        hash_expect(&names->table, queries[i].hash);
-    for (size_t i = 0; i < count; i++) {
-        struct hash_probe probe = hash_probe(&names->table, queries[i].hash);
-        if (hash_meet(&names->table, &probe))
-            __builtin_prefetch(name_entry_at(names, probe.number + 1));
-    }
-    for (size_t i = 0; i < count; i++)
-        if (queries[i].length > 0)
-            queries[i].id = names_find_again(names, &queries[i]);
-}
-
 /* In small ones what a search looks at first is mostly what it looks for: one branch, no call. (A
  * free slot leads to place 0, whose name is as long as none.) */
 static inline uint32_t find_first(const struct names *names, const struct names_query *query,
@@ -208,7 +193,17 @@ void names_find_all(const struct names *names, struct names_query *queries, size
     if (names->table.used == 0)
         return;
     if (names->table.slot_count > NEAR_SLOTS) {
-        find_far(names, queries, count);
+        /* Large tables are fuller: what a search looks at first need not be what it looks for. */
+        for (size_t i = 0; i < count; i++)
+            hash_expect(&names->table, queries[i].hash);
+        for (size_t i = 0; i < count; i++) {
+            struct hash_probe probe = hash_probe(&names->table, queries[i].hash);
+            if (hash_meet(&names->table, &probe))
+                __builtin_prefetch(name_entry_at(names, probe.number + 1));
+        }
+        for (size_t i = 0; i < count; i++)
+            if (queries[i].length > 0)
+                queries[i].id = names_find_again(names, &queries[i]);
         return;
     }
     for (size_t at = 0; at < count; at += SOME)

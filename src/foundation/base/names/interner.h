@@ -3,8 +3,7 @@
  *
  * An entry of the store is a multiple of 8 bytes: the id (4 bytes), the length (1), the name,
  * a NUL. A *place* is an entry's offset divided by 8; 0 is no entry. */
-#ifndef GORDIAN_FOUNDATION_BASE_NAMES_INTERNER_H
-#define GORDIAN_FOUNDATION_BASE_NAMES_INTERNER_H
+#pragma once
 
 #include "foundation/base/names/short_name.h"
 
@@ -74,5 +73,3 @@ size_t names_label_key(const char *label, size_t length, const char **why);
  * if not. `kind`: what is to have it, "process". */
 gordian_status names_check(const struct names *names, const char *name, const char *kind,
                            gordian_error *error);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Entries are as in foundation/base/names/interner.h; a place has the part in its upper bits.
  */
-#ifndef GORDIAN_FOUNDATION_BASE_NAMES_SHARDED_INTERNER_H
-#define GORDIAN_FOUNDATION_BASE_NAMES_SHARDED_INTERNER_H
+#pragma once
 
 #include "foundation/base/names/interner.h"
 
@@ -81,5 +80,3 @@ void crowd_expect(const struct crowd *crowd, unsigned part, uint32_t answer);
 
 /* NUL-terminated; "" if there is no such id. */
 const char *crowd_text(const struct crowd *crowd, uint32_t id);
-
-#endif

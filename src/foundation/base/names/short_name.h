@@ -1,8 +1,7 @@
 /* Names hashed and compared as two words. Most are at most 16 bytes long. Where more can be read
  * than the name has, what is not the name's is masked: nothing depends on the length, which no
  * branch could foresee. */
-#ifndef GORDIAN_FOUNDATION_BASE_NAMES_SHORT_NAME_H
-#define GORDIAN_FOUNDATION_BASE_NAMES_SHORT_NAME_H
+#pragma once
 
 #include "foundation/base/hash.h"
 
@@ -107,5 +106,3 @@ static inline bool short_same(const char *one, const char *other, size_t length)
     return (((short_word(one) ^ short_word(other)) & mask.low) |
             ((short_word(one + 8) ^ short_word(other + 8)) & mask.high)) == 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Packing a trace: lines of words go in, blocks come out (foundation/base/packed/packed.h). */
-#ifndef GORDIAN_FOUNDATION_BASE_PACKED_PACK_H
-#define GORDIAN_FOUNDATION_BASE_PACKED_PACK_H
+#pragma once
 
 #include "foundation/base/names/interner.h"
 #include "foundation/base/packed/packed.h"
@@ -21,5 +20,3 @@ gordian_status pack_line(struct pack *pack, const gordian_word *words, size_t co
 /* The last block, and the end. */
 gordian_status pack_finish(struct pack *pack, gordian_error *error);
 void pack_close(struct pack *pack);
-
-#endif

@@ -92,37 +92,23 @@ static bool pack_name(struct pack *pack, const gordian_word *name, bool value)
     return names_put(&pack->names, pack->name_count++, name->text, name->length);
 }
 
-/* A number as it would be written, less than the largest, or else a text. */
-static void pack_value(struct pack *pack, const gordian_word *value)
-{
-    uint64_t number;
-    const char *why;
-    bool plain = (value->length == 1 || (value->length > 0 && value->text[0] != '0')) &&
-                 parse_u64(value->text, value->length, &number, &why) && number < UINT64_MAX;
-    bytes_u64(&pack->block, plain ? number + 1 : 0);
-    if (!plain)
-        bytes_text(&pack->block, value->text, value->length);
-}
-
 static bool pack_word(struct pack *pack, const gordian_word *word)
 {
     gordian_word name, value;
     word_split(word, &name, &value);
     if (!pack_name(pack, &name, value.text != NULL))
         return false;
-    if (value.text)
-        pack_value(pack, &value);
+    if (value.text) {
+        /* A number as it would be written, less than the largest, or else a text. */
+        uint64_t number;
+        const char *why;
+        bool plain = (value.length == 1 || (value.length > 0 && value.text[0] != '0')) &&
+                     parse_u64(value.text, value.length, &number, &why) && number < UINT64_MAX;
+        bytes_u64(&pack->block, plain ? number + 1 : 0);
+        if (!plain)
+            bytes_text(&pack->block, value.text, value.length);
+    }
     return true;
-}
-
-static void renew_names(struct pack *pack)
-{
-    gordian_allocator memory = pack->names.memory;
-    names_free(&pack->names);
-    names_init(&pack->names, &memory);
-    pack->name_count = 0;
-    pack->name_bytes = 0;
-    pack->renew = true;
 }
 
 /* A block holds whole lines. */
@@ -131,8 +117,14 @@ static gordian_status close_pack_block(struct pack *pack, gordian_error *error)
     if (pack->block.used < BLOCK_FULL)
         return GORDIAN_OK;
     gordian_status status = write_block(pack, error);
-    if (pack->name_count > NAMES_MAX || pack->name_bytes > BYTES_MAX)
-        renew_names(pack);
+    if (pack->name_count > NAMES_MAX || pack->name_bytes > BYTES_MAX) {
+        gordian_allocator memory = pack->names.memory;
+        names_free(&pack->names);
+        names_init(&pack->names, &memory);
+        pack->name_count = 0;
+        pack->name_bytes = 0;
+        pack->renew = true;
+    }
     return status;
 }
 

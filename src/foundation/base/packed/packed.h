@@ -6,8 +6,7 @@
  * Packing takes lines of words. Unpacking is a source of text that stands before the text reader
  * and lets what is not packed pass as it is.
  */
-#ifndef GORDIAN_FOUNDATION_BASE_PACKED_PACKED_H
-#define GORDIAN_FOUNDATION_BASE_PACKED_PACKED_H
+#pragma once
 
 #include "foundation/base/bytes.h"
 #include "foundation/base/io/magic.h"
@@ -96,5 +95,3 @@ gordian_status unpack_fail(const struct unpack *unpack, gordian_error *error);
 /* Says what is wrong, once. */
 void unpack_problem(struct unpack *unpack, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -5,8 +5,7 @@
  * It is read, not mapped: what is copied is checked while it is in the near cache, and a file that
  * is cut short meanwhile is an error, where a mapping would kill the program.
  */
-#ifndef GORDIAN_FOUNDATION_BASE_PACKED_PACKED_FILE_H
-#define GORDIAN_FOUNDATION_BASE_PACKED_PACKED_FILE_H
+#pragma once
 
 #include "foundation/base/io/source.h"
 #include "foundation/base/packed/packed_snapshot.h"
@@ -30,5 +29,3 @@ gordian_status packed_file_read(struct packed_file *file, enum image_part part, 
 const char *packed_file_name(struct packed_file *file, enum image_part names, uint32_t id);
 /* Was there a name that could not be read? */
 gordian_status packed_file_check(struct packed_file *file, gordian_error *error);
-
-#endif

@@ -294,16 +294,6 @@ static void put_image_units(struct bytes *text, char before, uint64_t units)
         bytes_put(text, digits, (size_t)length);
 }
 
-static void put_image_edge(struct packed_image *image, struct bytes *text, const char *verb,
-                           struct image_edge edge)
-{
-    bytes_put(text, verb, strlen(verb));
-    put_image_name(image, text, &image->processes, edge.process);
-    put_image_name(image, text, &image->resources, edge.resource);
-    put_image_units(text, '=', edge.units);
-    bytes_put(text, "\n", 1);
-}
-
 /* ---- awaits, which have no names */
 
 /* Is there a name that is empty? Every NUL ends one. */
@@ -413,9 +403,14 @@ static bool put_image_line(struct packed_image *image, struct bytes *text, uint6
         edge.process = hold ? other : (uint32_t)i;
         edge.resource = hold ? (uint32_t)i : other;
     }
-    if (!is_await_edge(image, edge.resource))
-        put_image_edge(image, text, hold ? "hold" : "wait", edge);
-    else if (!hold)
+    if (!is_await_edge(image, edge.resource)) {
+        const char *verb = hold ? "hold" : "wait";
+        bytes_put(text, verb, strlen(verb));
+        put_image_name(image, text, &image->processes, edge.process);
+        put_image_name(image, text, &image->resources, edge.resource);
+        put_image_units(text, '=', edge.units);
+        bytes_put(text, "\n", 1);
+    } else if (!hold)
         put_await(image, text, edge);
     return true;
 }

@@ -1,8 +1,7 @@
 /* The packed form of a snapshot: arrays as they lie in memory, names behind each other, a checksum
  * for every chunk. docs/reference/formats.md says what every byte is. Files are better read piece
  * by piece: foundation/base/packed/packed_file.h. */
-#ifndef GORDIAN_FOUNDATION_BASE_PACKED_PACKED_SNAPSHOT_H
-#define GORDIAN_FOUNDATION_BASE_PACKED_PACKED_SNAPSHOT_H
+#pragma once
 
 #include "foundation/base/packed/packed.h"
 
@@ -133,5 +132,3 @@ void image_bytes(struct image_writer *out, const void *bytes, size_t count);
 void image_end_section(struct image_writer *out);
 /* Ends the file and frees the writer. False: some write failed, errno says why. */
 bool image_end(struct image_writer *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Sleeping on a word until somebody changes it. The word is the only truth: whoever changes it
  * wakes afterwards, and whoever sleeps looks at it again, so no wake-up can be lost. */
-#ifndef GORDIAN_FOUNDATION_BASE_THREADS_PARK_H
-#define GORDIAN_FOUNDATION_BASE_THREADS_PARK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,5 +11,3 @@
 bool park_wait(_Atomic uint32_t *word, uint32_t value, uint64_t until);
 /* Wakes all who sleep on it. */
 void park_wake(_Atomic uint32_t *word);
-
-#endif

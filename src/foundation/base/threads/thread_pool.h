@@ -1,7 +1,6 @@
 /* Threads that work together, one piece of work at a time, while the caller watches: it is the
  * caller's thread that reports progress and can stop them. */
-#ifndef GORDIAN_FOUNDATION_BASE_THREADS_THREAD_POOL_H
-#define GORDIAN_FOUNDATION_BASE_THREADS_THREAD_POOL_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -69,5 +68,3 @@ static inline void thread_group_range(const struct thread_group *group, unsigned
     *begin = count * member / group->members;
     *end = count * (member + 1) / group->members;
 }
-
-#endif

@@ -96,8 +96,7 @@ static gordian_status open_array(struct gpu_array *array, const struct gpu_array
 {
     struct garray_control control = {0};
     gordian_status status = gpu_alloc(array->gpu, &array->control, sizeof control, error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(array->gpu, array->control, &control, sizeof control, error);
+    THEN(status, gpu_write(array->gpu, array->control, &control, sizeof control, error));
     if (status != GORDIAN_OK)
         return status;
     return array->mode == GPU_ARRAY_FLAT
@@ -224,8 +223,7 @@ static gordian_status reserve_chunked(struct gpu_array *array, uint64_t capacity
     struct array_state state;
     uint64_t chunks, taken;
     gordian_status status = array_settle(array, &state, error);
-    if (status == GORDIAN_OK)
-        status = gpu_pool_count(array->pool, &chunks, &taken, error);
+    THEN(status, gpu_pool_count(array->pool, &chunks, &taken, error));
     if (status != GORDIAN_OK)
         return status;
     uint64_t wanted = array_pages(array, capacity), there = array_pages(array, state.limit);
@@ -278,10 +276,8 @@ static gordian_status move_out(struct gpu_array *array, const struct array_state
     size_t bytes = count * sizeof(uint64_t);
     gordian_status status =
         array_write_control(array, state->size, array_elements(array, keep), error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(array->gpu, entries, bytes, error);
-    if (status == GORDIAN_OK)
-        status = pool_give(array->pool, chunks, count, error);
+    THEN(status, gpu_zero(array->gpu, entries, bytes, error));
+    THEN(status, pool_give(array->pool, chunks, count, error));
     if (status != GORDIAN_OK) { /* as it was, if the device still lives */
         gpu_write(array->gpu, entries, chunks, bytes, NULL);
         array_write_control(array, state->size, state->limit, NULL);
@@ -302,8 +298,7 @@ static gordian_status release_pages(struct gpu_array *array, const struct array_
     if (!chunks)
         return fail_memory(error);
     gordian_status status = gpu_read(array->gpu, chunks, entries, bytes, error);
-    if (status == GORDIAN_OK)
-        status = move_out(array, state, keep, chunks, count, error);
+    THEN(status, move_out(array, state, keep, chunks, count, error));
     memory_free(memory, chunks);
     return status;
 }

@@ -20,8 +20,7 @@
  * array: they wait for the launches so far, but not for a service, which the caller waits for.
  * Each may fail as gpu.h says and then has changed nothing that can be seen.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_ARRAY_ARRAY_H
-#define GORDIAN_FOUNDATION_GPU_ARRAY_ARRAY_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 #include <gordian/array.h>
@@ -127,5 +126,3 @@ gordian_status gpu_pool_reserve(struct gpu_pool *pool, uint64_t chunks, gordian_
 /* How many there are, and how many of them are taken. */
 gordian_status gpu_pool_count(struct gpu_pool *pool, uint64_t *chunks, uint64_t *taken,
                               gordian_error *error);
-
-#endif

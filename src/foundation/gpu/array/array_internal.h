@@ -1,6 +1,5 @@
 /* Inside array*.c: what arrays and pools are made of. */
-#ifndef GORDIAN_FOUNDATION_GPU_ARRAY_ARRAY_INTERNAL_H
-#define GORDIAN_FOUNDATION_GPU_ARRAY_ARRAY_INTERNAL_H
+#pragma once
 
 #include "foundation/gpu/array/array.h"
 
@@ -65,5 +64,3 @@ void watch_pause(struct gpu_array *array);
 gordian_status watch_resume(struct gpu_array *array, gordian_error *error);
 gpu_address watch_desk(const struct gpu_array *array); /* 0: not watched */
 void watch_free(struct gpu_array *array);
-
-#endif

@@ -143,8 +143,7 @@ static gordian_status move_by_buffer(struct gpu_array *array, uint64_t first, ui
         size_t bytes = part * array->element;
         if (in)
             status = gpu_write(gpu, buffer, (const void *)other, bytes, error);
-        if (status == GORDIAN_OK)
-            status = launch_move(array, first, part, buffer, in, error);
+        THEN(status, launch_move(array, first, part, buffer, in, error));
         if (status == GORDIAN_OK && !in)
             status = gpu_read(gpu, (void *)other, buffer, bytes, error);
         other += bytes;
@@ -197,8 +196,7 @@ gordian_status gpu_array_read(struct gpu_array *array, void *to, uint64_t first,
 {
     struct array_state state;
     gordian_status status = array_settle(array, &state, error);
-    if (status == GORDIAN_OK)
-        status = check_inside(&state, first, count, error);
+    THEN(status, check_inside(&state, first, count, error));
     return status != GORDIAN_OK ? status
                                 : move_elements(array, first, count, TO_HOST, (uintptr_t)to, error);
 }
@@ -208,8 +206,7 @@ gordian_status gpu_array_flatten(struct gpu_array *array, gpu_address to, uint64
 {
     struct array_state state;
     gordian_status status = array_settle(array, &state, error);
-    if (status == GORDIAN_OK)
-        status = check_inside(&state, first, count, error);
+    THEN(status, check_inside(&state, first, count, error));
     return status != GORDIAN_OK
                ? status
                : move_elements(array, first, count, TO_DEVICE, (uintptr_t)to, error);
@@ -242,8 +239,7 @@ static gordian_status add_pages(struct gpu_array *array, struct array_state *sta
         return GORDIAN_OK;
     gordian_status status =
         pool_take(array->pool, array->pages + there * sizeof(uint64_t), wanted - there, error);
-    if (status == GORDIAN_OK)
-        status = array_write_control(array, state->size, array_elements(array, wanted), error);
+    THEN(status, array_write_control(array, state->size, array_elements(array, wanted), error));
     if (status == GORDIAN_OK)
         state->limit = array_elements(array, wanted);
     return status;
@@ -261,12 +257,10 @@ gordian_status gpu_array_append(struct gpu_array *array, const void *from, uint6
                     "an array of at most %" PRIu64 " elements cannot have %" PRIu64, array->most,
                     (state.size + count));
     status = gpu_array_reserve(array, state.size + count, error);
-    if (status == GORDIAN_OK)
-        status = array_settle(array, &state, error);
+    THEN(status, array_settle(array, &state, error));
     if (status == GORDIAN_OK && array->mode == GPU_ARRAY_CHUNKED)
         status = add_pages(array, &state, state.size + count, error);
-    if (status == GORDIAN_OK)
-        status = move_elements(array, state.size, count, FROM_HOST, (uintptr_t)from, error);
+    THEN(status, move_elements(array, state.size, count, FROM_HOST, (uintptr_t)from, error));
     return status != GORDIAN_OK
                ? status
                : array_write_control(array, state.size + count, state.limit, error);

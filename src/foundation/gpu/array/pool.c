@@ -14,11 +14,6 @@ static gordian_status read_next(const struct gpu_pool *pool, uint64_t *next, gor
     return gpu_read(pool->gpu, next, MEMBER(pool, next), sizeof *next, error);
 }
 
-static gpu_address chunk_address(const struct gpu_pool *pool, uint32_t chunk)
-{
-    return gpu_range_address(pool->range) + chunk * pool->chunk_bytes;
-}
-
 /* ---- opening and closing */
 
 /* Tables of `most` chunks: all free, in the order of their numbers. */
@@ -36,10 +31,8 @@ static gordian_status write_tables(struct gpu_pool *pool, gordian_error *error)
     for (uint32_t i = 0; i < pool->most; i++)
         order[i] = i;
     gordian_status status = gpu_write(pool->gpu, pool->control, &control, sizeof control, error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(pool->gpu, pool->order, order, bytes, error);
-    if (status == GORDIAN_OK)
-        status = gpu_zero(pool->gpu, pool->owners, pool->most * sizeof(uint64_t), error);
+    THEN(status, gpu_write(pool->gpu, pool->order, order, bytes, error));
+    THEN(status, gpu_zero(pool->gpu, pool->owners, pool->most * sizeof(uint64_t), error));
     memory_free(memory, order);
     return status;
 }
@@ -50,8 +43,8 @@ static gordian_status open_pool(struct gpu_pool *pool, uint64_t chunks, gordian_
     uint64_t order = owners + pool->most * sizeof(uint64_t);
     gordian_status status =
         gpu_range_create(&pool->range, pool->gpu, pool->most * pool->chunk_bytes, error);
-    if (status == GORDIAN_OK)
-        status = gpu_alloc(pool->gpu, &pool->control, order + pool->most * sizeof(uint32_t), error);
+    THEN(status,
+         gpu_alloc(pool->gpu, &pool->control, order + pool->most * sizeof(uint32_t), error));
     if (status != GORDIAN_OK)
         return status;
     pool->owners = pool->control + owners;
@@ -81,8 +74,7 @@ gordian_status gpu_pool_create(struct gpu_pool **out, struct gpu *gpu,
     pool->chunk_bytes = bytes;
     pool->most = most;
     gordian_status status = open_pool(pool, options->chunks, error);
-    if (status == GORDIAN_OK)
-        status = gpu_wait(gpu, error);
+    THEN(status, gpu_wait(gpu, error));
     if (status != GORDIAN_OK) {
         gpu_pool_destroy(pool);
         return status;
@@ -136,15 +128,12 @@ static gordian_status write_taken(struct gpu_pool *pool, uint64_t next, gpu_addr
         gpu_read(gpu, order, pool->order + next * sizeof *order, count * sizeof *order, error);
     for (uint64_t i = 0; i < count; i++)
         words[i] = entries + i * sizeof *words;
-    if (status == GORDIAN_OK)
-        status = gpu_write(gpu, pool->owners + next * sizeof *words, words, count * sizeof *words,
-                           error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(gpu, MEMBER(pool, next), &after, sizeof after, error);
+    THEN(status,
+         gpu_write(gpu, pool->owners + next * sizeof *words, words, count * sizeof *words, error));
+    THEN(status, gpu_write(gpu, MEMBER(pool, next), &after, sizeof after, error));
     for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++)
-        words[i] = chunk_address(pool, order[i]);
-    if (status == GORDIAN_OK)
-        status = gpu_write(gpu, entries, words, count * sizeof *words, error);
+        words[i] = gpu_range_address(pool->range) + order[i] * pool->chunk_bytes;
+    THEN(status, gpu_write(gpu, entries, words, count * sizeof *words, error));
     return status;
 }
 
@@ -240,8 +229,7 @@ static gordian_status trim_chunks(struct gpu_pool *pool, uint64_t next, uint32_t
         chunks = order[i] >= chunks ? order[i] + UINT64_C(1) : chunks;
     order_free(order, next, chunks, pool->chunks, taken);
     gordian_status status = gpu_write(gpu, pool->order, order, pool->chunks * sizeof *order, error);
-    if (status == GORDIAN_OK)
-        status = gpu_write(gpu, MEMBER(pool, chunks), &chunks, sizeof chunks, error);
+    THEN(status, gpu_write(gpu, MEMBER(pool, chunks), &chunks, sizeof chunks, error));
     if (status != GORDIAN_OK)
         return status;
     pool->chunks = chunks;

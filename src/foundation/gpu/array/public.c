@@ -126,8 +126,7 @@ gordian_status gordian_array_begin_layout(gordian_array *array, uint32_t layout,
     gordian_status status = check_idle(array, error);
     if (status == GORDIAN_OK)
         status = gpu_wait(array->array->gpu, error); /* nothing of ours is still under way */
-    if (status == GORDIAN_OK)
-        status = start_watch(array, error);
+    THEN(status, start_watch(array, error));
     if (status != GORDIAN_OK)
         return status;
     array->begun = true;
@@ -196,8 +195,7 @@ gordian_status gordian_array_flatten(gordian_array *array, void *device_to, uint
                                      uint64_t count, gordian_error *error)
 {
     gordian_status status = check_idle(array, error);
-    if (status == GORDIAN_OK)
-        status = gpu_array_flatten(array->array, (uintptr_t)device_to, first, count, error);
+    THEN(status, gpu_array_flatten(array->array, (uintptr_t)device_to, first, count, error));
     return status != GORDIAN_OK ? status : gpu_wait(array->array->gpu, error);
 }
 
@@ -207,8 +205,7 @@ gordian_status gordian_array_next(gordian_array *array, gordian_array_piece *pie
     uint64_t first = piece->first + piece->count, count = 0;
     gpu_address at = 0;
     gordian_status status = check_idle(array, error);
-    if (status == GORDIAN_OK)
-        status = gpu_array_piece(array->array, first, &at, &count, error);
+    THEN(status, gpu_array_piece(array->array, first, &at, &count, error));
     if (status != GORDIAN_OK)
         return status;
     if (count == 0)

@@ -38,8 +38,7 @@ static gordian_status launch_once(struct gpu_array *const *arrays, unsigned coun
     gordian_status status = GORDIAN_OK;
     for (unsigned i = 0; i < count && status == GORDIAN_OK; i++)
         status = watch_resume(arrays[i], error);
-    if (status == GORDIAN_OK)
-        status = gpu_launch(arrays[0]->gpu, launch, error);
+    THEN(status, gpu_launch(arrays[0]->gpu, launch, error));
     return status != GORDIAN_OK ? status : gpu_wait(arrays[0]->gpu, error);
 }
 

@@ -42,8 +42,7 @@
  * popcount32/64, find_first32/64 (trailing zeros) leading_zeros32: not of 0;
  * uint4 (x y z w), ulonglong2 (x y): 16 bytes moved at once.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_LANGUAGE_KERNEL_H
-#define GORDIAN_FOUNDATION_GPU_LANGUAGE_KERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ DEVICE void grid_barrier(struct grid_barrier *barrier)
     }
     block_barrier();
 }
-
-#endif

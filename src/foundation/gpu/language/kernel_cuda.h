@@ -1,6 +1,5 @@
 /* The words of kernel.h in CUDA. */
-#ifndef GORDIAN_FOUNDATION_GPU_LANGUAGE_KERNEL_CUDA_H
-#define GORDIAN_FOUNDATION_GPU_LANGUAGE_KERNEL_CUDA_H
+#pragma once
 
 #define DEVICE             static __device__ __forceinline__
 #define DEVICE_APART       static __device__ __noinline__
@@ -259,5 +258,3 @@ DEVICE uint32_t leading_zeros32(uint32_t x)
 {
     return (uint32_t)__clz((int)x);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The words of kernel.h in plain C, on the emulator (machine.h): each kernel thread is a fiber
  * that gives way at barriers, warp operations and whatever a waiting loop calls. */
-#ifndef GORDIAN_FOUNDATION_GPU_LANGUAGE_KERNEL_EMULATED_H
-#define GORDIAN_FOUNDATION_GPU_LANGUAGE_KERNEL_EMULATED_H
+#pragma once
 
 /* What a kernel thread knows about itself. */
 struct emulated_thread {
@@ -286,5 +285,3 @@ DEVICE uint32_t leading_zeros32(uint32_t x)
 {
     return (uint32_t)__builtin_clz(x);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* `gordian bench array`: what its files share. */
-#ifndef GORDIAN_LAB_BENCH_ARRAY_ARRAY_H
-#define GORDIAN_LAB_BENCH_ARRAY_ARRAY_H
+#pragma once
 
 #include "foundation/gpu/array/array.h"
 #include "lab/bench/harness/harness.h"
@@ -100,5 +99,3 @@ gordian_status array_kinds_read_rows(struct array_world *world);
 gordian_status array_instead_rows(struct array_world *world);
 gordian_status array_shape_rows(const struct array_bench *array);
 gordian_status array_read_rows(const struct array_bench *array);
-
-#endif

@@ -67,21 +67,15 @@ static gordian_status add_reading_row(struct array_world *world, struct gpu_arra
     return array_read_row(&ours, mode, at_random, 1.2);
 }
 
-/* Fills the array once, and plain memory with the same in the same order. */
-static gordian_status fill_for_reading(struct array_world *world, struct gpu_array *from,
-                                       enum array_way way)
-{
-    struct array_side side = {.world = world, .way = way};
-    double ns;
-    TRY(array_filter_run(&side, &ns, world->array->bench->error));
-    return gpu_array_flatten(from, world->plain, 0, world->task.expected.count,
-                             world->array->bench->error);
-}
-
 static gordian_status mode_rows(struct array_world *world, struct gpu_array *from,
                                 enum array_way way, const char *mode)
 {
-    TRY(fill_for_reading(world, from, way));
+    /* Fills the array once, and plain memory with the same in the same order. */
+    struct array_side side = {.world = world, .way = way};
+    double ns;
+    TRY(array_filter_run(&side, &ns, world->array->bench->error));
+    TRY(gpu_array_flatten(from, world->plain, 0, world->task.expected.count,
+                          world->array->bench->error));
     TRY(add_reading_row(world, from, mode, false));
     return add_reading_row(world, from, mode, true);
 }

@@ -1,6 +1,5 @@
 /* `gordian bench avoid`: what its files share. */
-#ifndef GORDIAN_LAB_BENCH_AVOID_AVOID_H
-#define GORDIAN_LAB_BENCH_AVOID_AVOID_H
+#pragma once
 
 #include "engines/avoid/engine/engine.h"
 #include "foundation/gpu/gpu.h"
@@ -75,5 +74,3 @@ gordian_status avoid_load_rows(const struct avoid_bench *avoid);
 gordian_status avoid_batch_rows(const struct avoid_bench *avoid);
 gordian_status avoid_cuda_rows(const struct avoid_bench *avoid);
 gordian_status avoid_published_rows(const struct avoid_bench *avoid);
-
-#endif

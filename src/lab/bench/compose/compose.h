@@ -1,6 +1,5 @@
 /* `gordian bench compose`: what its files share. */
-#ifndef GORDIAN_LAB_BENCH_COMPOSE_COMPOSE_H
-#define GORDIAN_LAB_BENCH_COMPOSE_COMPOSE_H
+#pragma once
 
 #include "engines/compose/engine/engine.h"
 #include "lab/bench/harness/harness.h"
@@ -117,5 +116,3 @@ gordian_status compose_gpu_rows(const struct compose_bench *compose);    /* gpu.
 gordian_status compose_published_rows(const struct compose_bench *compose);
 /* ranks.c */
 gordian_status compose_ranks_rows(const struct compose_bench *compose);
-
-#endif

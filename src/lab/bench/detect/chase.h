@@ -1,8 +1,7 @@
 /* `chase`: the plainest thing that answers the same question for single-unit systems. Two compact
  * arrays and a loop that follows them; no names, no queues, no counts, no witness, no checks. Who
  * gets what is released must be said by the caller (`to`). */
-#ifndef GORDIAN_LAB_BENCH_DETECT_CHASE_H
-#define GORDIAN_LAB_BENCH_DETECT_CHASE_H
+#pragma once
 
 #include "foundation/base/memory.h"
 
@@ -23,5 +22,3 @@ void chase_feed(struct chase *chase, const gordian_event *events, size_t count, 
 void chase_place(struct chase *chase, const gordian_event *events, size_t count);
 /* How many processes lie between a blocked one and the end of its chain. */
 uint32_t chase_length(const struct chase *chase, uint32_t process);
-
-#endif

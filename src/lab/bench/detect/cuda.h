@@ -1,6 +1,5 @@
 /* The rows of the cuda engine: what their files share. */
-#ifndef GORDIAN_LAB_BENCH_DETECT_CUDA_H
-#define GORDIAN_LAB_BENCH_DETECT_CUDA_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 #include "lab/bench/detect/detect.h"
@@ -45,5 +44,3 @@ struct cuda_list {
 /* Rows for it: the cuda engine beside sparse, and the matrix engine where asked. */
 gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uint32_t size,
                               uint64_t first_units, bool matrix, double bar);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of `bench detect`, one file each, and what they share. */
-#ifndef GORDIAN_LAB_BENCH_DETECT_DETECT_H
-#define GORDIAN_LAB_BENCH_DETECT_DETECT_H
+#pragma once
 
 #include "lab/bench/harness/harness.h"
 #include "sources/gen/gen.h"
@@ -50,5 +49,3 @@ gordian_event detect_paper_release(uint32_t links);
 
 /* Events a slice holds. */
 #define DETECT_SLICE 4096
-
-#endif

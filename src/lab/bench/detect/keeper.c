@@ -58,20 +58,6 @@ static inline void drop(struct keeper *keeper, uint32_t process, uint32_t resour
         keeper->resources[next].held_prev = prev;
 }
 
-static inline void join(struct keeper *keeper, uint32_t process, uint32_t resource)
-{
-    struct keeper_resource *r = &keeper->resources[resource];
-    struct keeper_process *p = &keeper->processes[process];
-    keeper->wait[process] = resource;
-    p->queue_next = NOBODY;
-    p->queue_prev = r->tail;
-    if (r->tail == NOBODY)
-        r->head = process;
-    else
-        keeper->processes[r->tail].queue_next = process;
-    r->tail = process;
-}
-
 static inline void leave(struct keeper *keeper, uint32_t process)
 {
     struct keeper_resource *r = &keeper->resources[keeper->wait[process]];
@@ -92,7 +78,16 @@ static inline uint8_t keeper_block(struct keeper *keeper, uint32_t process, uint
     uint32_t at = keeper->holder[resource];
     while (at != process && keeper->wait[at] != NOBODY)
         at = keeper->holder[keeper->wait[at]];
-    join(keeper, process, resource);
+    struct keeper_resource *r = &keeper->resources[resource];
+    struct keeper_process *p = &keeper->processes[process];
+    keeper->wait[process] = resource;
+    p->queue_next = NOBODY;
+    p->queue_prev = r->tail;
+    if (r->tail == NOBODY)
+        r->head = process;
+    else
+        keeper->processes[r->tail].queue_next = process;
+    r->tail = process;
     return at == process ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED;
 }
 

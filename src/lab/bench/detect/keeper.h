@@ -1,8 +1,7 @@
 /* `keeper`: what the bare loop becomes when it must also serve in order of arrival and return
  * everything a process holds when it ends: queues and lists of holdings, and still no checks, no
  * names, no counts, no witness. The floor under an engine that does all that. */
-#ifndef GORDIAN_LAB_BENCH_DETECT_KEEPER_H
-#define GORDIAN_LAB_BENCH_DETECT_KEEPER_H
+#pragma once
 
 #include "foundation/base/memory.h"
 
@@ -26,5 +25,3 @@ void keeper_clear(struct keeper *keeper, uint32_t processes, uint32_t resources)
 /* Takes requests, releases and cancels; outcomes as gordian_outcome. */
 void keeper_feed(struct keeper *keeper, const gordian_event *events, size_t count,
                  uint8_t *outcomes);
-
-#endif

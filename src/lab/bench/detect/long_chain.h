@@ -6,8 +6,7 @@
  * the CPU it always is. Answers other than a chain must give fail with GORDIAN_STATUS_INPUT, and so
  * does a device that has failed and left the work to `sparse`.
  */
-#ifndef GORDIAN_LAB_BENCH_DETECT_LONG_CHAIN_H
-#define GORDIAN_LAB_BENCH_DETECT_LONG_CHAIN_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -66,5 +65,3 @@ gordian_status long_chain_release_all(struct long_chain *chain, double *ns, gord
  * release, settled at the end of a round. */
 gordian_status long_chain_release_random(struct long_chain *chain, uint64_t seed, unsigned rounds,
                                          double *ns, gordian_error *error);
-
-#endif

@@ -48,15 +48,6 @@ static gordian_status feed_loaded(void *context, const gordian_event *event, gor
     return gordian_feed(loaded->system, event, &result, error);
 }
 
-static void count_edges(struct loaded *loaded)
-{
-    const uint32_t limit = gordian_process_limit(loaded->system);
-    gordian_edge edge;
-    for (uint32_t p = 0; p < limit; p++)
-        loaded->edges += gordian_holdings(loaded->system, p, &edge, 1) +
-                         gordian_pending(loaded->system, p, &edge, 1);
-}
-
 static gordian_status fill_loaded(struct bench *bench, struct loaded *loaded)
 {
     struct gen_options options =
@@ -67,7 +58,11 @@ static gordian_status fill_loaded(struct bench *bench, struct loaded *loaded)
         options.events = 10 * (uint64_t)options.processes;
     struct gen_sink sink = {loaded, begin_loaded, feed_loaded};
     gordian_status status = gen_stream(&options, &sink, bench->error);
-    count_edges(loaded);
+    const uint32_t limit = gordian_process_limit(loaded->system);
+    gordian_edge edge;
+    for (uint32_t p = 0; p < limit; p++)
+        loaded->edges += gordian_holdings(loaded->system, p, &edge, 1) +
+                         gordian_pending(loaded->system, p, &edge, 1);
     return status;
 }
 

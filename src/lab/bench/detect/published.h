@@ -3,8 +3,7 @@
  * method on a device. `gordian bench detect` and `gordian papers` measure with these, each on the
  * same events (detect_paper_list).
  */
-#ifndef GORDIAN_LAB_BENCH_DETECT_PUBLISHED_H
-#define GORDIAN_LAB_BENCH_DETECT_PUBLISHED_H
+#pragma once
 
 #include "lab/published/detect/detect.h"
 #include "lab/published/measure.h"
@@ -37,5 +36,3 @@ gordian_status paper_play(const struct paper_player *player, enum paper_experime
 
 /* The player's name: of the engine, or of the method. */
 const char *paper_player_name(const struct paper_player *player);
-
-#endif

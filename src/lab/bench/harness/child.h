@@ -1,6 +1,5 @@
 /* Other programs, to measure or to compare with: those built with this one, SPIN, mpirun, gdb. */
-#ifndef GORDIAN_LAB_BENCH_HARNESS_CHILD_H
-#define GORDIAN_LAB_BENCH_HARNESS_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ bool child_gordian(char *path, size_t size);
 bool child_in_path(const char *name);
 /* Is there an mpirun? It is told that this machine's cores are enough for any number of ranks. */
 bool child_mpirun(void);
-
-#endif

@@ -14,8 +14,7 @@
  * Clocks. What takes microseconds is timed with clock_ns. What takes long enough to be interrupted
  * is timed with work_ns, the time this thread had a core, so that other programs do not count.
  */
-#ifndef GORDIAN_LAB_BENCH_HARNESS_HARNESS_H
-#define GORDIAN_LAB_BENCH_HARNESS_HARNESS_H
+#pragma once
 
 #include "foundation/base/clock.h"
 #include "foundation/base/io/output.h"
@@ -155,5 +154,3 @@ gordian_status bench_shared(struct bench *bench);
 gordian_status bench_read(struct bench *bench);
 gordian_status bench_watch(struct bench *bench);
 gordian_status bench_check(struct bench *bench);
-
-#endif

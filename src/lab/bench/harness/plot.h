@@ -1,7 +1,6 @@
 /* Curves as SVG: one panel a title, both axes logarithmic unless a panel says otherwise, one line a
  * series. `gordian bench` and `gordian papers` draw with it. */
-#ifndef GORDIAN_LAB_BENCH_HARNESS_PLOT_H
-#define GORDIAN_LAB_BENCH_HARNESS_PLOT_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -15,5 +14,3 @@ struct plot_point {
 /* Panels and series in the order in which they first occur. */
 gordian_status plot_write(const struct plot_point *points, size_t count, const char *path,
                           gordian_error *error);
-
-#endif

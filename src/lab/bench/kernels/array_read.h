@@ -1,6 +1,5 @@
 /* Reads every element of a growable array, or of plain memory, once: what a page table costs. */
-#ifndef GORDIAN_LAB_BENCH_KERNELS_ARRAY_READ_H
-#define GORDIAN_LAB_BENCH_KERNELS_ARRAY_READ_H
+#pragma once
 
 #include "foundation/gpu/language/kernel.h"
 #include "lab/published/kernels/array_storage.h"
@@ -33,5 +32,3 @@ DEVICE uint64_t array_read_index(uint64_t i, uint64_t count)
     x ^= x >> 13;
     return x * count >> 32;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The filter for elements of 8, 16 and 64 bytes: see array_records.cu. */
-#ifndef GORDIAN_LAB_BENCH_KERNELS_ARRAY_RECORDS_H
-#define GORDIAN_LAB_BENCH_KERNELS_ARRAY_RECORDS_H
+#pragma once
 
 #include "lab/published/kernels/array_task.h"
 
@@ -14,5 +13,3 @@ struct array_records_arguments {
     uint32_t element;
     uint32_t below;
 };
-
-#endif

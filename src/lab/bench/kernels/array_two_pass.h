@@ -1,7 +1,6 @@
 /* What a user would do without a growable array: count what is kept, sum the counts up
  * (tile_sums of foundation/gpu/kernels/array/select.h), fill memory of exactly that size. */
-#ifndef GORDIAN_LAB_BENCH_KERNELS_ARRAY_TWO_PASS_H
-#define GORDIAN_LAB_BENCH_KERNELS_ARRAY_TWO_PASS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ struct array_two_pass_arguments {
     uint64_t to;   /* of the fill: uint32_t each */
     uint32_t below;
 };
-
-#endif

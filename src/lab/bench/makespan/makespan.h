@@ -1,6 +1,5 @@
 /* `gordian bench makespan`: what its files share. */
-#ifndef GORDIAN_LAB_BENCH_MAKESPAN_MAKESPAN_H
-#define GORDIAN_LAB_BENCH_MAKESPAN_MAKESPAN_H
+#pragma once
 
 #include "engines/makespan/model/engine.h"
 #include "lab/bench/harness/harness.h"
@@ -17,5 +16,3 @@ gordian_status makespan_curve_rows(struct bench *bench);      /* curves.c */
 gordian_status makespan_exact_rows(struct bench *bench);      /* exact.c */
 gordian_status makespan_lp_rows(struct bench *bench);         /* lp.c */
 gordian_status makespan_relax_rows(struct bench *bench);      /* relax.c */
-
-#endif

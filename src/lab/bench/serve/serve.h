@@ -8,8 +8,7 @@
  * number of operations in one write. Every answer is checked: ours against a system in this
  * process that was fed the same events, redis's word for word.
  */
-#ifndef GORDIAN_LAB_BENCH_SERVE_SERVE_H
-#define GORDIAN_LAB_BENCH_SERVE_SERVE_H
+#pragma once
 
 #include "lab/bench/harness/harness.h"
 #include "service/wire/wire.h"
@@ -139,5 +138,3 @@ gordian_status serve_soak(struct bench *bench);
 /* ---- serve_store.c: on PostgreSQL */
 
 gordian_status serve_store(struct bench *bench, const char *store, const struct serve_load *load);
-
-#endif

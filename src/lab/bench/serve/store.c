@@ -164,18 +164,6 @@ static gordian_status measure_rates(struct store_world *world, const char *what,
     return GORDIAN_OK;
 }
 
-static void stop_sides(struct store_world *world)
-{
-    for (int i = 0; i < SIDES; i++) {
-        library_close(&world->streams[i], world->bench);
-        if (world->open[i])
-            peer_close(&world->peers[i]);
-        serve_stop(&world->services[i]);
-    }
-    drop_schema(world->store, names[SIDE_ONE] + 9);
-    drop_schema(world->store, names[SIDE_SEVERAL] + 9);
-}
-
 /* ------------------------------------------------------------------ gaps */
 
 static gordian_status start_store_server(struct store_world *world, int which, gordian_error *error)
@@ -299,6 +287,13 @@ gordian_status serve_store(struct bench *bench, const char *store, const struct 
     gordian_status status = start_sides(&world, bench->error);
     THEN(status, measure_rates(&world, "depth-1024", false));
     THEN(status, measure_rates(&world, "stream", true));
-    stop_sides(&world);
+    for (int i = 0; i < SIDES; i++) {
+        library_close(&world.streams[i], world.bench);
+        if (world.open[i])
+            peer_close(&world.peers[i]);
+        serve_stop(&world.services[i]);
+    }
+    drop_schema(world.store, names[SIDE_ONE] + 9);
+    drop_schema(world.store, names[SIDE_SEVERAL] + 9);
     return status == GORDIAN_OK ? measure_cluster(&world) : status;
 }

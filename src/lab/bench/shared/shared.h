@@ -1,6 +1,5 @@
 /* The parts of `bench shared`, and what they share. */
-#ifndef GORDIAN_LAB_BENCH_SHARED_SHARED_H
-#define GORDIAN_LAB_BENCH_SHARED_SHARED_H
+#pragma once
 
 #include "lab/bench/harness/harness.h"
 #include "sources/gen/gen.h"
@@ -30,5 +29,3 @@ gordian_outcome waits_request(struct waits *waits, uint32_t process, uint32_t ro
 uint32_t waits_release(struct waits *waits, uint32_t process, uint32_t row);
 /* Sleeps until the process does not wait any more. */
 void waits_await(struct waits *waits, uint32_t process);
-
-#endif

@@ -8,8 +8,7 @@
  * and counted. Calls come while no kernel uses the array; each may fail as foundation/gpu/gpu.h
  * says and then has changed nothing that can be seen.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_ARRAY_ARRAY_H
-#define GORDIAN_LAB_PUBLISHED_ARRAY_ARRAY_H
+#pragma once
 
 #include "foundation/gpu/array/array.h"
 #include "lab/published/kernels/array_storage.h"
@@ -65,5 +64,3 @@ gordian_status published_array_flatten(struct published_array *array, gpu_addres
                                        uint64_t first, uint64_t count, gordian_error *error);
 gordian_status published_array_read(struct published_array *array, void *to, uint64_t first,
                                     uint64_t count, gordian_error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * The paper's curves are PUBLISHED_ARRAY_CELL_WAIT and _BOUND with one block; with as many blocks
  * as fit, _BOUND, _LFVECTOR, _SUBARRAYS and _PAGES show what a whole device does.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_ARRAY_FIGURE_H
-#define GORDIAN_LAB_PUBLISHED_ARRAY_FIGURE_H
+#pragma once
 
 #include "foundation/gpu/gpu.h"
 
@@ -38,5 +37,3 @@ struct published_array_cell {
  * published_kernels. GORDIAN_STATUS_INPUT: the answer was wrong, or `samples` is 0. */
 gordian_status published_array_measure(struct gpu *gpu, struct published_array_cell *cell,
                                        gordian_error *error);
-
-#endif

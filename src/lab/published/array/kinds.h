@@ -1,6 +1,5 @@
 /* The paper's task with LFVector and with sub-arrays (array.h). */
-#ifndef GORDIAN_LAB_PUBLISHED_ARRAY_KINDS_H
-#define GORDIAN_LAB_PUBLISHED_ARRAY_KINDS_H
+#pragma once
 
 #include "lab/published/array/array.h"
 #include "lab/published/array/task.h"
@@ -21,5 +20,3 @@ gordian_status array_kinds_open(struct published_array **out, const struct array
 gordian_status array_kinds_filter(const struct array_task *task, struct published_array *array,
                                   enum array_kinds_way way, unsigned blocks, gpu_address plain,
                                   double *ns, gordian_error *error);
-
-#endif

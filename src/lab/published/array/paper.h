@@ -1,7 +1,6 @@
 /* The two methods of the paper as they were published, one block of 1024 threads each, on its task:
  * kernels/array_paper.h. */
-#ifndef GORDIAN_LAB_PUBLISHED_ARRAY_PAPER_H
-#define GORDIAN_LAB_PUBLISHED_ARRAY_PAPER_H
+#pragma once
 
 #include "lab/published/array/task.h"
 
@@ -19,5 +18,3 @@ void array_paper_close(struct array_paper_method *method);
 /* Filters once and checks what came of it; *lost: elements that it had no memory for. */
 gordian_status array_paper_run(const struct array_paper_method *method, double *ns, uint64_t *lost,
                                gordian_error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * Numbers to filter, what is to come of it, and whether it did (kernels/array_task.h). The device
  * has been given published_kernels.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_ARRAY_TASK_H
-#define GORDIAN_LAB_PUBLISHED_ARRAY_TASK_H
+#pragma once
 
 #include "foundation/gpu/array/array.h"
 #include "lab/published/kernels/array_task.h"
@@ -41,5 +40,3 @@ gordian_status array_task_time(struct gpu *gpu, const struct gpu_launch *launche
 /* Blocks of a kernel that fit at once, no more than there are tiles. */
 gordian_status array_task_blocks(struct gpu *gpu, const char *kernel, unsigned threads,
                                  uint64_t tiles, unsigned *blocks, gordian_error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * GORDIAN_STATUS_MEMORY: the matrices do not fit; GORDIAN_STATUS_INPUT: fewer than four processes
  * or two resources, or the answer was wrong; GORDIAN_STATUS_IO: the device failed.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_AVOID_MEASURE_PBA_H
-#define GORDIAN_LAB_PUBLISHED_AVOID_MEASURE_PBA_H
+#pragma once
 
 #include "lab/published/measure.h"
 #include "lab/published/published.h"
@@ -21,5 +20,3 @@ gordian_status measure_pba_open(struct measure_pba **out, struct gpu *gpu, uint3
 gordian_status measure_pba_run(struct measure_pba *measure, struct measure_time *time,
                                gordian_error *error);
 void measure_pba_close(struct measure_pba *measure); /* NULL is fine */
-
-#endif

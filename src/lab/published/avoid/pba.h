@@ -9,8 +9,7 @@
  * Put right: the search ends with the first round in which nobody can finish (23 goes on), and see
  * kernels/published_pba.cu.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_AVOID_PBA_H
-#define GORDIAN_LAB_PUBLISHED_AVOID_PBA_H
+#pragma once
 
 #include "lab/published/published.h"
 
@@ -82,5 +81,3 @@ void pba_state_free(struct pba_state *state, const gordian_allocator *memory);
 /* Room for a state of that size, all zero. */
 gordian_status pba_state_new(struct pba_state *state, uint32_t processes, uint32_t resources,
                              const gordian_allocator *memory, gordian_error *error);
-
-#endif

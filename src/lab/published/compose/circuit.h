@@ -1,6 +1,5 @@
 /* A circuit's automata as the matrices that the published product takes. */
-#ifndef GORDIAN_LAB_PUBLISHED_COMPOSE_CIRCUIT_H
-#define GORDIAN_LAB_PUBLISHED_COMPOSE_CIRCUIT_H
+#pragma once
 
 #include "engines/compose/circuit/circuit.h"
 #include "lab/published/compose/product.h"
@@ -10,5 +9,3 @@
  * failure *factors is NULL. */
 gordian_status product_of_circuit(struct product_factor **factors, const gordian_circuit *circuit,
                                   const gordian_allocator *memory, gordian_error *error);
-
-#endif

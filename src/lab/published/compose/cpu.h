@@ -1,10 +1,7 @@
 /* The thesis's reference on one core (cpu.c). */
-#ifndef GORDIAN_LAB_PUBLISHED_COMPOSE_CPU_H
-#define GORDIAN_LAB_PUBLISHED_COMPOSE_CPU_H
+#pragma once
 
 #include "lab/published/kernels/published_product.h"
 
 /* All cells of those rows of the product; addresses are pointers. */
 void product_fill_cpu(const struct published_product_arguments *arguments);
-
-#endif

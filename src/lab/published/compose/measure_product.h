@@ -10,8 +10,7 @@
  * GORDIAN_STATUS_MEMORY, GORDIAN_STATUS_UNAVAILABLE: it is too large to be done here;
  * GORDIAN_STATUS_INPUT: the answer was wrong; GORDIAN_STATUS_IO: the device failed.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_COMPOSE_MEASURE_PRODUCT_H
-#define GORDIAN_LAB_PUBLISHED_COMPOSE_MEASURE_PRODUCT_H
+#pragma once
 
 #include "lab/published/measure.h"
 #include "lab/published/published.h"
@@ -40,5 +39,3 @@ gordian_status measure_product_tree(struct gpu *gpu, uint32_t fifos,
 gordian_status measure_product_part(struct gpu *gpu, uint32_t fifos, uint32_t rank, uint32_t ranks,
                                     const gordian_allocator *memory, uint64_t *transitions,
                                     struct measure_time *time, gordian_error *error);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * kernels/published_product.cu tells what was put right.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_COMPOSE_PRODUCT_H
-#define GORDIAN_LAB_PUBLISHED_COMPOSE_PRODUCT_H
+#pragma once
 
 #include "lab/published/published.h"
 
@@ -110,5 +109,3 @@ struct product_part product_part(uint32_t states, uint32_t rank, uint32_t ranks)
 gordian_status product_count_part(const struct product_place *place,
                                   const struct product_factor *factors, size_t count, uint32_t rank,
                                   uint32_t ranks, uint64_t *transitions, gordian_error *error);
-
-#endif

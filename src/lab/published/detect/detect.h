@@ -16,8 +16,7 @@
  *     osdda.c     algorithm 4: the launches for an event of a single-unit system
  *     lmdda.c     algorithm 12: likewise, multi-unit
  */
-#ifndef GORDIAN_LAB_PUBLISHED_DETECT_DETECT_H
-#define GORDIAN_LAB_PUBLISHED_DETECT_DETECT_H
+#pragma once
 
 #include "lab/published/published.h"
 
@@ -71,5 +70,3 @@ enum published_matrix {
  */
 gordian_status published_detect_read(struct published_detect *detect, enum published_matrix which,
                                      uint32_t *values, gordian_error *error);
-
-#endif

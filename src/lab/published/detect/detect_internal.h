@@ -1,6 +1,5 @@
 /* What detect.c, osdda.c and lmdda.c share. */
-#ifndef GORDIAN_LAB_PUBLISHED_DETECT_DETECT_INTERNAL_H
-#define GORDIAN_LAB_PUBLISHED_DETECT_DETECT_INTERNAL_H
+#pragma once
 
 #include "lab/published/detect/detect.h"
 #include "lab/published/kernels/published_detect.h"
@@ -82,5 +81,3 @@ struct detect_events {
 };
 
 extern const struct detect_events published_osdda_events, published_lmdda_events;
-
-#endif

@@ -1,6 +1,5 @@
 /* Where an element is among buckets of which each is twice as large as the one before. */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_BUCKETS_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_BUCKETS_H
+#pragma once
 
 #include "foundation/gpu/language/kernel.h"
 
@@ -24,5 +23,3 @@ DEVICE uint64_t buckets_elements(uint32_t count, uint32_t shift)
 {
     return ((UINT64_C(1) << count) - 1) << shift;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Keeps the numbers below a bound: a growable array's kernel at its best, and its measure. */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_FILTER_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_FILTER_H
+#pragma once
 
 #include <gordian/array.h>
 
@@ -18,5 +17,3 @@ struct array_filter_arguments {
     uint64_t plain;    /* array_filter_plain: uint32_t each, room for all */
     uint64_t stored;   /* array_filter_plain: uint64_t, how many there are */
 };
-
-#endif

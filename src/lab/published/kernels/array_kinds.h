@@ -1,6 +1,5 @@
 /* The task with LFVector and with sub-arrays: see array_kinds.cu. */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_KINDS_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_KINDS_H
+#pragma once
 
 #include "lab/published/kernels/array_storage.h"
 
@@ -40,5 +39,3 @@ struct subarrays_flatten_arguments {
     struct subarrays from; /* with its index */
     uint64_t to, first, count;
 };
-
-#endif

@@ -11,8 +11,7 @@
  * installed in order, and a heap that is too small for a bucket stays too small: everybody
  * refused is refused from the same position on.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_LFVECTOR_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_LFVECTOR_H
+#pragma once
 
 #include "foundation/gpu/kernels/array/array.h"
 #include "lab/published/kernels/array_buckets.h"
@@ -119,5 +118,3 @@ DEVICE const void *lfvector_at(const struct lfvector *vector, uint64_t i)
 {
     return lfvector_span(vector, i).at;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The two methods of Meneses, "Cuda GPU Dynamically Resizable Array": see array_paper.cu. */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_PAPER_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_PAPER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ struct array_paper_arguments {
     uint64_t answer;     /* array_paper_end: struct array_task_answer, zeroed */
     uint32_t below;
 };
-
-#endif

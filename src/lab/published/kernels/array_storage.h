@@ -9,8 +9,7 @@
  * else, and an index over all of them makes one array of it: what Meneses proposes to do next
  * (array_subarrays.h).
  */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_STORAGE_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_STORAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -78,5 +77,3 @@ struct subarrays {
     uint32_t shift; /* the first bucket of each has 1 << shift elements */
     uint32_t unused;
 };
-
-#endif

@@ -6,8 +6,7 @@
  *
  * At most as many blocks as there are sub-arrays, one kernel at a time.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_SUBARRAYS_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_SUBARRAYS_H
+#pragma once
 
 #include "foundation/gpu/kernels/array/array.h"
 #include "lab/published/kernels/array_buckets.h"
@@ -84,5 +83,3 @@ DEVICE const void *subarrays_at(const struct subarrays *arrays, uint64_t i)
     const struct subarray *array = GPU_POINTER(const struct subarray, arrays->arrays) + low;
     return subarrays_span(arrays, array, i - starts[low]).at;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The task that growable arrays are measured with, the paper's: keep those of many numbers that are
  * below a bound. What there is to filter, and whether what came of it is right. */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_TASK_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_TASK_H
+#pragma once
 
 #include "foundation/gpu/language/kernel.h"
 #include <gordian/array.h>
@@ -68,5 +67,3 @@ struct array_atomic_arguments {
 struct array_pause_arguments {
     uint64_t nanoseconds;
 };
-
-#endif

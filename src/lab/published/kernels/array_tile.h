@@ -3,8 +3,7 @@
  * first use; each warp puts what it keeps side by side in shared memory, by votes, and writes it
  * to whole cache lines when it has got a place. What is kept has the same order on every launch.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_TILE_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_ARRAY_TILE_H
+#pragma once
 
 #include "foundation/gpu/language/kernel.h"
 #include "lab/published/kernels/array_filter.h"
@@ -91,5 +90,3 @@ DEVICE uint32_t array_tile_before(const uint32_t *counts, uint32_t warp, uint32_
     *total = all;
     return before;
 }
-
-#endif

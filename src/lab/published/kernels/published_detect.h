@@ -1,7 +1,6 @@
 /* The arguments of the kernels of GPU-OSDDA and GPU-LMDDA: published_osdda_body.h and
  * published_lmdda_body.h. */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_DETECT_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_DETECT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ struct published_lmdda_arguments {
     uint64_t masks;                              /* process x process: row p has p alone */
     uint64_t deadlock, waiting, reach;           /* uint32_t: flags */
 };
-
-#endif

@@ -6,8 +6,7 @@
  *
  * In a word the first element is the lowest bit; the papers count from the highest.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_FORM_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_FORM_H
+#pragma once
 
 #include "foundation/gpu/language/kernel.h"
 
@@ -63,5 +62,3 @@ DEVICE void put_beside(cell *row, uint32_t element)
     put_element(row, element);
 #endif
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The kernels of GPU-PBA (thesis, algorithms 24 to 30): see published_pba.cu. */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_PBA_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_PBA_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct published_pba_arguments {
     uint32_t process;
     uint32_t resources;
 };
-
-#endif

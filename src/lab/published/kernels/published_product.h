@@ -1,6 +1,5 @@
 /* The product of two automata as matrices: see published_product.cu. */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_PRODUCT_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_PRODUCT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ struct published_product_survey_arguments {
     uint64_t out; /* struct published_product_survey, zeroed */
     uint32_t stride;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Transposes as the thesis has them: published_transpose.cu, published_transpose_chars.cu,
  * published_transpose_ints.cu. */
-#ifndef GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_TRANSPOSE_H
-#define GORDIAN_LAB_PUBLISHED_KERNELS_PUBLISHED_TRANSPOSE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct published_transpose_arguments {
  * tile. */
 #define PUBLISHED_TILE         32u
 #define PUBLISHED_TILE_THREADS 512u
-
-#endif

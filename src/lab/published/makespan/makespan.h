@@ -7,8 +7,7 @@
  * The paper's figures for it: 2 million iterations each, T0 = 0.3, and 160 cycles at the end, on
  * Java threads of a Pentium E5400.
  */
-#ifndef GORDIAN_LAB_PUBLISHED_MAKESPAN_MAKESPAN_H
-#define GORDIAN_LAB_PUBLISHED_MAKESPAN_MAKESPAN_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -57,5 +56,3 @@ void published_fig7_free(struct published_fig7 *figure);
 /* The estimate of an instance, or (curve NULL) of all of them, after so many seconds. */
 uint32_t published_fig7_at(const struct published_fig7 *figure, const struct published_curve *curve,
                            double seconds);
-
-#endif

@@ -247,11 +247,6 @@ struct hunt {
     Dwarf_Addr start;
 };
 
-static bool gives_up(struct hunt *hunt)
-{
-    return ++hunt->seen % 1024 == 0 && clock_ns() > hunt->until;
-}
-
 /* A variable at a fixed address that covers the one wanted. */
 static bool covers_address(struct hunt *hunt, Dwarf_Die *variable)
 {
@@ -284,7 +279,7 @@ static bool search_variables(struct hunt *hunt, Dwarf_Die *parent, unsigned dept
     if (depth == NESTING_MOST || dwarf_child(parent, &die) != 0)
         return false;
     do {
-        if (gives_up(hunt))
+        if (++hunt->seen % 1024 == 0 && clock_ns() > hunt->until)
             return false;
         switch (dwarf_tag(&die)) {
         case DW_TAG_variable:

@@ -25,16 +25,6 @@ static void find_demangler(struct symbols *symbols)
     }
 }
 
-/* Rust's older names end with a sum, "::h895122d50459843c". */
-static void cut_sum(char *name)
-{
-    enum { SUM = 19 };
-    size_t length = name ? strlen(name) : 0;
-    if (length > SUM && strncmp(name + length - SUM, "::h", 3) == 0 &&
-        strspn(name + length - SUM + 3, "0123456789abcdef") == SUM - 3)
-        name[length - SUM] = '\0';
-}
-
 const char *symbols_demangle(struct symbols *symbols, const char *name)
 {
     char rust[RUST_NAME_MOST];
@@ -50,7 +40,12 @@ const char *symbols_demangle(struct symbols *symbols, const char *name)
         return name;
     int status = 0;
     char *plain = symbols->demangle(name, NULL, NULL, &status);
-    cut_sum(plain);
+    /* Rust's older names end with a sum, "::h895122d50459843c". */
+    enum { SUM = 19 };
+    size_t length = plain ? strlen(plain) : 0;
+    if (length > SUM && strncmp(plain + length - SUM, "::h", 3) == 0 &&
+        strspn(plain + length - SUM + 3, "0123456789abcdef") == SUM - 3)
+        plain[length - SUM] = '\0';
     const char *kept = symbols_keep(symbols, plain);
     return kept ? kept : name;
 }

@@ -1,7 +1,6 @@
 /* The symbols of a program file of 64 bits, read without a library. Whatever the file holds, only
  * what is in it is read. */
-#ifndef GORDIAN_OUTPUT_REPORT_SYMBOL_ELF_H
-#define GORDIAN_OUTPUT_REPORT_SYMBOL_ELF_H
+#pragma once
 
 #include <elf.h>
 #include <stdbool.h>
@@ -13,5 +12,3 @@ typedef bool elf_visit(void *context, const char *name, const Elf64_Sym *symbol)
 /* All symbols, those for the linker and those for the loader. `base`: the address that the file's
  * first byte would have. False: none could be read. */
 bool elf_symbols(int fd, elf_visit *visit, void *context, uint64_t *base);
-
-#endif

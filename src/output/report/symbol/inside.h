@@ -1,6 +1,5 @@
 /* What the files of the symboliser share. */
-#ifndef GORDIAN_OUTPUT_REPORT_SYMBOL_INSIDE_H
-#define GORDIAN_OUTPUT_REPORT_SYMBOL_INSIDE_H
+#pragma once
 
 #include "output/report/symbol/ways.h"
 
@@ -57,5 +56,3 @@ size_t symbols_unwind_stack(struct symbols *symbols, const struct stopped *threa
 
 /* symbol/elfutils.c: the way with elfutils; the one symbol of its module, STACKS_TABLE. */
 extern const struct symbol_ways gordian_stacks;
-
-#endif

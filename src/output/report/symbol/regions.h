@@ -1,6 +1,5 @@
 /* The memory map of a process, as every way to symbols has it: regions by address. */
-#ifndef GORDIAN_OUTPUT_REPORT_SYMBOL_REGIONS_H
-#define GORDIAN_OUTPUT_REPORT_SYMBOL_REGIONS_H
+#pragma once
 
 #include "output/report/symbol/symbol.h"
 
@@ -51,5 +50,3 @@ static inline bool region_is_watcher(const struct region *region)
 {
     return region && strncmp(path_tail(region->path), "libgordian-run.so", 17) == 0;
 }
-
-#endif

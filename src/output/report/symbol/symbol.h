@@ -5,8 +5,7 @@
  * time and cannot hurt. A file that has been replaced since is left out: no name is better than
  * a wrong one. Everything handed out lives until symbols_close.
  */
-#ifndef GORDIAN_OUTPUT_REPORT_SYMBOL_SYMBOL_H
-#define GORDIAN_OUTPUT_REPORT_SYMBOL_SYMBOL_H
+#pragma once
 
 #include "output/finding/frame.h"
 
@@ -86,5 +85,3 @@ struct unwound {
  * copy of the stack go. */
 size_t symbols_unwind(struct symbols *symbols, const struct stopped *thread, struct unwound *frames,
                       size_t room, bool *whole);
-
-#endif

@@ -6,8 +6,7 @@
  *     symbol.c    symbol.h itself: asks for the best there is
  *     linked.c, loaded.c   which that is: one of the two is in a program
  */
-#ifndef GORDIAN_OUTPUT_REPORT_SYMBOL_WAYS_H
-#define GORDIAN_OUTPUT_REPORT_SYMBOL_WAYS_H
+#pragma once
 
 #include "foundation/base/modules.h"
 #include "output/report/symbol/symbol.h"
@@ -37,5 +36,3 @@ extern const struct symbol_ways symbols_plain;
 
 /* With elfutils. NULL: not here, and why. */
 const struct symbol_ways *symbols_best(char *why, size_t size);
-
-#endif

@@ -14,8 +14,7 @@
  * and a token that is presented is compared with all of them in the same time, whether it is right
  * or not.
  */
-#ifndef GORDIAN_SERVICE_SERVE_AUTH_AUTH_H
-#define GORDIAN_SERVICE_SERVE_AUTH_AUTH_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -114,5 +113,3 @@ gordian_status auth_check_address(const struct auth *auth, const char *host, boo
 /* The same for a socket that listens already. */
 gordian_status auth_check_socket(const struct auth *auth, int fd, bool tls, bool insecure,
                                  gordian_error *error);
-
-#endif

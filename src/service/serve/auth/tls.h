@@ -3,8 +3,7 @@
  * The certificate and its key are read again on reload; connections that are open keep what they
  * were opened with. A reload that fails changes nothing.
  */
-#ifndef GORDIAN_SERVICE_SERVE_AUTH_TLS_H
-#define GORDIAN_SERVICE_SERVE_AUTH_TLS_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -26,5 +25,3 @@ int64_t tls_expires(const struct tls *tls);
 /* Who speaks first is the client: a bufferevent for a connection that was accepted, or NULL. The
  * descriptor is closed with it. `http`: offer that as the protocol (ALPN). */
 struct bufferevent *tls_accept(struct tls *tls, struct event_base *base, int fd, bool http);
-
-#endif

@@ -313,10 +313,8 @@ static gordian_status declare_one(struct service *service, struct served *served
 {
     /* It becomes whose who sends its events; whoever names it must have room for it. */
     if (declaration->what == WIRE_OTHER) {
-        gordian_status room = quota_check(
-            service, session, served_new_process_cost(served, declaration->name.length, 0), error);
-        if (room != GORDIAN_OK)
-            return room;
+        TRY(quota_check(service, session,
+                        served_new_process_cost(served, declaration->name.length, 0), error));
         session = NOBODY;
     }
     quota_enter(service, served);
@@ -371,14 +369,6 @@ static bool take_declaration(struct service *service, struct apply_declare *decl
     return changed;
 }
 
-/* The slices before were applied: that is to be answered. There is room for the ids since then. */
-static gordian_status refuse_rest(struct service *service, struct apply_declare *declare)
-{
-    for (; declare->list.left > 0; declare->list.left--)
-        service->work->ids[declare->count++] = NOBODY;
-    return GORDIAN_OK;
-}
-
 gordian_status apply_declare(struct service *service, struct apply_declare *declare,
                              gordian_error *error)
 {
@@ -388,8 +378,13 @@ gordian_status apply_declare(struct service *service, struct apply_declare *decl
     uint32_t kept = 0;
     gordian_status status = check_service_memory(service, error);
     THEN(status, reserve_declare(service, declare, error));
-    if (status != GORDIAN_OK && declare->count > 0)
-        return refuse_rest(service, declare);
+    if (status != GORDIAN_OK && declare->count > 0) {
+        /* The slices before were applied: that is to be answered. There is room for the ids since
+         * then. */
+        for (; declare->list.left > 0; declare->list.left--)
+            service->work->ids[declare->count++] = NOBODY;
+        return GORDIAN_OK;
+    }
     if (status != GORDIAN_OK)
         return status;
     const unsigned char *start = list->at;
@@ -458,26 +453,21 @@ static gordian_status check_removable(struct service *service, struct served *se
     return status;
 }
 
-static gordian_status apply_resource_removal(struct service *service, struct served *served,
-                                             uint32_t id, gordian_error *error)
-{
-    char buffer[GORDIAN_NAME_MAX + 1];
-    const char *name = served_resource_name(served, id, buffer);
-    size_t length = name ? strlen(name) : 0;
-    uint64_t labels = tags_cost(&served->tags, TAGS_RESOURCE, id);
-    uint32_t payer = quota_adder(service, served, id);
-    TRY(served_remove_resource(served, id, error));
-    served_charge(served, payer, labels, 0);
-    quota_removed(service, served, id, length);
-    return GORDIAN_OK;
-}
-
 /* Nobody holds or waits: it can only fail where a bank's resource is still claimed. */
 static gordian_status remove_name(struct service *service, struct served *served, uint8_t what,
                                   uint32_t id, gordian_error *error)
 {
-    if (what == WIRE_RESOURCE)
-        return apply_resource_removal(service, served, id, error);
+    if (what == WIRE_RESOURCE) {
+        char buffer[GORDIAN_NAME_MAX + 1];
+        const char *name = served_resource_name(served, id, buffer);
+        size_t length = name ? strlen(name) : 0;
+        uint64_t labels = tags_cost(&served->tags, TAGS_RESOURCE, id);
+        uint32_t payer = quota_adder(service, served, id);
+        TRY(served_remove_resource(served, id, error));
+        served_charge(served, payer, labels, 0);
+        quota_removed(service, served, id, length);
+        return GORDIAN_OK;
+    }
     if (served->operations->forgets)
         return FAIL_WITH(service, WIRE_BAD_VALUE, error,
                          "a process of a system that avoids goes with its exit");

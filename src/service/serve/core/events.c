@@ -232,13 +232,6 @@ static gordian_status pass_duplicates(struct service *service, struct apply_even
 static const gordian_event refused_event = {
     .op = GORDIAN_OP_CANCEL, .process = NOBODY, .resource = NOBODY, .to = NOBODY};
 
-static void record_refused(struct service *service)
-{
-    unsigned char frame[32];
-    size_t size = wire_put_ask(frame, sizeof frame, &refused_event);
-    bytes_put(&service->work->record, frame + WIRE_HEAD_SIZE, size - WIRE_HEAD_SIZE);
-}
-
 /* Would it end, or take something from, a process of another session, and may not? */
 static bool is_owned_by_other(const struct apply_events *events, const gordian_event *event)
 {
@@ -279,7 +272,9 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
         done += taken;
         if (taken == count && refused) {
             work->results[work->result_count - 1].reason = refused;
-            record_refused(service);
+            unsigned char frame[32];
+            size_t size = wire_put_ask(frame, sizeof frame, &refused_event);
+            bytes_put(&service->work->record, frame + WIRE_HEAD_SIZE, size - WIRE_HEAD_SIZE);
         } else if (taken == count) {
             bytes_put(&work->record, start, (size_t)(events->list.at - start));
             events->yields &= !*bad;

@@ -4,8 +4,7 @@
  * of them can be added up by whoever reads them. Ids never become labels: the number of series
  * depends on how many systems there are, not on how many processes come and go.
  */
-#ifndef GORDIAN_SERVICE_SERVE_CORE_METRICS_H
-#define GORDIAN_SERVICE_SERVE_CORE_METRICS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ uint64_t metrics_longest(const struct metrics_spans *spans, enum metrics_cause c
 
 /* Everything, as Prometheus text: http/metrics_text.c. */
 void metrics_write(const struct api *api, struct output *out);
-
-#endif

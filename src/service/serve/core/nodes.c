@@ -4,15 +4,6 @@
 
 /* ------------------------------------------------------------------ looking */
 
-/* The name of the session a process belongs to, for people; "" if it has none. */
-static const char *owner_name(const struct service *service, const struct served *served,
-                              uint32_t process)
-{
-    uint32_t owner =
-        process < served->process_room ? served->processes[process].owner : GORDIAN_NONE;
-    return owner < service->session_limit ? service->sessions[owner].name : "";
-}
-
 void node_of_process(struct process_node *node, const struct service *service,
                      const struct served *served, uint32_t process, bool deadlocked)
 {
@@ -20,7 +11,10 @@ void node_of_process(struct process_node *node, const struct service *service,
     node->deadlocked = deadlocked;
     node->since = process < served->process_room ? served->processes[process].since : 0;
     node->name = served_process_label(served, process, node->buffer);
-    node->owner = owner_name(service, served, process);
+    /* The name of the session a process belongs to, for people; "" if it has none. */
+    uint32_t owner =
+        process < served->process_room ? served->processes[process].owner : GORDIAN_NONE;
+    node->owner = owner < service->session_limit ? service->sessions[owner].name : "";
     tags_look(&node->labels, &served->tags, TAGS_PROCESS, process);
 }
 

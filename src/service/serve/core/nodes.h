@@ -3,8 +3,7 @@
  * is written: whoever has much to write copies the first, which is quick, and lets a thread do the
  * second (http/graph_copy.h).
  */
-#ifndef GORDIAN_SERVICE_SERVE_CORE_NODES_H
-#define GORDIAN_SERVICE_SERVE_CORE_NODES_H
+#pragma once
 
 #include "foundation/base/json/json_write.h"
 #include "service/serve/core/service.h"
@@ -36,5 +35,3 @@ bool node_edge(gordian_edge *told, const struct served *served, const gordian_ed
 
 void process_node_json(struct json *json, const struct process_node *node);
 void resource_node_json(struct json *json, const struct resource_node *node);
-
-#endif

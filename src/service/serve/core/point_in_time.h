@@ -2,8 +2,7 @@
  * A service as it was at some moment, from what its store keeps: for those who only look. It moves
  * forward by the records in between, and anywhere else by beginning anew. One thread at a time.
  */
-#ifndef GORDIAN_SERVICE_SERVE_CORE_POINT_IN_TIME_H
-#define GORDIAN_SERVICE_SERVE_CORE_POINT_IN_TIME_H
+#pragma once
 
 #include "service/serve/core/service.h"
 #include "service/serve/store/store.h"
@@ -26,5 +25,3 @@ void past_close(struct past *past);
 /* The set of those of a system that can never run again; NULL: no memory. To be freed with
  * memory_free of the C library's allocator. */
 uint64_t *past_dead(struct served *served, size_t *words);
-
-#endif

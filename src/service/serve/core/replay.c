@@ -223,17 +223,6 @@ static void put_owner(struct bytes *bytes, uint32_t session)
     bytes_u64(bytes, (uint32_t)(session + 1)); /* NOBODY is 0 */
 }
 
-/* Who has opened it, and who has added each resource, if the session is still there. */
-static void save_owners(const struct service *service, const struct served *served,
-                        struct bytes *bytes)
-{
-    char buffer[GORDIAN_NAME_MAX + 1];
-    put_owner(bytes, quota_opener(service, served));
-    for (uint32_t q = 0; q < served_resource_limit(served); q++)
-        if (served_resource_name(served, q, buffer))
-            put_owner(bytes, quota_adder(service, served, q));
-}
-
 /* Before the image of a system, with its length: its slot, its open incidents, its owners, its
  * labels. */
 static void save_head(const struct service *service, const struct served *served,
@@ -243,7 +232,12 @@ static void save_head(const struct service *service, const struct served *served
     bytes_init(&head, &bytes->memory);
     bytes_u64(&head, served->slot);
     incidents_save(served, &head);
-    save_owners(service, served, &head);
+    /* Who has opened it, and who has added each resource, if the session is still there. */
+    char buffer[GORDIAN_NAME_MAX + 1];
+    put_owner(&head, quota_opener(service, served));
+    for (uint32_t q = 0; q < served_resource_limit(served); q++)
+        if (served_resource_name(served, q, buffer))
+            put_owner(&head, quota_adder(service, served, q));
     tags_save(&served->tags, &head);
     bytes_text(bytes, (const char *)head.data, head.used);
     bytes->failed |= head.failed;

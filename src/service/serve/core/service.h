@@ -16,8 +16,7 @@
  *
  * Threads: everything belongs to the one thread that runs the loop. Nothing here waits.
  */
-#ifndef GORDIAN_SERVICE_SERVE_CORE_SERVICE_H
-#define GORDIAN_SERVICE_SERVE_CORE_SERVICE_H
+#pragma once
 
 #include "foundation/base/hash.h"
 #include "foundation/base/io/output.h"
@@ -342,5 +341,3 @@ void service_resume(struct service *service);
 void service_skip_incidents(struct service *service, uint64_t last);
 /* Does this incident stand? */
 bool service_is_open(const struct service *service, uint64_t incident);
-
-#endif

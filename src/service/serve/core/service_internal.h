@@ -17,8 +17,7 @@
  * work->record, is appended. What a command changes is a function of the state and the record
  * alone, so that applying the records again gives the same state.
  */
-#ifndef GORDIAN_SERVICE_SERVE_CORE_SERVICE_INTERNAL_H
-#define GORDIAN_SERVICE_SERVE_CORE_SERVICE_INTERNAL_H
+#pragma once
 
 #include "engines/rag/trace.h"
 #include "foundation/base/bytes.h"
@@ -469,5 +468,3 @@ void client_welcomed(struct client *client, size_t start);
 /* May events be taken from this client now? They are counted by client_spend. */
 bool client_may_spend(struct client *client);
 void client_spend(struct client *client, uint64_t events);
-
-#endif

@@ -323,15 +323,6 @@ void session_forget(struct service *service, uint32_t slot)
     service->session_count--;
 }
 
-static bool end_session(struct service *service, uint32_t slot)
-{
-    if (!record_begin(service, RECORD_END, slot, NOBODY, 0))
-        return false;
-    session_forget(service, slot);
-    record_append(service);
-    return true;
-}
-
 /* Ends one process of a lost session, and forgets it. */
 static bool drop_process(struct service *service, struct served *served, uint32_t process)
 {
@@ -363,7 +354,11 @@ static bool drop_from(struct service *service, uint32_t slot, uint32_t *budget)
             p = next;
         }
     }
-    return end_session(service, slot);
+    if (!record_begin(service, RECORD_END, slot, NOBODY, 0))
+        return false;
+    session_forget(service, slot);
+    record_append(service);
+    return true;
 }
 
 bool session_drop_some(struct service *service)

@@ -4,8 +4,7 @@
  *
  * A session is connected, or its lease runs. Slots are reused; everything here is part of the
  * journaled state except what comes last. */
-#ifndef GORDIAN_SERVICE_SERVE_CORE_SESSION_H
-#define GORDIAN_SERVICE_SERVE_CORE_SESSION_H
+#pragma once
 
 #include "service/wire/wire.h"
 
@@ -45,5 +44,3 @@ struct session {
     uint64_t deadline;     /* not connected, or silent: ends then, by the clock of
                               leases */
 };
-
-#endif

@@ -60,19 +60,6 @@ static void write_state_labels(const struct state *state, enum tags_of of, uint3
     output_char(state->out, '\n');
 }
 
-static void write_state_resources(const struct state *state)
-{
-    char buffer[GORDIAN_NAME_MAX + 1];
-    for (uint32_t q = 0; q < served_resource_limit(state->served); q++) {
-        if (!is_resource(state, q))
-            continue;
-        const char *name = served_resource_name(state->served, q, buffer);
-        output_format(state->out, "resource %s %llu\n", name,
-                      (unsigned long long)served_units(state->served, q));
-        write_state_labels(state, TAGS_RESOURCE, q, name);
-    }
-}
-
 static void write_state_want(const struct state *state, uint32_t resource, uint64_t units)
 {
     char buffer[GORDIAN_NAME_MAX + 1];
@@ -262,7 +249,15 @@ gordian_status state_trace(struct served *served, const char *label, struct outp
                            gordian_error *error)
 {
     const struct state state = state_of(served, label, out, error);
-    write_state_resources(&state);
+    char buffer[GORDIAN_NAME_MAX + 1];
+    for (uint32_t q = 0; q < served_resource_limit(state.served); q++) {
+        if (!is_resource(&state, q))
+            continue;
+        const char *name = served_resource_name(state.served, q, buffer);
+        output_format(state.out, "resource %s %llu\n", name,
+                      (unsigned long long)served_units(state.served, q));
+        write_state_labels(&state, TAGS_RESOURCE, q, name);
+    }
     TRY(write_state_processes(&state));
     return write_waits(&state);
 }

@@ -1,7 +1,6 @@
 /* All of a system's state, for those who look at it elsewhere: as a trace that every command which
  * reads one reads, and as JSON. */
-#ifndef GORDIAN_SERVICE_SERVE_CORE_STATE_H
-#define GORDIAN_SERVICE_SERVE_CORE_STATE_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 #include "service/serve/core/service.h"
@@ -13,5 +12,3 @@ gordian_status state_trace(struct served *served, const char *label, struct outp
 /* The members that a graph has over HTTP, into an object that is open; without its limits. */
 gordian_status state_json(const struct service *service, struct served *served, const char *label,
                           struct json *json, gordian_error *error);
-
-#endif

@@ -27,8 +27,7 @@
  * copy: api_write_apart); a handler returns the status, and for one that is not 200 what went
  * wrong, in words. docs/guide/serve.md describes every answer.
  */
-#ifndef GORDIAN_SERVICE_SERVE_HTTP_API_H
-#define GORDIAN_SERVICE_SERVE_HTTP_API_H
+#pragma once
 
 #include "foundation/base/json/value.h"
 #include "service/serve/auth/auth.h"
@@ -175,5 +174,3 @@ int api_feed(struct api_call *call);
 
 /* Is everything kept that has been applied? While nothing can be, what is asked is answered. */
 bool api_is_kept(const struct api *api);
-
-#endif

@@ -40,12 +40,6 @@ static int take_deferred(struct api_call *call, const struct api_later *later)
     }
 }
 
-/* It is made of what may not be kept yet, up to this record: it waits for that, too. */
-static void api_later_hold(struct api_later *later, uint64_t number)
-{
-    later->number = number;
-}
-
 /* Nothing was asked after all. NULL is fine. */
 static void api_later_drop(struct api_later *later)
 {
@@ -94,7 +88,9 @@ bool api_write_apart(struct api_call *call, const struct question_work *what, in
     struct api_later *later = api->writers ? api_later_new(call, 500, NULL) : NULL;
     struct question *question = NULL;
     if (later) {
-        api_later_hold(later, store_last(api->store));
+        /* It is made of what may not be kept yet, up to this record: it waits for that, too. */
+        uint64_t number = store_last(api->store);
+        later->number = number;
         question = questions_run(api->writers, what, APART_MAX, api_later_answer, later);
     }
     if (question)

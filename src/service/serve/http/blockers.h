@@ -4,8 +4,7 @@
  * leads in a circle a deadlock, and each has so many behind it. It is worked out in slices, with
  * each tick and each question, as long as somebody asks: an answer may be some seconds old, and
  * says when it was found. */
-#ifndef GORDIAN_SERVICE_SERVE_HTTP_BLOCKERS_H
-#define GORDIAN_SERVICE_SERVE_HTTP_BLOCKERS_H
+#pragma once
 
 #include "service/serve/core/service.h"
 
@@ -52,5 +51,3 @@ void blockers_tick(struct blockers *blockers);
 const struct blockers_system *blockers_ask(struct blockers *blockers, struct served *served);
 /* How many are behind a process, as far as it is known. */
 uint32_t blockers_behind(const struct blockers_system *system, uint32_t process);
-
-#endif

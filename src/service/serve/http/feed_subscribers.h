@@ -8,8 +8,7 @@
  * It goes on after number `from`, or after the one a client that comes back names (Last-Event-ID),
  * as far as the ring of what happened last has it: some ten thousand events. Nothing is told before
  * it is kept. Who reads slowly is not cut off, and falls behind. */
-#ifndef GORDIAN_SERVICE_SERVE_HTTP_FEED_SUBSCRIBERS_H
-#define GORDIAN_SERVICE_SERVE_HTTP_FEED_SUBSCRIBERS_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -20,5 +19,3 @@ gordian_status followers_open(struct followers **out, struct api *api, gordian_e
 void followers_close(struct followers *followers); /* before the HTTP server is */
 /* At the end of a turn: what is kept now, a piece of it. */
 void followers_tell(struct followers *followers);
-
-#endif

@@ -3,8 +3,7 @@
  * of the time that writing the text does, and needs the state; writing needs the copy alone, and
  * may be done by any thread while events go on.
  */
-#ifndef GORDIAN_SERVICE_SERVE_HTTP_GRAPH_COPY_H
-#define GORDIAN_SERVICE_SERVE_HTTP_GRAPH_COPY_H
+#pragma once
 
 #include "foundation/base/bytes.h"
 #include "service/serve/core/nodes.h"
@@ -27,5 +26,3 @@ void graph_copy_edge(struct graph_copy *copy, const gordian_edge *edge);
 
 /* Writes the members of an object that is open. */
 void graph_copy_write(const struct graph_copy *copy, struct json *json);
-
-#endif

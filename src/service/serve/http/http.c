@@ -98,16 +98,6 @@ void http_doom(struct http_connection *connection)
     set_timer(connection, 0);
 }
 
-/* The last answer is out. Closing at once would let what the client still sends destroy it on its
- * way: end our side, and wait a moment for the client to end its own. */
-static void begin_linger(struct http_connection *connection)
-{
-    connection->state = HTTP_LINGERING;
-    if (!connection->http->options.tls)
-        shutdown(bufferevent_getfd(connection->bev), SHUT_WR);
-    set_timer(connection, LINGER_MS);
-}
-
 void http_rearm(struct http_connection *connection)
 {
     const struct httpd_limits *limits = &connection->http->options.limits;
@@ -118,9 +108,14 @@ void http_rearm(struct http_connection *connection)
         evtimer_del(connection->timer);
     else if (connection->slowly)
         set_timer(connection, SLOWLY_MS);
-    else if (connection->state == HTTP_CLOSING && !out)
-        begin_linger(connection);
-    else if (out || connection->state == HTTP_WAITING)
+    else if (connection->state == HTTP_CLOSING && !out) {
+        /* The last answer is out. Closing at once would let what the client still sends destroy it
+         * on its way: end our side, and wait a moment for the client to end its own. */
+        connection->state = HTTP_LINGERING;
+        if (!connection->http->options.tls)
+            shutdown(bufferevent_getfd(connection->bev), SHUT_WR);
+        set_timer(connection, LINGER_MS);
+    } else if (out || connection->state == HTTP_WAITING)
         set_timer(connection, limits->answer_ms);
     else if (connection->fresh)
         set_timer(connection, limits->idle_ms);

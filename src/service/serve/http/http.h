@@ -10,8 +10,7 @@
  * accepted for what must always be answered (http_is_reserved). libevent's own evhttp can limit
  * neither that time nor that number, nor can it tell a client what was too much: hence this.
  */
-#ifndef GORDIAN_SERVICE_SERVE_HTTP_HTTP_H
-#define GORDIAN_SERVICE_SERVE_HTTP_HTTP_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 #include "foundation/http/request.h"
@@ -120,5 +119,3 @@ size_t http_stream_pending(const struct http_connection *connection);
 void http_stream_end(struct http_connection *connection);
 /* Cuts the client off; `gone` will be called. */
 void http_stream_cut(struct http_connection *connection);
-
-#endif

@@ -1,6 +1,5 @@
 /* What http.c (connections and requests) and http/reply.c (answers) share. */
-#ifndef GORDIAN_SERVICE_SERVE_HTTP_HTTP_INTERNAL_H
-#define GORDIAN_SERVICE_SERVE_HTTP_HTTP_INTERNAL_H
+#pragma once
 
 #include "service/serve/http/http.h"
 
@@ -66,5 +65,3 @@ struct httpd {
 void http_rearm(struct http_connection *connection);
 /* The connection ends when control is back in the loop. */
 void http_doom(struct http_connection *connection);
-
-#endif

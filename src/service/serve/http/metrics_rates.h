@@ -6,8 +6,7 @@
  * who waits longest is cheap: waits only get younger, so that the oldest stays the oldest until it
  * ends; then the processes are looked through anew, some of them at each tick.
  */
-#ifndef GORDIAN_SERVICE_SERVE_HTTP_METRICS_RATES_H
-#define GORDIAN_SERVICE_SERVE_HTTP_METRICS_RATES_H
+#pragma once
 
 #include "service/serve/core/service.h"
 
@@ -90,5 +89,3 @@ static inline const struct rate *rates_last(const struct rates *rates, const str
 void rate_add(struct rate *sum, const struct rate *one);
 /* The members of an object. */
 void rate_json(struct json *json, const struct rate *rate);
-
-#endif

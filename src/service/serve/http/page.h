@@ -10,8 +10,7 @@
  *
  * Nothing here allocates, prints or waits. Without node at build time the table is empty and
  * page_missing() tells how to get the page. */
-#ifndef GORDIAN_SERVICE_SERVE_HTTP_PAGE_H
-#define GORDIAN_SERVICE_SERVE_HTTP_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ struct page_header {
  * content security policy, no sniffing, no framing, Vary, Cache-Control. `file` may be NULL
  * (page_missing). The caller adds Content-Type, ETag and Content-Encoding. */
 const struct page_header *page_headers(const struct page_file *file);
-
-#endif

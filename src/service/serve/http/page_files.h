@@ -1,10 +1,7 @@
 /* What the build step writes (web/embed.mjs), or page_none.c where the page is left out. */
-#ifndef GORDIAN_SERVICE_SERVE_HTTP_PAGE_FILES_H
-#define GORDIAN_SERVICE_SERVE_HTTP_PAGE_FILES_H
+#pragma once
 
 #include "service/serve/http/page.h"
 
 extern const struct page_file page_files[]; /* up to the one whose path is NULL */
 extern const char page_instead[];           /* what "/" says when there are none */
-
-#endif

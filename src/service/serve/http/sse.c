@@ -81,12 +81,6 @@ static void write_all_streams(struct sse *sse, const char *system, const struct 
     }
 }
 
-static void mark_behind(struct sse *sse, const char *system)
-{
-    for (struct stream *stream = sse->streams; stream; stream = stream->next)
-        stream->behind |= is_for_stream(stream, system);
-}
-
 /* The text is taken over. */
 static void send_to_streams(struct sse *sse, const char *system, struct output *text, bool always)
 {
@@ -108,8 +102,10 @@ static void send_to_streams(struct sse *sse, const char *system, struct output *
     }
     if (!text->failure && !wait)
         write_all_streams(sse, system, text, always);
-    else
-        mark_behind(sse, system);
+    else {
+        for (struct stream *stream = sse->streams; stream; stream = stream->next)
+            stream->behind |= is_for_stream(stream, system);
+    }
     output_close(text);
 }
 

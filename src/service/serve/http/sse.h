@@ -19,8 +19,7 @@
  * A client that reads too slowly misses changes and gets a reset when it has caught up; one that
  * does not read at all is cut off.
  */
-#ifndef GORDIAN_SERVICE_SERVE_HTTP_SSE_H
-#define GORDIAN_SERVICE_SERVE_HTTP_SSE_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -41,5 +40,3 @@ void sse_tick(struct sse *sse, bool second);
 void sse_release(struct sse *sse, uint64_t committed);
 /* Sends what has changed in this system now. */
 void sse_flush(struct sse *sse, const struct served *served);
-
-#endif

@@ -56,24 +56,19 @@ static void stand_by(struct server *server)
         server_log(server, 6, "%s", server->service->standing_by);
 }
 
-/* Who comes back at once would find nobody here: the others know who leads. What was answered and
- * is not kept stays unsaid, and this with it. */
-static void send_away(struct server *server)
-{
-    service_stand_by(server->service, "");
-    for (struct client *client = server->service->clients; client; client = client->next) {
-        service_refuse(client, WIRE_NOT_LEADER, 0, server->service->standing_by);
-        client->wake(client);
-    }
-}
-
 static void lose_lead(struct server *server, const char *why)
 {
     if (server->lost)
         return;
     server_log(server, 4, "%s: starts anew, to stand by", why);
     server->lost = true;
-    send_away(server);
+    /* Who comes back at once would find nobody here: the others know who leads. What was answered
+     * and is not kept stays unsaid, and this with it. */
+    service_stand_by(server->service, "");
+    for (struct client *client = server->service->clients; client; client = client->next) {
+        service_refuse(client, WIRE_NOT_LEADER, 0, server->service->standing_by);
+        client->wake(client);
+    }
 }
 
 /* The loop has other things to do as well. */

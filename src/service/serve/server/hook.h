@@ -7,8 +7,7 @@
  * input and has to end with 0. One at a time, in their order; what cannot be told for long is
  * dropped, and counted. What is done with, told or dropped, is for the loop to write down; the rest
  * is told by whoever leads, or is started, next. */
-#ifndef GORDIAN_SERVICE_SERVE_SERVER_HOOK_H
-#define GORDIAN_SERVICE_SERVE_SERVER_HOOK_H
+#pragma once
 
 #include "service/serve/store/incidents_db.h"
 
@@ -67,5 +66,3 @@ gordian_status hook_send(struct hook_target *target, const char *body, size_t le
                          gordian_error *error);
 /* For another thread: what is being sent, and all that would be sent later, fails soon. */
 void hook_break_off(struct hook_target *target);
-
-#endif

@@ -127,15 +127,6 @@ static void close_connection(struct hook_target *target)
     pthread_mutex_unlock(&target->guard);
 }
 
-static void note_hook_child(struct hook_target *target, pid_t child)
-{
-    pthread_mutex_lock(&target->guard);
-    target->child = child;
-    if (target->broken_at)
-        kill(-child, SIGTERM);
-    pthread_mutex_unlock(&target->guard);
-}
-
 /* Under the guard, as its number may be another's at once. */
 static bool has_ended(struct hook_target *target, int *status)
 {
@@ -232,7 +223,11 @@ static gordian_status run_hook_command(struct hook_target *target, const char *b
     posix_spawnattr_destroy(&how);
     close(ends[0]);
     if (code == 0) {
-        note_hook_child(target, child);
+        pthread_mutex_lock(&target->guard);
+        target->child = child;
+        if (target->broken_at)
+            kill(-child, SIGTERM);
+        pthread_mutex_unlock(&target->guard);
         feed_child(target, ends[1], body, length, until);
     }
     close(ends[1]);

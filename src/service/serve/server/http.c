@@ -59,15 +59,6 @@ static gordian_status start_writers(struct http_server *http, struct event_base 
     return questions_open(&http->api.writers, NULL, NULL, http->bell, error);
 }
 
-static void stop_writers(struct http_server *http)
-{
-    if (http->answer)
-        event_free(http->answer);
-    questions_close(http->api.writers);
-    if (http->bell >= 0)
-        close(http->bell);
-}
-
 static bool is_ready(void *context, const char **why)
 {
     return server_ready(context, why);
@@ -169,7 +160,11 @@ void http_close(struct http_server *http)
     sse_close(http->api.sse);
     httpd_close(http->api.httpd);
     api_close(&http->api);
-    stop_writers(http);
+    if (http->answer)
+        event_free(http->answer);
+    questions_close(http->api.writers);
+    if (http->bell >= 0)
+        close(http->bell);
     rates_free(&http->api.rates);
     blockers_free(&http->api.blockers);
     memory_free(&memory, http);

@@ -4,8 +4,7 @@
  * stopped terminal, a hanging file system) stops the thread, not its callers. When the queue is
  * full, new lines are dropped and counted; a line of its own reports their number as soon as the
  * descriptor takes lines again. */
-#ifndef GORDIAN_SERVICE_SERVE_SERVER_LOG_H
-#define GORDIAN_SERVICE_SERVE_SERVER_LOG_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -25,5 +24,3 @@ void log_close(struct log_queue *queue, unsigned ms);
 void log_put(struct log_queue *queue, const char *text, size_t length);
 /* Lines that were dropped since the start because the queue was full. */
 uint64_t log_dropped(struct log_queue *queue);
-
-#endif

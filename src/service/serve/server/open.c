@@ -198,18 +198,6 @@ static gordian_status see_newest(void *context, const struct incident *incident)
     return GORDIAN_STATUS_END;
 }
 
-static gordian_status look_at_history(struct server *server, gordian_error *error)
-{
-    struct incidents_db *history = store_incidents(server->store);
-    const struct incidents_filter newest = {.limit = 1};
-    if (!history)
-        return GORDIAN_OK;
-    gordian_status status = incidents_query(history, &newest, see_newest, server, error);
-    if (status == GORDIAN_OK || status == GORDIAN_STATUS_END)
-        status = server_tell_before(server, error);
-    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
-}
-
 static gordian_status recover_state(struct server *server, gordian_error *error)
 {
     static const struct store_loader loader = {load_section, load_record};
@@ -220,7 +208,14 @@ static gordian_status recover_state(struct server *server, gordian_error *error)
 gordian_status server_resume(struct server *server, gordian_error *error)
 {
     service_resume(server->service);
-    return look_at_history(server, error);
+    struct incidents_db *history = store_incidents(server->store);
+    const struct incidents_filter newest = {.limit = 1};
+    if (!history)
+        return GORDIAN_OK;
+    gordian_status status = incidents_query(history, &newest, see_newest, server, error);
+    if (status == GORDIAN_OK || status == GORDIAN_STATUS_END)
+        status = server_tell_before(server, error);
+    return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
 static gordian_status open_once(struct server *server, gordian_error *error)
@@ -485,12 +480,6 @@ static int bind_patiently(const struct addrinfo *place)
     return fd;
 }
 
-/* An address that this machine does not have: of a name with several, the others will do. */
-static bool is_not_here(int why)
-{
-    return why == EADDRNOTAVAIL || why == EAFNOSUPPORT;
-}
-
 static void tell_port(const struct server *server, int fd, const char *host)
 {
     struct sockaddr_storage bound;
@@ -513,7 +502,9 @@ static gordian_status listen_tcp(struct server *server, const char *text, gordia
     for (const struct addrinfo *place = list; place && status == GORDIAN_OK;
          place = place->ai_next) {
         int fd = bind_patiently(place);
-        if (fd < 0 && is_not_here(errno) && (any || place->ai_next))
+        /* An address that this machine does not have: of a name with several, the others will do.
+         */
+        if (fd < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) && (any || place->ai_next))
             continue;
         if (fd < 0) {
             status = fail(error, GORDIAN_STATUS_IO, "cannot listen on %.100s: %s%s", text,

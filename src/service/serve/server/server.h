@@ -19,8 +19,7 @@
  * answers sends those whose records are kept. A client that does not read its answers is not read
  * from, and is cut off when that lasts. One that is over its quota is not read from either.
  */
-#ifndef GORDIAN_SERVICE_SERVE_SERVER_SERVER_H
-#define GORDIAN_SERVICE_SERVE_SERVER_SERVER_H
+#pragma once
 
 #include "service/serve/auth/auth.h"
 #include "service/serve/auth/tls.h"
@@ -240,5 +239,3 @@ void connections_tick(struct server *server);
 bool connections_have_place(const struct server *server);
 /* Does a connection without a session wait to be read that has not been since this moment? */
 bool connections_unheard(const struct server *server, uint64_t since);
-
-#endif

@@ -1,6 +1,5 @@
 /* What server.c (the loop) and server/open.c (listeners, recovery) share. */
-#ifndef GORDIAN_SERVICE_SERVE_SERVER_SERVER_INTERNAL_H
-#define GORDIAN_SERVICE_SERVE_SERVER_SERVER_INTERNAL_H
+#pragma once
 
 #include "service/serve/server/server.h"
 
@@ -70,5 +69,3 @@ void server_remove_events(struct server *server);
 void server_snapshot(struct server *server, bool now);
 /* Gives up the one that is being made. */
 void server_snapshot_stop(struct server *server);
-
-#endif

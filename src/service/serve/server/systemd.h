@@ -1,6 +1,5 @@
 /* systemd's documented protocols (sd_notify(3), sd_listen_fds(3)), without its library. */
-#ifndef GORDIAN_SERVICE_SERVE_SERVER_SYSTEMD_H
-#define GORDIAN_SERVICE_SERVE_SERVER_SYSTEMD_H
+#pragma once
 
 #include <gordian/gordian.h>
 #include <string.h>
@@ -20,5 +19,3 @@ static inline void systemd_say(const struct systemd *systemd, const char *messag
 {
     send(systemd->fd, message, strlen(message), MSG_NOSIGNAL);
 }
-
-#endif

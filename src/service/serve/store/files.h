@@ -1,7 +1,6 @@
 /* Files of the store's folder, which is a descriptor; on failure the functions that tell true or
  * false leave errno. */
-#ifndef GORDIAN_SERVICE_SERVE_STORE_FILES_H
-#define GORDIAN_SERVICE_SERVE_STORE_FILES_H
+#pragma once
 
 #include "foundation/base/bytes.h"
 #include "foundation/base/io/replace.h"
@@ -25,5 +24,3 @@ bool file_write(int fd, struct iovec *parts, int count, uint64_t offset);
 bool file_write_bytes(int fd, const void *bytes, size_t count, uint64_t offset);
 /* All of it. */
 gordian_status file_read(int folder, const char *name, struct bytes *into, gordian_error *error);
-
-#endif

@@ -252,16 +252,6 @@ gordian_status folder_check(struct folder *folder, const struct store_options *o
     return GORDIAN_OK;
 }
 
-/* Makes sure that the names in the folder, and its own, are on the disk. */
-static gordian_status sync_folder(const struct folder *folder, gordian_error *error)
-{
-    int above = folder->made ? openat(folder->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    bool synced = replace_sync_folder(folder->fd) && (above < 0 || replace_sync_folder(above));
-    if (above >= 0)
-        close(above);
-    return synced ? GORDIAN_OK : fail_folder_file(folder, "", error);
-}
-
 bool folder_is_ours(const struct folder *folder)
 {
     struct stat there;
@@ -285,7 +275,12 @@ gordian_status folder_begin(struct folder *folder, enum store_durability durabil
         return fail_folder_file(folder, "/" HISTORY_FILE, error);
     folder->inode = there.st_ino;
     TRY(marker_note(&folder->marker, newest, true, error));
-    return sync_folder(folder, error);
+    /* Makes sure that the names in the folder, and its own, are on the disk. */
+    int above = folder->made ? openat(folder->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    bool synced = replace_sync_folder(folder->fd) && (above < 0 || replace_sync_folder(above));
+    if (above >= 0)
+        close(above);
+    return synced ? GORDIAN_OK : fail_folder_file(folder, "", error);
 }
 
 void folder_close(struct folder *folder, bool orderly, const gordian_allocator *memory)

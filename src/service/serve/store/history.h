@@ -9,8 +9,7 @@
  * Functions that write return a code of SQLite (SQLITE_OK: it is done, all of it; anything else:
  * nothing is), which history_explain turns into words. One thread at a time uses a history.
  */
-#ifndef GORDIAN_SERVICE_SERVE_STORE_HISTORY_H
-#define GORDIAN_SERVICE_SERVE_STORE_HISTORY_H
+#pragma once
 
 #include "service/serve/store/incident.h"
 #include "service/serve/store/journal.h"
@@ -95,5 +94,3 @@ int history_copy(struct history *to, sqlite3 *from);
  * a storm of deadlocks must not fill the disk. *dropped: incidents; *more: there may be some left.
  */
 int history_trim(struct history *history, uint64_t ended_before, uint64_t *dropped, bool *more);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * An incident, as the store keeps it: a deadlock from the request that closes it to its end.
  */
-#ifndef GORDIAN_SERVICE_SERVE_STORE_INCIDENT_H
-#define GORDIAN_SERVICE_SERVE_STORE_INCIDENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ struct incident {
  * tells. (Both bits: a server of an older version, that stands by, takes it for an action, which
  * does no harm, and not for an incident.) */
 #define INCIDENT_NOTICE (INCIDENT_ACTION | INCIDENT_LABELS)
-
-#endif

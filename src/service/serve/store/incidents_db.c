@@ -63,21 +63,6 @@ void incidents_close(struct incidents_db *db)
     memory_free(&memory, db);
 }
 
-/* Opens it, and reads the two numbers that say whose it is. */
-static int open_database(struct incidents_db *db, const char *name, int64_t *application,
-                         int64_t *version)
-{
-    sqlite3_close(db->db);
-    db->db = NULL;
-    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
-    int code = sqlite3_open_v2(name, &db->db, flags, NULL);
-    if (!code) {
-        sqlite3_busy_timeout(db->db, 2000);
-        code = history_ask(db->db, "PRAGMA application_id", application);
-    }
-    return code ? code : history_ask(db->db, "PRAGMA user_version", version);
-}
-
 /* A file: name of SQLite, with what would mean something in one escaped. */
 static bool history_path(char *name, size_t size, const char *path, const char *query)
 {
@@ -108,7 +93,16 @@ static int open_either(struct incidents_db *db, const char *path, bool as_it_is,
     char name[8192];
     if (!history_path(name, sizeof name, path, as_it_is ? "?immutable=1" : ""))
         return SQLITE_CANTOPEN;
-    return open_database(db, name, application, version);
+    /* Opens it, and reads the two numbers that say whose it is. */
+    sqlite3_close(db->db);
+    db->db = NULL;
+    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
+    int code = sqlite3_open_v2(name, &db->db, flags, NULL);
+    if (!code) {
+        sqlite3_busy_timeout(db->db, 2000);
+        code = history_ask(db->db, "PRAGMA application_id", application);
+    }
+    return code ? code : history_ask(db->db, "PRAGMA user_version", version);
 }
 
 static gordian_status open_path(struct incidents_db *db, const char *path, bool live,

@@ -6,8 +6,7 @@
  * through the store; everything here only reads, and works while the service runs and without it.
  * Plain SQL: the views `incidents` and `open_incidents` of the file are a stable interface.
  */
-#ifndef GORDIAN_SERVICE_SERVE_STORE_INCIDENTS_DB_H
-#define GORDIAN_SERVICE_SERVE_STORE_INCIDENTS_DB_H
+#pragma once
 
 #include "foundation/base/json/json_write.h"
 #include "service/serve/store/incident.h"
@@ -92,5 +91,3 @@ gordian_status incidents_verify(struct incidents_db *db, uint64_t *count, uint64
  * "ended" (null while it stands), "how", "requester", "processes", "witness", "victim",
  * "labels" and "replay" if it has any. */
 void incident_json(struct json *json, const struct incident *incident);
-
-#endif

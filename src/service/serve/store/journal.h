@@ -20,8 +20,7 @@
  * Functions that write leave nothing half done: what a failed one has left behind the last frame is
  * cut off before the next. One thread at a time uses a journal.
  */
-#ifndef GORDIAN_SERVICE_SERVE_STORE_JOURNAL_H
-#define GORDIAN_SERVICE_SERVE_STORE_JOURNAL_H
+#pragma once
 
 #include "foundation/base/bytes.h"
 
@@ -105,5 +104,3 @@ gordian_status journal_read(struct journal_file *file, int folder, const char *n
 bool journal_begins(int folder, uint64_t first, uint64_t *frame, uint64_t *at);
 /* The next frame; its bytes stay where they are. */
 enum journal_end journal_next(struct journal_file *file, struct batch *batch);
-
-#endif

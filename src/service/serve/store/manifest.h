@@ -10,8 +10,7 @@
  * acknowledge nothing: it is looked at after every write, so either the other one has seen that
  * write or it is not acknowledged.
  */
-#ifndef GORDIAN_SERVICE_SERVE_STORE_MANIFEST_H
-#define GORDIAN_SERVICE_SERVE_STORE_MANIFEST_H
+#pragma once
 
 #include <gordian/gordian.h>
 #include <sys/types.h>
@@ -38,5 +37,3 @@ gordian_status marker_check(const struct marker *marker, gordian_error *error);
 /* Is the file still where it was? */
 bool marker_is_ours(const struct marker *marker);
 void marker_close(struct marker *marker);
-
-#endif

@@ -65,14 +65,6 @@ static bool init_locks(struct store *store)
     return good;
 }
 
-/* The environment has a say, for tests and for tuning. */
-static uint64_t usual_snapshot_bytes(void)
-{
-    const char *why, *text = getenv("GORDIAN_SNAPSHOT_BYTES");
-    uint64_t bytes;
-    return text && parse_u64(text, strlen(text), &bytes, &why) && bytes > 0 ? bytes : 32u << 20;
-}
-
 static gordian_status make_store(struct store **out, const struct store_options *options,
                                  gordian_error *error)
 {
@@ -82,8 +74,13 @@ static gordian_status make_store(struct store **out, const struct store_options 
         return fail_memory(error);
     store->memory = memory;
     store->options = *options;
-    if (store->options.snapshot_bytes == 0)
-        store->options.snapshot_bytes = usual_snapshot_bytes();
+    if (store->options.snapshot_bytes == 0) {
+        /* The environment has a say, for tests and for tuning. */
+        const char *why, *text = getenv("GORDIAN_SNAPSHOT_BYTES");
+        uint64_t bytes;
+        store->options.snapshot_bytes =
+            text && parse_u64(text, strlen(text), &bytes, &why) && bytes > 0 ? bytes : 32u << 20;
+    }
     if (store->options.retry_ms == 0)
         store->options.retry_ms = 250;
     if (store->options.note_ms == 0)

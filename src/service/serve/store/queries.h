@@ -5,8 +5,7 @@
  *
  * Everything here is called by the loop.
  */
-#ifndef GORDIAN_SERVICE_SERVE_STORE_QUERIES_H
-#define GORDIAN_SERVICE_SERVE_STORE_QUERIES_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 #include "service/serve/store/incidents_db.h"
@@ -48,5 +47,3 @@ bool question_is_answered(const struct question *question);
 gordian_status question_answer(struct question *question, struct output *out, gordian_error *error);
 /* Nobody wants to know any more, or the answer was taken. NULL is fine. */
 void question_forget(struct question *question);
-
-#endif

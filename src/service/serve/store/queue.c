@@ -14,20 +14,15 @@ void store_ring(const struct store *store)
 
 /* ---- commits */
 
-static void note_time(struct store_figures *figures, uint64_t ns)
+void store_note_commit(struct store *store, const struct batch *batch, size_t count, uint64_t ns)
 {
+    struct store_figures *figures = &store->figures;
+    uint64_t last = 0;
     unsigned bucket = 0;
     for (uint64_t us = ns / 1000; us > 0 && bucket < STORE_BUCKETS - 1; us >>= 1)
         bucket++;
     figures->commits[bucket]++;
     figures->commit_ns += ns;
-}
-
-void store_note_commit(struct store *store, const struct batch *batch, size_t count, uint64_t ns)
-{
-    struct store_figures *figures = &store->figures;
-    uint64_t last = 0;
-    note_time(figures, ns);
     figures->batches += count;
     for (; count > 0; batch = batch->next, count--)
         last = batch->count ? batch->first + batch->count - 1 : last;

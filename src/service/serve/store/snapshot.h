@@ -6,8 +6,7 @@
  * head body         of each section: length, name, length, bytes snapshot.new   one that is being
  * written
  */
-#ifndef GORDIAN_SERVICE_SERVE_STORE_SNAPSHOT_H
-#define GORDIAN_SERVICE_SERVE_STORE_SNAPSHOT_H
+#pragma once
 
 #include "foundation/base/bytes.h"
 
@@ -39,5 +38,3 @@ bool snapshot_time(int folder, uint64_t number, uint64_t *at);
 /* Reads one, with its head; *good: it is whole. */
 gordian_status snapshot_read(int folder, uint64_t number, struct bytes *into, bool *good,
                              gordian_error *error);
-
-#endif

@@ -30,8 +30,7 @@
  * Threads: all functions belong to the one thread that runs the loop.
  * docs/internals/durability.md has the files' layout and what each level promises.
  */
-#ifndef GORDIAN_SERVICE_SERVE_STORE_STORE_H
-#define GORDIAN_SERVICE_SERVE_STORE_STORE_H
+#pragma once
 
 #include "service/serve/store/incidents_db.h"
 #include "service/serve/store/queries.h"
@@ -283,5 +282,3 @@ struct store_figures {
 };
 
 void store_figures(const struct store *store, struct store_figures *figures);
-
-#endif

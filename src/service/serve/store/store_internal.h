@@ -27,8 +27,7 @@
  * store_seal, if it can have them at once, the thread for everything else; neither keeps the mutex
  * meanwhile. The allocator is used by the loop alone: the thread hands what it is done with back.
  */
-#ifndef GORDIAN_SERVICE_SERVE_STORE_STORE_INTERNAL_H
-#define GORDIAN_SERVICE_SERVE_STORE_STORE_INTERNAL_H
+#pragma once
 
 #include "foundation/base/clock.h"
 #include "service/serve/store/history.h"
@@ -357,5 +356,3 @@ bool store_commit(struct store *store, struct batch *batch, size_t count, bool p
 /* Whole lists of them. */
 void store_free_batches(struct store *store, struct batch *batch);
 void store_free_jobs(struct store *store, struct snapshot_job *job);
-
-#endif

@@ -189,27 +189,9 @@ static bool checkpoint_journal(struct store *store)
 
 /* ---- snapshots */
 
-static void end_written_job(struct store *store, bool written, const char *why)
-{
-    snapshot_end(store->job, store->folder.fd);
-    store_end_job(store, written, why);
-    store_ring(store);
-}
-
 static bool all_written(const struct snapshot_job *job)
 {
     return job->fd > 0 && job->written == job->body.used;
-}
-
-/* From here on the journal has another file, so that what is before it can be deleted one day. If
- * that does not work it is deleted later. */
-static void split_journal(struct store *store)
-{
-    store_take_files(store);
-    store_unlock(store);
-    journal_roll(&store->journal, NULL);
-    store_lock(store);
-    store_give_files(store);
 }
 
 /* Writes one part, or makes it count; commits go on meanwhile, and between the steps those of this
@@ -219,8 +201,15 @@ static void step_job(struct store *store)
     struct snapshot_job *job = store->job;
     gordian_error error = {0};
     bool last = all_written(job);
-    if (job->fd == 0)
-        split_journal(store);
+    if (job->fd == 0) {
+        /* From here on the journal has another file, so that what is before it can be deleted one
+         * day. If that does not work it is deleted later. */
+        store_take_files(store);
+        store_unlock(store);
+        journal_roll(&store->journal, NULL);
+        store_lock(store);
+        store_give_files(store);
+    }
     if (last)
         sync_journal(store); /* whoever goes back to the snapshot before needs what is behind it */
     bool good = !last || !store->sync_failed;
@@ -231,8 +220,12 @@ static void step_job(struct store *store)
     else
         fail(&error, GORDIAN_STATUS_IO, "the journal cannot be synced");
     store_lock(store);
-    if (!good || last)
-        end_written_job(store, good, error.message);
+    if (!good || last) {
+        const char *why = error.message;
+        snapshot_end(store->job, store->folder.fd);
+        store_end_job(store, good, why);
+        store_ring(store);
+    }
 }
 
 /* ---- what is not needed any more */

@@ -3,8 +3,7 @@
  * graph up to date, read backwards it takes it back.
  *
  * Items are numbered from 0 for ever; the ring holds those from recent_first() up to `written`. */
-#ifndef GORDIAN_SERVICE_SERVE_SYSTEM_RECENT_H
-#define GORDIAN_SERVICE_SERVE_SYSTEM_RECENT_H
+#pragma once
 
 #include "foundation/base/json/json_write.h"
 #include "foundation/base/memory.h"
@@ -84,5 +83,3 @@ static inline bool recent_is_change(const struct recent_item *item)
 
 /* A change as ["+w",process,resource,units], or of an await ["+w",process,resource,units,1]. */
 void recent_json(struct json *json, const struct recent_item *item);
-
-#endif

@@ -10,8 +10,7 @@
  * never a broken system. Loading reports nothing: deadlocks that stood still stand and are not
  * announced anew.
  */
-#ifndef GORDIAN_SERVICE_SERVE_SYSTEM_SERIALIZE_H
-#define GORDIAN_SERVICE_SERVE_SYSTEM_SERIALIZE_H
+#pragma once
 
 #include "foundation/base/bytes.h"
 
@@ -27,5 +26,3 @@ gordian_status image_save(const struct served *served, struct bytes *bytes, gord
  */
 gordian_status image_load(struct served **out, const void *image, size_t length,
                           const gordian_allocator *allocator, gordian_error *error);
-
-#endif

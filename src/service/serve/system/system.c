@@ -37,16 +37,6 @@ static bool one_of(const gordian_word *value, const char *first, const char *sec
     return *is_first || word_is(value, second);
 }
 
-static gordian_status set_engine(struct served_config *config, const gordian_word *word,
-                                 const gordian_word *value, gordian_error *error)
-{
-    if (value->length == 0 || value->length >= sizeof config->engine)
-        return bad_option(word, "the name of an engine", error);
-    memcpy(config->engine, value->text, value->length);
-    config->engine[value->length] = '\0';
-    return GORDIAN_OK;
-}
-
 static gordian_status set_recover(struct served_config *config, const gordian_word *word,
                                   const gordian_word *value, gordian_error *error)
 {
@@ -89,8 +79,13 @@ static gordian_status set_option(struct served_config *config, const gordian_wor
     word_split(word, &name, &value);
     if (!value.text)
         return bad_option(word, "key=value", error);
-    if (word_is(&name, "engine"))
-        return set_engine(config, word, &value, error);
+    if (word_is(&name, "engine")) {
+        if (value.length == 0 || value.length >= sizeof config->engine)
+            return bad_option(word, "the name of an engine", error);
+        memcpy(config->engine, value.text, value.length);
+        config->engine[value.length] = '\0';
+        return GORDIAN_OK;
+    }
     if (word_is(&name, "recover"))
         return set_recover(config, word, &value, error);
     if (word_is(&name, "queue") || word_is(&name, "patience"))

@@ -9,8 +9,7 @@
  * Nothing here knows of clients, journals or sockets. Fields are read by everybody in this folder
  * (HTTP, images); they are changed only by served*.c and incident*.c, and by image_load.
  */
-#ifndef GORDIAN_SERVICE_SERVE_SYSTEM_SYSTEM_H
-#define GORDIAN_SERVICE_SERVE_SYSTEM_SYSTEM_H
+#pragma once
 
 #include "output/show/json.h"
 #include "service/serve/system/recent.h"
@@ -422,5 +421,3 @@ gordian_status served_edges(struct served *served, enum served_side side, uint32
 /* The first of them, without looking at the others; how many. */
 size_t served_first_edges(struct served *served, enum served_side side, uint32_t id,
                           gordian_edge *edges, size_t room);
-
-#endif

@@ -6,8 +6,7 @@
  * Each text is kept once, with a number of its own and how many have it; what has tags has a list
  * of numbers. So a filter compares numbers, and whether anybody has a tag is known at once.
  */
-#ifndef GORDIAN_SERVICE_SERVE_SYSTEM_TAGS_H
-#define GORDIAN_SERVICE_SERVE_SYSTEM_TAGS_H
+#pragma once
 
 #include "foundation/base/bytes.h"
 #include "foundation/base/json/json_write.h"
@@ -84,5 +83,3 @@ gordian_status tags_load(struct bytes_in *in,
                                                 const struct wire_text *texts, size_t count,
                                                 gordian_error *error),
                          void *context, gordian_error *error);
-
-#endif

@@ -13,8 +13,7 @@
  * memory may look like a lock. Everything else is WORD_LIKELY and has its evidence in words. If in
  * doubt, say nothing: a wait whose holder nobody knows counts as one that can end.
  */
-#ifndef GORDIAN_SOURCES_INSPECT_DECODERS_DECODER_H
-#define GORDIAN_SOURCES_INSPECT_DECODERS_DECODER_H
+#pragma once
 
 #include "sources/inspect/snapshot/process_snapshot.h"
 
@@ -47,5 +46,3 @@ void mpi_settle(struct sight *sight);
 void decoders_explain(struct sight *sight);
 void decoders_settle(struct sight *sight);
 void decoders_lines(struct sight *sight, uint32_t thread);
-
-#endif

@@ -1,8 +1,7 @@
 /* How glibc's locks are laid out, on x86-64 and aarch64 alike. Static initialisers are compiled
  * into programs, so mutexes and rwlocks have been like this since 2.25, semaphores since 2.21;
  * conditions changed in 2.41. */
-#ifndef GORDIAN_SOURCES_INSPECT_DECODERS_GLIBC_H
-#define GORDIAN_SOURCES_INSPECT_DECODERS_GLIBC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -60,5 +59,3 @@ struct glibc_thread {
     uint64_t next, previous; /* list of all threads */
     uint32_t tid, unused;
 };
-
-#endif

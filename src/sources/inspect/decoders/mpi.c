@@ -248,18 +248,6 @@ static bool merge_needs(struct need *all, const struct need *one)
     return true;
 }
 
-/* One of the items is enough: all of them must be out of reach. */
-static bool needs_any(const struct asking *asking, const struct mpi_slot *slot, struct need *all)
-{
-    struct need one;
-    for (uint32_t i = 0; i < slot->count; i++)
-        if (slot->count > MPI_ITEMS || !needs_somebody(asking, &slot->items[i], &one) ||
-            !merge_needs(all, &one))
-            return false;
-    all->wanted = 1;
-    return slot->count;
-}
-
 static bool is_buffered(const struct mpi_item *item)
 {
     return item->kind == MPI_ITEM_SEND;
@@ -309,8 +297,16 @@ static bool needs_receivers(const struct asking *asking, const struct mpi_slot *
 static bool needs_of(const struct asking *asking, const struct mpi_slot *slot, struct need *need)
 {
     *need = (struct need){.word = WORD_PROVED};
-    if (slot->any)
-        return needs_any(asking, slot, need);
+    if (slot->any) {
+        /* One of the items is enough: all of them must be out of reach. */
+        struct need one;
+        for (uint32_t i = 0; i < slot->count; i++)
+            if (slot->count > MPI_ITEMS || !needs_somebody(asking, &slot->items[i], &one) ||
+                !merge_needs(need, &one))
+                return false;
+        need->wanted = 1;
+        return slot->count;
+    }
     if (needs_all(asking, slot, need))
         return true;
     *need = (struct need){.word = WORD_PROVED};

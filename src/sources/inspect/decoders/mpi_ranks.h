@@ -1,7 +1,6 @@
 /* The records of all ranks that are looked at, as of one moment each
  * (foundation/records/mpi_rank.h). */
-#ifndef GORDIAN_SOURCES_INSPECT_DECODERS_MPI_RANKS_H
-#define GORDIAN_SOURCES_INSPECT_DECODERS_MPI_RANKS_H
+#pragma once
 
 #include "foundation/records/mpi_rank.h"
 #include "sources/inspect/snapshot/process_snapshot.h"
@@ -37,5 +36,3 @@ uint64_t rank_received(const struct rank *rank, uint64_t group, int32_t from, in
 
 /* The slot of a thread as it is now, without the rest; false: there is none. */
 bool rank_read_slot(struct target *target, uint32_t tid, struct mpi_slot *slot);
-
-#endif

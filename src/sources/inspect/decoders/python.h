@@ -8,8 +8,7 @@
  * before, the layout is fixed from the first release of each on, and is the same on x86-64 and
  * aarch64. Everything is read with target_read, nothing is believed that does not fit.
  */
-#ifndef GORDIAN_SOURCES_INSPECT_DECODERS_PYTHON_H
-#define GORDIAN_SOURCES_INSPECT_DECODERS_PYTHON_H
+#pragma once
 
 #include "sources/inspect/target/target.h"
 
@@ -109,5 +108,3 @@ enum python_type python_type(struct python *python, uint64_t object);
  * may be what is left of something else. */
 bool python_stack(struct python *python, const struct python_frame *frame, uint64_t *slots,
                   uint32_t *most, uint32_t *used);
-
-#endif

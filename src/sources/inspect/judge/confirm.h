@@ -4,8 +4,7 @@
  * having moved in between? Nothing of the library's memory is believed but who holds what no lock
  * can tell (a reader of a rwlock, a unit of a semaphore), and that the thread which found it, and
  * waits for the answer, would sleep next. */
-#ifndef GORDIAN_SOURCES_INSPECT_JUDGE_CONFIRM_H
-#define GORDIAN_SOURCES_INSPECT_JUDGE_CONFIRM_H
+#pragma once
 
 #include "output/report/report.h"
 #include "sources/inspect/target/target.h"
@@ -25,5 +24,3 @@ enum confirm {
  * What does not stand is looked at again until the patience is over. */
 enum confirm inspect_confirm(const struct report *report, uint64_t patience_ns, char *why,
                              size_t size);
-
-#endif

@@ -139,15 +139,6 @@ struct questions {
     bool too_many;
 };
 
-static void ask_handlers(struct questions *questions, uint64_t signals)
-{
-    questions->handlers = questions->ask.count;
-    questions->signals = signals;
-    for (int number = 1; number <= 64; number++)
-        if (signals >> (number - 1) & 1 && questions->ask.count < ASK_MOST - 8)
-            ask_add(&questions->ask, SYS_rt_sigaction, (uint64_t)number, 0, ASK_HERE, 8);
-}
-
 static void ask_created(struct questions *questions, uint32_t pid)
 {
     char path[64], line[128];
@@ -170,7 +161,12 @@ static void prepare_questions(struct questions *questions, const struct target *
     for (uint64_t which = 0; which < 3; which++) /* ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF */
         ask_add(&questions->ask, SYS_getitimer, which, ASK_HERE, 0, 0);
     ask_add(&questions->ask, SYS_prctl, PR_GET_PDEATHSIG, ASK_HERE, 0, 0);
-    ask_handlers(questions, facts_handlers(target));
+    uint64_t signals = facts_handlers(target);
+    questions->handlers = questions->ask.count;
+    questions->signals = signals;
+    for (int number = 1; number <= 64; number++)
+        if (signals >> (number - 1) & 1 && questions->ask.count < ASK_MOST - 8)
+            ask_add(&questions->ask, SYS_rt_sigaction, (uint64_t)number, 0, ASK_HERE, 8);
     ask_created(questions, target->seen_pid);
 }
 
@@ -262,11 +258,6 @@ bool facts_ask(struct sight *sight)
 
 /* ------------------------------------------------------------------ waits */
 
-static bool is_mpi(uint32_t kind)
-{
-    return kind == INCIDENT_MESSAGE || kind == INCIDENT_COLLECTIVE;
-}
-
 /* What all waits together come to. */
 struct waits {
     unsigned kinds;     /* enum policy_waits */
@@ -281,14 +272,6 @@ struct waits {
     bool rests;         /* reads what only its own process could write */
 };
 
-static void sort_signalled(const struct sight_lock *lock, struct waits *waits)
-{
-    if (lock->idles)
-        waits->idles = true;
-    else
-        waits->insists = true;
-}
-
 static void sort_wait(const struct sight *sight, const struct facts_about *about, size_t i,
                       struct waits *waits)
 {
@@ -302,7 +285,7 @@ static void sort_wait(const struct sight *sight, const struct facts_about *about
     bool posted = kind == INCIDENT_SEMAPHORE || kind == INCIDENT_FUTEX;
     bool end = kind == INCIDENT_THREAD_END || kind == INCIDENT_CHILD;
     bool python = kind == INCIDENT_PYTHON || kind == INCIDENT_CONDITION || end;
-    waits->ranks = waits->ranks || is_mpi(kind);
+    waits->ranks = waits->ranks || (kind == INCIDENT_MESSAGE || kind == INCIDENT_COLLECTIVE);
     waits->unknown = waits->unknown || kind == INCIDENT_FUTEX;
     waits->kinds |= call ? POLICY_CALL : posted ? POLICY_POSTED : POLICY_FIRM;
     if (target->interprets && thread->is.tid == target->pid && python && !call)
@@ -311,9 +294,12 @@ static void sort_wait(const struct sight *sight, const struct facts_about *about
     waits->internal = waits->internal && (end || kind == INCIDENT_INTERNAL);
     waits->reads = waits->reads || (stream && wait->mode == INCIDENT_SIGNAL);
     waits->rests = waits->rests || lock->own_end;
-    if (kind == INCIDENT_CONDITION || (kind == INCIDENT_PYTHON && !about->held[i]))
-        sort_signalled(lock, waits);
-    else if (!posted && !end && !(stream && wait->mode == INCIDENT_SIGNAL))
+    if (kind == INCIDENT_CONDITION || (kind == INCIDENT_PYTHON && !about->held[i])) {
+        if (lock->idles)
+            waits->idles = true;
+        else
+            waits->insists = true;
+    } else if (!posted && !end && !(stream && wait->mode == INCIDENT_SIGNAL))
         waits->locked = true;
 }
 

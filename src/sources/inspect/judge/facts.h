@@ -1,6 +1,5 @@
 /* The facts for the verdict (sources/run/judge/verdict_policy.h) as they are seen from outside. */
-#ifndef GORDIAN_SOURCES_INSPECT_JUDGE_FACTS_H
-#define GORDIAN_SOURCES_INSPECT_JUDGE_FACTS_H
+#pragma once
 
 #include "sources/inspect/snapshot/process_snapshot.h"
 #include "sources/run/judge/verdict_policy.h"
@@ -26,5 +25,3 @@ uint64_t facts_handlers(const struct target *target);
  * stopped for that. True: some were asked, so their threads have moved, and a further look is due.
  */
 bool facts_ask(struct sight *sight);
-
-#endif

@@ -42,14 +42,6 @@ struct judgement {
     uint32_t gone; /* the process that stands for all who have ended, or SIGHT_NONE */
 };
 
-static void close_judgement(struct judgement *judgement)
-{
-    gordian_snapshot_close(judgement->snapshot);
-    memory_free_all(&judgement->sight->memory, judgement->process_of, judgement->thread_of,
-                    judgement->resource_of, judgement->units_of, judgement->anybody,
-                    judgement->resources);
-}
-
 static gordian_status open_judgement(struct judgement *judgement, gordian_error *error)
 {
     struct sight *sight = judgement->sight;
@@ -72,12 +64,6 @@ static gordian_status open_judgement(struct judgement *judgement, gordian_error 
 
 /* ------------------------------------------------------------------ who cannot act */
 
-/* Sleeps without end, and has not moved. */
-static bool is_stuck(const struct sight_thread *thread)
-{
-    return thread->is.steady && (thread->spins || (thread->sleeps && !thread->call.timed));
-}
-
 static gordian_status add_process(struct judgement *judgement, uint32_t thread, uint32_t *process,
                                   gordian_error *error)
 {
@@ -91,8 +77,9 @@ static gordian_status add_processes(struct judgement *judgement, gordian_error *
     struct sight *sight = judgement->sight;
     for (uint32_t i = 0; i < sight->thread_count; i++) {
         const struct sight_thread *thread = &sight->threads[i];
-        if (!is_stuck(thread) || thread->wait == SIGHT_NONE ||
-            sight->edges[thread->wait].word > judgement->word)
+        /* Sleeps without end, and has not moved. */
+        if (!(thread->is.steady && (thread->spins || (thread->sleeps && !thread->call.timed))) ||
+            thread->wait == SIGHT_NONE || sight->edges[thread->wait].word > judgement->word)
             continue;
         TRY(add_process(judgement, i, &judgement->process_of[i], error));
     }
@@ -104,8 +91,7 @@ static gordian_status add_gone(struct judgement *judgement, gordian_error *error
 {
     uint32_t resource;
     gordian_status status = add_process(judgement, SIGHT_GONE, &judgement->gone, error);
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_add_resource(judgement->snapshot, 1, &resource, error);
+    THEN(status, gordian_snapshot_add_resource(judgement->snapshot, 1, &resource, error));
     if (status == GORDIAN_OK &&
         !memory_grow(&judgement->sight->memory, &judgement->resources, &judgement->resource_room,
                      judgement->resource_count + 1, sizeof *judgement->resources))
@@ -114,8 +100,7 @@ static gordian_status add_gone(struct judgement *judgement, gordian_error *error
         return status;
     judgement->resources[judgement->resource_count++] = (struct resource){SIGHT_NONE, SIGHT_NONE};
     status = gordian_snapshot_hold(judgement->snapshot, judgement->gone, resource, 1, error);
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_wait(judgement->snapshot, judgement->gone, resource, 1, error);
+    THEN(status, gordian_snapshot_wait(judgement->snapshot, judgement->gone, resource, 1, error));
     return status;
 }
 
@@ -713,20 +698,20 @@ static gordian_status judge_once(struct sight *sight, struct inspect_findings *f
     struct judgement judgement = {
         .sight = sight, .findings = findings, .word = word, .whole = whole};
     gordian_status status = open_judgement(&judgement, error);
-    if (status == GORDIAN_OK)
-        status = add_processes(&judgement, error);
-    if (status == GORDIAN_OK)
-        status = add_waits(&judgement, error);
+    THEN(status, add_processes(&judgement, error));
+    THEN(status, add_waits(&judgement, error));
     for (uint32_t i = 0; whole && i < sight->target_count && status == GORDIAN_OK; i++)
         if (!has_proof(sight, findings, i) && hangs_whole(&judgement, i))
             status = add_anybody(&judgement, i, error);
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_check(judgement.snapshot, &judgement.report, error);
+    THEN(status, gordian_snapshot_check(judgement.snapshot, &judgement.report, error));
     if (status == GORDIAN_OK) {
         findings->engine = judgement.report.engine;
         status = collect_findings(&judgement, error);
     }
-    close_judgement(&judgement);
+    gordian_snapshot_close(judgement.snapshot);
+    memory_free_all(&judgement.sight->memory, judgement.process_of, judgement.thread_of,
+                    judgement.resource_of, judgement.units_of, judgement.anybody,
+                    judgement.resources);
     return status;
 }
 

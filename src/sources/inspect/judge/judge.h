@@ -8,8 +8,7 @@
  * process can end. Then none is left to act. How sure a finding is, and whether it is one at all,
  * is decided by the policy (sources/run/judge/verdict_policy.h) from the facts (facts.h).
  */
-#ifndef GORDIAN_SOURCES_INSPECT_JUDGE_JUDGE_H
-#define GORDIAN_SOURCES_INSPECT_JUDGE_JUDGE_H
+#pragma once
 
 #include "sources/inspect/snapshot/process_snapshot.h"
 
@@ -44,5 +43,3 @@ void findings_acquit(struct inspect_findings *findings, const struct sight *sigh
 /* Appends what is found; may add edges to the sight (who could have ended a wait). */
 gordian_status judge_sight(struct sight *sight, struct inspect_findings *findings,
                            gordian_error *error);
-
-#endif

@@ -10,8 +10,7 @@
  * Kinds, flags and modes are those of foundation/records/incident.h. Everything said here lives
  * until the next look; memory that runs out is remembered in `failed`, so decoders need not ask.
  */
-#ifndef GORDIAN_SOURCES_INSPECT_SNAPSHOT_PROCESS_SNAPSHOT_H
-#define GORDIAN_SOURCES_INSPECT_SNAPSHOT_PROCESS_SNAPSHOT_H
+#pragma once
 
 #include "foundation/base/arena.h"
 #include "foundation/base/hash.h"
@@ -178,5 +177,3 @@ void sight_text_frame(struct sight *sight, uint32_t thread, size_t before, const
 
 /* The symbols of a process; NULL: none can be had. */
 struct symbols *sight_symbols(struct sight *sight, uint32_t process);
-
-#endif

@@ -3,8 +3,7 @@
  * its frame in a register), or where it runs, the thread is stopped for the time it takes to read
  * its registers and to copy its stack, if the sight allows that and the call it sleeps in can be
  * interrupted unnoticed. */
-#ifndef GORDIAN_SOURCES_INSPECT_SNAPSHOT_STACKS_H
-#define GORDIAN_SOURCES_INSPECT_SNAPSHOT_STACKS_H
+#pragma once
 
 #include "sources/inspect/snapshot/process_snapshot.h"
 
@@ -34,5 +33,3 @@ uint32_t stack_find(struct sight *sight, uint32_t thread, const char *const *nam
 /* Is the thread inside one of these further out than where it sleeps, so that code of its own is in
  * between? Then says so: "is inside malloc, further out"; NULL: it is not. */
 const char *stack_outer(struct sight *sight, uint32_t thread, const char *const *names);
-
-#endif

@@ -559,8 +559,7 @@ static gordian_status settle_core(struct core *core, const char *exe, gordian_er
 {
     struct target *target = &core->target;
     gordian_status status = target_parse_maps(target, error);
-    if (status == GORDIAN_OK)
-        status = name_program(core, exe, error);
+    THEN(status, name_program(core, exe, error));
     if (status == GORDIAN_OK && exe)
         status = check_program(core, exe, error);
     if (status != GORDIAN_OK)
@@ -583,8 +582,7 @@ static gordian_status read_core(struct core *core, const char *exe, const char *
     struct target *target = &core->target;
     Elf64_Ehdr header;
     gordian_status status = read_header(core, &header, error);
-    if (status == GORDIAN_OK)
-        status = read_segments(core, &header, error);
+    THEN(status, read_segments(core, &header, error));
     if (status != GORDIAN_OK)
         return status;
     if (!output_open(&core->maps, OUTPUT_MEMORY) || !take_notes(core) ||
@@ -618,8 +616,7 @@ gordian_status target_open_core(struct target **out, const char *path, const cha
     target->ops = &core_ops;
     target->core = true;
     gordian_status status = target_fill(target, error);
-    if (status == GORDIAN_OK)
-        status = read_core(core, exe, sysroot, error);
+    THEN(status, read_core(core, exe, sysroot, error));
     if (status != GORDIAN_OK)
         target_close(target);
     else

@@ -82,15 +82,6 @@ static void put_thread(struct writer *writer, struct target_thread *thread, unsi
     put_note(writer, NT_PRSTATUS, body, STATUS + thread->set_size + 8);
 }
 
-static void put_process(struct writer *writer)
-{
-    unsigned char body[136] = {0};
-    const char *slash = strrchr(writer->target->program, '/');
-    memcpy(body + 24, &writer->target->pid, sizeof writer->target->pid);
-    snprintf((char *)body + 40, 16, "%s", slash ? slash + 1 : writer->target->program);
-    put_note(writer, NT_PRPSINFO, body, sizeof body);
-}
-
 static void put_auxiliary(struct writer *writer)
 {
     char path[64], body[4096];
@@ -281,7 +272,11 @@ gordian_status target_write_core(struct target *target, const char *path, unsign
         return status;
     if (!output_open(&writer.notes, OUTPUT_MEMORY))
         return fail_memory(error);
-    put_process(&writer);
+    unsigned char body[136] = {0};
+    const char *slash = strrchr(writer.target->program, '/');
+    memcpy(body + 24, &writer.target->pid, sizeof writer.target->pid);
+    snprintf((char *)body + 40, 16, "%s", slash ? slash + 1 : writer.target->program);
+    put_note(&writer, NT_PRPSINFO, body, sizeof body);
     for (size_t i = 0; i < target->thread_count; i++)
         put_thread(&writer, &target->threads[i], stop_ms);
     put_auxiliary(&writer);

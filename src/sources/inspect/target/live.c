@@ -474,8 +474,7 @@ static gordian_status open_parts(struct target *target, gordian_error *error)
     if (!read_whole(target, path, &target->maps, &target->maps_size))
         return list_failure(target, errno, error);
     gordian_status status = target_parse_maps(target, error);
-    if (status == GORDIAN_OK)
-        status = live_list(target, error);
+    THEN(status, live_list(target, error));
     /* The same right that memory needs: asked for now, so that it is said now. */
     uint64_t word;
     if (status == GORDIAN_OK && target->mapping_count &&
@@ -523,8 +522,7 @@ gordian_status target_open_live(struct target **out, uint32_t pid, gordian_error
     target->ops = &live_ops;
     target->seen_pid = target->through = target->pid = pid;
     gordian_status status = target_fill(target, error);
-    if (status == GORDIAN_OK)
-        status = open_process(target, error);
+    THEN(status, open_process(target, error));
     if (status != GORDIAN_OK)
         target_close(target);
     else

@@ -1,7 +1,6 @@
 /* What a program file, or its image in memory, says about itself: as much as is needed to tell
  * whether the two belong together, and to find a few symbols by name. No library is needed. */
-#ifndef GORDIAN_SOURCES_INSPECT_TARGET_MAPPED_FILE_H
-#define GORDIAN_SOURCES_INSPECT_TARGET_MAPPED_FILE_H
+#pragma once
 
 #include "sources/inspect/target/target.h"
 
@@ -24,5 +23,3 @@ bool image_symbol(struct target *target, const char *file, const char *symbol, u
                   uint64_t *size);
 /* Where a mapped file can be opened: below the root, or as the kernel keeps it. */
 int image_open(const struct target *target, const struct target_mapping *mapping);
-
-#endif

@@ -1,8 +1,7 @@
 /* Who has which pipe, socket or file open, on the whole machine, as /proc tells it; and who waits
  * for whose lock on a file, as /proc/locks does. Read once a look, when first asked for;
  * the locks again for somebody who waits and is not there. */
-#ifndef GORDIAN_SOURCES_INSPECT_TARGET_OPEN_FILES_H
-#define GORDIAN_SOURCES_INSPECT_TARGET_OPEN_FILES_H
+#pragma once
 
 #include "foundation/base/memory.h"
 
@@ -62,5 +61,3 @@ bool open_file_mode(uint32_t pid, uint32_t fd, bool *reads, bool *writes);
 bool open_file_has_lock(uint32_t pid, uint64_t inode);
 /* The other end of a Unix socket; 0: it has none, or that cannot be known. */
 uint64_t open_file_peer(uint64_t inode);
-
-#endif

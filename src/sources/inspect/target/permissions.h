@@ -1,6 +1,5 @@
 /* Why a process may not be looked at, in words that say what to do. */
-#ifndef GORDIAN_SOURCES_INSPECT_TARGET_PERMISSIONS_H
-#define GORDIAN_SOURCES_INSPECT_TARGET_PERMISSIONS_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -17,5 +16,3 @@ struct rights rights_over(uint32_t pid);
 /* Why looking is not allowed: another user's, Yama, a container without the capability, a process
  * that does not want to be looked at. Always GORDIAN_STATUS_INPUT. */
 gordian_status rights_say(const struct rights *rights, gordian_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Small files of /proc, and what stands in their lines. */
-#ifndef GORDIAN_SOURCES_INSPECT_TARGET_PROC_H
-#define GORDIAN_SOURCES_INSPECT_TARGET_PROC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ bool proc_descriptor(uint32_t through, uint64_t fd, char *text, size_t size);
 const char *proc_line(const char *text, const char *word);
 /* The number there; 0: none. */
 uint64_t proc_number(const char *text, const char *word, int base);
-
-#endif

@@ -6,8 +6,7 @@
  * meanwhile, and the last thing it does is to begin its own call again, in which it is stopped once
  * more before the signals are let in: so the kernel decides about EINTR as if nothing had been.
  * Answers are written below its stack, where nothing lives. */
-#ifndef GORDIAN_SOURCES_INSPECT_TARGET_REMOTE_CALLS_H
-#define GORDIAN_SOURCES_INSPECT_TARGET_REMOTE_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ size_t ask_add(struct ask *ask, uint64_t number, uint64_t first, uint64_t second
 
 /* For stop.c: the thread is traced, and stopped inside a call. */
 void ask_stopped(struct ask *ask, uint32_t pid, pid_t tid);
-
-#endif

@@ -5,8 +5,7 @@
  * made again from here. That takes somebody who is there until the thread goes on: so it is done by
  * a small process apart, which outlives this one if that is killed.
  */
-#ifndef GORDIAN_SOURCES_INSPECT_TARGET_STOP_H
-#define GORDIAN_SOURCES_INSPECT_TARGET_STOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ bool stop_await(pid_t tid, uint64_t until, int *status);
 /* The general registers, as the kernel writes them. */
 bool stop_get_set(pid_t tid, void *set, size_t *size);
 bool stop_put_set(pid_t tid, void *set, size_t size);
-
-#endif

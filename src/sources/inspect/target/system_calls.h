@@ -1,6 +1,5 @@
 /* System calls as far as sleeping goes: by name, on whichever machine; how long they may sleep. */
-#ifndef GORDIAN_SOURCES_INSPECT_TARGET_SYSTEM_CALLS_H
-#define GORDIAN_SOURCES_INSPECT_TARGET_SYSTEM_CALLS_H
+#pragma once
 
 #include "sources/inspect/target/target.h"
 
@@ -48,5 +47,3 @@ bool sleep_call(const struct target *target, const struct target_thread *thread,
 
 /* May a call that was interrupted be made again as it was, without harm? */
 bool call_repeats(uint32_t machine, uint64_t number);
-
-#endif

@@ -8,8 +8,7 @@
  * Numbers of threads are those the process itself uses (in its own pid namespace), since that is
  * what its locks hold; `seen_tid` is what the same thread is called here.
  */
-#ifndef GORDIAN_SOURCES_INSPECT_TARGET_TARGET_H
-#define GORDIAN_SOURCES_INSPECT_TARGET_TARGET_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -183,5 +182,3 @@ bool target_set_text(char **text, const char *value);
 
 /* The parent of a process, and in which state it is itself; 'Z' also if there is none. */
 uint32_t target_parent(uint32_t pid, char *state);
-
-#endif

@@ -1,6 +1,5 @@
 /* Do other threads run, or do they sleep? */
-#ifndef GORDIAN_SOURCES_RUN_GRAPH_ACTIVITY_H
-#define GORDIAN_SOURCES_RUN_GRAPH_ACTIVITY_H
+#pragma once
 
 #include "sources/run/threads/observed_wait.h"
 
@@ -26,5 +25,3 @@ bool relies_on(struct thread *t);
 /* Somebody woken from a condition may be waiting for the mutex it takes back: then that is what it
  * waits for. Asks the kernel, unless nobody waits for the mutex. */
 bool observe_retaking(struct observed_wait *look);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef GORDIAN_SOURCES_RUN_GRAPH_LOCK_COPY_H
-#define GORDIAN_SOURCES_RUN_GRAPH_LOCK_COPY_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -16,5 +15,3 @@ union lock_copy {
     uint32_t words[16];
 };
 bool lock_copy(uintptr_t lock, uint32_t kind, union lock_copy *copy);
-
-#endif

@@ -1,6 +1,5 @@
 /* Who has a lock. */
-#ifndef GORDIAN_SOURCES_RUN_GRAPH_OWNER_H
-#define GORDIAN_SOURCES_RUN_GRAPH_OWNER_H
+#pragma once
 
 #include "sources/run/locks/lock_registry.h"
 
@@ -34,5 +33,3 @@ bool orphan_of(uintptr_t lock, uint32_t tid, struct orphan *orphan);
  * it is in shared memory: there are no two of it. */
 uint32_t units_of_lock(const struct thread *t, uintptr_t lock, uint32_t mode,
                        const struct held **hold);
-
-#endif

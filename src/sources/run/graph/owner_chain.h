@@ -1,6 +1,5 @@
 /* Follows who waits for whom. */
-#ifndef GORDIAN_SOURCES_RUN_GRAPH_OWNER_CHAIN_H
-#define GORDIAN_SOURCES_RUN_GRAPH_OWNER_CHAIN_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -12,5 +11,3 @@ enum trail {
     TRAIL_STUCK, /* may be a deadlock */
 };
 enum trail follow_owners(struct thread *t);
-
-#endif

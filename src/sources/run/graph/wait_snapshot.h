@@ -1,6 +1,5 @@
 /* The waiting threads and what they wait for, as a snapshot for libgordian's engine. */
-#ifndef GORDIAN_SOURCES_RUN_GRAPH_WAIT_SNAPSHOT_H
-#define GORDIAN_SOURCES_RUN_GRAPH_WAIT_SNAPSHOT_H
+#pragma once
 
 #include "sources/run/state/arena.h"
 #include "sources/run/threads/observed_wait.h"
@@ -44,5 +43,3 @@ bool wait_snapshot_owner_gone(const struct wait_snapshot *view, uint32_t process
 bool waits_for_anybody(const struct observed_wait *look);
 /* Is there a thread that could act? Asked at most once a view. */
 bool wait_snapshot_acts(struct wait_snapshot *view);
-
-#endif

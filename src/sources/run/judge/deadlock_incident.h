@@ -1,6 +1,5 @@
 /* A deadlock, or an owner that is gone, made into an incident. */
-#ifndef GORDIAN_SOURCES_RUN_JUDGE_DEADLOCK_INCIDENT_H
-#define GORDIAN_SOURCES_RUN_JUDGE_DEADLOCK_INCIDENT_H
+#pragma once
 
 #include "sources/run/graph/wait_snapshot.h"
 #include "sources/run/judge/verdict_policy.h"
@@ -15,5 +14,3 @@ void incident_of_gone(const struct wait_snapshot *view, struct thread *t,
 
 /* Was this very deadlock told before? */
 bool is_known_deadlock(const struct wait_snapshot *view, const gordian_part *part);
-
-#endif

@@ -353,16 +353,6 @@ static enum judgement look_once(struct thread *t, uint32_t look)
     return trail == TRAIL_WAKES && look < MOST_LOOKS ? JUDGE_AGAIN : JUDGE_WAIT;
 }
 
-/* How often it has slept so far: others tell by it whether it has slept since. */
-static void note_sleeps(struct thread *t)
-{
-    struct rusage usage;
-    if (t->wait.kind == INCIDENT_CONDITION || t->wait.kind == INCIDENT_SEMAPHORE ||
-        t->wait.kind == INCIDENT_BARRIER)
-        t->slept =
-            sys_call(SYS_getrusage, RUSAGE_THREAD, &usage) == 0 ? (uint32_t)usage.ru_nvcsw : 0;
-}
-
 /* wait_publish has set `looking`, so that nobody sees the wait without it. */
 enum judgement judge_wait(struct thread *t, uint32_t look)
 {
@@ -376,7 +366,12 @@ enum judgement judge_wait(struct thread *t, uint32_t look)
     while (state == LOOKING_AGAIN && judgement == JUDGE_WAIT &&
            atomic_load_explicit(&watch.state, memory_order_relaxed) == WATCH_ON) {
         judgement = look_once(t, look);
-        note_sleeps(t);
+        /* How often it has slept so far: others tell by it whether it has slept since. */
+        struct rusage usage;
+        if (t->wait.kind == INCIDENT_CONDITION || t->wait.kind == INCIDENT_SEMAPHORE ||
+            t->wait.kind == INCIDENT_BARRIER)
+            t->slept =
+                sys_call(SYS_getrusage, RUSAGE_THREAD, &usage) == 0 ? (uint32_t)usage.ru_nvcsw : 0;
         state = atomic_exchange(&t->looking, LOOKING_DONE);
         if (state == LOOKING_AGAIN && judgement == JUDGE_WAIT)
             atomic_store(&t->looking, LOOKING);

@@ -1,6 +1,5 @@
 /* Is this wait a deadlock? */
-#ifndef GORDIAN_SOURCES_RUN_JUDGE_JUDGE_H
-#define GORDIAN_SOURCES_RUN_JUDGE_JUDGE_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -23,5 +22,3 @@ void judge_thread_end(struct thread *t);
 
 /* After fork: nobody is judging. */
 void judge_fork(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* Timers. Whether an interval timer is armed only the process itself can ask; while it sleeps, the
  * command outside reads here whether one ever was (sources/inspect/judge/facts.c). Timers of
  * timer_create() are listed by the kernel. */
-#ifndef GORDIAN_SOURCES_RUN_JUDGE_TIMERS_H
-#define GORDIAN_SOURCES_RUN_JUDGE_TIMERS_H
+#pragma once
 
 #include "sources/run/judge/verdict_policy.h"
 
@@ -24,5 +23,3 @@ enum policy_timers timers_armed(void);
 
 /* Asks for those that were armed before, and for a signal at the end of the parent. */
 void timers_start(void);
-
-#endif

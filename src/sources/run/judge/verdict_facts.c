@@ -22,16 +22,6 @@ struct caught {
     bool scheduled;    /* a runtime that schedules threads has a handler */
 };
 
-/* The name of the file that has this code, without its folder; "": none. */
-static const char *code_file(uintptr_t code, struct region *region)
-{
-    const char *name = maps_find(code, region) ? region->path : "";
-    for (const char *at = name; *at; at++)
-        if (*at == '/')
-            name = at + 1;
-    return name;
-}
-
 static void note_caught(struct caught *caught, int number)
 {
     struct sys_action action = {0};
@@ -40,7 +30,13 @@ static void note_caught(struct caught *caught, int number)
     if (sys_call(SYS_rt_sigaction, number, NULL, &action, 8) != 0 ||
         action.handler == (uintptr_t)SIG_DFL || action.handler == (uintptr_t)SIG_IGN)
         return;
-    const char *file = code_file(action.handler, &region);
+    /* The name of the file that has this code, without its folder; "": none. */
+    uintptr_t code = action.handler;
+    const char *name = maps_find(code, &region) ? region.path : "";
+    for (const char *at = name; *at; at++)
+        if (*at == '/')
+            name = at + 1;
+    const char *file = name;
     caught->scheduled = caught->scheduled || policy_schedules(file);
     if (policy_runtime(file) & bit)
         return;

@@ -2,13 +2,10 @@
  * part wait for, which handlers are installed and let in, whether a timer is armed, what else could
  * act.
  */
-#ifndef GORDIAN_SOURCES_RUN_JUDGE_VERDICT_FACTS_H
-#define GORDIAN_SOURCES_RUN_JUDGE_VERDICT_FACTS_H
+#pragma once
 
 #include "sources/run/graph/wait_snapshot.h"
 #include "sources/run/judge/verdict_policy.h"
 
 struct policy verdict_of_part(struct wait_snapshot *view, const gordian_part *part);
 struct policy verdict_of_gone(struct wait_snapshot *view, const struct observed_wait *look);
-
-#endif

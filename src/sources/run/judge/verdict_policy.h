@@ -46,8 +46,7 @@
  * `gordian run` ends a program only if the word is proved, no timer is armed and no handler of the
  * program's own could still run. Otherwise it reports, and the program goes on.
  */
-#ifndef GORDIAN_SOURCES_RUN_JUDGE_VERDICT_POLICY_H
-#define GORDIAN_SOURCES_RUN_JUDGE_VERDICT_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -128,5 +127,3 @@ uint64_t policy_runtime(const char *file);
 uint64_t policy_go(void);
 /* Does the runtime of this file schedule threads of its own, which sleep when they are idle? */
 bool policy_schedules(const char *file);
-
-#endif

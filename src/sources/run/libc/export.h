@@ -8,8 +8,7 @@
  *
  * Programs ask for the version they were linked with, so each one there ever was is exported; which
  * function of libc is behind a version is decided in real.c. */
-#ifndef GORDIAN_SOURCES_RUN_LIBC_EXPORT_H
-#define GORDIAN_SOURCES_RUN_LIBC_EXPORT_H
+#pragma once
 
 #if defined(__x86_64__)
 #define V_OLDEST  "GLIBC_2.2.5" /* the first libc of this machine */
@@ -65,5 +64,3 @@
     EXPORT(name, version);                                                                         \
     EXPORTED extern __typeof__(wrap_##name) older_##name __attribute__((alias("wrap_" #name)));    \
     __asm__(".symver older_" #name "," #name "@" older)
-
-#endif

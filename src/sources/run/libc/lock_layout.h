@@ -1,7 +1,6 @@
 /* What a lock of this libc says about itself. The layouts are part of libc's interface (static
  * initialisers are compiled into programs); lock_layout_is_known still checks them once. */
-#ifndef GORDIAN_SOURCES_RUN_LIBC_LOCK_LAYOUT_H
-#define GORDIAN_SOURCES_RUN_LIBC_LOCK_LAYOUT_H
+#pragma once
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -64,5 +63,3 @@ static inline bool condition_is_shared(const pthread_cond_t *condition)
 {
     return condition->__data.__wrefs & 1;
 }
-
-#endif

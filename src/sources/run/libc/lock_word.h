@@ -2,8 +2,7 @@
  * exchange is quicker than to compare first. On aarch64 the compiler would call a helper that
  * chooses between the two instruction sets, and save and restore registers around the call at every
  * lock. */
-#ifndef GORDIAN_SOURCES_RUN_LIBC_LOCK_WORD_H
-#define GORDIAN_SOURCES_RUN_LIBC_LOCK_WORD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -68,6 +67,4 @@ static inline __attribute__((always_inline)) int word_give(int *word)
 {
     return __atomic_exchange_n(word, 0, __ATOMIC_RELEASE);
 }
-#endif
-
 #endif

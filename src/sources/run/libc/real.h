@@ -1,7 +1,6 @@
 /* The functions behind the wrappers: the next ones of these names after this library, as a
  * program without it would get them. Resolved once, in one place. */
-#ifndef GORDIAN_SOURCES_RUN_LIBC_REAL_H
-#define GORDIAN_SOURCES_RUN_LIBC_REAL_H
+#pragma once
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -137,5 +136,3 @@ extern struct real real;
 /* Fills `real`; safe to call again, from several threads. A wrapper called before that happened
  * calls it. False: this libc lacks one (it would be a different libc). */
 bool real_resolve(void);
-
-#endif

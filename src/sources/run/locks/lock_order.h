@@ -1,6 +1,5 @@
 /* Lock orders: which locks were taken under which, and what that could lead to. */
-#ifndef GORDIAN_SOURCES_RUN_LOCKS_LOCK_ORDER_H
-#define GORDIAN_SOURCES_RUN_LOCKS_LOCK_ORDER_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -42,5 +41,3 @@ void order_fork(void);
 /* As locks_stop and locks_go_on. */
 bool order_stop(void);
 void order_go_on(void);
-
-#endif

@@ -6,8 +6,7 @@
  * no further than between them, and the components in between are moved, or merged. Merged
  * components stay so when locks have gone: that costs a search, no more.
  */
-#ifndef GORDIAN_SOURCES_RUN_LOCKS_LOCK_ORDER_COMPONENTS_H
-#define GORDIAN_SOURCES_RUN_LOCKS_LOCK_ORDER_COMPONENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ bool component_same(uint32_t one, uint32_t two);
 bool components_renew(void);
 uint32_t component_keep(uint32_t component);
 void components_renewed(void);
-
-#endif

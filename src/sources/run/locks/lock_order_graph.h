@@ -9,8 +9,7 @@
  *
  * It grows as long as there is memory. Orders of locks that have gone are left in it until there is
  * no room, and then, if they are the half of it, swept out. */
-#ifndef GORDIAN_SOURCES_RUN_LOCKS_LOCK_ORDER_GRAPH_H
-#define GORDIAN_SOURCES_RUN_LOCKS_LOCK_ORDER_GRAPH_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -100,5 +99,3 @@ uintptr_t graph_lowest(uintptr_t low, uintptr_t high);
 bool use_is_live(const struct use *use);
 bool order_is_whole(const struct order *order);
 bool search_start(void);
-
-#endif

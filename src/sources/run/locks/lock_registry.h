@@ -1,8 +1,7 @@
 /* What is known of locks beyond what they say themselves: where they were initialised, their names,
  * a semaphore's first value, who ended holding one. Locks that were never initialised by a call
  * (static ones, C++'s std::mutex) have an entry only when there is something to say. */
-#ifndef GORDIAN_SOURCES_RUN_LOCKS_LOCK_REGISTRY_H
-#define GORDIAN_SOURCES_RUN_LOCKS_LOCK_REGISTRY_H
+#pragma once
 
 #include "sources/run/state/backtrace.h"
 
@@ -62,5 +61,3 @@ void locks_fork(void);
 /* Around fork, in the parent: nobody changes them meanwhile. False: it goes without. */
 bool locks_stop(void);
 void locks_go_on(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* An incident being put together (records/incident.h has the format). */
-#ifndef GORDIAN_SOURCES_RUN_REPORT_INCIDENT_BUILDER_H
-#define GORDIAN_SOURCES_RUN_REPORT_INCIDENT_BUILDER_H
+#pragma once
 
 #include "sources/run/state/arena.h"
 #include "sources/run/threads/observed_wait.h"
@@ -59,5 +58,3 @@ void builder_fold(struct incident_builder *builder, const struct incident_fold *
 int builder_write(struct incident_builder *builder);
 /* The same to a file that is there. */
 bool builder_write_to(struct incident_builder *builder, int fd);
-
-#endif

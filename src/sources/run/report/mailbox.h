@@ -1,8 +1,7 @@
 /* Incidents for the command that started the program, where the program itself cannot have them
  * reported: it has given up its privileges, or may not make system calls. They go through memory
  * that both share (incident.h: behind the tally); the command starts the reporter. */
-#ifndef GORDIAN_SOURCES_RUN_REPORT_MAILBOX_H
-#define GORDIAN_SOURCES_RUN_REPORT_MAILBOX_H
+#pragma once
 
 #include "foundation/records/incident.h"
 
@@ -23,5 +22,3 @@ void mailbox_drop(void);
 enum incident_answer mailbox_send(void);
 /* What was put there. */
 const char *mailbox_incident(size_t *size);
-
-#endif

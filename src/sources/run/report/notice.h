@@ -1,6 +1,5 @@
 /* What was found: reported once, and counted afterwards. */
-#ifndef GORDIAN_SOURCES_RUN_REPORT_NOTICE_H
-#define GORDIAN_SOURCES_RUN_REPORT_NOTICE_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -31,5 +30,3 @@ size_t fold_list(struct incident_fold *folds, size_t room);
 bool fold_any(void);
 
 void notice_fork(void);
-
-#endif

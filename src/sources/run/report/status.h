@@ -1,6 +1,5 @@
 /* Telling, when asked by a signal, who waits for what. */
-#ifndef GORDIAN_SOURCES_RUN_REPORT_STATUS_H
-#define GORDIAN_SOURCES_RUN_REPORT_STATUS_H
+#pragma once
 
 /* Takes the signal of GORDIAN_STATUS_SIGNAL, if nobody else has it. */
 void status_start(void);
@@ -8,5 +7,3 @@ void status_start(void);
 void status_give_up(void);
 /* The program takes this signal for itself: it gets it, and no request comes by it any more. */
 void status_yield(int number);
-
-#endif

@@ -1,8 +1,5 @@
 /* At the end of the program. */
-#ifndef GORDIAN_SOURCES_RUN_REPORT_SUMMARY_H
-#define GORDIAN_SOURCES_RUN_REPORT_SUMMARY_H
+#pragma once
 
 /* Tells what came back after it was told once; adds to the tally. */
 void summary_tell(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* How a wrapper begins: the record of the calling thread, made if it has none yet. */
-#ifndef GORDIAN_SOURCES_RUN_START_ENTER_H
-#define GORDIAN_SOURCES_RUN_START_ENTER_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -17,5 +16,3 @@ static inline __attribute__((always_inline)) struct thread *thread_enter(void)
         t && !t->inside && !(atomic_load_explicit(&t->generation, memory_order_relaxed) & 1);
     return likely(plain) ? t : thread_enter_slow();
 }
-
-#endif

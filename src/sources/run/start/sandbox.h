@@ -6,8 +6,7 @@
  *
  * That a filter comes is seen by wrapping prctl() and syscall(); one that was there before, by
  * their number in /proc/self/status, of which `gordian run` has tried and counted its own. */
-#ifndef GORDIAN_SOURCES_RUN_START_SANDBOX_H
-#define GORDIAN_SOURCES_RUN_START_SANDBOX_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ void sandbox_start(void);
 bool sandbox_comes(bool comes);
 /* Passes on the answer of the call that was to install it. */
 long sandbox_came(bool first, long result);
-
-#endif

@@ -1,11 +1,8 @@
 /* Setting up and switching off. */
-#ifndef GORDIAN_SOURCES_RUN_START_START_H
-#define GORDIAN_SOURCES_RUN_START_START_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
 /* Sets the watcher up, once: by the library's constructor, or by the first wrapper that is called
  * before it. True: it is on. Afterwards `real` is filled either way. */
 bool start_watching(void);
-
-#endif

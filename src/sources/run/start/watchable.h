@@ -7,8 +7,7 @@
  *
  * Used by the command for what it is to run, and by the library for what a watched program starts:
  * so it allocates nothing, locks nothing, and makes plain system calls. */
-#ifndef GORDIAN_SOURCES_RUN_START_WATCHABLE_H
-#define GORDIAN_SOURCES_RUN_START_WATCHABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ void target_look(struct target_nature *target, int folder, const char *path, con
 /* The first executable of that name in `search`, as execvp finds it; a name with a slash is itself.
  * 0, or the errno of why there is none. */
 int target_find(char *path, size_t size, const char *name, const char *search);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory straight from the kernel: none of it is the program's heap. */
-#ifndef GORDIAN_SOURCES_RUN_STATE_ARENA_H
-#define GORDIAN_SOURCES_RUN_STATE_ARENA_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -33,5 +32,3 @@ void arena_reset(struct arena *arena);
 void *arena_take(struct arena *arena, size_t size); /* not zeroed; NULL: full */
 /* For libgordian. */
 gordian_allocator arena_allocator(struct arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* Where a wrapper was called from: return addresses, frame by frame. This runs at every lock. */
-#ifndef GORDIAN_SOURCES_RUN_STATE_BACKTRACE_H
-#define GORDIAN_SOURCES_RUN_STATE_BACKTRACE_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -80,5 +79,3 @@ walk_again(struct thread *t, uintptr_t *frames, struct site caller)
 
 /* Walks, and remembers the way. */
 uint32_t walk_anew(struct thread *t, uintptr_t *frames, uint32_t most, struct site caller);
-
-#endif

@@ -1,8 +1,7 @@
 /* The library's own locks: a word and a futex. They are held for short whiles, under a shield, so
  * that no thread ends or jumps away with one, and never while calling into the program. No other
  * process and no other part of the program knows them: a thread that sleeps on one is running. */
-#ifndef GORDIAN_SOURCES_RUN_STATE_GUARD_H
-#define GORDIAN_SOURCES_RUN_STATE_GUARD_H
+#pragma once
 
 #include "sources/run/state/shield.h"
 #include "sources/run/state/system_call.h"
@@ -114,5 +113,3 @@ static inline void work_end(struct thread *t, const struct shield *shield)
         inside_leave(t);
     shield_lower(shield);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Spreads what a hash is made of over all its bits. */
-#ifndef GORDIAN_SOURCES_RUN_STATE_HASH_H
-#define GORDIAN_SOURCES_RUN_STATE_HASH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ static inline uint64_t stir_hash(uint64_t value)
     value *= 0x9e3779b97f4a7c15u;
     return value ^ (value >> 29);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the library itself has to say, on stderr, unless GORDIAN_QUIET. */
-#ifndef GORDIAN_SOURCES_RUN_STATE_MESSAGE_H
-#define GORDIAN_SOURCES_RUN_STATE_MESSAGE_H
+#pragma once
 
 /* A notice. */
 void watch_note(const char *text);
@@ -10,5 +9,3 @@ void watch_refuse(const char *why);
 
 /* Switches the watcher off for good, with one message. The program goes on. */
 void watch_off(const char *why);
-
-#endif

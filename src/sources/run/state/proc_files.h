@@ -1,6 +1,5 @@
 /* /proc/self/maps, read without libc's buffers. */
-#ifndef GORDIAN_SOURCES_RUN_STATE_PROC_FILES_H
-#define GORDIAN_SOURCES_RUN_STATE_PROC_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ bool read_line_number(const char *path, const char *word, uint64_t *value);
 
 /* A small file under /proc as text, cut to the room; -1: cannot be read. */
 long read_small(const char *path, char *buffer, size_t room);
-
-#endif

@@ -1,6 +1,5 @@
 /* A system call without libc. */
-#ifndef GORDIAN_SOURCES_RUN_STATE_RAW_CALL_H
-#define GORDIAN_SOURCES_RUN_STATE_RAW_CALL_H
+#pragma once
 
 #include <errno.h>
 
@@ -43,5 +42,3 @@ static inline long set_errno(long result)
     errno = (int)-result;
     return -1;
 }
-
-#endif

@@ -168,17 +168,6 @@ static void find_mpi_library(void)
     }
 }
 
-/* Takes this library out of LD_PRELOAD, so that programs started from here run without it. The
- * variable is made shorter in place. */
-static void stop_following(void)
-{
-    for (char **entry = environ; entry && *entry; entry++)
-        if (is_setting_of(*entry, "LD_PRELOAD")) {
-            char *value = *entry + strlen("LD_PRELOAD=");
-            settings_without_us(value, value);
-        }
-}
-
 /* The command beside this library: in a build tree, or installed. */
 static const char *find_tool(const char *library)
 {
@@ -248,8 +237,15 @@ void settings_read(void)
     find_own_library();
     find_mpi_library();
     watch.follow = !setting_is("GORDIAN_FOLLOW", "0") && *watch.library;
-    if (!watch.follow)
-        stop_following();
+    if (!watch.follow) {
+        /* Takes this library out of LD_PRELOAD, so that programs started from here run without it.
+         * The variable is made shorter in place. */
+        for (char **entry = environ; entry && *entry; entry++)
+            if (is_setting_of(*entry, "LD_PRELOAD")) {
+                char *value = *entry + strlen("LD_PRELOAD=");
+                settings_without_us(value, value);
+            }
+    }
     find_program_name(program, sizeof program);
     watch.program = program;
 }

@@ -1,6 +1,5 @@
 /* The GORDIAN_ variables; records/incident.h lists them. */
-#ifndef GORDIAN_SOURCES_RUN_STATE_SETTINGS_H
-#define GORDIAN_SOURCES_RUN_STATE_SETTINGS_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -17,5 +16,3 @@ bool settings_preloads(const char *value, const char *library);
 void settings_without_us(char *to, const char *value);
 /* The gordian command, or "". */
 const char *settings_tool(void);
-
-#endif

@@ -10,8 +10,7 @@
  * An undo is for longer sections, which may be left: waits. libc calls the routine when a
  * cancellation, pthread_exit() or longjmp() unwinds the frame that has pushed it. The routine may
  * run after the section has ended, too: it must not mind. */
-#ifndef GORDIAN_SOURCES_RUN_STATE_SHIELD_H
-#define GORDIAN_SOURCES_RUN_STATE_SHIELD_H
+#pragma once
 
 #include "sources/run/libc/real.h"
 
@@ -42,5 +41,3 @@ static inline void undo_pop(struct undo *undo)
 {
     real.cleanup_pop(&undo->buffer, 0);
 }
-
-#endif

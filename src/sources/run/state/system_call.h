@@ -1,7 +1,6 @@
 /* System calls that are no cancellation points and need no libc state but errno, which callers
  * keep. Nothing in this folder makes one but through here: see start/sandbox.h. */
-#ifndef GORDIAN_SOURCES_RUN_STATE_SYSTEM_CALL_H
-#define GORDIAN_SOURCES_RUN_STATE_SYSTEM_CALL_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -71,5 +70,3 @@ static inline void sys_sleep(uint64_t nanoseconds)
     uint32_t nobody = 0;
     sys_call(SYS_futex, &nobody, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Text without printf, which may allocate. */
-#ifndef GORDIAN_SOURCES_RUN_STATE_TEXT_H
-#define GORDIAN_SOURCES_RUN_STATE_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ void text_hex(struct text *text, uint64_t value);
 
 /* before + number + after: a path under /proc. */
 void text_join(char *buffer, size_t room, const char *before, uint64_t number, const char *after);
-
-#endif

@@ -36,8 +36,7 @@
  *     passes through.
  *   - Whatever goes wrong, the program goes on as if it were not watched.
  */
-#ifndef GORDIAN_SOURCES_RUN_STATE_WATCH_H
-#define GORDIAN_SOURCES_RUN_STATE_WATCH_H
+#pragma once
 
 #include "foundation/records/incident.h"
 
@@ -254,5 +253,3 @@ static inline void inside_leave(struct thread *t)
     t->inside--;
     inside_left(t);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Was a signal handler of this program seen to act in a wait: to jump out of it, or to unlock? Such
  * a handler can end waits that never return early (judge/verdict_policy.h). */
-#ifndef GORDIAN_SOURCES_RUN_THREADS_HANDLER_ACTS_H
-#define GORDIAN_SOURCES_RUN_THREADS_HANDLER_ACTS_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -16,5 +15,3 @@ void unlock_note(const struct thread *t);
 /* The same for an rwlock or a spin lock that is given back where nothing is noted. A handler may
  * have taken it itself, which is not known. */
 void unlock_passes(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a thread holds: noted at every lock. */
-#ifndef GORDIAN_SOURCES_RUN_THREADS_HELD_LOCKS_H
-#define GORDIAN_SOURCES_RUN_THREADS_HELD_LOCKS_H
+#pragma once
 
 #include "sources/run/state/backtrace.h"
 #include "sources/run/state/shield.h"
@@ -103,5 +102,3 @@ static inline __attribute__((always_inline)) bool unhold_lock(struct thread *t, 
     }
     return held_drop_below(t, (uintptr_t)lock);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Locks that come and go, and those that are given back by threads that do not have them: what the
  * registry of locks, the holds of a thread and the lock orders learn of it. */
-#ifndef GORDIAN_SOURCES_RUN_THREADS_LOCK_LIFETIME_H
-#define GORDIAN_SOURCES_RUN_THREADS_LOCK_LIFETIME_H
+#pragma once
 
 #include "sources/run/locks/lock_registry.h"
 
@@ -12,5 +11,3 @@ void lock_born(struct thread *t, const void *lock, uint32_t kind, uint32_t units
 void lock_gone(struct thread *t, const void *lock, size_t size);
 /* The thread gives back what it does not hold: noted, so that the lock is never judged by holds. */
 void lock_stray(struct thread *t, uintptr_t lock);
-
-#endif

@@ -1,6 +1,5 @@
 /* The wait of a thread as other threads see it. */
-#ifndef GORDIAN_SOURCES_RUN_THREADS_OBSERVED_WAIT_H
-#define GORDIAN_SOURCES_RUN_THREADS_OBSERVED_WAIT_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -16,5 +15,3 @@ struct observed_wait {
 bool observe_wait(struct thread *t, struct observed_wait *look);
 /* Is it the very same wait still? */
 bool wait_goes_on(const struct observed_wait *look);
-
-#endif

@@ -1,6 +1,5 @@
 /* The table of threads. */
-#ifndef GORDIAN_SOURCES_RUN_THREADS_THREAD_TABLE_H
-#define GORDIAN_SOURCES_RUN_THREADS_THREAD_TABLE_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -36,5 +35,3 @@ struct thread *table_by_handle(uintptr_t handle);
 
 /* How many threads the kernel says this process has; 0: it does not say. */
 uint32_t table_tasks(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The wait of a thread: its slot, filled before it blocks, and the slot as other threads see it. */
-#ifndef GORDIAN_SOURCES_RUN_THREADS_WAIT_H
-#define GORDIAN_SOURCES_RUN_THREADS_WAIT_H
+#pragma once
 
 #include "sources/run/state/backtrace.h"
 #include "sources/run/state/shield.h"
@@ -67,5 +66,3 @@ void wait_left(void *thread);
         wait_end(t);                                                                               \
         undo_pop(undo);                                                                            \
     } while (0)
-
-#endif

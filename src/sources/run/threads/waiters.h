@@ -1,7 +1,6 @@
 /* Who waits for a lock, found without asking every thread: with thousands of them nothing that
  * every wait does may look at all. */
-#ifndef GORDIAN_SOURCES_RUN_THREADS_WAITERS_H
-#define GORDIAN_SOURCES_RUN_THREADS_WAITERS_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
@@ -13,5 +12,3 @@ void waiters_fork(void);
 
 /* Somebody but `except` who waits for this lock; NULL: nobody. */
 struct thread *waiters_find(uintptr_t lock, const struct thread *except);
-
-#endif

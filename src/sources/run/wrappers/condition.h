@@ -1,6 +1,5 @@
 /* Condition waits, shared by pthread_cond_ and cnd_. */
-#ifndef GORDIAN_SOURCES_RUN_WRAPPERS_CONDITION_H
-#define GORDIAN_SOURCES_RUN_WRAPPERS_CONDITION_H
+#pragma once
 
 #include "sources/run/state/backtrace.h"
 
@@ -22,5 +21,3 @@ int condition_wait(const struct condition_wait *call, struct site site);
 
 /* This thread is about to signal one. */
 void condition_signalled(const void *condition);
-
-#endif

@@ -1,6 +1,5 @@
 /* Taking and giving back a mutex, shared by pthread_mutex_ and mtx_. */
-#ifndef GORDIAN_SOURCES_RUN_WRAPPERS_MUTEX_H
-#define GORDIAN_SOURCES_RUN_WRAPPERS_MUTEX_H
+#pragma once
 
 #include "sources/run/libc/lock_layout.h"
 #include "sources/run/libc/lock_word.h"
@@ -113,5 +112,3 @@ static inline __attribute__((always_inline)) int mutex_unlock_as(pthread_mutex_t
         mutex_wake(mutex);
     return 0;
 }
-
-#endif

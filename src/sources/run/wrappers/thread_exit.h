@@ -4,13 +4,10 @@
  * thread was started with, where nothing of ours is left on its stack. So they are run a moment
  * earlier, from that function: first those of thread_local objects, then those of keys, whose
  * creation is wrapped, in as many rounds and in the order libc would; libc finds nothing left. */
-#ifndef GORDIAN_SOURCES_RUN_WRAPPERS_THREAD_EXIT_H
-#define GORDIAN_SOURCES_RUN_WRAPPERS_THREAD_EXIT_H
+#pragma once
 
 #include "sources/run/state/watch.h"
 
 /* The last thing a thread does in a function of ours, and a cleanup handler where it is left by
  * pthread_exit or a cancellation. `record`: struct thread. */
 void thread_leave(void *record);
-
-#endif

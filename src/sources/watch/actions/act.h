@@ -11,8 +11,7 @@
  * cancelled and goes on, or keeps a lock, is not touched again. Prepared transactions are never
  * ended.
  */
-#ifndef GORDIAN_SOURCES_WATCH_ACTIONS_ACT_H
-#define GORDIAN_SOURCES_WATCH_ACTIONS_ACT_H
+#pragma once
 
 #include "sources/watch/actions/advice.h"
 
@@ -80,5 +79,3 @@ enum act_event act_step(const struct acts *acts, struct act *act, struct source 
 void acts_forget(struct acts *acts, uint64_t now);
 /* Is there one that has not ended? */
 bool acts_pending(const struct acts *acts);
-
-#endif

@@ -4,8 +4,7 @@
  * Never one: a prepared transaction (only its coordinator may decide), and a session that this role
  * may not end.
  */
-#ifndef GORDIAN_SOURCES_WATCH_ACTIONS_ADVICE_H
-#define GORDIAN_SOURCES_WATCH_ACTIONS_ADVICE_H
+#pragma once
 
 #include "sources/watch/graph/judge.h"
 
@@ -33,5 +32,3 @@ void advice_close(struct advice_settings *settings);
 
 void advice_find(struct advice *advice, const struct advice_settings *settings,
                  const struct deadlock *deadlock, struct source *const *sources);
-
-#endif

@@ -3,8 +3,7 @@
  * parked: they report nothing and end nothing. If the one that watches loses its connection,
  * another takes over.
  */
-#ifndef GORDIAN_SOURCES_WATCH_GRAPH_DUPLICATE_SERVERS_H
-#define GORDIAN_SOURCES_WATCH_GRAPH_DUPLICATE_SERVERS_H
+#pragma once
 
 #include "sources/watch/graph/source.h"
 
@@ -15,5 +14,3 @@ const struct source *duplicates_watcher(struct source *const *sources, size_t co
                                         const struct source *parked);
 /* How many servers are there in all? */
 size_t duplicates_distinct(struct source *const *sources, size_t count);
-
-#endif

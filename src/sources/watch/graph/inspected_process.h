@@ -10,8 +10,7 @@
  * A look takes some milliseconds in which nothing else is done, and is made only while somebody
  * waits on a server.
  */
-#ifndef GORDIAN_SOURCES_WATCH_GRAPH_INSPECTED_PROCESS_H
-#define GORDIAN_SOURCES_WATCH_GRAPH_INSPECTED_PROCESS_H
+#pragma once
 
 #include "sources/watch/graph/source.h"
 
@@ -31,5 +30,3 @@ bool inspector_owns(const struct inspector *inspector, const struct session *ses
 
 /* The other end of a Unix socket, by inode; 0: not known. */
 uint64_t inspector_peer(uint64_t inode);
-
-#endif

@@ -25,14 +25,6 @@ static uint32_t node_of(const struct verdict *verdict, struct member member)
     return verdict->first_node[member.source] + member.session;
 }
 
-static struct member member_of(const struct verdict *verdict, uint32_t node)
-{
-    uint32_t source = 0;
-    while (verdict->first_node[source + 1] <= node)
-        source++;
-    return (struct member){source, node - verdict->first_node[source]};
-}
-
 /* ------------------------------------------------------------------ arrows at a moment */
 
 static bool add_arrow(struct verdict *verdict, struct arrow_between arrow)
@@ -143,14 +135,12 @@ static gordian_status add_to_snapshot(gordian_snapshot *snapshot, const struct v
     gordian_status status = GORDIAN_OK;
     if (!arrow->any) {
         status = gordian_snapshot_add_resource(snapshot, 1, &id, error);
-        if (status == GORDIAN_OK)
-            status = gordian_snapshot_wait(snapshot, from, id, 1, error);
+        THEN(status, gordian_snapshot_wait(snapshot, from, id, 1, error));
     } else if (choices[from] == SCAN_NONE) {
         status = add_choice(snapshot, verdict, arrow, scope, &choices[from], error);
     }
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_hold(snapshot, node_of(verdict, arrow->to),
-                                       arrow->any ? choices[from] : id, 1, error);
+    THEN(status, gordian_snapshot_hold(snapshot, node_of(verdict, arrow->to),
+                                       arrow->any ? choices[from] : id, 1, error));
     return status;
 }
 
@@ -317,7 +307,11 @@ static bool take_deadlock(struct verdict *verdict, const gordian_part *part, enu
                      verdict->deadlock_count + 1, sizeof *verdict->deadlocks))
         return false;
     for (size_t i = 0; i < count; i++) {
-        deadlock.members[i] = member_of(verdict, part->processes[i]);
+        uint32_t node = part->processes[i];
+        uint32_t source = 0;
+        while (verdict->first_node[source + 1] <= node)
+            source++;
+        deadlock.members[i] = (struct member){source, node - verdict->first_node[source]};
         inside[part->processes[i]] = true;
         verdict->in_deadlock[part->processes[i]] = true;
     }
@@ -367,8 +361,7 @@ static gordian_status judge_scope(struct verdict *verdict, enum scope scope,
     if (status != GORDIAN_OK)
         return status;
     status = fill_snapshot(snapshot, verdict, scope, error);
-    if (status == GORDIAN_OK)
-        status = gordian_snapshot_check(snapshot, &report, error);
+    THEN(status, gordian_snapshot_check(snapshot, &report, error));
     size_t inside = 0;
     for (size_t i = 0; i < report.part_count && status == GORDIAN_OK; i++) {
         inside += report.parts[i].process_count;
@@ -430,8 +423,7 @@ gordian_status judge_scans(struct verdict *verdict, struct links *links,
     gordian_status status = number_nodes(verdict, sources, count, error);
     uint64_t earliest = UINT64_MAX;
     verdict->arrow_count = 0;
-    if (status == GORDIAN_OK)
-        status = links_find(links, sources, count, error);
+    THEN(status, links_find(links, sources, count, error));
     for (size_t i = 0; i < links->count && status == GORDIAN_OK; i++)
         sources[links->list[i].to.source]->scan.sessions[links->list[i].to.session].linked = true;
     for (size_t i = 0; i < count; i++) {

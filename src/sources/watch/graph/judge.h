@@ -6,8 +6,7 @@
  * soft edges of each server alone, to see what the servers mend themselves; with everything that
  * nobody mends.
  */
-#ifndef GORDIAN_SOURCES_WATCH_GRAPH_JUDGE_H
-#define GORDIAN_SOURCES_WATCH_GRAPH_JUDGE_H
+#pragma once
 
 #include "sources/watch/graph/links.h"
 
@@ -59,5 +58,3 @@ static inline const struct session *member_session(struct source *const *sources
 {
     return &sources[member.source]->scan.sessions[member.session];
 }
-
-#endif

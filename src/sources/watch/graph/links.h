@@ -12,8 +12,7 @@
  * which its client waits. If two sessions of a client wait for locks at the same time, it has
  * threads, and nothing can be said about it.
  */
-#ifndef GORDIAN_SOURCES_WATCH_GRAPH_LINKS_H
-#define GORDIAN_SOURCES_WATCH_GRAPH_LINKS_H
+#pragma once
 
 #include "sources/watch/graph/sleeping_clients.h"
 #include "sources/watch/graph/source.h"
@@ -59,5 +58,3 @@ gordian_status links_set(struct links *links, const char *pattern, gordian_error
 /* Finds the links among the latest looks. */
 gordian_status links_find(struct links *links, struct source *const *sources, size_t count,
                           gordian_error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * fork, belongs to none of them. How many threads the process has, and what it does, changes:
  * sleeping_clients.h looks at that when it is needed.
  */
-#ifndef GORDIAN_SOURCES_WATCH_GRAPH_LOCAL_CLIENTS_H
-#define GORDIAN_SOURCES_WATCH_GRAPH_LOCAL_CLIENTS_H
+#pragma once
 
 #include "sources/watch/graph/source.h"
 
@@ -34,5 +33,3 @@ bool local_started(uint32_t pid, const char *id);
  * connections to different servers may share one, and on another machine the same loopback address
  * is somebody else. */
 bool local_leads_to(const char *address, uint32_t peer_port, const struct server_facts *facts);
-
-#endif

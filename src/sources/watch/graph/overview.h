@@ -1,7 +1,6 @@
 /* What holds others up, deadlock or not: the sessions at the root of those who wait, the longest
  * chains, the waits that last. */
-#ifndef GORDIAN_SOURCES_WATCH_GRAPH_OVERVIEW_H
-#define GORDIAN_SOURCES_WATCH_GRAPH_OVERVIEW_H
+#pragma once
 
 #include "sources/watch/graph/source.h"
 
@@ -25,5 +24,3 @@ void overview_open(struct overview *overview, const gordian_allocator *memory);
 void overview_close(struct overview *overview);
 /* Of the latest looks; false: out of memory. */
 bool overview_take(struct overview *overview, struct source *const *sources, size_t count);
-
-#endif

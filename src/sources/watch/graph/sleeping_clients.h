@@ -6,8 +6,7 @@
  * a thread was switched). Which processes have the socket is looked at after `since`: a process
  * that sleeps can neither fork nor pass its socket on.
  */
-#ifndef GORDIAN_SOURCES_WATCH_GRAPH_SLEEPING_CLIENTS_H
-#define GORDIAN_SOURCES_WATCH_GRAPH_SLEEPING_CLIENTS_H
+#pragma once
 
 #include "sources/watch/graph/local_clients.h"
 
@@ -45,5 +44,3 @@ uint64_t sleeper_since(struct sleepers *sleepers, struct locals *locals, enum sl
                        const struct session *session, const struct server_facts *facts);
 /* Has some client been seen asleep whose other owners could not be looked for yet? */
 bool sleepers_pending(const struct sleepers *sleepers);
-
-#endif

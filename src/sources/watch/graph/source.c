@@ -119,15 +119,6 @@ static void pay_question(struct source *source, uint64_t rows, uint64_t now)
     source->spent_ns += took;
 }
 
-/* When the next question may be asked, the last having been asked at `asked`. */
-static uint64_t next_due(const struct source *source, uint64_t asked, uint64_t now)
-{
-    uint64_t due = asked + source->pace->interval_ns;
-    uint64_t debt = source->credit_ns < 0 ? (uint64_t)-source->credit_ns * CREDIT_SHARE : 0;
-    uint64_t pause = debt > source->dialect->pause_ns ? debt : source->dialect->pause_ns;
-    return due > now + pause ? due : now + pause;
-}
-
 /* ------------------------------------------------------------------ trouble */
 
 static void finish_order(struct source *source, enum remedy_outcome outcome, const char *why)
@@ -166,27 +157,26 @@ static void give_up(struct source *source, const char *why, uint64_t now)
 static void rest(struct source *source, uint64_t asked, uint64_t now)
 {
     source->state = SOURCE_RESTING;
-    source->due = next_due(source, asked, now);
+    /* When the next question may be asked, the last having been asked at `asked`. */
+    uint64_t due = asked + source->pace->interval_ns;
+    uint64_t debt = source->credit_ns < 0 ? (uint64_t)-source->credit_ns * CREDIT_SHARE : 0;
+    uint64_t pause = debt > source->dialect->pause_ns ? debt : source->dialect->pause_ns;
+    source->due = due > now + pause ? due : now + pause;
 }
 
 /* ------------------------------------------------------------------ questions */
 
 static void after_answer(struct source *source, uint64_t now);
 
-static void refuse_order(struct source *source, uint64_t now)
-{
-    const char *why = source->driver->why(source->connection);
-    const char *hint = source->dialect->hint(why);
-    finish_order(source, source->dialect->refusal(why), hint ? hint : why);
-    rest(source, now - source->pace->interval_ns, now);
-}
-
 static void on_progress(struct source *source, enum driver_progress progress, uint64_t now)
 {
     if (progress == DRIVER_FAILED && source->state == SOURCE_ACTING &&
-        source->driver->survives(source->connection))
-        refuse_order(source, now);
-    else if (progress == DRIVER_FAILED)
+        source->driver->survives(source->connection)) {
+        const char *why = source->driver->why(source->connection);
+        const char *hint = source->dialect->hint(why);
+        finish_order(source, source->dialect->refusal(why), hint ? hint : why);
+        rest(source, now - source->pace->interval_ns, now);
+    } else if (progress == DRIVER_FAILED)
         give_up(source, source->driver->why(source->connection), now);
     else if (progress == DRIVER_READY)
         after_answer(source, now);
@@ -249,18 +239,6 @@ static void after_gate(struct source *source, const struct answer *answer, uint6
     rest(source, asked, now);
 }
 
-/* The look that was made is the latest now. */
-static void finish_look(struct source *source, uint64_t now)
-{
-    struct scan old = source->scan;
-    source->next.answered = now;
-    scan_settle(&source->next, &old);
-    source->scan = source->next;
-    source->next = old;
-    count_look(source, now);
-    rest(source, source->scan.asked, now);
-}
-
 static void after_part(struct source *source, const struct answer *answer, uint64_t now)
 {
     if (!source->dialect->read(source->part, &source->facts, answer, &source->next)) {
@@ -268,7 +246,14 @@ static void after_part(struct source *source, const struct answer *answer, uint6
     } else if (++source->part < source->dialect->parts) {
         ask_part(source, now);
     } else {
-        finish_look(source, now);
+        /* The look that was made is the latest now. */
+        struct scan old = source->scan;
+        source->next.answered = now;
+        scan_settle(&source->next, &old);
+        source->scan = source->next;
+        source->next = old;
+        count_look(source, now);
+        rest(source, source->scan.asked, now);
     }
 }
 
@@ -383,23 +368,18 @@ static void begin_due(struct source *source, uint64_t now)
     }
 }
 
-/* One that was given up meanwhile is taken all the same. */
-static void end_dial(struct source *source, uint64_t now)
-{
-    enum driver_progress progress = dial_end(source->dial);
-    source->dial = NULL;
-    source->state = SOURCE_CONNECTING;
-    source->asked = now;
-    on_progress(source, progress, now);
-}
-
 void source_step(struct source *source, short revents, uint64_t now)
 {
     if (source->inspector)
         return;
     fill_account(source, now);
     if (source->dial && revents) {
-        end_dial(source, now);
+        /* One that was given up meanwhile is taken all the same. */
+        enum driver_progress progress = dial_end(source->dial);
+        source->dial = NULL;
+        source->state = SOURCE_CONNECTING;
+        source->asked = now;
+        on_progress(source, progress, now);
     } else if (!is_busy(source)) {
         if (now >= source->due || (source->state == SOURCE_RESTING && order_is_due(source, now)))
             begin_due(source, now);

@@ -15,8 +15,7 @@
  * Several addresses of one server. Only one of them is watched: the others are `parked`, ask the
  * gate alone, and take over when it is gone (servers.c).
  */
-#ifndef GORDIAN_SOURCES_WATCH_GRAPH_SOURCE_H
-#define GORDIAN_SOURCES_WATCH_GRAPH_SOURCE_H
+#pragma once
 
 #include "sources/watch/servers/dialect.h"
 
@@ -106,5 +105,3 @@ void source_order(struct source *source, enum remedy remedy,
                   const struct remedy_condition *condition);
 /* Looks as soon as the server shows something new, whatever the account says. */
 void source_hurry(struct source *source, uint64_t now);
-
-#endif

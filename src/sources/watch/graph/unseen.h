@@ -2,8 +2,7 @@
  * sessions that wait for something whose holder is not visible, what a role may not read. As long
  * as there is any of this, nothing is all clear.
  */
-#ifndef GORDIAN_SOURCES_WATCH_GRAPH_UNSEEN_H
-#define GORDIAN_SOURCES_WATCH_GRAPH_UNSEEN_H
+#pragma once
 
 #include "sources/watch/graph/links.h"
 
@@ -26,5 +25,3 @@ void unseen_close(struct unseen_list *unseen);
  * False: out of memory. */
 bool unseen_take(struct unseen_list *unseen, struct source *const *sources, size_t count,
                  const struct links *links);
-
-#endif

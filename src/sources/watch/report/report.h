@@ -7,8 +7,7 @@
  *         every session: who it is, what it waits for, who has that, its query
  *         whom to end, why, and the SQL for it
  */
-#ifndef GORDIAN_SOURCES_WATCH_REPORT_REPORT_H
-#define GORDIAN_SOURCES_WATCH_REPORT_REPORT_H
+#pragma once
 
 #include "output/finding/finding.h"
 #include "sources/watch/actions/advice.h"
@@ -56,5 +55,3 @@ void tell_stall_json(const struct telling *telling, struct member member);
 /* findings.c. */
 void tell_dot(const struct telling *telling, const struct deadlock *deadlock, struct output *out);
 void tell_svg(const struct telling *telling, const struct deadlock *deadlock, struct output *out);
-
-#endif

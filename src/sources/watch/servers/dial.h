@@ -1,7 +1,6 @@
 /* The beginning of a connection, in a thread of its own: both libraries look the host's name up
  * there, and wait for the name server. Nobody else may use the connection meanwhile. */
-#ifndef GORDIAN_SOURCES_WATCH_SERVERS_DIAL_H
-#define GORDIAN_SOURCES_WATCH_SERVERS_DIAL_H
+#pragma once
 
 #include "sources/watch/servers/driver.h"
 
@@ -17,5 +16,3 @@ int dial_descriptor(const struct dial *dial);
 enum driver_progress dial_end(struct dial *dial);
 /* Nobody waits for it any more: it frees itself once it is over. The connection is lost. */
 void dial_leave(struct dial *dial);
-
-#endif

@@ -4,8 +4,7 @@
  * A look is the gate (does anybody wait? cheap, asked all the time) and, if somebody does, its
  * parts, asked one after the other; each may use what those before it have brought.
  */
-#ifndef GORDIAN_SOURCES_WATCH_SERVERS_DIALECT_H
-#define GORDIAN_SOURCES_WATCH_SERVERS_DIALECT_H
+#pragma once
 
 #include "foundation/base/io/output.h"
 #include "sources/watch/servers/driver.h"
@@ -104,5 +103,3 @@ struct dialect {
 extern const struct dialect dialect_postgres;
 extern const struct dialect dialect_mariadb; /* information_schema.INNODB_LOCK_WAITS */
 extern const struct dialect dialect_mysql;   /* performance_schema.data_lock_waits: MySQL 8 */
-
-#endif

@@ -10,8 +10,7 @@
  *
  * and the same with `ask`. To add one: fill this table, list it in drivers.c, and write a dialect.
  */
-#ifndef GORDIAN_SOURCES_WATCH_SERVERS_DRIVER_H
-#define GORDIAN_SOURCES_WATCH_SERVERS_DRIVER_H
+#pragma once
 
 #include <gordian/gordian.h>
 
@@ -62,5 +61,3 @@ extern const struct driver driver_mariadb;
 
 /* drivers.c. Which one an address is for; NULL: `why` says why none is. */
 const struct driver *driver_find(const char *address, const char **why);
-
-#endif

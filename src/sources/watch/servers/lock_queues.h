@@ -15,8 +15,7 @@
  *     queues_open; queues_hold and queues_wait for each row, waits in their order; queues_settle;
  *     queues_check: whom to ask about; queues_ahead for each answer; queues_edges
  */
-#ifndef GORDIAN_SOURCES_WATCH_SERVERS_LOCK_QUEUES_H
-#define GORDIAN_SOURCES_WATCH_SERVERS_LOCK_QUEUES_H
+#pragma once
 
 #include "sources/watch/servers/scan.h"
 
@@ -48,5 +47,3 @@ size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS]);
 bool queues_ahead(struct queues *queues, int64_t leader, const char *blockers);
 /* Adds all edges to the look. */
 bool queues_edges(struct queues *queues);
-
-#endif

@@ -180,9 +180,13 @@ static enum driver_progress fail_maria(struct maria *maria, const char *message)
     return DRIVER_FAILED;
 }
 
-/* The rows of a stored result are in memory: gathered, so that they can be asked for by number. */
-static enum driver_progress gather_rows(struct maria *maria)
+/* Behind each phase the next one is begun; `done` of each says whether it waits. */
+static enum driver_progress after_storing(struct maria *maria)
 {
+    if (!maria->result && mysql_errno(maria->mysql))
+        return fail_maria(maria, mysql_error(maria->mysql));
+    /* The rows of a stored result are in memory: gathered, so that they can be asked for by number.
+     */
     size_t count = maria->result ? (size_t)mysql_num_rows(maria->result) : 0;
     maria->phase = PHASE_NONE;
     if (!memory_grow(&maria->memory, &maria->rows, &maria->row_room, count, sizeof *maria->rows))
@@ -191,14 +195,6 @@ static enum driver_progress gather_rows(struct maria *maria)
         maria->rows[i] = mysql_fetch_row(maria->result);
     maria->row_count = count;
     return DRIVER_READY;
-}
-
-/* Behind each phase the next one is begun; `done` of each says whether it waits. */
-static enum driver_progress after_storing(struct maria *maria)
-{
-    if (!maria->result && mysql_errno(maria->mysql))
-        return fail_maria(maria, mysql_error(maria->mysql));
-    return gather_rows(maria);
 }
 
 static enum driver_progress after_asking(struct maria *maria, int failed)

@@ -5,8 +5,7 @@
  * Without the server's instrument their waits are seen in the list of processes alone, without
  * those in their way: metadata_read_blocked marks such sessions (sources/watch/graph/unseen.h).
  */
-#ifndef GORDIAN_SOURCES_WATCH_SERVERS_METADATA_LOCKS_H
-#define GORDIAN_SOURCES_WATCH_SERVERS_METADATA_LOCKS_H
+#pragma once
 
 #include "sources/watch/servers/dialect.h"
 
@@ -34,5 +33,3 @@ bool metadata_read_blocked(const struct server_facts *facts, const struct answer
 /* "10.0.0.7:51234", "localhost": a socket; "localhost:51234": an address that was looked up.
  * innodb.c */
 bool innodb_take_host(struct scan *scan, struct session *session, const char *host);
-
-#endif

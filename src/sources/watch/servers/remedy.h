@@ -4,8 +4,7 @@
  *
  * For the dialects: remedy_postgres.c, remedy_innodb.c.
  */
-#ifndef GORDIAN_SOURCES_WATCH_SERVERS_REMEDY_H
-#define GORDIAN_SOURCES_WATCH_SERVERS_REMEDY_H
+#pragma once
 
 #include "sources/watch/servers/dialect.h"
 
@@ -24,5 +23,3 @@ void remedy_mysql_write(enum remedy remedy, const struct server_facts *facts,
                         const struct remedy_condition *condition, struct output *sql);
 enum remedy_outcome remedy_innodb_outcome(const struct answer *answer);
 enum remedy_outcome remedy_innodb_refusal(const char *why);
-
-#endif

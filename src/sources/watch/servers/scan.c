@@ -148,20 +148,6 @@ uint64_t scan_identity(const struct session *session)
     return session->gid ? stir_text(key, session->gid) : key;
 }
 
-static uint64_t state_key(const struct session *session)
-{
-    return stir_text(stir_text(scan_identity(session), session->changed), session->state);
-}
-
-static uint64_t edge_key(const struct scan *scan, const struct edge *edge)
-{
-    const struct wait *wait = &scan->waits[edge->wait];
-    uint64_t key = scan_identity(&scan->sessions[wait->session]);
-    key = stir_text(stir_text(stir_text(key, wait->began), wait->object), wait->mode);
-    return hash_stir(hash_stir(key, edge->own),
-                     scan_identity(&scan->sessions[edge->holder]) + edge->soft + 2 * edge->guessed);
-}
-
 static uint64_t request_key(const struct scan *scan, const struct edge *edge)
 {
     const struct wait *wait = &scan->waits[edge->wait];
@@ -214,12 +200,18 @@ void scan_settle(struct scan *scan, const struct scan *before)
     struct known *known = list_known(before, &count);
     for (size_t i = 0; i < scan->session_count; i++) {
         struct session *session = &scan->sessions[i];
-        session->key = state_key(session);
+        session->key =
+            stir_text(stir_text(scan_identity(session), session->changed), session->state);
         session->since = since_of(known, count, session->key, scan->answered);
     }
     for (size_t i = 0; i < scan->edge_count; i++) {
         struct edge *edge = &scan->edges[i];
-        edge->key = edge_key(scan, edge);
+        const struct wait *wait = &scan->waits[edge->wait];
+        uint64_t key = scan_identity(&scan->sessions[wait->session]);
+        key = stir_text(stir_text(stir_text(key, wait->began), wait->object), wait->mode);
+        edge->key =
+            hash_stir(hash_stir(key, edge->own), scan_identity(&scan->sessions[edge->holder]) +
+                                                     edge->soft + 2 * edge->guessed);
         edge->request = request_key(scan, edge);
         edge->since = since_of(known, count, edge->key, scan->answered);
     }

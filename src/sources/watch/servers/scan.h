@@ -5,8 +5,7 @@
  * same one in the same state; of an edge, that it is the same wait of the same session for the same
  * holder. `since` is when it was first known to be so (see watch.h).
  */
-#ifndef GORDIAN_SOURCES_WATCH_SERVERS_SCAN_H
-#define GORDIAN_SOURCES_WATCH_SERVERS_SCAN_H
+#pragma once
 
 #include "foundation/base/arena.h"
 #include "foundation/base/hash.h"
@@ -110,5 +109,3 @@ uint64_t scan_identity(const struct session *session);
 
 /* How many wait behind this session, directly or not. */
 size_t scan_behind(const struct scan *scan, uint32_t session);
-
-#endif

@@ -1,7 +1,6 @@
 /* What ranks owe each other: each puts what it has for others, then all run the exchange together
  * and have what came, by who sent it and in the order it was put. */
-#ifndef GORDIAN_ENGINES_DETECT_CHECK_MPI_EXCHANGE_H
-#define GORDIAN_ENGINES_DETECT_CHECK_MPI_EXCHANGE_H
+#pragma once
 
 #include "foundation/base/bytes.h"
 
@@ -46,5 +45,3 @@ static inline const void *exchange_take(struct exchange *exchange, size_t size)
 bool exchange_all(bool fine);
 uint64_t exchange_sum(uint64_t value);
 uint64_t exchange_most(uint64_t value);
-
-#endif

@@ -1,7 +1,6 @@
 /* A judgement over MPI: what a rank has of it, and the steps (mpi.h). A step that returns false has
  * failed on all ranks, for want of memory on one of them. */
-#ifndef GORDIAN_ENGINES_DETECT_CHECK_MPI_JOB_H
-#define GORDIAN_ENGINES_DETECT_CHECK_MPI_JOB_H
+#pragma once
 
 #include "engines/detect/check/mpi/exchange.h"
 #include "engines/detect/check/snapshot.h"
@@ -128,5 +127,3 @@ bool job_spread(struct mpi_job *job);
 bool job_reduce(struct mpi_job *job);
 /* gather.c: on rank 0 fills the judged, on others helps. */
 bool job_gather_dead(struct mpi_job *job, gordian_judged *judged);
-
-#endif

@@ -64,22 +64,18 @@ static bool open_packed(struct mpi_job *job)
     return all;
 }
 
-static void begin_packed(struct mpi_job *job)
-{
-    const struct image_layout *layout = packed_file_layout(job->packed);
-    job->kinds[NAME_PROCESS].total = (uint32_t)layout->processes;
-    job->kinds[NAME_RESOURCE].total = (uint32_t)layout->resources;
-    set_blocks(job);
-}
-
 /* False: no memory, or there is trouble; in either case on all ranks. */
 static bool read_all(struct mpi_job *job)
 {
     bool packed = open_packed(job);
     if (packed && share_trouble(job))
         return false;
-    if (packed)
-        begin_packed(job);
+    if (packed) {
+        const struct image_layout *layout = packed_file_layout(job->packed);
+        job->kinds[NAME_PROCESS].total = (uint32_t)layout->processes;
+        job->kinds[NAME_RESOURCE].total = (uint32_t)layout->resources;
+        set_blocks(job);
+    }
     job_read(job);
     if (!exchange_all(!job->no_memory))
         return false;
@@ -97,16 +93,13 @@ static bool run_steps(struct mpi_job *job, gordian_judged *judged)
            job_gather_dead(job, judged) && !share_trouble(job);
 }
 
-static void free_names(struct mpi_job *job, struct local_names *names)
-{
-    names_free(&names->names);
-    memory_free_all(&job->memory, names->list, names->fresh, names->before);
-}
-
 static void job_close(struct mpi_job *job)
 {
-    for (unsigned kind = 0; kind < NAME_KINDS; kind++)
-        free_names(job, &job->kinds[kind]);
+    for (unsigned kind = 0; kind < NAME_KINDS; kind++) {
+        struct local_names *names = &job->kinds[kind];
+        names_free(&names->names);
+        memory_free_all(&job->memory, names->list, names->fresh, names->before);
+    }
     memory_free_all(&job->memory, job->holds.edges, job->waits.edges, job->totals, job->available,
                     job->holder, job->wishes.edges, job->wishes.starts, job->met, job->held.edges,
                     job->held.starts, job->wanted.edges, job->wanted.starts, job->marks,

@@ -17,12 +17,9 @@
  * What is wrong with the input is told as one reader would: the first place in the text wins. A
  * rank that dies, or an error of MPI's, ends the whole run with a message.
  */
-#ifndef GORDIAN_ENGINES_DETECT_CHECK_MPI_MPI_H
-#define GORDIAN_ENGINES_DETECT_CHECK_MPI_MPI_H
+#pragma once
 
 #include "engines/detect/check/engine.h"
 
 /* The ranks other than 0: works for rank 0 once (RANKS_CHECK of foundation/ranks/ranks.h). */
 void check_mpi_serve(void);
-
-#endif

@@ -55,13 +55,6 @@ struct numbering {
     bool fine;
 };
 
-static void numbering_free(struct numbering *numbering)
-{
-    const gordian_allocator *memory = &numbering->job->memory;
-    names_free(&numbering->table);
-    memory_free_all(memory, numbering->entries, numbering->askers, numbering->fresh);
-}
-
 /* ------------------------------------------------------------------ there */
 
 static void send_names(struct numbering *numbering)
@@ -298,7 +291,9 @@ bool job_number_names(struct mpi_job *job)
             .job = job, .own = &job->kinds[kind], .kind = (enum name_kind)kind, .fine = true};
         names_init(&numbering.table, &job->memory);
         fine = number_kind(&numbering);
-        numbering_free(&numbering);
+        const gordian_allocator *memory = &numbering.job->memory;
+        names_free(&numbering.table);
+        memory_free_all(memory, numbering.entries, numbering.askers, numbering.fresh);
     }
     return fine;
 }

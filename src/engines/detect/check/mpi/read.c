@@ -75,8 +75,7 @@ static gordian_status walk_piece(const struct mpi_job *job, uint32_t piece, visi
     trace.acts = true;
     while (status == GORDIAN_OK) {
         status = gordian_trace_next(&trace, error);
-        if (status == GORDIAN_OK)
-            status = visit_line(&trace, visit, context, number, error);
+        THEN(status, visit_line(&trace, visit, context, number, error));
     }
     gordian_trace_close(&trace);
     if (fd > STDERR_FILENO)

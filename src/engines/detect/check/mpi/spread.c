@@ -19,15 +19,6 @@ static void name_edges(struct mpi_job *job, struct edge_list *list)
     list->count = kept;
 }
 
-static void send_edges(struct mpi_job *job, const struct edge_list *list, enum name_kind to)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        const struct edge_record *edge = &list->edges[i];
-        uint32_t id = to == NAME_PROCESS ? edge->process : edge->resource;
-        exchange_put(&job->exchange, owner_of(job, to, id), edge, sizeof *edge);
-    }
-}
-
 static void edge_list_free(struct mpi_job *job, struct edge_list *list)
 {
     memory_free(&job->memory, list->edges);
@@ -50,7 +41,11 @@ static bool take_edges(struct mpi_job *job, struct edge_list *list)
 static bool spread_list(struct mpi_job *job, const struct edge_list *list, enum name_kind to,
                         struct edge_list *came)
 {
-    send_edges(job, list, to);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct edge_record *edge = &list->edges[i];
+        uint32_t id = to == NAME_PROCESS ? edge->process : edge->resource;
+        exchange_put(&job->exchange, owner_of(job, to, id), edge, sizeof *edge);
+    }
     return exchange_run(&job->exchange) && take_edges(job, came);
 }
 

@@ -2,8 +2,7 @@
  * A growable array, in the library's kernels: <gordian/array_device.h>, which tells all about it,
  * with the words of language/kernel.h, so that it runs in the emulator as well.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_ARRAY_ARRAY_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_ARRAY_ARRAY_H
+#pragma once
 
 #include "foundation/gpu/language/kernel.h"
 
@@ -38,5 +37,3 @@
 #define garray_word_trap                      trap
 
 #include <gordian/array_device.h>
-
-#endif

@@ -1,6 +1,5 @@
 /* Moves elements between a growable array and memory in one piece. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_ARRAY_ARRAY_MOVE_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_ARRAY_ARRAY_MOVE_H
+#pragma once
 
 #include <gordian/array.h>
 
@@ -14,5 +13,3 @@ struct array_move_arguments {
     uint32_t unit; /* 1, 2, 4, 8 or 16 bytes moved at once: divides the element and `other` */
     uint32_t in;   /* 0: out of the array; 1: into it */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Selecting elements in order, and prefix sums: counts a tile, sums over tiles, writing. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_ARRAY_SELECT_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_ARRAY_SELECT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ struct tile_sums_arguments {
     uint64_t tiles;
     uint32_t count;
 };
-
-#endif

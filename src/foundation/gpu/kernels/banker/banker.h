@@ -7,8 +7,7 @@
  * its *order*: all processes (also ids not in use, which need nothing), those that need least
  * first.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -112,5 +111,3 @@ struct banker_arguments {
     uint64_t own_rows, start_rows;   /* units: `stride` for each; requests only */
     uint64_t count_rows, queue_rows; /* uint32_t: `process_room` for each; requests only */
 };
-
-#endif

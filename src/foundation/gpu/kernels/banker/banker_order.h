@@ -1,6 +1,5 @@
 /* The orders: made by sorting, kept by moving one entry at a time. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_ORDER_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_ORDER_H
+#pragma once
 
 #include "foundation/gpu/kernels/banker/banker.h"
 #include "foundation/gpu/kernels/banker/banker_unit.h"
@@ -199,5 +198,3 @@ DEVICE void change_cells(const struct banker_arguments *a)
             block_barrier(); /* it has been used */
         }
 }
-
-#endif

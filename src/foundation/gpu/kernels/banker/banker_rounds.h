@@ -1,6 +1,5 @@
 /* Rounds: the whole grid looks at everybody, all who fit give back what they hold. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_ROUNDS_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_ROUNDS_H
+#pragma once
 
 #include "foundation/gpu/kernels/banker/banker.h"
 #include "foundation/gpu/kernels/banker/banker_unit.h"
@@ -134,5 +133,3 @@ DEVICE void count_short(const banker *a)
             counts[process] = count;
     }
 }
-
-#endif

@@ -16,8 +16,7 @@
  * are waited for; counts in shared memory, where they fit. And who is freed next is guessed, a
  * level before: its row is on its way by then, and only a wrong guess has to wait for another.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_SEARCH_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_SEARCH_H
+#pragma once
 
 #include "foundation/gpu/kernels/banker/banker_rounds.h"
 
@@ -599,5 +598,3 @@ DEVICE void put_work(const struct search *s, const struct columns *home, unit *w
     for (uint32_t i = 0; i < SPAN; i++)
         work[SPAN * index + i] = index < BLOCK_SIZE ? home->work[i] : s->columns[index].work[i];
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Units of 32 or 64 bits (UNIT_BITS), and an entry of an order: what a process needs, and which
  * one it is; sorted by both, so that no two are equal. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_UNIT_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_BANKER_BANKER_UNIT_H
+#pragma once
 
 #include "foundation/gpu/kernels/banker/banker.h"
 #include "foundation/gpu/language/kernel.h"
@@ -106,6 +105,4 @@ DEVICE void add_span(unit *to, span x)
 #else
 #define UNROLL
 #define UNROLL_BY4
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* Single-unit snapshots: arguments of the kernels in cycles.cu, which says how they work. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_CHECK_CYCLES_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_CHECK_CYCLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -111,5 +110,3 @@ struct cycles_round_arguments {
     uint64_t value_from, value_to;
     uint32_t count;
 };
-
-#endif

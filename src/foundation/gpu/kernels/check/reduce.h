@@ -1,6 +1,5 @@
 /* Snapshots of any model: arguments of the kernels in reduce.cu, which says how they work. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_CHECK_REDUCE_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_CHECK_REDUCE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -71,5 +70,3 @@ struct reduce_arguments {
     uint64_t counts;          /* struct reduce_counts */
     uint64_t barrier;         /* struct grid_barrier */
 };
-
-#endif

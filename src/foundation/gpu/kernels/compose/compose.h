@@ -5,8 +5,7 @@
  * a bitmap by packed number; a list with a hash table of the same states beside it; or all
  * combinations, which need no memory.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_COMPOSE_COMPOSE_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_COMPOSE_COMPOSE_H
+#pragma once
 
 #include "foundation/gpu/kernels/compose/compose_walk.h"
 #include <gordian/array.h>
@@ -200,5 +199,3 @@ struct compose_rows_arguments {
     uint32_t label_words;
     uint32_t joint;
 };
-
-#endif

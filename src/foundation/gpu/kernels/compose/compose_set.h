@@ -1,6 +1,5 @@
 /* Sets of packed states in kernels: membership, rank, hashing (compose.h). */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_COMPOSE_COMPOSE_SET_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_COMPOSE_COMPOSE_SET_H
+#pragma once
 
 #include "foundation/gpu/kernels/compose/compose.h"
 #include "foundation/gpu/language/kernel.h"
@@ -128,5 +127,3 @@ DEVICE uint64_t compose_warp_sum(uint64_t x)
         x += warp_shuffle_down64(WARP_ALL, x, delta);
     return x;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * their `uses` have no bit in common. So the joint firings of a state are the non-empty ascending
  * lists of its enabled firings in which neighbours of a part do not clash.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_COMPOSE_COMPOSE_WALK_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_COMPOSE_COMPOSE_WALK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -223,5 +222,3 @@ COMPOSE_INLINE uint64_t compose_count_word(struct compose_counts *counts,
         compose_count_free(counts, any, planes);
     return any;
 }
-
-#endif

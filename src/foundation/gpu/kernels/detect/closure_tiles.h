@@ -21,8 +21,7 @@
  * Columns of another matrix may hang on the right (what each slot leads to outside): they take part
  * in every step, and gain whatever the closure would have brought them.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_CLOSURE_TILES_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_CLOSURE_TILES_H
+#pragma once
 
 #include "foundation/gpu/kernels/detect/lmdda.h"
 #include "foundation/gpu/kernels/matrix/bool_tile.h"
@@ -328,5 +327,3 @@ DEVICE void closure_steps(const struct bit_closure_arguments *c)
         grid_barrier(barrier);
     }
 }
-
-#endif

@@ -7,8 +7,7 @@
  * have a *slot*, dense from 0: only through those does a path go on, so reachability is worked out
  * among slots, and RP follows.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_LMDDA_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_LMDDA_H
+#pragma once
 
 #include "foundation/gpu/kernels/resident/blocks_layout.h"
 
@@ -123,5 +122,3 @@ struct bit_closure_arguments {
     uint32_t tensor;
     uint32_t reserved;
 };
-
-#endif

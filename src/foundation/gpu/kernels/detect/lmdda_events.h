@@ -10,8 +10,7 @@
  *     leads_on         does the resource wanted lead to one that runs, but for the requester? By
  *                      the whole block; and leads_back: to the requester? By a thread
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_LMDDA_EVENTS_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_LMDDA_EVENTS_H
+#pragma once
 
 #include "foundation/gpu/kernels/detect/lmdda.h"
 #include "foundation/gpu/kernels/detect/lmdda_row.h"
@@ -95,5 +94,3 @@ KERNEL_BOUNDED(LMDDA_EVENT, struct lmdda_event_arguments, LMDDA_THREADS, 1)
     if (event.answer)
         answer_block(&event);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Rows of LMDDA's matrices. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_LMDDA_ROW_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_LMDDA_ROW_H
+#pragma once
 
 #include "foundation/gpu/language/kernel.h"
 
@@ -33,5 +32,3 @@ DEVICE void join_row(uint32_t *row, const uint32_t *joining, uint32_t words)
         to[i] = one;
     }
 }
-
-#endif

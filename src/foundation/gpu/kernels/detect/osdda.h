@@ -6,8 +6,7 @@
  * RP of a resource lie one after the other, each of whole lines of 128 bytes: what changes one
  * changes the other, so both are one row to most of the work.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_OSDDA_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_OSDDA_H
+#pragma once
 
 #include "foundation/gpu/kernels/resident/blocks_layout.h"
 #include "foundation/gpu/kernels/resident/service_ring.h"
@@ -61,5 +60,3 @@ enum osdda_operation {
     OSDDA_PING,         /* answered when everything before is done */
     OSDDA_READ,         /* row, words, 0 for RR, 1 for RP: to be read then; of blocks only */
 };
-
-#endif

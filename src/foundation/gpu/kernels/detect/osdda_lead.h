@@ -11,8 +11,7 @@
  *     step_failed       has the last step been left undone, for the next kernel to do again?
  *     resume_step       and does this kernel, which has just begun, have such a step to do?
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_OSDDA_LEAD_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_OSDDA_LEAD_H
+#pragma once
 
 #include "foundation/gpu/kernels/detect/osdda.h"
 #include "foundation/gpu/kernels/resident/service.h"
@@ -156,5 +155,3 @@ KERNEL_BOUNDED(OSDDA_KERNEL, osdda, OSDDA_MAX_THREADS, 2)
         service_arrive(&a.vectors.service);
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Where resources end, from the matrices: for each row, the one bit it has in common with `runs`.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_WHAT_IF_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_WHAT_IF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ struct what_if_arguments {
     uint32_t rows;
     uint32_t reserved;
 };
-
-#endif

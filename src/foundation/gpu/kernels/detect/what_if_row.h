@@ -1,6 +1,5 @@
 /* Where a row ends (what_if.h): what whole rows and blocks share. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_WHAT_IF_ROW_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_DETECT_WHAT_IF_ROW_H
+#pragma once
 
 #include "foundation/gpu/kernels/detect/what_if.h"
 #include "foundation/gpu/language/kernel.h"
@@ -22,5 +21,3 @@ DEVICE uint32_t end_of_lanes(uint32_t count, uint32_t end)
         return WHAT_IF_SEVERAL;
     return warp_reduce_min(WARP_ALL, end);
 }
-
-#endif

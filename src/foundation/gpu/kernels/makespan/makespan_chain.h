@@ -25,8 +25,7 @@
  * T). Windows are of all sizes, small ones more often. (On the case study the published chain ends
  * at 169 of 184, this one reaches 184.)
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_MAKESPAN_MAKESPAN_CHAIN_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_MAKESPAN_MAKESPAN_CHAIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -239,5 +238,3 @@ CHAIN_FUNCTION void chain_apply(const struct chain_move *move, const uint8_t *fr
         to[size - 1] = from[0];
     }
 }
-
-#endif

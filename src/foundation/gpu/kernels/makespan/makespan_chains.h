@@ -20,8 +20,7 @@
  * bind, which counts up to where its top bit is set when nothing is left; above them how many
  * entries it has.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_MAKESPAN_MAKESPAN_CHAINS_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_MAKESPAN_MAKESPAN_CHAINS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -69,5 +68,3 @@ struct chains_arguments {
     uint32_t horizon; /* cells */
     uint32_t published, least;
 };
-
-#endif

@@ -18,8 +18,7 @@
  * A step takes instructions away, exactly as many as fit, so a state's value follows from those of
  * states with less work left: the values of a layer of equal work are found all at once.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_MAKESPAN_MAKESPAN_SWEEP_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_MAKESPAN_MAKESPAN_SWEEP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -88,5 +87,3 @@ struct sweep_layer_arguments {
     uint32_t wide;  /* values have two bytes */
     uint32_t least; /* the shortest way instead of the longest */
 };
-
-#endif

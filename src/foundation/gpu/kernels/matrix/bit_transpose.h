@@ -1,6 +1,5 @@
 /* The transpose of a bit matrix. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_MATRIX_BIT_TRANSPOSE_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_MATRIX_BIT_TRANSPOSE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct bit_transpose_arguments {
     uint32_t in_stride, out_stride; /* in words */
     uint32_t rows, columns;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The boolean product of two bit matrices: out |= left . right. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_MATRIX_BOOL_PRODUCT_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_MATRIX_BOOL_PRODUCT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ struct bool_product_arguments {
 
 /* Tiles along one side. */
 #define BOOL_TILES(size) (((size) + BOOL_TILE - 1) / BOOL_TILE)
-
-#endif

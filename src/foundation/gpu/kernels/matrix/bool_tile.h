@@ -5,8 +5,7 @@
  * on its way while one is used. Two ways to combine them: the matrix units (16 x 8 x 256 bits
  * an instruction, and + popcount: a bit of the product is a count that is not zero), or words.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_MATRIX_BOOL_TILE_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_MATRIX_BOOL_TILE_H
+#pragma once
 
 #include "foundation/gpu/kernels/matrix/bool_product.h"
 #include "foundation/gpu/language/kernel.h"
@@ -307,5 +306,3 @@ DEVICE bool bool_tile(const struct bool_product_arguments *product, uint32_t row
 #endif
     return tile_by_words(product, row, column, bool_left, bool_right);
 }
-
-#endif

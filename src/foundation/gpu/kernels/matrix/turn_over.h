@@ -1,6 +1,5 @@
 /* 32 x 32 bits turned over in a warp's registers. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_MATRIX_TURN_OVER_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_MATRIX_TURN_OVER_H
+#pragma once
 
 #include "foundation/gpu/language/kernel.h"
 
@@ -15,5 +14,3 @@ DEVICE uint32_t turn_over(uint32_t row)
     }
     return row;
 }
-
-#endif

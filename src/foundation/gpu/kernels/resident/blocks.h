@@ -9,8 +9,7 @@
  * Pages may run out: then what joins says so (false), what there was room for has joined, and the
  * host is told; once there are more pages the same is done again.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_RESIDENT_BLOCKS_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_RESIDENT_BLOCKS_H
+#pragma once
 
 #include "foundation/gpu/kernels/resident/blocks_layout.h"
 #include "foundation/gpu/language/kernel.h"
@@ -382,5 +381,3 @@ DEVICE uint32_t blocks_word(const struct block_store *s, const struct block_matr
     uint32_t block = directory ? blocks_page(s, directory)[blocks_entry_of(s, column)] : 0;
     return block ? blocks_page(s, block)[index & ((1u << s->shift) - 1)] : 0;
 }
-
-#endif

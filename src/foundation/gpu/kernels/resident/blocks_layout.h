@@ -12,8 +12,7 @@
  * A link is the number of a page; 0 is no page: everything there is zero. A page that is linked has
  * something in it, but for a moment. Pages that nobody has are zero.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_RESIDENT_BLOCKS_LAYOUT_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_RESIDENT_BLOCKS_LAYOUT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -77,5 +76,3 @@ struct block_matrix {
     uint32_t rows; /* there is room for */
     uint32_t top_count;
 };
-
-#endif

@@ -30,8 +30,7 @@
  * context down, this kernel and the mapped ring with it: nothing is left behind, so
  * there is no heartbeat.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_RESIDENT_SERVICE_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_RESIDENT_SERVICE_H
+#pragma once
 
 #include "foundation/gpu/kernels/resident/service_ring.h"
 #include "foundation/gpu/language/kernel.h"
@@ -279,5 +278,3 @@ DEVICE void service_arrive(const struct service_arguments *service)
         atomic_add32(&grid->arrived, 1);
     }
 }
-
-#endif

@@ -5,8 +5,7 @@
  * whether it has arrived: commands need no flag beside them, four words are fetched across
  * the bus in one go, and no order among the stores matters.
  */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_RESIDENT_SERVICE_RING_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_RESIDENT_SERVICE_RING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ struct service_arguments {
 
 /* A word of the ring. (A macro: the host and the device share it.) */
 #define SERVICE_WORD(tag, value) ((uint64_t)(tag) << 32 | (value))
-
-#endif

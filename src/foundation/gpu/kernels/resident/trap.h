@@ -1,11 +1,8 @@
 /* What trap.cu takes. */
-#ifndef GORDIAN_FOUNDATION_GPU_KERNELS_RESIDENT_TRAP_H
-#define GORDIAN_FOUNDATION_GPU_KERNELS_RESIDENT_TRAP_H
+#pragma once
 
 #include <stdint.h>
 
 struct trap_arguments {
     uint32_t thread; /* the one that traps */
 };
-
-#endif

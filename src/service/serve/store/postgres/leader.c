@@ -207,13 +207,6 @@ static bool loop_turns(const struct store *store)
                             store->pg->lease_ms / 2;
 }
 
-static bool send_beat(struct pg *pg)
-{
-    pg->beat_at = clock_ms() + pg->lease_ms / 4;
-    add_flight(pg, FLIGHT_BEAT);
-    return send_numbers(pg, "beat", 1, &pg->epoch);
-}
-
 /* ---- snapshots */
 
 static bool send_part(struct pg *pg, struct snapshot_job *job)
@@ -590,8 +583,11 @@ static bool send_batches(struct store *store)
         did = false;
         good = send_append(store, &did);
     }
-    if (good && pg->flight_count == 0 && clock_ms() >= pg->beat_at && loop_turns(store))
-        good = send_beat(pg);
+    if (good && pg->flight_count == 0 && clock_ms() >= pg->beat_at && loop_turns(store)) {
+        pg->beat_at = clock_ms() + pg->lease_ms / 4;
+        add_flight(pg, FLIGHT_BEAT);
+        good = send_numbers(pg, "beat", 1, &pg->epoch);
+    }
     if (good && pg->flight_count < PG_FLIGHTS / 2)
         good = step_snapshot(store);
     if (good && pg->flight_count < PG_FLIGHTS / 2)

@@ -24,8 +24,7 @@
  * Whose is what: the thread's, but for what is under the store's mutex; before the thread is
  * started, the loop's.
  */
-#ifndef GORDIAN_SERVICE_SERVE_STORE_POSTGRES_POSTGRES_H
-#define GORDIAN_SERVICE_SERVE_STORE_POSTGRES_POSTGRES_H
+#pragma once
 
 #include "service/serve/store/store_internal.h"
 
@@ -188,5 +187,3 @@ void pg_lead_turn(struct store *store);
 bool pg_lead_done(const struct store *store);
 /* An orderly end: the next one need not wait. */
 void pg_release(struct pg *pg);
-
-#endif

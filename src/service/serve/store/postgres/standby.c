@@ -179,14 +179,6 @@ static const char look[] =
     " ELSE false END"
     " FROM leader";
 
-static PGresult *poll_leader(struct pg *pg)
-{
-    char numbers[2][PG_NUMBER];
-    const char *values[] = {pg_number(numbers[0], PG_LOCK), pg_number(numbers[1], pg->lock),
-                            clock_ms() >= pg->rest_until ? "1" : "0"};
-    return pg_ask(pg, look, 3, values);
-}
-
 void pg_show_leader(struct store *store, const char *address)
 {
     store_lock(store);
@@ -210,7 +202,10 @@ static bool listen_here(struct pg *pg)
 static bool follow_once(struct store *store)
 {
     struct pg *pg = store->pg;
-    PGresult *seen = poll_leader(pg);
+    char numbers[2][PG_NUMBER];
+    const char *values[] = {pg_number(numbers[0], PG_LOCK), pg_number(numbers[1], pg->lock),
+                            clock_ms() >= pg->rest_until ? "1" : "0"};
+    PGresult *seen = pg_ask(pg, look, 3, values);
     if (!seen || PQntuples(seen) != 1) {
         PQclear(seen);
         return false;
