@@ -21,7 +21,7 @@ planted()
     grep -qF "$3" said
 }
 
-for name in src/foundation/base tests/shell.sh fuzz examples include scripts docs web/src web/public web/test web/meson.build \
+for name in src/foundation/base tests/shell.sh fuzz examples include scripts docs man web/src web/public web/test web/meson.build \
     web/build README.md CONTRIBUTING.md .clang-format; do
     mkdir -p "$(dirname "$name")"
     cp -r "$root/$name" "$name"
