@@ -128,7 +128,7 @@ def check_keys(text):
 
 def check_colors(text):
     used = set(re.findall(r'"\\033\[([0-9;]+)m"', read("src/output/show/style.c"))) - {"0"}
-    told = {row[1].strip("`") for row in table(text, "Colours")}
+    told = {row[1].strip("`") for row in table(text, "Colors")}
     if used != told:
         fault(f"colours {sorted(used)} in output/show/style.c, {sorted(told)} in the table")
     for path in glob.glob(os.path.join(SOURCE, "src/**/*.c"), recursive=True):
