@@ -274,7 +274,7 @@ class Client:
     # ------------------------------------------------------------ lines
 
     async def line(self, line: str, *, event: bool = False) -> Dict[str, Any]:
-        """Sends a line of docs/protocol.md and returns the answer."""
+        """Sends a line of docs/reference/protocol.md and returns the answer."""
         return (await self._exchange(line, event))[0]
 
     async def _exchange(self, line: str, event: bool) -> Tuple[Dict[str, Any], bool, int]:
@@ -426,7 +426,7 @@ class Client:
     @property
     def fence(self) -> int:
         """The fencing token: pass it to the resource that a lock protects while you hold the lock.
-        See docs/cluster.md."""
+        See docs/guide/cluster.md."""
         return int(lib.client_fence(self._core._live()))
 
     @property

@@ -208,7 +208,7 @@ class Circuit(Owned):
         return _graph(handle, self._product(result))
 
     def check(self, formula: str, engine: str = "auto", **options: Any) -> CheckResult:
-        """Checks a CTL formula on the product. docs/compose.md describes the language."""
+        """Checks a CTL formula on the product. docs/guide/compose.md describes the language."""
         return self._ask(_abi.question(data(formula)), engine, options)
 
     def check_ltl(

@@ -1,7 +1,7 @@
 """A client of `gordian serve`. It uses the client of the library, which keeps sessions alive when the
 connection breaks.
 
-Processes and resources are identified by name, in the lines of docs/protocol.md. Answers are `Reply`
+Processes and resources are identified by name, in the lines of docs/reference/protocol.md. Answers are `Reply`
 objects.
 """
 
@@ -323,7 +323,7 @@ class Client:
     @property
     def fence(self) -> int:
         """The fencing token: pass it to the resource that a lock protects while you hold the lock.
-        See docs/cluster.md."""
+        See docs/guide/cluster.md."""
         with self._mutex:
             return int(lib.client_fence(self._core._live()))
 
@@ -335,7 +335,7 @@ class Client:
     # ------------------------------------------------------------ lines
 
     def line(self, line: str, *, event: bool = False) -> Dict[str, Any]:
-        """Sends a line of docs/protocol.md ("state", "history since=0", ...) and returns the
+        """Sends a line of docs/reference/protocol.md ("state", "history since=0", ...) and returns the
         answer."""
         return self._exchange([line], event)[0][0]
 
