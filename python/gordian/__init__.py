@@ -7,7 +7,8 @@
     lock = gordian.Lock()              # raises Deadlock instead of hanging
     client = gordian.Client()          # a client of `gordian serve`; gordian.aio.Client for asyncio
 
-docs/guide/python.md has a full description with examples. The package is pure Python on top of libgordian.
+docs/guide/python.md has a full description with examples. The package is pure Python on top of
+libgordian.
 """
 
 from __future__ import annotations

@@ -168,7 +168,8 @@ class Domain:
         if all(process.id != me for process in report.deadlocked):
             return None
         stuck = {actors[process.id] for process in report.deadlocked}
-        return self._cycle_waits(last, [waiting for waiting in reached if waiting.actor in stuck], locks)
+        waits = [waiting for waiting in reached if waiting.actor in stuck]
+        return self._cycle_waits(last, waits, locks)
 
     def _reach(self, last: Waiting) -> Tuple[List[Waiting], List[Any], Dict[int, Any]]:
         """The waits, actors and locks that the last wait depends on."""

@@ -1,8 +1,8 @@
-"""A client of `gordian serve`. It uses the client of the library, which keeps sessions alive when the
-connection breaks.
+"""A client of `gordian serve`. It uses the client of the library, which keeps sessions alive when
+the connection breaks.
 
-Processes and resources are identified by name, in the lines of docs/reference/protocol.md. Answers are `Reply`
-objects.
+Processes and resources are identified by name, in the lines of docs/reference/protocol.md. Answers
+are `Reply` objects.
 """
 
 from __future__ import annotations

@@ -587,8 +587,8 @@ class System(Owned):
         return tuple([self._process_at(id) for id in ids[: count.value]])
 
     def feed(self, *columns: Any, **named: Any) -> Batch:
-        """Feeds many events at once, as arrays: see `gordian.events` and docs/guide/python.md. A rejected
-        event is reported by its outcome; it does not raise."""
+        """Feeds many events at once, as arrays: see `gordian.events` and docs/guide/python.md. A
+        rejected event is reported by its outcome; it does not raise."""
         with self._guard() as handle:
             return run_batch(handle, *columns, **named)
 
