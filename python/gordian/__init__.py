@@ -1,13 +1,14 @@
-"""Gordian cuts deadlocks: detection, avoidance, composition and makespans, from Python.
+"""Deadlock detection, avoidance, circuit composition and makespans, from Python.
 
     import gordian
 
-    table = gordian.System()           # who holds and waits for what
-    bank = gordian.Bank()              # lends only what is safe
+    table = gordian.System()           # detection: which process holds and waits for what
+    bank = gordian.Bank()              # avoidance: grants only requests that are safe
     lock = gordian.Lock()              # raises Deadlock instead of hanging
-    client = gordian.Client()          # of `gordian serve`; gordian.aio.Client for asyncio
+    client = gordian.Client()          # a client of `gordian serve`; gordian.aio.Client for asyncio
 
-docs/guide/python.md tells it all, with examples. The package is plain Python over libgordian.
+docs/guide/python.md has a full description with examples. The package is pure Python on top of
+libgordian.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Engine:
-    """A way to solve a family of problems: is it usable here, and if not, why?"""
+    """An engine: an algorithm for a family of problems. `available` says whether it can be used on
+    this machine; `reason` says why not."""
 
     family: str
     name: str
@@ -82,7 +84,7 @@ class Engine:
 
 
 def engines() -> List[Engine]:
-    """All that the library has."""
+    """All engines of the library."""
     import ctypes
 
     found: List[Engine] = []
@@ -94,7 +96,7 @@ def engines() -> List[Engine]:
 
 
 def __getattr__(name: str) -> Any:
-    """`gordian.aio` is there without asking, and asyncio is loaded only by whoever uses it."""
+    """Loads `gordian.aio` at its first use, so that other programs do not import asyncio."""
     if name == "aio":
         import importlib
 

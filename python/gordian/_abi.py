@@ -1,6 +1,6 @@
-"""The structs and functions of libgordian's public headers, as ctypes sees them.
+"""ctypes declarations of the structs and functions in the public headers of libgordian.
 
-`tests/python/test_layout.py` compares every struct with what the C compiler makes of the headers.
+`tests/python/test_layout.py` compares every struct with the layout that the C compiler computes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OK, END, INPUT, UNAVAILABLE, MEMORY, IO, CANCELLED, VICTIM = range(8)
 
 
 def struct(name: str, *fields: tuple) -> Any:
-    """A struct of the headers: gordian_NAME."""
+    """The struct gordian_NAME of the headers."""
     return type(name, (c.Structure,), {"_fields_": list(fields), "c_name": "gordian_" + name})
 
 
@@ -510,8 +510,8 @@ HIDES = c.CFUNCTYPE(BOOL, P, P, SIZE)
 
 # ---------------------------------------------------------------- functions
 
-# What the letters of `_functions` stand for. Pointers are not told apart: e is the error, which
-# comes last in whatever can fail, t a text that ends in a NUL.
+# The letters of `_functions`. Pointer types are not distinguished, except: e is the error, which is
+# the last argument of every function that can fail; t is a text that ends in a NUL.
 _LETTERS = {
     "-": None,
     "s": INT,
@@ -536,7 +536,7 @@ _LETTERS = {
 
 
 def declare(library: c.CDLL) -> None:
-    """Tells ctypes what every function takes and returns."""
+    """Declares the argument and result types of all functions to ctypes."""
     for line in FUNCTIONS.splitlines():
         name, letters = line.split()
         function = getattr(library, "gordian_" + name)

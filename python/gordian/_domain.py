@@ -1,10 +1,11 @@
-"""Who holds and waits for which lock, for locks of threads and of tasks alike.
+"""Deadlock detection for locks of threads and of tasks.
 
-Taking a free lock touches nothing here: the lock itself notes who has it. Whoever has to wait says so
-in its *domain*, under the domain's mutex, and leaves under it before it goes on. So while the mutex is
-held, everybody who is said to wait stays where it is and keeps what it holds; a cycle that is seen
-among them is there, all of it, at one time. A deadlock forms only when somebody begins to wait: it is
-looked for then, and the one who would close it gets the exception in place of the wait.
+Taking a free lock does not touch this module: the lock itself records its owner. Before a thread
+waits, it registers the wait in its *domain*, under the mutex of the domain. It removes the
+registration under the same mutex before it continues. While the mutex is held, all registered
+waiters therefore stay blocked and keep what they hold, so a cycle among them is consistent. A
+deadlock can form only when a wait begins. The domain therefore checks each new wait, and the thread
+that would close a cycle gets the exception instead of waiting.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 from .errors import Deadlock, Place, Wait
 from .snapshot import Snapshot
 
-Taken = Tuple[Any, int]  # code, and the instruction in it: the line is looked up when it is asked for
+Taken = Tuple[Any, int]  # code and instruction: the line is computed on demand
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _INSIDE = (threading.__file__,)
 
 
 def calling_frame() -> Any:
-    """The frame that uses a lock: not of this package, nor of threading."""
+    """The frame that uses a lock: the innermost outside this package and threading."""
     frame = sys._getframe(1)
     while frame.f_back is not None:
         file = frame.f_code.co_filename
@@ -43,7 +44,7 @@ def place_of(frame: Any) -> Place:
 
 
 def place_taken(taken: Optional[Taken]) -> Optional[Place]:
-    """Where an instruction stands."""
+    """The source line of an instruction."""
     if taken is None:
         return None
     code, instruction = taken
@@ -56,7 +57,8 @@ def place_taken(taken: Optional[Taken]) -> Optional[Place]:
 
 
 class Waiting:
-    """One that waits: who, for which lock, and where. `certain`: it will not give up by itself."""
+    """A wait: the waiter, the lock and the source line. `certain` means that it has no time
+    limit."""
 
     __slots__ = ("actor", "lock", "place", "certain", "before")
 
@@ -69,15 +71,15 @@ class Waiting:
 
 
 def name_of(actor: Any) -> str:
-    """A thread's or a task's name."""
+    """The name of a thread or a task."""
     if not isinstance(actor, int):
         return actor.get_name() if hasattr(actor, "get_name") else repr(actor)
     thread = getattr(threading, "_active", {}).get(actor)
     return thread.name if thread is not None else f"thread {actor}"
 
 
-def _goes_on(actor: Any) -> bool:
-    """Is a task about to run again: woken, or cancelled?"""
+def _will_run(actor: Any) -> bool:
+    """True if a task is about to run again, because it was woken or cancelled."""
     if isinstance(actor, int):
         return False
     if getattr(actor, "cancelling", lambda: 0)() or getattr(actor, "_must_cancel", False):
@@ -91,23 +93,25 @@ deadlock_listeners: List[Callable[[Deadlock], None]] = []
 
 
 class Domain:
-    """Locks that are judged together. There is one for all that do not ask for another."""
+    """Locks that are judged together. Locks created without a domain share a default domain."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
         self._waiting: Dict[Any, Waiting] = {}
         self._mutex = _thread.allocate_lock()
-        Snapshot().close()  # without the library it fails here, and not when somebody waits
+        Snapshot().close()  # fail now if the library is missing, and not at the first wait
         _domains.add(self)
 
     def __repr__(self) -> str:
         return f"<gordian.Domain {self.name or 'default'}, {len(self._waiting)} wait>"
 
     def enter(self, waiting: Waiting) -> None:
-        """Somebody begins to wait; raises Deadlock, and it does not wait, if that would never end."""
+        """Registers a wait. Raises Deadlock, without registering it, if the wait would never
+        end."""
         cycle = None
         with self._mutex:
-            waiting.before = self._waiting.get(waiting.actor)  # of a signal handler that waits, too
+            # A signal handler may wait while its thread waits.
+            waiting.before = self._waiting.get(waiting.actor)
             self._waiting[waiting.actor] = waiting
             if waiting.certain and not waiting.lock._signals and self._may_be_stuck(waiting):
                 cycle = self._judge(waiting)
@@ -120,7 +124,7 @@ class Domain:
             raise error
 
     def leave(self, waiting: Waiting) -> None:
-        """It waits no more."""
+        """Removes a wait."""
         with self._mutex:
             self._forget(waiting)
 
@@ -131,12 +135,12 @@ class Domain:
             self._waiting[waiting.actor] = waiting.before
 
     def _may_be_stuck(self, waiting: Waiting) -> bool:
-        """A look that costs little: does anybody who holds the lock wait?"""
+        """A cheap check: does a holder of the lock wait?"""
         return any(actor in self._waiting for actor, _ in waiting.lock._holders())
 
     def _judge(self, last: Waiting) -> Optional[Tuple[Wait, ...]]:
-        """Would the last one wait for ever? Then why."""
-        # A collection could run somebody's finalizer here, and that could want a lock.
+        """The cycle, if the last wait would never end; otherwise None."""
+        # A garbage collection could run a finalizer here, which could take a lock.
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -164,10 +168,11 @@ class Domain:
         if all(process.id != me for process in report.deadlocked):
             return None
         stuck = {actors[process.id] for process in report.deadlocked}
-        return self._sides(last, [waiting for waiting in reached if waiting.actor in stuck], locks)
+        waits = [waiting for waiting in reached if waiting.actor in stuck]
+        return self._cycle_waits(last, waits, locks)
 
     def _reach(self, last: Waiting) -> Tuple[List[Waiting], List[Any], Dict[int, Any]]:
-        """Those who wait, all actors and all locks that the last one's wait depends on."""
+        """The waits, actors and locks that the last wait depends on."""
         reached: List[Waiting] = []
         actors: Dict[Any, None] = {last.actor: None}
         locks: Dict[int, Any] = {}
@@ -176,7 +181,7 @@ class Domain:
             waiting = self._waiting.get(todo.pop())
             if waiting is None or not waiting.certain or waiting.lock._signals:
                 continue
-            if waiting is not last and _goes_on(waiting.actor):
+            if waiting is not last and _will_run(waiting.actor):
                 continue
             reached.append(waiting)
             if id(waiting.lock) in locks:
@@ -189,16 +194,16 @@ class Domain:
                     todo.append(actor)
         return reached, list(actors), locks
 
-    def _sides(
+    def _cycle_waits(
         self, last: Waiting, stuck: List[Waiting], locks: Dict[int, Any]
     ) -> Tuple[Wait, ...]:
-        """The sides of the deadlock, as one goes round it from the last one on."""
+        """The waits of the deadlock in order, beginning with the last one."""
         by_actor = {waiting.actor: waiting for waiting in stuck}
         sides, todo, seen = [], [last], {last.actor}
         while todo:
             waiting = todo.pop(0)
             holders = locks[id(waiting.lock)][1]
-            sides.append(_side(waiting, [actor for actor, _ in holders]))
+            sides.append(_wait_of(waiting, [actor for actor, _ in holders]))
             for actor, _ in holders:
                 if actor in by_actor and actor not in seen:
                     seen.add(actor)
@@ -206,23 +211,23 @@ class Domain:
         return tuple(sides)
 
     def waits(self) -> List[Wait]:
-        """Who waits now for what, held by whom: for reports."""
+        """All current waits with the holders, for reports."""
         with self._mutex:
             found = list(self._waiting.values())
-        return [_side(each, [actor for actor, _ in each.lock._holders()]) for each in found]
+        return [_wait_of(each, [actor for actor, _ in each.lock._holders()]) for each in found]
 
     def _after_fork(self) -> None:
-        """In the child, only the thread that forked is left, and it runs."""
+        """In the child, only the forking thread exists, and it is running."""
         self._mutex = _thread.allocate_lock()
         self._waiting = {}
 
 
-def _side(waiting: Waiting, holders: Iterable[Any]) -> Wait:
+def _wait_of(waiting: Waiting, holders: Iterable[Any]) -> Wait:
     names = ", ".join(name_of(actor) for actor in holders)
     return Wait(
         name_of(waiting.actor),
         waiting.lock.name,
-        names or "nobody that is known",
+        names or "an unknown holder",
         waiting.place,
         place_taken(waiting.lock._taken),
     )
@@ -234,15 +239,16 @@ _making = _thread.allocate_lock()
 
 
 def default_domain() -> Domain:
-    """The one of all locks that do not ask for another."""
+    """The domain of all locks that are created without one."""
     with _making:
         if not _default:
             _default.append(Domain())
         return _default[0]
 
 
-class Noted:
-    """What every lock has: a domain, a name, and where it was taken last."""
+class TrackedLock:
+    """The common part of all locks: a domain, a name, and the place where the lock was last
+    taken."""
 
     _capacity = 1
     _taken: Optional[Taken] = None
@@ -255,14 +261,14 @@ class Noted:
 
     @property
     def name(self) -> str:
-        """As it was given, or where it was made."""
+        """The given name, or the place where the lock was created."""
         if self._name or self._made is None:
             return self._name or ""
         return f"{type(self).__name__} of {self._made.file}:{self._made.line}"
 
 
 def all_waits() -> List[Wait]:
-    """Who waits for which lock of this package, in all domains."""
+    """All waits for locks of this package, in all domains."""
     return [wait for domain in list(_domains) for wait in domain.waits()]
 
 

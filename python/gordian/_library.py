@@ -1,4 +1,4 @@
-"""Finds and loads libgordian, and turns its statuses into exceptions."""
+"""Finds and loads libgordian, and converts its status codes into exceptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .errors import (
     Victim,
 )
 
-try:  # written where the package is installed beside a library of the same build
+try:  # written if the package is installed next to a library of the same build
     from ._installed import LIBRARY as _INSTALLED  # type: ignore
 except ImportError:
     _INSTALLED = None
@@ -28,13 +28,13 @@ except ImportError:
 VERSION = "0.2.0"
 SONAME = "libgordian.so.0"
 
-#: A path (str or PathLike), the content itself (bytes), or a file that is open for reading.
+#: A path (str or PathLike), the content (bytes), or a file that is open for reading.
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, Any]
 
 
 def _candidates() -> List[str]:
-    """Where the library may be: what the environment says, alone; or the wheel's, the build's, the
-    system's."""
+    """Paths of the library: only that of the environment variable, if it is set; otherwise those of
+    the wheel, of the build and of the system."""
     chosen = os.environ.get("GORDIAN_LIBRARY")
     if chosen:
         return [chosen]
@@ -59,13 +59,13 @@ def _load() -> c.CDLL:
         _abi.declare(library)
         return library
     raise UnavailableError(
-        "libgordian is not here: " + "; ".join(failures) + ". GORDIAN_LIBRARY may name it"
+        "cannot load libgordian: " + "; ".join(failures) + ": set GORDIAN_LIBRARY to its path"
     )
 
 
 class _Lazy:
-    """The library's functions by name, without their prefix; loaded at the first use, so that
-    importing the package never fails."""
+    """The functions of the library by name, without their prefix. The library is loaded at the
+    first use, so that importing the package never fails."""
 
     def __init__(self) -> None:
         self._loading = threading.Lock()
@@ -99,8 +99,8 @@ def error_of(status: int, message: str, line: int = 0, column: int = 0) -> Gordi
 
 
 def call(function: Callable[..., int], *arguments: Any, accept: Tuple[int, ...] = ()) -> int:
-    """Calls a function that can fail, with an error as its last argument. Returns the status, which
-    is 0 or one of those accepted."""
+    """Calls a function that can fail and whose last argument is the error. Returns the status,
+    which is 0 or one of `accept`."""
     error = _abi.error()
     status = function(*arguments, c.byref(error))
     if status != _abi.OK and status not in accept:
@@ -109,7 +109,8 @@ def call(function: Callable[..., int], *arguments: Any, accept: Tuple[int, ...] 
 
 
 def text(data: Optional[bytes]) -> str:
-    """A text of the library's. Names are bytes there: what is not UTF-8 survives both ways."""
+    """A text from the library. Names are bytes there; bytes that are not UTF-8 survive both
+    conversions."""
     return "" if data is None else data.decode("utf-8", "surrogateescape")
 
 
@@ -122,11 +123,11 @@ def data(string: None) -> None: ...
 
 
 def data(string: Optional[str]) -> Optional[bytes]:
-    """A text for the library; a NUL would end it early."""
+    """A text for the library. A NUL is rejected, because it would end the text."""
     if string is None:
         return None
     if "\0" in string:
-        raise InputError(f"a NUL in {string!r}")
+        raise InputError(f"{string!r} contains a NUL")
     return string.encode("utf-8", "surrogateescape")
 
 
@@ -139,7 +140,7 @@ def wants_of(pairs: Sequence[Tuple[int, int]]) -> Any:
 
 
 def count_of(number: Any, what: str) -> int:
-    """A number that fits into the library's: ctypes would cut it without a word."""
+    """Checks that a number fits into 64 bits, because ctypes would truncate it silently."""
     number = number.__index__()
     if not 0 <= number < 1 << 64:
         raise InputError(f"{what}: {number} is not a number from 0 to 2^64 - 1")
@@ -149,7 +150,7 @@ def count_of(number: Any, what: str) -> int:
 def id_of(number: Any, what: str) -> int:
     number = number.__index__()
     if not 0 <= number < _abi.NONE:
-        raise InputError(f"there is no {what} {number}")
+        raise InputError(f"invalid {what} {number}")
     return number
 
 
@@ -159,7 +160,7 @@ def u32s(numbers: Iterable[int]) -> Any:
 
 
 def nanoseconds(seconds: Optional[float]) -> int:
-    """None is for ever."""
+    """Nanoseconds; None means no limit."""
     if seconds is None:
         return _abi.FOREVER_NS
     return min(max(int(seconds * 1e9), 0), _abi.FOREVER_NS - 1)
@@ -172,7 +173,8 @@ def milliseconds(seconds: Optional[float]) -> int:
 
 
 class Reading:
-    """A source for the library, and what must live as long as it is read. A context manager."""
+    """A source for the library, and the objects that must stay alive while it is read. A context
+    manager."""
 
     def __init__(self, source: Source) -> None:
         self._file: Any = None
@@ -187,7 +189,7 @@ class Reading:
             self.name = str(getattr(source, "name", "input"))
             self._take_file(source)
         else:
-            raise TypeError(f"a path, bytes or a file is needed, not {type(source).__name__}")
+            raise TypeError(f"expected a path, bytes or a file, not {type(source).__name__}")
 
     def _take_bytes(self, content: bytes) -> None:
         self._content = content
@@ -201,7 +203,7 @@ class Reading:
         self.source = lib.source_fd(c.byref(self._fd))
 
     def _take_file(self, file: Any) -> None:
-        # One without a buffer is read as it comes; of others something may be in the buffer already.
+        # An unbuffered file is read as it arrives. A buffered one may already hold data in its buffer.
         if isinstance(file, io.RawIOBase) and hasattr(file, "fileno"):
             self._take_descriptor(file.fileno())
             return
@@ -225,8 +227,8 @@ def data_of(content: str) -> bytes:
 
 
 class Owned:
-    """Something of the library's that is closed once: by close(), at the end of a `with`, or when
-    nobody uses it any more."""
+    """An object of the library that is closed exactly once: by close(), at the end of a `with`, or
+    when it is garbage collected."""
 
     _handle: Any = None
     _close: str = ""
@@ -247,7 +249,7 @@ class Owned:
         return handle
 
     def close(self) -> None:
-        """Frees it. Closing twice is fine."""
+        """Frees the object. Closing it twice is allowed."""
         handle, self._handle = self._handle, None
         if handle is not None:
             getattr(lib, self._close)(handle)
@@ -262,7 +264,7 @@ class Owned:
     def __del__(self) -> None:
         try:
             self.close()
-        except Exception:  # the interpreter ends, and the library may be gone
+        except Exception:  # at interpreter exit the library may already be unloaded
             pass
 
     def __reduce__(self) -> Any:
@@ -270,5 +272,5 @@ class Owned:
 
 
 def version() -> str:
-    """The version of the library that is loaded."""
+    """The version of the loaded library."""
     return text(lib.version())

@@ -1,8 +1,8 @@
-"""For asyncio: locks that raise `Deadlock` instead of hanging, and the client of `gordian serve`.
+"""For asyncio: locks that raise `Deadlock` instead of hanging, and a client of `gordian serve`.
 
-The locks are asyncio's own, and note which task holds them. Everything said in `gordian.locks` holds
-here with tasks in place of threads. A task that waits under `asyncio.timeout` is taken to wait for
-ever: asyncio does not tell.
+The locks are subclasses of asyncio's that record which task holds them. The rules of `gordian.locks`
+apply, with tasks in place of threads. A task that waits under `asyncio.timeout` counts as waiting
+without a limit, because asyncio does not expose the timeout.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, AsyncIterator, Callable, Dict, List, Optional, Tuple
 
-from ._domain import Domain, Noted, Waiting, calling_frame, place_of
+from ._domain import Domain, TrackedLock, Waiting, calling_frame, place_of
 from ._library import call, data, lib, text
 from .client import (
     Core,
@@ -29,8 +29,9 @@ from .errors import GordianError, Refused, Victim
 __all__ = ["Lock", "Semaphore", "BoundedSemaphore", "Client"]
 
 
-class _Held(Noted):
-    """What they add to asyncio's: who holds it, and since where."""
+class _TrackedTaskLock(TrackedLock):
+    """What these locks add to asyncio's: the tasks that hold them, and the place where they were
+    taken."""
 
     def _begin(self, name: Optional[str], domain: Optional[Domain]) -> None:
         super()._begin(name, domain)
@@ -56,7 +57,7 @@ class _Held(Noted):
         return True
 
     def _drop(self, must: bool) -> None:
-        """The task gives a unit back; one that had none sends a signal."""
+        """The task releases a unit. A release by a task that holds none is a signal."""
         task = asyncio.current_task() if _in_loop() else None
         left = self._held.pop(task, 0) - 1
         if left > 0:
@@ -74,8 +75,8 @@ def _in_loop() -> bool:
     return True
 
 
-class Lock(_Held, asyncio.Lock):
-    """As `asyncio.Lock`."""
+class Lock(_TrackedTaskLock, asyncio.Lock):
+    """Same as `asyncio.Lock`."""
 
     def __init__(
         self,
@@ -100,9 +101,10 @@ class Lock(_Held, asyncio.Lock):
         await self._take(super().acquire, calling_frame(), True)
 
 
-class Semaphore(_Held, asyncio.Semaphore):
-    """As `asyncio.Semaphore`. Units taken by `async with` are held by the task until its end, others
-    may be given back by anybody (`signals=False`: no, by whom took them)."""
+class Semaphore(_TrackedTaskLock, asyncio.Semaphore):
+    """Same as `asyncio.Semaphore`. The task holds units taken by `async with` until the end of the
+    block. Any task may release the other units, unless `signals=False` says that each task releases
+    its own."""
 
     def __init__(
         self,
@@ -135,7 +137,7 @@ class Semaphore(_Held, asyncio.Semaphore):
 
 
 class BoundedSemaphore(Semaphore):
-    """As `asyncio.BoundedSemaphore`: more releases than acquires are a ValueError."""
+    """Same as `asyncio.BoundedSemaphore`: more releases than acquires raise ValueError."""
 
     def __init__(self, value: int = 1, *arguments: Any, **named: Any) -> None:
         super().__init__(value, *arguments, **named)
@@ -155,13 +157,13 @@ class BoundedSemaphore(Semaphore):
 
 
 class Client:
-    """`gordian.Client` for asyncio: the same methods, to be awaited.
+    """`gordian.Client` for asyncio: the same methods, as coroutines.
 
         async with gordian.aio.Client("unix:/run/gordian/gordian.sock") as client:
             await client.resource("table")
             await client.acquire("worker-7", "table")
 
-    Any number of tasks of one event loop may use it at once: their events travel together.
+    Any number of tasks of one event loop may share a client; their events are pipelined.
     """
 
     def __init__(self, uri: Optional[str] = None, **options: Any) -> None:
@@ -179,7 +181,7 @@ class Client:
         self._busy: Any = None
 
     async def connect(self) -> "Client":
-        """Connects; `async with` does it, too."""
+        """Connects; `async with` connects as well."""
         self._loop = asyncio.get_running_loop()
         self._news, self._busy = asyncio.Event(), asyncio.Lock()
         connect = lambda: self._core.connect(self._uri, **self._options)  # noqa: E731
@@ -199,14 +201,14 @@ class Client:
         if not self._core.closed:
             await self._loop.run_in_executor(None, self._core.close)
 
-    # ------------------------------------------------------------ in the loop
+    # ------------------------------------------------------------ the event loop
 
     def _unwatch(self) -> None:
         fd, _ = self._watched
         for remove in (self._loop.remove_reader, self._loop.remove_writer) if fd >= 0 else ():
             try:
                 remove(fd)
-            except OSError:  # the library has closed it, and the loop has let it go
+            except OSError:  # the library has closed it, and the loop has dropped it
                 pass
         self._watched = (-1, 0)
         if self._timer is not None:
@@ -214,13 +216,13 @@ class Client:
             self._timer = None
 
     def _watch(self) -> None:
-        """Has the loop wait for what the library waits for."""
+        """Makes the event loop wait for the descriptor and the timeout of the library."""
         if self._core.closed:
             return
         handle = self._core._handle
         fd, wanted = lib.client_fd(handle), lib.client_events(handle)
-        # While it connects one socket may follow another under the same number, of which the loop
-        # would not hear.
+        # During connecting, a new socket may get the number of the previous one without
+        # notice to the loop.
         if (fd, wanted) != self._watched or not wanted & 1:
             self._unwatch()
             if fd >= 0 and wanted & 1:
@@ -238,7 +240,7 @@ class Client:
             return
         try:
             call(lib.client_work, self._core._live())
-        except Exception as failure:  # final: all who wait for an answer have been told
+        except Exception as failure:  # final: all pending answers have got their error
             self._failed = failure
             self._unwatch()
             for waiter in list(self._grants.values()):
@@ -259,7 +261,7 @@ class Client:
             self._loop.call_soon_threadsafe(self._news.set)
 
     async def _wait_in_thread(self, function: Any, *arguments: Any) -> None:
-        """A call that waits, made elsewhere, while the loop keeps its hands off the client."""
+        """Makes a blocking call in a thread. The event loop does not use the client meanwhile."""
         async with self._busy:
             self._unwatch()
             try:
@@ -272,10 +274,10 @@ class Client:
     # ------------------------------------------------------------ lines
 
     async def line(self, line: str, *, event: bool = False) -> Dict[str, Any]:
-        """Says a line of docs/reference/protocol.md, and what it answers."""
-        return (await self._say(line, event))[0]
+        """Sends a line of docs/reference/protocol.md and returns the answer."""
+        return (await self._exchange(line, event))[0]
 
-    async def _say(self, line: str, event: bool) -> Tuple[Dict[str, Any], bool, int]:
+    async def _exchange(self, line: str, event: bool) -> Tuple[Dict[str, Any], bool, int]:
         if self._failed is not None:
             raise self._failed
         future = self._loop.create_future()
@@ -290,7 +292,7 @@ class Client:
         return await future
 
     async def _event(self, *words: str) -> Reply:
-        return reply_of(*await self._say(" ".join(words), True))
+        return reply_of(*await self._exchange(" ".join(words), True))
 
     async def resource(self, name: str, units: int = 1) -> None:
         await self.line(f"resource {name_word(name)} {int(units)}")
@@ -302,7 +304,7 @@ class Client:
     async def label(
         self, labels: Labels, *, process: Optional[str] = None, resource: Optional[str] = None
     ) -> None:
-        """As `gordian.Client.label`."""
+        """Same as `gordian.Client.label`."""
         await self.line(label_line(labels, process, resource))
 
     async def request(self, process: str, wants: Names, units: int = 1) -> Reply:
@@ -311,8 +313,8 @@ class Client:
     async def release(
         self, process: str, wants: Names, units: int = 1, *, to: Optional[str] = None
     ) -> Reply:
-        heir = ["to", name_word(to)] if to is not None else []
-        return await self._event("release", name_word(process), *want_words(wants, units), *heir)
+        recipient = ["to", name_word(to)] if to is not None else []
+        return await self._event("release", name_word(process), *want_words(wants, units), *recipient)
 
     async def cancel(self, process: str) -> Reply:
         return await self._event("cancel", name_word(process))
@@ -323,7 +325,8 @@ class Client:
     async def acquire(
         self, process: str, wants: Names, units: int = 1, *, timeout: Optional[float] = None
     ) -> bool:
-        """As `gordian.Client.acquire`. A task that is cancelled while it waits gives the request up."""
+        """Same as `gordian.Client.acquire`. If the waiting task is cancelled, the request is
+        cancelled."""
         words = want_words(wants, units)
         stop = self._loop.create_future()
         task = asyncio.ensure_future(self._acquire(process, words, timeout, stop))
@@ -337,7 +340,7 @@ class Client:
     async def _acquire(
         self, process: str, words: List[str], timeout: Optional[float], stop: "asyncio.Future[None]"
     ) -> bool:
-        """Never cancelled in the middle of an exchange, or nobody would know what came of it."""
+        """Is never cancelled during an exchange, because the result would be unknown."""
         reply = await self._event("request", name_word(process), *words)
         if reply.result in ("deadlock", "doomed"):
             if await self._give_up(process, words):
@@ -350,12 +353,12 @@ class Client:
         return await self._give_up(process, words)
 
     async def _return(self, process: str, words: List[str], task: "asyncio.Task[bool]") -> None:
-        """Nobody waits for it any more: what was granted goes back."""
+        """The waiting task was cancelled: releases what was granted."""
         try:
             for word in words if await task else []:
                 await self._event("release", name_word(process), word)
         except GordianError:
-            pass  # nothing was granted, or nobody is left to give it back to
+            pass  # nothing was granted, or the connection is lost
 
     async def _granted_by(
         self, process: str, number: Any, timeout: Optional[float], stop: "asyncio.Future[None]"
@@ -375,7 +378,8 @@ class Client:
                     return waiter.result() is None
                 if stop.done() or (until is not None and self._loop.time() >= until):
                     return False
-                if not (await self.state(process))["waiting"]:  # its word may have been lost
+                # The notification of the grant may have been lost.
+                if not (await self.state(process))["waiting"]:
                     return False
         finally:
             self._grants.pop(number, None)
@@ -403,14 +407,14 @@ class Client:
         return (await self.line("systems"))["systems"]
 
     async def use(self, name: str) -> None:
-        """As `gordian.Client.use`."""
+        """Same as `gordian.Client.use`."""
         await self._wait_in_thread(lib.client_use, data(name))
 
     async def subscribe(self, *what: str) -> None:
         await self._wait_in_thread(lib.client_subscribe, mask_of(what))
 
     async def notices(self) -> AsyncIterator[Notice]:
-        """What was subscribed to, as it comes."""
+        """The subscribed notices, as they arrive."""
         while True:
             while self._notices:
                 yield self._notices.pop(0)
@@ -421,7 +425,8 @@ class Client:
 
     @property
     def fence(self) -> int:
-        """A number to show to whatever a lock protects, while you hold it: see docs/guide/cluster.md."""
+        """The fencing token: pass it to the resource that a lock protects while you hold the lock.
+        See docs/guide/cluster.md."""
         return int(lib.client_fence(self._core._live()))
 
     @property
@@ -430,7 +435,7 @@ class Client:
 
 
 def _finish(future: Any, result: Any, failure: Optional[BaseException] = None) -> None:
-    """A task that was cancelled does not want to know any more."""
+    """Does nothing for a future that is already done, such as that of a cancelled task."""
     if future.done():
         return
     if failure is not None:

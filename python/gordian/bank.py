@@ -1,4 +1,5 @@
-"""Avoidance: a bank that lends only what is safe, and plans that tell how many units are enough."""
+"""Avoidance: a bank that grants only safe requests, and plans that compute how many units
+suffice."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ __all__ = ["Verdict", "Reason", "Answer", "Bank", "BankStep", "Pool", "Planned",
 
 
 class Verdict(_Worded):
-    """What a bank says."""
+    """The answer of a bank."""
 
     GRANTED = 1
     UNSAFE = 2
@@ -44,7 +45,7 @@ class Verdict(_Worded):
 
 
 class Reason(_Worded):
-    """Why it refuses."""
+    """Why a bank rejects an event."""
 
     NONE = 0
     UNKNOWN_PROCESS = 1
@@ -63,9 +64,9 @@ class Reason(_Worded):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a bank says to a call. With `reasons=True` also an order in which everybody can finish
-    (`sequence`), or who could not (`stuck`) and what each would lack (`lacks`: process, resource,
-    units)."""
+    """The answer of a bank to a call. With `reasons=True`, `sequence` is an order in which all
+    processes can finish; if there is none, `stuck` lists the processes that could not finish and
+    `lacks` what each would lack (process, resource, units)."""
 
     verdict: Verdict
     waits: bool = False
@@ -82,7 +83,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class BankStep:
-    """A line of a trace, and what the bank says. `op` is None for a declaration."""
+    """A line of a trace, and the answer of the bank. `op` is None for a declaration."""
 
     seq: int
     line: int
@@ -95,7 +96,7 @@ class BankStep:
 
 
 class _Answering:
-    """An answer that the library fills, freed at the end of a `with`."""
+    """An answer that the library fills in; it is freed at the end of a `with`."""
 
     def __init__(self, reasons: bool) -> None:
         self.answer = _abi.answer()
@@ -109,8 +110,8 @@ class _Answering:
 
 
 class Bank(Owned):
-    """Lends units to processes that have said how much they may come to want, and only what leaves a
-    way for everybody to finish: what it lends can never end in a deadlock.
+    """Grants units to processes that have declared their maximum claims. It grants a request only if
+    all processes can still finish afterwards, so its grants can never end in a deadlock.
 
     >>> import gordian
     >>> with gordian.Bank() as bank:
@@ -119,8 +120,8 @@ class Bank(Owned):
     ...     print(bank.request("a", "gpu", 2).verdict, bank.request("b", "gpu", 2).verdict)
     granted unsafe
 
-    Any number of threads may use it. With `queue=True` requests that cannot be served wait, and
-    `acquire` sleeps until they are. What makes no sense raises `Refused`.
+    Any number of threads may share a bank. With `queue=True`, requests that cannot be granted wait,
+    and `acquire` blocks until they are granted. An invalid event raises `Refused`.
     """
 
     _close = "bank_close"
@@ -144,7 +145,7 @@ class Bank(Owned):
             return "<gordian.Bank, closed>"
         return f"<gordian.Bank, {len(self.processes)} processes, {len(self.resources)} resources>"
 
-    # ------------------------------------------------------------ who and what there is
+    # ------------------------------------------------------------ processes and resources
 
     def add_resource(self, name: Optional[str] = None, units: int = 1) -> Resource:
         id = c.c_uint32()
@@ -152,15 +153,15 @@ class Bank(Owned):
         return Resource(id.value, name or "", units)
 
     def remove_resource(self, resource: ResourceLike) -> None:
-        """Forgets a resource nobody claims."""
+        """Removes a resource that no process claims."""
         call(lib.bank_remove_resource, self._live(), self._resource(resource))
 
     def set_units(self, resource: ResourceLike, units: int) -> Answer:
-        """Changes how many there are, if that stays safe."""
+        """Changes the number of units, if the state remains safe."""
         return self._ask(lib.bank_set_units, self._resource(resource), count_of(units, "units"))
 
     def add_process(self, name: Optional[str] = None, claims: Wants = ()) -> Process:
-        """A process and its claim: the most of each resource that it will ever hold at once."""
+        """Adds a process with its claim: the maximum of each resource that it will ever hold."""
         wants = self._wants(claims, 1)
         id = c.c_uint32()
         with _Answering(self.reasons) as answer:
@@ -213,7 +214,7 @@ class Bank(Owned):
         name = data(which)
         id = getattr(lib, "bank_find_" + what)(self._live(), name, len(name))
         if id == _abi.NONE:
-            raise KeyError(f"there is no {what} {which}")
+            raise KeyError(f"unknown {what} {which}")
         return id
 
     def _wants(self, wants: Wants, units: int) -> List[Tuple[int, int]]:
@@ -223,34 +224,35 @@ class Bank(Owned):
             return [(self._resource(wants), units)]
         return [(self._resource(each), units) for each in wants]
 
-    # ------------------------------------------------------------ lending
+    # ------------------------------------------------------------ requests and releases
 
     def request(self, process: ProcessLike, wants: Wants, units: int = 1) -> Answer:
-        """Asks for units, of several resources all or nothing."""
+        """Requests units. A request for several resources is granted completely or not at all."""
         return self._ask_for(lib.bank_request, process, wants, units)
 
     def acquire(
         self, process: ProcessLike, wants: Wants, units: int = 1, *, timeout: Optional[float] = None
     ) -> Answer:
-        """Asks, and sleeps until it is granted or the time is up. Needs `queue=True`."""
+        """Requests units, and blocks until they are granted or the timeout expires. Needs
+        `queue=True`."""
         return self._ask_for(lib.bank_acquire, process, wants, units, nanoseconds(timeout))
 
     def release(self, process: ProcessLike, wants: Wants, units: int = 1) -> Answer:
         return self._ask_for(lib.bank_release, process, wants, units)
 
     def try_(self, process: ProcessLike, wants: Wants, units: int = 1) -> Answer:
-        """A request that never waits, on trial until `commit` or `cancel`."""
+        """A request that never waits, and is tentative until `commit` or `cancel`."""
         return self._ask_for(lib.bank_try_, process, wants, units)
 
     def commit(self, process: ProcessLike) -> Answer:
         return self._ask(lib.bank_commit, self._process(process))
 
     def cancel(self, process: ProcessLike) -> Answer:
-        """Gives up a waiting request, or a grant on trial."""
+        """Cancels a waiting request or a tentative grant."""
         return self._ask(lib.bank_cancel, self._process(process))
 
     def exit(self, process: ProcessLike) -> Answer:
-        """The process returns everything, and is forgotten."""
+        """The process releases everything and is removed."""
         return self._ask(lib.bank_exit, self._process(process))
 
     def _ask_for(self, function: Any, process: ProcessLike, wants: Wants, units: int, *more: int) -> Answer:
@@ -272,9 +274,9 @@ class Bank(Owned):
             Verdict(answer.verdict),
             answer.waits,
             Reason(answer.reason),
-            self._people(answer.served, answer.served_count),
-            self._people(answer.sequence, answer.sequence_count),
-            self._people(answer.stuck, answer.stuck_count),
+            self._process_list(answer.served, answer.served_count),
+            self._process_list(answer.sequence, answer.sequence_count),
+            self._process_list(answer.stuck, answer.stuck_count),
             tuple(
                 [
                     (self._process_at(lack.process), self._resource_at(lack.resource), lack.units)
@@ -283,13 +285,13 @@ class Bank(Owned):
             ),
         )
 
-    def _people(self, ids: Any, count: int) -> Tuple[Process, ...]:
+    def _process_list(self, ids: Any, count: int) -> Tuple[Process, ...]:
         return tuple([self._process_at(id) for id in ids[:count]])
 
-    # ------------------------------------------------------------ questions
+    # ------------------------------------------------------------ queries
 
     def what_if(self, process: ProcessLike, wants: Wants, units: int = 1) -> Verdict:
-        """What a request would be told now; nothing changes."""
+        """The verdict that a request would get now; nothing changes."""
         pairs = self._wants(wants, units)
         list_of = wants_of(pairs)
         item = _abi.bank_request_item(
@@ -300,14 +302,14 @@ class Bank(Owned):
         return Verdict(verdict.value)
 
     def sequence(self) -> Tuple[Process, ...]:
-        """An order in which everybody can finish now."""
-        room = lib.bank_process_limit(self._live())
-        ids = (c.c_uint32 * max(room, 1))()
-        count = lib.bank_sequence(self._handle, ids, room)
-        return self._people(ids, min(count, room))
+        """An order in which all processes can finish now."""
+        capacity = lib.bank_process_limit(self._live())
+        ids = (c.c_uint32 * max(capacity, 1))()
+        count = lib.bank_sequence(self._handle, ids, capacity)
+        return self._process_list(ids, min(count, capacity))
 
     def slack(self, resource: ResourceLike) -> int:
-        """The most units that could be taken out of the bank now."""
+        """The maximum number of units that could be removed from the bank now."""
         units = c.c_uint64()
         call(lib.bank_slack, self._live(), self._resource(resource), c.byref(units))
         return units.value
@@ -383,7 +385,7 @@ class Bank(Owned):
 
 @dataclass(frozen=True)
 class Pool:
-    """What there is to say about one resource of a plan."""
+    """The result of a plan for one resource."""
 
     resource: Resource
     cost: int
@@ -397,8 +399,8 @@ class Pool:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a plan comes to: `safe` if no deadlock can be reached with the pools there are, without a
-    bank; otherwise `witness` is a state in which one is."""
+    """The result of a plan. `safe` means that no deadlock is reachable with the given pools,
+    without a bank. Otherwise `witness` is a reachable deadlock."""
 
     safe: bool
     pools: Tuple[Pool, ...]
@@ -410,7 +412,7 @@ class Planned:
 
 
 class Plan(Owned):
-    """How many units do processes with these claims need, so that no deadlock is possible?
+    """Computes how many units processes with these claims need so that no deadlock is possible.
 
     >>> import gordian
     >>> with gordian.Plan({"buffer": 4}, {"a": {"buffer": 3}, "b": {"buffer": 3}}) as plan:
@@ -434,7 +436,7 @@ class Plan(Owned):
 
     @classmethod
     def read(cls, source: Source) -> "Plan":
-        """From a trace's declarations."""
+        """A plan from the declarations of a trace."""
         plan = cls.__new__(cls)
         with Reading(source) as place:
             plan._open(lib.plan_read, place, None)
@@ -459,7 +461,7 @@ class Plan(Owned):
         name = data(which)
         id = lib.plan_find_resource(self._live(), name, len(name))
         if id == _abi.NONE:
-            raise KeyError(f"there is no resource {which}")
+            raise KeyError(f"unknown resource {which}")
         return id
 
     def solve(self) -> Planned:

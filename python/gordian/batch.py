@@ -1,6 +1,6 @@
-"""Many events at once, in and out as NumPy arrays; without NumPy as sequences.
+"""Many events in one call. Events and results are NumPy arrays, or sequences without NumPy.
 
-An array of `event_dtype` has the library's own layout: nothing is copied on the way.
+An array of `event_dtype` has the memory layout of the library, so it is not copied.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ except ImportError:
 
 __all__ = ["Batch", "event_dtype", "events"]
 
-#: Says that nobody is named: the order of arrival decides.
+#: No process is named: waiters are served in order of arrival.
 NOBODY = _abi.NONE
 
 if _numpy is not None:
-    #: An event: `op`, `process`, `resource`, `to`, `units`. What else is in an item stays zero.
+    #: An event: `op`, `process`, `resource`, `to`, `units`. The remaining bytes of an item are zero.
     event_dtype: Any = _numpy.dtype(
         {
             "names": ["op", "process", "resource", "to", "units"],
@@ -47,9 +47,9 @@ else:
 
 @dataclass(frozen=True)
 class Batch:
-    """What became of many events. `outcome`, `refusal` and `served_count` have an item an event;
-    `served` lists the processes (numbers) whose waits were served, first those the first event
-    served, then those of the second, and so on. NumPy arrays, or lists without NumPy."""
+    """The results of many events. `outcome`, `refusal` and `served_count` have one item per event.
+    `served` lists the processes (numbers) whose waits were served, in the order of the events that
+    served them. All are NumPy arrays, or lists without NumPy."""
 
     outcome: Any
     refusal: Any
@@ -63,7 +63,7 @@ class Batch:
         return f"<gordian.Batch of {len(self)} events, {len(self.served)} served>"
 
     def count(self, outcome: int) -> int:
-        """How many events had this outcome."""
+        """The number of events with this outcome."""
         if _numpy is not None:
             return int(_numpy.count_nonzero(self.outcome == outcome))
         return self.outcome.count(outcome)
@@ -72,7 +72,8 @@ class Batch:
 def events(
     op: Any, process: Any, resource: Any = 0, units: Any = 1, to: Any = NOBODY
 ) -> Any:
-    """An array of events from columns: arrays, or numbers that are the same for all of them."""
+    """An array of events from columns. A column is an array, or a number that applies to all
+    events."""
     if _numpy is None:
         return _columns(op, process, resource, units, to)
     columns = _Columns(op, process, resource, units, to)
@@ -82,13 +83,13 @@ def events(
     return made.view(event_dtype).reshape(columns.shape)
 
 
-# Events that are filled at a time: few enough to stay in a processor's cache from column to column.
+# Events that are filled at a time: few enough that all columns fit into the processor cache.
 _CHUNK = 4096
 _WORDS = c.sizeof(_abi.event) // 8
 
 
 class _Columns:
-    """Columns of events, to be put together piece by piece."""
+    """Columns of events, which are assembled in chunks."""
 
     def __init__(
         self, op: Any, process: Any, resource: Any = 0, units: Any = 1, to: Any = NOBODY
@@ -110,7 +111,7 @@ class _Columns:
         self._same = same.view(_numpy.uint64)
 
     def write(self, words: Any, start: int) -> None:
-        """Events from `start` on, as many as there is room for: what is the same for all first."""
+        """Writes the events from `start` on into `words`, beginning with the constant fields."""
         words[:] = self._same
         rows = words.view(event_dtype).reshape(-1)
         for name, column in self._differ:
@@ -118,7 +119,7 @@ class _Columns:
 
 
 def _run_columns(handle: Any, columns: _Columns) -> Batch:
-    """Piece by piece through a buffer that stays in the cache: the whole array is never made."""
+    """Feeds in chunks through a buffer that fits into the cache; the whole array is never built."""
     buffer = _numpy.empty((min(columns.count, _CHUNK), _WORDS), _numpy.uint64)
     results = _numpy.empty(columns.count, _result_dtype)
     served: List[int] = []
@@ -140,17 +141,17 @@ def _batch(results: Any, served: List[int]) -> Batch:
 
 
 def _check_range(name: str, column: Any, bits: int) -> None:
-    """NumPy would cut numbers without a word."""
+    """Checks the range, because NumPy would truncate numbers silently."""
     if column.dtype.kind == "u" and column.dtype.itemsize * 8 <= bits or not column.size:
         return
     if column.dtype.kind not in "iuO":
-        raise InputError(f"{name}: whole numbers are needed, not {column.dtype}")
+        raise InputError(f"{name}: expected integers, not {column.dtype}")
     if column.min() < 0 or int(column.max()) >= 1 << bits:
-        raise InputError(f"{name}: a number that is below 0, or needs more than {bits} bits")
+        raise InputError(f"{name}: a number is negative or needs more than {bits} bits")
 
 
 def _columns(*columns: Any) -> List[Tuple[int, ...]]:
-    """Without NumPy: tuples, in the order of an event's fields."""
+    """Without NumPy: tuples, in the order of the fields of an event."""
     length = max([len(each) for each in columns if hasattr(each, "__len__")], default=1)
     spread = [each if hasattr(each, "__len__") else [each] * length for each in columns]
     if any(len(each) != length for each in spread):
@@ -160,7 +161,7 @@ def _columns(*columns: Any) -> List[Tuple[int, ...]]:
 
 def run_batch(handle: Any, first: Any, *columns: Any, **named: Any) -> Batch:
     """Feeds events: an array of `event_dtype`, columns, or tuples (op, process, resource, units,
-    to), of which the last three may be missing."""
+    to), of which the last three fields are optional."""
     if (columns or named) and _numpy is not None:
         return _run_columns(handle, _Columns(first, *columns, **named))
     if columns or named:
@@ -174,9 +175,9 @@ def _run_array(handle: Any, array: Any) -> Batch:
     if array.dtype != event_dtype:
         raise InputError("an array of events must have the dtype gordian.event_dtype")
     array = _numpy.ascontiguousarray(array).reshape(-1)
-    # What `wants` points at is for C: a stray address there would be followed.
+    # `wants` is a pointer for C callers: the library would follow a stray address.
     if array.size and array.view(_numpy.uint64).reshape(-1, 5)[:, 3:].any():
-        raise InputError("events that were not made zero: use numpy.zeros or gordian.events")
+        raise InputError("reserved bytes of an event are not zero: use numpy.zeros or gordian.events")
     results = _numpy.empty(array.size, _result_dtype)
     return _batch(results, _feed(handle, array.ctypes.data, array.size, results.ctypes.data))
 
@@ -208,7 +209,7 @@ def _fields(
 
 
 def _feed(handle: Any, array: int, count: int, results: int, before: int = 0) -> List[int]:
-    """Feeds them; whom they served."""
+    """Feeds the events and returns the processes that they served."""
     done, error = c.c_size_t(), _abi.error()
     status = lib.feed_batch(handle, array, count, results, c.byref(done), c.byref(error))
     if status != _abi.OK:

@@ -1,4 +1,5 @@
-"""Composition: what can circuits of constraint automata (Reo) do together, and can they get stuck?"""
+"""Composition: the joint behaviour of circuits of constraint automata (Reo), and their
+deadlocks."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ _STOPS = ("complete", "states", "memory", "time", "stopped", "unsafe", "cut")
 
 @dataclass(frozen=True)
 class ProductDeadlock:
-    """A state that nothing leads out of: in which state each automaton is, and the names that fire
-    together in each step of a shortest way there. Of a run that was stopped the number may be
-    2**64 - 1, which is not known, and then there may be no steps."""
+    """A state without outgoing transitions: the state of each automaton, and a shortest path to it.
+    Each step of the path lists the names that fire together. If the run was stopped, `number` may
+    be 2**64 - 1 (unknown), and the path may be missing."""
 
     number: int
     states: Tuple[str, ...]
@@ -30,8 +31,8 @@ class ProductDeadlock:
 
 @dataclass(frozen=True)
 class Product:
-    """What a circuit comes to. `deadlocks` counts all, `found` describes the nearest. Of a net that
-    is not 1-safe (`stop` is "unsafe") `found` has the way to a second token instead."""
+    """The result of a composition. `deadlocks` counts all deadlocks, `found` describes the nearest.
+    If a net is not 1-safe (`stop` is "unsafe"), `found` has the path to a second token instead."""
 
     states: int
     transitions: int
@@ -49,9 +50,10 @@ class Product:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Does a formula hold in every initial state, or in every fair run? `path`, and then `cycle`
-    for ever, show why, as far as one way can. True if it holds. Of the best way: is there one, with
-    its `cost` and the `costs` of its steps."""
+    """The result of a check; true if the formula holds in every initial state, or in every fair
+    run. `path`, followed by `cycle` repeated forever, is a witness or a counterexample, as far as a
+    single path can be one. For a query for the best path, `holds` says whether a path exists,
+    `cost` is its cost, and `costs` are those of its steps."""
 
     holds: bool
     states: int
@@ -70,9 +72,9 @@ _SEMIRINGS = ("weighted", "fuzzy", "probability")
 
 
 def _linear(formula: str, fair: str) -> Any:
-    """A question of LTL."""
+    """An LTL query."""
     if fair not in _FAIRNESS:
-        raise ValueError(f"fairness is one of {', '.join(_FAIRNESS)}")
+        raise ValueError(f"unknown fairness {fair!r}: expected one of {', '.join(_FAIRNESS)}")
     return _abi.question(data(formula), True, _FAIRNESS.index(fair))
 
 
@@ -80,12 +82,12 @@ def _format(name: str) -> int:
     try:
         return _FORMATS[name]
     except KeyError:
-        raise InputError(f"there is no format {name}") from None
+        raise InputError(f"unknown format {name}") from None
 
 
 class Circuit(Owned):
-    """Automata that share names, read from a text (.treo, .ca or .pnml). It never changes: any
-    number of threads may use it.
+    """Automata that share names, read from a text (.treo, .ca or .pnml). A circuit is immutable, and
+    any number of threads may share it.
 
     >>> import gordian
     >>> with gordian.Circuit("ring() { fifofull<0>(a,b) fifo1(b,a) }") as ring:
@@ -117,7 +119,8 @@ class Circuit(Owned):
         data: Optional[str] = None,
         define: Optional[str] = None,
     ) -> "Circuit":
-        """From a file, whose name tells the format; what it imports is looked for beside it."""
+        """Reads a file. The suffix of its name determines the format; imports are relative to its
+        directory."""
         circuit = cls.__new__(cls)
         format = lib.format_of(os.fsencode(path))
         circuit._read(path, format, os.fspath(path), main, data, define, True)
@@ -172,17 +175,17 @@ class Circuit(Owned):
 
     @property
     def automata(self) -> List[str]:
-        """As texts: "fifo1(a,b)"."""
+        """The automata as texts: "fifo1(a,b)"."""
         count = self._info().automaton_count
         return [_fill(lib.circuit_automaton_text, self._handle, i) for i in range(count)]
 
     @property
     def notes(self) -> List[str]:
-        """What a user should know of the text."""
+        """Remarks on the text for the user."""
         return text(lib.circuit_notes(self._live())).splitlines()
 
     def compose(self, engine: str = "auto", **options: Any) -> Product:
-        """Composes it. Options: full, indivisible, count_transitions, reduce, max_states,
+        """Composes the circuit. Options: full, indivisible, count_transitions, reduce, max_states,
         max_memory, max_seconds, max_deadlocks, threads."""
         result = _abi.compose_result()
         chosen = _compose_options(engine, options)
@@ -190,7 +193,7 @@ class Circuit(Owned):
         return self._product(result)
 
     def graph(self, engine: str = "auto", **options: Any) -> "Graph":
-        """Composes it and keeps the product."""
+        """Composes the circuit and keeps the product."""
         result, handle = _abi.compose_result(), c.c_void_p()
         chosen = _compose_options(engine, options)
         call(
@@ -205,22 +208,22 @@ class Circuit(Owned):
         return _graph(handle, self._product(result))
 
     def check(self, formula: str, engine: str = "auto", **options: Any) -> CheckResult:
-        """Does a formula of CTL hold of the product? docs/guide/compose.md has the language."""
+        """Checks a CTL formula on the product. docs/guide/compose.md describes the language."""
         return self._ask(_abi.question(data(formula)), engine, options)
 
     def check_ltl(
         self, formula: str, fair: str = "weak", engine: str = "auto", **options: Any
     ) -> CheckResult:
-        """Does a formula of LTL hold in every run that is fair: "none", "weak" or "strong"?"""
+        """Checks an LTL formula on every run that is fair: "none", "weak" or "strong"."""
         return self._ask(_linear(formula, fair), engine, options)
 
     def best(
         self, formula: str, semiring: str = "weighted", engine: str = "auto", **options: Any
     ) -> CheckResult:
-        """The best way to a state in which a formula holds, by what steps cost: "weighted",
-        "fuzzy" or "probability"."""
+        """Finds the best path to a state in which a formula holds, by the costs of its steps in a
+        semiring: "weighted", "fuzzy" or "probability"."""
         if semiring not in _SEMIRINGS:
-            raise ValueError(f"a semiring is one of {', '.join(_SEMIRINGS)}")
+            raise ValueError(f"unknown semiring {semiring!r}: expected one of {', '.join(_SEMIRINGS)}")
         question = _abi.question(data(formula), False, 0, 1 + _SEMIRINGS.index(semiring))
         return self._ask(question, engine, options)
 
@@ -271,7 +274,7 @@ class Circuit(Owned):
 
 
 def _fill(function: Any, *arguments: Any) -> str:
-    """A text that goes into a caller's buffer, as long as it is."""
+    """A text that the library writes into a buffer of the caller, which grows as needed."""
     buffer = c.create_string_buffer(256)
     length = function(*arguments, buffer, len(buffer))
     if length >= len(buffer):
@@ -281,7 +284,7 @@ def _fill(function: Any, *arguments: Any) -> str:
 
 
 def _faulty(status: int, error: Any, fault: Any) -> Exception:
-    """An error in a text, with the line and a caret under the place."""
+    """The exception for a fault in a text, with the line and a caret below the position."""
     failure = error_of(status, text(error.message), error.line, error.column)
     if fault.line:
         line = text(fault.line)
@@ -303,21 +306,22 @@ def _compose_options(engine: str, named: Mapping[str, Any]) -> Any:
         elif name in _FLAGS or name in _NUMBERS:
             setattr(options, name, value)
         else:
-            raise TypeError(f"there is no option {name}")
+            raise TypeError(f"unknown option {name}")
     return options
 
 
 class Graph(Owned):
-    """A product in memory: states from 0, and labelled arcs between them. It never changes."""
+    """A product in memory: states numbered from 0, and labelled arcs between them. It is
+    immutable."""
 
     _close = "graph_close"
 
-    #: What the composition that made it came to; None if it was made otherwise.
+    #: The result of the composition that made this graph; None if it was made in another way.
     product: Optional[Product] = None
 
     @classmethod
     def read(cls, source: Source) -> "Graph":
-        """From a .aut."""
+        """Reads an .aut file."""
         handle, fault, error = c.c_void_p(), _abi.fault(), _abi.error()
         reading = Reading(source)
         with reading as place:
@@ -353,7 +357,7 @@ class Graph(Owned):
         return states[: count.value]
 
     def arcs(self, state: int) -> List[Tuple[str, int]]:
-        """What leads out of a state: labels and where to."""
+        """The outgoing arcs of a state: label and target."""
         if not 0 <= state < len(self):
             raise IndexError(state)
         count = c.c_size_t()
@@ -361,7 +365,7 @@ class Graph(Owned):
         return [(self._label(arc.label), arc.to) for arc in arcs[: count.value]]
 
     def __iter__(self) -> Iterator[Tuple[int, str, int]]:
-        """All arcs: from, label, to."""
+        """All arcs: source, label, target."""
         for state in range(len(self)):
             for label, to in self.arcs(state):
                 yield state, label, to
@@ -373,7 +377,7 @@ class Graph(Owned):
         return tuple([self._label(arc.label) for arc in arcs[:count]])
 
     def way_to_deadlock(self) -> Optional[Tuple[str, ...]]:
-        """A shortest way to a state that nothing leads out of; None: there is none."""
+        """A shortest path to a state without outgoing arcs; None if there is no such state."""
         found = _abi.graph_deadlocks()
         call(lib.graph_find_deadlocks, self._live(), c.byref(found))
         try:
@@ -382,7 +386,7 @@ class Graph(Owned):
             lib.graph_deadlocks_free(c.byref(found))
 
     def minimise(self) -> "Graph":
-        """The smallest graph that is strongly bisimilar."""
+        """The smallest strongly bisimilar graph."""
         handle = c.c_void_p()
         call(lib.graph_minimise, c.byref(handle), self._live())
         return _graph(handle, None)
@@ -397,11 +401,11 @@ class Graph(Owned):
         return _graph(handle, None)
 
     def check(self, formula: str) -> CheckResult:
-        """Does a formula of CTL about names hold?"""
+        """Checks a CTL formula about names."""
         return self._ask(_abi.question(data(formula)))
 
     def check_ltl(self, formula: str, fair: str = "weak") -> CheckResult:
-        """Does a formula of LTL hold in every run that is fair: "none", "weak" or "strong"?"""
+        """Checks an LTL formula on every run that is fair: "none", "weak" or "strong"."""
         return self._ask(_linear(formula, fair))
 
     def _ask(self, question: Any) -> CheckResult:
@@ -424,16 +428,16 @@ class Graph(Owned):
             lib.check_free(c.byref(check))
 
     def is_bisimilar(self, other: "Graph") -> bool:
-        """Can nobody tell the two apart?"""
+        """True if the two graphs are bisimilar."""
         equal = c.c_bool()
         call(lib.graph_equal, self._live(), other._live(), c.byref(equal), None)
         return equal.value
 
     def write(self, path: "os.PathLike[str] | str", title: str = "product") -> None:
-        """To a file, in the format that its name ends in."""
+        """Writes the graph to a file, in the format of its suffix."""
         format = lib.format_of(os.fsencode(path))
         if format == 0:
-            raise InputError(f"{os.fspath(path)}: its name tells no format")
+            raise InputError(f"{os.fspath(path)}: unknown file name suffix")
         with open(path, "wb", buffering=0) as file:
             fd = c.c_int(file.fileno())
             writer = lib.writer_fd(c.byref(fd))

@@ -1,6 +1,8 @@
-"""A client of `gordian serve`: the library's own, which keeps sessions alive over broken connections.
+"""A client of `gordian serve`. It uses the client of the library, which keeps sessions alive when
+the connection breaks.
 
-Everything goes by name, in the lines of docs/reference/protocol.md; answers are `Reply` objects.
+Processes and resources are identified by name, in the lines of docs/reference/protocol.md. Answers
+are `Reply` objects.
 """
 
 from __future__ import annotations
@@ -25,17 +27,18 @@ Names = Union[str, Iterable[str], Mapping[str, int]]
 Labels = Mapping[str, Optional[str]]
 
 _NAME = re.compile(r"[^\s#=\0]+")
-# How often a wait asks how things stand, in case the word of a grant was lost with a connection; and
-# how long it looks away at most, for the sake of Python's signals and other threads.
-_ASK_S = 1.0
-_LOOK_S = 0.05
+# Interval at which a waiting call queries the state, in case the notification of a grant was lost
+# with a connection; and the longest poll, so that Python's signals and other threads are served.
+_QUERY_INTERVAL_S = 1.0
+_POLL_S = 0.05
 _KINDS = {1: "deadlock", 2: "event", 3: "gap"}  # gordian_notice
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The service's answer to an event. `result` is its word: "granted", "blocked", "deadlock", ...;
-    `served` names those whose waiting requests it served; `json` is the whole of it."""
+    """The answer of the service to an event. `result` is its keyword: "granted", "blocked",
+    "deadlock", and so on. `served` names the processes whose waiting requests the event served.
+    `json` is the complete answer."""
 
     result: str
     waits: bool = False
@@ -49,7 +52,7 @@ class Reply:
         return self.result == "granted"
 
     def check(self) -> "Reply":
-        """Itself; or raises `Deadlock` if the request can never be served."""
+        """Returns the reply; raises `Deadlock` if the request can never be granted."""
         if self.result not in ("deadlock", "doomed"):
             return self
         names = self.witness
@@ -62,17 +65,19 @@ class Reply:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that happened: `kind` is "deadlock" or "event". Or "gap": the connection was lost, and
-    the client has subscribed again; of the events after `json["gap"]["from"]`, up to
-    `json["gap"]["seq"]`, some or all were not told (`json["gap"]` is empty where that is not known, as
-    always without "events"). `line("history")` has the deadlocks that were missed."""
+    """A notification. `kind` is "deadlock", "event" or "gap".
+
+    A gap means that the connection was lost and the client has subscribed again. Some or all of the
+    events after `json["gap"]["from"]`, up to `json["gap"]["seq"]`, were missed. `json["gap"]` is empty
+    if the range is not known, as is always the case without "events". `line("history")` returns the
+    deadlocks that were missed."""
 
     kind: str
     json: Dict[str, Any]
 
 
 def usual_uri() -> str:
-    """Where `gordian serve` listens if not told otherwise."""
+    """The default address of `gordian serve`."""
     buffer = c.create_string_buffer(512)
     return text(lib.client_usual_uri(buffer, len(buffer)))
 
@@ -80,7 +85,7 @@ def usual_uri() -> str:
 def name_word(name: str) -> str:
     """A name, as a word of a line."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InputError(f"{name!r} is no name: it is empty, or has blanks, '#', '=' or a NUL")
+        raise InputError(f"invalid name {name!r}: empty, or contains a blank, '#', '=' or NUL")
     return name
 
 
@@ -94,25 +99,25 @@ def want_words(wants: Names, units: int = 1) -> List[str]:
 
 
 def label_line(labels: Labels, process: Optional[str], resource: Optional[str]) -> str:
-    """Labels of one of the two, as a line."""
+    """The labels of a process or a resource, as a line."""
     if (process is None) == (resource is None):
-        raise InputError("labels are of a process or of a resource: name one of them")
+        raise InputError("label needs either process= or resource=")
     kind, name = ("process", process) if process is not None else ("resource", resource)
     for key, value in labels.items():
         if ":" in name_word(key) or value == "":
-            raise InputError(f"{key!r}: a key has no colon, and a value is not empty")
+            raise InputError(f"invalid label {key!r}: no colon in the key, and no empty value")
     words = [name_word(f"{key}:{'' if value is None else value}") for key, value in labels.items()]
     return " ".join(["label", kind, name_word(name or ""), *words])
 
 
 def reply_of(answer: Dict[str, Any], waits: bool, process: int) -> Reply:
-    """A Reply from what the service says; raises `Refused`."""
+    """A Reply from the answer of the service; raises `Refused`."""
     result = answer.get("result", "")
     if result == "error":
         raise Refused(answer.get("message", ""))
     witness = answer.get("witness") or ()
     if not all(isinstance(each, str) for each in witness):
-        witness = ()  # of a knot: all of it is in json
+        witness = ()  # not a cycle: json has the complete witness
     return Reply(
         result,
         waits,
@@ -124,7 +129,8 @@ def reply_of(answer: Dict[str, Any], waits: bool, process: int) -> Reply:
 
 
 class Core(Owned):
-    """What the blocking client and that of asyncio share: the library's client and its callbacks."""
+    """The common part of the blocking and the asyncio client: the client of the library and its
+    callbacks."""
 
     _close = "client_close"
 
@@ -160,31 +166,32 @@ class Core(Owned):
             options.open = {"detect": 1, "avoid": 2}[word]
             options.open_options = data(rest)
         if named:
-            raise TypeError(f"there is no option {', '.join(named)}")
+            raise TypeError(f"unknown option {', '.join(named)}")
         options.granted = c.cast(self._callbacks[1], c.c_void_p)
         options.notice = c.cast(self._callbacks[2], c.c_void_p)
         self._open(lib.client_open, data(uri), c.byref(options))
 
     def _live(self) -> Any:
         if os.getpid() != self._pid:
-            raise InputError("a client belongs to the process that opened it")
+            raise InputError("this client was opened by another process: open one after the fork")
         return super()._live()
 
     def close(self) -> None:
-        """Ends the session, and with it what its processes hold (unless `keep`)."""
+        """Ends the session, and releases what its processes hold (unless `keep`)."""
         handle, self._handle = self._handle, None
         if handle is not None:
             ours = os.getpid() == self._pid
             (lib.client_close if ours else lib.client_leave)(handle)
 
     def leave(self) -> None:
-        """Goes without a word: the session lives until its lease is over."""
+        """Disconnects without ending the session, which lives until its lease expires."""
         handle, self._handle = self._handle, None
         if handle is not None:
             lib.client_leave(handle)
 
     def send(self, line: str, event: bool, done: Callable[..., None]) -> None:
-        """Queues a line; `done` gets (answer, waits, process, None), or (.., error)."""
+        """Queues a line. `done` is called with (answer, waits, process, None), or with an error
+        last."""
         self._next += 1
         key = self._next
         self._pending[key] = done
@@ -240,7 +247,7 @@ class Core(Owned):
 
 
 def mask_of(words: Iterable[str]) -> int:
-    """What to be told of, as the library's bits. Grants always."""
+    """A subscription as the bits of the library. Grants are always included."""
     bits = {"mine": 2, "deadlocks": 4, "events": 8}
     mask = 1
     for word in words:
@@ -251,19 +258,26 @@ def mask_of(words: Iterable[str]) -> int:
 
 
 class Client:
-    """A connection to `gordian serve`: "unix:/path", "tcp://host:port" or "tls://host:port"; None:
-    $GORDIAN_SERVICE, or the usual socket.
+    """A connection to `gordian serve`. The address is "unix:/path", "tcp://host:port" or
+    "tls://host:port". None stands for $GORDIAN_SERVICE, or for the default socket.
 
         with gordian.Client("unix:/run/gordian/gordian.sock") as client:
             client.resource("table")
             with client.holding("worker-7", "table"):
                 ...
 
-    Options: `name`, `token`, `system`, `open` ("detect" or "avoid", and options of it: makes the
-    system if it is not there), `lease` (seconds: the session outlives a broken connection for so
-    long), `keep`, `session` (bytes: goes on with that one), `timeout` (seconds), `tls_ca`,
-    `tls_name`, `tls_certificate`, `tls_key`. Threads may share one; each had better have its own.
-    After a fork the child must open another.
+    Options:
+
+    - `name`, `token`, `system`
+    - `open`: "detect" or "avoid", with options of the system; creates the system if it does not exist
+    - `lease`: seconds that the session survives a broken connection
+    - `keep`: keep what the processes hold when the session ends
+    - `session`: bytes; resume that session
+    - `timeout`: seconds
+    - `tls_ca`, `tls_name`, `tls_certificate`, `tls_key`
+
+    Threads may share a client, but one client per thread is faster. After a fork the child must open
+    its own client.
     """
 
     def __init__(self, uri: Optional[str] = None, **options: Any) -> None:
@@ -285,18 +299,19 @@ class Client:
         return f"<gordian.Client of gordian serve {self.server_version}>"
 
     def close(self) -> None:
-        """Ends the session: what its processes hold is given back (unless `keep`)."""
+        """Ends the session, and releases what its processes hold (unless `keep`)."""
         with self._mutex:
             self._core.close()
 
     def leave(self) -> None:
-        """Goes without a word: the session lives until its lease is over, and can be resumed."""
+        """Disconnects without ending the session, which lives until its lease expires and can be
+        resumed."""
         with self._mutex:
             self._core.leave()
 
     @property
     def session(self) -> bytes:
-        """What to give as `session` to go on after a restart."""
+        """The value of `session` that resumes this session after a restart."""
         with self._mutex:
             return self._core.session
 
@@ -307,7 +322,8 @@ class Client:
 
     @property
     def fence(self) -> int:
-        """A number to show to whatever a lock protects, while you hold it: see docs/guide/cluster.md."""
+        """The fencing token: pass it to the resource that a lock protects while you hold the lock.
+        See docs/guide/cluster.md."""
         with self._mutex:
             return int(lib.client_fence(self._core._live()))
 
@@ -319,20 +335,22 @@ class Client:
     # ------------------------------------------------------------ lines
 
     def line(self, line: str, *, event: bool = False) -> Dict[str, Any]:
-        """Says a line of docs/reference/protocol.md: "state", "history since=0", ... and what it answers."""
-        return self._say([line], event)[0][0]
+        """Sends a line of docs/reference/protocol.md ("state", "history since=0", ...) and returns the
+        answer."""
+        return self._exchange([line], event)[0][0]
 
     def lines(self, lines: Iterable[str]) -> List[Reply]:
-        """Many events in one go, as lines of a trace; refused ones have the result "error"."""
+        """Sends many events at once, as lines of a trace. The result of a rejected event is
+        "error"."""
         replies = []
-        for answer, waits, process in self._say(lines, True):
+        for answer, waits, process in self._exchange(lines, True):
             if answer.get("result") == "error":
                 replies.append(Reply("error", json=answer))
             else:
                 replies.append(reply_of(answer, waits, process))
         return replies
 
-    def _say(self, lines: Iterable[str], event: bool) -> List[Tuple[Dict[str, Any], bool, int]]:
+    def _exchange(self, lines: Iterable[str], event: bool) -> List[Tuple[Dict[str, Any], bool, int]]:
         answers: List[Tuple[Dict[str, Any], bool, int]] = []
         failures: List[Exception] = []
 
@@ -344,7 +362,7 @@ class Client:
         with self._mutex:
             for line in lines:
                 self._core.send(line, event, done)
-            # In slices, so that Ctrl-C is heard.
+            # In slices, so that Ctrl-C is handled.
             while call(lib.client_drain, self._core._live(), 200, accept=(_abi.END,)) == _abi.END:
                 pass
         if failures:
@@ -352,34 +370,34 @@ class Client:
         return answers
 
     def _event(self, *words: str) -> Reply:
-        return reply_of(*self._say([" ".join(words)], True)[0])
+        return reply_of(*self._exchange([" ".join(words)], True)[0])
 
     # ------------------------------------------------------------ events
 
     def resource(self, name: str, units: int = 1) -> None:
-        """Declares a resource; one that is there already must have as many units."""
+        """Declares a resource. If it exists, it must have the same number of units."""
         self.line(f"resource {name_word(name)} {int(units)}")
 
     def process(self, name: str, claims: Names = (), **weights: int) -> None:
-        """Declares a process: its claims where the system avoids; priority= and cost= where it
-        detects."""
+        """Declares a process: its claims if the system avoids deadlocks, priority= and cost= if it
+        detects them."""
         words = [f"{key}={int(value)}" for key, value in weights.items()]
         self.line(" ".join(["process", name_word(name), *want_words(claims), *words]))
 
     def label(
         self, labels: Labels, *, process: Optional[str] = None, resource: Optional[str] = None
     ) -> None:
-        """Labels of a process or a resource, for people to find it by: a key of which the value is
-        None is taken away, others stay as they are."""
+        """Sets labels of a process or a resource. A label whose value is None is removed; the other
+        labels remain."""
         self.line(label_line(labels, process, resource))
 
     def request(self, process: str, wants: Names, units: int = 1) -> Reply:
-        """Asks; does not wait for a grant."""
+        """Sends a request; does not wait until it is granted."""
         return self._event("request", name_word(process), *want_words(wants, units))
 
     def release(self, process: str, wants: Names, units: int = 1, *, to: Optional[str] = None) -> Reply:
-        heir = ["to", name_word(to)] if to is not None else []
-        return self._event("release", name_word(process), *want_words(wants, units), *heir)
+        recipient = ["to", name_word(to)] if to is not None else []
+        return self._event("release", name_word(process), *want_words(wants, units), *recipient)
 
     def cancel(self, process: str) -> Reply:
         return self._event("cancel", name_word(process))
@@ -390,9 +408,9 @@ class Client:
     def acquire(
         self, process: str, wants: Names, units: int = 1, *, timeout: Optional[float] = None
     ) -> bool:
-        """Asks, and waits until it is granted: True; False when the time is up, and nothing waits any
-        more. Raises `Deadlock` at once where it would wait for ever, and `Victim` if the service ended
-        the process meanwhile."""
+        """Requests units and waits until they are granted. Returns True, or False if the timeout
+        expires, in which case the request is cancelled. Raises `Deadlock` at once if the wait would
+        never end, and `Victim` if the service ended the process."""
         until = None if timeout is None else time.monotonic() + timeout
         reply = self.request(process, wants, units)
         if reply.result in ("deadlock", "doomed"):
@@ -410,8 +428,9 @@ class Client:
         return self._core._live()
 
     def _granted_by(self, process: str, number: Any, until: Optional[float]) -> bool:
-        """Waits for the word of a grant; False: the time is up, or it is not certain how it ended."""
-        ask_at = time.monotonic() + _ASK_S
+        """Waits for the notification of a grant. False: the timeout expired, or the state must be
+        queried."""
+        ask_at = time.monotonic() + _QUERY_INTERVAL_S
         while True:
             with self._mutex:
                 if number in self._core.granted:
@@ -423,11 +442,11 @@ class Client:
             if now >= ask_at:
                 if not self.state(process)["waiting"]:
                     return False
-                ask_at = now + _ASK_S
-            self._pump(min(_LOOK_S, *([until - now] if until is not None else [_LOOK_S])))
+                ask_at = now + _QUERY_INTERVAL_S
+            self._pump(min(_POLL_S, *([until - now] if until is not None else [_POLL_S])))
 
     def _pump(self, seconds: float) -> None:
-        """Looks for what the service says, at most for so long."""
+        """Reads what the service sends, for at most `seconds`."""
         with self._mutex:
             fd, wanted = lib.client_fd(self._handle), lib.client_events(self._handle)
         if fd >= 0:
@@ -440,11 +459,11 @@ class Client:
             call(lib.client_work, self._handle)
 
     def _give_up(self, process: str, words: List[str]) -> bool:
-        """Cancels a request; True: it had been granted in that very moment."""
+        """Cancels a request. True: it was granted in the meantime."""
         try:
             self.cancel(process)
             return False
-        except Refused:  # it does not wait any more: granted, or ended
+        except Refused:  # it no longer waits: it was granted, or the process was ended
             holds = self.state(process)["holds"]
             wants = dict(word.rsplit("=", 1) for word in words)
             if all(holds.get(name, 0) >= int(units) for name, units in wants.items()):
@@ -454,17 +473,18 @@ class Client:
     def holding(
         self, process: str, wants: Names, units: int = 1, *, timeout: Optional[float] = None
     ) -> "_Holding":
-        """A context manager: acquires, and releases at the end. TimeoutError when the time is up."""
+        """A context manager: acquires, and releases at the end. Raises TimeoutError if the timeout
+        expires."""
         return _Holding(self, process, wants, units, timeout)
 
-    # ------------------------------------------------------------ questions
+    # ------------------------------------------------------------ queries
 
     def state(self, name: Optional[str] = None) -> Dict[str, Any]:
-        """Of a process, a resource, or of the system."""
+        """The state of a process, of a resource, or of the system."""
         return self.line("state" if name is None else f"state {name_word(name)}")["state"]
 
     def what_if(self, process: str, wants: Names, units: int = 1) -> str:
-        """What a request would be answered now."""
+        """The result that a request would get now."""
         words = ["what-if", name_word(process), *want_words(wants, units)]
         return self.line(" ".join(words))["result"]
 
@@ -472,8 +492,8 @@ class Client:
         return self.line("systems")["systems"]
 
     def use(self, name: str) -> None:
-        """Goes on in another system, which must exist; also after a lost connection, unlike
-        `line("use ...")`, which is that connection's alone."""
+        """Switches to another system, which must exist. The choice survives a lost connection,
+        unlike that of `line("use ...")`."""
         with self._mutex:
             call(lib.client_use, self._handle, data(name))
 
@@ -482,13 +502,14 @@ class Client:
             call(lib.client_ping, self._handle)
 
     def subscribe(self, *what: str) -> None:
-        """What to be told of: "mine" (deadlocks with a process of mine), "deadlocks", "events". With a
-        lease it is said again after the connection was lost; a notice of the kind "gap" tells."""
+        """Subscribes to "mine" (deadlocks that involve a process of this session), "deadlocks" or
+        "events". With a lease the client subscribes again after a lost connection, and a notice of
+        the kind "gap" reports this."""
         with self._mutex:
             call(lib.client_subscribe, self._handle, mask_of(what))
 
     def notices(self, timeout: Optional[float] = None) -> Iterator[Notice]:
-        """What was subscribed to, as it comes; ends when nothing came for so long."""
+        """The subscribed notices, as they arrive. Ends if none arrives within the timeout."""
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             with self._mutex:
@@ -499,7 +520,7 @@ class Client:
             if not ready:
                 if until is not None and time.monotonic() >= until:
                     return
-                self._pump(_LOOK_S)
+                self._pump(_POLL_S)
 
 
 class _Holding:

@@ -1,6 +1,7 @@
-"""What can go wrong, as exceptions that carry the library's own words.
+"""The exceptions of this package. Their messages are those of the library.
 
-Every one of them can be pickled: it crosses processes (multiprocessing, concurrent.futures) whole.
+All of them can be pickled, so they can cross process boundaries (multiprocessing,
+concurrent.futures).
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ __all__ = [
 
 
 class GordianError(Exception):
-    """The base of all of them. `message` is the library's; `line` and `column` (from 1, in bytes)
-    say where in a text it found the fault, and are 0 where there is no such place."""
+    """Base class of all exceptions of this package. `message` is the message of the library. `line`
+    and `column` (from 1, in bytes) are the position of a fault in a text, or 0 if there is none."""
 
     def __init__(self, message: str = "", line: int = 0, column: int = 0) -> None:
         super().__init__(message)
@@ -43,7 +44,7 @@ class GordianError(Exception):
 
 
 def _rebuild(kind: type, members: dict) -> BaseException:
-    """An exception as it was. All of them can be made of nothing."""
+    """Rebuilds a pickled exception. Every class can be constructed without arguments."""
     error = kind()
     error.__dict__.update(members)
     error.args = (members.get("message", ""),)
@@ -51,12 +52,12 @@ def _rebuild(kind: type, members: dict) -> BaseException:
 
 
 class InputError(GordianError, ValueError):
-    """Bad use, or a text that is not what it should be."""
+    """Bad usage, or a text with a syntax error."""
 
 
 class Refused(InputError):
-    """An event that makes no sense; nothing has changed. `reason` is a `Refusal` of a system, or a
-    `Reason` of a bank."""
+    """An invalid event; nothing has changed. `reason` is a `Refusal` of a system or a `Reason` of a
+    bank."""
 
     def __init__(self, message: str = "", reason: Any = None) -> None:
         super().__init__(message)
@@ -64,7 +65,8 @@ class Refused(InputError):
 
 
 class UnavailableError(GordianError, RuntimeError):
-    """The engine asked for is not here, or cannot do this problem; or the library itself is not."""
+    """The requested engine is not available or cannot solve this problem, or the library cannot be
+    loaded."""
 
 
 class OutOfMemory(GordianError, MemoryError):
@@ -79,16 +81,16 @@ class IOFailure(GordianError, OSError):
 
 
 class Cancelled(GordianError):
-    """What was waited for has been given up."""
+    """The request that was waited for has been cancelled."""
 
 
 class Victim(GordianError):
-    """The process was ended while it waited: it holds nothing any more."""
+    """The process was ended while it waited, and holds nothing any more."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a program."""
+    """A source line of a program."""
 
     file: str
     line: int
@@ -101,7 +103,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Wait:
-    """One side of a cycle: `who` waits at `at` for `wants`, which `holder` took at `taken`."""
+    """One wait of a cycle: `who` waits at `at` for `wants`, which `holder` took at `taken`."""
 
     who: str
     wants: str
@@ -120,8 +122,8 @@ class Wait:
 
 
 class Deadlock(GordianError, RuntimeError):
-    """Waiting would never end. `cycle` lists who waits for what, held by whom: the first is the one
-    that got this exception, and whoever holds the last one's lock is in the list, too."""
+    """The wait would never end. `cycle` lists all waits of the deadlock. The first is the wait of
+    the thread that gets this exception. The holder of the last lock is in the list as well."""
 
     def __init__(self, cycle: Tuple[Wait, ...] = ()) -> None:
         self.cycle = tuple(cycle)

@@ -1,16 +1,19 @@
-"""Locks that take the place of threading's, and raise `Deadlock` instead of hanging.
+"""Replacements for the locks of threading that raise `Deadlock` instead of hanging.
 
     import gordian
     lock = gordian.Lock()          # as threading.Lock()
     with lock: ...
 
-They behave as threading's do, with these differences. Where waiting would never end because each of
-some threads waits for what another one holds, the thread that would close the circle gets `Deadlock`,
-and does not wait. Whoever takes a lock is taken to be the one who gives it back; a lock that another
-thread gives back is a signal, and takes no part in this from then on; say `signals=True` to say so
-from the start. Semaphores are signals often: only units taken by `with` count as held, unless
-`signals=False` says that they always are. A wait with a timeout ends by itself: it never raises, and
-never closes a circle for others.
+They behave like those of threading, with one difference: if a wait would close a cycle of threads that
+wait for each other, the thread gets `Deadlock` instead of waiting.
+
+Not every wait is a deadlock:
+
+- A lock is expected to be released by the thread that took it. A lock that another thread releases is
+  a signal, and takes no part in cycles from then on. `signals=True` declares this from the start.
+- Semaphores are often signals. Only units taken by `with` count as held, unless `signals=False` says
+  that all units do.
+- A wait with a timeout ends by itself. It never raises, and never closes a cycle for other threads.
 """
 
 from __future__ import annotations
@@ -22,22 +25,22 @@ from _thread import get_ident
 from contextlib import contextmanager
 from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
 
-from ._domain import Domain, Noted, Waiting, calling_frame, default_domain, place_of
+from ._domain import Domain, TrackedLock, Waiting, calling_frame, default_domain, place_of
 
 __all__ = ["Lock", "RLock", "Semaphore", "BoundedSemaphore", "patched"]
 
 Holders = Iterable[Tuple[Any, int]]
 
 
-class _Lockable(Noted):
-    """What all of them have."""
+class _Lockable(TrackedLock):
+    """The common part of these locks."""
 
     def __init__(self, name: Optional[str], domain: Optional[Domain], signals: bool) -> None:
         self._begin(name, domain)
         self._signals = signals
 
     def _wait(self, actor: Any, block: Any, timeout: float) -> bool:
-        """Waits, and tells the domain."""
+        """Waits, and registers the wait in the domain."""
         waiting = Waiting(actor, self, place_of(calling_frame()), timeout < 0)
         self._domain.enter(waiting)
         try:
@@ -47,7 +50,7 @@ class _Lockable(Noted):
 
 
 def _check_timeout(blocking: bool, timeout: float) -> None:
-    """As threading's locks do."""
+    """Same checks as in the locks of threading."""
     if not blocking:
         raise ValueError("can't specify a timeout for a non-blocking call")
     if timeout < 0:
@@ -55,7 +58,7 @@ def _check_timeout(blocking: bool, timeout: float) -> None:
 
 
 class Lock(_Lockable):
-    """As `threading.Lock`. `name` is for messages."""
+    """Same as `threading.Lock`. `name` appears in messages."""
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class Lock(_Lockable):
         self._owner: Optional[int] = None
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Takes it: True; or False if it is not free in time."""
+        """Takes the lock and returns True, or False if it is not free in time."""
         if timeout != -1:
             _check_timeout(blocking, timeout)
         if not self._block.acquire(False):
@@ -81,7 +84,7 @@ class Lock(_Lockable):
         return True
 
     def release(self) -> None:
-        """Gives it back."""
+        """Releases the lock."""
         if self._owner != get_ident() and self._owner is not None:
             self._signals = True
         self._owner = None
@@ -114,7 +117,7 @@ class Lock(_Lockable):
 
 
 class RLock(_Lockable):
-    """As `threading.RLock`: the thread that has it may take it again."""
+    """Same as `threading.RLock`: its owner may take it again."""
 
     def __init__(self, name: Optional[str] = None, *, domain: Optional[Domain] = None) -> None:
         super().__init__(name, domain, False)
@@ -154,7 +157,7 @@ class RLock(_Lockable):
     def __exit__(self, *_: Any) -> None:
         self.release()
 
-    # What threading.Condition asks of a lock.
+    # The methods that threading.Condition requires of a lock.
 
     def _is_owned(self) -> bool:
         return self._owner == get_ident()
@@ -184,8 +187,9 @@ class RLock(_Lockable):
 
 
 class Semaphore(_Lockable):
-    """As `threading.Semaphore`. Units taken by `with` are held by the thread until its end, others
-    may be given back by anybody (`signals=False`: no, by whom took them)."""
+    """Same as `threading.Semaphore`. The thread holds units taken by `with` until the end of the
+    block. Any thread may release the other units, unless `signals=False` says that each thread
+    releases its own."""
 
     _kind: Any = threading.Semaphore
 
@@ -200,10 +204,10 @@ class Semaphore(_Lockable):
         super().__init__(name, domain, signals is True or value == 0)
         self._strict = signals is False
         self._inner = self._kind(value)
-        # Not one of these locks, even where they have taken the place of threading's.
+        # A plain lock, even while the locks of threading are replaced by these.
         self._inner._cond = threading.Condition(_thread.allocate_lock())  # type: ignore[arg-type]
         self._capacity = value
-        self._held: Dict[int, int] = {}  # by thread; each touches its own only
+        self._held: Dict[int, int] = {}  # by thread; each thread changes only its own entry
 
     def acquire(self, blocking: bool = True, timeout: Optional[float] = None) -> bool:
         if not blocking and timeout is not None:
@@ -220,13 +224,13 @@ class Semaphore(_Lockable):
         return self._inner.acquire(True, None if timeout < 0 else timeout)
 
     def _note(self, frame: Any) -> None:
-        """This thread has a unit more."""
+        """This thread takes one unit."""
         me = get_ident()
         self._taken = frame.f_code, frame.f_lasti
         self._held[me] = self._held.get(me, 0) + 1
 
     def _drop(self, n: int) -> None:
-        """And fewer again."""
+        """This thread releases units."""
         me = get_ident()
         left = self._held.pop(me, 0) - n
         if left > 0:
@@ -257,7 +261,7 @@ class Semaphore(_Lockable):
 
 
 class BoundedSemaphore(Semaphore):
-    """As `threading.BoundedSemaphore`: more releases than acquires are a ValueError."""
+    """Same as `threading.BoundedSemaphore`: more releases than acquires raise ValueError."""
 
     _kind = threading.BoundedSemaphore
 
@@ -272,8 +276,9 @@ _KINDS = {
 
 @contextmanager
 def patched() -> Iterator[None]:
-    """Within, threading's locks and semaphores are these: what is made there, also by other modules
-    that say `threading.Lock()`, raises `Deadlock` instead of hanging."""
+    """Replaces the locks and semaphores of threading by these within the block. Locks created
+    there, also by other modules that call `threading.Lock()`, raise `Deadlock` instead of
+    hanging."""
     before = {name: getattr(threading, name) for name in _KINDS}
     default_domain()
     try:

@@ -1,4 +1,4 @@
-"""How long can a group of GPU warps take? Makespans, and the strings of kernels from their PTX."""
+"""Makespans of groups of GPU warps, and the instruction strings of kernels from their PTX."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ __all__ = ["Unit", "Chip", "Schedule", "Bound", "Makespan", "Ptx", "PtxPath", "c
 
 @dataclass(frozen=True)
 class Unit:
-    """A kind of unit: `units` warps can start on it a cycle; or give `lanes`, the units in hardware.
-    An instruction keeps it for `latency` cycles, or for so many to `latency_most`."""
+    """A kind of functional unit. `units` warps can start on it per cycle; `lanes` gives the number
+    of hardware units instead. An instruction occupies it for `latency` cycles, or for `latency` to
+    `latency_most` cycles."""
 
     letter: str
     units: int = 0
@@ -27,7 +28,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Chip:
-    """What a real chip's multiprocessor has."""
+    """The units of a real chip's multiprocessor."""
 
     name: str
     title: str
@@ -38,7 +39,7 @@ class Chip:
 
 
 def chips() -> List[Chip]:
-    """Those that are known."""
+    """All known chips."""
     found: List[Chip] = []
     info = _abi.chip()
     while lib.chip_info(len(found), c.byref(info)) == _abi.OK:
@@ -57,7 +58,7 @@ def chips() -> List[Chip]:
 
 
 def chip(name: str) -> Chip:
-    """The one of this name; KeyError if it is not known."""
+    """The chip with this name; KeyError if it is unknown."""
     for each in chips():
         if each.name == name:
             return each
@@ -83,7 +84,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Bound:
-    """The true value is certain to be from `lower` to `upper`; `schedule` reaches one of them."""
+    """The true value lies between `lower` and `upper`. `schedule` reaches one of them."""
 
     lower: int
     upper: int
@@ -101,7 +102,7 @@ _STOPS = ("done", "time", "memory", "stopped")
 
 
 class Makespan(Owned):
-    """A kernel (a letter an instruction), so many warps of it, and units.
+    """A kernel (one letter per instruction), a number of warps, and functional units.
 
     >>> import gordian
     >>> with gordian.Makespan("LCL", warps=2, units={"L": 1, "C": 1}) as problem:
@@ -146,16 +147,16 @@ class Makespan(Owned):
 
     @property
     def kernel(self) -> str:
-        """The string as it is scheduled, a letter a cycle."""
+        """The string as it is scheduled, one letter per cycle."""
         return text(lib.makespan_kernel(self._live()))
 
     def worst(self, engine: str = "auto", **options: Any) -> Bound:
-        """The longest that it can take. Options: seed, chains, evaluations, threads, max_seconds,
+        """The maximum makespan. Options: seed, chains, evaluations, threads, max_seconds,
         max_memory."""
         return self._solve(0, engine, **options)
 
     def best(self, engine: str = "auto", **options: Any) -> Bound:
-        """The shortest."""
+        """The minimum makespan."""
         return self._solve(1, engine, **options)
 
     def _solve(self, goal: int, engine: str, max_seconds: Optional[float] = None, **named: Any) -> Bound:
@@ -166,7 +167,7 @@ class Makespan(Owned):
             options.max_ns = max(int(max_seconds * 1e9), 1)
         for name, value in named.items():
             if name not in ("seed", "chains", "evaluations", "threads", "max_memory", "temperature"):
-                raise TypeError(f"there is no option {name}")
+                raise TypeError(f"unknown option {name}")
             setattr(options, name, value)
         answer = _abi.makespan_answer()
         call(lib.makespan_solve, self._live(), c.byref(options), c.byref(answer))
@@ -188,7 +189,7 @@ class Makespan(Owned):
         )
 
     def check(self, schedule: Schedule) -> None:
-        """Is it work-conserving? InputError, and why, if not."""
+        """Checks that a schedule is work-conserving. InputError gives the reason if it is not."""
         call(
             lib.makespan_check_pieces,
             self._live(),
@@ -201,7 +202,7 @@ class Makespan(Owned):
 
 @dataclass(frozen=True)
 class PtxPath:
-    """A path through a kernel: its letters, the line each comes from, and what was assumed."""
+    """A path through a kernel: its letters, the source line of each, and the assumptions made."""
 
     letters: str
     lines: Tuple[int, ...]
@@ -214,7 +215,7 @@ class PtxPath:
 
 
 class Ptx(Owned):
-    """A text of PTX, the assembly of NVIDIA's GPUs."""
+    """A PTX text, the assembly language of NVIDIA GPUs."""
 
     _close = "ptx_close"
 
@@ -231,7 +232,7 @@ class Ptx(Owned):
 
     @property
     def kernels(self) -> List[str]:
-        """Their names, as written."""
+        """The names of the kernels, as written."""
         names: List[str] = []
         length = c.c_size_t()
         while True:
@@ -249,9 +250,9 @@ class Ptx(Owned):
         values: Mapping[str, int] = {},
         calls: Mapping[str, str] = {},
     ) -> PtxPath:
-        """The string of one path: the longest, the one on which no branch is taken ("fall"), or the
-        one that passes these labels ("LABEL,LABEL"). `loops` bounds loops, `values` gives kernel
-        parameters, `calls` the letters of functions that are elsewhere."""
+        """The string of one path: the longest one, the one on which no branch is taken ("fall"), or
+        the one that passes the given labels ("LABEL,LABEL"). `loops` gives trip counts of loops,
+        `values` kernel parameters, and `calls` the letters of external functions."""
         question = _abi.ptx_question()
         lib.ptx_question_init(c.byref(question))
         question.entry, question.path = data(kernel), data(path)
@@ -265,7 +266,7 @@ class Ptx(Owned):
         answer = _abi.ptx_answer()
         call(lib.ptx_ask, self._live(), c.byref(question), c.byref(answer))
         if answer.letters is None:
-            raise InputError(f"the path has {answer.count} letters, which is too many to list")
+            raise InputError(f"the path has too many letters to list: {answer.count}")
         notes = [(note.line, text(note.text)) for note in answer.notes[: answer.note_count]]
         return PtxPath(
             text(answer.letters),

@@ -1,17 +1,17 @@
-"""A pytest plugin: a test that hangs is ended, and tells who waits for what.
+"""A pytest plugin that ends tests that hang, and reports what their threads wait for.
 
     pytest --gordian-timeout 30          every test
     @pytest.mark.gordian_timeout(5)      this one
     gordian_timeout = 30                 in pytest.ini
-    pytest --gordian-locks               threading's locks raise Deadlock instead of hanging
+    pytest --gordian-locks               the locks of threading raise Deadlock instead of hanging
     @pytest.mark.gordian_deadlocks       this test raises Deadlock on purpose
 
 With --gordian-locks a test fails if a Deadlock was raised in any thread while it ran, even if the
-code under test has caught it: a thread that dies of it, or a future that nothing asks for, would
-turn the deadlock into a pass. A Deadlock that `pytest.raises` has caught is expected.
+code under test caught it. Otherwise a thread that ends with the exception, or a future whose result
+is never requested, would make the test pass. A Deadlock that `pytest.raises` catches is expected.
 
-The report has the waits for locks of this package, the Python lines of every thread, and what
-`gordian inspect` says of the process, where that command is there ($GORDIAN names another).
+The report contains the waits for locks of this package, the Python stacks of all threads, and the
+output of `gordian inspect` for the process, if that command is installed ($GORDIAN is its path).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any, Generator, Iterator, List, Optional, Tuple
 
 import pytest
 
-# A main thread that does not come back to Python within this time is not coming back.
+# A main thread that does not return to Python within this time is considered lost.
 _GRACE_S = 5.0
 _INSPECT_S = 20.0
 _PR_SET_PTRACER = 0x59616D61
@@ -41,12 +41,12 @@ def pytest_addoption(parser: Any) -> None:
         type=float,
         default=None,
         metavar="SECONDS",
-        help="end a test that takes longer, and tell who waits for what (0: never)",
+        help="end a test that takes longer, and report its waits (0: never)",
     )
     group.addoption(
         "--gordian-locks",
         action="store_true",
-        help="threading's locks raise Deadlock instead of hanging",
+        help="make the locks of threading raise Deadlock instead of hanging",
     )
     parser.addini("gordian_timeout", "seconds after which a test is ended (0: never)", default="0")
 
@@ -64,7 +64,7 @@ class _Plugin:
         self.hung = False
         self.status = 0
         self.watch: Optional[_Watch] = None
-        self.stderr = os.dup(2)  # not yet captured
+        self.stderr = os.dup(2)  # before pytest captures it
         self.patch: Any = None
         self.deadlocks: Optional[_Deadlocks] = None
         if config.getoption("--gordian-locks"):
@@ -90,7 +90,7 @@ class _Plugin:
             self.watch.end()
             self.watch = None
 
-    # The test is ended only inside of these: elsewhere an exception would end pytest.
+    # The test is ended only inside these hooks: elsewhere an exception would end pytest.
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_setup(self) -> Iterator[None]:
@@ -129,14 +129,14 @@ class _Plugin:
         if self.deadlocks is not None:
             self.deadlocks.close()
         if self.hung and _left_over():
-            # The interpreter would wait for the threads that hang.
+            # The interpreter would wait for the hanging threads.
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(self.status)
 
 
 class _Deadlocks:
-    """Every Deadlock that locks raise, until a test's report takes them."""
+    """Collects every Deadlock that locks raise, until the report of a test takes them."""
 
     def __init__(self) -> None:
         from ._domain import deadlock_listeners
@@ -152,7 +152,7 @@ class _Deadlocks:
         self._listeners.remove(self._note)
 
     def take(self) -> List[str]:
-        """Reports of those that nothing expected, of all since the last call."""
+        """The reports of unexpected deadlocks since the last call."""
         raised, self._raised = self._raised, []
         return [report for error, report in raised if not getattr(error, "_expected", False)]
 
@@ -170,7 +170,7 @@ class _Deadlocks:
 
 
 class _Raises:
-    """What pytest.raises returns, and a mark on what it has caught."""
+    """Wraps the result of pytest.raises, and marks the exceptions that it catches."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -194,7 +194,7 @@ def _left_over() -> List[threading.Thread]:
 
 
 class _inside:
-    """Where a test may be ended."""
+    """The section in which a test may be ended."""
 
     def __init__(self, watch: Optional["_Watch"]) -> None:
         self._watch = watch
@@ -209,14 +209,14 @@ class _inside:
 
 
 class _Watch:
-    """Looks after one test from a thread of its own."""
+    """Monitors one test from a separate thread."""
 
     def __init__(self, plugin: _Plugin, name: str, seconds: float) -> None:
         self.plugin, self.name, self.seconds = plugin, name, seconds
         self.armed = False
         self.report: Optional[str] = None
         self.over = threading.Event()
-        self.before = signal.signal(signal.SIGALRM, self._strike)
+        self.before = signal.signal(signal.SIGALRM, self._end_test)
         self.main = threading.get_ident()
         self.thread = threading.Thread(target=self._run, name="gordian-timeout", daemon=True)
         self.thread.start()
@@ -235,7 +235,7 @@ class _Watch:
         self.plugin.hung = True
         self.report = report
         until = time.monotonic() + _GRACE_S
-        # Again, if it came between two phases.
+        # Repeat, in case the signal arrived between two phases.
         while not self.over.is_set() and self.report is not None and time.monotonic() < until:
             signal.pthread_kill(self.main, signal.SIGALRM)
             self.over.wait(0.2)
@@ -243,15 +243,15 @@ class _Watch:
             os.write(self.plugin.stderr, f"\n{report}\n".encode("utf-8", "replace"))
             os._exit(1)
 
-    def _strike(self, *_: Any) -> None:
-        """Runs in the main thread, wherever that waits."""
+    def _end_test(self, *_: Any) -> None:
+        """Runs in the main thread, wherever it waits."""
         if self.armed and self.report is not None:
             report, self.report = self.report, None
             pytest.fail(report, pytrace=False)
 
 
 def describe(title: str, but: Optional[threading.Thread] = None) -> str:
-    """Who waits for what, where every thread is, and what `gordian inspect` says."""
+    """The waits, the stacks of all threads, and the output of `gordian inspect`."""
     from ._domain import all_waits
 
     parts = [title]
@@ -265,34 +265,35 @@ def describe(title: str, but: Optional[threading.Thread] = None) -> str:
             continue
         name = thread.name if thread is not None else str(ident)
         parts.append(f"thread {name}:\n" + _lines(frame))
-    said = inspected()
-    if said:
-        parts.append("gordian inspect:\n" + said)
+    output = inspected()
+    if output:
+        parts.append("gordian inspect:\n" + output)
     return "\n\n".join(parts)
 
 
-# What runs the tests, and the threads: nobody wants to read that.
-_AROUND = ("/_pytest/", "/pluggy/", "/pytest/__main__.py", "<frozen runpy>")
+# Frames of the test runner and of thread start-up are left out.
+_RUNNER_FRAMES = ("/_pytest/", "/pluggy/", "/pytest/__main__.py", "<frozen runpy>")
 
 
 def _lines(frame: Any) -> str:
-    """A thread's Python lines, without those of pytest."""
+    """The Python stack of a thread, without pytest's frames."""
     stack = traceback.extract_stack(frame)
     kept = [
         line
         for line in stack
-        if not any(each in line.filename for each in _AROUND)
+        if not any(each in line.filename for each in _RUNNER_FRAMES)
         and not (line.filename == threading.__file__ and line.name.startswith("_bootstrap"))
     ]
     return "".join(traceback.format_list(kept or stack)).rstrip()
 
 
 def inspected() -> str:
-    """What the command says of this process; "" if there is none, or it may not look."""
+    """The output of `gordian inspect` for this process; "" if the command is missing or not
+    permitted."""
     command = os.environ.get("GORDIAN") or shutil.which("gordian")
     if not command:
         return ""
-    _let_look(True)
+    _permit_ptrace(True)
     try:
         done = subprocess.run(
             [command, "inspect", "--color", "never", str(os.getpid())],
@@ -305,11 +306,12 @@ def inspected() -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     finally:
-        _let_look(False)
+        _permit_ptrace(False)
 
 
-def _let_look(allowed: bool) -> None:
-    """Where only parents may look at their children, this one lets its child look."""
+def _permit_ptrace(allowed: bool) -> None:
+    """Lets the child inspect this process, where the system permits only parents to inspect
+    children."""
     import ctypes
 
     try:

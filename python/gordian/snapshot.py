@@ -1,4 +1,4 @@
-"""Snapshots: who holds and waits for what, judged as a whole; and traces, line by line."""
+"""Snapshots: holds and waits that are judged together; and traces, line by line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Snapshot", "Report", "Line", "read_trace", "check"]
 
 @dataclass(frozen=True)
 class Report:
-    """What a snapshot comes to. True if nobody is deadlocked."""
+    """The result of a check. True if no process is deadlocked."""
 
     model: Model
     deadlocked: Tuple[Process, ...]
@@ -32,7 +32,7 @@ class Report:
 
 
 class Snapshot(Owned):
-    """A bag of holds and waits, put together in any order and judged at once.
+    """A set of holds and waits, added in any order and judged together.
 
     >>> import gordian
     >>> with gordian.Snapshot() as now:
@@ -41,7 +41,8 @@ class Snapshot(Owned):
     ...     print(now.check())
     deadlock: ann -> spoon -> bob -> fork -> ann
 
-    Names that are new come into being, resources with one unit. One thread at a time may use it.
+    New names are created on first use, resources with one unit. A snapshot must not be used by several
+    threads at the same time.
     """
 
     _close = "snapshot_close"
@@ -71,7 +72,8 @@ class Snapshot(Owned):
 
     @classmethod
     def read(cls, source: Source) -> "Snapshot":
-        """Reads one: lines of `resource`, `process`, `hold`, `wait` and `await`, or the packed form."""
+        """Reads a snapshot: lines of `resource`, `process`, `hold`, `wait` and `await`, or the
+        packed form."""
         snapshot = cls._bare()
         names = c.c_void_p()
         reading = Reading(source)
@@ -123,12 +125,12 @@ class Snapshot(Owned):
         call(lib.snapshot_hold, self._live(), who, what, count_of(units, "units"))
 
     def wait(self, process: Any, resource: Any, units: int = 1) -> None:
-        """It waits for these; all waits of a process together are one request."""
+        """The process waits for these units. All waits of a process together are one request."""
         who, what = self._id("process", process), self._id("resource", resource)
         call(lib.snapshot_wait, self._live(), who, what, count_of(units, "units"))
 
     def await_(self, process: Any, others: Iterable[Any], needed: Optional[int] = None) -> None:
-        """It waits for acts of `needed` of the others; None: of all of them."""
+        """The process waits for acts of `needed` of the others; None means all of them."""
         ids = [self._id("process", other) for other in others]
         needed = len(ids) if needed is None else needed
         who = self._id("process", process)
@@ -137,7 +139,7 @@ class Snapshot(Owned):
         self._resources[resource.value] = ""
 
     def check(self, engine: str = "auto", *, threads: int = 0) -> Report:
-        """Judges it."""
+        """Judges the snapshot."""
         options = _abi.check_options(data(engine), threads)
         report = _abi.report()
         call(lib.snapshot_check_for, self._live(), c.byref(options), c.byref(report))
@@ -153,7 +155,7 @@ class Snapshot(Owned):
             Edge(self._process(e.process), self._resource(e.resource), e.units, e.waits)
             for e in edges[: count.value]
         ]
-        return Witness(part.cycle, tuple(_in_turn(made, part) if part.cycle else made))
+        return Witness(part.cycle, tuple(_cycle_order(made, part) if part.cycle else made))
 
     def _process(self, id: int) -> Process:
         if self._names is not None and id not in self._processes:
@@ -166,8 +168,8 @@ class Snapshot(Owned):
         return Resource(id, self._resources.get(id, ""))
 
 
-def _in_turn(edges: List[Edge], part: Any) -> List[Edge]:
-    """The edges of a cycle as it goes: wait, hold, wait, ..."""
+def _cycle_order(edges: List[Edge], part: Any) -> List[Edge]:
+    """The edges of a cycle in order: wait, hold, wait, and so on."""
     waits = {edge.process.id: edge for edge in edges if edge.waits}
     holds = {(edge.process.id, edge.resource.id): edge for edge in edges if not edge.waits}
     length, turn = part.process_count, []
@@ -186,8 +188,8 @@ def check(source: Source, engine: str = "auto", *, threads: int = 0) -> Report:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a trace, as it stands: `kind` is "event", "process" or "resource". `items` are the
-    resources of an event with their units, or the KEY=VALUE of a process."""
+    """A line of a trace. `kind` is "event", "process" or "resource". `items` are the resources of
+    an event with their units, or the KEY=VALUE pairs of a process."""
 
     line: int
     kind: str
@@ -203,8 +205,8 @@ _KINDS = {1: "event", 2: "process", 3: "resource"}
 
 
 def read_trace(source: Source, *, avoidance: bool = False, acts: bool = True) -> Iterator[Line]:
-    """The lines of a trace or a snapshot, one by one, whatever they mean. InputError, with line and
-    column, at one that is not part of the format."""
+    """The lines of a trace or a snapshot, one by one, without interpretation. A syntax error raises
+    InputError with line and column."""
     return _lines(Reading(source), avoidance, acts)
 
 

@@ -1,4 +1,4 @@
-"""Detection: a system of processes and resources, and what each event leads to."""
+"""Detection: a system of processes and resources, and the outcome of each event."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ __all__ = [
 
 
 class _Worded(enum.IntEnum):
-    """An enumeration of the library's; as text it is the word that the command prints."""
+    """An enumeration of the library. As text it is the word that the command prints."""
 
     @property
     def word(self) -> str:
@@ -69,7 +69,7 @@ class _Worded(enum.IntEnum):
 
 
 class Op(_Worded):
-    """What an event is."""
+    """The kind of an event."""
 
     REQUEST = 1
     RELEASE = 2
@@ -82,7 +82,7 @@ class Op(_Worded):
 
 
 class Outcome(_Worded):
-    """What became of an event."""
+    """The outcome of an event."""
 
     GRANTED = 1
     BLOCKED = 2
@@ -99,7 +99,7 @@ class Outcome(_Worded):
 
 
 class Refusal(_Worded):
-    """Why an event was refused."""
+    """Why an event was rejected."""
 
     NONE = 0
     UNKNOWN_PROCESS = 1
@@ -114,7 +114,7 @@ class Refusal(_Worded):
 
 
 class Model(_Worded):
-    """What a system has asked of its engine so far."""
+    """The model that the events of a system have required so far."""
 
     SINGLE_UNIT = 0
     MULTI_UNIT = 1
@@ -122,7 +122,7 @@ class Model(_Worded):
 
 
 class Policy(_Worded):
-    """Who is ended first when a deadlock is cut."""
+    """The rule that selects the victim when a deadlock is resolved."""
 
     YOUNGEST = 1
     OLDEST = 2
@@ -150,12 +150,12 @@ class _Member:
 
 @dataclass(frozen=True)
 class Process(_Member):
-    """A process of a system; usable wherever its name or number is."""
+    """A process of a system. It can be used in place of its name or number."""
 
 
 @dataclass(frozen=True)
 class Resource(_Member):
-    """A resource of a system; usable wherever its name or number is."""
+    """A resource of a system. It can be used in place of its name or number."""
 
     units: int = field(default=1, compare=False)
 
@@ -182,15 +182,16 @@ class Edge:
 
 @dataclass(frozen=True)
 class Witness:
-    """Why somebody can never run again: a cycle (waits and holds in turn, leading back to the first
-    process), or all waits and holdings of a group in which nobody can ever go on."""
+    """Why a process can never run again. Either a cycle, with waits and holds in alternation, which
+    ends at the first process; or all waits and holds of a group of processes of which none can
+    continue."""
 
     cycle: bool
     edges: Tuple[Edge, ...]
 
     @property
     def processes(self) -> Tuple[Process, ...]:
-        """Those in it, each once, in the order of the edges."""
+        """The processes, each once, in the order of the edges."""
         return tuple(dict.fromkeys(edge.process for edge in self.edges))
 
     @property
@@ -214,8 +215,8 @@ class Witness:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of an event: the outcome, whose waiting requests it served, and, if the process
-    can never run again, why."""
+    """The result of an event: its outcome, the processes whose waiting requests it served, and, if
+    the process can never run again, the reason."""
 
     outcome: Outcome
     served: Tuple[Process, ...] = ()
@@ -231,30 +232,35 @@ class Result:
 
     @property
     def deadlock(self) -> bool:
-        """Did this very event close a deadlock?"""
+        """True if this event closed a deadlock."""
         return self.outcome is Outcome.DEADLOCK
 
     def check(self) -> "Result":
-        """Itself; or raises `Deadlock` if the process can never be served."""
+        """Returns the result; raises `Deadlock` if the process can never be served."""
         if self.witness is None:
             return self
         holders = {edge.resource: str(edge.process) for edge in self.witness if not edge.waits}
         raise Deadlock(
             tuple(
-                Wait(str(edge.process), str(edge.resource), holders.get(edge.resource, "somebody"))
+                Wait(
+                    str(edge.process),
+                    str(edge.resource),
+                    holders.get(edge.resource, "another process"),
+                )
                 for edge in self.witness
                 if edge.waits
             )
         )
 
 
-# Most results have nothing more to tell.
+# Most results have only an outcome.
 _PLAIN = {int(outcome): Result(outcome) for outcome in Outcome}
 
 
 @dataclass(frozen=True)
 class Victimised:
-    """One that was ended to cut a deadlock: what it held, and who could go on at once."""
+    """A process that was ended to resolve a deadlock: what it held, and which processes
+    continued."""
 
     process: Process
     weight: int
@@ -264,7 +270,7 @@ class Victimised:
 
 @dataclass(frozen=True)
 class Step:
-    """An event of a trace, and what became of it."""
+    """An event of a trace, and its result."""
 
     seq: int
     line: int
@@ -279,8 +285,8 @@ class Step:
         return self.result.outcome
 
 
-class _Alone:
-    """One thread at a time, by a lock of Python's."""
+class _Exclusive:
+    """Serialises calls by a Python lock."""
 
     __slots__ = ("_system", "_mutex")
 
@@ -301,7 +307,7 @@ class _Alone:
 
 
 class _Shared:
-    """The same by the library's own lock: other threads may sleep in await_grant meanwhile."""
+    """Serialises calls by the library's lock. Other threads may block in await_grant meanwhile."""
 
     __slots__ = ("_system",)
 
@@ -318,7 +324,7 @@ class _Shared:
 
 
 class System(Owned):
-    """Processes, resources, and who holds and waits for what.
+    """A system of processes and resources, with the holds and waits between them.
 
     >>> import gordian
     >>> with gordian.System() as table:
@@ -328,12 +334,12 @@ class System(Owned):
     ...     print(table.request("bob", "fork").witness)
     bob -> fork -> ann -> spoon -> bob
 
-    Any number of threads may use it; each call takes effect as a whole. With `shared=True` a thread
-    can also sleep until its process is served: `await_grant`.
+    Any number of threads may share a system; each call is atomic. With `shared=True` a thread can also
+    block until its process is served: `await_grant`.
 
-    Processes and resources are named by what `add_process` and `add_resource` return, by their names
-    or by their numbers. A process whose name is new comes into being with its first request; an event
-    that makes no sense raises `Refused`, and changes nothing.
+    Processes and resources are identified by the objects that `add_process` and `add_resource` return,
+    by name, or by number. A process with a new name is created by its first request. An invalid event
+    raises `Refused` and changes nothing.
     """
 
     _close = "close"
@@ -345,7 +351,7 @@ class System(Owned):
         lib.options_init(c.byref(options))
         options.engine, options.shared = data(engine), shared
         self._open(lib.open, c.byref(options))
-        self._guarded = _Shared(self) if shared else _Alone(self)
+        self._guarded = _Shared(self) if shared else _Exclusive(self)
 
     def __repr__(self) -> str:
         if self.closed:
@@ -357,19 +363,19 @@ class System(Owned):
         return f"<gordian.System, {processes} processes, {resources} resources, {engine}>"
 
     def _guard(self) -> Any:
-        """Gives the handle, and nobody else is at it: what the library hands out lasts until the next
-        call."""
+        """Returns the handle, with exclusive access. Data that the library returns is valid until
+        the next call."""
         return self._guarded
 
     def close(self) -> None:
-        """Frees it. No other thread may be inside a call of a shared one."""
+        """Frees the system. No other thread may be in a call of a shared system."""
         with self._mutex:
             super().close()
 
-    # ------------------------------------------------------------ who and what there is
+    # ------------------------------------------------------------ processes and resources
 
     def add_resource(self, name: Optional[str] = None, units: int = 1) -> Resource:
-        """A new resource; the name, if there is one, must be new."""
+        """Adds a resource. Its name must be new."""
         id = c.c_uint32()
         with self._guard() as handle:
             call(lib.add_resource, handle, data(name), count_of(units, "units"), c.byref(id))
@@ -378,7 +384,7 @@ class System(Owned):
     def add_process(
         self, name: Optional[str] = None, *, priority: Optional[int] = None, cost: Optional[int] = None
     ) -> Process:
-        """A new process. Low priority and low cost make it a victim sooner."""
+        """Adds a process. A low priority or a low cost makes it a more likely victim."""
         id = c.c_uint32()
         with self._guard() as handle:
             call(lib.add_process, handle, data(name), c.byref(id))
@@ -390,22 +396,22 @@ class System(Owned):
         return process
 
     def remove_process(self, process: ProcessLike) -> None:
-        """Forgets a process that holds nothing and waits for nothing."""
+        """Removes a process that holds nothing and waits for nothing."""
         with self._guard() as handle:
             call(lib.remove_process, handle, self._process(process))
 
     def remove_resource(self, resource: ResourceLike) -> None:
-        """Forgets a resource nobody holds or waits for."""
+        """Removes a resource that no process holds or waits for."""
         with self._guard() as handle:
             call(lib.remove_resource, handle, self._resource(resource))
 
     def reserve(self, processes: int, resources: int) -> None:
-        """Makes room ahead."""
+        """Reserves capacity in advance."""
         with self._guard() as handle:
-            call(lib.reserve, handle, id_of(processes, "room"), id_of(resources, "room"))
+            call(lib.reserve, handle, id_of(processes, "capacity"), id_of(resources, "capacity"))
 
     def process(self, which: ProcessLike) -> Process:
-        """The process of this name or number; KeyError if there is none."""
+        """The process with this name or number; KeyError if there is none."""
         with self._guard() as handle:
             id = self._process(which)
             name = lib.process_name(handle, id)
@@ -414,7 +420,7 @@ class System(Owned):
             return Process(id, text(name))
 
     def resource(self, which: ResourceLike) -> Resource:
-        """The resource of this name or number; KeyError if there is none."""
+        """The resource with this name or number; KeyError if there is none."""
         with self._guard() as handle:
             id = self._resource(which)
             if lib.resource_name(handle, id) is None:
@@ -423,7 +429,7 @@ class System(Owned):
 
     @property
     def processes(self) -> List[Process]:
-        """All of them, by number."""
+        """All processes, by number."""
         with self._guard():
             return list(self._members("process", Process))
 
@@ -450,7 +456,7 @@ class System(Owned):
             name = data(which)
             id = lib.find_process(self._live(), name, len(name))
             if id == _abi.NONE:
-                raise KeyError(f"there is no process {which}")
+                raise KeyError(f"unknown process {which}")
             return id
         return id_of(which, "process")
 
@@ -459,12 +465,12 @@ class System(Owned):
             name = data(which)
             id = lib.find_resource(self._live(), name, len(name))
             if id == _abi.NONE:
-                raise KeyError(f"there is no resource {which}")
+                raise KeyError(f"unknown resource {which}")
             return id
         return id_of(which, "resource")
 
     def _asker(self, which: ProcessLike) -> int:
-        """A process by name comes into being when it asks for something."""
+        """The number of a process. A process with a new name is created by its first request."""
         if isinstance(which, str):
             name = data(which)
             id = lib.find_process(self._live(), name, len(name))
@@ -481,12 +487,13 @@ class System(Owned):
     # ------------------------------------------------------------ events
 
     def request(self, process: ProcessLike, wants: Wants, units: int = 1) -> Result:
-        """Asks for units of a resource; of several, all or nothing: `{"fork": 2, "spoon": 1}`."""
+        """Requests units of a resource. A request for several, such as `{"fork": 2, "spoon": 1}`,
+        is granted completely or not at all."""
         with self._guard():
             return self._demand(Op.REQUEST, process, wants, units)
 
     def hold(self, process: ProcessLike, resource: ResourceLike, units: int = 1) -> Result:
-        """The process holds this already, whoever waits."""
+        """The process already holds these units, even if other processes wait for them."""
         with self._guard():
             return self._demand(Op.HOLD, process, resource, units)
 
@@ -505,27 +512,27 @@ class System(Owned):
         *,
         to: Optional[ProcessLike] = None,
     ) -> Result:
-        """Gives units back; to one who waits for them, or in order of arrival."""
+        """Releases units. They go to the waiter `to`, or to the waiters in order of arrival."""
         with self._guard():
-            heir = _abi.NONE if to is None else self._process(to)
+            recipient = _abi.NONE if to is None else self._process(to)
             return self._feed(
-                Op.RELEASE, self._process(process), self._resource(resource), units=units, to=heir
+                Op.RELEASE, self._process(process), self._resource(resource), units=units, to=recipient
             )
 
     def cancel(self, process: ProcessLike) -> Result:
-        """Gives up what the process waits for."""
+        """Cancels the waiting request of the process."""
         with self._guard():
             return self._feed(Op.CANCEL, self._process(process))
 
     def exit(self, process: ProcessLike) -> Result:
-        """The process gives up its request and returns everything; it stays known."""
+        """The process cancels its request and releases everything. It remains known."""
         with self._guard():
             return self._feed(Op.EXIT, self._process(process))
 
     def await_(
         self, process: ProcessLike, others: Iterable[ProcessLike], needed: Optional[int] = None
     ) -> Result:
-        """Waits for acts of `needed` of the others; None: of all of them."""
+        """Waits for acts of `needed` of the other processes; None means all of them."""
         with self._guard():
             wants = [(self._asker(other), 1) for other in others]
             needed = len(wants) if needed is None else needed
@@ -535,10 +542,10 @@ class System(Owned):
             )
 
     def act(self, process: ProcessLike, to: Optional[ProcessLike] = None) -> Result:
-        """The process has done its part: for `to`, or for all that await it."""
+        """The process performs its act: for `to`, or for all processes that await it."""
         with self._guard():
-            heir = _abi.NONE if to is None else self._process(to)
-            return self._feed(Op.ACT, self._process(process), _abi.NONE, to=heir)
+            recipient = _abi.NONE if to is None else self._process(to)
+            return self._feed(Op.ACT, self._process(process), _abi.NONE, to=recipient)
 
     def _feed(
         self,
@@ -580,24 +587,25 @@ class System(Owned):
         return tuple([self._process_at(id) for id in ids[: count.value]])
 
     def feed(self, *columns: Any, **named: Any) -> Batch:
-        """Many events at once, as arrays: see `gordian.events` and docs/guide/python.md. Refused ones are
-        told by the outcome, not raised."""
+        """Feeds many events at once, as arrays: see `gordian.events` and docs/guide/python.md. A
+        rejected event is reported by its outcome; it does not raise."""
         with self._guard() as handle:
             return run_batch(handle, *columns, **named)
 
     def await_grant(self, process: ProcessLike, timeout: Optional[float] = None) -> bool:
-        """Sleeps until the process, whose request waits, is served; False: not within the time, it
-        waits on. Raises `Cancelled` or `Victim` if the wait ended so. Needs `shared=True`."""
+        """Blocks until the waiting request of the process is served. False: the timeout expired,
+        and the request still waits. Raises `Cancelled` or `Victim` if the wait ended in that way.
+        Needs `shared=True`."""
         with self._guard() as handle:
             id = self._process(process)
         status = call(lib.await_grant, handle, id, nanoseconds(timeout), accept=(_abi.END,))
         return status == _abi.OK
 
-    # ------------------------------------------------------------ questions
+    # ------------------------------------------------------------ queries
 
     @property
     def engine(self) -> str:
-        """The engine at work."""
+        """The name of the engine in use."""
         with self._guard() as handle:
             return text(lib.engine_name(handle))
 
@@ -624,17 +632,17 @@ class System(Owned):
             return self._edges(lib.holdings, self._process(process))
 
     def pending(self, process: ProcessLike) -> Tuple[Edge, ...]:
-        """What it waits for."""
+        """What the process waits for."""
         with self._guard():
             return self._edges(lib.pending, self._process(process))
 
     def holders(self, resource: ResourceLike) -> Tuple[Edge, ...]:
-        """Who holds the resource."""
+        """The holders of the resource."""
         with self._guard():
             return self._edges(lib.holders, self._resource(resource))
 
     def waiters(self, resource: ResourceLike) -> Tuple[Edge, ...]:
-        """Who waits for it, in order of arrival."""
+        """The waiters of the resource, in order of arrival."""
         with self._guard():
             return self._edges(lib.waiters, self._resource(resource))
 
@@ -658,12 +666,12 @@ class System(Owned):
         )
 
     def waits_for(self, process: ProcessLike) -> Tuple[Process, ...]:
-        """Whom the process waits for; nobody when it runs."""
+        """The processes that this process waits for; none if it is running."""
         with self._guard():
             return self._list(lib.waits_for, self._process(process))
 
     def deadlocked(self) -> Tuple[Process, ...]:
-        """Every process that can never run again."""
+        """All processes that can never run again."""
         with self._guard():
             return self._list(lib.deadlocked)
 
@@ -683,7 +691,7 @@ class System(Owned):
         return Witness(witness.cycle, self._edges_of(witness.edges, witness.count))
 
     def what_if(self, process: ProcessLike, wants: Wants, units: int = 1) -> Outcome:
-        """What a request would be answered now; nothing changes."""
+        """The outcome that a request would have now; nothing changes."""
         with self._guard() as handle:
             pairs = self._wants(wants, units)
             event = _abi.event(Op.REQUEST, self._process(process), 0, _abi.NONE, 1)
@@ -694,8 +702,8 @@ class System(Owned):
             return Outcome(outcome.value)
 
     def what_if_all(self) -> Any:
-        """For all pairs: would process p, asking for a unit of resource q now, close a deadlock? A
-        NumPy array of bools, p by q; without NumPy a list of lists."""
+        """For all pairs: would process p close a deadlock if it requested a unit of resource q now?
+        A NumPy array of bools, p by q; without NumPy a list of lists."""
         from . import batch
 
         with self._guard() as handle:
@@ -708,11 +716,11 @@ class System(Owned):
     # ------------------------------------------------------------ recovery, snapshots, traces
 
     def recover(self, policy: Union[Policy, str] = Policy.YOUNGEST) -> List[Victimised]:
-        """Ends processes until nobody is deadlocked; tells whom, in order."""
+        """Ends processes until none is deadlocked. Returns the victims in order."""
         if isinstance(policy, str):
             chosen = c.c_int()
             if not lib.policy_parse(data(policy), c.byref(chosen)):
-                raise InputError(f"there is no policy {policy}")
+                raise InputError(f"unknown policy {policy}")
             policy = Policy(chosen.value)
         victims: List[Victimised] = []
         while True:
@@ -727,13 +735,13 @@ class System(Owned):
             status = call(lib.recover_one, handle, policy, c.byref(victim), accept=(_abi.END,))
             if status == _abi.END:
                 return None
-            # The lists last until the next call; questions about names do not count as one.
+            # The lists are valid until the next call; queries of names do not count.
             served = tuple([self._process_at(id) for id in victim.served[: victim.served_count]])
             frees = self._edges_of(victim.frees, victim.frees_count)
             return Victimised(self._process_at(victim.process), victim.weight, frees, served)
 
     def snapshot(self) -> "Snapshot":
-        """The state as it is now."""
+        """The current state."""
         from .snapshot import Snapshot
 
         with self._guard() as handle:
@@ -742,7 +750,8 @@ class System(Owned):
             return Snapshot._taken(handle, names, others)
 
     def replay(self, source: Source) -> Iterator[Step]:
-        """Feeds a trace, event by event: an iterator of `Step`s. Refused events are steps, too."""
+        """Feeds a trace, event by event: an iterator of `Step`s. A rejected event is a step as
+        well."""
         if self.shared:
             raise InputError("a shared system cannot replay a trace")
         return self._replay(Reading(source))

@@ -141,10 +141,10 @@ def check_colors(text):
 LIMITS = {
     "API_NODES_MAX": [("docs/guide/serve.md", r"nodes of a graph \| ([\d ]+),"), ("docs/guide/serve.md", r"`limit=N` \(([\d ]+) nodes"),
                       ("docs/guide/page.md", r"sends up to ([\d ]+) nodes")],
-    "API_EDGES_MAX": [("docs/guide/serve.md", r"`limit=`; ([\d ]+) edges"), ("docs/guide/serve.md", r"and ([\d ]+) edges: what a graph")],
+    "API_EDGES_MAX": [("docs/guide/serve.md", r"`limit=`; ([\d ]+) edges"), ("docs/guide/serve.md", r"answer has at most ([\d ]+) edges")],
     "API_CHAIN_MAX": [("docs/guide/serve.md", r"processes of a wait chain \| ([\d ]+);")],
     "API_WITNESS_MAX": [("docs/guide/serve.md", r"edges of its witness ([\d ]+),")],
-    "API_AHEAD_MAX": [("docs/guide/serve.md", r"more than ([\d ]+) processes lie ahead")],
+    "API_AHEAD_MAX": [("docs/guide/serve.md", r"chain has more than ([\d ]+) processes")],
 }
 
 
