@@ -103,7 +103,7 @@ help:
 	@echo "make check-long  the same, a hundred times as much, ten minutes of fuzzing, and SOAK=3600"
 	@echo "                 seconds in which threads sleep and no wake-up may be lost;"
 	@echo "                 OPEN_POSIX=FOLDER: the tests of open_posix_testsuite under gordian run"
-	@echo "make bench       measures, and records it in docs/results: BENCH=detect BENCH_ARGS=--quick"
+	@echo "make bench       measures, and records it in docs/lab/results: BENCH=detect BENCH_ARGS=--quick"
 	@echo "make gpu-check   the tests of the GPU part on a real GPU: DEVICE=0 EVENTS=1000000"
 	@echo "make gpu-bench   the same with the GPU's engines: BENCH_ARGS=--quick"
 	@echo "make fuzz        runs every fuzzer for SECONDS=60"

@@ -44,7 +44,7 @@ def version() -> str:
 
 
 def metadata() -> str:
-    return METADATA.format(version=version()) + (ROOT / "docs" / "python.md").read_text()
+    return METADATA.format(version=version()) + (ROOT / "docs" / "guide" / "python.md").read_text()
 
 
 def contents(library: Path, platform: str) -> Dict[str, bytes]:

@@ -1,8 +1,8 @@
 /*
  * A growable array in a GPU's memory, for programs with CUDA kernels of their own. Any number of
  * blocks and kernels push into it at once while it grows; elements never move; nobody waits.
- * This is the host's side; <gordian/array_device.h> is what kernels use. docs/garray.md tells how
- * it works and what it costs.
+ * This is the host's side; <gordian/array_device.h> is what kernels use. docs/guide/garray.md tells
+ * how it works and what it costs.
  *
  *     __global__ void keep_even(struct garray out, const uint32_t *from, uint32_t count)
  *     {

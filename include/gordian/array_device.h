@@ -2,7 +2,7 @@
  * A growable array, in kernels: plain CUDA C for nvcc and for clang (compute capability 7.0 and
  * later). Any number of threads, blocks and kernels push at once; elements never move; nobody ever
  * waits for a thread that may not run. <gordian/array.h> is the host's side, with an example;
- * docs/garray.md tells how it works. All of it is part of the interface.
+ * docs/guide/garray.md tells how it works. All of it is part of the interface.
  *
  *     __global__ void squares(struct garray out, uint32_t count)
  *     {

@@ -82,7 +82,7 @@ typedef struct gordian_reply {
                                or until the next call on the client */
     size_t served_count;
     const char *message; /* why there is no answer; NULL if there is one */
-    unsigned code;       /* of the service's error, as docs/protocol.md has them; 0: it is none */
+    unsigned code;       /* of the service's error, from docs/reference/protocol.md; 0: none */
     /* Of a line: */
     uint32_t process; /* whose event it was; GORDIAN_NONE: not known, or no event */
     const char *json; /* the whole answer, valid in the callback; not ended by a NUL */
@@ -152,7 +152,7 @@ GORDIAN_API void gordian_client_options_init(gordian_client_options *options);
 
 /* Connects and says hello. `uri`: "unix:/path", "tcp://host:port" (the same as "gordian://..."),
  * "tls://host:port", or several of them with commas between, "gordian://a:7420,b:7420": servers on
- * one store (docs/cluster.md), of which the one that leads is found, now and later. NULL: the
+ * one store (docs/guide/cluster.md), of which the one that leads is found, now and later. NULL: the
  * environment's GORDIAN_SERVICE, or else the service's usual socket (gordian_client_usual_uri).
  * GORDIAN_STATUS_IO: nobody there, or it hangs up; GORDIAN_STATUS_INPUT: a bad URI, a wrong token,
  * no such system, a certificate that is not trusted. On failure *out is NULL. */
@@ -179,7 +179,7 @@ GORDIAN_API uint64_t gordian_client_last_applied(const gordian_client *client);
  * has seen: the newest that the service has told. Asked for while you hold what was granted, it is
  * greater than that of anybody who held it before you, and smaller than that of anybody who holds
  * it after you; also after the service was restarted, or another server has taken over. 0: the
- * service has told none. docs/cluster.md has an example. */
+ * service has told none. docs/guide/cluster.md has an example. */
 GORDIAN_API uint64_t gordian_client_fence(const gordian_client *client);
 /* "0.2.0"; what an answer promises: "none", "batch", "full". */
 GORDIAN_API const char *gordian_client_server_version(const gordian_client *client);
@@ -364,8 +364,8 @@ typedef struct gordian_process_state {
 GORDIAN_API gordian_status gordian_client_state(gordian_client *client, uint32_t process,
                                                 gordian_process_state *state, gordian_error *error);
 
-/* Asks in a line of docs/protocol.md ("state", "what-if ann fork", "history since=0") and waits for
- * the answer: a JSON object, ended by a NUL, valid until the next call on the client. */
+/* Asks in a line of docs/reference/protocol.md ("state", "what-if ann fork", "history since=0") and
+ * waits for the answer: a JSON object, ended by a NUL, valid until the next call on the client. */
 GORDIAN_API gordian_status gordian_client_ask(gordian_client *client, const char *line,
                                               const char **json, size_t *length,
                                               gordian_error *error);

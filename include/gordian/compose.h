@@ -16,7 +16,7 @@
  *     if (result.deadlocks > 0) ...
  *
  * Apart from <gordian/gordian.h>, which has the conventions. Circuits and graphs never change: any
- * number of threads may use one at once. docs/compose.md has the languages and the rules.
+ * number of threads may use one at once. docs/guide/compose.md has the languages and the rules.
  */
 #ifndef GORDIAN_COMPOSE_H
 #define GORDIAN_COMPOSE_H
@@ -434,8 +434,8 @@ typedef enum gordian_semiring {
     GORDIAN_SEMIRING_PROBABILITY, /* from 0 to 1: multiplied; the likeliest is best */
 } gordian_semiring;
 
-/* Does a formula hold? docs/compose.md has the languages: CTL or LTL over names that can fire,
- * names that do, memory and control states of automata. */
+/* Does a formula hold? docs/guide/compose.md has the languages: CTL or LTL over names that can
+ * fire, names that do, memory and control states of automata. */
 typedef struct gordian_question {
     const char *formula;
     bool linear;               /* it is one of LTL, which every fair run must fulfil; else of CTL */

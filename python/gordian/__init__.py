@@ -7,7 +7,7 @@
     lock = gordian.Lock()              # raises Deadlock instead of hanging
     client = gordian.Client()          # of `gordian serve`; gordian.aio.Client for asyncio
 
-docs/python.md tells it all, with examples. The package is plain Python over libgordian.
+docs/guide/python.md tells it all, with examples. The package is plain Python over libgordian.
 """
 
 from __future__ import annotations

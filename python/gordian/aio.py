@@ -272,7 +272,7 @@ class Client:
     # ------------------------------------------------------------ lines
 
     async def line(self, line: str, *, event: bool = False) -> Dict[str, Any]:
-        """Says a line of docs/protocol.md, and what it answers."""
+        """Says a line of docs/reference/protocol.md, and what it answers."""
         return (await self._say(line, event))[0]
 
     async def _say(self, line: str, event: bool) -> Tuple[Dict[str, Any], bool, int]:
@@ -421,7 +421,7 @@ class Client:
 
     @property
     def fence(self) -> int:
-        """A number to show to whatever a lock protects, while you hold it: see docs/cluster.md."""
+        """A number to show to whatever a lock protects, while you hold it: see docs/guide/cluster.md."""
         return int(lib.client_fence(self._core._live()))
 
     @property

@@ -205,7 +205,7 @@ class Circuit(Owned):
         return _graph(handle, self._product(result))
 
     def check(self, formula: str, engine: str = "auto", **options: Any) -> CheckResult:
-        """Does a formula of CTL hold of the product? docs/compose.md has the language."""
+        """Does a formula of CTL hold of the product? docs/guide/compose.md has the language."""
         return self._ask(_abi.question(data(formula)), engine, options)
 
     def check_ltl(

@@ -1,6 +1,6 @@
 """A client of `gordian serve`: the library's own, which keeps sessions alive over broken connections.
 
-Everything goes by name, in the lines of docs/protocol.md; answers are `Reply` objects.
+Everything goes by name, in the lines of docs/reference/protocol.md; answers are `Reply` objects.
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ class Client:
 
     @property
     def fence(self) -> int:
-        """A number to show to whatever a lock protects, while you hold it: see docs/cluster.md."""
+        """A number to show to whatever a lock protects, while you hold it: see docs/guide/cluster.md."""
         with self._mutex:
             return int(lib.client_fence(self._core._live()))
 
@@ -319,7 +319,7 @@ class Client:
     # ------------------------------------------------------------ lines
 
     def line(self, line: str, *, event: bool = False) -> Dict[str, Any]:
-        """Says a line of docs/protocol.md: "state", "history since=0", ... and what it answers."""
+        """Says a line of docs/reference/protocol.md: "state", "history since=0", ... and what it answers."""
         return self._say([line], event)[0][0]
 
     def lines(self, lines: Iterable[str]) -> List[Reply]:

@@ -580,7 +580,7 @@ class System(Owned):
         return tuple([self._process_at(id) for id in ids[: count.value]])
 
     def feed(self, *columns: Any, **named: Any) -> Batch:
-        """Many events at once, as arrays: see `gordian.events` and docs/python.md. Refused ones are
+        """Many events at once, as arrays: see `gordian.events` and docs/guide/python.md. Refused ones are
         told by the outcome, not raised."""
         with self._guard() as handle:
             return run_batch(handle, *columns, **named)

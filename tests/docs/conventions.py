@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/conventions.md against every command, its manual page, the golden tests and the sources.
+"""docs/internals/conventions.md against every command, its manual page, the golden tests and the sources.
 
     conventions.py GORDIAN SOURCE
 """
@@ -137,14 +137,14 @@ def check_colors(text):
             fault(f"{os.path.relpath(path, SOURCE)} has colours of its own: output/show/style.h has them")
 
 
-# Limits of answers over HTTP, and where docs/serve.md and docs/page.md state them.
+# Limits of answers over HTTP, and where docs/guide/serve.md and docs/guide/page.md state them.
 LIMITS = {
-    "API_NODES_MAX": [("docs/serve.md", r"nodes of a graph \| ([\d ]+),"), ("docs/serve.md", r"`limit=N` \(([\d ]+) nodes"),
-                      ("docs/page.md", r"sends up to ([\d ]+) nodes")],
-    "API_EDGES_MAX": [("docs/serve.md", r"`limit=`; ([\d ]+) edges"), ("docs/serve.md", r"and ([\d ]+) edges: what a graph")],
-    "API_CHAIN_MAX": [("docs/serve.md", r"processes of a wait chain \| ([\d ]+);")],
-    "API_WITNESS_MAX": [("docs/serve.md", r"edges of its witness ([\d ]+),")],
-    "API_AHEAD_MAX": [("docs/serve.md", r"more than ([\d ]+) processes lie ahead")],
+    "API_NODES_MAX": [("docs/guide/serve.md", r"nodes of a graph \| ([\d ]+),"), ("docs/guide/serve.md", r"`limit=N` \(([\d ]+) nodes"),
+                      ("docs/guide/page.md", r"sends up to ([\d ]+) nodes")],
+    "API_EDGES_MAX": [("docs/guide/serve.md", r"`limit=`; ([\d ]+) edges"), ("docs/guide/serve.md", r"and ([\d ]+) edges: what a graph")],
+    "API_CHAIN_MAX": [("docs/guide/serve.md", r"processes of a wait chain \| ([\d ]+);")],
+    "API_WITNESS_MAX": [("docs/guide/serve.md", r"edges of its witness ([\d ]+),")],
+    "API_AHEAD_MAX": [("docs/guide/serve.md", r"more than ([\d ]+) processes lie ahead")],
 }
 
 
@@ -159,7 +159,7 @@ def check_limits():
 
 
 def main():
-    text = read("docs/conventions.md")
+    text = read("docs/internals/conventions.md")
     listed = dict(re.findall(r"^  ([a-z]+) +(.*)$", run("--help")[1].split("Commands:")[1], re.M))
     told = {row[0]: row[1] for row in table(text, "Commands and exit codes")}
     if sorted(listed) != sorted(told):

@@ -17,7 +17,7 @@ check 'no link leads nowhere, no function is passed over in silence' "$source/sc
 nm -D --defined-only "$library" | awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' | sort >exported
 sed -n 's/.*<div class="api" id="\(gordian_[a-z0-9_]*\)".*/\1/p' html/api/*.html | sort >described
 check 'the reference has every function' diff exported described
-for page in index.html man/gordian-inspect.1.html docs/concepts.html docs/results/README.html; do
+for page in index.html man/gordian-inspect.1.html docs/guide/concepts.html docs/lab/results/README.html; do
     check "there is $page" test -s "html/$page"
 done
 finish

@@ -10,8 +10,8 @@ enter_scratch
 check 'every arrow points down' "$root/scripts/layers" "$build"
 
 cp -r "$root/src" "$root/scripts" .
-mkdir docs
-cp "$root/docs/design.md" docs
+mkdir -p docs/internals
+cp "$root/docs/internals/design.md" docs/internals
 
 # planted FILE LINE-OF-CODE EXPECTED...: the line put first in the file is complained about there.
 planted()
@@ -73,12 +73,12 @@ by_symbol()
 check 'an arrow up by a symbol alone is seen' by_symbol
 rm src/engines/rag/planted.c src/foundation/base/planted.c
 
-sed 's/^    rag  /    gar  /' "$root/docs/design.md" >docs/design.md
+sed 's/^    rag  /    gar  /' "$root/docs/internals/design.md" >docs/internals/design.md
 redrawn()
 {
-    ! scripts/layers >/dev/null 2>complaints && grep -q 'docs/design.md:[0-9]*: the picture' complaints
+    ! scripts/layers >/dev/null 2>complaints && grep -q 'docs/internals/design.md:[0-9]*: the picture' complaints
 }
 check 'another picture is seen' redrawn
-check 'the picture is made of the list' sh -c 'scripts/layers --draw && cmp docs/design.md "$1"' sh "$root/docs/design.md"
-cp "$root/docs/design.md" docs/design.md
+check 'the picture is made of the list' sh -c 'scripts/layers --draw && cmp docs/internals/design.md "$1"' sh "$root/docs/internals/design.md"
+cp "$root/docs/internals/design.md" docs/internals/design.md
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/papers.md and its pictures are what the command prints from the recorded results; the program
+# docs/lab/papers.md and its pictures are what the command prints from the recorded results; the program
 # has the same ones inside.
 #
 #     document.sh GORDIAN DOCS
@@ -15,7 +15,7 @@ enter_scratch
 check "papers.md is what 'gordian papers --markdown' prints: print it again" \
     cmp papers.md "$docs/papers.md"
 "$gordian" papers --markdown >built-in.md
-check "the program has the results of docs/papers/results.json" cmp papers.md built-in.md
+check "the program has the results of docs/lab/papers/results.json" cmp papers.md built-in.md
 for picture in papers/*.svg; do
     check "$picture is what 'gordian papers --pictures' draws" cmp "$picture" "$docs/$picture"
 done

@@ -2,7 +2,7 @@
 
     events.py [--json] [C-PROGRAM [EVENTS]]
 
-With --json it prints a row as `gordian bench --json` does, for docs/results: at least half of what C does.
+With --json it prints a row as `gordian bench --json` does, for docs/lab/results: at least half of what C does.
 The best of five counts, as the machine may be busy.
 """
 

@@ -1,4 +1,4 @@
-"""The examples of docs/python.md and of the docstrings."""
+"""The examples of docs/guide/python.md and of the docstrings."""
 
 import doctest
 import importlib
@@ -10,7 +10,7 @@ from pathlib import Path
 import gordian
 import pytest
 
-DOCUMENT = Path(os.environ["GORDIAN_ROOT"]) / "docs" / "python.md"
+DOCUMENT = Path(os.environ["GORDIAN_ROOT"]) / "docs" / "guide" / "python.md"
 
 
 def test_examples_of_the_document(service, monkeypatch):

@@ -5,7 +5,7 @@
 
 A debugger has the threads of the program (tests/inspect/programs/hang.c) from their beginning, so that nobody
 else may stop them for their stacks, which alone tell who holds what. A machine that is too busy does the same.
-One waits for a rwlock inside of pthread_once: on every processor its stack takes a stop (docs/inspect.md).
+One waits for a rwlock inside of pthread_once: on every processor its stack takes a stop (docs/guide/inspect.md).
 It has the command, too, and so sees it try in vain. When the debugger lets go, nothing moves."""
 
 import ctypes

@@ -4,7 +4,7 @@
 #
 #     figures.sh GORDIAN [PAGE [PROGRAM...]]
 #
-# PAGE: docs/run.md, whose table is replaced; "-": printed only. PROGRAM: only these, by the names below.
+# PAGE: docs/guide/run.md, whose table is replaced; "-": printed only. PROGRAM: only these, by the names below.
 # RUNS: how many of each (5). Programs that are not installed are left out.
 set -u
 

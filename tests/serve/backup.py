@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The backup that docs/durability.md documents, run word for word, in every state of a folder: what was acknowledged
+"""The backup that docs/internals/durability.md documents, run word for word, in every state of a folder: what was acknowledged
 before it is in it, and what is not a backup does not pass for one.
 
     backup.py GORDIAN DOCUMENT

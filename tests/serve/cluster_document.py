@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The first example of docs/cluster.md, with addresses of this machine and a database of the test: two servers that a
+"""The first example of docs/guide/cluster.md, with addresses of this machine and a database of the test: two servers that a
 client beyond the machine could reach, and a client that is told of a deadlock. Run by postgres.py:
 
     cluster_document.py GORDIAN MAKE_CERTIFICATE DOCUMENT

@@ -1,4 +1,4 @@
-"""The binary form of the protocol, as much of it as the tests need: docs/protocol.md."""
+"""The binary form of the protocol, as much of it as the tests need: docs/reference/protocol.md."""
 import socket
 import struct
 

@@ -1,7 +1,7 @@
 /*
  * How fast is the store? What an acknowledgement costs at each level of durability, one record at a
- * time and in batches, on the disk under a folder. The figures of docs/durability.md come from
- * here.
+ * time and in batches, on the disk under a folder. The figures of docs/internals/durability.md come
+ * from here.
  *
  *     store-speed FOLDER
  */

@@ -1,4 +1,4 @@
-/* The examples of docs/protocol.md, held against the service. */
+/* The examples of docs/reference/protocol.md, held against the service. */
 #include "service_world.h"
 
 #include <ctype.h>

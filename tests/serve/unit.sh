@@ -42,7 +42,7 @@ sealed_off()
 
 alerts()
 {
-    grep -q 'alert: .*Deadlock' "$source/docs/alerts.yml" && promtool check rules "$source/docs/alerts.yml"
+    grep -q 'alert: .*Deadlock' "$source/docs/guide/alerts.yml" && promtool check rules "$source/docs/guide/alerts.yml"
 }
 
 check 'the units' units

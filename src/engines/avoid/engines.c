@@ -2,7 +2,7 @@
 #include "engines/avoid/cuda/cuda.h"
 #include "engines/avoid/engine/engine.h"
 
-/* `holt` takes every size and is the fastest for nearly every load: docs/performance.md. */
+/* `holt` takes every size and is the fastest for nearly every load: docs/lab/performance.md. */
 static const struct engine *const avoid_engines[] = {&avoid_holt.about, &avoid_cuda.about,
                                                      &avoid_dense.about, NULL};
 

@@ -16,7 +16,7 @@ const struct engine_family compose_family = {"compose", "composition", compose_e
 /* ------------------------------------------------------------------ a GPU or not */
 
 /* Starting a GPU takes 0.3 s, in which two cores find some hundred million states of a bitmap and
- * a few hundred thousand of a hash table (docs/performance.md). How many can be reached nobody
+ * a few hundred thousand of a hash table (docs/lab/performance.md). How many can be reached nobody
  * knows beforehand: where all combinations together are more than a bitmap of the CPU's from the
  * start, the CPU looks at the first so many, and if there are more, the GPU does it all. */
 

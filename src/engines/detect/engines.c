@@ -2,8 +2,8 @@
 #include "engines/detect/cuda/cuda.h"
 #include "engines/detect/engine/engine.h"
 
-/* `sparse` supports every model and is the fastest for nearly every load: see docs/performance.md
- * for the one where a GPU is not slower. */
+/* `sparse` supports every model and is the fastest for nearly every load: see
+ * docs/lab/performance.md for the one where a GPU is not slower. */
 static const struct engine *const detect_engines[] = {
     &detect_sparse.about,      &detect_matrix.about, &detect_cuda.about,
     &detect_cuda_blocks.about, &detect_reduce.about, NULL};

@@ -49,7 +49,7 @@ bool engine_any(const char *name);
 /* Another engine than the usual one pays from these sizes on, end to end: from the start of a
  * process to its report, reading the input and opening the device included. They are recorded
  * here and nowhere else. `gordian info --crossover` measures on the machine at hand and shows them
- * beside; docs/gpu.md has the figures. */
+ * beside; docs/lab/gpu.md has the figures. */
 #define ENGINE_NEVER         UINT64_MAX
 #define ENGINE_CHECK_FROM    UINT64_C(200000000) /* processes and resources of a snapshot */
 #define ENGINE_COMPOSE_FROM  (UINT64_C(1) << 30) /* combinations of local states, */

@@ -13,7 +13,7 @@ struct papers_data {
 #define PAPERS_DATA_COUNT 5
 
 extern const struct papers_data papers_data[PAPERS_DATA_COUNT];
-/* The results that were recorded when the program was built: docs/papers/results.json. */
+/* The results that were recorded when the program was built: docs/lab/papers/results.json. */
 extern const struct papers_data papers_recorded;
 
 #endif

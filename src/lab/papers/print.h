@@ -18,7 +18,8 @@ gordian_status papers_item_json(const struct papers *papers, const struct papers
                                 const struct results *results, const struct papers_run *run,
                                 struct output *out, gordian_error *error);
 
-/* All of them as a document, docs/papers.md (markdown.c); pictures are in `folder` beside it. */
+/* All of them as a document, docs/lab/papers.md (markdown.c); pictures are in `folder` beside it.
+ */
 gordian_status papers_markdown(const struct papers *papers, const struct results *results,
                                const char *folder, struct output *out, gordian_error *error);
 

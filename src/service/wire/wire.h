@@ -2,7 +2,8 @@
  * The binary form of the service's protocol: frames of bytes to and from structs.
  *
  * Pure functions on buffers, for the server and for clients: nothing here allocates, reads or
- * writes files, or keeps anything. Numbers are little-endian. docs/protocol.md has the whole of it.
+ * writes files, or keeps anything. Numbers are little-endian. docs/reference/protocol.md has the
+ * whole of it.
  *
  *     connection  WIRE_START (8 bytes, from the client), then frames, both ways
  *     frame       u32 size of what follows, u8 kind, body
@@ -209,7 +210,8 @@ struct wire_weigh {
 size_t wire_put_weigh(void *to, size_t room, const struct wire_weigh *weigh);
 bool wire_get_weigh(const struct wire_frame *frame, struct wire_weigh *weigh);
 
-/* REMOVE: all of these processes or resources, or none; see docs/protocol.md on slices. */
+/* REMOVE: all of these processes or resources, or none; see docs/reference/protocol.md on slices.
+ */
 size_t wire_put_remove(void *to, size_t room, uint8_t what, const uint32_t *ids, size_t count);
 bool wire_get_remove(const struct wire_frame *frame, uint8_t *what, struct wire_list *ids);
 bool wire_next_id(struct wire_list *ids, uint32_t *id);

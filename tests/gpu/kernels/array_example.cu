@@ -1,4 +1,4 @@
-/* The example of docs/garray.md. */
+/* The example of docs/guide/garray.md. */
 #include "array_example.h"
 #include "foundation/gpu/kernels/array/array.h"
 

@@ -1,4 +1,4 @@
-/* The example of docs/garray.md. */
+/* The example of docs/guide/garray.md. */
 #ifndef GORDIAN_TESTS_GPU_KERNELS_ARRAY_EXAMPLE_H
 #define GORDIAN_TESTS_GPU_KERNELS_ARRAY_EXAMPLE_H
 

@@ -2,7 +2,7 @@
  * The built-in components: what a .treo text may use without defining or importing it.
  *
  * Each is an automaton made from its number of ports and its arguments. Their meaning is in
- * docs/compose.md, as #RBA text where that is possible; tests compare the two.
+ * docs/guide/compose.md, as #RBA text where that is possible; tests compare the two.
  */
 #ifndef GORDIAN_ENGINES_COMPOSE_CIRCUIT_PRIMITIVES_H
 #define GORDIAN_ENGINES_COMPOSE_CIRCUIT_PRIMITIVES_H

@@ -1,6 +1,6 @@
 /*
  * .ca: constraint automata as plain text, one or several to a file, read and written.
- * docs/compose.md has the grammar.
+ * docs/guide/compose.md has the grammar.
  *
  *     data 0 1
  *     automaton fifo1 (a?, b!) {

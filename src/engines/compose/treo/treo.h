@@ -1,6 +1,6 @@
 /*
- * Reads .treo, the language of the Reo compiler, into a circuit. docs/compose.md describes the
- * language.
+ * Reads .treo, the language of the Reo compiler, into a circuit. docs/guide/compose.md describes
+ * the language.
  *
  *     treo/lex.h     text to tokens
  *     treo/parse.h   tokens to a tree (treo/tree.h)

@@ -1,5 +1,5 @@
-/* Presets: what the multiprocessors of real chips have, and who says so. docs/makespan.md has the
- * sources figure by figure. */
+/* Presets: what the multiprocessors of real chips have, and who says so. docs/guide/makespan.md has
+ * the sources figure by figure. */
 #include <gordian/gordian.h>
 
 /*

@@ -16,7 +16,8 @@
  * those that did: the next of a warp that did not run, with a unit and a scheduler free; or the
  * next of one that ran fewer than it may, that begins an instruction, with a unit free. Shorter
  * latencies can make longer schedules, and so can a second instruction a cycle: neither of the
- * plain models at the ends of an interval bounds what is between (docs/makespan.md has examples).
+ * plain models at the ends of an interval bounds what is between (docs/guide/makespan.md has
+ * examples).
  *
  * Strings of warps stand for schedules here, too. Take the entries one by one and put the warp's
  * next piece that is not left out into the earliest cycle that fits. What is placed later only ever

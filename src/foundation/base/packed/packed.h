@@ -1,6 +1,6 @@
 /*
- * The packed form of a trace: lines of words as numbers, in blocks with checksums. docs/formats.md
- * says what every byte is. A snapshot has a form of its own
+ * The packed form of a trace: lines of words as numbers, in blocks with checksums.
+ * docs/reference/formats.md says what every byte is. A snapshot has a form of its own
  * (foundation/base/packed/packed_snapshot.h) behind the same first bytes.
  *
  * Packing takes lines of words. Unpacking is a source of text that stands before the text reader

@@ -1,6 +1,6 @@
 /* The packed form of a snapshot: arrays as they lie in memory, names behind each other, a checksum
- * for every chunk. docs/formats.md says what every byte is. Files are better read piece by piece:
- * foundation/base/packed/packed_file.h. */
+ * for every chunk. docs/reference/formats.md says what every byte is. Files are better read piece
+ * by piece: foundation/base/packed/packed_file.h. */
 #ifndef GORDIAN_FOUNDATION_BASE_PACKED_PACKED_SNAPSHOT_H
 #define GORDIAN_FOUNDATION_BASE_PACKED_PACKED_SNAPSHOT_H
 

@@ -1,7 +1,7 @@
 /*
  * A growable array on the device, from the host. Kernels push into it (kernels/array/array.h) while
- * it grows; elements never move. docs/garray.md tells how it works and what it costs. For programs
- * with CUDA of their own the same is in <gordian/array.h> (public.c).
+ * it grows; elements never move. docs/guide/garray.md tells how it works and what it costs. For
+ * programs with CUDA of their own the same is in <gordian/array.h> (public.c).
  *
  *     struct gpu_array *squares;
  *     gpu_array_create(&squares, gpu, &(struct gpu_array_options){.element = 8}, error);

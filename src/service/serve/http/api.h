@@ -25,7 +25,7 @@
  * with a system has a limit, and a thread of its own looks into the history of incidents. An answer
  * is written into an `output` in memory with the one JSON writer (a long one by a thread, from a
  * copy: api_write_apart); a handler returns the status, and for one that is not 200 what went
- * wrong, in words. docs/serve.md describes every answer.
+ * wrong, in words. docs/guide/serve.md describes every answer.
  */
 #ifndef GORDIAN_SERVICE_SERVE_HTTP_API_H
 #define GORDIAN_SERVICE_SERVE_HTTP_API_H

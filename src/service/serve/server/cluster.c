@@ -1,5 +1,5 @@
 /*
- * Several servers on one store: one leads, the others stand by (docs/cluster.md).
+ * Several servers on one store: one leads, the others stand by (docs/guide/cluster.md).
  *
  * Standing by, the service has the whole state, as it was last committed, and answers whatever only
  * reads. When the lead comes, it goes on from there. When the lead goes, what is in memory may

@@ -1,6 +1,6 @@
 /*
  * The history of incidents as the service writes it: one SQLite database in WAL mode.
- * docs/durability.md describes the tables; incidents_db.h reads them.
+ * docs/internals/durability.md describes the tables; incidents_db.h reads them.
  *
  * The journal has everything that is in here, from the last checkpoint on: what is lost of SQLite's
  * log is written again when the store is opened (`applied` says from which frame on), so commits

@@ -28,7 +28,7 @@
  * then every record after it.
  *
  * Threads: all functions belong to the one thread that runs the loop.
- * docs/durability.md has the files' layout and what each level promises.
+ * docs/internals/durability.md has the files' layout and what each level promises.
  */
 #ifndef GORDIAN_SERVICE_SERVE_STORE_STORE_H
 #define GORDIAN_SERVICE_SERVE_STORE_STORE_H
@@ -126,7 +126,7 @@ struct store_loader {
 gordian_status store_load(struct store *store, const struct store_loader *loader, void *context,
                           gordian_error *error);
 
-/* ---- more than one server (docs/cluster.md)
+/* ---- more than one server (docs/guide/cluster.md)
  *
  * Of all servers on one store of PostgreSQL one leads: it alone appends. The others follow: what
  * was committed comes to them through store_follow. The lead goes from one to another by the

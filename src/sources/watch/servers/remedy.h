@@ -1,6 +1,6 @@
 /* Orders that end a wait or a session. An order carries its condition in the same statement: the
  * server checks it and sends the signal in one go, so a session that has gone on in the meantime is
- * left alone. What window remains is in docs/watch.md.
+ * left alone. What window remains is in docs/guide/watch.md.
  *
  * For the dialects: remedy_postgres.c, remedy_innodb.c.
  */

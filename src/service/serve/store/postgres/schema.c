@@ -1,4 +1,4 @@
-/* Our tables. docs/cluster.md describes them. */
+/* Our tables. docs/guide/cluster.md describes them. */
 #include "foundation/base/error.h"
 #include "service/serve/store/postgres/postgres.h"
 
