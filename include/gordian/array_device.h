@@ -40,9 +40,9 @@
  * Elements that were published within the kernel (a fence, then an atomic that the reader saw) are
  * found with GARRAY_SLOT, and read with volatile loads or atomics.
  *
- * Resuming after memory ran out. A job (an item of a thread, a tile of a block) stores n outputs,
- * the same in the same order on each launch. It has a mark, a zeroed uint32_t (NULL: no mark; the
- * job is not launched again).
+ * Resuming after memory ran out. A job (an item of a thread, a tile of a block) stores n outputs.
+ * Each launch must produce the same outputs in the same order. A job has a mark, a zeroed uint32_t
+ * (NULL: no mark; the job is not launched again).
  *   garray_resume(array, mark, n), garray_resume_warp(array, mask, mark, n): one job per thread,
  *   garray_resume_whole(array, mark, n): one job per block;
  *       reserve places for the outputs that are not stored yet: outputs skip .. skip + count - 1 of
@@ -204,9 +204,9 @@ GARRAY_DEVICE uint64_t garray_complete(struct garray_pool *pool, uint64_t at, ui
 }
 
 /* Returns the address of a page, which is installed now if it was not there; 0: the pool is empty,
- * and stays empty. All pages before it are installed. A page gets only one chunk: if a thread has
- * seen `next` at `at` and after that an empty entry, it can own chunk `at` only if no other thread
- * has come that far. */
+ * and stays empty. All pages before it are installed. A page gets only one chunk: the thread reads
+ * `next` (`at`) before it sees the empty entry, so no earlier chunk belongs to this page, and the
+ * thread can own chunk `at` only if it has no owner. */
 GARRAY_DEVICE_APART uint64_t garray_install(const struct garray *array, uint64_t page)
 {
     struct garray_pool *pool = GARRAY_POINTER(struct garray_pool, array->pool);
