@@ -1,13 +1,13 @@
 /*
- * Locks with names. Money is moved between two accounts, and whoever moves it locks where it comes
- * from first, so two who move it in opposite directions can wait for each other for ever. Here they
- * come one after the other and nothing happens; `gordian run` still sees that the locks were taken
- * in both orders, and calls them by the names they have here:
+ * Locks with names. Each transfer locks the source account first, so two transfers in opposite
+ * directions can deadlock. Here they run one after the other and do not deadlock. `gordian run`
+ * still reports that the locks were taken in both orders, and shows the names that are registered
+ * here:
  *
  *     cc -g -pthread accounts.c $(pkg-config --cflags gordian) -o accounts
  *     gordian run ./accounts
  *
- * Nothing of Gordian has to be linked, and without `gordian run` the names cost next to nothing.
+ * The program links no Gordian library. Without `gordian run` the names cost almost nothing.
  */
 #include <gordian/run.h>
 

@@ -1,9 +1,9 @@
-/* Two transfers in opposite directions: each holds the account that the other one wants.
+/* Two transfers in opposite directions: each holds the account that the other one needs.
  *
  *     cc -g -pthread -o bank bank.c
  *     ./bank &                        hangs
- *     gordian inspect $!              says why
- *     gordian run ./bank              says so the moment it happens
+ *     gordian inspect $!              reports the deadlock
+ *     gordian run ./bank              reports the deadlock when it forms
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static struct account accounts[2] = {
     {PTHREAD_MUTEX_INITIALIZER, 100},
     {PTHREAD_MUTEX_INITIALIZER, 100},
 };
-static pthread_barrier_t bad_luck; /* made certain: both have begun */
+static pthread_barrier_t bad_luck; /* forces the deadlock: both threads hold a lock */
 
 static void transfer(struct account *from, struct account *to, long money)
 {

@@ -1,9 +1,9 @@
 /*
- * Two workers and two locks as a circuit of constraint automata, through libgordian. Taken in
- * opposite orders the locks can deadlock: the library shows the shortest way there and where
- * everybody is stuck. Taken in the same order they cannot. Seen from outside, where only finished
- * work shows, there are three states then: it is open who finishes next, or one of the two has
- * begun.
+ * Two workers and two locks as a circuit of constraint automata, with libgordian. If the workers
+ * take the locks in opposite orders, they can deadlock. The library shows a shortest path to the
+ * deadlock and the state of every automaton. If they take the locks in the same order, they cannot
+ * deadlock. If only finished work is visible, this circuit has three states: either worker can
+ * finish next, or one of the two has begun.
  *
  *     cc circuit.c $(pkg-config --cflags --libs gordian)
  */
@@ -34,7 +34,7 @@ static const char text[] =
     "    worker(orders2, stock2, done2)  lock(stock1, stock2, done1, done2)\n"
     "}\n";
 
-/* Good enough for an example: a real program would hand the status on. */
+/* For this example only: a real program would return the status. */
 static void must(gordian_status status, const gordian_error *error)
 {
     if (status != GORDIAN_OK) {
@@ -43,7 +43,7 @@ static void must(gordian_status status, const gordian_error *error)
     }
 }
 
-/* Reads a component of the text. What is wrong with it has a place. */
+/* Reads a component of the text. An error has a file, a line and a column. */
 static gordian_circuit *read_component(const char *name)
 {
     gordian_circuit *circuit;
@@ -63,7 +63,7 @@ static gordian_circuit *read_component(const char *name)
     return circuit;
 }
 
-/* The steps, and then the state of every automaton. */
+/* Prints the steps, then the state of every automaton. */
 static void show_deadlock(const gordian_circuit *circuit, const gordian_compose_deadlock *deadlock)
 {
     char automaton[100], state[100];
@@ -96,7 +96,7 @@ static void show_component(const char *name)
     gordian_circuit_close(circuit);
 }
 
-/* Everything but finished work. */
+/* Hides all names except those of finished work. */
 static bool hides_locks(void *context, const char *name, size_t length)
 {
     (void)context;
@@ -108,7 +108,7 @@ static bool write_to_file(void *context, const char *bytes, size_t size)
     return fwrite(bytes, 1, size, context) == size;
 }
 
-/* Only finished work shows; what cannot be told apart then is the same. */
+/* Shows only finished work, with states merged that cannot be distinguished. */
 static void show_outside(const char *name)
 {
     gordian_error error;

@@ -1,6 +1,6 @@
 /*
- * The dining philosophers as threads and mutexes, without a word about Gordian. Everyone takes the
- * fork on the left and then wants the one on the right, so nobody ever eats:
+ * The dining philosophers as threads and mutexes. The program does not use Gordian. Each
+ * philosopher takes the left fork and then waits for the right one, so no philosopher ever eats:
  *
  *     cc -g dining.c -o dining -pthread
  *     gordian run ./dining
@@ -20,7 +20,7 @@ static void eat(unsigned seat)
 {
     pthread_mutex_t *left = &forks[seat], *right = &forks[(seat + 1) % SEATS];
     pthread_mutex_lock(left);
-    pthread_barrier_wait(&dinner); /* they are polite: nobody goes on before all have a fork */
+    pthread_barrier_wait(&dinner); /* forces the deadlock: each has a left fork */
     pthread_mutex_lock(right);
     printf("%s eats\n", names[seat]);
     pthread_mutex_unlock(right);

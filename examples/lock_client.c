@@ -1,17 +1,17 @@
-/* Two clients of a running service take two locks in opposite order; one of them is told of the
- * deadlock, gives way, and both get their work done.
+/* Two clients of a running service take two locks in opposite order. One of them is notified of
+ * the deadlock and releases its lock, and both finish their work.
  *
  *     gordian serve --socket /tmp/g.sock &
  *     lock_client unix:/tmp/g.sock
  *
- * A real program has one client in each process; both are in one here so that the order of things
- * is always the same. */
+ * A real program has one client in each process. Here one process has both clients, so that the
+ * order of events is always the same. */
 #include <gordian/client.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Everything below either works or ends the program. */
+/* Ends the program if a call failed. */
 static void must(gordian_status status, const gordian_error *error, const char *what)
 {
     if (status == GORDIAN_OK)
@@ -59,7 +59,7 @@ static void begin(struct worker *worker, const char *name, const char *uri)
 
 int main(int argc, char **argv)
 {
-    const char *uri = argc > 1 ? argv[1] : NULL; /* NULL: the usual place */
+    const char *uri = argc > 1 ? argv[1] : NULL; /* NULL: the default address */
     struct worker ann, bob;
     gordian_error error;
     gordian_reply reply;
@@ -72,11 +72,11 @@ int main(int argc, char **argv)
     acquire(&ann, fork, "fork");
     acquire(&bob, spoon, "spoon");
 
-    /* Ann asks without waiting for the grant: it will be told. */
+    /* Ann requests without waiting. The service notifies her of the grant. */
     must(gordian_client_request(ann.client, ann.me, spoon, 1, &reply, &error), &error, "request");
     printf("ann requests spoon: %s\n", gordian_outcome_text((gordian_outcome)reply.outcome));
 
-    /* Bob's request would close a cycle. It is told at once, and given up. */
+    /* Bob's request would close a cycle. The answer reports it, and Bob withdraws. */
     if (acquire(&bob, fork, "fork") == GORDIAN_OUTCOME_DEADLOCK) {
         release(&bob, spoon, "spoon");
         must(gordian_client_wait_granted(ann.client, ann.me, 5000, &error), &error, "wait");
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     acquire(&bob, spoon, "spoon");
     acquire(&bob, fork, "fork");
 
-    /* Whoever ends gives everything back. */
+    /* A client that closes releases everything it holds. */
     gordian_client_close(bob.client);
     acquire(&ann, fork, "fork");
     gordian_client_close(ann.client);

@@ -1,8 +1,8 @@
 /*
- * A lock manager, as a database has one: transactions lock rows and keep them until they commit.
- * Nobody has to lock in any order; when transactions deadlock, the manager ends one of them, which
- * starts again. Any number of threads use it at once. Locking a free row takes no lock but the
- * row's; whoever has to wait sleeps in gordian_await_grant.
+ * A lock manager, as in a database: transactions lock rows and keep them until they commit. They
+ * may lock rows in any order. When transactions deadlock, the manager aborts one of them, which
+ * starts again. Any number of threads may use the manager. Locking a free row takes only the lock
+ * of the row. A transaction that has to wait sleeps in gordian_await_grant.
  *
  *     cc -pthread lock_manager.c $(pkg-config --cflags --libs gordian)
  */
@@ -17,7 +17,7 @@
 #define TELLERS   8
 #define TRANSFERS 400 /* of each teller */
 
-/* Good enough for an example: a real program would hand the status on. */
+/* For this example only: a real program would return the status. */
 static void must(gordian_status status, const gordian_error *error)
 {
     if (status != GORDIAN_OK) {
@@ -34,9 +34,9 @@ struct manager {
 };
 
 enum locked {
-    LOCKED,  /* the row is the transaction's until it commits */
-    ABORTED, /* it was chosen to end a deadlock: it holds nothing any more */
-    TOO_LATE /* the time was up: it holds what it held before */
+    LOCKED,  /* the transaction holds the row until it commits */
+    ABORTED, /* the transaction was the victim of a deadlock and holds nothing */
+    TOO_LATE /* the timeout expired: the transaction still holds its other rows */
 };
 
 static void manager_open(struct manager *manager)
@@ -53,7 +53,7 @@ static void manager_open(struct manager *manager)
     }
 }
 
-/* A transaction is a process; whoever runs it uses it from one thread at a time. */
+/* A transaction is a process. Only one thread at a time may use it. */
 static uint32_t manager_begin(struct manager *manager, const char *name)
 {
     gordian_error error;
@@ -62,7 +62,7 @@ static uint32_t manager_begin(struct manager *manager, const char *name)
     return transaction;
 }
 
-/* Gives every row back, to those who wait for it. */
+/* Releases all rows to the transactions that wait for them. */
 static void manager_commit(struct manager *manager, uint32_t transaction)
 {
     gordian_error error;
@@ -75,7 +75,7 @@ static void manager_end(struct manager *manager, uint32_t transaction)
     must(gordian_remove_process(manager->system, transaction, &error), &error);
 }
 
-/* Ends transactions until nobody is deadlocked. They hear of it from gordian_await_grant. */
+/* Aborts transactions until there is no deadlock. gordian_await_grant notifies the victims. */
 static void break_deadlocks(struct manager *manager)
 {
     gordian_victim victim;
@@ -98,9 +98,9 @@ static enum locked manager_lock(struct manager *manager, uint32_t transaction, i
     if (outcome == GORDIAN_OUTCOME_GRANTED)
         return LOCKED;
     if (outcome == GORDIAN_OUTCOME_DEADLOCK)
-        break_deadlocks(manager); /* perhaps by ending this very one */
+        break_deadlocks(manager); /* the victim may be this transaction */
     gordian_status status = gordian_await_grant(manager->system, transaction, timeout_ns, &error);
-    if (status == GORDIAN_STATUS_END) { /* unless it is served at this very moment */
+    if (status == GORDIAN_STATUS_END) { /* the timeout expired; a grant may still win the race */
         must(gordian_cancel(manager->system, transaction, &outcome, &error), &error);
         status = outcome == GORDIAN_OUTCOME_CANCELLED
                      ? GORDIAN_STATUS_CANCELLED
@@ -114,7 +114,7 @@ static enum locked manager_lock(struct manager *manager, uint32_t transaction, i
     return LOCKED;
 }
 
-/* ------------------------------------------------------------------ how it goes */
+/* ------------------------------------------------------------------ demonstration */
 
 static const char *word_for(enum locked locked)
 {
@@ -134,8 +134,8 @@ static void *lock_first_row(void *context)
     return NULL;
 }
 
-/* Two transactions lock two rows in opposite orders. The one that holds less goes: with as much,
- * the one that came last. */
+/* Two transactions lock two rows in opposite orders. The victim is the one that holds fewer rows,
+ * or the later one if both hold the same number. */
 static void show_a_deadlock(struct manager *manager)
 {
     pthread_t thread;
@@ -149,7 +149,7 @@ static void show_a_deadlock(struct manager *manager)
     if (pthread_create(&thread, NULL, lock_first_row, &bob) != 0)
         exit(EXIT_FAILURE);
     while (!gordian_is_waiting(manager->system, bob.transaction))
-        sched_yield(); /* so that it is always ann who closes the circle */
+        sched_yield(); /* so that ann always closes the cycle */
     printf("ann, row 1, while bob waits for row 0: %s\n",
            word_for(manager_lock(manager, ann, 1, UINT64_MAX)));
     pthread_join(thread, NULL);
@@ -164,7 +164,7 @@ static void show_a_deadlock(struct manager *manager)
 struct teller {
     pthread_t thread;
     struct manager *manager;
-    long *balances; /* of the rows, each protected by its lock */
+    long *balances; /* of the rows; each is protected by the lock of its row */
     unsigned seed;
     long aborted;
 };
@@ -175,12 +175,12 @@ static int any_row(struct teller *teller)
     return (int)((teller->seed >> 16) % ROWS);
 }
 
-/* False: it has to start again. */
+/* Returns false if the transaction has to start again. */
 static int transfer(struct teller *teller, uint32_t me, int from, int to)
 {
     if (manager_lock(teller->manager, me, from, UINT64_MAX) != LOCKED)
         return 0;
-    sched_yield(); /* time enough for others to get in the way */
+    sched_yield(); /* lets other threads interfere */
     if (manager_lock(teller->manager, me, to, UINT64_MAX) != LOCKED)
         return 0;
     teller->balances[from]--;

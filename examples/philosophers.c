@@ -1,7 +1,7 @@
 /*
- * The dining philosophers, through libgordian: everyone takes the left fork, then wants the right
- * one. The library says at which request the table locks up, and why; then one philosopher is
- * sent away so that the others can eat.
+ * The dining philosophers, with libgordian: each takes the left fork and then requests the right
+ * one. The library reports which request closes the deadlock, and why. Then one philosopher is
+ * removed so that the others can eat.
  *
  *     cc philosophers.c $(pkg-config --cflags --libs gordian)
  */
@@ -14,7 +14,7 @@
 
 static const char *const names[SEATS] = {"Plato", "Hypatia", "Laozi", "Seneca", "Arendt"};
 
-/* Good enough for an example: a real program would hand the status on. */
+/* For this example only: a real program would return the status. */
 static void must(gordian_status status, const gordian_error *error)
 {
     if (status != GORDIAN_OK) {

@@ -1,8 +1,8 @@
 /*
- * A pool of connections that cannot deadlock. Every worker needs two connections for a
- * transaction and takes them one after the other: with three connections and more than two
- * workers, a plain pool locks up as soon as three of them hold one each. This one asks a bank
- * first, which grants only what leaves a way for everybody to finish.
+ * A connection pool that cannot deadlock. Every worker needs two connections for a transaction
+ * and takes them one after the other. With three connections and more than two workers, a plain
+ * pool deadlocks as soon as three workers hold one connection each. This pool asks a bank first.
+ * The bank grants only requests after which all workers can still finish.
  *
  *     cc -pthread pool.c $(pkg-config --cflags --libs gordian)
  */
@@ -21,14 +21,14 @@
 /* ------------------------------------------------------------------ the pool */
 
 struct pool {
-    gordian_bank *bank; /* decides who may have one, and when */
+    gordian_bank *bank; /* decides which worker may take a connection, and when */
     uint32_t resource;
-    pthread_mutex_t lock; /* keeps the connections themselves */
+    pthread_mutex_t lock; /* protects the list of connections */
     int free[CONNECTIONS];
     int free_count;
 };
 
-/* Good enough for an example: a real program would hand the status on. */
+/* For this example only: a real program would return the status. */
 static void must(gordian_status status, const gordian_error *error)
 {
     if (status != GORDIAN_OK) {
@@ -42,7 +42,7 @@ static void pool_open(struct pool *pool)
     gordian_error error;
     gordian_bank_options options;
     gordian_bank_options_init(&options);
-    options.queue = true; /* so that gordian_bank_acquire can sleep, and nobody starves */
+    options.queue = true; /* gordian_bank_acquire can then sleep, without starvation */
     must(gordian_bank_open(&pool->bank, &options, &error), &error);
     must(gordian_bank_add_resource(pool->bank, "connection", CONNECTIONS, &pool->resource, &error),
          &error);
@@ -57,7 +57,7 @@ static void pool_close(struct pool *pool)
     pthread_mutex_destroy(&pool->lock);
 }
 
-/* A worker says how many connections it will ever hold at once. */
+/* A worker declares how many connections it will ever hold at once. */
 static uint32_t pool_join(struct pool *pool, const char *name)
 {
     gordian_error error;
@@ -82,7 +82,7 @@ static int pool_take(struct pool *pool, uint32_t worker)
     pthread_mutex_lock(&pool->lock);
     int connection = pool->free_count > 0 ? pool->free[--pool->free_count] : -1;
     pthread_mutex_unlock(&pool->lock);
-    return connection; /* never -1: the bank lends no more than there are */
+    return connection; /* never -1: the bank grants no more than exist */
 }
 
 static void pool_give_back(struct pool *pool, uint32_t worker, int connection)
@@ -95,9 +95,9 @@ static void pool_give_back(struct pool *pool, uint32_t worker, int connection)
     must(gordian_bank_release(pool->bank, worker, &one, 1, NULL, &error), &error);
 }
 
-/* ------------------------------------------------------------------ why it is needed */
+/* ------------------------------------------------------------------ demonstration of the danger */
 
-/* Three workers come, each for its first connection; what the bank says to each. */
+/* Three workers each request a first connection. Prints the answer of the bank to each. */
 static void show_the_danger(struct pool *pool)
 {
     static const char *const names[] = {"Ann", "Bob", "Cal"};
@@ -108,7 +108,7 @@ static void show_the_danger(struct pool *pool)
     gordian_answer_init(&answer, GORDIAN_DETAIL_REASONS);
     for (int i = 0; i < 3; i++) {
         workers[i] = pool_join(pool, names[i]);
-        /* In two steps, so that nobody has to wait in this demonstration. */
+        /* In two steps, so that no worker has to wait in this demonstration. */
         must(gordian_bank_try(pool->bank, workers[i], &one, 1, &answer, &error), &error);
         printf("%s takes a connection: %s\n", names[i], gordian_verdict_text(answer.verdict));
         if (answer.verdict == GORDIAN_VERDICT_GRANTED)
@@ -131,7 +131,7 @@ struct worker {
     pthread_t thread;
     struct pool *pool;
     int done;
-    int wrong; /* connections that were not there, or that somebody else had */
+    int wrong; /* connections that were missing, or that another worker also had */
 };
 
 static void *work(void *context)
@@ -141,7 +141,7 @@ static void *work(void *context)
     uint32_t me = pool_join(pool, NULL);
     for (int i = 0; i < TRANSACTIONS; i++) {
         int from = pool_take(pool, me);
-        sched_yield(); /* time enough for others to take theirs */
+        sched_yield(); /* lets other workers take theirs */
         int to = pool_take(pool, me);
         worker->wrong += from < 0 || to < 0 || from == to;
         worker->done++;

@@ -1,8 +1,8 @@
 /*
- * A kernel's code, and how long its warps can take. The kernel adds up numbers in a loop; how often
- * the loop is passed follows from a parameter. The code becomes a string of letters, one for every
- * cycle of a unit; the string goes to the search for the worst case, and what the code says about
- * all of its paths gives a bound that needs no search.
+ * Bounds the execution time of the warps of a kernel. The kernel adds numbers in a loop whose
+ * iteration count depends on a parameter. The code becomes a string of letters, one for every cycle
+ * of a unit. The search for the worst case uses this string. A second bound, for all paths of the
+ * code, needs no search.
  *
  *     cc ptx_string.c $(pkg-config --cflags --libs gordian)
  */
@@ -36,7 +36,7 @@ static const char code[] = ".version 7.0\n"
 static const gordian_unit units[] = {{.letter = 'L', .lanes = 16}, {.letter = 'C', .lanes = 64}};
 static const size_t unit_count = sizeof units / sizeof *units;
 
-/* Good enough for an example: a real program would hand the status on. */
+/* For this example only: a real program would return the status. */
 static void must(gordian_status status, const gordian_error *error)
 {
     if (status != GORDIAN_OK) {
@@ -45,7 +45,7 @@ static void must(gordian_status status, const gordian_error *error)
     }
 }
 
-/* Without a value for n the loop has no bound: the library says where. */
+/* Without a value for n the loop has no bound. The error has its line. */
 static void ask_too_little(gordian_ptx *ptx)
 {
     gordian_error error;

@@ -1,7 +1,7 @@
 /*
- * How long can four warps take? Each loads, computes and loads again; a load and a computation can
- * start in every cycle. Nobody promises in which order the warps come: one order is built by hand,
- * the worst and the best are looked for, and it all is counted once more for a real chip.
+ * How long can four warps take? Each loads, computes and loads again. One load and one computation
+ * can start in every cycle. The order of the warps is not specified. The program builds one order
+ * by hand, searches for the worst and the best order, and does the same for a real chip.
  *
  *     cc warps.c $(pkg-config --cflags --libs gordian)
  */
@@ -13,7 +13,7 @@
 
 #define WARPS 4
 
-/* Good enough for an example: a real program would hand the status on. */
+/* For this example only: a real program would return the status. */
 static void must(gordian_status status, const gordian_error *error)
 {
     if (status != GORDIAN_OK) {
@@ -22,7 +22,7 @@ static void must(gordian_status status, const gordian_error *error)
     }
 }
 
-/* A row a warp, a column a cycle. */
+/* Prints one row per warp and one column per cycle. */
 static void show(const gordian_makespan *makespan, const uint32_t *witness, const uint32_t *cycles,
                  size_t count)
 {
@@ -59,7 +59,7 @@ static void solve(gordian_makespan *makespan, gordian_makespan_goal goal, const 
     must(gordian_makespan_solve(makespan, &options, &answer, &error), &error);
     printf("%s: %u to %u cycles%s\n", title, answer.lower, answer.upper,
            answer.exact ? ", exact" : "");
-    /* The schedule that proves it can be checked by itself. */
+    /* The schedule that proves the value can be checked separately. */
     must(gordian_makespan_check(makespan, answer.witness, answer.cycles, answer.witness_count,
                                 &error),
          &error);

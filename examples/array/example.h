@@ -1,4 +1,4 @@
-/* What the examples share: every call is checked. */
+/* Functions that the examples share. Every call is checked. */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of CUDA. */
+/* Checks a CUDA call. */
 #define MUST_CUDA(call) must_cuda(call, #call)
 static inline void must_cuda(cudaError_t result, const char *call)
 {
@@ -18,7 +18,7 @@ static inline void must_cuda(cudaError_t result, const char *call)
     exit(1);
 }
 
-/* Of Gordian; `error` is the call's last argument. */
+/* Checks a Gordian call whose last argument is `&error`. */
 #define MUST(call)                                                                                 \
     do {                                                                                           \
         gordian_error error;                                                                       \
@@ -28,7 +28,7 @@ static inline void must_cuda(cudaError_t result, const char *call)
         }                                                                                          \
     } while (0)
 
-/* Memory of the device. */
+/* Allocates device memory. */
 static inline void *device_memory(size_t bytes)
 {
     void *memory;
@@ -50,7 +50,7 @@ static inline void *device_copy(const void *from, size_t bytes)
     return memory;
 }
 
-/* Memory of the host. */
+/* Allocates host memory. */
 static inline void *host_memory(size_t bytes)
 {
     void *memory = malloc(bytes);
@@ -60,7 +60,7 @@ static inline void *host_memory(size_t bytes)
     exit(1);
 }
 
-/* A number that looks random, for each i. */
+/* Returns a pseudo-random number for each i. */
 static inline uint64_t scrambled(uint64_t i)
 {
     uint64_t x = i * UINT64_C(0x9e3779b97f4a7c15) + 1;
@@ -69,7 +69,7 @@ static inline uint64_t scrambled(uint64_t i)
     return x ^ x >> 31;
 }
 
-/* The program's argument, a number, or what is usual. */
+/* Returns the numeric argument of the program, or the default. */
 static inline uint32_t size_wanted(int argc, char **argv, uint32_t usual)
 {
     return argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : usual;

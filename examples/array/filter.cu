@@ -1,14 +1,14 @@
 /*
- * Keeps those of many numbers in [0, 99] that are below 90, without knowing how many they will be.
+ * Selects the numbers below 90 from numbers in [0, 99]. Their count is not known in advance.
  *
  *     filter [COUNT]
  *
- * The array starts with no memory at all: the first launch finds out how much is needed, and the
- * next one goes on where memory ended, because every thread has a mark of what it has stored.
+ * The array starts without memory. The first launch determines how much is needed. The next launch
+ * resumes where memory ran out, because every thread has a mark that counts its stored numbers.
  */
 #include "example.h"
 
-#define EACH  16 /* numbers that a thread looks at in a row */
+#define EACH  16 /* consecutive numbers that a thread examines */
 #define BELOW 90
 
 struct filter {
@@ -18,7 +18,7 @@ struct filter {
     uint32_t *marks; /* one for EACH numbers, zeroed */
 };
 
-/* How many of a thread's numbers are kept. */
+/* Returns how many of the numbers of a thread are kept. */
 __device__ uint32_t count_kept(const struct filter *a, uint32_t first)
 {
     uint32_t kept = 0;
@@ -27,7 +27,7 @@ __device__ uint32_t count_kept(const struct filter *a, uint32_t first)
     return kept;
 }
 
-/* Blocks of whole warps: each reserves for its lanes with one atomic. */
+/* Blocks consist of whole warps. A warp reserves for its lanes with one atomic operation. */
 __global__ void keep_below(struct filter a)
 {
     uint32_t jobs = (a.count + EACH - 1) / EACH, step = gridDim.x * blockDim.x;
@@ -47,7 +47,7 @@ __global__ void keep_below(struct filter a)
     }
 }
 
-/* The array as one piece of device memory, which any library takes; and here. */
+/* Copies the array to contiguous device memory, for use by any library, and then to the host. */
 static uint32_t *copy_out(gordian_array *kept, uint64_t size)
 {
     void *flat = device_memory(size * sizeof(uint32_t) + 1);
@@ -58,7 +58,7 @@ static uint32_t *copy_out(gordian_array *kept, uint64_t size)
     return here;
 }
 
-/* As often as there, number by number. */
+/* Checks that each number occurs as often as in the input. */
 static int check_answer(const uint32_t *numbers, uint32_t count, const uint32_t *kept,
                         uint64_t size)
 {

@@ -1,12 +1,12 @@
 /*
- * How far is every vertex of a graph from the first one? A breadth-first search, a launch a level.
+ * Computes the distance of every vertex from the first one by breadth-first search.
  *
  *     frontier [VERTICES]
  *
  * The queue is one growable array: the kernel reads the last level, whose elements do not move,
- * and pushes the next one behind it. It is a flat array that a thread of the library's maps memory
- * for while the kernel runs. A vertex that there was no room for is given free again, and the
- * level is launched once more.
+ * and pushes the next level after it. It is a flat array. A library thread maps memory for it while
+ * the kernel runs. If there was no memory for a vertex, the vertex is marked as unknown again, and
+ * the level is launched once more.
  */
 #include "example.h"
 
@@ -15,10 +15,10 @@
 
 struct search {
     struct garray queue;  /* of uint32_t: vertices */
-    uint64_t first, last; /* of the queue: the last level */
-    uint32_t level;       /* of those found now */
+    uint64_t first, last; /* range of the last level in the queue */
+    uint32_t level;       /* of the vertices that are found now */
     uint32_t vertices;
-    const uint32_t *targets; /* DEGREE of each vertex */
+    const uint32_t *targets; /* DEGREE targets for each vertex */
     uint32_t *distances;     /* UNKNOWN at first */
 };
 
@@ -40,7 +40,7 @@ __global__ void visit_level(struct search a)
     }
 }
 
-/* The same here, one after the other: each vertex's distance. */
+/* Computes the distance of each vertex sequentially on the host. */
 static uint32_t *search_here(const uint32_t *targets, uint32_t vertices)
 {
     uint32_t *distances = (uint32_t *)host_memory(vertices * sizeof(uint32_t));
@@ -63,7 +63,8 @@ static uint32_t *search_here(const uint32_t *targets, uint32_t vertices)
     return distances;
 }
 
-/* Every vertex reached is in the queue once, behind all that are nearer. Uses `expected` up. */
+/* Checks that every reached vertex is in the queue once, after all nearer ones. Overwrites
+ * `expected`. */
 static int check_answer(gordian_array *queue, uint64_t size, const struct search *a,
                         uint32_t *expected)
 {
@@ -81,7 +82,7 @@ static int check_answer(gordian_array *queue, uint64_t size, const struct search
     for (uint64_t i = 1; i < size; i++)
         wrong |= order[i] >= a->vertices || found[order[i - 1]] > found[order[i]];
     for (uint64_t i = 0; i < size && !wrong; i++) {
-        wrong |= expected[order[i]] == UNKNOWN; /* met before */
+        wrong |= expected[order[i]] == UNKNOWN; /* a duplicate */
         expected[order[i]] = UNKNOWN;
     }
     free(found);
@@ -89,7 +90,7 @@ static int check_answer(gordian_array *queue, uint64_t size, const struct search
     return wrong || reached != size;
 }
 
-/* Level after level until there is nothing behind the last one; how many launches it took. */
+/* Runs level after level until a level is empty. Returns the number of launches. */
 static uint32_t search_all(gordian_array *queue, struct search *a, uint64_t *size)
 {
     uint32_t launches = 0, start = 0;

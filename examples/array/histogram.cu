@@ -1,30 +1,30 @@
 /*
- * How often does each key occur, with nobody knowing how many different keys there are?
+ * Counts how often each key occurs. The number of different keys is not known in advance.
  *
  *     histogram [COUNT]
  *
- * The bins are elements of a growable array and form chains, one for each of some hash values: a
- * bin never moves, so its position can be handed around, and a chain may get as long as it has to.
- * A new bin is filled in first and then published by a compare-and-swap of the chain's head.
+ * The bins are elements of a growable array and form chains, one for each hash value. A bin never
+ * moves, so other bins can refer to its position, and a chain may have any length. A new bin is
+ * filled in first and then published by a compare-and-swap of the head of its chain.
  */
 #include "example.h"
 
 struct bin {
     unsigned long long key, count;
-    uint64_t next; /* the bin behind it in its chain, from 1; 0: none */
+    uint64_t next; /* the next bin in the chain, from 1; 0: none */
 };
 
 struct histogram {
     struct garray bins;        /* of struct bin */
-    unsigned long long *heads; /* of each chain the first bin, from 1; 0: none yet */
+    unsigned long long *heads; /* the first bin of each chain, from 1; 0: none yet */
     uint32_t chains;
     const uint64_t *keys;
     uint32_t count;
-    uint32_t *counted; /* by key of `keys`, zeroed: those that a launch before has counted */
+    uint32_t *counted; /* for each key, zeroed: set if an earlier launch has counted it */
 };
 
-/* The bin of a key among those from `from` to before `until`; NULL: it has none there. Others
- * have published these bins in this very kernel: GARRAY_SLOT finds them, volatile reads them. */
+/* Returns the bin of a key in the chain from `from` up to, not including, `until`, or NULL. Other
+ * threads of this kernel have published these bins: GARRAY_SLOT finds them, volatile reads them. */
 __device__ struct bin *find_bin(const struct histogram *a, uint64_t key, uint64_t from,
                                 uint64_t until)
 {
@@ -38,7 +38,7 @@ __device__ struct bin *find_bin(const struct histogram *a, uint64_t key, uint64_
     return NULL;
 }
 
-/* False: there was no room for a new bin. */
+/* Returns false if there was no memory for a new bin. */
 __device__ bool count_key(const struct histogram *a, uint64_t key)
 {
     unsigned long long *head = a->heads + key % a->chains;
@@ -53,7 +53,7 @@ __device__ bool count_key(const struct histogram *a, uint64_t key)
             return false;
         struct bin *added = GARRAY_SLOT(struct bin, &a->bins, mine.first);
         added->key = key;
-        added->count = 0; /* it stays 0 if another thread's bin of this key was first */
+        added->count = 0; /* stays 0 if a bin of another thread for this key was first */
         added->next = first;
         __threadfence();
         seen = first;
@@ -84,7 +84,7 @@ static int compare_keys(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The array piece by piece, without those bins that came too late; sorted by key. */
+/* Reads the array piece by piece, without bins that were too late. Sorts the bins by key. */
 static struct bin *read_bins(gordian_array *array, uint64_t size, uint64_t *used)
 {
     struct bin *bins = (struct bin *)host_memory((size + 1) * sizeof(struct bin));
@@ -100,7 +100,7 @@ static struct bin *read_bins(gordian_array *array, uint64_t size, uint64_t *used
     return bins;
 }
 
-/* Sorts the keys. */
+/* Checks the bins. Sorts the keys. */
 static int check_answer(uint64_t *keys, uint32_t count, const struct bin *bins, uint64_t used)
 {
     uint64_t different = 0;
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 {
     uint32_t count = size_wanted(argc, argv, 1000000), launches = 0;
     uint64_t *keys = (uint64_t *)host_memory((count + 1) * sizeof(uint64_t));
-    for (uint32_t i = 0; i < count; i++) /* some are frequent, many are there once */
+    for (uint32_t i = 0; i < count; i++) /* some keys are frequent, many occur once */
         keys[i] = scrambled(scrambled(i) >> (40 + i % 24));
 
     gordian_gpu *gpu;

@@ -1,8 +1,8 @@
 /*
- * A growable array, in kernels: plain CUDA C for nvcc and for clang (compute capability 7.0 and
- * later). Any number of threads, blocks and kernels push at once; elements never move; nobody ever
- * waits for a thread that may not run. <gordian/array.h> is the host's side, with an example;
- * docs/guide/garray.md tells how it works. All of it is part of the interface.
+ * A growable array for kernels: plain CUDA C for nvcc and for clang (compute capability 7.0 and
+ * later). Any number of threads, blocks and kernels push at once. Elements never move. No thread
+ * waits for another thread that may not be running. <gordian/array.h> is the host side, with an
+ * example. docs/guide/garray.md describes how the array works. All of it is part of the interface.
  *
  *     __global__ void squares(struct garray out, uint32_t count)
  *     {
@@ -13,49 +13,49 @@
  *             *slot = (uint64_t)i * i;
  *     }
  *
- * Pushing: each gives the place of a new element, NULL if there was no room (counted: the host
- * learns how many did not fit). An element of `type` is one of the array's size.
+ * Pushing. Each macro returns the place of a new element, or NULL if there was no memory. The host
+ * learns how many elements did not fit. `type` must have the element size of the array.
  *   GARRAY_PUSH(type, array)                     this thread, one atomic
  *   GARRAY_PUSH_WARP(type, array, mask, wants)   each lane of the mask that wants, one atomic
  *   GARRAY_PUSH_BLOCK(type, array, wants)        each thread of the block that wants, one atomic
  *
- * Reserving n places in a row: the range given may be shorter than asked, and then is all there
- * was; the rest is counted as not fitting. No places: none, at no cost.
+ * Reserving n consecutive places. The returned range may be shorter than requested; the rest is
+ * counted as not fitting. Reserving 0 places costs nothing.
  *   garray_reserve(array, n)                this thread
  *   garray_reserve_warp(array, mask, n)     each lane its own n
  *   garray_reserve_block(array, n)          each thread its own n
  *   garray_reserve_whole(array, n)          one range for the whole block; the same n everywhere
- * The block's forms are barriers: every thread of the block calls them. In all, less than 2^32
- * places at a time but for garray_reserve. Then, for writing,
+ * The block forms are barriers: every thread of the block must call them. Except for
+ * garray_reserve, the total must be less than 2^32 places at a time. To write the elements, use
  *   GARRAY_SLOT(type, array, i)             the place of element i
- *   garray_span(array, i, bytes)            the same, and how many elements follow it in a row
+ *   garray_span(array, i, bytes)            the same, and how many elements follow it contiguously
  *   garray_span_near(array, cursor, i, bytes)   the same for a thread that mostly stays in one page
  *
- * Reading: elements that this thread may see, stored by an earlier kernel or before a barrier.
+ * Reading elements that an earlier kernel has stored, or that were stored before a barrier.
  *   GARRAY_AT(type, array, i)               a pointer to element i, i < garray_size(array)
- *   GARRAY_AT_FLAT, GARRAY_AT_CHUNKED       the same, where the kind is known: a loop that reads
- *                                           much asks garray_is_flat(array) once, outside
+ *   GARRAY_AT_FLAT, GARRAY_AT_CHUNKED       the same for a known kind: a loop with many reads calls
+ *                                           garray_is_flat(array) once, outside the loop
  *   garray_size(array)                      elements stored, or being stored
- *   garray_clear(array)                     by one thread, while nobody else uses it
- * What was published within the kernel (a fence, then an atomic that the reader saw) is found with
- * GARRAY_SLOT, and read with volatile loads or atomics.
+ *   garray_clear(array)                     by one thread, while no other thread uses the array
+ * Elements that were published within the kernel (a fence, then an atomic that the reader saw) are
+ * found with GARRAY_SLOT, and read with volatile loads or atomics.
  *
- * Going on where memory ended: a job (an item of a thread, a tile of a block) that stores n
- * outputs, the same in the same order on each launch, has a mark, a zeroed uint32_t (NULL: none, it
- * is not to be launched again).
- *   garray_resume(array, mark, n), garray_resume_warp(array, mask, mark, n): its own job each,
- *   garray_resume_whole(array, mark, n): the block's job;
- *       reserves what is not stored yet: outputs skip .. skip + count - 1 of the job belong at
- *       first and on. Less than 2^32 - 1 outputs a job.
- *   garray_finished(mark): nothing is left to do; need not be asked
- * The host launches again until nothing is refused (gordian_array_end).
+ * Resuming after memory ran out. A job (an item of a thread, a tile of a block) stores n outputs.
+ * Each launch must produce the same outputs in the same order. A job has a mark, a zeroed uint32_t
+ * (NULL: no mark; the job is not launched again).
+ *   garray_resume(array, mark, n), garray_resume_warp(array, mask, mark, n): one job per thread,
+ *   garray_resume_whole(array, mark, n): one job per block;
+ *       reserve places for the outputs that are not stored yet: outputs skip .. skip + count - 1 of
+ *       the job go to positions `first` and up. Less than 2^32 - 1 outputs per job.
+ *   garray_finished(mark): the job is complete; calling it is optional
+ * The host launches again until no element is refused (gordian_array_end).
  */
 #ifndef GORDIAN_ARRAY_DEVICE_H
 #define GORDIAN_ARRAY_DEVICE_H
 
 #include <gordian/array.h>
 
-/* ---- the words of the machine, unless whoever includes this has others (GARRAY_WORDS) */
+/* ---- machine primitives, unless the including file defines others (GARRAY_WORDS) */
 
 #ifndef GARRAY_WORDS
 #ifndef __CUDACC__
@@ -66,7 +66,7 @@
 #define GARRAY_DEVICE_APART static __device__ __noinline__ __attribute__((unused))
 #define GARRAY_WARP         32u
 #define GARRAY_WARP_ALL     0xffffffffu
-/* Of the block, whatever its dimensions; warps are cut from it in this order. */
+/* Within the block, whatever its dimensions. Warps are cut from it in this order. */
 #define GARRAY_THREAD                                                                              \
     ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) /* of GARRAY_THREADS */
 #define GARRAY_THREADS                   (blockDim.x * blockDim.y * blockDim.z)
@@ -98,7 +98,7 @@ GARRAY_DEVICE uint32_t garray_word_warp_shuffle_up(uint32_t mask, uint32_t x, ui
     return __shfl_up_sync(mask, x, delta);
 }
 
-/* Relaxed, device scope; the old value comes back. */
+/* Relaxed, device scope. Return the old value. */
 #define GARRAY_ATOMIC(word, function)                                                              \
     GARRAY_DEVICE uint64_t garray_word_atomic_##word##64(uint64_t * at, uint64_t x)                \
     {                                                                                              \
@@ -165,7 +165,7 @@ struct garray_span {
     uint64_t left; /* elements from here to the end of the page */
 };
 
-/* The page looked up last; zero before the first. */
+/* The last page that was looked up; zero before the first. */
 struct garray_cursor {
     uint64_t page, at;
 };
@@ -175,7 +175,7 @@ struct garray_part {
     uint32_t skip, count;
 };
 
-/* The functions below, with the element's type for its size. */
+/* The functions below, with the size of the element type. */
 #define GARRAY_PUSH(type, array) ((type *)garray_push(array, sizeof(type)))
 #define GARRAY_PUSH_WARP(type, array, mask, wants)                                                 \
     ((type *)garray_push_warp(array, mask, wants, sizeof(type)))
@@ -190,9 +190,9 @@ struct garray_part {
 
 /* ---- installing pages */
 
-/* Chunk number `at` of the pool's order goes to the page whose entry is at `owner`. Whoever comes
- * by does it, as often as it likes: the second time changes nothing. The page is there before
- * anybody can take the next chunk. */
+/* Assigns chunk number `at` of the order of the pool to the page whose entry is at `owner`. Any
+ * thread may do this any number of times; repetitions change nothing. The page is installed before
+ * a thread can take the next chunk. */
 GARRAY_DEVICE uint64_t garray_complete(struct garray_pool *pool, uint64_t at, uint64_t owner)
 {
     uint64_t chunk =
@@ -203,9 +203,10 @@ GARRAY_DEVICE uint64_t garray_complete(struct garray_pool *pool, uint64_t at, ui
     return chunk;
 }
 
-/* The address of a page, installed now if it was not there; 0: the pool is empty, for good. All
- * pages before it are there. A page gets one chunk only: who has seen `next` at `at` and after that
- * the entry empty can own chunk `at` only if nobody else has come that far. */
+/* Returns the address of a page, which is installed now if it was not there; 0: the pool is empty,
+ * and stays empty. All pages before it are installed. A page gets only one chunk: the thread reads
+ * `next` (`at`) before it sees the empty entry, so no earlier chunk belongs to this page, and the
+ * thread can own chunk `at` only if it has no owner. */
 GARRAY_DEVICE_APART uint64_t garray_install(const struct garray *array, uint64_t page)
 {
     struct garray_pool *pool = GARRAY_POINTER(struct garray_pool, array->pool);
@@ -226,9 +227,9 @@ GARRAY_DEVICE_APART uint64_t garray_install(const struct garray *array, uint64_t
 
 /* ---- the limit */
 
-/* Positions with memory, once pages for `end` of them are there, as far as there are chunks; and
- * `further` pages, if they are to be had. The limit goes up page by page, so that of many who need
- * many pages nobody walks through those that others have installed. */
+/* Returns the positions with memory after installing pages for `end` of them, as far as there are
+ * chunks, and `further` pages if available. The limit grows page by page, so that of many threads
+ * that need many pages, none iterates over those that others have installed. */
 GARRAY_DEVICE uint64_t garray_add_pages(const struct garray *array, uint64_t end, uint32_t further)
 {
     uint64_t *limit = &GARRAY_CONTROL(array)->limit;
@@ -246,8 +247,8 @@ GARRAY_DEVICE uint64_t garray_add_pages(const struct garray *array, uint64_t end
     return page << array->shift;
 }
 
-/* Positions with memory, after a look at what the host has granted; the limit is closed if that
- * does not reach to `end`. */
+/* Returns the positions with memory after reading what the host has mapped. Closes the limit if
+ * this does not reach `end`. */
 GARRAY_DEVICE uint64_t garray_ask_host(const struct garray *array, uint64_t end)
 {
     uint64_t *limit = &GARRAY_CONTROL(array)->limit;
@@ -262,8 +263,8 @@ GARRAY_DEVICE uint64_t garray_ask_host(const struct garray *array, uint64_t end)
     return now & ~GARRAY_CLOSED;
 }
 
-/* How many of the positions first .. end - 1 there is room for: taken by the thread that found
- * the limit too low, or that is the one to enter a new page. */
+/* Returns how many of the positions first .. end - 1 have memory. Called by a thread that found the
+ * limit too low, or that is the one to enter a new page. */
 GARRAY_DEVICE_APART uint64_t garray_make_room(const struct garray *array, uint64_t first,
                                               uint64_t end)
 {
@@ -293,7 +294,7 @@ GARRAY_DEVICE struct garray_range garray_reserve(const struct garray *array, uin
     return range;
 }
 
-/* The `n` from `before` on of a range that was to hold more, perhaps. */
+/* Returns `n` places from `before` on, of a range that may be shorter than requested. */
 GARRAY_DEVICE struct garray_range garray_part_of(struct garray_range range, uint64_t before,
                                                  uint64_t n)
 {
@@ -303,11 +304,12 @@ GARRAY_DEVICE struct garray_range garray_part_of(struct garray_range range, uint
     return range;
 }
 
-/* The sum of n over the lanes of the mask before this one; *total over all of them. */
+/* Returns the sum of n over the lanes of the mask before this one. *total is the sum over all
+ * lanes. */
 GARRAY_DEVICE uint32_t garray_lanes_before(uint32_t mask, uint32_t n, uint32_t *total)
 {
     uint32_t before = 0, sum = 0;
-    if ((mask & (mask + 1)) == 0) { /* lanes 0 and up: all, or those of a block's last warp */
+    if ((mask & (mask + 1)) == 0) { /* lanes 0 and up: all, or those of the last warp of a block */
         sum = n;
         for (uint32_t delta = 1; delta < GARRAY_WARP; delta *= 2) {
             uint32_t below = garray_word_warp_shuffle_up(mask, sum, delta);
@@ -328,7 +330,7 @@ GARRAY_DEVICE uint32_t garray_lanes_before(uint32_t mask, uint32_t n, uint32_t *
     return before;
 }
 
-/* The range of the mask's first lane, for all of them. */
+/* Reserves a range in the first lane of the mask, and returns it in all lanes. */
 GARRAY_DEVICE struct garray_range garray_reserve_once(const struct garray *array, uint32_t mask,
                                                       uint32_t total)
 {
@@ -358,8 +360,8 @@ GARRAY_DEVICE uint32_t garray_block_lanes(void)
     return lanes < GARRAY_WARP ? (1u << lanes) - 1 : GARRAY_WARP_ALL;
 }
 
-/* What the block's threads tell each other is read between the barrier that follows its
- * writing and the next one, so the next call may write it at once. */
+/* Shared data is read between the barrier after its writing and the next barrier, so the next call
+ * may overwrite it at once. */
 GARRAY_DEVICE struct garray_range garray_reserve_block(const struct garray *array, uint32_t n)
 {
     GARRAY_SHARED(uint32_t, warps, GARRAY_WARP);
@@ -391,7 +393,7 @@ GARRAY_DEVICE struct garray_range garray_reserve_whole(const struct garray *arra
 
 /* ---- places */
 
-/* A kernel that takes elements for larger or smaller than they are fails in the emulator. */
+/* A kernel that uses a wrong element size fails in the emulator. */
 GARRAY_DEVICE void garray_check_element(const struct garray *array, uint64_t bytes)
 {
 #ifdef __CUDACC__
@@ -402,7 +404,8 @@ GARRAY_DEVICE void garray_check_element(const struct garray *array, uint64_t byt
 #endif
 }
 
-/* A page that a writer reserved may be too new for this thread to see: installing finds it. */
+/* A page that another thread reserved may not be visible to this thread yet: installing finds
+ * it. */
 GARRAY_DEVICE uint64_t garray_page(const struct garray *array, uint64_t page)
 {
     uint64_t at = garray_word_load_relaxed64(GARRAY_POINTER(uint64_t, array->pages) + page);
@@ -515,21 +518,21 @@ GARRAY_DEVICE void garray_clear(const struct garray *array)
     garray_word_atomic_and64(&control->limit, ~GARRAY_CLOSED);
 }
 
-/* ---- going on */
+/* ---- resuming */
 
 GARRAY_DEVICE bool garray_finished(const uint32_t *mark)
 {
     return mark && *mark == GARRAY_FINISHED;
 }
 
-/* Outputs of the job stored already. */
+/* Outputs of the job that are already stored. */
 GARRAY_DEVICE uint32_t garray_stored(const uint32_t *mark, uint32_t n)
 {
     uint32_t stored = mark ? *mark : 0;
     return stored < n ? stored : n;
 }
 
-/* Notes that the outputs from `skip` on have got `range`. */
+/* Records that the outputs from `skip` on have `range`. */
 GARRAY_DEVICE struct garray_part garray_note(uint32_t *mark, uint32_t skip, uint32_t n,
                                              struct garray_range range)
 {

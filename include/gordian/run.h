@@ -5,12 +5,12 @@
  *     ...
  *     GORDIAN_NAME_LOCK(&accounts, "accounts");
  *
- * Takes any lock `gordian run` watches: POSIX, C11, or a C++ one (std::mutex, std::shared_mutex,
- * std::condition_variable, ...), by its address. The name is copied, at most 63 bytes of it, and
- * stays until the lock is initialised again or destroyed.
+ * The lock is given by its address. It may be any lock that `gordian run` watches: POSIX, C11 or
+ * C++ (std::mutex, std::shared_mutex, std::condition_variable, ...). The name is copied, up to 63
+ * bytes of it, and stays until the lock is initialised again or destroyed.
  *
- * Nothing needs to be linked: in a program that is not watched the macro does nothing, at the price
- * of one comparison. C and C++.
+ * The program need not link any library. In a program that is not watched, the macro costs one
+ * comparison and has no effect. It works in C and C++.
  */
 #ifndef GORDIAN_RUN_H
 #define GORDIAN_RUN_H
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* There only when the program runs under `gordian run`. */
+/* Defined only while the program runs under `gordian run`. */
 void gordian_run_name_lock(const void *lock, const char *name) __attribute__((weak));
 
 #ifdef __cplusplus

@@ -35,11 +35,11 @@ static void print_slip_bullets(struct output *out, const struct papers_item *ite
 {
     for (size_t i = 0; i < item->slip_count; i++) {
         const struct papers_slip *slip = &item->slips[i];
-        output_text(out, "- slip");
+        output_text(out, "- error in the paper");
         if (slip->point && strcmp(slip->point, "*") == 0)
-            output_format(out, " in %s", slip->series);
+            output_format(out, ", %s", slip->series);
         else if (slip->point)
-            output_format(out, " in %s, %s (\\*)", slip->point, slip->series);
+            output_format(out, ", %s, %s (\\*)", slip->point, slip->series);
         output_text(out, ": ");
         print_paragraph(out, slip->text);
     }
@@ -62,14 +62,14 @@ static gordian_status print_item(const struct papers *papers, const struct paper
     if (papers_can_draw(item))
         status = papers_tell_sources(papers, item, results, NULL, out, print_bullet, error);
     print_slip_bullets(out, item);
-    print_text_bullets(out, "differs", &item->differs);
+    print_text_bullets(out, "difference", &item->differs);
     print_text_bullets(out, "note", &item->notes);
-    print_text_bullets(out, "here", &item->shows);
+    print_text_bullets(out, "in Gordian", &item->shows);
     output_char(out, '\n');
     return status;
 }
 
-/* Drawings are a list: there is nothing to show of them but what shows the same. */
+/* Drawings are one list: for each, where Gordian shows the same information. */
 static gordian_status print_paper_items(const struct papers *papers,
                                         const struct papers_paper *paper,
                                         const struct results *results, const char *folder,
@@ -80,8 +80,7 @@ static gordian_status print_paper_items(const struct papers *papers,
         if (papers->items[i].paper == paper && papers->items[i].kind != PAPERS_KIND_DRAWING)
             status = print_item(papers, &papers->items[i], results, folder, out, error);
     TRY(status);
-    output_format(out,
-                  "### Drawings of the %s\n\n| | | what shows the same here |\n|---|---|---|\n",
+    output_format(out, "### Drawings of the %s\n\n| item | title | in Gordian |\n|---|---|---|\n",
                   paper->name);
     for (size_t i = 0; i < papers->item_count; i++) {
         const struct papers_item *item = &papers->items[i];
@@ -93,7 +92,7 @@ static gordian_status print_paper_items(const struct papers *papers,
         for (size_t k = 0; k < item->notes.count; k++)
             output_format(out, ". %s", item->notes.items[k]);
         for (size_t k = 0; k < item->slip_count; k++)
-            output_format(out, ". Slip: %s", item->slips[k].text);
+            output_format(out, ". Error in the paper: %s", item->slips[k].text);
         output_text(out, " |\n");
     }
     output_char(out, '\n');
@@ -107,25 +106,20 @@ gordian_status papers_markdown(const struct papers *papers, const struct results
     output_text(
         out,
         "# The five papers, table by table\n\n"
-        "`gordian papers --markdown` prints this from the papers' numbers (`src/lab/papers/data/`) "
-        "and "
-        "the\nrecorded results (`docs/lab/papers/results.json`). Every table and figure is here. "
-        "What "
-        "a "
-        "paper prints\nstands as it is printed, with a \\* where a number cannot be right; what "
-        "was "
-        "measured here stands beside\nit, for the same work: the published method on a CPU and on "
-        "a "
-        "GPU, our engine on a GPU and on a CPU.\nAll speed-ups are old time / new time, of times "
-        "from "
-        "one machine.\n\n"
-        "Measured again by `gordian papers --run --results FILE`; results of another machine are "
-        "added by\n`gordian papers --merge THEIRS --results FILE`.\n\n");
+        "This document is the output of `gordian papers --markdown`. It combines the numbers of\n"
+        "the papers (`src/lab/papers/data/`) with recorded results\n"
+        "(`docs/lab/papers/results.json`). It has every table and figure of the papers. Numbers "
+        "of\n"
+        "the papers are as printed, with a \\* if a number cannot be right. Next to them are our\n"
+        "measurements of the same work: the published method on a CPU and on a GPU, our engine on\n"
+        "a GPU and on a CPU. All speed-ups are old time / new time, for times from one machine.\n\n"
+        "`gordian papers --run --results FILE` repeats the measurements.\n"
+        "`gordian papers --merge THEIRS --results FILE` adds the results of another machine.\n\n");
     for (size_t i = 0; i < papers->paper_count && status == GORDIAN_OK; i++) {
         const struct papers_paper *paper = &papers->papers[i];
-        output_format(out, "## %s: %s\n\n%s. Its machines: %s.\n\n", paper->name, paper->title,
-                      paper->by, paper->machines);
-        print_text_bullets(out, "slip", &paper->slips);
+        output_format(out, "## %s: %s\n\n%s. Machines of the paper: %s.\n\n", paper->name,
+                      paper->title, paper->by, paper->machines);
+        print_text_bullets(out, "error in the paper", &paper->slips);
         if (paper->slips.count)
             output_char(out, '\n');
         status = print_paper_items(papers, &papers->papers[i], results, folder, out, error);
