@@ -20,22 +20,6 @@ static uint8_t bits_for(uint32_t states)
     return bits;
 }
 
-static void lay_out(struct packing *packing)
-{
-    uint32_t word = 0, used = 0;
-    for (uint32_t f = 0; f < packing->circuit->factor_count; f++) {
-        uint8_t bits = bits_for(factor_shape(packing->circuit, f)->state_count);
-        if (used + bits > 63) {
-            word++;
-            used = 0;
-        }
-        packing->fields[f] = (struct packed_field){word, (uint8_t)used, bits};
-        used += bits;
-        packing->bits += bits;
-    }
-    packing->words = (size_t)word + 1;
-}
-
 void pack_state(const struct packing *packing, const uint32_t *locals, uint64_t *state)
 {
     memset(state, 0, packing->words * sizeof *state);
@@ -146,8 +130,20 @@ gordian_status packing_open(struct packing *packing, const gordian_circuit *circ
     *packing = (struct packing){.memory = *memory, .circuit = circuit, .firings = firings};
     packing->fields = memory_alloc(memory, circuit->factor_count * sizeof *packing->fields);
     bool fine = packing->fields;
-    if (fine)
-        lay_out(packing);
+    if (fine) {
+        uint32_t word = 0, used = 0;
+        for (uint32_t f = 0; f < packing->circuit->factor_count; f++) {
+            uint8_t bits = bits_for(factor_shape(packing->circuit, f)->state_count);
+            if (used + bits > 63) {
+                word++;
+                used = 0;
+            }
+            packing->fields[f] = (struct packed_field){word, (uint8_t)used, bits};
+            used += bits;
+            packing->bits += bits;
+        }
+        packing->words = (size_t)word + 1;
+    }
     if (fine && firings && firings->complete)
         fine = make_patches(packing);
     if (fine)

@@ -299,17 +299,6 @@ gordian_status treo_unknown(struct treo *treo, uint32_t number, const struct exp
                          names);
 }
 
-static gordian_status no_main(struct treo *treo)
-{
-    const struct module *module = treo->modules[0];
-    char names[200];
-    name_definitions(treo, names, sizeof names);
-    if (module->definition_count == 0)
-        return fail(treo->error, GORDIAN_STATUS_INPUT, "there is no component");
-    return fail(treo->error, GORDIAN_STATUS_INPUT,
-                "which component is the main one? --main NAME says it. There are %s", names);
-}
-
 /* The component named like the file: ring of lib/ring.treo and of ring.rba.treo. */
 static const char *file_main(const struct module *module)
 {
@@ -356,7 +345,13 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
     const char *wanted = treo->options->main ? treo->options->main : default_main(treo);
     if (!wanted) {
         text_point(treo->modules[0]->shown, 0, 0, treo->fault);
-        return no_main(treo);
+        const struct module *module = treo->modules[0];
+        char names[200];
+        name_definitions(treo, names, sizeof names);
+        if (module->definition_count == 0)
+            return fail(treo->error, GORDIAN_STATUS_INPUT, "there is no component");
+        return fail(treo->error, GORDIAN_STATUS_INPUT,
+                    "which component is the main one? --main NAME says it. There are %s", names);
     }
     TRY(parse_given(treo, "main component", wanted, &parser));
     gordian_status status = parse_instance_only(&parser, main);
