@@ -363,24 +363,6 @@ static gordian_status end_writing(struct output *out, gordian_status status, gor
     return fail(error, GORDIAN_STATUS_IO, "writing failed: %s", strerror(out->failure));
 }
 
-/* The formats that are not written as a stream. */
-static gordian_status write_as_graph(const gordian_circuit *circuit,
-                                     const gordian_compose_options *options,
-                                     const gordian_compose_sink *sink, gordian_format format,
-                                     const gordian_writer *writer, gordian_compose_result *result,
-                                     gordian_error *error)
-{
-    gordian_graph *graph;
-    gordian_status status =
-        gordian_compose_graph(&graph, circuit, options, sink, NULL, result, error);
-    if (status == GORDIAN_OK && graph)
-        status = gordian_graph_write(graph, circuit->title, circuit, format, writer, error);
-    gordian_graph_close(graph);
-    if (status != GORDIAN_OK)
-        gordian_compose_result_free(result);
-    return status;
-}
-
 gordian_status gordian_compose_write(const gordian_circuit *circuit,
                                      const gordian_compose_options *options,
                                      const gordian_compose_sink *sink, gordian_format format,
@@ -395,8 +377,18 @@ gordian_status gordian_compose_write(const gordian_circuit *circuit,
     *result = (gordian_compose_result){0};
     if (format == GORDIAN_FORMAT_NONE || format > GORDIAN_FORMAT_PROMELA)
         return no_format("a product", error);
-    if (format < GORDIAN_FORMAT_CA || format > GORDIAN_FORMAT_DOT)
-        return write_as_graph(circuit, options, sink, format, writer, result, error);
+    if (format < GORDIAN_FORMAT_CA || format > GORDIAN_FORMAT_DOT) {
+        /* The formats that are not written as a stream. */
+        gordian_graph *graph;
+        gordian_status status =
+            gordian_compose_graph(&graph, circuit, options, sink, NULL, result, error);
+        if (status == GORDIAN_OK && graph)
+            status = gordian_graph_write(graph, circuit->title, circuit, format, writer, error);
+        gordian_graph_close(graph);
+        if (status != GORDIAN_OK)
+            gordian_compose_result_free(result);
+        return status;
+    }
     if (!output_open_writer(&out, writer))
         return fail_memory(error);
     aut_sink_open(&aut, &out);

@@ -71,19 +71,6 @@ static void part_settle(struct part *part)
     }
 }
 
-/* One more factor. Open names are those that somebody in the part shares with somebody to come. */
-static void part_add(struct part *part, uint32_t factor)
-{
-    const gordian_circuit *whole = part->whole;
-    for (uint32_t p = 0; p < factor_shape(whole, factor)->port_count; p++) {
-        uint32_t name = whole->factors[factor].names[p];
-        size_t users = whole->users_first[name + 1] - whole->users_first[name];
-        part->open += part->inside[name]++ == 0;
-        part->open -= part->inside[name] == users;
-    }
-    part->circuit.factors[part->circuit.factor_count++] = whole->factors[factor];
-}
-
 /* Each part is composed from the beginning, so a long order costs its square. What the parts took
  * in memory tells how much was done; beyond this they are not looked at any more. */
 #define EXPLAIN_MOST (UINT64_C(1) << 29)
@@ -128,7 +115,17 @@ gordian_status gordian_compose_explain(const gordian_circuit *circuit, const uin
         return status;
     }
     for (size_t i = 0; i < circuit->factor_count && status == GORDIAN_OK; i++) {
-        part_add(&part, chosen.order[i]);
+        /* One more factor. Open names are those that somebody in the part shares with somebody to
+         * come. */
+        uint32_t factor = chosen.order[i];
+        const gordian_circuit *whole = part.whole;
+        for (uint32_t p = 0; p < factor_shape(whole, factor)->port_count; p++) {
+            uint32_t name = whole->factors[factor].names[p];
+            size_t users = whole->users_first[name + 1] - whole->users_first[name];
+            part.open += part.inside[name]++ == 0;
+            part.open -= part.inside[name] == users;
+        }
+        part.circuit.factors[part.circuit.factor_count++] = whole->factors[factor];
         stages[i] = (gordian_compose_stage){chosen.order[i], UINT64_MAX, UINT64_MAX, part.open};
         if (!fits)
             continue;

@@ -363,8 +363,17 @@ static gordian_status list_users(gordian_circuit *circuit, gordian_error *error)
     return GORDIAN_OK;
 }
 
-static void count_combinations(gordian_circuit *circuit)
+gordian_status circuit_seal(gordian_circuit *circuit, gordian_error *error)
 {
+    gordian_status status = data_close(&circuit->data, error);
+    THEN(status, sort_names(circuit, error));
+    THEN(status, make_shapes(circuit, error));
+    THEN(status, list_users(circuit, error));
+    if (status != GORDIAN_OK)
+        return status;
+    circuit->value_bits = data_value_bits(&circuit->data);
+    size_t words = bits_words((size_t)circuit->name_count * (1 + circuit->value_bits));
+    circuit->label_words = (uint32_t)(words ? words : 1);
     circuit->whole_fits = true;
     circuit->whole = 1;
     circuit->initial = 1;
@@ -379,20 +388,6 @@ static void count_combinations(gordian_circuit *circuit)
     }
     if (!circuit->whole_fits)
         circuit->whole = UINT64_MAX;
-}
-
-gordian_status circuit_seal(gordian_circuit *circuit, gordian_error *error)
-{
-    gordian_status status = data_close(&circuit->data, error);
-    THEN(status, sort_names(circuit, error));
-    THEN(status, make_shapes(circuit, error));
-    THEN(status, list_users(circuit, error));
-    if (status != GORDIAN_OK)
-        return status;
-    circuit->value_bits = data_value_bits(&circuit->data);
-    size_t words = bits_words((size_t)circuit->name_count * (1 + circuit->value_bits));
-    circuit->label_words = (uint32_t)(words ? words : 1);
-    count_combinations(circuit);
     circuit->closed = true;
     return GORDIAN_OK;
 }

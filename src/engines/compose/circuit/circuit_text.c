@@ -89,9 +89,12 @@ uint32_t gordian_circuit_value(const gordian_circuit *circuit, const uint64_t *l
     return (uint32_t)get_bits(label, circuit->name_count + (size_t)name * bits, bits);
 }
 
-/* How many factors put data into each name is at most one? */
-static bool one_writer_each(const gordian_circuit *circuit)
+bool gordian_circuit_is_routing(const gordian_circuit *circuit)
 {
+    for (size_t s = 0; s < circuit->shape_count; s++)
+        if (!circuit->shapes[s].routing)
+            return false;
+    /* How many factors put data into each name is at most one? */
     for (uint32_t n = 0; n < circuit->name_count; n++) {
         unsigned writers = circuit->boundary[n] && circuit->ways[n] == PORT_IN;
         for (size_t u = circuit->users_first[n]; u < circuit->users_first[n + 1]; u++) {
@@ -105,14 +108,6 @@ static bool one_writer_each(const gordian_circuit *circuit)
             return false;
     }
     return true;
-}
-
-bool gordian_circuit_is_routing(const gordian_circuit *circuit)
-{
-    for (size_t s = 0; s < circuit->shape_count; s++)
-        if (!circuit->shapes[s].routing)
-            return false;
-    return one_writer_each(circuit);
 }
 
 void circuit_write_label(const gordian_circuit *circuit, const uint64_t *label, struct output *out)

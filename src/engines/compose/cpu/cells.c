@@ -326,22 +326,6 @@ static void enter_initial(struct word_shards *shards)
     } while (!cpu_halted(cpu) && initial_next(cpu->circuit, locals));
 }
 
-/* Enters what was on its way when they stopped. */
-static void enter_rest(struct word_shards *shards)
-{
-    for (unsigned i = 0; i < shards->count; i++) {
-        struct word_shard *shard = &shards->list[i];
-        for (unsigned owner = 0; owner < shards->count; owner++) {
-            cells_enter(&shards->list[owner].cells, shard->boxes[owner].pairs,
-                        shard->boxes[owner].count);
-            shard->boxes[owner].count = 0;
-        }
-        read_mail(shard);
-    }
-    for (unsigned i = 0; i < shards->count; i++)
-        tell_others(&shards->list[i]);
-}
-
 static void fill_bitmap(void *context, unsigned member)
 {
     struct word_shards *shards = context;
@@ -392,7 +376,18 @@ gordian_status cpu_cells(struct cpu *cpu, gordian_error *error)
         explore_all(shards);
         if (cpu_halted(cpu) || !atomic_load(&shards->turn))
             return GORDIAN_OK;
-        enter_rest(shards);
+        /* Enters what was on its way when they stopped. */
+        for (unsigned i = 0; i < shards->count; i++) {
+            struct word_shard *shard = &shards->list[i];
+            for (unsigned owner = 0; owner < shards->count; owner++) {
+                cells_enter(&shards->list[owner].cells, shard->boxes[owner].pairs,
+                            shard->boxes[owner].count);
+                shard->boxes[owner].count = 0;
+            }
+            read_mail(shard);
+        }
+        for (unsigned i = 0; i < shards->count; i++)
+            tell_others(&shards->list[i]);
         if (cpu_halted(cpu) || turn_to_bitmap(shards))
             return GORDIAN_OK;
         shards->no_bitmap = true;

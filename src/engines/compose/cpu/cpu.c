@@ -300,8 +300,29 @@ static gordian_status find_and_finish(struct cpu *cpu, const gordian_compose_sin
 
 /* ------------------------------------------------------------------ opening and closing */
 
-static gordian_status prepare_cpu(struct cpu *cpu, gordian_error *error)
+void cpu_close(struct cpu *cpu)
 {
+    const gordian_allocator *memory = &cpu->meter.memory;
+    word_shards_free(cpu);
+    table_free(cpu);
+    space_close(&cpu->space);
+    for (unsigned i = 0; i < cpu->scene_count; i++)
+        scene_close(&cpu->scenes[i]);
+    memory_free_all(memory, cpu->scenes, cpu->example);
+    thread_pool_close(cpu->workers);
+    memory_free(memory, cpu->grid.digits);
+    packing_close(&cpu->packing);
+    firings_free(&cpu->firings);
+    meter_close(&cpu->meter);
+}
+
+gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
+                        const gordian_compose_options *options, gordian_compose_result *result,
+                        gordian_error *error)
+{
+    *cpu = (struct cpu){.circuit = circuit, .options = options, .result = result, .pass = 1};
+    meter_open(&cpu->meter, options->allocator, options->max_memory);
+    cpu->firings.memory = cpu->packing.memory = cpu->meter.memory;
     const gordian_allocator *memory = &cpu->meter.memory;
     gordian_status status = firings_open(&cpu->firings, cpu->circuit, memory, error);
     THEN(status, packing_open(&cpu->packing, cpu->circuit, &cpu->firings, memory, error));
@@ -327,32 +348,6 @@ static gordian_status prepare_cpu(struct cpu *cpu, gordian_error *error)
         cpu->scene_count += status == GORDIAN_OK;
     }
     return status;
-}
-
-void cpu_close(struct cpu *cpu)
-{
-    const gordian_allocator *memory = &cpu->meter.memory;
-    word_shards_free(cpu);
-    table_free(cpu);
-    space_close(&cpu->space);
-    for (unsigned i = 0; i < cpu->scene_count; i++)
-        scene_close(&cpu->scenes[i]);
-    memory_free_all(memory, cpu->scenes, cpu->example);
-    thread_pool_close(cpu->workers);
-    memory_free(memory, cpu->grid.digits);
-    packing_close(&cpu->packing);
-    firings_free(&cpu->firings);
-    meter_close(&cpu->meter);
-}
-
-gordian_status cpu_open(struct cpu *cpu, const gordian_circuit *circuit,
-                        const gordian_compose_options *options, gordian_compose_result *result,
-                        gordian_error *error)
-{
-    *cpu = (struct cpu){.circuit = circuit, .options = options, .result = result, .pass = 1};
-    meter_open(&cpu->meter, options->allocator, options->max_memory);
-    cpu->firings.memory = cpu->packing.memory = cpu->meter.memory;
-    return prepare_cpu(cpu, error);
 }
 
 /* Memory ran out after states were found: what was met until then is the result. The status is

@@ -416,21 +416,6 @@ static bool table_make(struct cpu *cpu)
     return fine;
 }
 
-static void put_initial(struct cpu *cpu)
-{
-    struct table *table = cpu->table;
-    uint32_t *locals = cpu->scenes[0].here_locals;
-    uint64_t *state = cpu->scenes[0].here, put = 0;
-    initial_first(cpu->circuit, locals);
-    do {
-        pack_state(&cpu->packing, locals, state);
-        uint64_t hash = hash_state(state, table->words);
-        insert_state(table, &table->parts[owner_of(table, hash)], state, hash);
-        if (++put % 65536 == 0)
-            cpu_report(cpu);
-    } while (!cpu_halted(cpu) && initial_next(cpu->circuit, locals));
-}
-
 void table_each(const struct table *table, unsigned part, uint64_t *state,
                 void (*each)(void *context, const uint64_t *state), void *context)
 {
@@ -484,7 +469,17 @@ gordian_status cpu_hash(struct cpu *cpu, gordian_error *error)
 {
     if (!table_make(cpu))
         return fail_memory(error);
-    put_initial(cpu);
+    struct table *table = cpu->table;
+    uint32_t *locals = cpu->scenes[0].here_locals;
+    uint64_t *state = cpu->scenes[0].here, put = 0;
+    initial_first(cpu->circuit, locals);
+    do {
+        pack_state(&cpu->packing, locals, state);
+        uint64_t hash = hash_state(state, table->words);
+        insert_state(table, &table->parts[owner_of(table, hash)], state, hash);
+        if (++put % 65536 == 0)
+            cpu_report(cpu);
+    } while (!cpu_halted(cpu) && initial_next(cpu->circuit, locals));
     for (;;) {
         gordian_compose_phase *phase = compose_phase(cpu->result, "states");
         cpu_work(cpu, find_states, cpu->table);

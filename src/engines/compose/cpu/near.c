@@ -114,32 +114,6 @@ static size_t number_in_order(const struct nearby *nearby, uint64_t *states, siz
     return count < most ? count : most;
 }
 
-/* Looks for deadlocks among the states from `first` on. */
-static void find_stuck(struct nearby *nearby, uint32_t first, size_t wanted)
-{
-    struct scene *scene = &nearby->cpu->scenes[0];
-    const gordian_allocator *memory = &nearby->cpu->meter.memory;
-    size_t words = nearby->words, count = 0, room = 0;
-    uint64_t *stuck = NULL;
-    for (uint32_t i = first; i < nearby->count && !nearby->failed; i++) {
-        const uint64_t *state = nearby->states + i * words;
-        if (cpu_can_fire(nearby->cpu, state))
-            continue;
-        nearby->failed = !scene_look(scene, state);
-        if (nearby->failed || scene->count > 0)
-            continue;
-        nearby->failed = !memory_grow(memory, &stuck, &room, (count + 1) * words, sizeof *stuck);
-        if (!nearby->failed)
-            memcpy(stuck + count++ * words, state, words * sizeof *state);
-    }
-    if (!nearby->failed && count > 0) {
-        count = number_in_order(nearby, stuck, count, wanted - nearby->found_count);
-        memcpy(nearby->found + nearby->found_count, stuck, count * sizeof *stuck);
-        nearby->found_count += count;
-    }
-    memory_free(memory, stuck);
-}
-
 /* Takes all steps of the states from `first` to `last`. */
 static void fire_level(struct nearby *nearby, uint32_t first, uint32_t last)
 {
@@ -170,7 +144,29 @@ static void go_around(struct nearby *nearby, size_t wanted)
     add_initial(nearby);
     for (; first < nearby->count && !nearby->far && !nearby->failed; first = last) {
         last = nearby->count;
-        find_stuck(nearby, first, wanted);
+        /* Looks for deadlocks among the states from `first` on. */
+        struct scene *scene = &nearby->cpu->scenes[0];
+        const gordian_allocator *memory = &nearby->cpu->meter.memory;
+        size_t words = nearby->words, count = 0, room = 0;
+        uint64_t *stuck = NULL;
+        for (uint32_t i = first; i < nearby->count && !nearby->failed; i++) {
+            const uint64_t *state = nearby->states + i * words;
+            if (cpu_can_fire(nearby->cpu, state))
+                continue;
+            nearby->failed = !scene_look(scene, state);
+            if (nearby->failed || scene->count > 0)
+                continue;
+            nearby->failed =
+                !memory_grow(memory, &stuck, &room, (count + 1) * words, sizeof *stuck);
+            if (!nearby->failed)
+                memcpy(stuck + count++ * words, state, words * sizeof *state);
+        }
+        if (!nearby->failed && count > 0) {
+            count = number_in_order(nearby, stuck, count, wanted - nearby->found_count);
+            memcpy(nearby->found + nearby->found_count, stuck, count * sizeof *stuck);
+            nearby->found_count += count;
+        }
+        memory_free(memory, stuck);
         if (nearby->found_count >= wanted || nearby->failed)
             return;
         fire_level(nearby, first, last);

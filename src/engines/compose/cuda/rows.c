@@ -155,20 +155,6 @@ static void writer_close(struct writer *writer)
     memory_free(&writer->device->memory, writer->directory);
 }
 
-/* No more room than so many states will take: for a small product, taking and copying it would be
- * most of the work. A row that is longer makes its room when it is met. */
-static void bound_room(struct writer *writer)
-{
-    const uint64_t states = writer->directory ? writer->directory[writer->units] : writer->units;
-    const uint64_t longest = states > 1024 ? states : 1024;
-    if (writer->state_room > states)
-        writer->state_room = states;
-    if (writer->state_room < COMPOSE_STRIDE * 64)
-        writer->state_room = COMPOSE_STRIDE * 64;
-    if (writer->room / longest > states)
-        writer->room = (states + 1) * longest;
-}
-
 static gordian_status writer_open(struct writer *writer, struct compose_device *device, bool copied,
                                   gordian_error *error)
 {
@@ -191,7 +177,17 @@ static gordian_status writer_open(struct writer *writer, struct compose_device *
         }
     }
     if (status == GORDIAN_OK) {
-        bound_room(writer);
+        /* No more room than so many states will take: for a small product, taking and copying it
+         * would be most of the work. A row that is longer makes its room when it is met. */
+        const uint64_t states =
+            writer->directory ? writer->directory[writer->units] : writer->units;
+        const uint64_t longest = states > 1024 ? states : 1024;
+        if (writer->state_room > states)
+            writer->state_room = states;
+        if (writer->state_room < COMPOSE_STRIDE * 64)
+            writer->state_room = COMPOSE_STRIDE * 64;
+        if (writer->room / longest > states)
+            writer->room = (states + 1) * longest;
         status = make_blocks(writer, error);
     }
     if (status != GORDIAN_OK)

@@ -227,28 +227,6 @@ gordian_status seeker_find(struct seeker *seeker, const uint32_t *locals, uint64
     return status;
 }
 
-/* label_words words, overwritten. */
-static void moves_label(const gordian_circuit *circuit, const struct firing_move *moves,
-                        size_t count, uint64_t *label)
-{
-    memset(label, 0, circuit->label_words * sizeof *label);
-    for (size_t i = 0; i < count; i++) {
-        const struct factor *factor = &circuit->factors[moves[i].factor];
-        const struct shape *shape = &circuit->shapes[factor->shape];
-        const uint64_t *mine = shape->labels + moves[i].transition * shape->label_words;
-        for (uint32_t p = 0; p < shape->port_count; p++) {
-            uint64_t says = port_says(circuit, shape, mine, p);
-            if (says == 0)
-                continue;
-            bits_set(label, factor->names[p]);
-            size_t at = circuit->name_count + (size_t)factor->names[p] * circuit->value_bits;
-            for (uint32_t b = 0; b < circuit->value_bits; b++)
-                if ((says - 1) >> b & 1)
-                    bits_set(label, at + b);
-        }
-    }
-}
-
 /* ------------------------------------------------------------------ all of a circuit */
 
 static bool move_before(const void *context, const void *left, const void *right)
@@ -262,7 +240,23 @@ void moves_keep(const gordian_circuit *circuit, const struct firing_move *moves,
 {
     memcpy(kept, moves, count * sizeof *kept);
     sort_in_place(kept, count, sizeof *kept, move_before, NULL);
-    moves_label(circuit, kept, count, label);
+    /* label_words words, overwritten. */
+    memset(label, 0, circuit->label_words * sizeof *label);
+    for (size_t i = 0; i < count; i++) {
+        const struct factor *factor = &circuit->factors[kept[i].factor];
+        const struct shape *shape = &circuit->shapes[factor->shape];
+        const uint64_t *mine = shape->labels + kept[i].transition * shape->label_words;
+        for (uint32_t p = 0; p < shape->port_count; p++) {
+            uint64_t says = port_says(circuit, shape, mine, p);
+            if (says == 0)
+                continue;
+            bits_set(label, factor->names[p]);
+            size_t at = circuit->name_count + (size_t)factor->names[p] * circuit->value_bits;
+            for (uint32_t b = 0; b < circuit->value_bits; b++)
+                if ((says - 1) >> b & 1)
+                    bits_set(label, at + b);
+        }
+    }
 }
 
 static gordian_status list_firing(void *context, const struct firing_move *moves, size_t count,

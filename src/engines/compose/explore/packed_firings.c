@@ -6,20 +6,6 @@
 
 #include <string.h>
 
-static void pack_firing(struct packed *packed, const struct firings *list, size_t i)
-{
-    size_t words = packed->circuit->label_words, mover_words = packed_mover_words(packed);
-    struct compose_firing *firing = &packed->firings[i];
-    memcpy(packed->labels + i * words, firing_label(list, i), words * sizeof(uint64_t));
-    const struct firing_move *moves = list->moves + list->first[i];
-    size_t count = list->first[i + 1] - list->first[i];
-    struct patch patch = {0};
-    patches_of(&packed->packing, moves, count, &patch); /* a state is a word: one patch */
-    *firing = (struct compose_firing){.mask = patch.mask, .value = patch.value, .flip = patch.flip};
-    for (size_t m = 0; m < count; m++)
-        bits_set(packed->movers + i * mover_words, moves[m].factor);
-}
-
 static gordian_status pack_firings(struct packed *packed, const struct firings *list,
                                    gordian_error *error)
 {
@@ -34,8 +20,19 @@ static gordian_status pack_firings(struct packed *packed, const struct firings *
         memory_zeroed(&packed->memory, (n * packed_mover_words(packed) + 1) * sizeof(uint64_t));
     if (!packed->firings || !packed->labels || !packed->movers)
         return fail_memory(error);
-    for (size_t i = 0; i < n; i++)
-        pack_firing(packed, list, i);
+    for (size_t i = 0; i < n; i++) {
+        size_t words = packed->circuit->label_words, mover_words = packed_mover_words(packed);
+        struct compose_firing *firing = &packed->firings[i];
+        memcpy(packed->labels + i * words, firing_label(list, i), words * sizeof(uint64_t));
+        const struct firing_move *moves = list->moves + list->first[i];
+        size_t count = list->first[i + 1] - list->first[i];
+        struct patch patch = {0};
+        patches_of(&packed->packing, moves, count, &patch); /* a state is a word: one patch */
+        *firing =
+            (struct compose_firing){.mask = patch.mask, .value = patch.value, .flip = patch.flip};
+        for (size_t m = 0; m < count; m++)
+            bits_set(packed->movers + i * mover_words, moves[m].factor);
+    }
     packed->firing_count = n;
     return GORDIAN_OK;
 }

@@ -111,23 +111,6 @@ static uint64_t number_in_bitmap(const struct space *space, uint64_t state)
            (uint64_t)__builtin_popcountll(seen & (bit - 1));
 }
 
-static uint64_t number_in_list(const struct space *space, const uint64_t *state)
-{
-    size_t words = space->packing->words;
-    uint64_t low = 0, high = space->count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        int order = packed_compare(space->states + middle * words, state, words);
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return UINT64_MAX;
-}
-
 static uint64_t number_in_cells(const struct space *space, uint64_t state)
 {
     size_t low = 0, high = space->cell_count;
@@ -151,8 +134,21 @@ uint64_t space_number(const struct space *space, const uint64_t *state)
         return number_in_cells(space, *state);
     if (space->kind == SPACE_BITMAP)
         return number_in_bitmap(space, *state);
-    if (space->kind == SPACE_SORTED)
-        return number_in_list(space, state);
+    if (space->kind == SPACE_SORTED) {
+        size_t words = space->packing->words;
+        uint64_t low = 0, high = space->count;
+        while (low < high) {
+            uint64_t middle = low + (high - low) / 2;
+            int order = packed_compare(space->states + middle * words, state, words);
+            if (order == 0)
+                return middle;
+            if (order < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return UINT64_MAX;
+    }
     uint64_t number = 0;
     for (uint32_t f = 0; f < space->packing->circuit->factor_count; f++)
         number += packed_local(space->packing, state, f) * space->strides[f];
@@ -202,24 +198,6 @@ static void find_in_cells(struct space_walk *walk)
     *walk->state = cells[walk->word].word << 6 | (uint64_t)__builtin_ctzll(walk->bits);
 }
 
-static void seek_in_cells(struct space_walk *walk)
-{
-    const struct cell *cells = walk->space->cells;
-    uint64_t low = 0, high = walk->space->cell_count - 1;
-    while (low < high) { /* the last cell that begins at or before the number */
-        uint64_t middle = low + (high - low + 1) / 2;
-        if (cells[middle].waiting <= walk->number)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    walk->word = low;
-    walk->bits = cells[low].visited;
-    for (uint64_t left = walk->number - cells[low].waiting; left > 0; left--)
-        walk->bits &= walk->bits - 1;
-    find_in_cells(walk);
-}
-
 void space_seek(struct space_walk *walk, const struct space *space, uint64_t number,
                 uint64_t *state, uint32_t *locals)
 {
@@ -228,7 +206,20 @@ void space_seek(struct space_walk *walk, const struct space *space, uint64_t num
     if (space->kind == SPACE_BITMAP) {
         seek_in_bitmap(walk);
     } else if (space->kind == SPACE_CELLS) {
-        seek_in_cells(walk);
+        const struct cell *cells = walk->space->cells;
+        uint64_t low = 0, high = walk->space->cell_count - 1;
+        while (low < high) { /* the last cell that begins at or before the number */
+            uint64_t middle = low + (high - low + 1) / 2;
+            if (cells[middle].waiting <= walk->number)
+                low = middle;
+            else
+                high = middle - 1;
+        }
+        walk->word = low;
+        walk->bits = cells[low].visited;
+        for (uint64_t left = walk->number - cells[low].waiting; left > 0; left--)
+            walk->bits &= walk->bits - 1;
+        find_in_cells(walk);
     } else if (space->kind == SPACE_SORTED) {
         memcpy(state, space->states + number * words, words * sizeof *state);
     } else {

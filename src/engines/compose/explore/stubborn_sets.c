@@ -114,18 +114,6 @@ static gordian_status open_reduction(struct reduction *r)
     return symmetry_open(&r->symmetry, &r->firings, &r->memory, r->error);
 }
 
-static void close_reduction(struct reduction *r)
-{
-    symmetry_close(&r->symmetry);
-    hash_free(&r->table, &r->memory);
-    hash_free(&r->dead_table, &r->memory);
-    memory_free_all(&r->memory, r->dead, r->whose, r->as);
-    memory_free_all(&r->memory, r->place_of, r->needs_first, r->makes_first, r->needs, r->makes,
-                    r->locals, r->parent, r->by);
-    memory_free_all(&r->memory, r->here, r->met, r->touched, r->enabled, r->stamp, r->work,
-                    r->best);
-}
-
 /* ------------------------------------------------------------------ states */
 
 static uint64_t hash_locals(const struct reduction *r, const uint32_t *locals)
@@ -485,7 +473,13 @@ gordian_status compose_reduced(const gordian_circuit *circuit,
                       "the circuit has more firings than can be listed: it cannot be reduced");
     THEN(status, open_reduction(&r));
     THEN(status, search_states(&r));
-    close_reduction(&r);
+    symmetry_close(&r.symmetry);
+    hash_free(&r.table, &r.memory);
+    hash_free(&r.dead_table, &r.memory);
+    memory_free_all(&r.memory, r.dead, r.whose, r.as);
+    memory_free_all(&r.memory, r.place_of, r.needs_first, r.makes_first, r.needs, r.makes, r.locals,
+                    r.parent, r.by);
+    memory_free_all(&r.memory, r.here, r.met, r.touched, r.enabled, r.stamp, r.work, r.best);
     firings_free(&r.firings);
     if (status != GORDIAN_OK)
         gordian_compose_result_free(result);

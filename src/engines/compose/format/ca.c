@@ -134,27 +134,6 @@ static void read_automaton(struct ca_reader *reader)
         parser->status = add_automaton(reader, &component, text);
 }
 
-static gordian_status read_all(struct ca_reader *reader)
-{
-    char shown[80];
-    struct parser *parser = &reader->parser;
-    while (parser->status == GORDIAN_OK && !parser_sees(parser, TOKEN_END)) {
-        const struct token *token = parser_token(parser);
-        if (token_is(token, "automaton"))
-            read_automaton(reader);
-        else if (token_is(token, "define"))
-            read_definition(reader);
-        else if (token_is(token, CA_INCOMPLETE) && reader->treo.circuit->factor_count > 0)
-            reader->treo.circuit->incomplete = parser_take(parser, TOKEN_NAME);
-        else if (token_is(token, "data") && reader->treo.circuit->factor_count == 0)
-            read_data(reader);
-        else
-            parser_complain(parser, token, "expected 'automaton', not %s",
-                            token_show(token, shown, sizeof shown));
-    }
-    return parser->status;
-}
-
 /* A name that one automaton has is a port of the whole; one that several share is an inner one. */
 static gordian_status find_boundary(gordian_circuit *circuit, gordian_error *error)
 {
@@ -191,7 +170,23 @@ gordian_status ca_read(gordian_circuit **out, const struct text *text,
     if (status == GORDIAN_OK) {
         parser_open(&reader.parser, &reader.treo.modules[0]->tokens, &reader.treo.arena, fault,
                     error);
-        status = read_all(&reader);
+        char shown[80];
+        struct parser *parser = &reader.parser;
+        while (parser->status == GORDIAN_OK && !parser_sees(parser, TOKEN_END)) {
+            const struct token *token = parser_token(parser);
+            if (token_is(token, "automaton"))
+                read_automaton(&reader);
+            else if (token_is(token, "define"))
+                read_definition(&reader);
+            else if (token_is(token, CA_INCOMPLETE) && reader.treo.circuit->factor_count > 0)
+                reader.treo.circuit->incomplete = parser_take(parser, TOKEN_NAME);
+            else if (token_is(token, "data") && reader.treo.circuit->factor_count == 0)
+                read_data(&reader);
+            else
+                parser_complain(parser, token, "expected 'automaton', not %s",
+                                token_show(token, shown, sizeof shown));
+        }
+        status = parser->status;
     }
     gordian_circuit *circuit = reader.treo.circuit;
     if (status == GORDIAN_OK && circuit->factor_count == 0)

@@ -80,18 +80,6 @@ static void write_graph_data(const struct mentioned *mentioned, const gordian_ci
     output_char(out, '\n');
 }
 
-/* Names stand in backquotes and data in quotes: any of them can be read back. */
-static void write_graph_head(const struct mentioned *mentioned, const char *title,
-                             struct output *out)
-{
-    output_text(out, "automaton ");
-    ca_write_title(title, out);
-    output_text(out, " (");
-    for (uint32_t n = 0; n < mentioned->names.count; n++)
-        output_format(out, "%s`%s`", n ? ", " : "", labels_text(&mentioned->names, n));
-    output_text(out, ") {\n");
-}
-
 static void write_firing(const char *label, struct output *out)
 {
     const char *rest = label;
@@ -119,18 +107,6 @@ static void write_firing(const char *label, struct output *out)
     output_char(out, '\n');
 }
 
-static void write_graph_states(const gordian_graph *graph, struct output *out)
-{
-    for (size_t i = 0; i < graph->initial_count; i++)
-        output_format(out, "    %u : initial\n", graph->initial[i]);
-    for (uint32_t s = 0; s < graph->state_count && !out->failure; s++)
-        for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
-            output_format(out, "    %u -> %u : ", s, graph->arcs[i].to);
-            write_firing(labels_text(&graph->labels, graph->arcs[i].label), out);
-        }
-    output_text(out, graph->incomplete ? "}\n" CA_INCOMPLETE "\n" : "}\n");
-}
-
 gordian_status ca_write_graph(const gordian_graph *graph, const gordian_circuit *circuit,
                               const char *title, struct output *out, gordian_error *error)
 {
@@ -141,8 +117,21 @@ gordian_status ca_write_graph(const gordian_graph *graph, const gordian_circuit 
     THEN(status, mention_all(&mentioned, graph));
     if (status == GORDIAN_OK) {
         write_graph_data(&mentioned, circuit, out);
-        write_graph_head(&mentioned, title, out);
-        write_graph_states(graph, out);
+        /* Names stand in backquotes and data in quotes: any of them can be read back. */
+        output_text(out, "automaton ");
+        ca_write_title(title, out);
+        output_text(out, " (");
+        for (uint32_t n = 0; n < mentioned.names.count; n++)
+            output_format(out, "%s`%s`", n ? ", " : "", labels_text(&mentioned.names, n));
+        output_text(out, ") {\n");
+        for (size_t i = 0; i < graph->initial_count; i++)
+            output_format(out, "    %u : initial\n", graph->initial[i]);
+        for (uint32_t s = 0; s < graph->state_count && !out->failure; s++)
+            for (size_t i = graph->first[s]; i < graph->first[s + 1]; i++) {
+                output_format(out, "    %u -> %u : ", s, graph->arcs[i].to);
+                write_firing(labels_text(&graph->labels, graph->arcs[i].label), out);
+            }
+        output_text(out, graph->incomplete ? "}\n" CA_INCOMPLETE "\n" : "}\n");
     }
     gordian_circuit_close(mentioned.rules);
     labels_free(&mentioned.names);

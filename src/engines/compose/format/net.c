@@ -45,16 +45,6 @@ static gordian_status write_free(const struct net *net, struct output *out, gord
     return GORDIAN_OK;
 }
 
-static gordian_status write_net(const struct net *net, struct output *out, gordian_error *error)
-{
-    for (size_t i = 0, end; i < net->arc_count; i = end) {
-        for (end = i; end < net->arc_count && net->arcs[end].place == net->arcs[i].place;)
-            end++;
-        write_place(net, i, end, out);
-    }
-    return write_free(net, out, error);
-}
-
 gordian_status net_circuit(gordian_circuit **out, struct net *net,
                            const gordian_circuit_options *options, gordian_error *error)
 {
@@ -62,7 +52,12 @@ gordian_status net_circuit(gordian_circuit **out, struct net *net,
     struct text made;
     if (!output_open(&text, OUTPUT_MEMORY))
         return fail_memory(error);
-    gordian_status status = write_net(net, &text, error);
+    for (size_t i = 0, end; i < net->arc_count; i = end) {
+        for (end = i; end < net->arc_count && net->arcs[end].place == net->arcs[i].place;)
+            end++;
+        write_place(net, i, end, &text);
+    }
+    gordian_status status = write_free(net, &text, error);
     if (status == GORDIAN_OK && text.failure)
         status = fail_memory(error);
     THEN(status, text_copy(&made, net->title, text.buffer, text.used, &net->memory, error));

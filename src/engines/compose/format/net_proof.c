@@ -163,19 +163,6 @@ static bool find_set(struct proof *proof, uint32_t place)
     return false;
 }
 
-static void prove_places(struct proof *proof)
-{
-    for (uint32_t place = 0; place < proof->net->places.count; place++) {
-        if (proof->safe[place])
-            continue;
-        bool found = find_set(proof, place);
-        for (size_t i = 0; found && i < proof->member_count; i++)
-            proof->safe[proof->members[i]] = 1;
-        drop_members(proof, 0);
-        proof->choice_count = 0;
-    }
-}
-
 gordian_status net_prove(const struct net *net, uint8_t *safe, gordian_error *error)
 {
     const gordian_allocator *memory = &net->memory;
@@ -189,8 +176,17 @@ gordian_status net_prove(const struct net *net, uint8_t *safe, gordian_error *er
                 make_lists(&proof.producers, net, false, true) &&
                 make_lists(&proof.consumers, net, true, true) &&
                 make_lists(&proof.inputs, net, true, false);
-    if (fine)
-        prove_places(&proof);
+    if (fine) {
+        for (uint32_t place = 0; place < proof.net->places.count; place++) {
+            if (proof.safe[place])
+                continue;
+            bool found = find_set(&proof, place);
+            for (size_t i = 0; found && i < proof.member_count; i++)
+                proof.safe[proof.members[i]] = 1;
+            drop_members(&proof, 0);
+            proof.choice_count = 0;
+        }
+    }
     memory_free_all(memory, proof.inside, proof.balance, proof.members, proof.choices,
                     proof.producers.first, proof.producers.list, proof.consumers.first,
                     proof.consumers.list, proof.inputs.first, proof.inputs.list);

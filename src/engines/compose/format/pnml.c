@@ -340,24 +340,6 @@ static gordian_status check_attributes(struct pnml *pnml)
     return GORDIAN_OK;
 }
 
-static gordian_status open_owner(struct pnml *pnml, enum owner owner)
-{
-    pnml->owners[pnml->xml.depth - 1] = owner;
-    TRY(check_attributes(pnml));
-    if (owner == OWNER_PLACE) {
-        struct net *net = &pnml->net;
-        TRY(add_node(pnml, &net->places));
-        if (!memory_grow_zeroed(&net->memory, &net->marked, &net->marked_room, net->places.count,
-                                1))
-            return fail_memory(pnml->error);
-        net->marked[net->places.count - 1] = 0;
-        return GORDIAN_OK;
-    }
-    if (owner == OWNER_TRANSITION)
-        return add_node(pnml, &pnml->net.transitions);
-    return owner == OWNER_ARC ? add_arc(pnml) : GORDIAN_OK;
-}
-
 /* What an element directly within `within` is; 0: a property, or unknown. */
 static enum owner owner_of(const struct xml *xml, enum owner within)
 {
@@ -396,8 +378,22 @@ static gordian_status open_element(struct pnml *pnml)
     if (owner == OWNER_NET && within == OWNER_PNML)
         TRY(begin_net(pnml));
 
-    if (owner)
-        return open_owner(pnml, owner);
+    if (owner) {
+        pnml->owners[pnml->xml.depth - 1] = owner;
+        TRY(check_attributes(pnml));
+        if (owner == OWNER_PLACE) {
+            struct net *net = &pnml->net;
+            TRY(add_node(pnml, &net->places));
+            if (!memory_grow_zeroed(&net->memory, &net->marked, &net->marked_room,
+                                    net->places.count, 1))
+                return fail_memory(pnml->error);
+            net->marked[net->places.count - 1] = 0;
+            return GORDIAN_OK;
+        }
+        if (owner == OWNER_TRANSITION)
+            return add_node(pnml, &pnml->net.transitions);
+        return owner == OWNER_ARC ? add_arc(pnml) : GORDIAN_OK;
+    }
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
         if (properties[i].owners & within && xml_is(xml, properties[i].name))
             return begin_property(pnml, &properties[i]);

@@ -227,10 +227,29 @@ gordian_status promela_write(const gordian_graph *graph, const char *title, stru
     return GORDIAN_OK;
 }
 
-/* The state of every automaton, in as few bits as SPIN has for it; several initial ones are a
- * choice that is made once. */
-static bool write_variables(const gordian_circuit *circuit, struct output *text, struct output *out)
+static void write_choices(const gordian_circuit *circuit, struct output *out)
 {
+    for (uint32_t f = 0; f < circuit->factor_count && circuit->initial != 1; f++) {
+        uint32_t count = factor_shape(circuit, f)->initial_count;
+        output_text(out, f ? "" : "    atomic {\n");
+        output_text(out, count > 1 ? "        if\n" : "");
+        for (uint32_t s = 0; s < count && count > 1; s++)
+            output_format(out, "        :: f%u = %u\n", f, s);
+        output_text(out, count > 1 ? "        fi;\n" : "");
+        output_text(out, f + 1 == circuit->factor_count ? "        skip\n    }\n" : "");
+    }
+}
+
+static bool write_model(const struct firings *firings, struct output *text, struct output *out)
+{
+    const gordian_circuit *circuit = firings->circuit;
+    output_text(out, "/* ");
+    write_title(out, circuit->title);
+    output_text(out, ": a variable an automaton, a step for all that fires at once and not in "
+                     "smaller pieces.\n   What fires is printed. A state that nothing leads out of "
+                     "is an invalid end state. */\n");
+    /* The state of every automaton, in as few bits as SPIN has for it; several initial ones are a
+     * choice that is made once. */
     for (uint32_t f = 0; f < circuit->factor_count && !text->failure; f++) {
         uint32_t states = factor_shape(circuit, f)->state_count;
         text->used = 0;
@@ -245,57 +264,28 @@ static bool write_variables(const gordian_circuit *circuit, struct output *text,
         write_title(out, text->failure ? "" : text->buffer);
         output_text(out, " */\n");
     }
-    return !text->failure;
-}
-
-static void write_choices(const gordian_circuit *circuit, struct output *out)
-{
-    for (uint32_t f = 0; f < circuit->factor_count && circuit->initial != 1; f++) {
-        uint32_t count = factor_shape(circuit, f)->initial_count;
-        output_text(out, f ? "" : "    atomic {\n");
-        output_text(out, count > 1 ? "        if\n" : "");
-        for (uint32_t s = 0; s < count && count > 1; s++)
-            output_format(out, "        :: f%u = %u\n", f, s);
-        output_text(out, count > 1 ? "        fi;\n" : "");
-        output_text(out, f + 1 == circuit->factor_count ? "        skip\n    }\n" : "");
-    }
-}
-
-/* One step: everybody is where the firing needs him, and then where it brings him. */
-static bool write_step(const struct firings *firings, size_t firing, struct output *text,
-                       struct output *out)
-{
-    size_t first = firings->first[firing], end = firings->first[firing + 1];
-    for (size_t m = first; m < end; m++)
-        output_format(out, "%sf%u == %u", m == first ? "    :: d_step { " : " && ",
-                      firings->moves[m].factor, firings->moves[m].from);
-    output_text(out, " -> ");
-    for (size_t m = first; m < end; m++)
-        if (firings->moves[m].from != firings->moves[m].to)
-            output_format(out, "f%u = %u; ", firings->moves[m].factor, firings->moves[m].to);
-    text->used = 0;
-    circuit_write_label(firings->circuit, firing_label(firings, firing), text);
-    output_char(text, '\0');
-    output_text(out, "printf(\"");
-    write_printed(out, text->failure ? "" : text->buffer);
-    output_text(out, "\\n\") }\n");
-    return !text->failure;
-}
-
-static bool write_model(const struct firings *firings, struct output *text, struct output *out)
-{
-    const gordian_circuit *circuit = firings->circuit;
-    output_text(out, "/* ");
-    write_title(out, circuit->title);
-    output_text(out, ": a variable an automaton, a step for all that fires at once and not in "
-                     "smaller pieces.\n   What fires is printed. A state that nothing leads out of "
-                     "is an invalid end state. */\n");
-    bool fine = write_variables(circuit, text, out);
+    bool fine = !text->failure;
     output_text(out, "active proctype circuit()\n{\n");
     write_choices(circuit, out);
     output_text(out, firings->count > 0 ? "    do\n" : "    false\n");
-    for (size_t i = 0; i < firings->count && fine && !out->failure; i++)
-        fine = write_step(firings, i, text, out);
+    for (size_t i = 0; i < firings->count && fine && !out->failure; i++) {
+        /* One step: everybody is where the firing needs him, and then where it brings him. */
+        size_t first = firings->first[i], end = firings->first[i + 1];
+        for (size_t m = first; m < end; m++)
+            output_format(out, "%sf%u == %u", m == first ? "    :: d_step { " : " && ",
+                          firings->moves[m].factor, firings->moves[m].from);
+        output_text(out, " -> ");
+        for (size_t m = first; m < end; m++)
+            if (firings->moves[m].from != firings->moves[m].to)
+                output_format(out, "f%u = %u; ", firings->moves[m].factor, firings->moves[m].to);
+        text->used = 0;
+        circuit_write_label(firings->circuit, firing_label(firings, i), text);
+        output_char(text, '\0');
+        output_text(out, "printf(\"");
+        write_printed(out, text->failure ? "" : text->buffer);
+        output_text(out, "\\n\") }\n");
+        fine = !text->failure;
+    }
     output_text(out, firings->count > 0 ? "    od\n}\n" : "}\n");
     return fine;
 }

@@ -97,28 +97,6 @@ static gordian_status take_attribute(struct xml *xml)
     return GORDIAN_OK;
 }
 
-static gordian_status take_open(struct xml *xml)
-{
-    xml->scan.at++;
-    struct xml_slice name = take_name(xml);
-    xml->attribute_count = 0;
-    if (name.length == 0)
-        return xml_complain(xml, "expected the name of an element after '<'");
-    if (xml->depth == XML_DEPTH_MAX)
-        return xml_complain(xml, "elements are nested too deep");
-    for (;;) {
-        skip_blanks(xml);
-        xml->empty = sees_text(xml, "/>");
-        if (xml->empty || sees_text(xml, ">"))
-            break;
-        TRY(take_attribute(xml));
-    }
-    xml->scan.at += xml->empty ? 2 : 1;
-    xml->open[xml->depth++] = name;
-    xml->name = without_prefix(name);
-    return GORDIAN_OK;
-}
-
 static gordian_status take_close(struct xml *xml)
 {
     xml->scan.at += 2;
@@ -193,7 +171,24 @@ gordian_status xml_next(struct xml *xml, enum xml_event *event)
     }
     if (sees_text(xml, "<")) {
         *event = XML_OPEN;
-        return take_open(xml);
+        xml->scan.at++;
+        struct xml_slice name = take_name(xml);
+        xml->attribute_count = 0;
+        if (name.length == 0)
+            return xml_complain(xml, "expected the name of an element after '<'");
+        if (xml->depth == XML_DEPTH_MAX)
+            return xml_complain(xml, "elements are nested too deep");
+        for (;;) {
+            skip_blanks(xml);
+            xml->empty = sees_text(xml, "/>");
+            if (xml->empty || sees_text(xml, ">"))
+                break;
+            TRY(take_attribute(xml));
+        }
+        xml->scan.at += xml->empty ? 2 : 1;
+        xml->open[xml->depth++] = name;
+        xml->name = without_prefix(name);
+        return GORDIAN_OK;
     }
     *event = XML_TEXT;
     take_text(xml);

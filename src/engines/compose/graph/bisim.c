@@ -355,9 +355,17 @@ static bool start_bunches(struct refining *refining)
     return true;
 }
 
-/* The first slices: arcs are sorted by label and block. */
-static bool start_slices(struct refining *refining)
+static bool start_refining(struct refining *refining, size_t *scratch, size_t *keys)
 {
+    const gordian_graph *graph = refining->graph;
+    if (!new_interval(&refining->blocks, &refining->memory, 0, graph->state_count, 0))
+        return false;
+    sort_arcs(refining, NULL, graph->labels.count, keys, scratch);
+    if (!start_bunches(refining))
+        return false;
+    sort_arcs(refining, refining->blocks.of, refining->blocks.count, keys, scratch);
+    sort_arcs(refining, NULL, graph->labels.count, keys, scratch);
+    /* The first slices: arcs are sorted by label and block. */
     const uint32_t *block_of = refining->blocks.of;
     for (uint32_t b = 0; b < refining->bunch_count; b++) {
         size_t end = refining->bunches[b].end, to;
@@ -373,19 +381,6 @@ static bool start_slices(struct refining *refining)
             return false;
     }
     return true;
-}
-
-static bool start_refining(struct refining *refining, size_t *scratch, size_t *keys)
-{
-    const gordian_graph *graph = refining->graph;
-    if (!new_interval(&refining->blocks, &refining->memory, 0, graph->state_count, 0))
-        return false;
-    sort_arcs(refining, NULL, graph->labels.count, keys, scratch);
-    if (!start_bunches(refining))
-        return false;
-    sort_arcs(refining, refining->blocks.of, refining->blocks.count, keys, scratch);
-    sort_arcs(refining, NULL, graph->labels.count, keys, scratch);
-    return start_slices(refining);
 }
 
 static bool refine_blocks(struct refining *refining, size_t *rest)
@@ -431,20 +426,6 @@ static bool make_room(struct refining *refining)
     return true;
 }
 
-/* Numbers the blocks by their smallest states. */
-static uint32_t number_blocks(const struct refining *refining, uint32_t *class_of, size_t *number)
-{
-    uint32_t next = 0;
-    memset(number, 0xff, refining->blocks.count * sizeof *number);
-    for (uint32_t s = 0; s < refining->graph->state_count; s++) {
-        size_t *mine = &number[refining->blocks.of[s]];
-        if (*mine == SIZE_MAX)
-            *mine = next++;
-        class_of[s] = (uint32_t)*mine;
-    }
-    return next;
-}
-
 gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uint32_t *class_count,
                              gordian_error *error)
 {
@@ -457,8 +438,18 @@ gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uin
     size_t *rest = memory_alloc(memory, states * sizeof *rest);
     bool fine = scratch && numbers && rest && make_room(&refining) &&
                 start_refining(&refining, scratch, numbers) && refine_blocks(&refining, rest);
-    if (fine)
-        *class_count = number_blocks(&refining, class_of, numbers);
+    if (fine) {
+        /* Numbers the blocks by their smallest states. */
+        uint32_t next = 0;
+        memset(numbers, 0xff, refining.blocks.count * sizeof *numbers);
+        for (uint32_t s = 0; s < refining.graph->state_count; s++) {
+            size_t *mine = &numbers[refining.blocks.of[s]];
+            if (*mine == SIZE_MAX)
+                *mine = next++;
+            class_of[s] = (uint32_t)*mine;
+        }
+        *class_count = next;
+    }
     memory_free_all(memory, scratch, numbers, rest, refining.source, refining.into,
                     refining.into_first, refining.counter_of, refining.counters,
                     refining.free_counters, refining.taken, refining.bunches, refining.waiting,

@@ -226,34 +226,28 @@ static bool told_apart(const struct rounds *rounds, uint32_t one, const uint32_t
     return true;
 }
 
-/* Rounds until `one` can be told apart from the others, which it can: the graph is minimal. */
-static gordian_status make_rounds(struct rounds *rounds, uint32_t one, const uint32_t *others,
-                                  size_t count, const uint32_t *number, gordian_error *error)
-{
-    const gordian_graph *graph = rounds->graph;
-    const gordian_allocator *memory = &graph->memory;
-    uint64_t *shows = memory_alloc(memory, graph->arc_count * sizeof *shows);
-    rounds->marks = memory_alloc(memory, graph->state_count * sizeof *rounds->marks);
-    bool fine = shows && rounds->marks &&
-                memory_grow(memory, &rounds->classes, &rounds->room, 1, sizeof *rounds->classes);
-    if (fine) {
-        rounds->classes[0] = memory_zeroed(memory, graph->state_count * sizeof(uint32_t));
-        rounds->count = rounds->classes[0] != NULL;
-        fine = rounds->count;
-    }
-    while (fine && !told_apart(rounds, one, others, count, number))
-        fine = next_round(rounds, shows);
-    memory_free(memory, shows);
-    return fine ? GORDIAN_OK : fail_memory(error);
-}
-
 /* `one` has no partner among `others`: plays against the partner that holds out longest. */
 static gordian_status tell_apart(const gordian_graph *both, uint32_t one, const uint32_t *others,
                                  size_t count, const uint32_t *number, bool left_first,
                                  gordian_difference *difference, gordian_error *error)
 {
     struct rounds rounds = {.graph = both};
-    gordian_status status = make_rounds(&rounds, one, others, count, number, error);
+    /* Rounds until `one` can be told apart from the others, which it can: the graph is minimal. */
+    const gordian_graph *graph = rounds.graph;
+    const gordian_allocator *memory = &graph->memory;
+    uint64_t *shows = memory_alloc(memory, graph->arc_count * sizeof *shows);
+    rounds.marks = memory_alloc(memory, graph->state_count * sizeof *rounds.marks);
+    bool fine = shows && rounds.marks &&
+                memory_grow(memory, &rounds.classes, &rounds.room, 1, sizeof *rounds.classes);
+    if (fine) {
+        rounds.classes[0] = memory_zeroed(memory, graph->state_count * sizeof(uint32_t));
+        rounds.count = rounds.classes[0] != NULL;
+        fine = rounds.count;
+    }
+    while (fine && !told_apart(&rounds, one, others, count, number))
+        fine = next_round(&rounds, shows);
+    memory_free(memory, shows);
+    gordian_status status = fine ? GORDIAN_OK : fail_memory(error);
     if (status == GORDIAN_OK && count > 0) {
         uint32_t best = number[others[0]];
         for (size_t i = 1; i < count; i++)

@@ -74,29 +74,6 @@ static gordian_status number_names(struct fair *fair, struct label_table *names)
     return status;
 }
 
-/* Which names fire with each label. */
-static gordian_status list_names(struct fair *fair)
-{
-    const struct label_table *labels = &fair->check->graph->labels;
-    struct label_table names;
-    const char *name;
-    size_t length;
-    gordian_status status = labels_init(&names, &fair->memory, fair->error);
-    THEN(status, number_names(fair, &names));
-    if (status == GORDIAN_OK) {
-        fair->words = bits_words(names.count);
-        fair->fires = memory_zeroed(&fair->memory, labels->count * fair->words * sizeof(uint64_t));
-        status = fair->fires ? GORDIAN_OK : fail_memory(fair->error);
-    }
-    if (status == GORDIAN_OK)
-        bits_set(fair->fires, LABEL_TAU);
-    for (uint32_t l = 1; status == GORDIAN_OK && l < labels->count; l++)
-        for (const char *at = labels_text(labels, l); (name = next_name(&at, &length));)
-            bits_set(fair->fires + l * fair->words, labels_find(&names, name, length));
-    labels_free(&names);
-    return status;
-}
-
 /* Into fair->here: what can fire in a node. */
 static void find_enabled(struct fair *fair, uint32_t node)
 {
@@ -209,19 +186,6 @@ static uint32_t first_of(const uint32_t *nodes, uint32_t count)
     return first;
 }
 
-/* Keeps the part that is nearest to a beginning. */
-static gordian_status keep_best(struct fair *fair, const uint32_t *nodes, uint32_t count)
-{
-    if (fair->best.nodes && first_of(fair->best.nodes, fair->best.count) <= first_of(nodes, count))
-        return GORDIAN_OK;
-    uint32_t *copy = memory_alloc(&fair->memory, count * sizeof *nodes);
-    if (!copy)
-        return fail_memory(fair->error);
-    memory_free(&fair->memory, fair->best.nodes);
-    fair->best = (struct node_set){memcpy(copy, nodes, count * sizeof *nodes), count};
-    return GORDIAN_OK;
-}
-
 /* A strongly connected part: `nodes` are its members. */
 static gordian_status judge_part(struct fair *fair, const struct scc *scc, uint32_t part,
                                  uint32_t *nodes, uint32_t count)
@@ -239,8 +203,18 @@ static gordian_status judge_part(struct fair *fair, const struct scc *scc, uint3
     struct goal missing = find_goal(fair);
     if (fair->totals.edges == 0 || missing.kind == GOAL_UNTIL)
         return GORDIAN_OK;
-    if (missing.kind == GOAL_NONE)
-        return keep_best(fair, nodes, count);
+    if (missing.kind == GOAL_NONE) {
+        /* Keeps the part that is nearest to a beginning. */
+        if (fair->best.nodes &&
+            first_of(fair->best.nodes, fair->best.count) <= first_of(nodes, count))
+            return GORDIAN_OK;
+        uint32_t *copy = memory_alloc(&fair->memory, count * sizeof *nodes);
+        if (!copy)
+            return fail_memory(fair->error);
+        memory_free(&fair->memory, fair->best.nodes);
+        fair->best = (struct node_set){memcpy(copy, nodes, count * sizeof *nodes), count};
+        return GORDIAN_OK;
+    }
     return fair->fairness == GORDIAN_FAIRNESS_STRONG ? push_rest(fair, nodes, count) : GORDIAN_OK;
 }
 
@@ -469,8 +443,27 @@ static gordian_status show_run(struct fair *fair)
 static gordian_status open_fair(struct fair *fair)
 {
     gordian_status status = runs_open(&fair->runs, fair->check, fair->error);
-    if (status == GORDIAN_OK && fair->fairness != GORDIAN_FAIRNESS_NONE)
-        status = list_names(fair);
+    if (status == GORDIAN_OK && fair->fairness != GORDIAN_FAIRNESS_NONE) {
+        /* Which names fire with each label. */
+        const struct label_table *labels = &fair->check->graph->labels;
+        struct label_table names;
+        const char *name;
+        size_t length;
+        status = labels_init(&names, &fair->memory, fair->error);
+        THEN(status, number_names(fair, &names));
+        if (status == GORDIAN_OK) {
+            fair->words = bits_words(names.count);
+            fair->fires =
+                memory_zeroed(&fair->memory, labels->count * fair->words * sizeof(uint64_t));
+            status = fair->fires ? GORDIAN_OK : fail_memory(fair->error);
+        }
+        if (status == GORDIAN_OK)
+            bits_set(fair->fires, LABEL_TAU);
+        for (uint32_t l = 1; status == GORDIAN_OK && l < labels->count; l++)
+            for (const char *at = labels_text(labels, l); (name = next_name(&at, &length));)
+                bits_set(fair->fires + l * fair->words, labels_find(&names, name, length));
+        labels_free(&names);
+    }
     if (status != GORDIAN_OK)
         return status;
     uint64_t *sets = memory_zeroed(&fair->memory, (4 * fair->words + 1) * sizeof *sets);

@@ -304,24 +304,6 @@ static uint32_t read_step(struct reader *reader, bool every)
     return negate(reader, add_named(reader, FORMULA_STEP, negate(reader, f), name));
 }
 
-static uint32_t read_atom(struct reader *reader)
-{
-    char name[GORDIAN_NAME_MAX + 1];
-    if (take_word(reader, "true"))
-        return add_node(reader, FORMULA_TRUE, 0, 0);
-    if (take_word(reader, "false"))
-        return add_node(reader, FORMULA_FALSE, 0, 0);
-    if (take_word(reader, "deadlock"))
-        return add_node(reader, FORMULA_DEADLOCK, 0, 0);
-    if (take_mark(reader, "$"))
-        return read_cell(reader);
-    if (take_mark(reader, "@")) {
-        uint32_t factor = find_factor(reader, NULL);
-        return reader->status == GORDIAN_OK ? read_local(reader, factor, 0) : 0;
-    }
-    return take_text(reader, name, sizeof name) ? add_named(reader, FORMULA_NAME, 0, name) : 0;
-}
-
 /* Does an operand follow, or what goes between two, or the end? */
 static bool operand_follows(struct reader *reader)
 {
@@ -412,7 +394,20 @@ static uint32_t read_operator(struct reader *reader)
         expect_mark(reader, ")");
         return inner;
     }
-    return read_atom(reader);
+    char name[GORDIAN_NAME_MAX + 1];
+    if (take_word(reader, "true"))
+        return add_node(reader, FORMULA_TRUE, 0, 0);
+    if (take_word(reader, "false"))
+        return add_node(reader, FORMULA_FALSE, 0, 0);
+    if (take_word(reader, "deadlock"))
+        return add_node(reader, FORMULA_DEADLOCK, 0, 0);
+    if (take_mark(reader, "$"))
+        return read_cell(reader);
+    if (take_mark(reader, "@")) {
+        uint32_t factor = find_factor(reader, NULL);
+        return reader->status == GORDIAN_OK ? read_local(reader, factor, 0) : 0;
+    }
+    return take_text(reader, name, sizeof name) ? add_named(reader, FORMULA_NAME, 0, name) : 0;
 }
 
 static uint32_t read_unary(struct reader *reader)

@@ -53,19 +53,6 @@ void linear_timeless(const struct formula *formula, uint8_t *timeless)
     }
 }
 
-static void find_begins(struct builder *builder)
-{
-    for (uint32_t n = 0; n < builder->formula->count; n++) {
-        const struct formula_node *node = &builder->formula->nodes[n];
-        unsigned operands = operand_count(node->kind);
-        builder->begin[n] = n;
-        if (operands > 0)
-            builder->begin[n] = builder->begin[node->left];
-        if (operands > 1 && builder->begin[node->right] < builder->begin[n])
-            builder->begin[n] = builder->begin[node->right];
-    }
-}
-
 /* Does the same stand at both places? Operands are compared by where they are from there. */
 static bool same_node(const struct formula_node *a, const struct formula_node *b, uint32_t apart)
 {
@@ -127,35 +114,6 @@ static bool part_is(const struct builder *builder, uint32_t part, enum part_kind
     return builder->linear->parts[part].kind == kind;
 }
 
-/* What true and false make simpler: the kind, `left` or `right` to stand for the whole; or the part
- * as it is. */
-static struct part simplify_part(const struct builder *builder, struct part part)
-{
-    const struct part *parts = builder->linear->parts;
-    bool left_true = part_is(builder, part.left, PART_TRUE);
-    bool left_false = part_is(builder, part.left, PART_FALSE);
-    bool right_true = part_is(builder, part.right, PART_TRUE);
-    bool right_false = part_is(builder, part.right, PART_FALSE);
-    switch ((enum part_kind)part.kind) {
-    case PART_AND:
-        return left_false || right_true                              ? parts[part.left]
-               : right_false || left_true || part.left == part.right ? parts[part.right]
-                                                                     : part;
-    case PART_OR:
-        return left_true || right_false                              ? parts[part.left]
-               : right_true || left_false || part.left == part.right ? parts[part.right]
-                                                                     : part;
-    case PART_NEXT:
-        return left_true || left_false ? parts[part.left] : part;
-    case PART_UNTIL:
-        return right_true || right_false || left_false ? parts[part.right] : part;
-    case PART_RELEASE:
-        return right_true || right_false || left_true ? parts[part.right] : part;
-    default:
-        return part;
-    }
-}
-
 /* The part that a node stands for, negated or not; those of its operands are there. */
 static struct part part_of(const struct builder *builder, uint32_t number, bool negated)
 {
@@ -180,7 +138,31 @@ static struct part part_of(const struct builder *builder, uint32_t number, bool 
                 : node->kind == FORMULA_OR                 ? (negated ? PART_AND : PART_OR)
                 : (node->kind == FORMULA_UNTIL) != negated ? PART_UNTIL
                                                            : PART_RELEASE;
-    return simplify_part(builder, part);
+    /* What true and false make simpler: the kind, `left` or `right` to stand for the whole; or the
+     * part as it is. */
+    const struct part *parts = builder->linear->parts;
+    bool left_true = part_is(builder, part.left, PART_TRUE);
+    bool left_false = part_is(builder, part.left, PART_FALSE);
+    bool right_true = part_is(builder, part.right, PART_TRUE);
+    bool right_false = part_is(builder, part.right, PART_FALSE);
+    switch ((enum part_kind)part.kind) {
+    case PART_AND:
+        return left_false || right_true                              ? parts[part.left]
+               : right_false || left_true || part.left == part.right ? parts[part.right]
+                                                                     : part;
+    case PART_OR:
+        return left_true || right_false                              ? parts[part.left]
+               : right_true || left_false || part.left == part.right ? parts[part.right]
+                                                                     : part;
+    case PART_NEXT:
+        return left_true || left_false ? parts[part.left] : part;
+    case PART_UNTIL:
+        return right_true || right_false || left_false ? parts[part.right] : part;
+    case PART_RELEASE:
+        return right_true || right_false || left_true ? parts[part.right] : part;
+    default:
+        return part;
+    }
 }
 
 /* From the top down: which nodes are wanted, as they are or negated. */
@@ -285,28 +267,6 @@ struct moment {
     struct part_set literals, promises;
 };
 
-/* A move, unless another of the state allows as much. */
-static gordian_status put_move(struct builder *builder, const struct moment *done)
-{
-    struct linear *linear = builder->linear;
-    struct linear_move move = {.literals = done->literals, .promises = done->promises};
-    TRY(put_state(builder, &done->next, &move.to));
-    for (size_t i = linear->first[linear->explored]; i < linear->move_count; i++) {
-        const struct linear_move *other = &linear->moves[i];
-        if (other->to == move.to && set_within(&other->literals, &move.literals) &&
-            set_within(&other->promises, &move.promises))
-            return GORDIAN_OK;
-    }
-    if (linear->move_count == LINEAR_MOVES)
-        return fail(builder->error, GORDIAN_STATUS_INPUT,
-                    "the formula's automaton has more than %u moves", LINEAR_MOVES);
-    if (!memory_grow(&linear->memory, &linear->moves, &linear->move_room, linear->move_count + 1,
-                     sizeof move))
-        return fail_memory(builder->error);
-    linear->moves[linear->move_count++] = move;
-    return GORDIAN_OK;
-}
-
 static gordian_status split_moment(struct builder *builder, struct moment now);
 
 /* One way of two: `first` now; or `second` now, and perhaps the whole again later. */
@@ -364,7 +324,24 @@ static gordian_status split_moment(struct builder *builder, struct moment now)
             return split_choice(builder, &now, number, part->right, part->left);
         }
     }
-    return put_move(builder, &now);
+    /* A move, unless another of the state allows as much. */
+    struct linear *linear = builder->linear;
+    struct linear_move move = {.literals = now.literals, .promises = now.promises};
+    TRY(put_state(builder, &now.next, &move.to));
+    for (size_t i = linear->first[linear->explored]; i < linear->move_count; i++) {
+        const struct linear_move *other = &linear->moves[i];
+        if (other->to == move.to && set_within(&other->literals, &move.literals) &&
+            set_within(&other->promises, &move.promises))
+            return GORDIAN_OK;
+    }
+    if (linear->move_count == LINEAR_MOVES)
+        return fail(builder->error, GORDIAN_STATUS_INPUT,
+                    "the formula's automaton has more than %u moves", LINEAR_MOVES);
+    if (!memory_grow(&linear->memory, &linear->moves, &linear->move_room, linear->move_count + 1,
+                     sizeof move))
+        return fail_memory(builder->error);
+    linear->moves[linear->move_count++] = move;
+    return GORDIAN_OK;
 }
 
 /* The moves of every state, those that are found on the way included. */
@@ -402,7 +379,15 @@ gordian_status linear_open(struct linear *linear, const struct formula *formula,
         status = fail_memory(error);
     if (status == GORDIAN_OK) {
         linear_timeless(formula, builder.timeless);
-        find_begins(&builder);
+        for (uint32_t n = 0; n < builder.formula->count; n++) {
+            const struct formula_node *node = &builder.formula->nodes[n];
+            unsigned operands = operand_count(node->kind);
+            builder.begin[n] = n;
+            if (operands > 0)
+                builder.begin[n] = builder.begin[node->left];
+            if (operands > 1 && builder.begin[node->right] < builder.begin[n])
+                builder.begin[n] = builder.begin[node->right];
+        }
         status = make_parts(&builder);
     }
     if (status == GORDIAN_OK) {

@@ -214,25 +214,6 @@ static void move_up(struct search *search, uint32_t place, uint32_t state)
     put_at(search, place, state);
 }
 
-static uint32_t take_first(struct search *search)
-{
-    uint32_t first = search->heap[0], last = search->heap[--search->waiting], place = 0;
-    search->place[first] = UINT32_MAX;
-    while (search->waiting > 0) {
-        uint32_t child = 2 * place + 1;
-        if (child + 1 < search->waiting &&
-            comes_first(search, search->heap[child + 1], search->heap[child]))
-            child++;
-        if (child >= search->waiting || !comes_first(search, search->heap[child], last)) {
-            put_at(search, place, last);
-            break;
-        }
-        put_at(search, place, search->heap[child]);
-        place = child;
-    }
-    return first;
-}
-
 /* A way to a state that costs so much. */
 static void offer_way(struct search *search, uint32_t state, double cost, uint32_t from, size_t by)
 {
@@ -255,7 +236,21 @@ static uint32_t search_best(struct search *search)
     for (size_t i = 0; i < graph->initial_count; i++)
         offer_way(search, graph->initial[i], best_of(prices->semiring), GORDIAN_NONE, SIZE_MAX);
     while (search->waiting > 0) {
-        uint32_t state = take_first(search);
+        uint32_t first = search->heap[0], last = search->heap[--search->waiting], place = 0;
+        search->place[first] = UINT32_MAX;
+        while (search->waiting > 0) {
+            uint32_t child = 2 * place + 1;
+            if (child + 1 < search->waiting &&
+                comes_first(search, search->heap[child + 1], search->heap[child]))
+                child++;
+            if (child >= search->waiting || !comes_first(search, search->heap[child], last)) {
+                put_at(search, place, last);
+                break;
+            }
+            put_at(search, place, search->heap[child]);
+            place = child;
+        }
+        uint32_t state = first;
         if (wanted[state])
             return state;
         for (size_t i = prices->first[state]; i < prices->first[state + 1]; i++) {

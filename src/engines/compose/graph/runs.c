@@ -106,8 +106,22 @@ static gordian_status follow_move(struct runs *runs, uint32_t from, uint32_t num
     return status;
 }
 
-static gordian_status explore_runs(struct runs *runs, gordian_error *error)
+gordian_status runs_open(struct runs *runs, const struct check *check, gordian_error *error)
 {
+    const gordian_graph *graph = check->graph;
+    *runs = (struct runs){.memory = graph->memory, .graph = graph, .check = check};
+    TRY(linear_open(&runs->linear, check->formula, &runs->memory, error));
+    runs->with = memory_zeroed(&runs->memory, runs->linear.part_count * sizeof *runs->with);
+    if (!runs->with)
+        return fail_memory(error);
+    for (size_t p = 0; p < runs->linear.part_count; p++) {
+        const struct part *part = &runs->linear.parts[p];
+        if (part->kind != PART_FIRES)
+            continue;
+        runs->with[p] = check_labels_with(graph, check->formula->nodes[part->node].name);
+        if (!runs->with[p])
+            return fail_memory(error);
+    }
     const struct linear *linear = &runs->linear;
     uint32_t number;
     for (size_t i = 0; i < runs->graph->initial_count; i++)
@@ -128,25 +142,6 @@ static gordian_status explore_runs(struct runs *runs, gordian_error *error)
             TRY(follow_move(runs, n, (uint32_t)m, error));
     }
     return GORDIAN_OK;
-}
-
-gordian_status runs_open(struct runs *runs, const struct check *check, gordian_error *error)
-{
-    const gordian_graph *graph = check->graph;
-    *runs = (struct runs){.memory = graph->memory, .graph = graph, .check = check};
-    TRY(linear_open(&runs->linear, check->formula, &runs->memory, error));
-    runs->with = memory_zeroed(&runs->memory, runs->linear.part_count * sizeof *runs->with);
-    if (!runs->with)
-        return fail_memory(error);
-    for (size_t p = 0; p < runs->linear.part_count; p++) {
-        const struct part *part = &runs->linear.parts[p];
-        if (part->kind != PART_FIRES)
-            continue;
-        runs->with[p] = check_labels_with(graph, check->formula->nodes[part->node].name);
-        if (!runs->with[p])
-            return fail_memory(error);
-    }
-    return explore_runs(runs, error);
 }
 
 void runs_close(struct runs *runs)

@@ -318,32 +318,6 @@ static bool count_up(struct talk *talk)
     return over;
 }
 
-/* Takes what came unasked and is still on its way. */
-static void clear_away(struct talk *talk)
-{
-    bool first = talk->job->rank == 0;
-    uint64_t mine = first ? 0 : talk->status_count, all = 0;
-    MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-    while (first && talk->status_count < all)
-        take_mail(talk);
-    /* That may have been a reason to stop. */
-    int told = talk->stop_told;
-    MPI_Bcast(&told, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    while (told && !talk->stop_told)
-        take_mail(talk);
-    MPI_Wait(&talk->status_request, MPI_STATUS_IGNORE);
-}
-
-static void seed_initial(struct job *job)
-{
-    for (uint64_t i = 0; i < job->order.initial && !job->cells.no_memory; i++) {
-        uint64_t state = job_initial(job, i);
-        struct cell_pair pair = {state >> 6, UINT64_C(1) << (state & 63)};
-        if (cells_owner(&job->rules, pair.word) == (uint32_t)job->rank)
-            cells_enter(&job->cells, &pair, 1);
-    }
-}
-
 gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
                            gordian_compose_stop *stop, gordian_error *error)
 {
@@ -352,7 +326,12 @@ gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
     talk.watch = watch;
     talk.context = context;
     talk.last_status = clock_ns();
-    seed_initial(job);
+    for (uint64_t i = 0; i < job->order.initial && !job->cells.no_memory; i++) {
+        uint64_t state = job_initial(job, i);
+        struct cell_pair pair = {state >> 6, UINT64_C(1) << (state & 63)};
+        if (cells_owner(&job->rules, pair.word) == (uint32_t)job->rank)
+            cells_enter(&job->cells, &pair, 1);
+    }
     for (bool over = false; !over;) {
         take_mail(&talk);
         report_status(&talk);
@@ -370,7 +349,18 @@ gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
     }
     for (int r = 0; r < job->ranks; r++)
         MPI_Waitall(SENDS, talk.outboxes[r].requests, MPI_STATUSES_IGNORE);
-    clear_away(&talk);
+    /* Takes what came unasked and is still on its way. */
+    bool first = talk.job->rank == 0;
+    uint64_t mine = first ? 0 : talk.status_count, all = 0;
+    MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    while (first && talk.status_count < all)
+        take_mail(&talk);
+    /* That may have been a reason to stop. */
+    int told = talk.stop_told;
+    MPI_Bcast(&told, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    while (told && !talk.stop_told)
+        take_mail(&talk);
+    MPI_Wait(&talk.status_request, MPI_STATUS_IGNORE);
     int why = (int)talk.stop;
     MPI_Bcast(&why, 1, MPI_INT, 0, MPI_COMM_WORLD);
     *stop = (gordian_compose_stop)why;

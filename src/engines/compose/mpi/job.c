@@ -26,20 +26,6 @@ static bool make_room(struct job *job)
                             &job->memory);
 }
 
-static void fill_from(struct job *job, const struct packed *packed)
-{
-    size_t r = 0;
-    memcpy(job->firings, packed->firings, packed->firing_count * sizeof *job->firings);
-    memcpy(job->ends, packed->ends, packed->part_count * sizeof *job->ends);
-    for (uint32_t f = 0; f < packed->circuit->factor_count; f++) {
-        const struct shape *shape = factor_shape(packed->circuit, f);
-        if (shape->state_count > 1)
-            job->radices[r++] = (struct mpi_radix){.shift = packed->packing.fields[f].shift,
-                                                   .states = shape->state_count,
-                                                   shape->initial_count};
-    }
-}
-
 gordian_status job_open(struct job *job, const struct packed *packed, const struct mpi_order *order,
                         gordian_error *error)
 {
@@ -55,8 +41,18 @@ gordian_status job_open(struct job *job, const struct packed *packed, const stru
         job_close(job);
         return fail_memory(error);
     }
-    if (packed)
-        fill_from(job, packed);
+    if (packed) {
+        size_t r = 0;
+        memcpy(job->firings, packed->firings, packed->firing_count * sizeof *job->firings);
+        memcpy(job->ends, packed->ends, packed->part_count * sizeof *job->ends);
+        for (uint32_t f = 0; f < packed->circuit->factor_count; f++) {
+            const struct shape *shape = factor_shape(packed->circuit, f);
+            if (shape->state_count > 1)
+                job->radices[r++] = (struct mpi_radix){.shift = packed->packing.fields[f].shift,
+                                                       .states = shape->state_count,
+                                                       shape->initial_count};
+        }
+    }
     MPI_Bcast(job->firings, (int)(order->firing_count * sizeof *job->firings), MPI_BYTE, 0,
               MPI_COMM_WORLD);
     MPI_Bcast(job->ends, (int)(order->part_count * sizeof *job->ends), MPI_BYTE, 0, MPI_COMM_WORLD);

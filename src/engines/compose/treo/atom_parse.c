@@ -127,18 +127,6 @@ static struct rule *parse_bare_rule(struct parser *parser)
     return parser->status == GORDIAN_OK ? rule : NULL;
 }
 
-static void parse_rules(struct parser *parser, struct atom *atom)
-{
-    struct rule **last = &atom->rules;
-    while (parser->status == GORDIAN_OK && sees_initial_value(parser))
-        parse_initial_value(parser, atom);
-    while (parser->status == GORDIAN_OK && (parser_sees(parser, '{') || sees_bare_rule(parser))) {
-        *last = parser_sees(parser, '{') ? parse_rule(parser) : parse_bare_rule(parser);
-        if (*last)
-            last = &(*last)->next;
-    }
-}
-
 /* ------------------------------------------------------------------ states */
 
 static bool is_state(const struct token *token)
@@ -303,19 +291,6 @@ static struct expr *parse_built_in_ports(struct parser *parser)
     return first;
 }
 
-static void parse_built_in(struct parser *parser, struct atom *atom)
-{
-    atom->name = parser_expect(parser, TOKEN_NAME, "the name of a built-in component");
-    if (parser_take(parser, '[')) {
-        parser->in_atom = false;
-        atom->argument = parse_expr(parser, LEVEL_TERM);
-        parser->in_atom = true;
-        parser_expect(parser, ']', "']'");
-    }
-    if (parser_sees(parser, '('))
-        atom->ports = parse_built_in_ports(parser);
-}
-
 /* {a}, x <= 5, {x}: what the jobs must have come to, and which begin anew. */
 static void parse_jobs(struct parser *parser, struct atom *atom, struct rule *rule)
 {
@@ -379,7 +354,15 @@ static void parse_one(struct parser *parser, struct atom *atom)
     if (atom_named(token, "RBA") || atom_named(token, "P")) {
         target->kind = ATOM_RULES;
         parser->in_predicate = atom_named(token, "P");
-        parse_rules(parser, target);
+        struct rule **last = &target->rules;
+        while (parser->status == GORDIAN_OK && sees_initial_value(parser))
+            parse_initial_value(parser, target);
+        while (parser->status == GORDIAN_OK &&
+               (parser_sees(parser, '{') || sees_bare_rule(parser))) {
+            *last = parser_sees(parser, '{') ? parse_rule(parser) : parse_bare_rule(parser);
+            if (*last)
+                last = &(*last)->next;
+        }
         parser->in_predicate = false;
     } else if (atom_named(token, "CA") || atom_named(token, "CAM") || atom_named(token, "PA") ||
                atom_named(token, "SCA")) {
@@ -391,7 +374,15 @@ static void parse_one(struct parser *parser, struct atom *atom)
         parse_work(parser, target);
     } else if (atom_named(token, "PR")) {
         target->kind = ATOM_BUILT_IN;
-        parse_built_in(parser, target);
+        target->name = parser_expect(parser, TOKEN_NAME, "the name of a built-in component");
+        if (parser_take(parser, '[')) {
+            parser->in_atom = false;
+            target->argument = parse_expr(parser, LEVEL_TERM);
+            parser->in_atom = true;
+            parser_expect(parser, ']', "']'");
+        }
+        if (parser_sees(parser, '('))
+            target->ports = parse_built_in_ports(parser);
     } else {
         atom->unsupported = token;
         skip_foreign(parser);

@@ -146,35 +146,6 @@ static gordian_status list_predicate(const struct making *making, const struct v
 static gordian_status function_of(const struct making *making, const struct value *value,
                                   uint32_t *function);
 
-/* How it could be said what a name stands for: f={[[0,0],0] [[1,1],1]}, of as many arguments as it
- * is given. */
-static gordian_status unknown_function(const struct making *making, const char *name)
-{
-    bool plain = true, several = making->arity > 1;
-    char table[120] = "", row[2][40] = {"0", "1"};
-    for (const char *at = name; *at; at++)
-        plain &= (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || *at == '_' ||
-                 (at > name && ((*at >= '0' && *at <= '9') || (*at == '.' && at[1] > '9')));
-    for (uint32_t i = 1; i < making->arity && i < 8; i++) {
-        strcat(row[0], ",0");
-        strcat(row[1], ",1");
-    }
-    if (making->predicate)
-        snprintf(table, sizeof table, several ? "{[[%s],true] [[%s],false]}" : "<%s,%s>", row[0],
-                 row[1]);
-    else
-        snprintf(table, sizeof table, several ? "{[[%s],0] [[%s],1]}" : "{[%s,1] [%s,0]}", row[0],
-                 row[1]);
-    return treo_complain(making->treo, making->module, making->found->token,
-                         "there is no built-in %s '%.60s': say what it is with --define "
-                         "'%s%.60s%s=%s' (%s)",
-                         making->predicate ? "predicate" : "function", name, plain ? "" : "\"",
-                         name, plain ? "" : "\"", table,
-                         making->predicate ? several ? "arguments, does it hold" : "where it holds"
-                         : several         ? "arguments, result"
-                                           : "argument, result");
-}
-
 static gordian_status named_function(const struct making *making, const char *name,
                                      uint32_t *number)
 {
@@ -186,8 +157,34 @@ static gordian_status named_function(const struct making *making, const char *na
     name = defined ? defined->text : name;
     gordian_status status =
         data_builtin(&treo->circuit->data, name, strlen(name), number, treo->error);
-    if (status == GORDIAN_STATUS_END)
-        return unknown_function(making, name);
+    if (status == GORDIAN_STATUS_END) {
+        /* How it could be said what a name stands for: f={[[0,0],0] [[1,1],1]}, of as many
+         * arguments as it is given. */
+        bool plain = true, several = making->arity > 1;
+        char table[120] = "", row[2][40] = {"0", "1"};
+        for (const char *at = name; *at; at++)
+            plain &= (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || *at == '_' ||
+                     (at > name && ((*at >= '0' && *at <= '9') || (*at == '.' && at[1] > '9')));
+        for (uint32_t i = 1; i < making->arity && i < 8; i++) {
+            strcat(row[0], ",0");
+            strcat(row[1], ",1");
+        }
+        if (making->predicate)
+            snprintf(table, sizeof table, several ? "{[[%s],true] [[%s],false]}" : "<%s,%s>",
+                     row[0], row[1]);
+        else
+            snprintf(table, sizeof table, several ? "{[[%s],0] [[%s],1]}" : "{[%s,1] [%s,0]}",
+                     row[0], row[1]);
+        return treo_complain(making->treo, making->module, making->found->token,
+                             "there is no built-in %s '%.60s': say what it is with --define "
+                             "'%s%.60s%s=%s' (%s)",
+                             making->predicate ? "predicate" : "function", name, plain ? "" : "\"",
+                             name, plain ? "" : "\"", table,
+                             making->predicate
+                                 ? several ? "arguments, does it hold" : "where it holds"
+                             : several ? "arguments, result"
+                                       : "argument, result");
+    }
     return status;
 }
 

@@ -68,23 +68,6 @@ static uint16_t take_number(struct text_scan *lexer)
     return TOKEN_DECIMAL;
 }
 
-/* "text" is a string, `text` a name. */
-static gordian_status take_quoted(struct text_scan *lexer, struct token *token)
-{
-    const char *quote = lexer->at++;
-    token->text = lexer->at;
-    while (lexer->at < lexer->end && *lexer->at != *quote && *lexer->at != '\n')
-        lexer->at++;
-    if (lexer->at == lexer->end || *lexer->at == '\n')
-        return scan_complain(lexer, quote, "this quote has no end");
-    token->kind = *quote == '"' ? TOKEN_STRING : TOKEN_NAME;
-    if (token->kind == TOKEN_NAME && lexer->at == token->text)
-        return scan_complain(lexer, quote, "a name cannot be empty");
-    token->length = (uint32_t)(lexer->at - token->text);
-    lexer->at++;
-    return GORDIAN_OK;
-}
-
 static const struct {
     char text[3];
     uint16_t kind;
@@ -134,7 +117,19 @@ static gordian_status next_token(struct text_scan *lexer, struct token *token)
     } else if (is_digit(*start)) {
         token->kind = take_number(lexer);
     } else if (*start == '"' || *start == '`') {
-        return take_quoted(lexer, token);
+        /* "text" is a string, `text` a name. */
+        const char *quote = lexer->at++;
+        token->text = lexer->at;
+        while (lexer->at < lexer->end && *lexer->at != *quote && *lexer->at != '\n')
+            lexer->at++;
+        if (lexer->at == lexer->end || *lexer->at == '\n')
+            return scan_complain(lexer, quote, "this quote has no end");
+        token->kind = *quote == '"' ? TOKEN_STRING : TOKEN_NAME;
+        if (token->kind == TOKEN_NAME && lexer->at == token->text)
+            return scan_complain(lexer, quote, "a name cannot be empty");
+        token->length = (uint32_t)(lexer->at - token->text);
+        lexer->at++;
+        return GORDIAN_OK;
     } else if (*start == '#' && is_letter(start[1])) {
         lexer->at++;
         take_word(lexer);

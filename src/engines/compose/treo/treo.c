@@ -360,24 +360,6 @@ static gordian_status parse_main(struct treo *treo, struct set **main)
 
 /* ------------------------------------------------------------------ everything */
 
-static void free_all(struct treo *treo)
-{
-    for (size_t m = 0; m < treo->module_count; m++) {
-        struct module *module = treo->modules[m];
-        if (module->shown == &module->text)
-            text_free(&module->text);
-        tokens_free(&module->tokens);
-        labels_free(&module->names);
-        memory_free(&treo->memory, module->definitions);
-        memory_free(&treo->memory, module);
-    }
-    memory_free_all(&treo->memory, treo->modules, treo->instances, treo->stack, treo->nodes,
-                    treo->bindings, treo->atoms, treo->ends, treo->automata);
-    labels_free(&treo->keys);
-    labels_free(&treo->made);
-    arena_free(&treo->arena);
-}
-
 /* f, or "any.text.1". */
 static const char *define_name(struct parser *parser)
 {
@@ -447,7 +429,20 @@ gordian_status treo_end(struct treo *treo, gordian_status status, gordian_circui
     if (status == GORDIAN_STATUS_INPUT && treo->fault && !treo->fault->file[0] &&
         treo->module_count > 0)
         text_point(treo->modules[0]->shown, treo->error->line, treo->error->column, treo->fault);
-    free_all(treo);
+    for (size_t m = 0; m < treo->module_count; m++) {
+        struct module *module = treo->modules[m];
+        if (module->shown == &module->text)
+            text_free(&module->text);
+        tokens_free(&module->tokens);
+        labels_free(&module->names);
+        memory_free(&treo->memory, module->definitions);
+        memory_free(&treo->memory, module);
+    }
+    memory_free_all(&treo->memory, treo->modules, treo->instances, treo->stack, treo->nodes,
+                    treo->bindings, treo->atoms, treo->ends, treo->automata);
+    labels_free(&treo->keys);
+    labels_free(&treo->made);
+    arena_free(&treo->arena);
     *out = NULL;
     if (status == GORDIAN_OK)
         *out = treo->circuit;
