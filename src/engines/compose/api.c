@@ -151,10 +151,7 @@ static void void_deadlocks(gordian_compose_result *result)
 {
     if (result->stop == GORDIAN_COMPOSE_STOP_UNSAFE)
         return; /* found[0] is the way to a second token */
-    for (size_t i = 0; i < result->found_count; i++)
-        memory_free_all(&result->allocator, result->found[i].state, result->found[i].labels);
-    result->found_count = 0;
-    result->deadlocks = 0;
+    compose_forget_deadlocks(result);
     if (result->stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         result->stop = GORDIAN_COMPOSE_STOP_CUT;
 }

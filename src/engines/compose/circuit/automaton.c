@@ -1,38 +1,24 @@
 #include "engines/compose/circuit/automaton.h"
 
+#include "engines/compose/circuit/union_find.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A copy of a text, NULL for NULL; *fine becomes false without memory. */
-static char *copy_text(const gordian_allocator *memory, const char *text, bool *fine)
-{
-    if (!text)
-        return NULL;
-    size_t size = strlen(text) + 1;
-    char *copy = memory_alloc(memory, size);
-    if (copy)
-        memcpy(copy, text, size);
-    else
-        *fine = false;
-    return copy;
-}
-
 gordian_status automaton_new(struct automaton **out, const char *title,
                              const gordian_allocator *memory, gordian_error *error)
 {
-    bool fine = true;
     *out = NULL;
     struct automaton *automaton = memory_zeroed(memory, sizeof *automaton);
     if (!automaton)
         return fail_memory(error);
     automaton->memory = *memory;
     guards_init(&automaton->guards, memory);
-    automaton->title = copy_text(memory, title, &fine);
+    automaton->title = memory_copy_text(memory, title);
     /* TRUE comes first, so that a guard of 0 is always there to be read. */
-    if (!fine ||
+    if ((title && !automaton->title) ||
         guard_add(&automaton->guards, GUARD_TRUE, GUARD_NONE, GUARD_NONE, 0) == GUARD_NONE) {
         automaton_free(automaton);
         return fail_memory(error);
@@ -64,8 +50,8 @@ gordian_status automaton_port(struct automaton *automaton, const char *name, enu
 {
     bool fine = memory_grow(&automaton->memory, &automaton->ports, &automaton->port_room,
                             automaton->port_count + 1, sizeof *automaton->ports);
-    char *copy = fine ? copy_text(&automaton->memory, name, &fine) : NULL;
-    if (!fine)
+    char *copy = fine ? memory_copy_text(&automaton->memory, name) : NULL;
+    if (!fine || (name && !copy))
         return fail_memory(error);
     if (port)
         *port = (uint32_t)automaton->port_count;
@@ -78,8 +64,8 @@ gordian_status automaton_cell(struct automaton *automaton, const char *name, uin
 {
     bool fine = memory_grow(&automaton->memory, &automaton->cells, &automaton->cell_room,
                             automaton->cell_count + 1, sizeof *automaton->cells);
-    char *copy = fine ? copy_text(&automaton->memory, name, &fine) : NULL;
-    if (!fine)
+    char *copy = fine ? memory_copy_text(&automaton->memory, name) : NULL;
+    if (!fine || (name && !copy))
         return fail_memory(error);
     if (cell)
         *cell = (uint32_t)automaton->cell_count;
@@ -93,8 +79,8 @@ gordian_status automaton_state(struct automaton *automaton, const char *name, bo
 {
     bool fine = memory_grow(&automaton->memory, &automaton->states, &automaton->state_room,
                             automaton->state_count + 1, sizeof *automaton->states);
-    char *copy = fine ? copy_text(&automaton->memory, name, &fine) : NULL;
-    if (!fine)
+    char *copy = fine ? memory_copy_text(&automaton->memory, name) : NULL;
+    if (!fine || (name && !copy))
         return fail_memory(error);
     if (state)
         *state = (uint32_t)automaton->state_count;
@@ -174,20 +160,13 @@ static uint32_t term_of(const struct automaton *automaton, uint32_t node)
     }
 }
 
-static uint32_t root_of(const struct sources *sources, uint32_t term)
-{
-    while (sources->parent[term] != term)
-        term = sources->parent[term];
-    return term;
-}
-
 /* Puts the two sides of an equality into one class; false if both have a source already. */
 static bool equate_sources(struct sources *sources, uint32_t left, uint32_t right)
 {
     if (left == GUARD_NONE || right == GUARD_NONE)
         return false;
-    left = root_of(sources, left);
-    right = root_of(sources, right);
+    left = union_find_root(sources->parent, left);
+    right = union_find_root(sources->parent, right);
     if (left == right)
         return true;
     sources->parent[left] = right;

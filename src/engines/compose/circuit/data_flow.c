@@ -1,5 +1,6 @@
 #include "engines/compose/circuit/data_flow.h"
 
+#include "engines/compose/circuit/union_find.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 
@@ -17,9 +18,7 @@ struct flow {
 
 static uint32_t flow_root(const struct flow *flow, uint32_t place)
 {
-    while (place != NOWHERE && flow->parent[place] != place)
-        place = flow->parent[place];
-    return place;
+    return place == NOWHERE ? NOWHERE : union_find_root(flow->parent, place);
 }
 
 static uint32_t join_places(struct flow *flow, uint32_t left, uint32_t right)

@@ -2,6 +2,7 @@
  * by union-find and, for what that leaves open, search. */
 #include "engines/compose/circuit/guard.h"
 
+#include "engines/compose/circuit/union_find.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -31,13 +32,6 @@ struct solver {
     size_t alternatives, steps;
     gordian_error *error;
 };
-
-static uint32_t root_of(const struct solver *solver, uint32_t variable)
-{
-    while (solver->parent[variable] != variable)
-        variable = solver->parent[variable];
-    return variable;
-}
 
 /* The variable a term stands for, or GUARD_NONE. */
 static uint32_t variable_of(const struct solver *solver, uint32_t term)
@@ -116,7 +110,7 @@ static uint32_t evaluate_term(const struct solver *solver, uint32_t term)
     switch ((enum guard_kind)node->kind) {
     case TERM_PORT:
     case TERM_NEXT:
-        return solver->value[root_of(solver, variable_of(solver, term))];
+        return solver->value[union_find_root(solver->parent, variable_of(solver, term))];
     case TERM_NOW:
         return solver->question->now[node->symbol];
     case TERM_CONSTANT: {
@@ -193,7 +187,8 @@ static void take_back(struct solver *solver, const struct change *changes, size_
 static bool join_classes(struct solver *solver, uint32_t left, uint32_t right,
                          struct change *change, size_t *changes)
 {
-    uint32_t below = root_of(solver, left), above = root_of(solver, right);
+    uint32_t below = union_find_root(solver->parent, left),
+             above = union_find_root(solver->parent, right);
     if (below == above)
         return true;
     uint32_t one = solver->value[below], other = solver->value[above];
@@ -214,7 +209,7 @@ static bool join_classes(struct solver *solver, uint32_t left, uint32_t right,
 static bool bind_variable(struct solver *solver, uint32_t variable, uint32_t value,
                           struct change *change, size_t *changes)
 {
-    uint32_t root = root_of(solver, variable);
+    uint32_t root = union_find_root(solver->parent, variable);
     if (value == UNDEFINED || (value == VALUE_NULL && solver->is_port[root]))
         return false;
     *change = (struct change){.root = root};
@@ -268,8 +263,8 @@ static gordian_status tell_solution(struct solver *solver)
 {
     const struct guard_question *question = solver->question;
     for (uint32_t v = 0; v < solver->variables; v++)
-        solver->solution[v] =
-            solver->wanted[v] ? solver->value[root_of(solver, v)] : (uint32_t)VALUE_NULL;
+        solver->solution[v] = solver->wanted[v] ? solver->value[union_find_root(solver->parent, v)]
+                                                : (uint32_t)VALUE_NULL;
     return question->solution(question->context, solver->solution,
                               solver->solution + question->ports, solver->error);
 }
@@ -298,13 +293,14 @@ static gordian_status search_literals(struct solver *solver, uint32_t from)
     size_t count = 0;
     gordian_status status = GORDIAN_OK;
     if (propagate_literals(solver, changes, &count)) {
-        while (from < solver->variables &&
-               (!solver->wanted[from] || solver->value[root_of(solver, from)] != OPEN))
+        while (
+            from < solver->variables &&
+            (!solver->wanted[from] || solver->value[union_find_root(solver->parent, from)] != OPEN))
             from++;
         if (from == solver->variables) {
             status = tell_solution(solver);
         } else {
-            uint32_t root = root_of(solver, from);
+            uint32_t root = union_find_root(solver->parent, from);
             uint32_t value = solver->is_port[root] ? 1 : 0, last = last_value(solver, root);
             for (; value <= last && status == GORDIAN_OK; value++) {
                 solver->value[root] = value;

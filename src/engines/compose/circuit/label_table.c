@@ -72,3 +72,32 @@ gordian_status labels_put(struct label_table *labels, const char *text, size_t l
     *label = labels->count++;
     return GORDIAN_OK;
 }
+
+gordian_status labels_copy(struct label_table *to, const struct label_table *from, uint32_t *new_of,
+                           gordian_error *error)
+{
+    for (uint32_t i = 0, number; i < from->count; i++) {
+        const char *text = labels_text(from, i);
+        TRY(labels_put(to, text, strlen(text), new_of ? &new_of[i] : &number, error));
+    }
+    return GORDIAN_OK;
+}
+
+bool label_next(const char **at, struct label_part *part)
+{
+    const char *name = *at;
+    size_t length = strcspn(name, "|"), name_length = strcspn(name, "=|");
+    bool datum = name_length < length;
+    *part = (struct label_part){.name = name,
+                                .datum = datum ? name + name_length + 1 : NULL,
+                                .name_length = name_length,
+                                .datum_length = datum ? length - name_length - 1 : 0,
+                                .length = length};
+    *at += length + (name[length] == '|');
+    return *name != '\0';
+}
+
+bool label_part_is(const struct label_part *part, const char *name)
+{
+    return strlen(name) == part->name_length && memcmp(name, part->name, part->name_length) == 0;
+}

@@ -38,20 +38,12 @@ gordian_status safety_attach(gordian_circuit *circuit, struct safety *safety, go
     return GORDIAN_OK;
 }
 
-static gordian_status copy_labels(struct label_table *to, const struct label_table *from,
-                                  gordian_error *error)
-{
-    for (uint32_t i = 0, number; i < from->count; i++)
-        TRY(labels_put(to, labels_text(from, i), strlen(labels_text(from, i)), &number, error));
-    return GORDIAN_OK;
-}
-
 static gordian_status copy_safety(struct safety *to, const struct safety *from,
                                   gordian_error *error)
 {
     const gordian_circuit *circuit = from->circuit;
-    gordian_status status = copy_labels(&to->places, &from->places, error);
-    THEN(status, copy_labels(&to->transitions, &from->transitions, error));
+    gordian_status status = labels_copy(&to->places, &from->places, NULL, error);
+    THEN(status, labels_copy(&to->transitions, &from->transitions, NULL, error));
     if (status == GORDIAN_OK && circuit)
         status = gordian_circuit_join(&to->circuit, &circuit, 1, NULL, &to->memory, error);
     if (status != GORDIAN_OK)
@@ -160,10 +152,7 @@ static void fire_step(const gordian_circuit *circuit, const struct safety *safet
 /* The net is not 1-safe: what was said about deadlocks is void. */
 static void drop_found(gordian_compose_result *result)
 {
-    for (size_t i = 0; i < result->found_count; i++)
-        memory_free_all(&result->allocator, result->found[i].state, result->found[i].labels);
-    result->found_count = 0;
-    result->deadlocks = 0;
+    compose_forget_deadlocks(result);
     result->stop = GORDIAN_COMPOSE_STOP_UNSAFE;
 }
 
@@ -186,17 +175,14 @@ static gordian_status convert_way(const gordian_circuit *circuit, const struct s
                                   const gordian_compose_deadlock *way,
                                   gordian_compose_result *result, gordian_error *error)
 {
-    const gordian_allocator *memory = &result->allocator;
     size_t words = circuit->label_words, alarm = SIZE_MAX;
-    gordian_compose_deadlock described = {0};
-    described.state = memory_zeroed(memory, (circuit->factor_count + 1) * sizeof(uint32_t));
-    described.labels = memory_alloc(memory, (way->step_count * words + 1) * sizeof(uint64_t));
+    gordian_compose_deadlock described;
     if (!result->found)
-        result->found = memory_zeroed(memory, sizeof *result->found);
-    if (!described.state || !described.labels || !result->found) {
-        memory_free_all(memory, described.state, described.labels);
+        result->found = memory_zeroed(&result->allocator, sizeof *result->found);
+    if (!result->found || !compose_deadlock_alloc(result, circuit, way->step_count, &described))
         return fail_memory(error);
-    }
+    described.step_count = 0;
+    memset(described.state, 0, circuit->factor_count * sizeof *described.state);
     while (described.step_count < way->step_count && alarm == SIZE_MAX) {
         const uint64_t *step = way->labels + described.step_count * safety->circuit->label_words;
         uint64_t *label = described.labels + described.step_count++ * words;

@@ -90,13 +90,6 @@ static gordian_status number_state(struct unfolding *unfolding, uint32_t *number
     return GORDIAN_OK;
 }
 
-static void put_value(uint64_t *label, size_t bit, uint32_t bits, uint64_t value)
-{
-    for (uint32_t i = 0; i < bits; i++)
-        if (value >> i & 1)
-            bits_set(label, bit + i);
-}
-
 /* The label of a solution; false if ports that became one do not do the same. */
 static bool make_label(struct unfolding *unfolding, const uint32_t *at_ports)
 {
@@ -109,12 +102,11 @@ static bool make_label(struct unfolding *unfolding, const uint32_t *at_ports)
         size_t value_at = shape->port_count + (size_t)port * unfolding->value_bits;
         if (!bits_test(unfolding->label, port)) {
             bits_set(unfolding->label, port);
-            put_value(unfolding->label, value_at, unfolding->value_bits, at_ports[p] - 1);
+            label_set_bits(unfolding->label, value_at, unfolding->value_bits, at_ports[p] - 1);
             continue;
         }
-        for (uint32_t i = 0; i < unfolding->value_bits; i++)
-            if (bits_test(unfolding->label, value_at + i) != ((at_ports[p] - 1) >> i & 1))
-                return false;
+        if (label_bits(unfolding->label, value_at, unfolding->value_bits) != at_ports[p] - 1)
+            return false;
     }
     return true;
 }

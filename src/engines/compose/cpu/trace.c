@@ -156,27 +156,23 @@ static gordian_status describe_deadlock(struct tracing *tracing, uint64_t number
                                         gordian_compose_deadlock *deadlock, gordian_error *error)
 {
     struct cpu *cpu = tracing->cpu;
-    const gordian_allocator *memory = &cpu->result->allocator;
     size_t words = cpu->circuit->label_words, steps = 0, factors = cpu->circuit->factor_count;
     struct space_walk walk;
     for (uint64_t n = number; number_before(tracing, n) != n + 1; n = number_before(tracing, n) - 1)
         steps++;
     space_seek(&walk, tracing->space, number, tracing->state, tracing->locals);
-    *deadlock = (gordian_compose_deadlock){.step_count = steps};
+    if (!compose_deadlock_alloc(cpu->result, cpu->circuit, steps, deadlock))
+        return fail_memory(error);
     if (tracing->numbers)
         deadlock->number = space_number(tracing->numbers, tracing->state);
-    deadlock->state = memory_alloc(memory, factors * sizeof(uint32_t));
-    deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
-    bool fine = deadlock->state && deadlock->labels;
-    if (fine)
-        memcpy(deadlock->state, tracing->locals, factors * sizeof(uint32_t));
+    memcpy(deadlock->state, tracing->locals, factors * sizeof(uint32_t));
+    bool fine = true;
     for (uint64_t n = number; fine && steps > 0; n = number_before(tracing, n) - 1)
         fine = find_label(tracing, number_before(tracing, n) - 1, n,
                           deadlock->labels + --steps * words);
     if (fine)
         return GORDIAN_OK;
-    memory_free(memory, deadlock->state);
-    memory_free(memory, deadlock->labels);
+    memory_free_all(&cpu->result->allocator, deadlock->state, deadlock->labels);
     return fail_memory(error);
 }
 

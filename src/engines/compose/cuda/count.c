@@ -331,15 +331,10 @@ static gordian_status describe_one(struct ways *ways, uint64_t state, uint32_t d
 {
     struct compose_device *device = ways->device;
     const gordian_circuit *circuit = device->packed->circuit;
-    const gordian_allocator *memory = &result->allocator;
     gordian_compose_deadlock *deadlock = &result->found[result->found_count];
-    *deadlock = (gordian_compose_deadlock){.step_count = distance - 1};
-    deadlock->state = memory_alloc(memory, (circuit->factor_count + 1) * sizeof *deadlock->state);
-    deadlock->labels = memory_alloc(memory, (deadlock->step_count * circuit->label_words + 1) *
-                                                sizeof *deadlock->labels);
-    result->found_count++; /* gordian_compose_result_free frees what there is of it */
-    if (!deadlock->state || !deadlock->labels)
+    if (!compose_deadlock_alloc(result, circuit, distance - 1, deadlock))
         return fail_memory(error);
+    result->found_count++; /* gordian_compose_result_free frees it */
     unpack_state(&device->packed->packing, &state, deadlock->state);
     gordian_status status = number_of(device, ways, state, full, &deadlock->number, error);
     return status == GORDIAN_OK ? trace_back(ways, state, distance, deadlock, error) : status;

@@ -62,13 +62,8 @@ gordian_status seeker_open(struct seeker **out, const gordian_circuit *circuit,
 static uint64_t port_says(const gordian_circuit *circuit, const struct shape *shape,
                           const uint64_t *label, uint32_t port)
 {
-    uint64_t datum = 0;
     size_t at = shape->port_count + (size_t)port * circuit->value_bits;
-    if (!bits_test(label, port))
-        return 0;
-    for (uint32_t i = 0; i < circuit->value_bits; i++)
-        datum |= (uint64_t)bits_test(label, at + i) << i;
-    return 1 + datum;
+    return bits_test(label, port) ? 1 + label_bits(label, at, circuit->value_bits) : 0;
 }
 
 /* Takes back what asked[which] has settled. */
@@ -252,9 +247,7 @@ void moves_keep(const gordian_circuit *circuit, const struct firing_move *moves,
                 continue;
             bits_set(label, factor->names[p]);
             size_t at = circuit->name_count + (size_t)factor->names[p] * circuit->value_bits;
-            for (uint32_t b = 0; b < circuit->value_bits; b++)
-                if ((says - 1) >> b & 1)
-                    bits_set(label, at + b);
+            label_set_bits(label, at, circuit->value_bits, says - 1);
         }
     }
 }

@@ -328,21 +328,16 @@ static void trace_back(struct reduction *r, const uint32_t *chain, size_t steps,
 static gordian_status describe_state(struct reduction *r, uint32_t state)
 {
     gordian_compose_result *result = r->result;
-    const gordian_allocator *memory = &result->allocator;
-    size_t words = r->circuit->label_words, steps = 0;
-    gordian_compose_deadlock found = {.number = state};
+    gordian_compose_deadlock found;
+    size_t steps = 0;
     for (uint32_t s = state; r->parent[s] != GORDIAN_NONE; s = r->parent[s])
         steps++;
     uint32_t *chain = memory_alloc(&r->memory, (steps + 1) * sizeof *chain);
-    found.step_count = steps;
-    found.state = memory_alloc(memory, (r->factors + 1) * sizeof(uint32_t));
-    found.labels = memory_alloc(memory, (steps * words + 1) * sizeof(uint64_t));
-    if (!found.state || !found.labels || !chain) {
-        memory_free(memory, found.state);
-        memory_free(memory, found.labels);
+    if (!chain || !compose_deadlock_alloc(result, r->circuit, steps, &found)) {
         memory_free(&r->memory, chain);
         return fail_memory(r->error);
     }
+    found.number = state;
     size_t at = steps;
     for (uint32_t s = state; at > 0; s = r->parent[s])
         chain[--at] = s;

@@ -1,5 +1,6 @@
 #include "engines/compose/explore/symmetry.h"
 
+#include "engines/compose/circuit/union_find.h"
 #include "foundation/base/error.h"
 #include "foundation/base/sort.h"
 
@@ -254,13 +255,6 @@ static bool seek_image(struct colours *c, uint32_t from, uint32_t to)
 
 /* ------------------------------------------------------------------ those that are looked for */
 
-static uint32_t head_of(const struct colours *c, uint32_t factor)
-{
-    while (c->heads[factor] != factor)
-        factor = c->heads[factor];
-    return factor;
-}
-
 /* Whom the permutations found, of those that leave the first `fixed` alone, take to whom. */
 static void join_heads(struct colours *c, uint32_t fixed)
 {
@@ -270,7 +264,8 @@ static void join_heads(struct colours *c, uint32_t fixed)
     for (size_t p = 0; p < s->count; p++)
         for (size_t i = s->first[p]; i < s->first[p + 1] && s->points[s->first[p]].at >= fixed;
              i++) {
-            uint32_t at = head_of(c, s->points[i].at), from = head_of(c, s->points[i].from);
+            uint32_t at = union_find_root(c->heads, s->points[i].at),
+                     from = union_find_root(c->heads, s->points[i].from);
             c->heads[at > from ? at : from] = at > from ? from : at;
         }
 }
@@ -286,7 +281,8 @@ static bool seek_images_of(struct colours *c, uint32_t fixed)
     bool fine = true;
     join_heads(c, fixed);
     for (uint32_t to = fixed + 1; to < c->symmetry->factors && fine && may_seek(c); to++)
-        if (c->base[to] == c->base[fixed] && head_of(c, to) != head_of(c, fixed)) {
+        if (c->base[to] == c->base[fixed] &&
+            union_find_root(c->heads, to) != union_find_root(c->heads, fixed)) {
             fine = seek_image(c, fixed, to);
             join_heads(c, fixed);
         }

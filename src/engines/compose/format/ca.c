@@ -55,7 +55,7 @@ static void read_definition(struct ca_reader *reader)
     parser_take(parser, ';');
     if (!expr || parser->status != GORDIAN_OK)
         return;
-    parser->status = value_of(&reader->treo, &reader->place, expr, &value);
+    parser->status = value_of(&reader->place, expr, &value);
     if (parser->status != GORDIAN_OK)
         return;
     const char *key = parser_text(parser, name);
@@ -103,7 +103,7 @@ static gordian_status add_automaton(struct ca_reader *reader, const struct compo
     if (!ports || !names)
         return fail_memory(treo->error);
     gordian_status status = name_ports(reader, component, ports, names);
-    THEN(status, atom_build(treo, component, title, &reader->place, ports, count, &automaton));
+    THEN(status, atom_build(&reader->place, component, title, ports, count, &automaton));
     if (status != GORDIAN_OK)
         return status;
     status = circuit_automaton(treo->circuit, automaton, &number, treo->error);
@@ -163,7 +163,7 @@ gordian_status ca_read(gordian_circuit **out, const struct text *text,
 {
     gordian_error ignored = {0};
     static const gordian_circuit_options defaults = {0};
-    struct ca_reader reader = {.place = {0}};
+    struct ca_reader reader = {.place.treo = &reader.treo};
     error = error ? error : &ignored;
     gordian_status status =
         treo_begin(&reader.treo, text, options ? options : &defaults, fault, error);

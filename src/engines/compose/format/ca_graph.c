@@ -13,37 +13,23 @@ struct mentioned {
     gordian_error *error;
 };
 
-/* Calls `each` for every name=datum of a label; datum NULL: without one. tau has none. */
-static gordian_status take_apart(const char *label, struct mentioned *mentioned,
-                                 gordian_status (*each)(struct mentioned *, const char *, size_t,
-                                                        const char *, size_t))
+static gordian_status mention_label(struct mentioned *mentioned, const char *label)
 {
-    while (*label) {
-        size_t length = strcspn(label, "|"), name = 0;
-        while (name < length && label[name] != '=')
-            name++;
-        const char *datum = name < length ? label + name + 1 : NULL;
-        TRY(each(mentioned, label, name, datum, datum ? length - name - 1 : 0));
-        label += length + (label[length] == '|');
+    struct label_part part;
+    gordian_error *error = mentioned->error;
+    while (label_next(&label, &part)) {
+        uint32_t number;
+        char plain[GORDIAN_NAME_MAX + 1];
+        mentioned->bare |= !part.datum;
+        TRY(circuit_name(mentioned->rules, part.name, part.name_length, &number, error));
+        TRY(labels_put(&mentioned->names, part.name, part.name_length, &number, error));
+        if (!part.datum)
+            continue;
+        size_t length = data_read_shown(part.datum, part.datum_length, plain, sizeof plain);
+        TRY(data_symbol(&mentioned->rules->data, plain, length, &number, error));
+        TRY(labels_put(&mentioned->data, plain, length, &number, error));
     }
     return GORDIAN_OK;
-}
-
-static gordian_status put_names(struct mentioned *mentioned, const char *name, size_t length,
-                                const char *datum, size_t datum_length)
-{
-    uint32_t number;
-    gordian_error *error = mentioned->error;
-    mentioned->bare |= !datum;
-    gordian_status status = circuit_name(mentioned->rules, name, length, &number, error);
-    THEN(status, labels_put(&mentioned->names, name, length, &number, error));
-    char plain[GORDIAN_NAME_MAX + 1];
-    size_t length_plain = datum ? data_read_shown(datum, datum_length, plain, sizeof plain) : 0;
-    if (status == GORDIAN_OK && datum)
-        status = data_symbol(&mentioned->rules->data, plain, length_plain, &number, error);
-    if (status == GORDIAN_OK && datum)
-        status = labels_put(&mentioned->data, plain, length_plain, &number, error);
-    return status;
 }
 
 static gordian_status mention_all(struct mentioned *mentioned, const gordian_graph *graph)
@@ -52,7 +38,7 @@ static gordian_status mention_all(struct mentioned *mentioned, const gordian_gra
         if (graph->arcs[i].label == LABEL_TAU)
             return fail(mentioned->error, GORDIAN_STATUS_INPUT,
                         "a step that shows nothing cannot be written as .ca; --hide removes it");
-        TRY(take_apart(labels_text(&graph->labels, graph->arcs[i].label), mentioned, put_names));
+        TRY(mention_label(mentioned, labels_text(&graph->labels, graph->arcs[i].label)));
     }
     if (mentioned->bare && mentioned->data.count > 0)
         return fail(mentioned->error, GORDIAN_STATUS_INPUT,
@@ -82,27 +68,18 @@ static void write_graph_data(const struct mentioned *mentioned, const gordian_ci
 
 static void write_firing(const char *label, struct output *out)
 {
-    const char *rest = label;
-    bool first = true;
-    output_char(out, '{');
-    while (*rest) {
-        size_t length = strcspn(rest, "|");
-        output_format(out, "%s`%.*s`", first ? "" : ",", (int)strcspn(rest, "=|"), rest);
-        rest += length + (rest[length] == '|');
-        first = false;
-    }
-    output_char(out, '}');
-    first = true;
-    for (rest = label; *rest;) {
-        size_t length = strcspn(rest, "|"), name = strcspn(rest, "=|");
+    struct label_part part;
+    const char *at = label;
+    for (bool first = true; label_next(&at, &part); first = false)
+        output_format(out, "%s`%.*s`", first ? "{" : ",", (int)part.name_length, part.name);
+    output_text(out, *label ? "}" : "{}");
+    at = label;
+    for (bool first = true; label_next(&at, &part); first &= !part.datum) {
         char datum[GORDIAN_NAME_MAX + 1];
-        if (name < length)
+        if (part.datum)
             output_format(
-                out, "%s`%.*s` = \"%.*s\"", first ? " " : ", ", (int)name, rest,
-                (int)data_read_shown(rest + name + 1, length - name - 1, datum, sizeof datum),
-                datum);
-        first &= name >= length;
-        rest += length + (rest[length] == '|');
+                out, "%s`%.*s` = \"%.*s\"", first ? " " : ", ", (int)part.name_length, part.name,
+                (int)data_read_shown(part.datum, part.datum_length, datum, sizeof datum), datum);
     }
     output_char(out, '\n');
 }

@@ -54,31 +54,18 @@ static void write_name(const struct mentioned *mentioned, uint32_t number)
     output_text(mentioned->out, made);
 }
 
-/* The next name=datum of a label; *datum NULL: without one. Returns what follows. */
-static const char *take_part(const char *label, size_t *name, const char **datum, size_t *length)
-{
-    size_t part = strcspn(label, "|");
-    *name = strcspn(label, "=|");
-    *datum = *name < part ? label + *name + 1 : NULL;
-    *length = *datum ? part - *name - 1 : 0;
-    return label + part + (label[part] == '|');
-}
-
 static gordian_status mention_label(struct mentioned *mentioned, const char *label,
                                     gordian_error *error)
 {
-    gordian_status status = GORDIAN_OK;
-    while (*label && status == GORDIAN_OK) {
-        size_t name, length;
-        const char *datum, *rest = take_part(label, &name, &datum, &length);
-        uint32_t number;
-        mentioned->bare |= !datum;
-        status = labels_put(&mentioned->names, label, name, &number, error);
-        if (status == GORDIAN_OK && datum)
-            status = labels_put(&mentioned->data, datum, length, &number, error);
-        label = rest;
+    struct label_part part;
+    uint32_t number;
+    while (label_next(&label, &part)) {
+        mentioned->bare |= !part.datum;
+        TRY(labels_put(&mentioned->names, part.name, part.name_length, &number, error));
+        if (part.datum)
+            TRY(labels_put(&mentioned->data, part.datum, part.datum_length, &number, error));
     }
-    return status;
+    return GORDIAN_OK;
 }
 
 static gordian_status mention_all(struct mentioned *mentioned, const gordian_graph *graph,
@@ -119,26 +106,17 @@ static void write_title(struct output *out, const char *title)
         output_char(out, *title == '*' || (unsigned char)*title < ' ' ? ' ' : *title);
 }
 
-static uint32_t name_number(const struct mentioned *mentioned, const char *label, size_t length)
-{
-    return labels_find(&mentioned->names, label, length);
-}
-
 /* ------------------------------------------------------------------ mCRL2 */
 
 static void write_action(const struct mentioned *mentioned, const char *label)
 {
-    struct output *out = mentioned->out;
-    bool first = true;
-    while (*label) {
-        size_t name, length;
-        const char *datum, *rest = take_part(label, &name, &datum, &length);
-        output_text(out, first ? "" : "|");
-        write_name(mentioned, name_number(mentioned, label, name));
-        if (datum)
-            output_format(out, "(d%u)", labels_find(&mentioned->data, datum, length));
-        first = false;
-        label = rest;
+    struct label_part part;
+    for (bool first = true; label_next(&label, &part); first = false) {
+        output_text(mentioned->out, first ? "" : "|");
+        write_name(mentioned, labels_find(&mentioned->names, part.name, part.name_length));
+        if (part.datum)
+            output_format(mentioned->out, "(d%u)",
+                          labels_find(&mentioned->data, part.datum, part.datum_length));
     }
 }
 
@@ -318,13 +296,10 @@ static void write_firing(const struct mentioned *mentioned, const char *label)
 {
     struct output *out = mentioned->out;
     for (uint32_t n = 0; n < mentioned->names.count; n++) {
-        const char *text = labels_text(&mentioned->names, n), *datum, *rest;
-        size_t name, length;
+        struct label_part part;
         bool fires = false;
-        for (const char *at = label; *at; at = rest) {
-            rest = take_part(at, &name, &datum, &length);
-            fires |= strlen(text) == name && memcmp(at, text, name) == 0;
-        }
+        for (const char *at = label; label_next(&at, &part);)
+            fires |= label_part_is(&part, labels_text(&mentioned->names, n));
         output_text(out, n ? "," : "{");
         output_text(out, fires ? "" : "~");
         write_name(mentioned, n);
@@ -334,17 +309,15 @@ static void write_firing(const struct mentioned *mentioned, const char *label)
 
 static void write_data(const struct mentioned *mentioned, const char *label)
 {
-    while (*label) {
+    struct label_part part;
+    while (label_next(&label, &part)) {
         char plain[GORDIAN_NAME_MAX + 1];
-        size_t name, length;
-        const char *datum, *rest = take_part(label, &name, &datum, &length);
-        if (datum) {
-            size_t bytes = data_read_shown(datum, length, plain, sizeof plain);
-            output_text(mentioned->out, ", ");
-            write_name(mentioned, name_number(mentioned, label, name));
-            output_format(mentioned->out, " = \"%.*s\"", (int)bytes, plain);
-        }
-        label = rest;
+        if (!part.datum)
+            continue;
+        size_t bytes = data_read_shown(part.datum, part.datum_length, plain, sizeof plain);
+        output_text(mentioned->out, ", ");
+        write_name(mentioned, labels_find(&mentioned->names, part.name, part.name_length));
+        output_format(mentioned->out, " = \"%.*s\"", (int)bytes, plain);
     }
 }
 

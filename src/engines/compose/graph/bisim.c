@@ -461,17 +461,6 @@ gordian_status graph_classes(const gordian_graph *graph, uint32_t *class_of, uin
 
 /* ------------------------------------------------------------------ the quotient */
 
-static gordian_status copy_labels(gordian_graph *to, const gordian_graph *from,
-                                  gordian_error *error)
-{
-    for (uint32_t i = 0; i < from->labels.count; i++) {
-        uint32_t same;
-        const char *text = labels_text(&from->labels, i);
-        TRY(labels_put(&to->labels, text, strlen(text), &same, error));
-    }
-    return GORDIAN_OK;
-}
-
 /* Marks the reachable states by number 0, the others by NONE. */
 static gordian_status mark_reachable(const gordian_graph *graph, uint32_t *number,
                                      gordian_error *error)
@@ -538,7 +527,7 @@ gordian_status gordian_graph_minimise(gordian_graph **out, const gordian_graph *
     THEN(status, graph_classes(graph, class_of, &class_count, error));
     THEN(status, mark_reachable(graph, number, error));
     THEN(status, graph_new(&result, &graph->memory, error));
-    THEN(status, copy_labels(result, graph, error));
+    THEN(status, labels_copy(&result->labels, &graph->labels, NULL, error));
     if (status == GORDIAN_OK) {
         memset(chosen, 0xff, class_count * sizeof *chosen);
         status = write_quotient(result, graph, class_of, number, chosen, error);

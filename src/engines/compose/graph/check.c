@@ -12,12 +12,7 @@
 
 void gordian_check_free(gordian_check *check)
 {
-    if (check->path)
-        memory_free(&check->allocator, check->path);
-    if (check->cycle)
-        memory_free(&check->allocator, check->cycle);
-    if (check->costs)
-        memory_free(&check->allocator, check->costs);
+    memory_free_all(&check->allocator, check->path, check->cycle, check->costs);
     *check = (gordian_check){.allocator = check->allocator};
 }
 
@@ -26,13 +21,10 @@ void gordian_check_free(gordian_check *check)
 /* Does a label have this name? */
 static bool label_has(const char *label, const char *name)
 {
-    size_t wanted = strlen(name);
-    while (*label) {
-        size_t part = strcspn(label, "|"), length = strcspn(label, "=|");
-        if (length == wanted && memcmp(label, name, wanted) == 0)
+    struct label_part part;
+    while (label_next(&label, &part))
+        if (label_part_is(&part, name))
             return true;
-        label += part + (label[part] == '|');
-    }
     return false;
 }
 

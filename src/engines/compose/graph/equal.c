@@ -10,10 +10,7 @@ void gordian_difference_free(gordian_difference *difference)
 {
     for (size_t i = 0; difference->labels && i < difference->count; i++)
         memory_free(&difference->allocator, difference->labels[i]);
-    if (difference->labels)
-        memory_free(&difference->allocator, difference->labels);
-    if (difference->by_left)
-        memory_free(&difference->allocator, difference->by_left);
+    memory_free_all(&difference->allocator, difference->labels, difference->by_left);
     *difference = (gordian_difference){.allocator = difference->allocator};
 }
 
@@ -23,10 +20,7 @@ static gordian_status append_graph(gordian_graph *both, const gordian_graph *gra
 {
     uint32_t *new_of = memory_alloc(&both->memory, graph->labels.count * sizeof *new_of);
     gordian_status status = new_of ? GORDIAN_OK : fail_memory(error);
-    for (uint32_t i = 0; i < graph->labels.count && status == GORDIAN_OK; i++) {
-        const char *text = labels_text(&graph->labels, i);
-        status = labels_put(&both->labels, text, strlen(text), &new_of[i], error);
-    }
+    THEN(status, labels_copy(&both->labels, &graph->labels, new_of, error));
     for (uint32_t s = 0; s < graph->state_count && status == GORDIAN_OK; s++) {
         status = graph_state(both, error);
         for (size_t i = graph->first[s]; i < graph->first[s + 1] && status == GORDIAN_OK; i++)
@@ -177,8 +171,7 @@ static gordian_status add_label(gordian_difference *difference, size_t *room, si
                                 const char *text, bool by_left, gordian_error *error)
 {
     const gordian_allocator *memory = &difference->allocator;
-    size_t length = strlen(text) + 1;
-    char *copy = memory_alloc(memory, length);
+    char *copy = memory_copy_text(memory, text);
     if (!copy ||
         !memory_grow(memory, &difference->labels, room, difference->count + 1,
                      sizeof *difference->labels) ||
@@ -187,7 +180,6 @@ static gordian_status add_label(gordian_difference *difference, size_t *room, si
         memory_free(memory, copy);
         return fail_memory(error);
     }
-    memcpy(copy, text, length);
     difference->labels[difference->count] = copy;
     difference->by_left[difference->count++] = by_left;
     return GORDIAN_OK;
@@ -284,11 +276,7 @@ static gordian_status quotient_graph(gordian_graph **out, const gordian_graph *b
                                      const uint32_t *class_of, gordian_error *error)
 {
     gordian_status status = graph_new(out, &both->memory, error);
-    for (uint32_t i = 0; i < both->labels.count && status == GORDIAN_OK; i++) {
-        uint32_t same;
-        const char *text = labels_text(&both->labels, i);
-        status = labels_put(&(*out)->labels, text, strlen(text), &same, error);
-    }
+    THEN(status, labels_copy(&(*out)->labels, &both->labels, NULL, error));
     for (uint32_t s = 0; s < both->state_count && status == GORDIAN_OK; s++) {
         if (class_of[s] != (*out)->state_count)
             continue; /* classes are numbered by their smallest states */

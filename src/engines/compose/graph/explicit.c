@@ -1,5 +1,6 @@
 #include "engines/compose/graph/explicit.h"
 
+#include "engines/compose/circuit/union_find.h"
 #include "engines/compose/explore/packing.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
@@ -17,15 +18,6 @@ static void explicit_locals(const gordian_circuit *circuit, uint64_t number, uin
     }
 }
 
-static uint32_t leader_of(uint32_t *group, uint32_t factor)
-{
-    while (group[factor] != factor) {
-        group[factor] = group[group[factor]];
-        factor = group[factor];
-    }
-    return factor;
-}
-
 /* Do the factors that move under this label hang together by names that fire? `group`: scratch, one
  * number a factor. */
 static bool label_is_indivisible(const gordian_circuit *circuit, const uint64_t *label,
@@ -39,13 +31,13 @@ static bool label_is_indivisible(const gordian_circuit *circuit, const uint64_t 
             continue;
         for (size_t u = circuit->users_first[n]; u < circuit->users_first[n + 1]; u++) {
             any = circuit->users[circuit->users_first[n]];
-            group[leader_of(group, circuit->users[u])] = leader_of(group, any);
+            group[union_find_root(group, circuit->users[u])] = union_find_root(group, any);
         }
     }
     for (uint32_t n = 0; n < circuit->name_count; n++)
         if (label_fires(label, n))
             for (size_t u = circuit->users_first[n]; u < circuit->users_first[n + 1]; u++)
-                if (leader_of(group, circuit->users[u]) != leader_of(group, any))
+                if (union_find_root(group, circuit->users[u]) != union_find_root(group, any))
                     return false;
     return true;
 }
@@ -174,16 +166,10 @@ static gordian_status describe_deadlock(const struct finishing *finishing, uint3
                                         gordian_compose_deadlock *deadlock, gordian_error *error)
 {
     const gordian_circuit *circuit = finishing->product->circuit;
-    const gordian_allocator *memory = &finishing->result->allocator;
     size_t words = circuit->label_words, steps = finishing->level[state];
-    *deadlock = (gordian_compose_deadlock){.number = finishing->rank[state], .step_count = steps};
-    deadlock->state = memory_alloc(memory, circuit->factor_count * sizeof(uint32_t));
-    deadlock->labels = memory_alloc(memory, steps * words * sizeof(uint64_t));
-    if (!deadlock->state || !deadlock->labels) {
-        memory_free(memory, deadlock->state);
-        memory_free(memory, deadlock->labels);
+    if (!compose_deadlock_alloc(finishing->result, circuit, steps, deadlock))
         return fail_memory(error);
-    }
+    deadlock->number = finishing->rank[state];
     explicit_locals(circuit, state, deadlock->state);
     for (size_t i = steps; i-- > 0;) {
         const struct explicit_step *step = step_before(finishing, state);

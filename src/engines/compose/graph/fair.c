@@ -50,28 +50,15 @@ struct fair {
 
 /* ------------------------------------------------------------------ names */
 
-/* The next name of a label, without its datum; NULL: that was the last. */
-static const char *next_name(const char **at, size_t *length)
-{
-    const char *name = **at ? *at : NULL;
-    size_t part = strcspn(*at, "|");
-    *length = strcspn(*at, "=|");
-    *at += part + ((*at)[part] == '|');
-    return name;
-}
-
 static gordian_status number_names(struct fair *fair, struct label_table *names)
 {
     const struct label_table *labels = &fair->check->graph->labels;
-    gordian_status status = GORDIAN_OK;
-    const char *name;
-    size_t length;
+    struct label_part part;
     uint32_t number;
     for (uint32_t l = 1; l < labels->count; l++)
-        for (const char *at = labels_text(labels, l);
-             status == GORDIAN_OK && (name = next_name(&at, &length));)
-            status = labels_put(names, name, length, &number, fair->error);
-    return status;
+        for (const char *at = labels_text(labels, l); label_next(&at, &part);)
+            TRY(labels_put(names, part.name, part.name_length, &number, fair->error));
+    return GORDIAN_OK;
 }
 
 /* Into fair->here: what can fire in a node. */
@@ -447,8 +434,7 @@ static gordian_status open_fair(struct fair *fair)
         /* Which names fire with each label. */
         const struct label_table *labels = &fair->check->graph->labels;
         struct label_table names;
-        const char *name;
-        size_t length;
+        struct label_part part;
         status = labels_init(&names, &fair->memory, fair->error);
         THEN(status, number_names(fair, &names));
         if (status == GORDIAN_OK) {
@@ -460,8 +446,9 @@ static gordian_status open_fair(struct fair *fair)
         if (status == GORDIAN_OK)
             bits_set(fair->fires, LABEL_TAU);
         for (uint32_t l = 1; status == GORDIAN_OK && l < labels->count; l++)
-            for (const char *at = labels_text(labels, l); (name = next_name(&at, &length));)
-                bits_set(fair->fires + l * fair->words, labels_find(&names, name, length));
+            for (const char *at = labels_text(labels, l); label_next(&at, &part);)
+                bits_set(fair->fires + l * fair->words,
+                         labels_find(&names, part.name, part.name_length));
         labels_free(&names);
     }
     if (status != GORDIAN_OK)

@@ -134,7 +134,7 @@ static uint32_t *rank_labels(const struct label_table *labels, const gordian_all
     return rank;
 }
 
-static int compare_arcs(const void *left, const void *right)
+int graph_compare_arcs(const void *left, const void *right)
 {
     const gordian_graph_arc *a = left, *b = right;
     if (a->label != b->label)
@@ -176,10 +176,10 @@ gordian_status graph_finish(gordian_graph *graph, gordian_error *error)
         for (size_t i = start; i < end; i++)
             graph->arcs[i].label = rank[graph->arcs[i].label];
         if (end > start)
-            qsort(graph->arcs + start, end - start, sizeof *graph->arcs, compare_arcs);
+            qsort(graph->arcs + start, end - start, sizeof *graph->arcs, graph_compare_arcs);
         graph->first[s] = kept;
         for (size_t i = start; i < end; i++)
-            if (i == start || compare_arcs(&graph->arcs[i - 1], &graph->arcs[i]) != 0)
+            if (i == start || graph_compare_arcs(&graph->arcs[i - 1], &graph->arcs[i]) != 0)
                 graph->arcs[kept++] = graph->arcs[i];
     }
     graph->first[graph->state_count] = kept;

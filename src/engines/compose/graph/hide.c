@@ -29,15 +29,14 @@ gordian_hiding gordian_hide_inner(const gordian_circuit *circuit)
 /* The label with the hidden names struck out, into `text`; "tau" if nothing is left. */
 static void strike_out(const char *label, const gordian_hiding *hiding, struct output *text)
 {
+    struct label_part part;
     text->used = 0;
-    while (*label) {
-        size_t length = strcspn(label, "|"), name = strcspn(label, "=|");
-        if (!hiding->hides(hiding->context, label, name)) {
-            if (text->used > 0)
-                output_char(text, '|');
-            output_bytes(text, label, length);
-        }
-        label += length + (label[length] == '|');
+    while (label_next(&label, &part)) {
+        if (hiding->hides(hiding->context, part.name, part.name_length))
+            continue;
+        if (text->used > 0)
+            output_char(text, '|');
+        output_bytes(text, part.name, part.length);
     }
     if (text->used == 0)
         output_text(text, "tau");
@@ -84,14 +83,6 @@ struct hider {
     uint32_t found;
 };
 
-static int compare_arcs(const void *left, const void *right)
-{
-    const gordian_graph_arc *a = left, *b = right;
-    if (a->label != b->label)
-        return a->label < b->label ? -1 : 1;
-    return (a->to > b->to) - (a->to < b->to);
-}
-
 static bool add_step(struct hider *hider, gordian_graph_arc step)
 {
     if (!memory_grow(&hider->memory, &hider->steps, &hider->step_room, hider->step_count + 1,
@@ -132,9 +123,10 @@ static bool collect_steps(struct hider *hider, uint32_t c)
     }
     size_t kept = start;
     if (hider->step_count > start)
-        qsort(hider->steps + start, hider->step_count - start, sizeof *hider->steps, compare_arcs);
+        qsort(hider->steps + start, hider->step_count - start, sizeof *hider->steps,
+              graph_compare_arcs);
     for (size_t i = start; i < hider->step_count; i++)
-        if (i == start || compare_arcs(&hider->steps[i - 1], &hider->steps[i]) != 0)
+        if (i == start || graph_compare_arcs(&hider->steps[i - 1], &hider->steps[i]) != 0)
             hider->steps[kept++] = hider->steps[i];
     hider->step_count = kept;
     hider->first[c + 1] = kept;

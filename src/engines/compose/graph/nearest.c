@@ -7,17 +7,13 @@
 
 void gordian_livelock_free(gordian_livelock *livelock)
 {
-    if (livelock->path)
-        memory_free(&livelock->allocator, livelock->path);
-    if (livelock->cycle)
-        memory_free(&livelock->allocator, livelock->cycle);
+    memory_free_all(&livelock->allocator, livelock->path, livelock->cycle);
     *livelock = (gordian_livelock){.allocator = livelock->allocator};
 }
 
 void gordian_graph_deadlocks_free(gordian_graph_deadlocks *found)
 {
-    if (found->path)
-        memory_free(&found->allocator, found->path);
+    memory_free(&found->allocator, found->path);
     *found = (gordian_graph_deadlocks){.allocator = found->allocator};
 }
 

@@ -39,8 +39,7 @@ static void complain_at(struct building *building, const struct token *token, co
                         const char *name)
 {
     if (building->status == GORDIAN_OK)
-        building->status =
-            treo_complain(building->treo, building->place->module, token, what, name);
+        building->status = place_complain(building->place, token, what, name);
 }
 
 static uint32_t guard_node(struct building *building, enum guard_kind kind, uint32_t left,
@@ -126,7 +125,7 @@ static uint32_t find_port(struct building *building, const struct expr *variable
 {
     char key[KEY_SIZE];
     if (building->status == GORDIAN_OK)
-        building->status = value_key(building->treo, building->place, variable, key, sizeof key);
+        building->status = value_key(building->place, variable, key, sizeof key);
     if (building->status != GORDIAN_OK)
         return GORDIAN_NONE;
     uint32_t number = labels_find(&building->ports, key, strlen(key));
@@ -203,9 +202,9 @@ static uint32_t make_application(struct building *building, const struct expr *e
         return GUARD_NONE;
     uint32_t arity = building->treo->circuit->data.functions[function].arity;
     if (count != arity)
-        building->status = treo_complain(building->treo, building->place->module, expr->token,
-                                         "'%s' takes %u argument%s, not %u", expr->name, arity,
-                                         arity == 1 ? "" : "s", count);
+        building->status =
+            place_complain(building->place, expr->token, "'%s' takes %u argument%s, not %u",
+                           expr->name, arity, arity == 1 ? "" : "s", count);
     while (count-- > 0)
         list = guard_node(building, TERM_LIST, terms[count], list, 0);
     return guard_node(building, predicate ? GUARD_PREDICATE : TERM_APPLY, list, GUARD_NONE,
@@ -221,7 +220,7 @@ static uint32_t make_name(struct building *building, const struct expr *expr)
         return GUARD_NONE;
     if (port != GORDIAN_NONE && !expr->primed)
         return guard_node(building, TERM_PORT, GUARD_NONE, GUARD_NONE, port);
-    building->status = value_key(building->treo, building->place, expr, key, sizeof key);
+    building->status = value_key(building->place, expr, key, sizeof key);
     const struct value *bound =
         building->status == GORDIAN_OK ? scope_find(building->place->scope, key) : NULL;
     if (bound && !expr->primed)
@@ -288,7 +287,7 @@ static uint32_t make_term(struct building *building, const struct expr *expr)
         return make_application(building, expr, false);
     default:
         if (building->status == GORDIAN_OK)
-            building->status = value_of(building->treo, building->place, expr, &value);
+            building->status = value_of(building->place, expr, &value);
         return building->status == GORDIAN_OK ? constant_term(building, expr->token, &value)
                                               : GUARD_NONE;
     }
@@ -304,8 +303,7 @@ static uint32_t make_chances(struct building *building, const struct expr *term,
     uint32_t any = GUARD_NONE, left = make_term(building, term);
     size_t count = 0;
     if (building->status == GORDIAN_OK)
-        building->status =
-            chances_read(building->treo, building->place, chances, possible, CHANCES_MAX);
+        building->status = chances_read(building->place, chances, possible, CHANCES_MAX);
     for (const struct expr *pair = chances->first; pair && building->status == GORDIAN_OK;
          pair = pair->next) {
         if (!possible[count++])
@@ -389,13 +387,13 @@ static gordian_status add_firing(void *context, const char *key)
     struct building *building = firing->building;
     uint32_t number = labels_find(&building->ports, key, strlen(key));
     if (number == GORDIAN_NONE)
-        return treo_complain(building->treo, building->place->module, firing->port->variable->token,
-                             "'%s' is not a port of '%s'", key, building->name);
+        return place_complain(building->place, firing->port->variable->token,
+                              "'%s' is not a port of '%s'", key, building->name);
     uint64_t *set = firing->port->fires ? building->fires : building->blocked;
     uint64_t *other = firing->port->fires ? building->blocked : building->fires;
     if (bits_test(other, number))
-        return treo_complain(building->treo, building->place->module, firing->port->variable->token,
-                             "'%s' fires and does not fire in the same rule", key);
+        return place_complain(building->place, firing->port->variable->token,
+                              "'%s' fires and does not fire in the same rule", key);
     bits_set(set, number);
     return GORDIAN_OK;
 }
@@ -420,8 +418,7 @@ static void read_firing(struct building *building, const struct rule *rule)
     for (const struct rule_port *port = rule->ports; port; port = port->next) {
         struct firing firing = {building, port};
         if (building->status == GORDIAN_OK)
-            building->status =
-                value_expand(building->treo, building->place, port->variable, add_firing, &firing);
+            building->status = value_expand(building->place, port->variable, add_firing, &firing);
     }
 }
 
@@ -593,7 +590,7 @@ static void make_start(struct building *building, const struct atom_start *start
         complain_at(building, start->cell, "the cell '%s' has two initial values", name);
     uint32_t cell = find_cell(building, name);
     if (building->status == GORDIAN_OK && start->value && start->value->kind != EXPR_NULL) {
-        building->status = value_of(building->treo, building->place, start->value, &value);
+        building->status = value_of(building->place, start->value, &value);
         if (building->status == GORDIAN_OK)
             symbol = mention_constant(building, start->value->token, &value);
     }
@@ -647,12 +644,13 @@ static void make_everything(struct building *building, const struct atom_port *p
     building->automaton->states[0].initial = true;
 }
 
-gordian_status atom_build(struct treo *treo, const struct component *component, const char *name,
-                          const struct place *place, const struct atom_port *ports,
-                          size_t port_count, struct automaton **out)
+gordian_status atom_build(const struct place *place, const struct component *component,
+                          const char *name, const struct atom_port *ports, size_t port_count,
+                          struct automaton **out)
 {
+    struct treo *treo = place->treo;
     struct building building = {
-        .treo = treo, .atom = component->atom, .name = name, .place = place};
+        .treo = place->treo, .atom = component->atom, .name = name, .place = place};
     *out = NULL;
     building.status = automaton_new(&building.automaton, name, &treo->memory, treo->error);
     if (building.status != GORDIAN_OK)

@@ -4,22 +4,20 @@
 
 #include <string.h>
 
-static gordian_status no_chance(struct treo *treo, const struct place *place,
-                                const struct expr *expr)
+static gordian_status no_chance(const struct place *place, const struct expr *expr)
 {
-    return treo_complain(treo, place->module, expr->token,
-                         "expected a chance: a number from 0 to 1, such as 0.5");
+    return place_complain(place, expr->token,
+                          "expected a chance: a number from 0 to 1, such as 0.5");
 }
 
-static gordian_status chance_of(struct treo *treo, const struct place *place,
-                                const struct expr *expr, double *chance);
+static gordian_status chance_of(const struct place *place, const struct expr *expr, double *chance);
 
-static gordian_status chance_operator(struct treo *treo, const struct place *place,
-                                      const struct expr *expr, double *chance)
+static gordian_status chance_operator(const struct place *place, const struct expr *expr,
+                                      double *chance)
 {
     double left, right = 0;
-    gordian_status status = chance_of(treo, place, expr->first, &left);
-    THEN(status, chance_of(treo, place, expr->second, &right));
+    gordian_status status = chance_of(place, expr->first, &left);
+    THEN(status, chance_of(place, expr->second, &right));
     if (status != GORDIAN_OK)
         return status;
     switch (expr->op) {
@@ -34,45 +32,43 @@ static gordian_status chance_operator(struct treo *treo, const struct place *pla
         return GORDIAN_OK;
     case '/':
         *chance = right != 0 ? left / right : -1;
-        return right != 0 ? GORDIAN_OK : no_chance(treo, place, expr);
+        return right != 0 ? GORDIAN_OK : no_chance(place, expr);
     default:
-        return no_chance(treo, place, expr);
+        return no_chance(place, expr);
     }
 }
 
-static gordian_status chance_of(struct treo *treo, const struct place *place,
-                                const struct expr *expr, double *chance)
+static gordian_status chance_of(const struct place *place, const struct expr *expr, double *chance)
 {
     struct value value;
     *chance = 0;
     if (expr->kind == EXPR_BINARY)
-        return chance_operator(treo, place, expr, chance);
-    TRY(value_of(treo, place, expr, &value));
+        return chance_operator(place, expr, chance);
+    TRY(value_of(place, expr, &value));
     if (value.kind == VALUE_NUMBER)
         *chance = (double)value.number;
     else if (value.kind != VALUE_TEXT || !decimal_read(value.text, strlen(value.text), chance))
-        return no_chance(treo, place, expr);
+        return no_chance(place, expr);
     return GORDIAN_OK;
 }
 
-gordian_status chances_read(struct treo *treo, const struct place *place,
-                            const struct expr *chances, bool *possible, size_t most)
+gordian_status chances_read(const struct place *place, const struct expr *chances, bool *possible,
+                            size_t most)
 {
     double sum = 0;
     size_t count = 0;
     for (const struct expr *pair = chances->first; pair; pair = pair->next, count++) {
         double chance;
         if (count == most)
-            return treo_complain(treo, place->module, pair->token, "more than %zu outcomes", most);
-        TRY(chance_of(treo, place, pair->second, &chance));
+            return place_complain(place, pair->token, "more than %zu outcomes", most);
+        TRY(chance_of(place, pair->second, &chance));
         /* 1 - 0.9 - 0.1 is not quite 0 */
         if (chance < -1e-9 || chance > 1 + 1e-9)
-            return no_chance(treo, place, pair->second);
+            return no_chance(place, pair->second);
         possible[count] = chance > 1e-9;
         sum += chance;
     }
     if (sum < 1 - 1e-6 || sum > 1 + 1e-6)
-        return treo_complain(treo, place->module, chances->token,
-                             "the chances add up to %g, not to 1", sum);
+        return place_complain(place, chances->token, "the chances add up to %g, not to 1", sum);
     return GORDIAN_OK;
 }

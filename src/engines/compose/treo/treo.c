@@ -376,7 +376,7 @@ static gordian_status read_defines(struct treo *treo, const char *defines)
     gordian_status status = parse_given(treo, "--define", defines, &parser);
     if (status != GORDIAN_OK)
         return status;
-    struct place place = {.module = (uint32_t)treo->module_count - 1};
+    struct place place = {.treo = treo, .module = (uint32_t)treo->module_count - 1};
     while (parser.status == GORDIAN_OK && !parser_sees(&parser, TOKEN_END)) {
         struct value value;
         if (parser_take(&parser, ';'))
@@ -389,7 +389,7 @@ static gordian_status read_defines(struct treo *treo, const char *defines)
         if (expr->kind == EXPR_VARIABLE) /* add, as well as "add" */
             value = (struct value){.kind = VALUE_TEXT, .text = expr->name};
         else
-            parser.status = value_of(treo, &place, expr, &value);
+            parser.status = value_of(&place, expr, &value);
         if (parser.status == GORDIAN_OK)
             treo->defines = scope_bind(treo, treo->defines, name, &value);
         if (parser.status == GORDIAN_OK && !treo->defines)
